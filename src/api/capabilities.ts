@@ -1,0 +1,188 @@
+/**
+ * What is ours beyond the service document. A deployment that lacks an extension has no value under its name, so that
+ * calling it by mistake is a type error.
+ */
+import type { Api, Call, PageRequest } from './api.js';
+import type { SenderInput, TemplateInput } from './inputs.js';
+import type {
+	DeliveryAttempt,
+	Message,
+	MessageState,
+	Page,
+	Report,
+	ReportQuery,
+	Sender,
+	Template,
+	Uuid,
+} from './records.js';
+
+export interface Capabilities {
+	readonly service: 'mailctl' | 'unknown';
+	/** False: an unanswered `send` is never repeated by the client. */
+	readonly idempotentSend: boolean;
+	/** Present = callable. */
+	readonly ext: Readonly<Partial<Extensions>>;
+}
+
+export interface Extensions {
+	imports: Imports;
+	mailings: Mailings;
+	messages: Messages;
+	templates: Templates;
+	senders: Senders;
+	reports: ReportsPlus;
+}
+
+/** A command wants an extension this deployment lacks. */
+export class MissingExtension extends Error {
+	override readonly name = 'MissingExtension';
+	readonly extension: keyof Extensions;
+	constructor(extension: keyof Extensions) {
+		super(`this deployment has no "${extension}": it is an extension of mailctl's own engine and server`);
+		this.extension = extension;
+	}
+}
+
+/** The extension, or `MissingExtension` (exit 2) before anything is written. */
+export async function need<K extends keyof Extensions>(api: Api, name: K): Promise<Extensions[K]> {
+	const { ext } = await api.capabilities();
+	const extension = ext[name];
+	if (extension === undefined) throw new MissingExtension(name);
+	return extension;
+}
+
+export interface Templates {
+	page(request: PageRequest, call?: Call): Promise<Page<Template>>;
+	get(id: Uuid, call?: Call): Promise<Template>;
+	create(input: TemplateInput, call?: Call): Promise<Template>;
+	patch(id: Uuid, input: Partial<TemplateInput>, call?: Call): Promise<Template>;
+	delete(id: Uuid, call?: Call): Promise<void>;
+}
+
+export interface Senders {
+	page(request: PageRequest, call?: Call): Promise<Page<Sender>>;
+	create(input: SenderInput, call?: Call): Promise<Sender>;
+	delete(id: number, call?: Call): Promise<void>;
+}
+
+export interface MessageFilter {
+	status?: MessageState;
+	/** Exact address, compared as uniqueness is. */
+	to?: string;
+	campaign_unique_id?: Uuid;
+	/** Created at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
+	since?: string;
+}
+
+export interface Messages {
+	page(request: MessageFilter & PageRequest, call?: Call): Promise<Page<Message>>;
+	get(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
+	/** The message as it is (or would be) sent, RFC 5322 with CRLF, as latin1-safe base64. */
+	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;
+}
+
+/** Views of the report that the document lacks (api-decisions 36). */
+export interface ReportsPlus {
+	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
+}
+
+/** A session that knows its position: the number of rows acknowledged durably. */
+export interface Session {
+	id: string;
+	position: number;
+}
+
+export interface Reject {
+	/** Row number within the session, counted from 0. */
+	row: number;
+	code: string;
+	error: string;
+}
+
+export interface Ack<Counts> {
+	position: number;
+	counts: Counts;
+	rejects: readonly Reject[];
+}
+
+export interface ImportSpec {
+	list_id: number;
+	on_conflict: 'update' | 'skip' | 'error';
+	reactivate: boolean;
+}
+
+/** read = created + updated + unchanged + duplicate + rejected, always. */
+export interface ImportCounts {
+	created: number;
+	updated: number;
+	unchanged: number;
+	duplicate: number;
+	rejected: number;
+}
+
+/**
+ * At most 4 MiB of rows. `columns` are `email` (required), `name`, `is_active`, `disable_reason` and `meta.VARIABLE`;
+ * `cells` is row-major, `null` keeps what is there. `first` counts rows from 0, so a lost answer is put again.
+ */
+export interface ImportBatch {
+	first: number;
+	columns: readonly string[];
+	cells: readonly (string | null)[];
+}
+
+export interface Imports {
+	/** `key` names the job (list, source hash, mapping, options): the same key reopens it where it stood. */
+	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
+	/** The same `first` again: the stored ack again. A gap is `conflict`. Counts are those of this batch. */
+	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
+	/** Closes the session; its key may then be used anew. Counts are those of the whole session. */
+	finish(id: string, call?: Call): Promise<ImportCounts>;
+}
+
+/** What all messages of a mailing share: a send request without its recipients. */
+export interface MailingSpec {
+	from: string;
+	type: 'TRANSACTIONAL' | 'BULK';
+	subject?: string;
+	text_body?: string;
+	html_body?: string;
+	template_unique_id?: Uuid;
+	reply_to?: readonly string[];
+	headers?: Readonly<Record<string, string>>;
+	disable_inline?: boolean;
+	context?: Readonly<Record<string, string>>;
+	tag?: string;
+	campaign_unique_id?: Uuid;
+	/** A variable without a value rejects the row (api-decisions 24). */
+	strict_vars?: boolean;
+}
+
+/** read = staged + suppressed + rejected. */
+export interface AcceptCounts {
+	staged: number;
+	suppressed: number;
+	rejected: number;
+}
+
+export interface MailingStatus {
+	/** The campaign's UUID. */
+	id: Uuid;
+	key: string;
+	state: 'staged' | 'released' | 'canceled';
+	/** Messages by state; absent = 0. */
+	messages: Partial<Record<MessageState, number>>;
+	/** Recipients found, staged or not. */
+	counts: AcceptCounts;
+}
+
+export interface Mailings {
+	/** `key` is the job's name, unique for ever; the same key with another spec is `conflict`. */
+	open(key: string, spec: MailingSpec, call?: Call): Promise<Session>;
+	/** Stages every active subscriber of the list, beside the data. At most 100 rejects are listed. */
+	addList(id: string, listId: number, call?: Call): Promise<Ack<AcceptCounts>>;
+	/** All staged rows at once may be leased; `conflict` when the count is another. */
+	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
+	/** Drops a staged mailing; cancels what a released one has not sent. */
+	cancel(id: string, call?: Call): Promise<void>;
+	status(id: string, call?: Call): Promise<MailingStatus>;
+}

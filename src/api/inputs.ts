@@ -1,0 +1,58 @@
+/** What a caller gives to create or change a record. The validators beside each resource check the same shapes. */
+import type { Meta, Uuid, WebhookType } from './records.js';
+
+export interface ListInput {
+	name: string;
+	email_reason: string;
+}
+
+/** `meta` is an object here; the remote client sends it as a JSON string, as the document shows. */
+export interface SubscriberInput {
+	email: string;
+	name?: string;
+	meta?: Meta;
+	is_active?: boolean;
+}
+
+export interface FieldInput {
+	variable: string;
+	name: string;
+}
+
+export interface WebhookInput {
+	url: string;
+	type: WebhookType;
+	is_auth_enabled?: boolean;
+	login?: string;
+	password?: string;
+}
+
+/** Service document, "Send a message". The last two keys are ours (api-decisions 24, 28). */
+export interface SendRequest {
+	type?: 'TRANSACTIONAL' | 'BULK';
+	from: string | readonly string[];
+	to: readonly string[];
+	subject?: string;
+	text_body?: string;
+	html_body?: string;
+	template_unique_id?: Uuid;
+	reply_to?: readonly string[];
+	cc?: readonly string[];
+	bcc?: readonly string[];
+	headers?: Readonly<Record<string, string>>;
+	disable_inline?: boolean;
+	context?: Readonly<Record<string, string>>;
+	tag?: string;
+	list_id?: number;
+	campaign_unique_id?: Uuid;
+}
+
+export interface TemplateInput {
+	name: string;
+	text_body?: string;
+	html_body?: string;
+}
+
+export interface SenderInput {
+	email: string;
+}

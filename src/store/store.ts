@@ -1,0 +1,358 @@
+/**
+ * What the engine needs to be kept. Commands are data: every argument and result is plain and structured-cloneable,
+ * every method is one atomic operation, and what must hold together is checked inside it by the rules of
+ * `engine/rules`. A write's promise resolves after its commit is durable.
+ */
+import type {
+	AcceptCounts,
+	Ack,
+	ImportBatch,
+	ImportCounts,
+	ImportSpec,
+	MailingSpec,
+	MailingStatus,
+	MessageFilter,
+	Session,
+} from '../api/capabilities.js';
+import type { Content, Envelope } from '../api/content.js';
+import type { Micros } from '../api/datetime.js';
+import type { FieldErrors } from '../api/errors.js';
+import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
+import type {
+	DeliveryAttempt,
+	EventType,
+	Field,
+	List,
+	Message,
+	MessageState,
+	Sender,
+	SendResult,
+	Subscriber,
+	SubscriberFilter,
+	Template,
+	Uuid,
+	Webhook,
+} from '../api/records.js';
+
+export interface Store {
+	readonly reads: Reads;
+	readonly writes: Writes;
+	readonly queue: Queue;
+	close(): Promise<void>;
+}
+
+/** `page` ≥ 1; a page past the end is an empty slice with the true count. */
+export interface PageOf {
+	page: number;
+	page_size: number;
+}
+
+export interface Slice<T> {
+	count: number;
+	results: T[];
+}
+
+/** Outcome of a change of one record; `refused` carries what the stored state says against it. */
+export type Written<T> =
+	| { kind: 'written'; record: T }
+	| { kind: 'not_found' }
+	| { kind: 'refused'; errors: FieldErrors };
+
+/** A calendar day of the database's time zone, `YYYY-MM-DD`. */
+export type Day = string;
+
+export interface Reads {
+	pageLists(c: PageOf): Promise<Slice<List>>;
+	getList(c: { id: number }): Promise<List | null>;
+	/** `null`: no such list. */
+	pageSubscribers(
+		c: PageOf & { list_id: number; filter: SubscriberFilter },
+	): Promise<Slice<Subscriber> | null>;
+	getSubscriber(c: { list_id: number; id: number }): Promise<Subscriber | null>;
+	/** Up to `limit` subscribers with an id above `after`, ascending; never counts. */
+	sliceSubscribers(c: {
+		list_id: number;
+		after: number;
+		limit: number;
+		active_only: boolean;
+	}): Promise<Subscriber[]>;
+	pageFields(c: PageOf): Promise<Slice<Field>>;
+	getField(c: { id: number }): Promise<Field | null>;
+	/** Subscribers of all lists whose meta holds the variable. */
+	countFieldUses(c: { id: number }): Promise<number>;
+	pageWebhooks(c: PageOf): Promise<Slice<Webhook>>;
+	getWebhook(c: { id: number }): Promise<Webhook | null>;
+	pageTemplates(c: PageOf): Promise<Slice<Template>>;
+	getTemplate(c: { id: Uuid }): Promise<Template | null>;
+	pageSenders(c: PageOf): Promise<Slice<Sender>>;
+	/** Without regard to case; `null` when nobody verified it. */
+	findSender(c: { email_key: string }): Promise<Sender | null>;
+	pageMessages(
+		c: PageOf & { filter: MessageFilter & { to_key?: string; since_at?: Micros } },
+	): Promise<Slice<Message>>;
+	getMessage(c: {
+		id: Uuid;
+	}): Promise<{ message: Message; attempts: DeliveryAttempt[]; rendering: Leased } | null>;
+	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
+	mailingStatus(c: { id: Uuid }): Promise<MailingStatus | null>;
+	/** Messages by state, all or of one submission or mailing. */
+	countMessages(c: { scope: MessageScope | null }): Promise<Partial<Record<MessageState, number>>>;
+	/** The earliest `due_at` of a waiting message; `null` when none waits. */
+	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
+	/** Distinct messages by day of their first such event; days and types without any are left out. */
+	reportFigures(c: {
+		from: Day;
+		to: Day;
+		campaign: Uuid | null;
+		tag: string | null;
+		human: boolean;
+	}): Promise<{ day: Day; type: EventType; count: number }[]>;
+	getSettings(): Promise<Record<string, string>>;
+	status(): Promise<StoreStatus>;
+}
+
+export interface StoreStatus {
+	schema_version: number;
+	size_bytes: number;
+	lists: number;
+	subscribers: number;
+	suppressions: number;
+	messages: Partial<Record<MessageState, number>>;
+}
+
+export type MessageScope = { submission: Uuid } | { mailing: Uuid };
+
+/** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` work on what is stored at that moment. */
+export interface SubscriberPatch {
+	email?: string;
+	name?: string;
+	meta?: Record<string, unknown>;
+	merge_meta?: Record<string, unknown>;
+	unset_meta?: readonly string[];
+	is_active?: boolean;
+}
+
+export interface Writes {
+	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
+	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
+	/** Its subscribers go with it, its waiting bulk messages are canceled (api-decisions 17). False: no such list. */
+	deleteList(c: { id: number; now: Micros }): Promise<boolean>;
+	/** Deletes all subscribers of the list. `null`: no such list; else how many. */
+	clearList(c: { id: number; now: Micros }): Promise<number | null>;
+
+	createSubscriber(c: { list_id: number; input: SubscriberInput; now: Micros }): Promise<Written<Subscriber>>;
+	patchSubscriber(c: {
+		list_id: number;
+		id: number;
+		patch: SubscriberPatch;
+		now: Micros;
+	}): Promise<Written<Subscriber>>;
+	deleteSubscriber(c: { list_id: number; id: number; now: Micros }): Promise<boolean>;
+
+	createField(c: { input: FieldInput; now: Micros }): Promise<Written<Field>>;
+	/** A rename renames the key in every subscriber's meta (api-decisions 16). */
+	patchField(c: { id: number; patch: Partial<FieldInput> }): Promise<Written<Field>>;
+	deleteField(c: { id: number }): Promise<boolean>;
+
+	createWebhook(c: { input: Required<WebhookInput>; now: Micros }): Promise<Written<Webhook>>;
+	patchWebhook(c: { id: number; patch: Partial<WebhookInput> }): Promise<Written<Webhook>>;
+	deleteWebhook(c: { id: number }): Promise<boolean>;
+
+	/** Names are unique: a template is looked up by its name (`refused` otherwise). */
+	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;
+	patchTemplate(c: { id: Uuid; patch: Partial<TemplateInput>; now: Micros }): Promise<Written<Template>>;
+	deleteTemplate(c: { id: Uuid }): Promise<boolean>;
+	createSender(c: { email: string; email_key: string; now: Micros }): Promise<Written<Sender>>;
+	deleteSender(c: { id: number }): Promise<boolean>;
+
+	/** `null` removes a setting. A new `time_zone` recounts the daily figures in the same transaction. */
+	putSettings(c: { values: Readonly<Record<string, string | null>>; now: Micros }): Promise<void>;
+	/** The keys of a purpose, newest first, none retired; adds `fresh` when there is none yet. */
+	ensureKey(c: {
+		purpose: 'tracking';
+		fresh: { id: number; secret: string };
+		now: Micros;
+	}): Promise<StoredKey[]>;
+
+	acceptSubmission(c: Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
+	openMailing(
+		c: OpenMailing,
+	): Promise<
+		{ kind: 'opened'; session: Session } | { kind: 'conflict' } | { kind: 'refused'; errors: FieldErrors }
+	>;
+	/** Expands a list's active subscribers into staged messages. Adding the same list again adds nobody twice. */
+	addListToMailing(c: { mailing: Uuid; list_id: number; now: Micros }): Promise<Ack<AcceptCounts> | null>;
+	/** O(1): one row changes. `count_differs` releases nothing. */
+	releaseMailing(c: {
+		mailing: Uuid;
+		expect_count: number;
+		now: Micros;
+	}): Promise<
+		| { kind: 'released' }
+		| { kind: 'count_differs'; count: number }
+		| { kind: 'not_found' }
+		| { kind: 'canceled' }
+	>;
+	cancelMailing(c: { mailing: Uuid; now: Micros }): Promise<boolean>;
+
+	/** The same key reopens an unfinished session. `null`: no such list. `conflict`: the key stands for another spec. */
+	openImport(c: {
+		id: Uuid;
+		key: string;
+		spec: ImportSpec;
+		now: Micros;
+	}): Promise<Session | 'conflict' | null>;
+	/** Shapes are checked already; rules that need stored state are checked here, row by row. */
+	putImportBatch(c: { session: Uuid; batch: ImportBatch; now: Micros }): Promise<ImportAck>;
+	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
+
+	/** Opens, clicks, unsubscribes and late bounces: figures and suppressions change in the same transaction. */
+	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
+}
+
+export type ImportAck =
+	| { kind: 'acknowledged'; ack: Ack<ImportCounts> }
+	| { kind: 'gap'; position: number }
+	| { kind: 'not_found' }
+	| { kind: 'list_gone' };
+
+export interface StoredKey {
+	id: number;
+	/** base64url */
+	secret: string;
+	created_at: Micros;
+}
+
+/** `scope` keeps one client's keys apart from another's; `fingerprint` is a hash of the body. */
+export interface IdempotencyKey {
+	scope: string;
+	key: string;
+	fingerprint: string;
+}
+
+/** One send call, its shape checked, its template already read. */
+export interface Submission {
+	id: Uuid;
+	type: 'TRANSACTIONAL' | 'BULK';
+	envelope: Envelope;
+	/** Compared with the verified senders once more, inside the operation. */
+	from_key: string;
+	tag: string | null;
+	content: Content;
+	content_sha256: string;
+	/** The variables the content uses: of a subscriber's meta only these are kept with the message. */
+	variables: readonly string[];
+	context: Readonly<Record<string, string>>;
+	list_id: number | null;
+	campaign: Uuid | null;
+	recipients: readonly { id: Uuid; to: string; to_key: string }[];
+	now: Micros;
+}
+
+export type Acceptance =
+	| { kind: 'accepted' | 'replayed'; answer: SendResult; submission: Uuid; campaign: Uuid | null }
+	| { kind: 'key_conflict' }
+	| { kind: 'refused'; errors: FieldErrors };
+
+export interface OpenMailing {
+	/** The campaign's UUID, used when the key is new. */
+	id: Uuid;
+	key: string;
+	spec: MailingSpec;
+	submission: Omit<Submission, 'recipients' | 'list_id' | 'campaign'>;
+	now: Micros;
+}
+
+/** What the worker needs of a submission to join and address its messages. */
+export interface StoredSubmission {
+	id: Uuid;
+	type: 'TRANSACTIONAL' | 'BULK';
+	envelope: Envelope;
+	tag: string | null;
+	campaign: Uuid | null;
+	content: Content;
+	content_sha256: string;
+}
+
+/** A message as its worker sees it. `variables` holds context over meta over the stored built-ins. */
+export interface Leased extends Fence {
+	submission: Uuid;
+	to: string;
+	list_id: number | null;
+	variables: Record<string, string>;
+	/** Attempts made before this lease. */
+	attempts: number;
+	created_at: Micros;
+}
+
+/** Names one lease of one message: a settle with an older fence is `lost_lease`. */
+export interface Fence {
+	message: Uuid;
+	fence: number;
+}
+
+export interface Queue {
+	/**
+	 * Leases up to `max` due messages, fairly over mailings, transactional first. Expired leases return to the queue.
+	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned.
+	 */
+	lease(c: {
+		owner: string;
+		now: Micros;
+		until: Micros;
+		max: number;
+		scope: MessageScope | null;
+	}): Promise<Leased[]>;
+	renew(c: { owner: string; fences: readonly Fence[]; until: Micros }): Promise<void>;
+	/** State, attempt, figures, suppression, subscriber and events of each message in one operation. */
+	settle(c: { settlements: readonly Settlement[] }): Promise<('recorded' | 'lost_lease')[]>;
+}
+
+export interface Settlement extends Fence {
+	at: Micros;
+	outcome: DeliveryOutcome;
+}
+
+/** Where a conversation ended; `answer` = after the final dot, waiting for the reply. */
+export type SmtpPhase =
+	| 'connect'
+	| 'tls'
+	| 'greeting'
+	| 'ehlo'
+	| 'auth'
+	| 'mail'
+	| 'rcpt'
+	| 'data'
+	| 'body'
+	| 'answer';
+
+/** A server's reply, or the local reason why there was none (`code` null). `text` ≤ 500 characters, cleaned of CR and LF. */
+export interface Reply {
+	phase: SmtpPhase;
+	code: number | null;
+	enhanced: string | null;
+	text: string;
+}
+
+export type DeliveryOutcome =
+	| { kind: 'sent'; reply: Reply }
+	| { kind: 'deferred'; reply: Reply; due_at: Micros }
+	| { kind: 'uncertain'; reply: Reply }
+	| { kind: 'bounced'; reply: Reply; suppress: boolean }
+	| { kind: 'failed'; reply: Reply }
+	| { kind: 'released'; why: 'infrastructure' | 'drain' };
+
+/** Something that happened to a message after it was sent. Unknown messages are skipped. */
+export interface TrackedEvent {
+	message: Uuid;
+	type: Exclude<EventType, 'CREATED' | 'SENT'>;
+	at: Micros;
+	/** Position of the link for REDIRECTED; null else. */
+	link: number | null;
+	machine: boolean;
+	ip: string | null;
+	user_agent: string | null;
+	url: string | null;
+	smtp_code: string | null;
+	diagnostic: string | null;
+}
