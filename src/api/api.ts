@@ -14,6 +14,7 @@ import type {
 	Subscriber,
 	SubscriberFilter,
 	TestResult,
+	Uuid,
 	Webhook,
 } from './records.js';
 
@@ -22,6 +23,15 @@ export interface Call {
 	signal?: AbortSignal;
 	/** Same key and body within 24 h: the first answer again (api-decisions 29). Stored with what it accepts. */
 	idempotencyKey?: string;
+	/** Told of what a `send` was accepted as; the wire carries it in headers. */
+	onAccepted?: (accepted: Accepted) => void;
+}
+
+/** `campaign` is set for BULK; `submission` where the deployment names it; `replayed` = an idempotency key was met again. */
+export interface Accepted {
+	campaign: Uuid | null;
+	submission: Uuid | null;
+	replayed: boolean;
 }
 
 /** `page` counts from 1; `page_size` is a wish (a deployment may answer fewer). */

@@ -3,15 +3,17 @@
  * calling it by mistake is a type error.
  */
 import type { Api, Call, PageRequest } from './api.js';
-import type { SenderInput, TemplateInput } from './inputs.js';
+import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
 import type {
 	DeliveryAttempt,
+	Meta,
 	Message,
 	MessageState,
 	Page,
 	Report,
 	ReportQuery,
 	Sender,
+	Subscriber,
 	Template,
 	Uuid,
 } from './records.js';
@@ -31,6 +33,8 @@ export interface Extensions {
 	templates: Templates;
 	senders: Senders;
 	reports: ReportsPlus;
+	subscribers: SubscribersPlus;
+	fields: FieldsPlus;
 }
 
 /** A command wants an extension this deployment lacks. */
@@ -84,6 +88,29 @@ export interface Messages {
 /** Views of the report that the document lacks (api-decisions 36). */
 export interface ReportsPlus {
 	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
+}
+
+/** A change of a subscriber whose meta is merged where it is stored, so that two writers lose nothing. */
+export interface MetaChange {
+	set: Meta;
+	unset: readonly string[];
+}
+
+export interface SubscribersPlus {
+	/** `patch` and the merged meta in one operation; `meta` of `patch` is not looked at. */
+	merge(
+		listId: number,
+		id: number,
+		change: MetaChange & { patch: Partial<Omit<SubscriberInput, 'meta'>> },
+		call?: Call,
+	): Promise<Subscriber>;
+	/** Deletes all subscribers of a list in one operation; answers how many. */
+	clear(listId: number, call?: Call): Promise<number>;
+}
+
+export interface FieldsPlus {
+	/** Subscribers of all lists whose meta holds the variable. */
+	countUses(id: number, call?: Call): Promise<number>;
 }
 
 /** A session that knows its position: the number of rows acknowledged durably. */

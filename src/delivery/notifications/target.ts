@@ -1,0 +1,46 @@
+/**
+ * Which addresses a notification may go to. A webhook's URL is chosen by a client of the API, so that without this
+ * guard anybody with a token could make the service talk to its own network (SSRF).
+ */
+import { lookup as systemLookup } from 'node:dns/promises';
+import ipaddr from 'ipaddr.js';
+
+/** Resolves a name to all its addresses; rejects when it has none. */
+export type Resolve = (hostname: string) => Promise<readonly string[]>;
+
+export const systemResolve: Resolve = async (hostname) =>
+	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
+
+/**
+ * Why the URL must not be called, or null. `URL` has already turned `2130706433`, `0x7f.1` and full-width digits into
+ * a dotted quad. A name that does not resolve is accepted: it may resolve tomorrow, and is checked again at connect.
+ */
+export async function refuseTarget(url: string, resolve: Resolve = systemResolve): Promise<string | null> {
+	const { hostname } = new URL(url);
+	const host = hostname.replace(/^\[|\]$/g, '');
+	const addresses = ipaddr.isValid(host) ? [host] : await resolve(host).catch(() => []);
+	return addresses.some((address) => !isPublicAddress(address))
+		? 'This URL points to a private, loopback or reserved address.'
+		: null;
+}
+
+/** True for an address of the public internet. Mapped, NAT64 and 6to4 forms count as the address inside them. */
+export function isPublicAddress(address: string): boolean {
+	if (!ipaddr.isValid(address)) return false;
+	const parsed = ipaddr.parse(address);
+	if (parsed.kind() === 'ipv4') return parsed.range() === 'unicast';
+	const inner = embeddedIPv4(parsed.toByteArray());
+	if (inner !== null) return isPublicAddress(inner);
+	return parsed.range() === 'unicast';
+}
+
+/** IPv4 inside IPv6: ::ffff:0:0/96 and ::/96 (RFC 4291 s.2.5.5), 64:ff9b::/96 (RFC 6052), 2002::/16 (RFC 3056). */
+function embeddedIPv4(bytes: readonly number[]): string | null {
+	const prefix = Buffer.from(bytes.slice(0, 12)).toString('hex');
+	const last = bytes.slice(12).join('.');
+	if (prefix === '00000000000000000000ffff') return last;
+	if (prefix === '000000000000000000000000') return last;
+	if (prefix === '0064ff9b0000000000000000') return last;
+	if (prefix.startsWith('2002')) return bytes.slice(2, 6).join('.');
+	return null;
+}

@@ -1,0 +1,27 @@
+/** Subscriber lists. */
+import type { Crud } from '../api/api.js';
+import type { ListInput } from '../api/inputs.js';
+import { listFields } from '../api/lists.js';
+import type { List } from '../api/records.js';
+import { checked, deleted, type EngineContext, found, written } from './context.js';
+import { readPage } from './pages.js';
+
+export function createLists({ store, clock }: EngineContext): Crud<List, ListInput> {
+	const { reads, writes } = store;
+	return {
+		page: (request) => readPage(store, request, { path: '/sub/lists/' }, (page) => reads.pageLists(page)),
+		get: async (id) => found(await reads.getList({ id })),
+		create: async (input) =>
+			written(await writes.createList({ input: checked(listFields.parse(input, 'create')), now: clock.now() })),
+		// Existence first: an unknown id is "Not found." whatever the body says.
+		replace: async (id, input) => {
+			found(await reads.getList({ id }));
+			return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'replace')) }));
+		},
+		patch: async (id, input) => {
+			found(await reads.getList({ id }));
+			return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'patch')) }));
+		},
+		delete: async (id) => deleted(await writes.deleteList({ id, now: clock.now() })),
+	};
+}

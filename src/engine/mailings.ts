@@ -1,0 +1,50 @@
+/** Mailings: recipients are staged, checked, and released in one stroke. */
+import type { Mailings, MailingSpec } from '../api/capabilities.js';
+import { ApiError, invalid, notFound } from '../api/errors.js';
+import { checkMailing } from '../api/messages.js';
+import { resolveContent } from './contents.js';
+import { checked, deleted, type EngineContext, found } from './context.js';
+
+export function createMailings(context: EngineContext): Mailings {
+	const { store, clock } = context;
+	return {
+		open: (key, spec) => openMailing(context, key, spec),
+		addList: async (mailing, list_id) => {
+			found(await store.reads.getList({ id: list_id }));
+			return found(await store.writes.addListToMailing({ mailing, list_id, now: clock.now() }));
+		},
+		release: async (mailing, { expect_count }) => {
+			const outcome = await store.writes.releaseMailing({ mailing, expect_count, now: clock.now() });
+			switch (outcome.kind) {
+				case 'released':
+					return;
+				case 'not_found':
+					throw notFound();
+				case 'canceled':
+					throw new ApiError('conflict', 'This mailing was canceled.');
+				case 'count_differs':
+					throw new ApiError('conflict', `This mailing has ${outcome.count} recipients, not ${expect_count}; nothing was released.`);
+			}
+		},
+		cancel: async (mailing) => deleted(await store.writes.cancelMailing({ mailing, now: clock.now() })),
+		status: async (id) => found(await store.reads.mailingStatus({ id })),
+	};
+}
+
+async function openMailing(context: EngineContext, key: string, spec: MailingSpec) {
+	const { store, clock, newId } = context;
+	const mailing = checked(checkMailing(spec));
+	const resolved = await resolveContent(context, mailing);
+	const now = clock.now();
+	const { type, envelope, from_key, tag } = mailing;
+	const outcome = await store.writes.openMailing({
+		id: mailing.campaign_unique_id ?? newId(),
+		key,
+		spec,
+		submission: { id: newId(), type, envelope, from_key, tag, context: mailing.context, ...resolved, now },
+		now,
+	});
+	if (outcome.kind === 'conflict') throw new ApiError('conflict', `The job "${key}" stands for another mailing.`);
+	if (outcome.kind === 'refused') throw invalid(outcome.errors);
+	return outcome.session;
+}

@@ -1,0 +1,90 @@
+/** Accepting submissions, and looking at the messages they became. */
+import { createHash } from 'node:crypto';
+import { emailKey } from '../api/address.js';
+import type { Call } from '../api/api.js';
+import type { MessageFilter, Messages } from '../api/capabilities.js';
+import { parseDateTime } from '../api/datetime.js';
+import { invalid } from '../api/errors.js';
+import type { SendRequest } from '../api/inputs.js';
+import { checkSend } from '../api/messages.js';
+import type { SendResult } from '../api/records.js';
+import type { IdempotencyKey } from '../store/store.js';
+import { keyConflict, resolveContent } from './contents.js';
+import { assertWanted, checked, type EngineContext, found } from './context.js';
+import { readPage } from './pages.js';
+
+/** Service document, "Send a message": stored durably before the answer, all or nothing. */
+export function createSend(context: EngineContext): (request: SendRequest, call?: Call) => Promise<SendResult> {
+	const { store, clock, newId } = context;
+	return async (request, call) => {
+		assertWanted(call?.signal);
+		const send = checked(checkSend(request));
+		const { content, content_sha256, variables } = await resolveContent(context, send);
+		const accepted = await store.writes.acceptSubmission({
+			id: newId(),
+			type: send.type,
+			envelope: send.envelope,
+			from_key: send.from_key,
+			tag: send.tag,
+			content,
+			content_sha256,
+			variables,
+			context: send.context,
+			list_id: send.list_id,
+			campaign: send.campaign_unique_id,
+			recipients: send.to.map(({ address, key }) => ({ id: newId(), to: address, to_key: key })),
+			now: clock.now(),
+			key: idempotencyKey(request, call),
+		});
+		if (accepted.kind === 'key_conflict') throw keyConflict();
+		if (accepted.kind === 'refused') throw invalid(accepted.errors);
+		const { campaign, submission, kind, answer } = accepted;
+		call?.onAccepted?.({ campaign, submission, replayed: kind === 'replayed' });
+		return answer;
+	};
+}
+
+export function createMessages({ store, ports }: EngineContext): Messages {
+	return {
+		page: ({ page, page_size, ...filter }) => {
+			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+			const place = { path: '/ext/messages/', filters: { ...filter } };
+			return readPage(store, request, place, (slice) =>
+				store.reads.pageMessages({ ...slice, filter: comparable(filter) }),
+			);
+		},
+		get: async (id) => {
+			const { message, attempts } = found(await store.reads.getMessage({ id }));
+			return { ...message, delivery_attempts: attempts };
+		},
+		raw: async (id) => ({ id, raw_base64: found(await ports.renderMessage(id)).toString('base64') }),
+	};
+}
+
+function comparable(filter: MessageFilter) {
+	const since = filter.since === undefined ? undefined : parseDateTime(filter.since);
+	if (since === null) {
+		throw invalid({ since: [{ code: 'invalid', message: 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.' }] });
+	}
+	return {
+		...filter,
+		...(filter.to !== undefined && { to_key: emailKey(filter.to) }),
+		...(since !== undefined && { since_at: since }),
+	};
+}
+
+// One scope: an embedded database has one owner. A server passes its token's name in the key.
+function idempotencyKey(request: SendRequest, call: Call | undefined): IdempotencyKey | null {
+	if (call?.idempotencyKey === undefined) return null;
+	const fingerprint = createHash('sha256').update(canonical(request)).digest('hex');
+	return { scope: '', key: call.idempotencyKey, fingerprint };
+}
+
+/** JSON with sorted keys: the same request in another key order is the same request. */
+function canonical(value: unknown): string {
+	return JSON.stringify(value, (_key, inner: unknown) =>
+		typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+			? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+			: inner,
+	);
+}

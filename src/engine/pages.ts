@@ -1,0 +1,73 @@
+/**
+ * Numbered pages as Django REST framework answers them: absolute links, no `page` in the link to page 1.
+ * Assumption: 100 a page, `page_size` up to 1000; the service document shows neither.
+ */
+import type { PageRequest } from '../api/api.js';
+import { ApiError } from '../api/errors.js';
+import type { Page } from '../api/records.js';
+import type { PageOf, Slice, Store } from '../store/store.js';
+import { readSettings } from './settings.js';
+
+const defaultPageSize = 100;
+const maxPageSize = 1000;
+
+/** What a link is made of: the path below the base URL and the filters to keep. */
+export interface PagePlace {
+	path: string;
+	filters?: Readonly<Record<string, string | number | boolean | undefined>>;
+}
+
+/** Reads one page through `slice` and dresses it as the wire does. Throws `not_found` "Invalid page.". */
+export async function readPage<T>(
+	store: Store,
+	request: PageRequest,
+	place: PagePlace,
+	slice: (page: PageOf) => Promise<Slice<T>>,
+): Promise<Page<T>> {
+	const page = pageNumber(request.page);
+	const page_size = pageSize(request.page_size);
+	const { count, results } = await slice({ page, page_size });
+	const pages = Math.max(1, Math.ceil(count / page_size));
+	if (page > pages) throw invalidPage();
+	const link = await linker(store, request, place);
+	return {
+		count,
+		next: page < pages ? link(page + 1) : null,
+		previous: page > 1 ? link(page - 1) : null,
+		results,
+	};
+}
+
+function pageNumber(page: number | undefined): number {
+	if (page === undefined) return 1;
+	if (!Number.isSafeInteger(page) || page < 1) throw invalidPage();
+	return page;
+}
+
+// A page size that is no positive number is ignored, one that is too large is cut: DRF's PageNumberPagination.
+function pageSize(size: number | undefined): number {
+	if (size === undefined || !Number.isSafeInteger(size) || size < 1) return defaultPageSize;
+	return Math.min(size, maxPageSize);
+}
+
+function invalidPage(): ApiError {
+	return new ApiError('not_found', 'Invalid page.');
+}
+
+async function linker(store: Store, request: PageRequest, place: PagePlace): Promise<(page: number) => string> {
+	const { linkBase } = await readSettings(store);
+	const filters = Object.entries(place.filters ?? {}).filter(([, value]) => value !== undefined);
+	return (page) => {
+		const query = new URLSearchParams();
+		if (page > 1) query.set('page', String(page));
+		if (request.page_size !== undefined) query.set('page_size', String(request.page_size));
+		for (const [key, value] of filters) query.set(key, wireValue(value));
+		const text = query.toString();
+		return `${linkBase}${place.path}${text === '' ? '' : `?${text}`}`;
+	};
+}
+
+function wireValue(value: string | number | boolean | undefined): string {
+	if (typeof value === 'boolean') return value ? 'True' : 'False';
+	return String(value);
+}

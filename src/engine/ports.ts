@@ -1,0 +1,11 @@
+/** What the engine needs of the outside world beyond its store; passed in by whoever composes it. */
+import type { TestResult, Uuid, Webhook } from '../api/records.js';
+
+export interface EnginePorts {
+	/** Why a notification must not be sent to this URL, or null. A name that does not resolve is no reason. */
+	checkTarget(url: string): Promise<string | null>;
+	/** Sends one test notification now, without retries; never throws. */
+	notifyTest(webhook: Webhook): Promise<TestResult>;
+	/** The finished bytes of a stored message, as its worker would send them; null for an unknown id. */
+	renderMessage(id: Uuid): Promise<Buffer | null>;
+}

@@ -1,0 +1,94 @@
+/** The database's own settings: what they are called, what they may hold, what they mean when unset. */
+import { isTimeZone } from '../api/datetime.js';
+import { type FieldErrors, invalid } from '../api/errors.js';
+import type { Store } from '../store/store.js';
+import type { EngineContext } from './context.js';
+
+/** Where links point when no public URL is set: the address `serve` listens on by default. */
+export const defaultLinkBase = 'http://127.0.0.1:8080';
+
+/** Name → what it is for. `smtp_password` is the one secret: shown masked. */
+export const settingNames = {
+	public_url: 'the URL recipients reach this service by; links in mails and pages start with it',
+	time_zone: 'the time zone whose days the report counts (IANA name)',
+	smtp_url: 'where mail is handed over: smtp[s]://user@host:port',
+	smtp_password: 'the password that goes with the user of smtp_url',
+	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
+} as const;
+
+export type SettingName = keyof typeof settingNames;
+
+export const secretSettings: ReadonlySet<string> = new Set<SettingName>(['smtp_password']);
+
+/** Settings as the engine uses them; `null` = unset. */
+export interface EngineSettings {
+	publicUrl: string | null;
+	/** `publicUrl`, or the default listening address; no slash at the end. */
+	linkBase: string;
+	timeZone: string;
+	smtpUrl: string | null;
+	smtpPassword: string | null;
+	allowPrivateWebhooks: boolean;
+}
+
+export async function readSettings(store: Store): Promise<EngineSettings> {
+	const values = await store.reads.getSettings();
+	const value = (name: SettingName) => values[name] ?? null;
+	const publicUrl = value('public_url');
+	return {
+		publicUrl,
+		linkBase: publicUrl ?? defaultLinkBase,
+		timeZone: value('time_zone') ?? 'UTC',
+		smtpUrl: value('smtp_url'),
+		smtpPassword: value('smtp_password'),
+		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
+	};
+}
+
+/** Checks and stores settings in one operation; `null` unsets. Throws `invalid` naming every bad one. */
+export async function writeSettings(
+	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
+	values: Readonly<Record<string, string | null>>,
+): Promise<void> {
+	const errors: FieldErrors = {};
+	const checkedValues: Record<string, string | null> = {};
+	for (const [name, value] of Object.entries(values)) {
+		const outcome = checkSetting(name, value);
+		if ('problem' in outcome) errors[name] = [{ code: 'invalid', message: outcome.problem }];
+		else checkedValues[name] = outcome.value;
+	}
+	if (Object.keys(errors).length > 0) throw invalid(errors);
+	await store.writes.putSettings({ values: checkedValues, now: clock.now() });
+}
+
+type Checked = { value: string | null } | { problem: string };
+
+function checkSetting(name: string, value: string | null): Checked {
+	if (!isSettingName(name)) return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
+	if (value === null) return { value };
+	switch (name) {
+		case 'public_url':
+			return checkPublicUrl(value);
+		case 'time_zone':
+			return isTimeZone(value) ? { value } : { problem: `"${value}" is no IANA time zone, such as Europe/Oslo.` };
+		case 'allow_private_webhooks':
+			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
+		case 'smtp_url':
+		case 'smtp_password':
+			return { value };
+	}
+}
+
+function isSettingName(name: string): name is SettingName {
+	return Object.hasOwn(settingNames, name);
+}
+
+// A query or a fragment would end up in the middle of every link; a user name would be mailed to everybody.
+function checkPublicUrl(value: string): Checked {
+	const url = URL.canParse(value) ? new URL(value) : null;
+	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: 'Enter a valid URL.' };
+	if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+		return { problem: 'Enter a URL without user, query and fragment.' };
+	}
+	return { value: `${url.origin}${url.pathname.replace(/\/+$/, '')}` };
+}
