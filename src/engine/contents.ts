@@ -1,6 +1,7 @@
 /** From what a caller asks to be sent to the content that is stored: template, sender, links, variables. */
-import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
+
 import type { Content } from '../api/content.js';
+import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
 import type { Uuid } from '../api/records.js';
 import { contentSha256 } from '../content/hash.js';
 import { usedVariables } from '../content/variables.js';
@@ -40,7 +41,12 @@ export async function resolveContent({ store }: EngineContext, wanted: Wanted): 
 		errors['template_unique_id'] = [{ code: 'does_not_exist', message: 'Template not found.' }];
 	}
 	if (wanted.type === 'BULK' && settings.publicUrl === null && !isLoopbackSmtp(settings.smtpUrl)) {
-		errors['type'] = [{ code: 'invalid', message: 'BULK needs the public URL of the settings: unsubscribe links would lead nowhere.' }];
+		errors['type'] = [
+			{
+				code: 'invalid',
+				message: 'BULK needs the public URL of the settings: unsubscribe links would lead nowhere.',
+			},
+		];
 	}
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 	const content: Content =

@@ -25,7 +25,9 @@ export function written<T>(outcome: Written<T>): T {
 }
 
 /** The checked value of an input, or a 400 with every complaint. */
-export function checked<T>(parsed: { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors }): T {
+export function checked<T>(
+	parsed: { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors },
+): T {
 	if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 	return parsed.value;
 }

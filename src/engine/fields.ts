@@ -13,7 +13,9 @@ export function createFields({ store, clock }: EngineContext): Crud<Field, Field
 		page: (request) => readPage(store, request, { path: '/sub/fields/' }, (page) => reads.pageFields(page)),
 		get: async (id) => found(await reads.getField({ id })),
 		create: async (input) =>
-			written(await writes.createField({ input: checked(fieldFields.parse(input, 'create')), now: clock.now() })),
+			written(
+				await writes.createField({ input: checked(fieldFields.parse(input, 'create')), now: clock.now() }),
+			),
 		replace: async (id, input) => {
 			found(await reads.getField({ id }));
 			return written(await writes.patchField({ id, patch: checked(fieldFields.parse(input, 'replace')) }));

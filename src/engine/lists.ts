@@ -12,7 +12,9 @@ export function createLists({ store, clock }: EngineContext): Crud<List, ListInp
 		page: (request) => readPage(store, request, { path: '/sub/lists/' }, (page) => reads.pageLists(page)),
 		get: async (id) => found(await reads.getList({ id })),
 		create: async (input) =>
-			written(await writes.createList({ input: checked(listFields.parse(input, 'create')), now: clock.now() })),
+			written(
+				await writes.createList({ input: checked(listFields.parse(input, 'create')), now: clock.now() }),
+			),
 		// Existence first: an unknown id is "Not found." whatever the body says.
 		replace: async (id, input) => {
 			found(await reads.getList({ id }));

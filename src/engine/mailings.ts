@@ -1,5 +1,5 @@
 /** Mailings: recipients are staged, checked, and released in one stroke. */
-import type { Mailings, MailingSpec } from '../api/capabilities.js';
+import type { MailingSpec, Mailings } from '../api/capabilities.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
 import { checkMailing } from '../api/messages.js';
 import { resolveContent } from './contents.js';
@@ -23,7 +23,10 @@ export function createMailings(context: EngineContext): Mailings {
 				case 'canceled':
 					throw new ApiError('conflict', 'This mailing was canceled.');
 				case 'count_differs':
-					throw new ApiError('conflict', `This mailing has ${outcome.count} recipients, not ${expect_count}; nothing was released.`);
+					throw new ApiError(
+						'conflict',
+						`This mailing has ${outcome.count} recipients, not ${expect_count}; nothing was released.`,
+					);
 			}
 		},
 		cancel: async (mailing) => deleted(await store.writes.cancelMailing({ mailing, now: clock.now() })),
@@ -44,7 +47,8 @@ async function openMailing(context: EngineContext, key: string, spec: MailingSpe
 		submission: { id: newId(), type, envelope, from_key, tag, context: mailing.context, ...resolved, now },
 		now,
 	});
-	if (outcome.kind === 'conflict') throw new ApiError('conflict', `The job "${key}" stands for another mailing.`);
+	if (outcome.kind === 'conflict')
+		throw new ApiError('conflict', `The job "${key}" stands for another mailing.`);
 	if (outcome.kind === 'refused') throw invalid(outcome.errors);
 	return outcome.session;
 }

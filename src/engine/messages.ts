@@ -14,7 +14,9 @@ import { assertWanted, checked, type EngineContext, found } from './context.js';
 import { readPage } from './pages.js';
 
 /** Service document, "Send a message": stored durably before the answer, all or nothing. */
-export function createSend(context: EngineContext): (request: SendRequest, call?: Call) => Promise<SendResult> {
+export function createSend(
+	context: EngineContext,
+): (request: SendRequest, call?: Call) => Promise<SendResult> {
 	const { store, clock, newId } = context;
 	return async (request, call) => {
 		assertWanted(call?.signal);
@@ -64,7 +66,9 @@ export function createMessages({ store, ports }: EngineContext): Messages {
 function comparable(filter: MessageFilter) {
 	const since = filter.since === undefined ? undefined : parseDateTime(filter.since);
 	if (since === null) {
-		throw invalid({ since: [{ code: 'invalid', message: 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.' }] });
+		throw invalid({
+			since: [{ code: 'invalid', message: 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.' }],
+		});
 	}
 	return {
 		...filter,

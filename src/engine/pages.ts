@@ -54,7 +54,11 @@ function invalidPage(): ApiError {
 	return new ApiError('not_found', 'Invalid page.');
 }
 
-async function linker(store: Store, request: PageRequest, place: PagePlace): Promise<(page: number) => string> {
+async function linker(
+	store: Store,
+	request: PageRequest,
+	place: PagePlace,
+): Promise<(page: number) => string> {
 	const { linkBase } = await readSettings(store);
 	const filters = Object.entries(place.filters ?? {}).filter(([, value]) => value !== undefined);
 	return (page) => {

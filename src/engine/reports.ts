@@ -14,7 +14,10 @@ export interface ReportView {
 }
 
 /** Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled. */
-export async function createReport({ store, clock }: EngineContext, query: ReportQuery & ReportView): Promise<Report> {
+export async function createReport(
+	{ store, clock }: EngineContext,
+	query: ReportQuery & ReportView,
+): Promise<Report> {
 	const { timeZone } = await readSettings(store);
 	const { from, to, campaign, types } = checked(checkReportQuery(query, today(clock, timeZone)));
 	const figures = await store.reads.reportFigures({
@@ -45,7 +48,10 @@ function today(clock: Clock, timeZone: string): Day {
 }
 
 // A type that was not asked for shows 0, but percentages are still of the mails really sent.
-function totals(figures: readonly { type: EventType; count: number }[], types: readonly EventType[]): ReportTotal {
+function totals(
+	figures: readonly { type: EventType; count: number }[],
+	types: readonly EventType[],
+): ReportTotal {
 	const sum: Record<EventType, number> = {
 		CREATED: 0,
 		SENT: 0,

@@ -64,13 +64,16 @@ export async function writeSettings(
 type Checked = { value: string | null } | { problem: string };
 
 function checkSetting(name: string, value: string | null): Checked {
-	if (!isSettingName(name)) return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
+	if (!isSettingName(name))
+		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
 	if (value === null) return { value };
 	switch (name) {
 		case 'public_url':
 			return checkPublicUrl(value);
 		case 'time_zone':
-			return isTimeZone(value) ? { value } : { problem: `"${value}" is no IANA time zone, such as Europe/Oslo.` };
+			return isTimeZone(value)
+				? { value }
+				: { problem: `"${value}" is no IANA time zone, such as Europe/Oslo.` };
 		case 'allow_private_webhooks':
 			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
 		case 'smtp_url':
@@ -86,7 +89,8 @@ function isSettingName(name: string): name is SettingName {
 // A query or a fragment would end up in the middle of every link; a user name would be mailed to everybody.
 function checkPublicUrl(value: string): Checked {
 	const url = URL.canParse(value) ? new URL(value) : null;
-	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: 'Enter a valid URL.' };
+	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+		return { problem: 'Enter a valid URL.' };
 	if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
 		return { problem: 'Enter a URL without user, query and fragment.' };
 	}

@@ -7,7 +7,8 @@ import { readPage } from './pages.js';
 export function createTemplates({ store, clock, newId }: EngineContext): Templates {
 	const { reads, writes } = store;
 	return {
-		page: (request) => readPage(store, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
+		page: (request) =>
+			readPage(store, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
 		get: async (id) => found(await reads.getTemplate({ id })),
 		create: async (body) => {
 			const input = { text_body: '', html_body: '', ...checked(templateFields.parse(body, 'create')) };

@@ -33,18 +33,23 @@ describe('the target of a notification', () => {
 		'http://[ff02::1]/',
 		'http://[::7f00:1]/',
 	])('is refused: %s', async (url) => {
-		expect(await refuseTarget(url, nobody)).toBe('This URL points to a private, loopback or reserved address.');
+		expect(await refuseTarget(url, nobody)).toBe(
+			'This URL points to a private, loopback or reserved address.',
+		);
 	});
 
-	it.each(['http://93.184.216.34/', 'https://[2606:2800:220:1:248:1893:25c8:1946]/', 'http://[64:ff9b::5db8:d822]/'])(
-		'is accepted: %s',
-		async (url) => {
-			expect(await refuseTarget(url, nobody)).toBeNull();
-		},
-	);
+	it.each([
+		'http://93.184.216.34/',
+		'https://[2606:2800:220:1:248:1893:25c8:1946]/',
+		'http://[64:ff9b::5db8:d822]/',
+	])('is accepted: %s', async (url) => {
+		expect(await refuseTarget(url, nobody)).toBeNull();
+	});
 
 	it('is refused when one of the addresses of its name is private', async () => {
-		expect(await refuseTarget('http://two.example/', async () => ['93.184.216.34', '10.0.0.1'])).not.toBeNull();
+		expect(
+			await refuseTarget('http://two.example/', async () => ['93.184.216.34', '10.0.0.1']),
+		).not.toBeNull();
 	});
 
 	it('is accepted while its name does not resolve', async () => {

@@ -1,0 +1,128 @@
+/** What a command may ask of whoever composed the parts: types only, so that naming them loads nothing. */
+import type { Api } from '../api/api.js';
+import type { Clock } from '../api/datetime.js';
+import type { Message, Uuid } from '../api/records.js';
+
+/** Where a command goes: a database of this machine, or a base URL. */
+export type Target =
+	| { kind: 'local'; url: string; /** The default database is made when missing; a named one must exist. */ create: boolean }
+	| { kind: 'remote'; baseUrl: string; token: string | null };
+
+export interface Connection {
+	api: Api;
+	target: Target;
+	/** Null on a deployment: what needs the database itself is not to be had there. */
+	local: LocalEngine | null;
+	close(): Promise<void>;
+}
+
+export interface ConnectDependencies {
+	clock: Clock;
+	/** Trace lines of `--debug`; secrets are redacted before. */
+	trace: (line: string) => void;
+	/** Things the operator should know; shown once. */
+	warn: (text: string) => void;
+}
+
+/** What only the machine that owns the database can do. */
+export interface LocalEngine {
+	/** The database file. */
+	path: string;
+	settings: {
+		/** Set values by name, secrets masked unless `reveal`. */
+		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
+		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
+		set(values: Readonly<Record<string, string | null>>): Promise<void>;
+	};
+	status(): Promise<EngineStatus>;
+	/** Delivers what is due: the messages of a scope until each has an outcome, or everything until stopped. */
+	deliver(options: DeliverOptions): Promise<DeliverySummary>;
+	/** Connects, says EHLO and logs in, sends nothing unless `to` is given. */
+	testSmtp(options: { from?: string; to?: string; signal?: AbortSignal }): Promise<SmtpTest>;
+	/** The finished message for one recipient of a request, without accepting it. */
+	compose(request: ComposeRequest): Promise<ComposedMessage>;
+}
+
+export interface EngineStatus {
+	path: string;
+	schema_version: number;
+	size_bytes: number;
+	lists: number;
+	subscribers: number;
+	suppressions: number;
+	messages: Partial<Record<Message['state'], number>>;
+	smtp_url: string | null;
+	public_url: string | null;
+	time_zone: string;
+	senders: number;
+}
+
+export type DeliveryScope = { submission: Uuid } | { mailing: Uuid } | null;
+
+export interface DeliverOptions {
+	scope: DeliveryScope;
+	/** `settled`: until nothing of the scope is due; `stopped`: until the signal, waiting for what comes due. */
+	until: 'settled' | 'stopped';
+	connections?: number;
+	/** Messages a second. */
+	rate?: number;
+	signal?: AbortSignal;
+	/** Without any outcome for so long, it gives up; milliseconds. */
+	stallMs?: number;
+	onProgress?: (counts: DeliveryCounts) => void;
+}
+
+export interface DeliveryCounts {
+	sent: number;
+	deferred: number;
+	bounced: number;
+	failed: number;
+	uncertain: number;
+	canceled: number;
+}
+
+export interface DeliverySummary {
+	/** `paused`: the mail server refuses everybody (login, TLS, connect); `stalled`: no outcome within `stallMs`. */
+	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
+	reason: string | null;
+	counts: DeliveryCounts;
+	/** Content warnings, such as CSS that could not be inlined. */
+	warnings: readonly string[];
+}
+
+export interface SmtpTest {
+	host: string;
+	port: number;
+	secure: boolean;
+	authenticated: boolean;
+	extensions: readonly string[];
+	duration_ms: number;
+	/** The reply to the test message, when one was sent. */
+	sent: string | null;
+}
+
+/** A message to look at: nothing of it is stored. */
+export interface ComposeRequest {
+	from: string;
+	to: string;
+	subject: string;
+	text: string | null;
+	html: string | null;
+	disable_inline: boolean;
+	bulk: boolean;
+	reply_to: readonly string[];
+	cc: readonly string[];
+	headers: Readonly<Record<string, string>>;
+	variables: Readonly<Record<string, string>>;
+}
+
+export interface ComposedMessage {
+	raw: Buffer;
+	subject: string;
+	text: string;
+	html: string | null;
+	/** Variables used that have no value. */
+	missing: readonly string[];
+	warnings: readonly string[];
+}
+

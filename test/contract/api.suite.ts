@@ -1,0 +1,562 @@
+// What every implementation of `Api` must do. Each block names the decision it pins; "Assumption" = the service
+// document is silent there. Runs on whatever `open` gives: nothing here knows which implementation it has.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Api } from '../../src/api/api.js';
+import { ApiError, errorBody } from '../../src/api/errors.js';
+import type { List, Page } from '../../src/api/records.js';
+
+export interface Subject {
+	api: Api;
+	/** A verified sender of the deployment. */
+	sender: string;
+	close(): Promise<void>;
+}
+
+const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export function apiSuite(name: string, open: () => Promise<Subject>): void {
+	describe(`the Api contract on ${name}`, () => {
+		let subject: Subject;
+		let api: Api;
+		let counter = 0;
+		const unique = (word: string) => `${word}${++counter}`;
+		const newList = () => api.lists.create({ name: unique('list'), email_reason: 'You asked for it' });
+		const newField = async () =>
+			(await api.fields.create({ variable: unique('var_'), name: 'A field' })).variable;
+
+		beforeAll(async () => {
+			subject = await open();
+			api = subject.api;
+		});
+		afterAll(() => subject.close());
+
+		describe('errors (1-5)', () => {
+			it('names every bad field at once, in the words of Django REST framework', async () => {
+				expect(await refusal(api.lists.create({} as never))).toEqual({
+					name: ['This field is required.'],
+					email_reason: ['This field is required.'],
+				});
+				expect(await refusal(api.lists.create({ name: ' ', email_reason: null } as never))).toEqual({
+					name: ['This field may not be blank.'],
+					email_reason: ['This field may not be null.'],
+				});
+				expect(await refusal(api.lists.create({ name: [], email_reason: 'x'.repeat(256) } as never))).toEqual(
+					{
+						name: ['Not a valid string.'],
+						email_reason: ['Ensure this field has no more than 255 characters.'],
+					},
+				);
+			});
+
+			it('refuses a body that is no object', async () => {
+				expect(await refusal(api.lists.create([] as never))).toEqual({
+					non_field_errors: ['Invalid data. Expected a dictionary, but got list.'],
+				});
+			});
+
+			it('keys the items of a list by their index', async () => {
+				const request = {
+					from: subject.sender,
+					to: ['ok@example.com', 'nonsense'],
+					subject: 's',
+					text_body: 't',
+				};
+				expect(await refusal(api.send(request))).toEqual({ to: { 1: ['Enter a valid email address.'] } });
+			});
+
+			it('refuses NUL and lone surrogates (2)', async () => {
+				expect(await refusal(api.lists.create({ name: 'a\0b', email_reason: 'r' }))).toEqual({
+					name: ['Null characters are not allowed.'],
+				});
+				expect(Object.keys(await refusal(api.lists.create({ name: 'a\ud800b', email_reason: 'r' })))).toEqual(
+					['name'],
+				);
+			});
+
+			it('answers not_found for unknown ids, and for a subscriber under another list (4)', async () => {
+				const [one, two] = [await newList(), await newList()];
+				const { id } = await api.subscribers(one.id).create({ email: 'a@example.com' });
+				for (const attempt of [
+					() => api.lists.get(999_999),
+					() => api.lists.patch(999_999, { name: 'x' }),
+					() => api.lists.delete(999_999),
+					() => api.fields.get(999_999),
+					() => api.webhooks.get(999_999),
+					() => api.subscribers(two.id).get(id),
+					() => api.subscribers(two.id).patch(id, { name: 'x' }),
+					() => api.subscribers(two.id).delete(id),
+				]) {
+					await expect(attempt()).rejects.toMatchObject({ code: 'not_found', message: 'Not found.' });
+				}
+			});
+
+			it('looks for the list before it looks at the body (4)', async () => {
+				await expect(api.subscribers(999_999).create({} as never)).rejects.toMatchObject({
+					code: 'not_found',
+				});
+				await expect(api.subscribers(999_999).page({})).rejects.toMatchObject({ code: 'not_found' });
+			});
+
+			it('refuses duplicates on the field (5)', async () => {
+				const list = await newList();
+				await api.subscribers(list.id).create({ email: 'Ann@Example.com' });
+				expect(await refusal(api.subscribers(list.id).create({ email: 'ann@example.COM' }))).toEqual({
+					email: ['Subscriber with this email already exists in this list.'],
+				});
+				const variable = await newField();
+				expect(await refusal(api.fields.create({ variable, name: 'again' }))).toEqual({
+					variable: ['This field must be unique.'],
+				});
+			});
+		});
+
+		describe('collections (8-9)', () => {
+			it('pages ascending by id, with links that keep the other parameters', async () => {
+				const list = await newList();
+				const subscribers = api.subscribers(list.id);
+				for (let i = 0; i < 5; i++) await subscribers.create({ email: `p${i}@example.com` });
+				const first = await subscribers.page({ page_size: 2, email__icontains: 'example' });
+				expect(first.count).toBe(5);
+				expect(first.previous).toBeNull();
+				expect(query(first.next)).toEqual({ page: '2', page_size: '2', email__icontains: 'example' });
+				const second = await subscribers.page({ page: 2, page_size: 2, email__icontains: 'example' });
+				expect(query(second.previous)).toEqual({ page_size: '2', email__icontains: 'example' });
+				const last = await subscribers.page({ page: 3, page_size: 2 });
+				expect(last.next).toBeNull();
+				expect([first, second, last].flatMap(emails)).toEqual(
+					[0, 1, 2, 3, 4].map((i) => `p${i}@example.com`),
+				);
+			});
+
+			it('answers an empty first page, and refuses a page that is not there', async () => {
+				const list = await newList();
+				expect(await api.subscribers(list.id).page({})).toEqual({
+					count: 0,
+					next: null,
+					previous: null,
+					results: [],
+				});
+				for (const page of [0, 2, -1, 1.5]) {
+					await expect(api.subscribers(list.id).page({ page })).rejects.toMatchObject({
+						code: 'not_found',
+						message: 'Invalid page.',
+					});
+				}
+			});
+
+			it('filters without regard to case, in all of Unicode, and takes % and _ literally (9)', async () => {
+				const subscribers = api.subscribers((await newList()).id);
+				await subscribers.create({ email: 'Straße_1@example.com' }).catch(() => undefined);
+				await subscribers.create({ email: 'a_b@example.com' });
+				await subscribers.create({ email: 'axb@EXAMPLE.com' });
+				await subscribers.create({ email: 'a%b@example.com', is_active: false });
+				expect(emails(await subscribers.page({ email__icontains: 'A_B' }))).toEqual(['a_b@example.com']);
+				expect(emails(await subscribers.page({ email__icontains: '%' }))).toEqual(['a%b@example.com']);
+				expect(emails(await subscribers.page({ email__exact: 'AXB@example.com' }))).toEqual([
+					'axb@EXAMPLE.com',
+				]);
+				expect(emails(await subscribers.page({ is_active: false }))).toEqual(['a%b@example.com']);
+				expect(emails(await subscribers.page({ is_active: true, email__icontains: 'xb' }))).toEqual([
+					'axb@EXAMPLE.com',
+				]);
+			});
+		});
+
+		describe('lists (11, 12, 17)', () => {
+			it('creates, reads, changes and deletes', async () => {
+				const list = await api.lists.create({ name: '  News ', email_reason: 'You signed up' });
+				expect(list).toEqual({
+					id: expect.any(Number),
+					name: 'News',
+					email_reason: 'You signed up',
+					active_subscribers_count: 0,
+					inactive_subscribers_count: 0,
+					overall_subscribers_count: 0,
+					date_created: expect.stringMatching(dateTime),
+				} satisfies Record<keyof List, unknown>);
+				expect(await api.lists.patch(list.id, { name: 'Other' })).toEqual({ ...list, name: 'Other' });
+				expect(await refusal(api.lists.replace(list.id, { name: 'Third' } as never))).toEqual({
+					email_reason: ['This field is required.'],
+				});
+				expect(await api.lists.get(list.id)).toEqual({ ...list, name: 'Other' });
+				await api.lists.delete(list.id);
+				await expect(api.lists.get(list.id)).rejects.toMatchObject({ code: 'not_found' });
+			});
+
+			it('counts active and inactive subscribers', async () => {
+				const { id } = await newList();
+				const subscribers = api.subscribers(id);
+				const a = await subscribers.create({ email: 'a@example.com' });
+				await subscribers.create({ email: 'b@example.com', is_active: false });
+				await subscribers.patch(a.id, { is_active: false });
+				const c = await subscribers.create({ email: 'c@example.com' });
+				expect(await api.lists.get(id)).toMatchObject({
+					active_subscribers_count: 1,
+					inactive_subscribers_count: 2,
+					overall_subscribers_count: 3,
+				});
+				await subscribers.delete(c.id);
+				expect(await api.lists.get(id)).toMatchObject({
+					active_subscribers_count: 0,
+					overall_subscribers_count: 2,
+				});
+			});
+
+			it('never uses an id again (17)', async () => {
+				const first = await newList();
+				await api.lists.delete(first.id);
+				expect((await newList()).id).toBeGreaterThan(first.id);
+			});
+		});
+
+		describe('subscribers (11-15)', () => {
+			it('creates one with the document’s defaults', async () => {
+				const list = await newList();
+				const created = await api.subscribers(list.id).create({ email: ' Ann.Lee+x@Example.COM ' });
+				expect(created).toEqual({
+					id: expect.any(Number),
+					list_id: list.id,
+					email: 'Ann.Lee+x@Example.COM',
+					name: '',
+					is_active: true,
+					disable_reason: null,
+					is_email_verified: false,
+					meta: {},
+					source: 'API',
+					opt_in_signed: null,
+					date_created: expect.stringMatching(dateTime),
+				});
+			});
+
+			it('takes meta as an object or as a string of JSON, and answers an object (13)', async () => {
+				const variable = await newField();
+				const subscribers = api.subscribers((await newList()).id);
+				const one = await subscribers.create({ email: 'a@example.com', meta: { [variable]: 'Oslo' } });
+				expect(one.meta).toEqual({ [variable]: 'Oslo' });
+				const two = await subscribers.create({
+					email: 'b@example.com',
+					meta: JSON.stringify({ [variable]: 5 }) as never,
+				});
+				expect(two.meta).toEqual({ [variable]: 5 });
+				expect((await subscribers.patch(two.id, { meta: {} })).meta).toEqual({});
+			});
+
+			it('refuses meta keys that are no field (13)', async () => {
+				const subscribers = api.subscribers((await newList()).id);
+				expect(await refusal(subscribers.create({ email: 'a@example.com', meta: { foo: 'x' } }))).toEqual({
+					meta: ['Unknown variable: foo.'],
+				});
+				expect(
+					await refusal(subscribers.create({ email: 'a@example.com', meta: 'nonsense' as never })),
+				).toEqual({
+					meta: ['Value must be valid JSON.'],
+				});
+			});
+
+			it('PUT returns what is missing to its default, PATCH keeps it (11)', async () => {
+				const subscribers = api.subscribers((await newList()).id);
+				const { id } = await subscribers.create({ email: 'a@example.com', name: 'Ann', is_active: false });
+				expect(await subscribers.patch(id, { email: 'b@example.com' })).toMatchObject({
+					name: 'Ann',
+					is_active: false,
+				});
+				expect(await subscribers.replace(id, { email: 'c@example.com' })).toMatchObject({
+					email: 'c@example.com',
+					name: '',
+					is_active: true,
+				});
+			});
+
+			it('compares addresses with the domain in punycode, and keeps them as typed (12)', async () => {
+				const subscribers = api.subscribers((await newList()).id);
+				const { email } = await subscribers.create({ email: 'ann@bücher.example' });
+				expect(email).toBe('ann@bücher.example');
+				expect(
+					Object.keys(await refusal(subscribers.create({ email: 'ANN@xn--bcher-kva.example' }))),
+				).toEqual(['email']);
+			});
+
+			it('ignores unknown and read-only keys (11)', async () => {
+				const subscribers = api.subscribers((await newList()).id);
+				const body = { email: 'a@example.com', id: 7, source: 'FORM', nonsense: true, disable_reason: 'X' };
+				expect(await subscribers.create(body)).toMatchObject({ source: 'API', disable_reason: null });
+			});
+		});
+
+		describe('fields (16)', () => {
+			it.each([
+				'1st',
+				'with space',
+				'a-b',
+				'x'.repeat(65),
+				'é',
+			])('refuses the variable %j', async (variable) => {
+				expect(Object.keys(await refusal(api.fields.create({ variable, name: 'n' })))).toEqual(['variable']);
+			});
+
+			it.each([
+				'email',
+				'name',
+				'unsubscribe_url',
+				'view_url',
+				'email_reason',
+			])('reserves %s', async (variable) => {
+				expect(Object.keys(await refusal(api.fields.create({ variable, name: 'n' })))).toEqual(['variable']);
+			});
+
+			it('renames and removes the key in every subscriber', async () => {
+				const field = await api.fields.create({ variable: unique('city'), name: 'City' });
+				const subscribers = api.subscribers((await newList()).id);
+				const { id } = await subscribers.create({
+					email: 'a@example.com',
+					meta: { [field.variable]: 'Oslo' },
+				});
+				const renamed = unique('town');
+				await api.fields.patch(field.id, { variable: renamed });
+				expect((await subscribers.get(id)).meta).toEqual({ [renamed]: 'Oslo' });
+				await api.fields.delete(field.id);
+				expect((await subscribers.get(id)).meta).toEqual({});
+			});
+		});
+
+		describe('webhooks (12, 18, 34)', () => {
+			it('creates, changes and deletes', async () => {
+				const hook = await api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
+				expect(hook).toEqual({
+					id: expect.any(Number),
+					url: 'https://hooks.example.com/in',
+					type: 'OPENED',
+					is_auth_enabled: false,
+					login: '',
+					password: '',
+					date_created: expect.stringMatching(dateTime),
+				});
+				const changed = await api.webhooks.patch(hook.id, {
+					login: 'ann',
+					password: ' p ',
+					is_auth_enabled: true,
+				});
+				expect(changed).toEqual({ ...hook, login: 'ann', password: ' p ', is_auth_enabled: true });
+				await api.webhooks.delete(hook.id);
+				await expect(api.webhooks.get(hook.id)).rejects.toMatchObject({ code: 'not_found' });
+			});
+
+			it('refuses other schemes and types', async () => {
+				expect(
+					await refusal(api.webhooks.create({ url: 'ftp://example.com/', type: 'CLICKED' as never })),
+				).toEqual({
+					url: ['Enter a valid URL.'],
+					type: ['"CLICKED" is not a valid choice.'],
+				});
+			});
+
+			it.each([
+				'http://127.0.0.1/',
+				'http://2130706433/',
+				'http://[::ffff:10.0.0.1]/',
+				'http://169.254.169.254/',
+			])('refuses the private target %s on create and update', async (url) => {
+				expect(Object.keys(await refusal(api.webhooks.create({ url, type: 'OPENED' })))).toEqual(['url']);
+				const { id } = await api.webhooks.create({ url: 'https://hooks.example.com/', type: 'OPENED' });
+				expect(Object.keys(await refusal(api.webhooks.patch(id, { url })))).toEqual(['url']);
+			});
+		});
+
+		describe('sending (20-29)', () => {
+			const body = (more = {}) => ({
+				from: subject.sender,
+				to: ['a@example.com'],
+				subject: 's',
+				text_body: 't',
+				...more,
+			});
+
+			it('answers one message for each distinct address, in order (21)', async () => {
+				const answer = await api.send(body({ to: ['b@example.com', 'A@example.com', 'a@EXAMPLE.com'] }));
+				expect(answer).toEqual({
+					messages: [
+						{ to: 'b@example.com', id: expect.stringMatching(uuid) },
+						{ to: 'A@example.com', id: expect.stringMatching(uuid) },
+					],
+					result: true,
+					messages_created: 2,
+				});
+			});
+
+			it('takes from as a string, an array of one, or with a name (20)', async () => {
+				for (const from of [
+					subject.sender.toUpperCase(),
+					[subject.sender],
+					`"News, Daily" <${subject.sender}>`,
+				]) {
+					expect((await api.send(body({ from }))).result).toBe(true);
+				}
+				expect(await refusal(api.send(body({ from: 'nobody@example.org' })))).toEqual({
+					from: ['Sender address is not verified.'],
+				});
+			});
+
+			it('wants a body or a template, and a subject (23)', async () => {
+				expect(
+					await refusal(api.send({ from: subject.sender, to: ['a@example.com'], subject: 's' })),
+				).toEqual({
+					text_body: ['This field is required.'],
+					html_body: ['This field is required.'],
+				});
+				expect(
+					await refusal(api.send({ from: subject.sender, to: ['a@example.com'], text_body: 't' })),
+				).toEqual({
+					subject: ['This field is required.'],
+				});
+				const template_unique_id = '00000000-0000-4000-8000-000000000000';
+				expect(
+					await refusal(api.send({ from: subject.sender, to: ['a@example.com'], template_unique_id })),
+				).toEqual({
+					template_unique_id: ['Template not found.'],
+				});
+			});
+
+			it('creates nothing when anything is refused (20)', async () => {
+				const before = (await api.report({})).total;
+				await refusal(api.send(body({ to: ['fine@example.com', 'bad'] })));
+				expect((await api.report({})).total).toEqual(before);
+			});
+
+			it('refuses an empty and an overlong list of recipients (21)', async () => {
+				expect(await refusal(api.send(body({ to: [] })))).toEqual({ to: ['This list may not be empty.'] });
+				const to = Array.from({ length: 1001 }, (_, i) => `a${i}@example.com`);
+				expect(Object.keys(await refusal(api.send(body({ to }))))).toEqual(['to']);
+			});
+
+			it('refuses cc and bcc on BULK (21)', async () => {
+				const refused = await refusal(
+					api.send(body({ type: 'BULK', cc: ['c@example.com'], bcc: ['d@example.com'] })),
+				);
+				expect(Object.keys(refused).length).toBeGreaterThan(0);
+			});
+
+			it.each([
+				'From',
+				'to',
+				'BCC',
+				'Subject',
+				'MIME-Version',
+				'Content-Type',
+				'List-Unsubscribe',
+				'Return-Path',
+				'a b',
+				'x:',
+			])('refuses the header %j (25)', async (header) => {
+				expect(Object.keys(await refusal(api.send(body({ headers: { [header]: 'v' } }))))).toEqual([
+					'headers',
+				]);
+			});
+
+			it('refuses line breaks in header values, and commas or line breaks in addresses (25)', async () => {
+				expect(
+					Object.keys(await refusal(api.send(body({ headers: { 'X-Id': 'a\r\nBcc: e@x.org' } })))),
+				).toEqual(['headers']);
+				for (const to of [
+					'a@example.com, b@example.com',
+					'a@example.com>\r\nRCPT TO:<e@x.org',
+					'G: a@example.com;',
+				]) {
+					expect(Object.keys(await refusal(api.send(body({ to: [to] }))))).toEqual(['to']);
+				}
+			});
+
+			it('answers a repeated key with the first answer, and refuses another body under it (29)', async () => {
+				const idempotencyKey = unique('key-');
+				const first = await api.send(body(), { idempotencyKey });
+				expect(await api.send(body(), { idempotencyKey })).toEqual(first);
+				await expect(api.send(body({ subject: 'other' }), { idempotencyKey })).rejects.toMatchObject({
+					code: 'unprocessable',
+				});
+			});
+
+			it('names the campaign that a BULK call became (28)', async () => {
+				const accepted: unknown[] = [];
+				await api.send(body({ type: 'BULK' }), { onAccepted: (one) => accepted.push(one) });
+				expect(accepted).toEqual([
+					{ campaign: expect.stringMatching(uuid), submission: expect.anything(), replayed: false },
+				]);
+			});
+		});
+
+		describe('the report (35, 36)', () => {
+			it('covers the seven days that end today', async () => {
+				const report = await api.report({});
+				expect(report.data).toHaveLength(7);
+				expect(Object.keys(report.total)).toEqual([
+					'sent',
+					'opened',
+					'opened_percent',
+					'redirected_percent',
+					'softbounced_percent',
+					'unsubscribed_percent',
+					'hardbounced_percent',
+				]);
+				expect(report.total.opened_percent).toBeTypeOf('string');
+			});
+
+			it('fills every day of a range with zeros, ascending, both ends included', async () => {
+				const { data } = await api.report({ date_from: '28.02.2024', date_to: '02.03.2024' });
+				expect(data).toEqual(
+					['28.02.2024', '29.02.2024', '01.03.2024', '02.03.2024'].map((date) => ({
+						date,
+						opened: 0,
+						sent: 0,
+					})),
+				);
+			});
+
+			it('takes the seven days that end at date_to, when it is alone', async () => {
+				const { data } = await api.report({ date_to: '07.01.2024' });
+				expect(data.map(({ date }) => date)).toEqual([1, 2, 3, 4, 5, 6, 7].map((day) => `0${day}.01.2024`));
+			});
+
+			it('refuses dates that are none, a reversed range and too many days', async () => {
+				const format = 'Date has wrong format. Use one of these formats instead: DD.MM.YYYY.';
+				expect(await refusal(api.report({ date_from: '2024-01-01', date_to: '31.02.2024' }))).toEqual({
+					date_from: [format],
+					date_to: [format],
+				});
+				expect(
+					Object.keys(await refusal(api.report({ date_from: '02.01.2024', date_to: '01.01.2024' }))),
+				).toEqual(['date_to']);
+				expect(
+					Object.keys(await refusal(api.report({ date_from: '01.01.2020', date_to: '01.01.2024' }))),
+				).toHaveLength(1);
+			});
+
+			it('answers zeros for an unknown campaign, and refuses what is no UUID and no event type', async () => {
+				const { total } = await api.report({ campaign_unique_id: '00000000-0000-4000-8000-000000000000' });
+				expect(total).toMatchObject({ sent: 0, opened: 0, opened_percent: '0', hardbounced_percent: 0 });
+				expect(
+					await refusal(api.report({ campaign_unique_id: 'nonsense', event_types: ['X' as never] })),
+				).toMatchObject({
+					campaign_unique_id: ['Must be a valid UUID.'],
+				});
+			});
+		});
+	});
+}
+
+/** The error body of a refused call. */
+async function refusal(attempt: Promise<unknown>): Promise<Record<string, unknown>> {
+	const error: unknown = await attempt.then(
+		() => new Error('was not refused'),
+		(reason) => reason,
+	);
+	if (!(error instanceof ApiError) || error.code !== 'invalid' || error.fields === null) throw error;
+	return errorBody(error.fields);
+}
+
+function query(link: string | null): Record<string, string> {
+	return link === null ? {} : Object.fromEntries(new URL(link).searchParams);
+}
+
+function emails(page: Page<{ email: string }>): string[] {
+	return page.results.map(({ email }) => email);
+}

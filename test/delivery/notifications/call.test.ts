@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { callWebhook } from '../../../src/delivery/notifications/call.js';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+	for (const close of closers.splice(0)) close();
+});
+
+async function listen(listener: RequestListener): Promise<string> {
+	const server = createServer(listener).listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	closers.push(
+		() => server.closeAllConnections(),
+		() => server.close(),
+	);
+	return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+}
+
+const call = (url: string, more = {}) =>
+	callWebhook({ url, body: '{}', headers: {}, credentials: null, allowPrivate: true, ...more });
+
+describe('a call to a webhook', () => {
+	it('posts JSON with Basic authorization', async () => {
+		const seen: IncomingMessage[] = [];
+		const url = await listen((request, response) => {
+			seen.push(request);
+			response.end();
+		});
+		const answer = await call(url, { credentials: { login: 'ann', password: 's:ecret' } });
+		expect(answer).toMatchObject({ status: 200, error: null });
+		expect(seen[0]?.method).toBe('POST');
+		expect(seen[0]?.headers['content-type']).toBe('application/json');
+		expect(seen[0]?.headers.authorization).toBe(`Basic ${Buffer.from('ann:s:ecret').toString('base64')}`);
+	});
+
+	it('does not follow a redirect', async () => {
+		let calls = 0;
+		const url = await listen((_request, response) => {
+			calls++;
+			response.writeHead(302, { location: '/elsewhere' }).end();
+		});
+		expect(await call(url)).toMatchObject({ status: 302 });
+		expect(calls).toBe(1);
+	});
+
+	it('gives up on a silent target', async () => {
+		const url = await listen(() => {});
+		expect(await call(url, { timeoutMs: 50 })).toMatchObject({
+			status: null,
+			error: 'no answer within 50 ms',
+		});
+	});
+
+	it('stops reading an answer that never ends', async () => {
+		const url = await listen((_request, response) => {
+			const pour = () => {
+				while (!response.destroyed && response.write('x'.repeat(65_536)));
+			};
+			response.on('drain', pour);
+			pour();
+		});
+		expect(await call(url)).toMatchObject({ status: 200 });
+	});
+
+	it('makes no connection to a loopback address, by number or by name', async () => {
+		let connections = 0;
+		const url = await listen((_request, response) => {
+			connections++;
+			response.end();
+		});
+		expect(await call(url, { allowPrivate: false })).toMatchObject({ status: null });
+		expect(await call(url.replace('127.0.0.1', 'localhost'), { allowPrivate: false })).toMatchObject({
+			status: null,
+		});
+		expect(connections).toBe(0);
+	});
+});
