@@ -1,0 +1,60 @@
+/** Encoded words (RFC 2047): how a header says what is not ASCII. */
+
+const maxWord = 75;
+const overhead = '=?UTF-8?Q??='.length;
+
+/**
+ * The text as encoded words, each on a line of its own (`CRLF SP` between them, which readers drop). A word has
+ * ≤ 75 characters and holds whole code points; the first has at most `firstLength`.
+ */
+export function encodeWords(text: string, firstLength = maxWord): string {
+	// Quoted-printable where most is plain, so that the source stays readable; base64 where that is shorter.
+	const points = Array.from(text);
+	const plain = points.reduce((sum, point) => sum + quote(point).length, 0);
+	const isQuoted = plain <= Math.ceil(Buffer.byteLength(text) / 3) * 4;
+	const cost = isQuoted
+		? (point: string) => quote(point).length
+		: (point: string) => Buffer.byteLength(point);
+	const room = (length: number) => (isQuoted ? length - overhead : Math.floor((length - overhead) / 4) * 3);
+	const words = chunk(points, cost, { first: room(Math.min(firstLength, maxWord)), rest: room(maxWord) });
+	return words.map((word) => (isQuoted ? quotedWord(word) : base64Word(word))).join('\r\n ');
+}
+
+function chunk(
+	points: readonly string[],
+	cost: (point: string) => number,
+	room: { first: number; rest: number },
+): string[] {
+	const words: string[] = [];
+	let word = '';
+	let used = 0;
+	for (const point of points) {
+		const size = cost(point);
+		if (word !== '' && used + size > (words.length === 0 ? room.first : room.rest)) {
+			words.push(word);
+			word = '';
+			used = 0;
+		}
+		word += point;
+		used += size;
+	}
+	return [...words, word];
+}
+
+function quotedWord(word: string): string {
+	return `=?UTF-8?Q?${Array.from(word, quote).join('')}?=`;
+}
+
+function base64Word(word: string): string {
+	return `=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`;
+}
+
+/** Only what RFC 2047 s.5(3) allows in a phrase is left as it is: the strictest of its three places. */
+function quote(point: string): string {
+	if (/^[A-Za-z0-9!*+\-/]$/.test(point)) return point;
+	if (point === ' ') return '_';
+	let encoded = '';
+	for (const byte of Buffer.from(point, 'utf8'))
+		encoded += `=${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+	return encoded;
+}

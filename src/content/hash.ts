@@ -1,0 +1,11 @@
+/** The identity of a content: contents are stored, and compiled, once per hash. */
+import { createHash } from 'node:crypto';
+import type { Content } from '../api/content.js';
+
+/** SHA-256 in hex of all that makes two contents different; null and an empty string differ. */
+export function contentSha256(content: Content): string {
+	const { subject, text, html, disable_inline } = content;
+	return createHash('sha256')
+		.update(JSON.stringify([subject, text, html, disable_inline]))
+		.digest('hex');
+}

@@ -1,0 +1,130 @@
+/** Header fields: folded at 78 where there is a blank to fold at, never over 998, never more than was asked for. */
+import { domainToASCII } from 'node:url';
+import { encodeWords } from './encoded-words.js';
+
+const softLimit = 78;
+/** A word longer than this cannot stand on a line of 998 octets (RFC 5322 s.2.1.1) beside a name. */
+const maxWord = 900;
+
+/** Names that are ours to write, or that would change who gets the message or what it says it is. */
+const reserved =
+	/^(from|to|cc|bcc|sender|reply-to|subject|date|message-id|return-path|received|dkim-signature|(mime|content|resent|arc|list-unsubscribe)(-.*)?)$/i;
+
+/** `Name: value` CRLF for free text: Subject and the user's own fields. */
+export function unstructuredField(name: string, value: string): string {
+	refuseBreaks(name, value);
+	const trimmed = value.replace(/^[ \t]+|[ \t]+$/g, '');
+	const first = softLimit - name.length - 2;
+	if (isWritable(trimmed)) {
+		if (trimmed.length <= first) return `${name}: ${trimmed}\r\n`;
+		// Folding goes before a blank, so that unfolding gives the same text back.
+		return `${name}:${fold(` ${trimmed}`.split(/(?<=[^ \t])(?=[ \t])/), name.length + 1)}\r\n`;
+	}
+	const isNarrow = first < 30;
+	return `${name}:${isNarrow ? '\r\n ' : ' '}${encodeWords(trimmed, isNarrow ? softLimit : first)}\r\n`;
+}
+
+/** A field of the user's own; the caller has checked it, and still nothing gets past here that adds a header. */
+export function customField(name: string, value: string): string {
+	if (!/^[\x21-\x39\x3b-\x7e]{1,200}$/.test(name))
+		throw new Error(`Not a header field name: ${JSON.stringify(name)}.`);
+	if (reserved.test(name)) throw new Error(`The header field ${name} cannot be set.`);
+	return unstructuredField(name, value);
+}
+
+/** A field of addresses (`Name <a@b>` or `a@b`, one per string); nothing for an empty list. */
+export function addressField(name: string, addresses: readonly string[]): string {
+	if (addresses.length === 0) return '';
+	const tokens = addresses.flatMap((address, index) => {
+		const words = addressTokens(address);
+		return index === addresses.length - 1 ? words : [...words.slice(0, -1), `${words.at(-1)},`];
+	});
+	return `${name}:${fold(
+		tokens.map((token) => ` ${token}`),
+		name.length + 1,
+	)}\r\n`;
+}
+
+/** A field with one token that must not be folded (Message-ID, a URL in angle brackets). */
+export function tokenField(name: string, token: string): string {
+	refuseBreaks(name, token);
+	if (!/^[\x21-\x7e]{1,900}$/.test(token))
+		throw new Error(`${name} is not printable ASCII of at most 900 characters.`);
+	return `${name}: ${token}\r\n`;
+}
+
+/** RFC 5322 s.3.3, in UTC. */
+export function dateField(dateMs: number): string {
+	return `Date: ${new Date(dateMs).toUTCString().replace('GMT', '+0000')}\r\n`;
+}
+
+function refuseBreaks(name: string, value: string): void {
+	if (/[\r\n\0]/.test(value)) throw new Error(`The header field ${name} holds a line break or NUL.`);
+}
+
+/** What looks like an encoded word is encoded, so that it is read as it was written. */
+function isWritable(text: string): boolean {
+	return /^[\t -~]*$/.test(text) && !text.includes('=?') && !hasLongWord(text);
+}
+
+function hasLongWord(text: string): boolean {
+	return text.length > maxWord && text.split(/[ \t]/).some((word) => word.length > maxWord);
+}
+
+/** Lays tokens, each with its leading blank, into lines of 78; a longer token gets a line of its own. */
+function fold(tokens: readonly string[], startColumn: number): string {
+	let text = '';
+	let column = startColumn;
+	for (const token of tokens) {
+		const lineBreak = token.indexOf('\r\n');
+		const head = lineBreak === -1 ? token.length : lineBreak;
+		if (column + head > softLimit && text !== '') {
+			text += '\r\n';
+			column = 0;
+		}
+		text += token;
+		column = lineBreak === -1 ? column + head : token.length - token.lastIndexOf('\r\n') - 2;
+	}
+	return text;
+}
+
+/** The unbreakable pieces of one address: words of the name, then the address. */
+function addressTokens(written: string): string[] {
+	refuseBreaks('of an address', written);
+	const match = /^(.*?)<([^<>]*)>\s*$/.exec(written);
+	const address = asciiAddress((match?.[2] ?? written).trim());
+	const name = unquote((match?.[1] ?? '').trim());
+	return name === '' ? [match ? `<${address}>` : address] : [...phrase(name), `<${address}>`];
+}
+
+/** The domain in punycode (RFC 5891); a local part beyond ASCII would need SMTPUTF8 on every hop. */
+function asciiAddress(address: string): string {
+	const at = address.lastIndexOf('@');
+	const local = address.slice(0, at);
+	const domain = address.slice(at + 1);
+	const ascii = /^[\x21-\x7e]+$/.test(domain) ? domain : domainToASCII(domain);
+	const isQuoted = /^"(?:[^"\\]|\\.)*"$/.test(local);
+	const isLocal = isQuoted
+		? /^[\x20-\x7e]+$/.test(local)
+		: /^[^\s"(),:;<>[\\\]@\x00-\x20\x7f-\uffff]+$/.test(local);
+	if (!isLocal || ascii === '' || /[\s,;<>()]/.test(ascii))
+		throw new Error(`Not an address: ${JSON.stringify(address)}.`);
+	return `${local}@${ascii}`;
+}
+
+function unquote(name: string): string {
+	const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(name)?.[1];
+	return quoted === undefined ? name : quoted.replace(/\\(.)/g, '$1');
+}
+
+/** Atoms as they are, anything else ASCII as a quoted string, the rest as encoded words (RFC 5322 s.3.2, 2047 s.5). */
+function phrase(name: string): string[] {
+	if (!/^[ -~]*$/.test(name) || name.includes('=?') || name.length > 60) {
+		if (!/^[A-Za-z0-9 !#$%&'*+\-/^_`{|}~]*$/.test(name) || hasLongWord(name) || / {2}/.test(name)) {
+			return [encodeWords(name, 60)];
+		}
+	}
+	if (/^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?: [A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/.test(name))
+		return name.split(' ');
+	return [`"${name.replace(/["\\]/g, '\\$&')}"`];
+}

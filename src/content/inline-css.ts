@@ -1,0 +1,69 @@
+/** When CSS is inlined, and whether the result may be trusted. The work itself is done elsewhere, in a thread. */
+import type { InlineCss } from './types.js';
+import { variablesIn } from './variables.js';
+
+/** Larger documents go out as written. */
+export const maxInlineBytes = 2 * 1024 * 1024;
+
+/** The document with its style sheets inlined, or as written with a warning that says why. Never rejects. */
+export async function inlineStyles(
+	html: string,
+	inlineCss: InlineCss,
+): Promise<{ html: string; warnings: readonly string[] }> {
+	if (!/<style[\s>/]/i.test(html)) return { html, warnings: [] };
+	if (Buffer.byteLength(html) > maxInlineBytes) return asWritten(html, 'the HTML is larger than 2 MiB');
+	try {
+		const inlined = await inlineCss(html);
+		if (keepsVariables(html, inlined)) return { html: inlined, warnings: [] };
+		return asWritten(html, 'it would have changed the variables');
+	} catch (error) {
+		return asWritten(html, error instanceof Error ? error.message : String(error));
+	}
+}
+
+/**
+ * The same variables as often as before. One that a style sheet uses (`color: #brand#`) may have been copied into
+ * elements; none may have come into being or gone.
+ */
+export function keepsVariables(before: string, after: string): boolean {
+	const [body, css] = apart(before);
+	const was = count(variablesIn(body));
+	const styled = new Set(variablesIn(css));
+	const is = count(variablesIn(apart(after)[0]));
+	return [...new Set([...was.keys(), ...is.keys()])].every((name) => {
+		const [old, now] = [was.get(name) ?? 0, is.get(name) ?? 0];
+		return now === old || (now > old && styled.has(name));
+	});
+}
+
+function asWritten(html: string, why: string): { html: string; warnings: readonly string[] } {
+	return {
+		html,
+		warnings: [`CSS was not inlined: ${why.replace(/\.$/, '')}. The HTML goes out as written.`],
+	};
+}
+
+function count(names: readonly string[]): Map<string, number> {
+	const counts = new Map<string, number>();
+	for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+	return counts;
+}
+
+/** What is outside and what is inside style elements. By position: a lazy regular expression would be quadratic. */
+function apart(html: string): [outside: string, inside: string] {
+	const lower = html.toLowerCase();
+	// Lower-casing may change the length of a text (U+0130); then positions mean nothing, and all counts as outside.
+	if (lower.length !== html.length) return [html, ''];
+	let outside = '';
+	let inside = '';
+	let from = 0;
+	while (from < html.length) {
+		const start = lower.indexOf('<style', from);
+		const end = start === -1 ? -1 : lower.indexOf('</style', start);
+		if (end === -1) break;
+		outside += `${html.slice(from, start)} `;
+		inside += `${html.slice(start, end)} `;
+		from = end;
+	}
+	return [outside + html.slice(from), inside];
+}

@@ -1,0 +1,75 @@
+/** The finished message: header fields, then one part or two alternatives. */
+import type { Envelope } from '../api/content.js';
+import { addressField, customField, dateField, tokenField, unstructuredField } from './header-fields.js';
+import type { Part } from './part.js';
+import type { Recipient } from './types.js';
+import { oneLine, renderTemplate, type Template } from './variables.js';
+
+/** What is constant in all messages of one content. */
+export interface MessageParts {
+	/** The html is null, or the text is, or neither. */
+	text: Part | null;
+	html: Part | null;
+	/** Identity of the content: its boundary is made from it, so the same content gives the same bytes. */
+	sha256: string;
+}
+
+/** Writes the Content-Type and the body of a message for a recipient's variables. */
+export type WriteBody = (variables: Recipient['variables']) => string;
+
+/** Lays out the parts, text first (RFC 2046 s.5.1.4: the last alternative is the preferred one). */
+export function compileBody({ text, html, sha256 }: MessageParts): WriteBody {
+	if (text === null || html === null) {
+		const only = text ?? html;
+		if (only === null) return () => '\r\n';
+		return (variables) => `${only.fields}\r\n${closed(only.body(variables))}`;
+	}
+	const boundary = absentBoundary(sha256, [text, html]);
+	const head = `Content-Type: multipart/alternative; boundary="${boundary}"\r\n\r\n--${boundary}\r\n${text.fields}\r\n`;
+	const middle = `\r\n--${boundary}\r\n${html.fields}\r\n`;
+	const end = `\r\n--${boundary}--\r\n`;
+	return (variables) => head + text.body(variables) + middle + html.body(variables) + end;
+}
+
+/** Everything above the Content-Type. Throws on a line break or NUL in any field, and on a field that is not the user's. */
+export function writeFields(subject: string, envelope: Envelope, recipient: Recipient): string {
+	let fields =
+		dateField(recipient.dateMs) +
+		addressField('From', [envelope.from]) +
+		addressField('To', [recipient.to]) +
+		addressField('Cc', envelope.cc) +
+		addressField('Reply-To', envelope.reply_to) +
+		subject +
+		tokenField('Message-ID', `<${recipient.messageId}>`);
+	if (recipient.listUnsubscribeUrl !== null) fields += unsubscribeFields(recipient.listUnsubscribeUrl);
+	for (const name of Object.keys(envelope.headers)) fields += customField(name, envelope.headers[name] ?? '');
+	return `${fields}MIME-Version: 1.0\r\n`;
+}
+
+/** The Subject field; written once when it has no variables. */
+export function compileSubject(template: Template): (variables: Recipient['variables']) => string {
+	const write = (variables: Recipient['variables']) =>
+		unstructuredField('Subject', oneLine(renderTemplate(template, variables, oneLine)));
+	if (template.slots.length > 0) return write;
+	const constant = write({});
+	return () => constant;
+}
+
+/** RFC 2369 and RFC 8058: the mail program may unsubscribe with one POST. */
+function unsubscribeFields(url: string): string {
+	if (/[<>\s]/.test(url)) throw new Error('The unsubscribe link holds a blank or an angle bracket.');
+	const link = tokenField('List-Unsubscribe', `<${url}>`);
+	return `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n`;
+}
+
+/** `=_` never occurs in quoted-printable or base64; in a 7bit part, which is constant, it is looked for. */
+function absentBoundary(sha256: string, parts: readonly Part[]): string {
+	for (let attempt = 0; ; attempt++) {
+		const boundary = `=_${sha256.slice(0, 32)}${attempt === 0 ? '' : `.${attempt}`}`;
+		if (parts.every((part) => part.isFreeOf(boundary))) return boundary;
+	}
+}
+
+function closed(body: string): string {
+	return body.endsWith('\r\n') ? body : `${body}\r\n`;
+}

@@ -1,0 +1,110 @@
+/**
+ * Quoted-printable (RFC 2045 s.6.7) in fragments. A fragment is encoded as if it began a line, and can be appended
+ * at any column: where its first line does not fit, a soft break goes before it. So the constant pieces of a body
+ * are encoded once and a recipient's values are only laid between them.
+ */
+
+/** Encoded text and what appending needs to know of it: the length of its first and its last line. */
+export interface Fragment {
+	readonly text: string;
+	readonly headLength: number;
+	readonly tailLength: number;
+	readonly hasBreak: boolean;
+}
+
+/** RFC 2045: 76 characters a line, the `=` of a soft break included. */
+const maxColumn = 75;
+const softBreak = '=\r\n';
+const from = 'From ';
+
+const atoms: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
+	(byte >= 0x20 && byte <= 0x7e && byte !== 0x3d) || byte === 0x09
+		? String.fromCharCode(byte)
+		: `=${byte.toString(16).toUpperCase().padStart(2, '0')}`,
+);
+
+/** Encodes a text whose line ends are CRLF. */
+export function encodeFragment(text: string): Fragment {
+	const lines = text.split('\r\n');
+	const last = lines.length - 1;
+	return measure(lines.map((line, index) => encodeLine(line, index === last)).join('\r\n'));
+}
+
+/** Encodes a value: most are short and plain, and are taken as they are. */
+export function encodeValue(value: string): Fragment {
+	if (value.length <= maxColumn && isPlain(value)) {
+		return { text: value, headLength: value.length, tailLength: value.length, hasBreak: false };
+	}
+	return encodeFragment(toCrlf(value));
+}
+
+/** Appends fragments, counting columns. */
+export class QuotedPrintableLine {
+	#text = '';
+	#column = 0;
+
+	append(fragment: Fragment): void {
+		if (fragment.text === '') return;
+		if (this.#column > 0 && this.#column + fragment.headLength > maxColumn) {
+			this.#text += softBreak;
+			this.#column = 0;
+		}
+		this.#text += fragment.text;
+		this.#column = fragment.hasBreak ? fragment.tailLength : this.#column + fragment.tailLength;
+	}
+
+	toString(): string {
+		return this.#text;
+	}
+}
+
+/** Every line end (CRLF, CR, LF) as CRLF, as RFC 2046 s.4.1.1 wants it in text parts. */
+export function toCrlf(text: string): string {
+	return /[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text;
+}
+
+/** No character to encode, no blank at the end, and no beginning that is special at the start of a line. */
+function isPlain(value: string): boolean {
+	return /^(?![.F])[ -<>-~]*(?<! )$/.test(value);
+}
+
+function measure(text: string): Fragment {
+	const first = text.indexOf('\r\n');
+	if (first === -1) return { text, headLength: text.length, tailLength: text.length, hasBreak: false };
+	const tailLength = text.length - text.lastIndexOf('\r\n') - 2;
+	return { text, headLength: first, tailLength, hasBreak: true };
+}
+
+function encodeLine(line: string, isLast: boolean): string {
+	const bytes = Buffer.from(line, 'utf8');
+	let encoded = '';
+	let column = 0;
+	for (const [index, byte] of bytes.entries()) {
+		let atom = atoms[byte] ?? '';
+		// A blank at the end of a line may be lost on the way; what follows the fragment may be a line end.
+		if (atom.length === 1 && index === bytes.length - 1 && byte <= 0x20) atom = hex(byte);
+		if (column + atom.length > maxColumn) {
+			encoded += softBreak;
+			column = 0;
+		}
+		if (column === 0 && isSpecialAtStart(bytes, index, isLast)) atom = hex(byte);
+		encoded += atom;
+		column += atom.length;
+	}
+	return encoded;
+}
+
+/**
+ * A dot (lost when a relay forgets to stuff it) and `From ` (mbox writers put a `>` before it) must not begin a
+ * line. The end of a fragment may be completed by the next one: `F` + `rom me`.
+ */
+function isSpecialAtStart(bytes: Buffer, index: number, isLast: boolean): boolean {
+	if (bytes[index] === 0x2e) return true;
+	if (bytes[index] !== 0x46) return false;
+	const start = bytes.toString('latin1', index, index + from.length);
+	return start === from || (isLast && index + start.length === bytes.length && from.startsWith(start));
+}
+
+function hex(byte: number): string {
+	return `=${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+}

@@ -1,0 +1,103 @@
+/**
+ * `#name#` variables: found once, filled for each recipient. One pass, no recursion: what a value holds is never
+ * looked at again. Tokens are found from left to right, by their writing alone: `#a##b#` is a and b, `#a#b#` is a
+ * followed by `b#`. Whatever has no value stays as it is written, so CSS colours and anchors survive.
+ */
+import type { Content } from '../api/content.js';
+import { opensSafely, type UrlGuard } from './urls.js';
+
+/** A place for a value. */
+export interface Slot {
+	readonly name: string;
+	/** Set where the value decides which scheme a link has. */
+	readonly guard: UrlGuard | null;
+}
+
+/** A text cut at its variables: there is always one literal more than there are slots. */
+export interface Template {
+	readonly literals: readonly string[];
+	readonly slots: readonly Slot[];
+}
+
+export type Variables = Readonly<Record<string, string>>;
+/** How a value is written where it stands: HTML-escaped, raw, or cleaned for a header. */
+export type Escape = (value: string) => string;
+
+const noGuards: ReadonlyMap<number, UrlGuard> = new Map();
+
+/** A fresh matcher each time: a shared one with the g flag would carry `lastIndex` from one text to the next. */
+export function variablePattern(): RegExp {
+	return /#([A-Za-z_][A-Za-z0-9_]{0,63})#/g;
+}
+
+/** Cuts a text at its variables. `guards` are by the offset of the opening hash (see `urlGuards`). */
+export function parseTemplate(text: string, guards = noGuards): Template {
+	const literals: string[] = [];
+	const slots: Slot[] = [];
+	let from = 0;
+	for (const match of text.matchAll(variablePattern())) {
+		literals.push(text.slice(from, match.index));
+		slots.push({ name: match[1] ?? '', guard: guards.get(match.index) ?? null });
+		from = match.index + match[0].length;
+	}
+	literals.push(text.slice(from));
+	return { literals, slots };
+}
+
+/** What stands in a slot for this recipient, already escaped. */
+export function fillSlot(slot: Slot, variables: Variables, write: Escape): string {
+	// Own keys only: `#constructor#` must not reach Object.prototype.
+	if (!Object.hasOwn(variables, slot.name)) return `#${slot.name}#`;
+	const value = variables[slot.name] ?? '';
+	// A value comes from a subscriber's form. When it would turn the link into `javascript:`, `data:` or any other
+	// scheme that is not an ordinary link, the link leads nowhere instead: `href="#"`.
+	if (slot.guard !== null && !opensSafely(slot.guard, value, variables)) return '#';
+	return write(value);
+}
+
+/** The whole text with its values filled in. */
+export function renderTemplate(template: Template, variables: Variables, write: Escape): string {
+	let text = template.literals[0] ?? '';
+	for (const [index, slot] of template.slots.entries()) {
+		text += fillSlot(slot, variables, write) + (template.literals[index + 1] ?? '');
+	}
+	return text;
+}
+
+/** Names of the variables of a text, with repetitions, in order. */
+export function variablesIn(text: string): string[] {
+	return Array.from(text.matchAll(variablePattern()), (match) => match[1] ?? '');
+}
+
+/** Names of the variables of subject, text and html, each once, in order of appearance. */
+export function usedVariables(content: Pick<Content, 'subject' | 'text' | 'html'>): string[] {
+	const texts = [content.subject, content.text ?? '', content.html ?? ''];
+	return [...new Set(texts.flatMap(variablesIn))];
+}
+
+const entities: Readonly<Record<string, string>> = {
+	'&': '&amp;',
+	'<': '&lt;',
+	'>': '&gt;',
+	'"': '&quot;',
+	"'": '&#39;',
+};
+
+/** Safe in text, in quoted attributes, in comments and in style elements. */
+export function escapeHtml(value: string): string {
+	return /[&<>"']/.test(value) ? value.replace(/[&<>"']/g, (char) => entities[char] ?? char) : value;
+}
+
+/** As it is: the text part. */
+export function asIs(value: string): string {
+	return value;
+}
+
+/**
+ * One line, for a header: a line break becomes one space (so that words stay apart), other control characters go.
+ * U+2028 and U+2029 are line breaks to some readers.
+ */
+export function oneLine(value: string): string {
+	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
+	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
+}

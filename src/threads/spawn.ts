@@ -1,0 +1,42 @@
+/** Starts a worker thread by the name of its entry file, from the build or from the sources. */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
+
+/**
+ * Starts `src/threads/NAME.thread.ts`. In the build this module may end up in any file of dist/ or of a folder in
+ * it, so the entry is looked for beside it and one folder up. From the sources (tests) the entry is bundled in
+ * memory first: Node 20 runs no TypeScript.
+ */
+export function spawnThread(name: string, options: WorkerOptions = {}): Worker {
+	const built = ['./threads/', '../threads/', './']
+		.map((folder) => new URL(`${folder}${name}.thread.js`, import.meta.url))
+		.find((url) => existsSync(url));
+	if (built !== undefined) return new Worker(built, options);
+	const entry = fileURLToPath(new URL(`./${name}.thread.ts`, import.meta.url));
+	if (!existsSync(entry)) throw new Error(`There is no thread called ${name} beside ${import.meta.url}.`);
+	return new Worker(startFromSource(entry), { ...options, eval: true });
+}
+
+/** CommonJS that runs in the thread itself, so that the starting thread does not wait for the bundler. */
+function startFromSource(entry: string): string {
+	return `
+const { createRequire } = require('node:module');
+const { dirname, join } = require('node:path');
+const { mkdirSync, rmSync, writeFileSync } = require('node:fs');
+const { pathToFileURL } = require('node:url');
+const { threadId } = require('node:worker_threads');
+const entry = ${JSON.stringify(entry)};
+const root = join(dirname(entry), '../..');
+const { outputFiles } = createRequire(entry)('esbuild').buildSync({
+	entryPoints: [entry], bundle: true, write: false, packages: 'external', format: 'esm',
+	platform: 'node', target: 'node20.19', define: { __VERSION__: '"0.0.0-source"' },
+});
+// Inside the package, so that the imports of packages resolve.
+const folder = join(root, 'node_modules/.cache/threads');
+mkdirSync(folder, { recursive: true });
+const file = join(folder, ['thread', process.pid, threadId, 'mjs'].join('.'));
+writeFileSync(file, outputFiles[0].text);
+import(pathToFileURL(file).href).finally(() => rmSync(file, { force: true }));
+`;
+}
