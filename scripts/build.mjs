@@ -1,6 +1,6 @@
 // Bundles src/ into dist/ with esbuild: one entry for the command line, one for each worker thread.
 // Splitting turns every `await import()` into its own chunk, so that `--help` loads commander and nothing else.
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { build } from 'esbuild';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -32,3 +32,6 @@ await build({
 	legalComments: 'none',
 	logLevel: 'warning',
 });
+
+// What `mailctl demo` imports and sends.
+cpSync('src/cli/demo', 'dist/demo', { recursive: true, filter: (path) => !path.endsWith('.ts') });

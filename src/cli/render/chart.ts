@@ -1,0 +1,111 @@
+/** Pictures of the report that a person can read without colour: sent and opened, with an axis and a scale. */
+
+export interface ChartDay {
+	/** As it is to be shown, `DD.MM.YYYY`. */
+	date: string;
+	sent: number;
+	opened: number;
+}
+
+export interface ChartOptions {
+	/** Cells a line may hold. */
+	width: number;
+	/** False: plain ASCII, for terminals and locales that know no block characters. */
+	unicode: boolean;
+}
+
+/** More days than this are drawn a week a row: a chart should fit a screen. */
+const maxDailyRows = 31;
+const minBarWidth = 8;
+
+interface Glyphs {
+	sent: string;
+	opened: string;
+	/** Parts of a cell, from one eighth up; empty = whole cells only. */
+	eighths: string;
+	line: string;
+	tick: string;
+}
+
+const blocks: Glyphs = { sent: '█', opened: '░', eighths: '▏▎▍▌▋▊▉', line: '─', tick: '┬' };
+const ascii: Glyphs = { sent: '#', opened: '-', eighths: '', line: '-', tick: '+' };
+
+/** A bar for sent and one for opened per day, on one scale that starts at 0. Lines without their line ends. */
+export function barChart(days: readonly ChartDay[], { width, unicode }: ChartOptions): string[] {
+	const glyphs = unicode ? blocks : ascii;
+	const rows = days.length > maxDailyRows ? weeks(days) : days;
+	const labelWidth = Math.max(0, ...rows.map(({ date }) => date.length));
+	const figureWidth = Math.max(1, ...rows.map(({ sent, opened }) => figure(Math.max(sent, opened)).length));
+	const barWidth = Math.max(minBarWidth, width - labelWidth - figureWidth - 3);
+	const top = niceTop(Math.max(1, ...rows.flatMap(({ sent, opened }) => [sent, opened])));
+	const indent = ' '.repeat(labelWidth + 1);
+	const bar = (value: number, glyph: string) => {
+		const drawn = drawBar((value / top) * barWidth, glyph, glyphs);
+		return `${drawn}${' '.repeat(barWidth - drawn.length)} ${figure(value).padStart(figureWidth)}`;
+	};
+	return [
+		`${indent}${glyphs.sent.repeat(2)} sent  ${glyphs.opened.repeat(2)} opened${rows === days ? '' : '  (a row is a week)'}`,
+		...rows.flatMap(({ date, sent, opened }) => [
+			`${date.padEnd(labelWidth)} ${bar(sent, glyphs.sent)}`,
+			`${indent}${bar(opened, glyphs.opened)}`,
+		]),
+		...axis(top, barWidth, glyphs).map((line) => indent + line),
+	];
+}
+
+/** One line a series: its course, its highest day. */
+export function sparkChart(days: readonly ChartDay[], { unicode }: ChartOptions): string[] {
+	const levels = unicode ? '▁▂▃▄▅▆▇█' : '_.-=+*%#';
+	const top = Math.max(1, ...days.flatMap(({ sent, opened }) => [sent, opened]));
+	const line = (value: (day: ChartDay) => number) =>
+		days.map((day) => levels[Math.round((value(day) / top) * (levels.length - 1))] ?? ' ').join('');
+	const max = (value: (day: ChartDay) => number) => figure(Math.max(0, ...days.map(value)));
+	return [
+		`sent   ${line(({ sent }) => sent)} max ${max(({ sent }) => sent)}`,
+		`opened ${line(({ opened }) => opened)} max ${max(({ opened }) => opened)}`,
+	];
+}
+
+/** The next of 1, 2, 5 × 10ⁿ, so that the axis has round figures. */
+function niceTop(max: number): number {
+	const power = 10 ** Math.floor(Math.log10(max));
+	const step = [1, 2, 5, 10].find((factor) => factor * power >= max) ?? 10;
+	return step * power;
+}
+
+// A value above zero shows at least a sliver: one mail sent is not none.
+function drawBar(cells: number, glyph: string, { eighths, sent }: Glyphs): string {
+	const whole = Math.floor(cells);
+	if (eighths === '' || glyph !== sent) return glyph.repeat(cells > 0 ? Math.max(1, Math.round(cells)) : 0);
+	const part = Math.round((cells - whole) * 8);
+	if (part === 8) return glyph.repeat(whole + 1);
+	if (whole === 0 && part === 0) return cells > 0 ? (eighths[0] ?? '') : '';
+	return glyph.repeat(whole) + (part === 0 ? '' : (eighths[part - 1] ?? ''));
+}
+
+function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
+	const steps = [4, 2, 1].find((count) => width / count >= figure(top).length + 3 && top % count === 0) ?? 1;
+	const at = Array.from({ length: steps + 1 }, (_, i) => Math.round((i / steps) * width));
+	const rule = Array.from({ length: width + 1 }, (_, cell) => (at.includes(cell) ? tick : line)).join('');
+	const labels = at.reduce((text, cell, i) => {
+		const label = figure((top / steps) * i);
+		const start = Math.max(text.length, cell - Math.floor(label.length / 2));
+		return text.padEnd(start) + label;
+	}, '');
+	return [rule, labels];
+}
+
+function weeks(days: readonly ChartDay[]): ChartDay[] {
+	return Array.from({ length: Math.ceil(days.length / 7) }, (_, i) => {
+		const week = days.slice(i * 7, i * 7 + 7);
+		return {
+			date: week[0]?.date ?? '',
+			sent: week.reduce((sum, { sent }) => sum + sent, 0),
+			opened: week.reduce((sum, { opened }) => sum + opened, 0),
+		};
+	});
+}
+
+function figure(value: number): string {
+	return value.toLocaleString('en-US');
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { barChart, sparkChart } from '../../../src/cli/render/chart.js';
+
+const days = [
+	{ date: '15.11.2026', sent: 0, opened: 0 },
+	{ date: '16.11.2026', sent: 1, opened: 0 },
+	{ date: '17.11.2026', sent: 1000, opened: 333 },
+];
+
+describe('the bar chart', () => {
+	it('draws sent and opened on one scale with round figures', () => {
+		expect(barChart(days, { width: 44, unicode: true })).toEqual([
+			'           ██ sent  ░░ opened',
+			'15.11.2026                                0',
+			'                                          0',
+			'16.11.2026 ▏                              1',
+			'                                          0',
+			'17.11.2026 ██████████████████████████ 1,000',
+			'           ░░░░░░░░░                    333',
+			'           ┬────────────┬────────────┬',
+			'           0           500         1,000',
+		]);
+	});
+
+	it('stays within the width, at any width a terminal has', () => {
+		for (const width of [40, 80, 132]) {
+			for (const line of barChart(days, { width, unicode: true }))
+				expect(line.length).toBeLessThanOrEqual(width);
+		}
+	});
+
+	it('is plain ASCII where the terminal is poor', () => {
+		expect(barChart(days, { width: 60, unicode: false }).join('')).toMatch(/^[\x20-\x7e]*$/);
+	});
+
+	it('shows at least a sliver for one mail in a million', () => {
+		const lines = barChart(
+			[
+				{ date: 'a', sent: 1, opened: 1 },
+				{ date: 'b', sent: 1e6, opened: 0 },
+			],
+			{ width: 80, unicode: true },
+		);
+		expect(lines[1]).toMatch(/^a ▏/);
+		expect(lines[2]).toMatch(/^ {2}░/);
+	});
+
+	it('draws a week a row when there are more days than a screen has lines', () => {
+		const many = Array.from({ length: 40 }, (_, i) => ({ date: `day ${i}`, sent: 1, opened: 0 }));
+		const lines = barChart(many, { width: 60, unicode: true });
+		expect(lines[0]).toContain('a row is a week');
+		expect(lines.filter((line) => line.startsWith('day'))).toHaveLength(6);
+	});
+
+	it('survives a range without any mail', () => {
+		expect(barChart([], { width: 80, unicode: true }).length).toBeGreaterThan(0);
+	});
+});
+
+describe('the spark line', () => {
+	it('shows a series a line, with its highest day', () => {
+		expect(sparkChart(days, { width: 80, unicode: true })).toEqual([
+			'sent   ▁▁█ max 1,000',
+			'opened ▁▁▃ max 333',
+		]);
+	});
+});
