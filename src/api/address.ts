@@ -1,0 +1,117 @@
+/**
+ * E-mail addresses: which are taken, how two are compared, how a mailbox is read and written. One address a string:
+ * a comma, a group, a comment or a line break would let one value become two recipients.
+ */
+import { isIP } from 'node:net';
+import { domainToASCII } from 'node:url';
+import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';
+
+/** RFC 5321 s.4.5.3.1.3: a path has at most 256 octets, two of them angle brackets. */
+export const maxAddressLength = 254;
+
+/** What tells two addresses apart, without regard to case; compare these, never the addresses. */
+export type EmailKey = string;
+
+export interface Address {
+	/** As written, trimmed. */
+	address: string;
+	key: EmailKey;
+}
+
+/** `name` is empty when there is none; never holds a control character. */
+export interface Mailbox extends Address {
+	name: string;
+}
+
+const maxDjangoLength = 320;
+const maxNameLength = 255;
+
+const dotAtom = /^[-!#$%&'*+/=?^_`{}|~0-9A-Z]+(?:\.[-!#$%&'*+/=?^_`{}|~0-9A-Z]+)*$/i;
+// Django takes controls and angle brackets too. In an SMTP command the first break the line, the second the path.
+const quotedLocal = /^"(?:[!#-;=?-[\]-~]|\\[ -;=?-~])*"$/;
+const domainName = /^(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{2,63}(?<!-)$/i;
+const addressLiteral = /^\[([A-F0-9:.]+)\]$/i;
+// The ideographic stops are dots to IDNA.
+const international = /^[A-Z0-9.\-\p{L}\p{M}\p{N}\u3002\uff0e\uff61]+$/iu;
+const notAscii = /[^\0-\x7f]/;
+const control = /[\0-\x1f\x7f-\x9f\u2028\u2029]/;
+const quotedPhrase = /^"((?:[^"\\]|\\.)*)"$/;
+const barePhrase = /^[^()<>[\]:;@\\,"]*$/;
+
+/**
+ * Whether Django's EmailValidator takes it: dot-atom or quoted local part in ASCII, a domain with a dot, `localhost`,
+ * or an address literal; domains may be international. Stricter in three points: no controls and no angle brackets in
+ * quoted local parts, and no letters that only look like ASCII when their case is folded (U+017F, U+212A).
+ */
+export function isEmailAddress(text: string): boolean {
+	const at = text.lastIndexOf('@');
+	if (at < 1 || text.length > maxDjangoLength) return false;
+	const local = text.slice(0, at);
+	return (dotAtom.test(local) || quotedLocal.test(local)) && isDomain(text.slice(at + 1));
+}
+
+/** `a@b`, trimmed; null for anything else and for more than 254 characters. */
+export function parseAddress(text: string): Address | null {
+	const address = trimWhitespace(text);
+	if (address.length > maxAddressLength || !isEmailAddress(address)) return null;
+	return { address, key: emailKey(address) };
+}
+
+/** `a@b`, `<a@b>`, `Name <a@b>` or `"Name, quoted" <a@b>` (RFC 5322 s.3.4, one mailbox); null for anything else. */
+export function parseMailbox(text: string): Mailbox | null {
+	const trimmed = trimWhitespace(text);
+	if (control.test(trimmed) || hasLoneSurrogate(trimmed)) return null;
+	if (!trimmed.endsWith('>')) return mailbox('', trimmed);
+	const open = trimmed.lastIndexOf('<');
+	if (open === -1) return null;
+	const name = phraseName(trimWhitespace(trimmed.slice(0, open)));
+	if (name === null || name.length > maxNameLength) return null;
+	return mailbox(name, trimmed.slice(open + 1, -1));
+}
+
+/** The text that `parseMailbox` reads back to the same name and address. */
+export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address'>): string {
+	if (name === '') return address;
+	const isPlain = barePhrase.test(name) && !name.includes('.') && trimWhitespace(name) === name;
+	const phrase = isPlain ? name : `"${name.replace(/["\\]/g, '\\$&')}"`;
+	return `${phrase} <${address}>`;
+}
+
+/**
+ * Lower case, the domain in punycode; dots and plus tags stay, since only the receiving host knows what they mean.
+ * Takes any text and never throws: a filter may ask for what could never be stored.
+ */
+export function emailKey(address: string): EmailKey {
+	const at = address.lastIndexOf('@');
+	if (at === -1) return address.toLowerCase();
+	const domain = address.slice(at + 1);
+	return `${address.slice(0, at).toLowerCase()}@${asciiDomain(domain) ?? domain.toLowerCase()}`;
+}
+
+function mailbox(name: string, text: string): Mailbox | null {
+	// No white space inside the brackets: what is trimmed there is trimmed by nobody else.
+	if (text !== trimWhitespace(text)) return null;
+	const address = parseAddress(text);
+	return address && { name, ...address };
+}
+
+function phraseName(phrase: string): string | null {
+	const quoted = quotedPhrase.exec(phrase)?.[1];
+	if (quoted !== undefined) return quoted.replace(/\\(.)/gu, '$1');
+	return barePhrase.test(phrase) ? phrase : null;
+}
+
+function isDomain(domain: string): boolean {
+	if (domain === 'localhost' || domainName.test(domain)) return true;
+	const literal = addressLiteral.exec(domain)?.[1];
+	if (literal !== undefined) return isIP(literal) !== 0;
+	const ascii = notAscii.test(domain) ? asciiDomain(domain) : null;
+	return ascii !== null && domainName.test(ascii);
+}
+
+// Only international names go through domainToASCII: it also rewrites what merely looks like a number (0x7f.1).
+function asciiDomain(domain: string): string | null {
+	if (!notAscii.test(domain)) return domain.toLowerCase();
+	if (domain.length > maxDjangoLength || !international.test(domain)) return null;
+	return domainToASCII(domain) || null;
+}

@@ -1,0 +1,21 @@
+/** What may be written to an additional field. */
+import { char, pattern, type TextRule } from './schema/char.js';
+import { fieldSet } from './schema.js';
+
+/** Assumption: a letter or underscore, then up to 63 letters, digits, underscores; ASCII. */
+export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** Variables that every message has by itself. */
+export const builtInVariables = ['email', 'name', 'unsubscribe_url', 'view_url', 'email_reason'] as const;
+
+// The last one names no variable, but an assignment to it would change an object's prototype instead of its keys.
+const reservedNames: ReadonlySet<string> = new Set([...builtInVariables, '__proto__']);
+
+const notReserved: TextRule = (value) =>
+	reservedNames.has(value) ? { code: 'reserved', message: `"${value}" is a reserved variable name.` } : null;
+
+/** Service document, "Additional fields". */
+export const fieldFields = fieldSet({
+	variable: pattern(variablePattern, { rules: [notReserved] }),
+	name: char({ max: 255 }),
+});

@@ -1,0 +1,182 @@
+/** What a send call may say. Senders, templates and suppressions are looked up elsewhere. */
+import { type Address, type EmailKey, formatMailbox, type Mailbox } from './address.js';
+import type { Envelope } from './content.js';
+import type { FieldErrors } from './errors.js';
+import { headers } from './headers.js';
+import type { Uuid } from './records.js';
+import { char } from './schema/char.js';
+import { dict, list } from './schema/containers.js';
+import { nullable, optional, withDefault } from './schema/field.js';
+import { address, mailbox, oneOrListOfOne } from './schema/mailbox.js';
+import { boolean, choice, integer, uuid } from './schema/scalars.js';
+import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
+import { messageBody } from './templates.js';
+
+/** Addresses of one call. */
+export const maxRecipients = 1000;
+/** Assumption: addresses of one cc, bcc or reply_to. */
+export const maxCopies = 100;
+/** RFC 5322 s.2.1.1. */
+export const maxSubjectLength = 998;
+
+export const messageTypes = ['TRANSACTIONAL', 'BULK'] as const;
+
+/** What the messages of one call share. `null` = not given; a body is never empty. */
+export interface CheckedContent {
+	type: 'TRANSACTIONAL' | 'BULK';
+	from: Mailbox;
+	from_key: EmailKey;
+	/** How the messages are addressed; `from` and the others as `Name <a@b>`. */
+	envelope: Envelope;
+	/** Never null without a template; with one, the template's name is the subject whatever stands here. */
+	subject: string | null;
+	text_body: string | null;
+	html_body: string | null;
+	template_unique_id: Uuid | null;
+	disable_inline: boolean;
+	context: Record<string, string>;
+	tag: string | null;
+	campaign_unique_id: Uuid | null;
+}
+
+/** A send request, normalized: `to`, `cc`, `bcc` hold each address once, in order of first appearance. */
+export interface CheckedSend extends CheckedContent {
+	to: Address[];
+	cc: Mailbox[];
+	bcc: Mailbox[];
+	list_id: number | null;
+}
+
+/** The shared part of a mailing, whose recipients come later. */
+export interface CheckedMailing extends CheckedContent {
+	/** A variable without a value rejects its row. */
+	strict_vars: boolean;
+}
+
+const mailboxes = list(mailbox(), { max: maxCopies });
+
+const contentDeclaration = {
+	type: withDefault(choice(messageTypes), () => 'TRANSACTIONAL' as const),
+	from: oneOrListOfOne(mailbox(), list(mailbox(), { allowEmpty: 'no', max: 1 })),
+	subject: optional(nullable(char({ max: maxSubjectLength, allowBlank: true }))),
+	text_body: optional(nullable(messageBody)),
+	html_body: optional(nullable(messageBody)),
+	template_unique_id: optional(nullable(uuid())),
+	reply_to: withDefault(mailboxes, () => []),
+	headers: withDefault(headers(), () => ({})),
+	disable_inline: withDefault(boolean(), () => false),
+	context: withDefault(dict(char({ allowBlank: true, trim: 'off' })), () => ({})),
+	tag: optional(nullable(char({ max: 255, allowBlank: true }))),
+	campaign_unique_id: optional(nullable(uuid())),
+};
+
+const sendDeclaration = {
+	...contentDeclaration,
+	to: list(address(), { allowEmpty: 'no', max: maxRecipients }),
+	cc: withDefault(mailboxes, () => []),
+	bcc: withDefault(mailboxes, () => []),
+	list_id: optional(nullable(integer({ min: 1 }))),
+};
+
+const declaredSend = fieldSet(sendDeclaration, {
+	crossCheck: (value, isBad) => ({ ...checkContent(value, isBad), ...checkCopies(value) }),
+});
+
+const declaredMailing = fieldSet(
+	{ ...contentDeclaration, strict_vars: withDefault(boolean(), () => true) },
+	{ crossCheck: checkContent },
+);
+
+/** Service document, "Send a message". */
+export const sendFields: OneWay<CheckedSend> = {
+	parse: (body) => mapParsed(declaredSend.parse(body, 'create'), normalizeSend),
+	jsonSchema: () => declaredSend.jsonSchema('create'),
+};
+
+/** The spec of a mailing: a send request without recipients. Variables are strict unless said otherwise. */
+export const mailingFields: OneWay<CheckedMailing> = {
+	parse: (body) =>
+		mapParsed(declaredMailing.parse(body, 'create'), (value) => ({
+			...normalizeContent(value, { cc: [], bcc: [] }),
+			strict_vars: value.strict_vars,
+		})),
+	jsonSchema: () => declaredMailing.jsonSchema('create'),
+};
+
+/** A call is made, never changed: there is one mode. */
+export interface OneWay<T> {
+	parse(body: unknown, mode?: ParseMode): Parsed<T>;
+	jsonSchema(): ReturnType<FieldSet<T>['jsonSchema']>;
+}
+
+type Declared = ValueOf<typeof contentDeclaration>;
+
+type Bodies = Partial<Pick<CheckedContent, 'subject' | 'text_body' | 'html_body' | 'template_unique_id'>>;
+
+/** One of text, HTML and template; a subject unless there is a template. */
+function checkContent(value: Bodies, isBad: (name: keyof Bodies) => boolean): FieldErrors {
+	if (value.template_unique_id || isBad('template_unique_id')) return {};
+	const errors: FieldErrors = {};
+	if (!value.subject && !isBad('subject')) errors['subject'] = [value.subject === '' ? blank : required];
+	const hasBody = value.text_body || value.html_body || isBad('text_body') || isBad('html_body');
+	if (!hasBody) Object.assign(errors, { text_body: [required], html_body: [required] });
+	return errors;
+}
+
+const blank = { code: 'blank', message: 'This field may not be blank.' } as const;
+
+const noCopies = { code: 'invalid', message: 'BULK messages have no copies.' } as const;
+
+/** A copy of every bulk message is never what was meant. */
+function checkCopies(value: Partial<Pick<CheckedSend, 'type' | 'cc' | 'bcc'>>): FieldErrors {
+	if (value.type !== 'BULK') return {};
+	return {
+		...(value.cc?.length && { cc: [noCopies] }),
+		...(value.bcc?.length && { bcc: [noCopies] }),
+	};
+}
+
+function normalizeSend(value: ValueOf<typeof sendDeclaration>): CheckedSend {
+	const cc = distinct(value.cc);
+	const copied = new Set(cc.map(({ key }) => key));
+	const bcc = distinct(value.bcc).filter(({ key }) => !copied.has(key));
+	return {
+		...normalizeContent(value, { cc, bcc }),
+		to: distinct(value.to),
+		cc,
+		bcc,
+		list_id: value.list_id ?? null,
+	};
+}
+
+function normalizeContent(value: Declared, copies: Pick<CheckedSend, 'cc' | 'bcc'>): CheckedContent {
+	return {
+		type: value.type,
+		from: value.from,
+		from_key: value.from.key,
+		envelope: {
+			from: formatMailbox(value.from),
+			reply_to: distinct(value.reply_to).map(formatMailbox),
+			cc: copies.cc.map(formatMailbox),
+			bcc: copies.bcc.map(({ address }) => address),
+			headers: value.headers,
+		},
+		subject: value.subject || null,
+		text_body: value.text_body || null,
+		html_body: value.html_body || null,
+		template_unique_id: value.template_unique_id ?? null,
+		disable_inline: value.disable_inline,
+		context: value.context,
+		tag: value.tag || null,
+		campaign_unique_id: value.campaign_unique_id ?? null,
+	};
+}
+
+function distinct<A extends Address>(addresses: readonly A[]): A[] {
+	const seen = new Set<string>();
+	return addresses.filter(({ key }) => !seen.has(key) && seen.add(key));
+}
+
+function mapParsed<A, B>(parsed: Parsed<A>, map: (value: A) => B): Parsed<B> {
+	return parsed.kind === 'valid' ? { kind: 'valid', value: map(parsed.value) } : parsed;
+}

@@ -1,0 +1,59 @@
+/** Walks the pages of a collection, whichever implementation answers them. */
+import type { PageRequest } from './api.js';
+import { ApiError } from './errors.js';
+import type { Page } from './records.js';
+
+/**
+ * Every row of a collection, page by page, following `next` until it is null. `page_size` is a wish. Rows that are
+ * added or removed meanwhile may be missed or met twice: collect before you delete.
+ * Throws `bad_answer` when the pages lead nowhere: to a page met before, to no page, or on and on to the same rows.
+ */
+export async function* iterate<T>(
+	readPage: (request: PageRequest) => Promise<Page<T>>,
+	{ page_size }: { page_size?: number } = {},
+): AsyncGenerator<T, void, undefined> {
+	const size = page_size === undefined ? {} : { page_size };
+	const visited = new Set([1]);
+	let page = await readPage({ ...size });
+	while (true) {
+		yield* page.results;
+		if (page.next === null) return;
+		const number = pageNumber(page.next);
+		if (visited.has(number)) throw lost(`page ${number} comes after itself`);
+		visited.add(number);
+		const following = await readPage({ ...size, page: number });
+		assertProgress(page, following);
+		page = following;
+	}
+}
+
+/** At most `limit` rows, reading no more pages than that takes. */
+export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[]> {
+	const taken: T[] = [];
+	if (limit <= 0) return taken;
+	for await (const row of rows) {
+		taken.push(row);
+		if (taken.length >= limit) break;
+	}
+	return taken;
+}
+
+// Only the page's number is taken: a link may name a foreign host, or the inside address of a proxied service.
+function pageNumber(next: string): number {
+	const link = URL.canParse(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
+	const text = link === null ? '' : (link.searchParams.get('page') ?? '1');
+	const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+	if (!(number >= 1)) throw lost('the link to the next page names no page');
+	return number;
+}
+
+function assertProgress<T>(before: Page<T>, after: Page<T>): void {
+	if (after.next === null) return;
+	if (after.results.length === 0) throw lost('an empty page has a next one');
+	if (JSON.stringify(before.results) === JSON.stringify(after.results))
+		throw lost('two pages hold the same rows');
+}
+
+function lost(why: string): ApiError {
+	return new ApiError('bad_answer', `The pages of this collection do not end: ${why}.`);
+}

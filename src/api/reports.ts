@@ -1,0 +1,78 @@
+/** The query of the events report: which days, which mailing, which events. */
+import { addDays, type Day, daysBetween, parseWireDate } from './datetime.js';
+import type { FieldErrors } from './errors.js';
+import { type EventType, eventTypes, type Uuid } from './records.js';
+import { list } from './schema/containers.js';
+import { type Field, field, optional, refuse, valid } from './schema/field.js';
+import { isRecord, trimWhitespace } from './schema/python.js';
+import { choice, uuid } from './schema/scalars.js';
+import { type FieldSet, fieldSet, type Parsed } from './schema.js';
+
+/** Service document, "Limits": the previous 7 days. Assumption: today is the last of them. */
+export const defaultReportDays = 7;
+/** Assumption: a leap year at most. */
+export const maxReportDays = 366;
+
+/** `from` and `to` are days of the database's time zone, both included; `from` ≤ `to`. */
+export interface CheckedReport {
+	from: Day;
+	to: Day;
+	campaign: Uuid | null;
+	/** Never empty; all types when none was selected. */
+	types: readonly EventType[];
+}
+
+/**
+ * Service document, "Events report". Values come from a query string: empty ones count as absent, `event_types` is
+ * a text or a list. `today` is the day at this moment in the database's time zone.
+ */
+export const reportQuery = {
+	parse(query: unknown, today: Day): Parsed<CheckedReport> {
+		const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
+		if (parsed.kind === 'invalid') return parsed;
+		const { date_from, date_to, campaign_unique_id, event_types = [] } = parsed.value;
+		const to = date_to ?? today;
+		const from = date_from ?? addDays(to, 1 - defaultReportDays);
+		const errors = checkRange(from, to);
+		if (errors !== null) return { kind: 'invalid', errors };
+		const selected = event_types.length === 0 ? eventTypes : [...new Set(event_types)];
+		return {
+			kind: 'valid',
+			value: { from, to, campaign: campaign_unique_id ?? null, types: selected },
+		};
+	},
+	jsonSchema: (): ReturnType<FieldSet<unknown>['jsonSchema']> => declared.jsonSchema('create'),
+};
+
+const declared = fieldSet({
+	date_from: optional(wireDate()),
+	date_to: optional(wireDate()),
+	campaign_unique_id: optional(uuid()),
+	event_types: optional(oneOrMore(list(choice(eventTypes)))),
+});
+
+function wireDate(): Field<Day, 'required'> {
+	const schema = { type: 'string', pattern: String.raw`^\d{1,2}\.\d{1,2}\.\d{4}$` };
+	return field(schema, (input) => {
+		const day = typeof input === 'string' ? parseWireDate(trimWhitespace(input)) : null;
+		if (day !== null) return valid(day);
+		return refuse('invalid', 'Date has wrong format. Use one of these formats instead: DD.MM.YYYY.');
+	});
+}
+
+// A parameter that is not repeated arrives as a text.
+function oneOrMore<T>(inner: Field<T[]>): Field<T[], 'required'> {
+	return field(inner.schema, (input) => inner.check(typeof input === 'string' ? [input] : input));
+}
+
+function withoutBlanks(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+	return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== '' && value !== null));
+}
+
+function checkRange(from: Day, to: Day): FieldErrors | null {
+	const days = daysBetween(from, to) + 1;
+	if (days < 1) return { date_to: [{ code: 'invalid', message: 'The last day is before the first.' }] };
+	if (days <= maxReportDays) return null;
+	const message = `The report covers at most ${maxReportDays} days.`;
+	return { date_to: [{ code: 'invalid', message }] };
+}

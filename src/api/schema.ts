@@ -1,0 +1,107 @@
+/**
+ * An input declared once: its TypeScript type, its check with Django REST framework's texts, its JSON Schema.
+ * A field set ignores keys it does not know, reads own keys only and names every bad field at once.
+ */
+import { type FieldErrors, nonFieldErrors } from './errors.js';
+import type { Field, JsonSchema, Presence } from './schema/field.js';
+import { isRecord, typeName } from './schema/python.js';
+
+/** `create` and `replace` want what is required and fill in defaults; `patch` takes what is given. */
+export type ParseMode = 'create' | 'replace' | 'patch';
+
+export type Parsed<T> = { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors };
+
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+
+/** The checked value of a declaration: defaulted fields are present, optional ones may be absent. */
+export type ValueOf<F extends Fields> = Flat<
+	{ [K in keyof F as PresenceOf<F[K]> extends 'optional' ? never : K]: TypeOf<F[K]> } & {
+		[K in keyof F as PresenceOf<F[K]> extends 'optional' ? K : never]?: TypeOf<F[K]>;
+	}
+>;
+
+/** The type a field set (or any parser of this shape) yields. */
+export type Infer<S> = S extends FieldSet<infer T> ? T : never;
+
+export interface FieldSet<T> {
+	/** Never throws. */
+	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
+	parse(body: unknown, mode: ParseMode): Parsed<Partial<T>>;
+	/** JSON Schema 2020-12 of the body; in a patch nothing is required. */
+	jsonSchema(mode?: ParseMode): JsonSchema;
+}
+
+/**
+ * Looks at several fields together. Called with the fields that are good by themselves, and whether a field has a
+ * complaint already, so that nobody is told that something he gave wrongly is missing.
+ */
+export type CrossCheck<T> = (value: Partial<T>, isBad: (name: keyof T) => boolean) => FieldErrors;
+
+/** `crossCheck` is not asked about a patch. */
+export function fieldSet<const F extends Fields>(
+	fields: F,
+	options: { crossCheck?: CrossCheck<ValueOf<F>> } = {},
+): FieldSet<ValueOf<F>> {
+	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
+		if (!isRecord(body)) return refuseBody(body);
+		const { values, errors } = checkFields(fields, body, mode);
+		// Each entry was checked by the field of its name; only the mapped type cannot follow that.
+		const value = Object.fromEntries(values) as ValueOf<F>;
+		if (mode !== 'patch' && options.crossCheck) {
+			Object.assign(
+				errors,
+				options.crossCheck(value, (name) => Object.hasOwn(errors, name)),
+			);
+		}
+		return Object.keys(errors).length === 0 ? { kind: 'valid', value } : { kind: 'invalid', errors };
+	}
+	return { parse, jsonSchema: (mode = 'create') => describe(fields, mode) };
+}
+
+type Flat<T> = { [K in keyof T]: T[K] } & {};
+type TypeOf<F> = F extends Field<infer T> ? T : never;
+type PresenceOf<F> = F extends Field<unknown, infer P> ? P : Presence;
+
+function checkFields(
+	fields: Fields,
+	body: Readonly<Record<string, unknown>>,
+	mode: ParseMode,
+): { values: [string, unknown][]; errors: FieldErrors } {
+	const values: [string, unknown][] = [];
+	const errors: FieldErrors = {};
+	for (const [name, field] of Object.entries(fields)) {
+		const input = Object.hasOwn(body, name) ? body[name] : undefined;
+		if (input === undefined) {
+			if (mode === 'patch') continue;
+			if (field.makeDefault) values.push([name, field.makeDefault()]);
+			else if (field.presence === 'required') errors[name] = [required];
+			continue;
+		}
+		const checked = field.check(input);
+		if (checked.kind === 'valid') values.push([name, checked.value]);
+		else errors[name] = checked.errors;
+	}
+	return { values, errors };
+}
+
+/** "This field is required." */
+export const required = { code: 'required', message: 'This field is required.' } as const;
+
+function refuseBody(body: unknown): { kind: 'invalid'; errors: FieldErrors } {
+	// DRF has a text of its own for null as the whole body.
+	const error =
+		body === null || body === undefined
+			? { code: 'null', message: 'No data provided' }
+			: { code: 'invalid', message: `Invalid data. Expected a dictionary, but got ${typeName(body)}.` };
+	return { kind: 'invalid', errors: { [nonFieldErrors]: [error] } };
+}
+
+function describe(fields: Fields, mode: ParseMode): JsonSchema {
+	const entries = Object.entries(fields);
+	const names = entries.filter(([, field]) => field.presence === 'required').map(([name]) => name);
+	return {
+		type: 'object',
+		properties: Object.fromEntries(entries.map(([name, field]) => [name, field.schema])),
+		...(mode !== 'patch' && names.length > 0 && { required: names }),
+	};
+}

@@ -1,0 +1,120 @@
+/** Text fields: DRF's CharField and what it derives from it (EmailField, URLField, RegexField). */
+import { isEmailAddress, maxAddressLength } from '../address.js';
+import type { FieldError } from '../errors.js';
+import { type Checked, type Field, field, type JsonSchema, refuse, valid } from './field.js';
+import { countCodePoints, findLoneSurrogate, trimWhitespace } from './python.js';
+import { isWebUrl, maxUrlLength } from './url.js';
+
+/** A complaint about a text, or null. */
+export type TextRule = (value: string) => FieldError | null;
+
+export interface CharOptions {
+	/** Code points. */
+	max?: number;
+	/** Octets of UTF-8, where a limit is about size. */
+	maxBytes?: number;
+	allowBlank?: boolean;
+	/** `off` keeps white space at both ends; DRF trims. */
+	trim?: 'on' | 'off';
+	/** What is said of a value that is no text; derived kinds say their own. */
+	invalid?: string;
+	rules?: readonly TextRule[];
+	schema?: JsonSchema;
+}
+
+/**
+ * A text. Finite numbers become text as DRF's CharField makes them; booleans and containers do not.
+ * Complaints about a text are collected: too long and NUL are two.
+ */
+export function char(options: CharOptions = {}): Field<string, 'required'> {
+	const rules = [...limits(options), nullCharacters, surrogates, ...(options.rules ?? [])];
+	return field(charSchema(options), (input) => checkText(input, options, rules));
+}
+
+/** An address as Django's EmailValidator takes it, at most 254 characters. */
+export function email(): Field<string, 'required'> {
+	const message = 'Enter a valid email address.';
+	return char({
+		max: maxAddressLength,
+		invalid: message,
+		rules: [(value) => (isEmailAddress(value) ? null : { code: 'invalid', message })],
+		schema: { format: 'email' },
+	});
+}
+
+/** An http or https URL as Django's URLValidator takes it, at most 2048 characters. */
+export function url(): Field<string, 'required'> {
+	const message = 'Enter a valid URL.';
+	return char({
+		max: maxUrlLength,
+		invalid: message,
+		rules: [(value) => (isWebUrl(value) ? null : { code: 'invalid', message })],
+		schema: { format: 'uri' },
+	});
+}
+
+/** A text that matches `regex` (DRF's RegexField); anchors are the caller's. */
+export function pattern(regex: RegExp, options: CharOptions = {}): Field<string, 'required'> {
+	const message = 'This value does not match the required pattern.';
+	const matches: TextRule = (value) => (regex.test(value) ? null : { code: 'invalid', message });
+	return char({
+		...options,
+		invalid: message,
+		rules: [matches, ...(options.rules ?? [])],
+		schema: { pattern: regex.source, ...options.schema },
+	});
+}
+
+/** "Null characters are not allowed." */
+export const nullCharacters: TextRule = (value) =>
+	value.includes('\0')
+		? { code: 'null_characters_not_allowed', message: 'Null characters are not allowed.' }
+		: null;
+
+/** Half a surrogate pair is no text: it cannot be written as UTF-8. */
+export const surrogates: TextRule = (value) => {
+	const lone = findLoneSurrogate(value);
+	if (lone === null) return null;
+	const message = `Surrogate characters are not allowed: U+${lone.toString(16).toUpperCase()}.`;
+	return { code: 'surrogate_characters_not_allowed', message };
+};
+
+function checkText(input: unknown, options: CharOptions, rules: readonly TextRule[]): Checked<string> {
+	const text = textOf(input);
+	const trimmed = text !== null && options.trim !== 'off' ? trimWhitespace(text) : text;
+	if (trimmed === '') return options.allowBlank ? valid('') : refuse('blank', 'This field may not be blank.');
+	if (trimmed === null) return refuse('invalid', options.invalid ?? 'Not a valid string.');
+	const errors = rules.map((rule) => rule(trimmed)).filter((error) => error !== null);
+	return errors.length === 0 ? valid(trimmed) : { kind: 'invalid', errors };
+}
+
+function textOf(input: unknown): string | null {
+	if (typeof input === 'string') return input;
+	return typeof input === 'number' && Number.isFinite(input) ? String(input) : null;
+}
+
+function limits({ max, maxBytes }: CharOptions): TextRule[] {
+	const rules: TextRule[] = [];
+	if (max !== undefined) rules.push((value) => (isLonger(value, max) ? tooLong(max, 'characters') : null));
+	if (maxBytes !== undefined) {
+		rules.push((value) => (Buffer.byteLength(value) > maxBytes ? tooLong(maxBytes, 'bytes') : null));
+	}
+	return rules;
+}
+
+function isLonger(value: string, max: number): boolean {
+	return value.length > max && countCodePoints(value) > max;
+}
+
+function tooLong(max: number, unit: 'characters' | 'bytes'): FieldError {
+	return { code: 'max_length', message: `Ensure this field has no more than ${max} ${unit}.` };
+}
+
+function charSchema({ max, allowBlank, schema }: CharOptions): JsonSchema {
+	return {
+		type: 'string',
+		...(max !== undefined && { maxLength: max }),
+		...(!allowBlank && { minLength: 1 }),
+		...schema,
+	};
+}

@@ -1,0 +1,39 @@
+/** Fields that hold addresses, checked and taken apart. */
+import { type Address, emailKey, type Mailbox, parseMailbox } from '../address.js';
+import { char, email } from './char.js';
+import { type Field, field, refuse, valid } from './field.js';
+
+const message = 'Enter a valid email address.';
+const text = char({ invalid: message });
+
+/** A plain address and its key. */
+export function address(): Field<Address, 'required'> {
+	const plain = email();
+	return field(plain.schema, (input) => {
+		const checked = plain.check(input);
+		return checked.kind === 'invalid'
+			? checked
+			: valid({ address: checked.value, key: emailKey(checked.value) });
+	});
+}
+
+/** `a@b` or `Name <a@b>`, one mailbox. */
+export function mailbox(): Field<Mailbox, 'required'> {
+	return field({ type: 'string', minLength: 1 }, (input) => {
+		const checked = text.check(input);
+		if (checked.kind === 'invalid') return checked;
+		const parsed = parseMailbox(checked.value);
+		return parsed === null ? refuse('invalid', message) : valid(parsed);
+	});
+}
+
+/** One of `inner`, or an array of one: the document shows `from` as both. Complaints are those of the form given. */
+export function oneOrListOfOne<T>(inner: Field<T>, asList: Field<T[]>): Field<T, 'required'> {
+	return field({ anyOf: [inner.schema, asList.schema] }, (input) => {
+		if (!Array.isArray(input)) return inner.check(input);
+		const checked = asList.check(input);
+		if (checked.kind === 'invalid') return checked;
+		const [first] = checked.value;
+		return first === undefined ? refuse('empty', 'This list may not be empty.') : valid(first);
+	});
+}

@@ -1,0 +1,31 @@
+/** Which URLs are taken: those of Django's URLValidator, http and https only. */
+import { isIPv6 } from 'node:net';
+
+/** Characters. */
+export const maxUrlLength = 2048;
+
+const maxHostLength = 253;
+
+const ipv4 = String.raw`(?:0|25[0-5]|2[0-4]\d|1\d?\d?|[1-9]\d?)(?:\.(?:0|25[0-5]|2[0-4]\d|1\d?\d?|[1-9]\d?)){3}`;
+const ipv6 = String.raw`\[[0-9a-f:.]+\]`;
+const letter = String.raw`a-z\u00a1-\uffff`;
+const label = `[${letter}0-9](?:[${letter}0-9-]{0,61}[${letter}0-9])?`;
+const topLevel = String.raw`\.(?!-)(?:[${letter}-]{2,63}|xn--[a-z0-9]{1,59})(?<!-)\.?`;
+const name = String.raw`${label}(?:\.(?!-)[${letter}0-9-]{1,63}(?<!-))*${topLevel}`;
+const webUrl = new RegExp(
+	String.raw`^https?://(?:[^\s:@/]+(?::[^\s:@/]*)?@)?(${ipv4}|${ipv6}|${name}|localhost)(?::\d{2,5})?(?:[/?#]\S*)?$`,
+	'i',
+);
+
+// Django lets C0 controls but tab, CR and LF through in the path. A URL with them is nobody's intent.
+const control = /[\0-\x1f\x7f-\x9f]/;
+
+/** Length is looked at first, so that a hostile text costs nothing. */
+export function isWebUrl(text: string): boolean {
+	if (text.length > maxUrlLength || control.test(text)) return false;
+	const host = webUrl.exec(text)?.[1];
+	if (host === undefined || host.length > maxHostLength) return false;
+	if (host.startsWith('[') && !isIPv6(host.slice(1, -1))) return false;
+	// What the client that will call it cannot read is no URL either.
+	return URL.canParse(text);
+}

@@ -1,0 +1,5 @@
+/** What may be written to a verified sender: a plain address, without a name. */
+import { email } from './schema/char.js';
+import { fieldSet } from './schema.js';
+
+export const senderFields = fieldSet({ email: email() });

@@ -1,0 +1,71 @@
+/** What may be written to a subscriber. Whether `meta` names existing variables is decided where they are stored. */
+import type { FieldErrors } from './errors.js';
+import { parseJson } from './json.js';
+import type { Meta, MetaValue } from './records.js';
+import { char, email, nullCharacters, surrogates } from './schema/char.js';
+import { type Checked, type Field, field, refuse, valid, withDefault } from './schema/field.js';
+import { isRecord, typeName } from './schema/python.js';
+import { boolean } from './schema/scalars.js';
+import { fieldSet } from './schema.js';
+
+/** Octets of the JSON text. */
+export const maxMetaBytes = 64 * 1024;
+
+/** Service document, "Subscribers". */
+export const subscriberFields = fieldSet({
+	email: email(),
+	name: withDefault(char({ max: 255, allowBlank: true }), () => ''),
+	meta: withDefault(meta(), () => ({})),
+	is_active: withDefault(boolean(), () => true),
+});
+
+/**
+ * An object, or a string that holds the JSON of one (the document shows the string). Values are strings, finite
+ * numbers, booleans, null; strings are not trimmed. Complaints about a value are keyed by its variable.
+ */
+export function meta(): Field<Meta, 'required'> {
+	const values = { type: ['string', 'number', 'boolean', 'null'] };
+	const object = { type: 'object', additionalProperties: values };
+	const schema = { anyOf: [object, { type: 'string', contentMediaType: 'application/json' }] };
+	return field(schema, (input) => (typeof input === 'string' ? checkText(input) : checkObject(input)));
+}
+
+function checkText(text: string): Checked<Meta> {
+	// A text may be longer than the value it holds (spaces, escapes), but not without limit.
+	if (text.length > 8 * maxMetaBytes) return tooLarge();
+	const parsed = parseJson(text);
+	if (parsed.kind === 'valid') return checkObject(parsed.value);
+	return refuse(parsed.code === 'syntax' ? 'invalid' : parsed.code, parsed.message);
+}
+
+function checkObject(input: unknown): Checked<Meta> {
+	if (!isRecord(input)) {
+		return refuse('not_a_dict', `Expected a dictionary of items but got type "${typeName(input)}".`);
+	}
+	const values: [string, MetaValue][] = [];
+	const errors: [string, FieldErrors[string]][] = [];
+	for (const [key, item] of Object.entries(input)) {
+		const checked = checkValue(key, item);
+		if (checked.kind === 'valid') values.push([key, checked.value]);
+		else errors.push([key, checked.errors]);
+	}
+	if (errors.length > 0) return { kind: 'invalid', errors: Object.fromEntries(errors) };
+	const value = Object.fromEntries(values);
+	return Buffer.byteLength(JSON.stringify(value)) > maxMetaBytes ? tooLarge() : valid(value);
+}
+
+function checkValue(key: string, item: unknown): Checked<MetaValue> {
+	const texts = typeof item === 'string' ? [key, item] : [key];
+	const errors = texts.flatMap((text) => [nullCharacters(text), surrogates(text)]).filter((e) => e !== null);
+	if (errors.length > 0) return { kind: 'invalid', errors };
+	return isMetaValue(item) ? valid(item) : refuse('invalid', 'Use a string, a number, true, false or null.');
+}
+
+function isMetaValue(item: unknown): item is MetaValue {
+	if (typeof item === 'number') return Number.isFinite(item);
+	return item === null || typeof item === 'string' || typeof item === 'boolean';
+}
+
+function tooLarge(): Checked<Meta> {
+	return refuse('max_length', `Ensure this field has no more than ${maxMetaBytes} bytes.`);
+}
