@@ -20,10 +20,12 @@ export type ValueOf<F extends Fields> = Flat<
 	}
 >;
 
-/** The type a field set (or any parser of this shape) yields. */
-export type Infer<S> = S extends FieldSet<infer T> ? T : never;
+/** The type a field set yields. */
+export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
 export interface FieldSet<T> {
+	/** For `Infer` alone, never set: inference looks at one overload of `parse` only. */
+	readonly type?: T;
 	/** Never throws. */
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
 	parse(body: unknown, mode: ParseMode): Parsed<Partial<T>>;
@@ -38,7 +40,7 @@ export interface FieldSet<T> {
 export type CrossCheck<T> = (value: Partial<T>, isBad: (name: keyof T) => boolean) => FieldErrors;
 
 /** `crossCheck` is not asked about a patch. */
-export function fieldSet<const F extends Fields>(
+export function fieldSet<F extends Fields>(
 	fields: F,
 	options: { crossCheck?: CrossCheck<ValueOf<F>> } = {},
 ): FieldSet<ValueOf<F>> {
@@ -58,7 +60,7 @@ export function fieldSet<const F extends Fields>(
 	return { parse, jsonSchema: (mode = 'create') => describe(fields, mode) };
 }
 
-type Flat<T> = { [K in keyof T]: T[K] } & {};
+type Flat<T> = { -readonly [K in keyof T]: T[K] } & {};
 type TypeOf<F> = F extends Field<infer T> ? T : never;
 type PresenceOf<F> = F extends Field<unknown, infer P> ? P : Presence;
 

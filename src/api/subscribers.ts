@@ -15,7 +15,7 @@ export const maxMetaBytes = 64 * 1024;
 export const subscriberFields = fieldSet({
 	email: email(),
 	name: withDefault(char({ max: 255, allowBlank: true }), () => ''),
-	meta: withDefault(meta(), () => ({})),
+	meta: withDefault(meta(), (): Meta => ({})),
 	is_active: withDefault(boolean(), () => true),
 });
 

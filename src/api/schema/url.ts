@@ -17,12 +17,13 @@ const webUrl = new RegExp(
 	'i',
 );
 
-// Django lets C0 controls but tab, CR and LF through in the path. A URL with them is nobody's intent.
-const control = /[\0-\x1f\x7f-\x9f]/;
+// Django takes these. But a backslash is a slash to the client that calls the URL, so that `http://a\@b/` has two
+// hosts, the one that was checked and the one that is called; and a control character is nobody's intent.
+const ambiguous = /[\0-\x1f\x7f-\x9f\\]/;
 
 /** Length is looked at first, so that a hostile text costs nothing. */
 export function isWebUrl(text: string): boolean {
-	if (text.length > maxUrlLength || control.test(text)) return false;
+	if (text.length > maxUrlLength || ambiguous.test(text)) return false;
 	const host = webUrl.exec(text)?.[1];
 	if (host === undefined || host.length > maxHostLength) return false;
 	if (host.startsWith('[') && !isIPv6(host.slice(1, -1))) return false;

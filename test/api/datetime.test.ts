@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+	addDays,
+	dayOf,
+	daysBetween,
+	formatDateTime,
+	formatWireDate,
+	isTimeZone,
+	parseDateTime,
+	parseWireDate,
+} from '../../src/api/datetime.js';
+
+const micros = (iso: string) => Date.parse(iso) * 1000;
+
+describe('a moment', () => {
+	test('is read to the microsecond and written again', () => {
+		fc.assert(
+			fc.property(fc.integer({ min: 0, max: 9_000_000_000_000_000 }), (at) => {
+				expect(parseDateTime(formatDateTime(at))).toBe(at);
+			}),
+		);
+	});
+
+	test.each([
+		'',
+		'2026-02-30T00:00:00',
+		'2026-01-01',
+		'2026-01-01T24:00:00',
+		'2026-01-01T00:60:00',
+		'2026-01-01T00:00:00+01:00',
+	])('%j is none', (text) => expect(parseDateTime(text)).toBeNull());
+
+	test.each([
+		['2026-03-29T00:59:59Z', 'Europe/Oslo', '2026-03-29'],
+		['2026-03-28T22:59:59.999Z', 'Europe/Oslo', '2026-03-28'],
+		['2026-03-28T23:00:00Z', 'Europe/Oslo', '2026-03-29'],
+		['2026-03-29T21:59:59Z', 'Europe/Oslo', '2026-03-29'],
+		['2026-03-29T22:00:00Z', 'Europe/Oslo', '2026-03-30'],
+		['2026-01-01T10:14:59Z', 'Pacific/Kiritimati', '2026-01-02'],
+		['2026-01-01T18:14:59Z', 'Asia/Kathmandu', '2026-01-01'],
+		['2026-01-01T18:15:00Z', 'Asia/Kathmandu', '2026-01-02'],
+		['2026-01-01T00:00:00Z', 'America/New_York', '2025-12-31'],
+		['2026-01-01T00:00:00Z', 'UTC', '2026-01-01'],
+	])('%s is in %s on %s', (iso, zone, day) => expect(dayOf(micros(iso), zone)).toBe(day));
+
+	test('has the day that the runtime gives it, in any zone', () => {
+		const zones = [
+			'Europe/Oslo',
+			'Asia/Kolkata',
+			'Australia/Lord_Howe',
+			'America/St_Johns',
+			'Pacific/Chatham',
+		];
+		fc.assert(
+			fc.property(fc.constantFrom(...zones), fc.integer({ min: 0, max: 4_000_000_000 }), (zone, second) => {
+				const runtime = new Intl.DateTimeFormat('sv-SE', { timeZone: zone }).format(second * 1000);
+				expect(dayOf(second * 1_000_000, zone)).toBe(runtime);
+			}),
+		);
+	});
+});
+
+describe('a day', () => {
+	test.each([
+		['21.11.2026', '2026-11-21'],
+		['1.2.2026', '2026-02-01'],
+		['29.02.2024', '2024-02-29'],
+		['29.02.2026', null],
+		['2026-11-21', null],
+		['00.01.2026', null],
+		['01.13.2026', null],
+		['01.01.26', null],
+	])('%s on the wire is %s', (text, day) => expect(parseWireDate(text)).toBe(day));
+
+	test('is written, moved and counted', () => {
+		expect(formatWireDate('2026-01-09')).toBe('09.01.2026');
+		expect(addDays('2026-03-01', -1)).toBe('2026-02-28');
+		expect(addDays('2024-12-31', 1)).toBe('2025-01-01');
+		expect(daysBetween('2026-03-28', '2026-03-30')).toBe(2);
+	});
+});
+
+test.each([
+	['Europe/Oslo', true],
+	['UTC', true],
+	['+01:00', false],
+	['Mars/Olympus', false],
+	['', false],
+])('%j as a time zone: %s', (name, expected) => expect(isTimeZone(name)).toBe(expected));

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import type { PageRequest } from '../../src/api/api.js';
+import { iterate, take } from '../../src/api/pages.js';
+import type { Page } from '../../src/api/records.js';
+
+/** A collection of `count` numbers, `size` a page whatever is asked. */
+function collection(count: number, size: number) {
+	const asked: PageRequest[] = [];
+	const read = async (request: PageRequest): Promise<Page<number>> => {
+		asked.push(request);
+		const page = request.page ?? 1;
+		const results = Array.from({ length: count }, (_, i) => i).slice((page - 1) * size, page * size);
+		const next = page * size < count ? `http://inside.example/x/?page=${page + 1}&q=1` : null;
+		return { count, next, previous: null, results };
+	};
+	return { asked, read };
+}
+
+const all = (rows: AsyncIterable<unknown>) => take(rows, Number.POSITIVE_INFINITY);
+
+describe('iterating a collection', () => {
+	test('gives every row in order, however small the pages are', async () => {
+		const { read, asked } = collection(7, 3);
+		expect(await all(iterate(read, { page_size: 1000 }))).toEqual([0, 1, 2, 3, 4, 5, 6]);
+		expect(asked).toEqual([{ page_size: 1000 }, { page_size: 1000, page: 2 }, { page_size: 1000, page: 3 }]);
+	});
+
+	test('gives nothing of nothing', async () => {
+		expect(await all(iterate(collection(0, 3).read))).toEqual([]);
+	});
+
+	test('reads no more pages than are wanted', async () => {
+		const { read, asked } = collection(9, 3);
+		expect(await take(iterate(read), 3)).toEqual([0, 1, 2]);
+		expect(asked).toEqual([{}]);
+	});
+
+	test.each<[string, (page: number) => { next: string | null; results: number[] }]>([
+		['a page that comes after itself', () => ({ next: '?page=1', results: [1] })],
+		[
+			'two pages that name each other',
+			(page) => ({ next: `/x/?page=${page === 1 ? 2 : 1}`, results: [page] }),
+		],
+		['an empty page with a next one', (page) => ({ next: `?page=${page + 1}`, results: [] })],
+		['the same rows for ever', (page) => ({ next: `?page=${page + 1}`, results: [1] })],
+		['a link that names no page', () => ({ next: 'http://a/?page=x', results: [1] })],
+		['a link that is none', () => ({ next: 'http://[', results: [1] })],
+	])('refuses %s', async (_, answer) => {
+		const read = async ({ page = 1 }: PageRequest) => ({ count: 9, previous: null, ...answer(page) });
+		await expect(all(iterate(read))).rejects.toMatchObject({ name: 'ApiError', code: 'bad_answer' });
+	});
+});

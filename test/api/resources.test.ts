@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'vitest';
+import { errorBody } from '../../src/api/errors.js';
+import { fieldFields } from '../../src/api/fields.js';
+import { mailingFields, sendFields } from '../../src/api/messages.js';
+import { reportQuery } from '../../src/api/reports.js';
+import type { Parsed } from '../../src/api/schema.js';
+import { subscriberFields } from '../../src/api/subscribers.js';
+import { webhookFields } from '../../src/api/webhooks.js';
+
+function errorsOf(parsed: Parsed<unknown>): unknown {
+	return parsed.kind === 'invalid' ? errorBody(parsed.errors) : null;
+}
+
+const required = ['This field is required.'];
+const notEmail = ['Enter a valid email address.'];
+const send = { from: 'a@b.no', to: ['c@d.no'], subject: 'S', text_body: 'T' };
+
+describe('a subscriber', () => {
+	const meta = (value: unknown) => subscriberFields.parse({ meta: value }, 'patch');
+
+	test('may give meta as an object or as its JSON', () => {
+		const value = { meta: { city: 'Oslo', age: 3, ok: true, none: null } };
+		expect(meta(value.meta)).toEqual({ kind: 'valid', value });
+		expect(meta(JSON.stringify(value.meta))).toEqual({ kind: 'valid', value });
+	});
+
+	test.each([
+		['{', ['Value must be valid JSON.']],
+		['[]', ['Expected a dictionary of items but got type "list".']],
+		[7, ['Expected a dictionary of items but got type "int".']],
+		[null, ['This field may not be null.']],
+		[
+			{ a: [1], b: {}, c: 'ok' },
+			{
+				a: ['Use a string, a number, true, false or null.'],
+				b: ['Use a string, a number, true, false or null.'],
+			},
+		],
+		['{"a": 1e999}', { a: ['Use a string, a number, true, false or null.'] }],
+		[{ a: 'x\0' }, { a: ['Null characters are not allowed.'] }],
+		[{ a: 'x'.repeat(65_536) }, ['Ensure this field has no more than 65536 bytes.']],
+		[`${'['.repeat(33)}${']'.repeat(33)}`, ['JSON is nested deeper than 32 levels.']],
+	])('may not give %j as meta', (value, expected) =>
+		expect(errorsOf(meta(value))).toEqual({ meta: expected }));
+
+	test('keeps a key called __proto__ a key', () => {
+		const parsed = meta('{"__proto__": "x"}');
+		expect(parsed.kind === 'valid' && Object.entries(parsed.value.meta ?? {})).toEqual([['__proto__', 'x']]);
+	});
+});
+
+describe('a field', () => {
+	test.each([
+		['1a', 'This value does not match the required pattern.'],
+		['a-b', 'This value does not match the required pattern.'],
+		['a\nb', 'This value does not match the required pattern.'],
+		['a'.repeat(65), 'This value does not match the required pattern.'],
+		['email', '"email" is a reserved variable name.'],
+		['__proto__', '"__proto__" is a reserved variable name.'],
+	])('may not be called %j', (variable, message) => {
+		expect(errorsOf(fieldFields.parse({ variable }, 'patch'))).toEqual({ variable: [message] });
+	});
+});
+
+test('a webhook keeps the spaces of its password and has no login by default', () => {
+	const body = { url: ' http://a.no/ ', type: 'OPENED', password: ' p ', id: 5 };
+	expect(webhookFields.parse(body, 'create')).toEqual({
+		kind: 'valid',
+		value: { url: 'http://a.no/', type: 'OPENED', is_auth_enabled: false, login: '', password: ' p ' },
+	});
+});
+
+describe('a send call', () => {
+	test('is normalized', () => {
+		const body = {
+			...send,
+			from: ['Ann <A@b.no>'],
+			to: ['c@d.no', 'e@f.no', 'C@D.no'],
+			cc: ['"Lee, B" <g@h.no>'],
+			bcc: ['G@h.no', 'I <i@j.no>'],
+			context: { price: 5, ' a ': ' b ' },
+			html_body: '',
+		};
+		expect(sendFields.parse(body)).toEqual({
+			kind: 'valid',
+			value: {
+				type: 'TRANSACTIONAL',
+				from: { name: 'Ann', address: 'A@b.no', key: 'a@b.no' },
+				from_key: 'a@b.no',
+				envelope: {
+					from: 'Ann <A@b.no>',
+					reply_to: [],
+					cc: ['"Lee, B" <g@h.no>'],
+					bcc: ['i@j.no'],
+					headers: {},
+				},
+				to: [
+					{ address: 'c@d.no', key: 'c@d.no' },
+					{ address: 'e@f.no', key: 'e@f.no' },
+				],
+				cc: [{ name: 'Lee, B', address: 'g@h.no', key: 'g@h.no' }],
+				bcc: [{ name: 'I', address: 'i@j.no', key: 'i@j.no' }],
+				subject: 'S',
+				text_body: 'T',
+				html_body: null,
+				template_unique_id: null,
+				disable_inline: false,
+				context: { price: '5', ' a ': ' b ' },
+				tag: null,
+				list_id: null,
+				campaign_unique_id: null,
+			},
+		});
+	});
+
+	test.each<[string, object, object]>([
+		['no body', { text_body: undefined }, { text_body: required, html_body: required }],
+		['no subject', { subject: undefined }, { subject: required }],
+		['a blank subject', { subject: ' ' }, { subject: ['This field may not be blank.'] }],
+		[
+			'a bad template alone',
+			{ text_body: undefined, template_unique_id: 'x' },
+			{ template_unique_id: ['Must be a valid UUID.'] },
+		],
+		['nobody to send to', { to: [] }, { to: ['This list may not be empty.'] }],
+		['a bad address among good ones', { to: ['c@d.no', 'x'] }, { to: { '1': notEmail } }],
+		[
+			'1001 addresses',
+			{ to: Array(1001).fill('c@d.no') },
+			{ to: ['Ensure this field has no more than 1000 elements.'] },
+		],
+		[
+			'two senders',
+			{ from: ['a@b.no', 'c@d.no'] },
+			{ from: ['Ensure this field has no more than 1 elements.'] },
+		],
+		['two senders in one text', { from: 'a@b.no, c@d.no' }, { from: notEmail }],
+		['a bad sender in an array', { from: ['x'] }, { from: { '0': notEmail } }],
+		['bulk copies', { type: 'BULK', cc: ['e@f.no'] }, { cc: ['BULK messages have no copies.'] }],
+		['another type', { type: 'bulk' }, { type: ['"bulk" is not a valid choice.'] }],
+		[
+			'a subject too long',
+			{ subject: 'x'.repeat(999) },
+			{ subject: ['Ensure this field has no more than 998 characters.'] },
+		],
+		[
+			'a text too long',
+			{ text_body: 'x'.repeat(2_097_153) },
+			{ text_body: ['Ensure this field has no more than 2097152 bytes.'] },
+		],
+		['a bad context', { context: { a: ['x'] } }, { context: { a: ['Not a valid string.'] } }],
+	])('is refused for %s', (_, change, expected) => {
+		expect(errorsOf(sendFields.parse({ ...send, ...change }))).toEqual(expected);
+	});
+
+	test.each([
+		'BCC',
+		'Content-Type',
+		'mime-version',
+		'DKIM-Signature',
+		'ARC-Seal',
+		'Resent-To',
+		'List-Unsubscribe-Post',
+		'Received',
+		'Return-Path',
+		'message-id',
+	])('may not set the header %s', (name) =>
+		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
+			headers: { [name]: ['This header may not be set.'] },
+		}));
+
+	test.each(['', 'X Y', 'X:', 'X\r\nBcc', 'Ü'])('may not name a header %j', (name) => {
+		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
+			headers: { [name]: ['This is not a valid header name.'] },
+		});
+	});
+
+	test.each(['a\r\nBcc: x@y.no', 'a\nb', 'a\rb', 'a\x1bb'])('may not put %j into a header', (value) => {
+		expect(errorsOf(sendFields.parse({ ...send, headers: { 'X-A': value } }))).toEqual({
+			headers: { 'X-A': ['A header may not contain line breaks or control characters.'] },
+		});
+	});
+
+	test('needs neither body nor subject with a template', () => {
+		const template_unique_id = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
+		const parsed = sendFields.parse({ from: 'a@b.no', to: ['c@d.no'], template_unique_id });
+		expect(parsed.kind === 'valid' && parsed.value).toMatchObject({
+			subject: null,
+			text_body: null,
+			template_unique_id,
+		});
+	});
+});
+
+test('a mailing is strict about its variables unless told otherwise', () => {
+	const { to: _, ...spec } = send;
+	const parsed = mailingFields.parse({ ...spec, type: 'BULK' });
+	expect(parsed.kind === 'valid' && parsed.value).toMatchObject({ type: 'BULK', strict_vars: true });
+});
+
+describe('a report', () => {
+	const days = (query: object) => {
+		const parsed = reportQuery.parse(query, '2026-11-21');
+		return parsed.kind === 'valid' ? [parsed.value.from, parsed.value.to] : errorBody(parsed.errors);
+	};
+	const wrong = ['Date has wrong format. Use one of these formats instead: DD.MM.YYYY.'];
+
+	test.each<[object, unknown]>([
+		[{}, ['2026-11-15', '2026-11-21']],
+		[{ date_from: '', date_to: '' }, ['2026-11-15', '2026-11-21']],
+		[{ date_from: '01.11.2026' }, ['2026-11-01', '2026-11-21']],
+		[{ date_to: '07.03.2026' }, ['2026-03-01', '2026-03-07']],
+		[{ date_from: '01.03.2024', date_to: '01.03.2025' }, ['2024-03-01', '2025-03-01']],
+		[
+			{ date_from: '01.03.2024', date_to: '02.03.2025' },
+			{ date_to: ['The report covers at most 366 days.'] },
+		],
+		[{ date_from: '02.03.2026', date_to: '01.03.2026' }, { date_to: ['The last day is before the first.'] }],
+		[
+			{ date_from: '2026-03-01', date_to: '31.02.2026' },
+			{ date_from: wrong, date_to: wrong },
+		],
+		[{ campaign_unique_id: 'x' }, { campaign_unique_id: ['Must be a valid UUID.'] }],
+		[{ event_types: ['SENT', 'X'] }, { event_types: { '1': ['"X" is not a valid choice.'] } }],
+	])('%j covers %j', (query, expected) => expect(days(query)).toEqual(expected));
+
+	test('selects one type, several, or all', () => {
+		const types = (query: object) => {
+			const parsed = reportQuery.parse(query, '2026-11-21');
+			return parsed.kind === 'valid' && parsed.value.types;
+		};
+		expect(types({ event_types: 'SENT' })).toEqual(['SENT']);
+		expect(types({ event_types: ['SENT', 'OPENED', 'SENT'] })).toEqual(['SENT', 'OPENED']);
+		expect(types({})).toHaveLength(7);
+	});
+});
