@@ -8,8 +8,8 @@ import { textAlternative } from './text-alternative.js';
 import type { CompiledContent, InlineCss } from './types.js';
 import { quoteAttributes, urlGuards } from './urls.js';
 import {
-	asIs,
 	escapeHtml,
+	normalLineEnds,
 	oneLine,
 	parseTemplate,
 	renderTemplate,
@@ -23,8 +23,9 @@ import {
  */
 export async function compileContent(content: Content, inlineCss: InlineCss): Promise<CompiledContent> {
 	const inlined = await inlineHtml(content, inlineCss);
-	const html = inlined.html === null ? null : quoteAttributes(inlined.html);
-	const text = content.text === null ? alternativeOf(html) : { text: content.text, warnings: [] };
+	const html = inlined.html === null ? null : quoteAttributes(normalLineEnds(inlined.html));
+	const text =
+		content.text === null ? alternativeOf(html) : { text: normalLineEnds(content.text), warnings: [] };
 	const templates = {
 		subject: parseTemplate(oneLine(content.subject)),
 		text: text.text === null ? null : parseTemplate(text.text),
@@ -47,7 +48,7 @@ function writers(templates: Templates, sha256: string): Pick<CompiledContent, 'j
 	const { subject, text, html } = templates;
 	const writeSubject = compileSubject(subject);
 	const writeBody = compileBody({
-		text: text && compilePart({ template: text, subtype: 'plain', escape: asIs }),
+		text: text && compilePart({ template: text, subtype: 'plain', escape: normalLineEnds }),
 		html: html && compilePart({ template: html, subtype: 'html', escape: escapeHtml }),
 		sha256,
 	});
@@ -59,7 +60,7 @@ function writers(templates: Templates, sha256: string): Pick<CompiledContent, 'j
 		},
 		preview: ({ variables }) => ({
 			subject: renderTemplate(subject, variables, oneLine),
-			text: text === null ? '' : renderTemplate(text, variables, asIs),
+			text: text === null ? '' : renderTemplate(text, variables, normalLineEnds),
 			html: html === null ? null : renderTemplate(html, variables, escapeHtml),
 		}),
 	};

@@ -1,11 +1,5 @@
 /** One text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
-import {
-	encodeFragment,
-	encodeValue,
-	type Fragment,
-	QuotedPrintableLine,
-	toCrlf,
-} from './quoted-printable.js';
+import { encodeFragment, encodeValue, type Fragment, QuotedPrintableLine } from './quoted-printable.js';
 import { type Escape, fillSlot, renderTemplate, type Template, type Variables } from './variables.js';
 
 /** A part ready to be written; `body` has CRLF line ends and is pure ASCII. */
@@ -18,6 +12,7 @@ export interface Part {
 }
 
 export interface PartSource {
+	/** Line ends are LF, in the literals and in what `escape` gives. */
 	template: Template;
 	subtype: 'plain' | 'html';
 	escape: Escape;
@@ -25,17 +20,21 @@ export interface PartSource {
 
 /** Encodes what is constant. 7bit for short-lined ASCII without variables, else the smaller by far of the two. */
 export function compilePart(source: PartSource): Part {
-	const template = { ...source.template, literals: source.template.literals.map(toCrlf) };
+	const { template } = source;
 	const written = template.literals.join('');
 	if (template.slots.length === 0 && isSevenBit(written)) {
-		return part(source, '7bit', { body: () => written, isFreeOf: (boundary) => !written.includes(boundary) });
+		const constant = crlf(written);
+		return part(source, '7bit', {
+			body: () => constant,
+			isFreeOf: (boundary) => !constant.includes(boundary),
+		});
 	}
 	const fragments = template.literals.map(encodeFragment);
 	const isFreeOf = (boundary: string) => boundary.startsWith('=_');
 	if (isMuchSmallerInBase64(written, fragments)) {
 		const constant = template.slots.length === 0 ? base64(written) : null;
 		const body = (variables: Variables) =>
-			constant ?? base64(toCrlf(renderTemplate(template, variables, source.escape)));
+			constant ?? base64(renderTemplate(template, variables, source.escape));
 		return part(source, 'base64', { body, isFreeOf });
 	}
 	return part(source, 'quoted-printable', {
@@ -74,10 +73,10 @@ function quotedPrintable(
 	};
 }
 
-/** Printable ASCII, tabs and CRLF; lines ≤ 998; no line that begins `From ` or with a dot, or ends in a blank. */
+/** Printable ASCII, tabs and line ends; lines ≤ 998; no line that begins `From ` or with a dot, or ends in a blank. */
 function isSevenBit(text: string): boolean {
-	if (!/^[\t\r\n -~]*$/.test(text)) return false;
-	return text.split('\r\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
+	if (!/^[\t\n -~]*$/.test(text)) return false;
+	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
 }
 
 /** By a fifth and more: quoted-printable is readable in the source, and cheaper to join. */
@@ -89,8 +88,13 @@ function isMuchSmallerInBase64(written: string, fragments: readonly Fragment[]):
 
 function base64(text: string): string {
 	return (
-		Buffer.from(text, 'utf8')
+		Buffer.from(crlf(text), 'utf8')
 			.toString('base64')
 			.match(/.{1,76}/g) ?? []
 	).join('\r\n');
+}
+
+/** RFC 2046 s.4.1.1: line ends of text parts are CRLF. */
+function crlf(text: string): string {
+	return text.replaceAll('\n', '\r\n');
 }

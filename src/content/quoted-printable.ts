@@ -23,9 +23,9 @@ const atoms: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
 		: `=${byte.toString(16).toUpperCase().padStart(2, '0')}`,
 );
 
-/** Encodes a text whose line ends are CRLF. */
+/** Encodes a text whose line ends are LF, which become CRLF (RFC 2046 s.4.1.1); a CR is encoded. */
 export function encodeFragment(text: string): Fragment {
-	const lines = text.split('\r\n');
+	const lines = text.split('\n');
 	const last = lines.length - 1;
 	return measure(lines.map((line, index) => encodeLine(line, index === last)).join('\r\n'));
 }
@@ -35,7 +35,7 @@ export function encodeValue(value: string): Fragment {
 	if (value.length <= maxColumn && isPlain(value)) {
 		return { text: value, headLength: value.length, tailLength: value.length, hasBreak: false };
 	}
-	return encodeFragment(toCrlf(value));
+	return encodeFragment(value);
 }
 
 /** Appends fragments, counting columns. */
@@ -56,11 +56,6 @@ export class QuotedPrintableLine {
 	toString(): string {
 		return this.#text;
 	}
-}
-
-/** Every line end (CRLF, CR, LF) as CRLF, as RFC 2046 s.4.1.1 wants it in text parts. */
-export function toCrlf(text: string): string {
-	return /[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text;
 }
 
 /** No character to encode, no blank at the end, and no beginning that is special at the start of a line. */

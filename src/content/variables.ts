@@ -83,14 +83,18 @@ const entities: Readonly<Record<string, string>> = {
 	"'": '&#39;',
 };
 
-/** Safe in text, in quoted attributes, in comments and in style elements. */
+/** Safe in text, in quoted attributes, in comments and in style elements; line ends are LF. */
 export function escapeHtml(value: string): string {
-	return /[&<>"']/.test(value) ? value.replace(/[&<>"']/g, (char) => entities[char] ?? char) : value;
+	if (!/[&<>"'\r]/.test(value)) return value;
+	return normalLineEnds(value).replace(/[&<>"']/g, (char) => entities[char] ?? char);
 }
 
-/** As it is: the text part. */
-export function asIs(value: string): string {
-	return value;
+/**
+ * CRLF and CR as LF. Texts and values are both brought to this before they meet, so that a CR that ends the one and
+ * an LF that begins the other stay two line ends; the encoders write CRLF.
+ */
+export function normalLineEnds(text: string): string {
+	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }
 
 /**

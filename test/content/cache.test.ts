@@ -1,0 +1,57 @@
+// Contents are compiled once, kept while there is room, and forgotten oldest first.
+import { expect, it } from 'vitest';
+import { createContentCache } from '../../src/content/cache.js';
+import { contentSha256 } from '../../src/content/hash.js';
+import { content } from './support.js';
+
+const styled = content({ html: '<style>p{color:red}</style><p>x</p>', disable_inline: false });
+
+function counted(maxBytes: number): { get: (name: string) => Promise<unknown>; runs: () => number } {
+	let runs = 0;
+	const inlineCss = async (html: string) => {
+		runs += 1;
+		return html;
+	};
+	const cache = createContentCache({ inlineCss, maxBytes });
+	return { get: (name) => cache.get(name, styled), runs: () => runs };
+}
+
+it('compiles once for gets at the same time and later ones', async () => {
+	const { get, runs } = counted(1e6);
+	const [first, second] = await Promise.all([get('a'), get('a')]);
+	expect(second).toBe(first);
+	expect(await get('a')).toBe(first);
+	expect(runs()).toBe(1);
+});
+
+it('forgets what was used longest ago when the bytes are used up', async () => {
+	const { get, runs } = counted(10_000);
+	await get('a');
+	await get('b');
+	await get('a');
+	await get('c');
+	expect(runs()).toBe(3);
+	await get('a');
+	expect(runs()).toBe(3);
+	await get('b');
+	expect(runs()).toBe(4);
+});
+
+it('compiles what is too large to be kept, and keeps the rest', async () => {
+	const { get, runs } = counted(100);
+	await get('a');
+	await get('a');
+	expect(runs()).toBe(2);
+});
+
+it('tells contents apart by all that matters', () => {
+	const hashes = [
+		content({}),
+		content({ text: '' }),
+		content({ html: '' }),
+		content({ disable_inline: false }),
+		content({ subject: 'x' }),
+	].map(contentSha256);
+	expect(new Set(hashes).size).toBe(5);
+	expect(hashes[0]).toMatch(/^[0-9a-f]{64}$/);
+});

@@ -1,0 +1,175 @@
+// The shape of a message: which parts, which encodings, which header fields, and what is refused.
+import { describe, expect, it } from 'vitest';
+import type { Content, Envelope } from '../../src/api/content.js';
+import { compileContent } from '../../src/content/compile.js';
+import type { Recipient } from '../../src/content/types.js';
+import { content, envelope, longestBodyLine, recipient, wireProblems } from './support.js';
+
+async function written(
+	over: Partial<Content>,
+	sender: Partial<Envelope> = {},
+	person: Partial<Recipient> = {},
+): Promise<string> {
+	const compiled = await compileContent(content(over), async (html) => html);
+	const message = compiled.join(envelope(sender), recipient(person));
+	expect(wireProblems(message)).toEqual([]);
+	return message.toString('latin1');
+}
+
+function encodings(message: string): string[] {
+	return [...message.matchAll(/Content-Transfer-Encoding: (\S+)/g)].map((match) => match[1] ?? '');
+}
+
+describe('a message', () => {
+	it('of plain text is one part, byte for byte', async () => {
+		expect(await written({ subject: 'Hi', text: 'one\ntwo\r\n' })).toBe(
+			[
+				'Date: Fri, 02 Jan 2026 03:04:05 +0000',
+				'From: News <news@example.com>',
+				'To: ada@example.org',
+				'Subject: Hi',
+				'Message-ID: <5f0c7b1e@mail.example.com>',
+				'MIME-Version: 1.0',
+				'Content-Type: text/plain; charset=us-ascii',
+				'Content-Transfer-Encoding: 7bit',
+				'',
+				'one',
+				'two',
+				'',
+			].join('\r\n'),
+		);
+	});
+
+	it('of html gets a text alternative, which comes first', async () => {
+		const message = await written(
+			{ html: '<h1>News</h1><p>Go <a href="#url#">there</a></p>' },
+			{},
+			{ variables: { url: 'https://x.y/' } },
+		);
+		expect([...message.matchAll(/^Content-Type: ([^;]+)/gm)].map((match) => match[1])).toEqual([
+			'multipart/alternative',
+			'text/plain',
+			'text/html',
+		]);
+		expect(message).toContain('\r\nNews\r\n\r\nGo there [https://x.y/]\r\n');
+	});
+
+	it('of html that shows no text is html alone', async () => {
+		expect(await written({ html: '<img src="x.png">' })).toContain(
+			'\r\nContent-Type: text/html; charset=us-ascii\r\n',
+		);
+	});
+
+	it.each([
+		['short-lined ASCII', 'abc', '7bit'],
+		['a line over 998', 'x'.repeat(999), 'quoted-printable'],
+		['a line that begins From', 'a\nFrom me', 'quoted-printable'],
+		['a line that begins with a dot', 'a\n.b', 'quoted-printable'],
+		['some umlauts', 'Grüße aus Köln, und noch viel mehr Text', 'quoted-printable'],
+		['a variable', 'Dear #name#', 'quoted-printable'],
+		['mostly beyond ASCII', '日本語のテキスト'.repeat(20), 'base64'],
+		['mostly beyond ASCII with a variable', `${'日本語のテキスト'.repeat(20)}#name#`, 'base64'],
+		['a control character', 'a\u0007b', 'quoted-printable'],
+	])('encodes %s by its kind', async (_kind, text, encoding) => {
+		const message = await written({ text }, {}, { variables: { name: 'x' } });
+		expect(encodings(message)).toEqual([encoding]);
+		if (encoding !== '7bit') expect(longestBodyLine(Buffer.from(message))).toBeLessThanOrEqual(76);
+	});
+
+	it('keeps encoded lines within 76 whatever the values', async () => {
+		for (const length of Array.from({ length: 160 }, (_, index) => index)) {
+			const message = await written(
+				{ text: `Dear #name#, ${'y'.repeat(70)} #name##name#.` },
+				{},
+				{ variables: { name: `${'x'.repeat(length)}é` } },
+			);
+			expect(longestBodyLine(Buffer.from(message))).toBeLessThanOrEqual(76);
+		}
+	});
+
+	it('has a boundary made from its content, that no part holds', async () => {
+		const first = await written({ text: 'a', html: 'b' });
+		const boundary = /boundary="([^"]+)"/.exec(first)?.[1] ?? '';
+		expect(boundary).toMatch(/^=_[0-9a-f]{32}$/);
+		expect(await written({ text: 'a', html: 'b' })).toBe(first);
+		expect(await written({ text: 'a', html: 'c' })).not.toContain(boundary);
+		const attacked = await written(
+			{ text: 'a #v#', html: 'b #v#' },
+			{},
+			{ variables: { v: `\n--${boundary}--\n` } },
+		);
+		const own = /boundary="([^"]+)"/.exec(attacked)?.[1] ?? '';
+		expect(attacked.split(`--${own}`)).toHaveLength(4);
+	});
+});
+
+describe('header fields', () => {
+	it('carry addresses with quoted names and punycode domains', async () => {
+		const message = await written(
+			{ text: 'x' },
+			{ from: 'Doe, "J" <j@bücher.example>', reply_to: ['a@x.y', 'Änne <b@x.y>'], cc: ['"C, D" <c@x.y>'] },
+			{ to: 'Ada King <ada@example.org>' },
+		);
+		expect(message).toContain('From: "Doe, \\"J\\"" <j@xn--bcher-kva.example>\r\n');
+		expect(message).toContain('To: Ada King <ada@example.org>\r\n');
+		expect(message).toContain('Cc: "C, D" <c@x.y>\r\n');
+		expect(message).toContain('Reply-To: a@x.y, =?UTF-8?B?w4RubmU=?= <b@x.y>\r\n');
+	});
+
+	it('never show who gets a hidden copy', async () => {
+		const message = await written({ text: 'x' }, { bcc: ['hidden@example.com'] });
+		expect(message).not.toMatch(/bcc|hidden/i);
+		await expect(written({ text: 'x' }, { headers: { bCc: 'a@b.c' } })).rejects.toThrow('cannot be set');
+	});
+
+	it('offer to unsubscribe with one click', async () => {
+		const message = await written({ text: 'x' }, {}, { listUnsubscribeUrl: 'https://x.y/u/t' });
+		expect(message).toContain(
+			'\r\nList-Unsubscribe: <https://x.y/u/t>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n',
+		);
+	});
+
+	it('fold at 78 and give the same text back unfolded', async () => {
+		const subject = 'word  '.repeat(60).trim();
+		const message = await written({ subject, text: 'x' });
+		const field = /Subject:((?:.|\r\n )*?)\r\n(?! )/.exec(message)?.[1] ?? '';
+		expect(field.replaceAll('\r\n', '').trim()).toBe(subject);
+		expect(message.split('\r\n').every((line) => line.length <= 78)).toBe(true);
+	});
+
+	it('never split a code point between encoded words, nor make a word over 75', async () => {
+		const message = await written({ subject: '😀漢字é '.repeat(40), text: 'x' });
+		const words = message.match(/=\?UTF-8\?B\?[^?]*\?=/g) ?? [];
+		expect(words.length).toBeGreaterThan(5);
+		for (const word of words) {
+			expect(word.length).toBeLessThanOrEqual(75);
+			expect(Buffer.from(word.slice(10, -2), 'base64').toString()).not.toContain('\ufffd');
+		}
+		expect(message.split('\r\n').every((line) => line.length <= 78)).toBe(true);
+	});
+
+	it('take words of any length', async () => {
+		const message = await written(
+			{ subject: 'x'.repeat(3000), text: 'x' },
+			{ headers: { [`X-${'n'.repeat(60)}`]: 'ü'.repeat(500) } },
+		);
+		expect(message).toContain('Subject: =?UTF-8?Q?xxx');
+	});
+
+	it.each<[string, Partial<Envelope>, Partial<Recipient>]>([
+		['a value', { headers: { 'X-A': 'a\r\nBcc: b@c.d' } }, {}],
+		['a bare LF in a value', { headers: { 'X-A': 'a\nb' } }, {}],
+		['NUL in a value', { headers: { 'X-A': 'a\0b' } }, {}],
+		['a name', { headers: { 'X-A: b\r\nBcc': 'x' } }, {}],
+		['From', { from: 'a\r\nBcc: x <a@b.c>' }, {}],
+		['a name in To', {}, { to: 'a\nb <a@b.c>' }],
+		['an address', {}, { to: 'a@b.c>\r\nRCPT TO:<evil@x' }],
+		['two addresses', {}, { to: 'a@b.c, d@e.f' }],
+		['Reply-To', { reply_to: ['a@b.c\r\nX: y'] }, {}],
+		['a Message-ID', {}, { messageId: 'a\r\nb' }],
+		['a link', {}, { listUnsubscribeUrl: 'https://x/\r\nBcc: a@b.c' }],
+		['a field that is not the user’s', { headers: { 'Content-Type': 'text/html' } }, {}],
+	])('refuse a break-out through %s', async (_where, sender, person) => {
+		await expect(written({ text: 'x' }, sender, person)).rejects.toThrow();
+	});
+});

@@ -1,0 +1,159 @@
+// What counts as a variable, and what a value can and cannot do where it stands.
+import fc from 'fast-check';
+import { Parser } from 'htmlparser2';
+import { describe, expect, it } from 'vitest';
+import { compileContent } from '../../src/content/compile.js';
+import { usedVariables } from '../../src/content/variables.js';
+import { content, hostileValue } from './support.js';
+
+async function shown(html: string, variables: Record<string, string>): Promise<string | null> {
+	const compiled = await compileContent(content({ html }), async (written) => written);
+	return compiled.preview({ variables }).html;
+}
+
+async function shownText(text: string, variables: Record<string, string>): Promise<string> {
+	const compiled = await compileContent(content({ text }), async (written) => written);
+	return compiled.preview({ variables }).text;
+}
+
+describe('variables', () => {
+	it.each([
+		['#a##b#', 'AB'],
+		['#a#b#', 'Ab#'],
+		['##a#', '#A'],
+		['#a', '#a'],
+		['#1a#', '#1a#'],
+		['# a#', '# a#'],
+		['#unknown# #a#', '#unknown# A'],
+		['color:#fff;background:#a0b0c0;', 'color:#fff;background:#a0b0c0;'],
+		['see #top and #a#', 'see #top and A'],
+		[`#${'a'.repeat(65)}#`, `#${'a'.repeat(65)}#`],
+		['#é#', '#é#'],
+		['', ''],
+	])('reads %j from left to right', async (written, expected) => {
+		expect(await shownText(written, { a: 'A', b: 'B' })).toBe(expected);
+	});
+
+	it('fills own keys only', async () => {
+		expect(await shownText('#constructor# #__proto__# #toString#', {})).toBe(
+			'#constructor# #__proto__# #toString#',
+		);
+		expect(await shownText('#__proto__#', JSON.parse('{"__proto__": "own"}'))).toBe('own');
+	});
+
+	it('fills once: a value that looks like a variable is not filled again', async () => {
+		expect(await shownText('#a##b#', { a: '#b#', b: '#a#' })).toBe('#b##a#');
+		expect(await shownText('#a#x#b#', { a: '#', b: '$&' })).toBe('#x$&');
+	});
+
+	it('are named once each, in order of appearance', () => {
+		expect(usedVariables({ subject: '#s# #a#', text: '#b# #a#', html: '<a href="#c#">#b#</a>' })).toEqual([
+			's',
+			'a',
+			'b',
+			'c',
+		]);
+	});
+
+	it('are escaped in html, in attributes and style too, and raw in text', async () => {
+		const v = `<b>&"'`;
+		expect(await shown(`<p title='#v#' style="x:#v#">#v#</p>`, { v })).toBe(
+			`<p title='&lt;b&gt;&amp;&quot;&#39;' style="x:&lt;b&gt;&amp;&quot;&#39;">&lt;b&gt;&amp;&quot;&#39;</p>`,
+		);
+		expect(await shownText('#v#', { v })).toBe(v);
+	});
+
+	it('put no line break and no control into a subject', async () => {
+		const compiled = await compileContent(content({ subject: 'Hi #v#!', text: 'x' }), async (html) => html);
+		expect(compiled.preview({ variables: { v: 'a\r\nBcc: x@y.z\u0000\u001b[1m\u2028c' } }).subject).toBe(
+			'Hi a Bcc: x@y.z[1m c!',
+		);
+	});
+
+	it('get quotes around them where the author forgot, so that a value stays one value', async () => {
+		expect(await shown('<a href=#u# class=x>', { u: 'https://x.y/ onclick=alert(1)' })).toBe(
+			'<a href="https://x.y/ onclick=alert(1)" class=x>',
+		);
+		expect(await shown('<a href=#u# class=x>', { u: '' })).toBe('<a href="" class=x>');
+	});
+});
+
+describe('a variable that opens a link', () => {
+	it.each([
+		'https://example.com/?a=b',
+		'HTTP://example.com',
+		'mailto:a@b.c',
+		'tel:+49123',
+		'/path:with/colon',
+		'path?x=javascript:',
+		'#javascript:',
+		'//example.com/x',
+		'',
+	])('may be %j', async (u) => {
+		const escaped = u.replaceAll('&', '&amp;');
+		expect(await shown('<a href="#u#">x</a>', { u })).toBe(`<a href="${escaped}">x</a>`);
+	});
+
+	it.each([
+		'javascript:alert(1)',
+		' JavaScript:alert(1)',
+		'\u0001javascript:alert(1)',
+		'java\nscript:alert(1)',
+		'java\tscript:x',
+		'data:text/html,x',
+		'vbscript:x',
+		'file:///etc/passwd',
+		'cid:x',
+		'sms:1',
+		'example.com:80/x',
+		'\u200bjavascript:x',
+	])('is joined as # for %j', async (u) => {
+		expect(await shown('<a href="#u#">x</a>', { u })).toBe('<a href="#">x</a>');
+		expect(await shown("<img src=' #u#'>", { u })).toBe("<img src=' #'>");
+		expect(await shown('<a href=#u#>x</a>', { u })).toBe('<a href="#">x</a>');
+	});
+
+	it('is judged with all that stands beside it', async () => {
+		expect(await shown('<a href="#a##b#">', { a: 'java', b: 'script:x' })).toBe('<a href="#script:x">');
+		expect(await shown('<a href="#a#://x">', { a: 'https' })).toBe('<a href="https://x">');
+		expect(await shown('<a href="#a#:x">', { a: 'javascript' })).toBe('<a href="#:x">');
+		expect(await shown('<a href="#a#&colon;x">', { a: 'javascript' })).toBe('<a href="#&colon;x">');
+		expect(await shown('<a href="java#a#">', { a: 'script:x' })).toBe('<a href="java#">');
+		expect(await shown('<a href="https://x/#a#">', { a: 'javascript:x' })).toBe(
+			'<a href="https://x/javascript:x">',
+		);
+		expect(await shown('<a title="#a#">', { a: 'javascript:x' })).toBe('<a title="javascript:x">');
+	});
+
+	it('never makes a link that a browser reads as anything but a link, nor a new tag or attribute', async () => {
+		const forms = [
+			'<a href="#a##b#">t</a>',
+			"<a href='#a#:#b#'>t</a>",
+			'<a href=#a#/#b# x=#b#>t</a>',
+			'<img src=" &#x20;#a#">',
+		];
+		await fc.assert(
+			fc.asyncProperty(fc.constantFrom(...forms), hostileValue, hostileValue, async (form, a, b) => {
+				const tags: [string, string[]][] = [];
+				const links: string[] = [];
+				const parser = new Parser({
+					onopentag: (name, attributes) => {
+						tags.push([name, Object.keys(attributes)]);
+						links.push(attributes['href'] ?? attributes['src'] ?? '');
+					},
+				});
+				parser.end((await shown(form, { a, b })) ?? undefined);
+				expect(tags).toEqual([
+					form.startsWith('<img') ? ['img', ['src']] : ['a', form.includes('x=') ? ['href', 'x'] : ['href']],
+				]);
+				for (const link of links) {
+					if (!URL.canParse(link, 'https://base.example/')) continue;
+					expect(['http:', 'https:', 'mailto:', 'tel:']).toContain(
+						new URL(link, 'https://base.example/').protocol,
+					);
+				}
+			}),
+			{ numRuns: 500 },
+		);
+	});
+});
