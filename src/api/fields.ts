@@ -16,6 +16,7 @@ const notReserved: TextRule = (value) =>
 
 /** Service document, "Additional fields". */
 export const fieldFields = fieldSet({
-	variable: pattern(variablePattern, { rules: [notReserved] }),
+	// The length is a rule of its own, so that its complaint says what is wrong.
+	variable: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
 	name: char({ max: 255 }),
 });

@@ -32,7 +32,7 @@ const reservedPrefixes = ['mime-', 'content-', 'dkim-', 'arc-', 'resent-', 'list
 
 /** Header fields by name, values kept as written. Complaints are keyed by name. */
 export function headers(): Field<Record<string, string>, 'required'> {
-	return dict(char({ allowBlank: true, trim: 'off' }), { check: checkHeader, max: maxHeaders });
+	return dict(char({ trim: 'off' }), { check: checkHeader, max: maxHeaders });
 }
 
 /** Whether the service keeps this header field for itself, without regard to case. */

@@ -6,11 +6,11 @@ import { headers } from './headers.js';
 import type { Uuid } from './records.js';
 import { char } from './schema/char.js';
 import { dict, list } from './schema/containers.js';
-import { nullable, optional, withDefault } from './schema/field.js';
+import { optional, withDefault } from './schema/field.js';
 import { address, mailbox, oneOrListOfOne } from './schema/mailbox.js';
 import { boolean, choice, integer, uuid } from './schema/scalars.js';
 import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
-import { messageBody } from './templates.js';
+import { maxBodyBytes } from './templates.js';
 
 /** Addresses of one call. */
 export const maxRecipients = 1000;
@@ -53,21 +53,23 @@ export interface CheckedMailing extends CheckedContent {
 	strict_vars: boolean;
 }
 
+const body = char({ trim: 'off', maxBytes: maxBodyBytes });
 const mailboxes = list(mailbox(), { max: maxCopies });
 
 const contentDeclaration = {
 	type: withDefault(choice(messageTypes), () => 'TRANSACTIONAL' as const),
-	from: oneOrListOfOne(mailbox(), list(mailbox(), { allowEmpty: 'no', max: 1 })),
-	subject: optional(nullable(char({ max: maxSubjectLength, allowBlank: true }))),
-	text_body: optional(nullable(messageBody)),
-	html_body: optional(nullable(messageBody)),
-	template_unique_id: optional(nullable(uuid())),
+	from: oneOrListOfOne(mailbox()),
+	subject: optional(char({ max: maxSubjectLength })),
+	text_body: optional(body),
+	html_body: optional(body),
+	template_unique_id: optional(uuid()),
 	reply_to: withDefault(mailboxes, () => []),
 	headers: withDefault(headers(), () => ({})),
 	disable_inline: withDefault(boolean(), () => false),
+	// DRF would refuse a blank value; but a variable that says nothing is something to say.
 	context: withDefault(dict(char({ allowBlank: true, trim: 'off' })), () => ({})),
-	tag: optional(nullable(char({ max: 255, allowBlank: true }))),
-	campaign_unique_id: optional(nullable(uuid())),
+	tag: optional(char({ max: 255 })),
+	campaign_unique_id: optional(uuid()),
 };
 
 const sendDeclaration = {
@@ -75,11 +77,11 @@ const sendDeclaration = {
 	to: list(address(), { allowEmpty: 'no', max: maxRecipients }),
 	cc: withDefault(mailboxes, () => []),
 	bcc: withDefault(mailboxes, () => []),
-	list_id: optional(nullable(integer({ min: 1 }))),
+	list_id: optional(integer({ min: 1 })),
 };
 
 const declaredSend = fieldSet(sendDeclaration, {
-	crossCheck: (value, isBad) => ({ ...checkContent(value, isBad), ...checkCopies(value) }),
+	crossCheck: (value) => ({ ...checkContent(value), ...checkCopies(value) }),
 });
 
 const declaredMailing = fieldSet(
@@ -111,28 +113,26 @@ export interface OneWay<T> {
 
 type Declared = ValueOf<typeof contentDeclaration>;
 
-type Bodies = Partial<Pick<CheckedContent, 'subject' | 'text_body' | 'html_body' | 'template_unique_id'>>;
+type Bodies = Partial<Record<'subject' | 'text_body' | 'html_body' | 'template_unique_id', string>>;
 
 /** One of text, HTML and template; a subject unless there is a template. */
-function checkContent(value: Bodies, isBad: (name: keyof Bodies) => boolean): FieldErrors {
-	if (value.template_unique_id || isBad('template_unique_id')) return {};
-	const errors: FieldErrors = {};
-	if (!value.subject && !isBad('subject')) errors['subject'] = [value.subject === '' ? blank : required];
-	const hasBody = value.text_body || value.html_body || isBad('text_body') || isBad('html_body');
-	if (!hasBody) Object.assign(errors, { text_body: [required], html_body: [required] });
-	return errors;
+function checkContent(value: Bodies): FieldErrors {
+	if (value.template_unique_id !== undefined) return {};
+	const hasBody = value.text_body !== undefined || value.html_body !== undefined;
+	return {
+		...(value.subject === undefined && { subject: [required] }),
+		...(!hasBody && { text_body: [required], html_body: [required] }),
+	};
 }
-
-const blank = { code: 'blank', message: 'This field may not be blank.' } as const;
 
 const noCopies = { code: 'invalid', message: 'BULK messages have no copies.' } as const;
 
 /** A copy of every bulk message is never what was meant. */
-function checkCopies(value: Partial<Pick<CheckedSend, 'type' | 'cc' | 'bcc'>>): FieldErrors {
+function checkCopies(value: Pick<ValueOf<typeof sendDeclaration>, 'type' | 'cc' | 'bcc'>): FieldErrors {
 	if (value.type !== 'BULK') return {};
 	return {
-		...(value.cc?.length && { cc: [noCopies] }),
-		...(value.bcc?.length && { bcc: [noCopies] }),
+		...(value.cc.length > 0 && { cc: [noCopies] }),
+		...(value.bcc.length > 0 && { bcc: [noCopies] }),
 	};
 }
 
@@ -161,13 +161,13 @@ function normalizeContent(value: Declared, copies: Pick<CheckedSend, 'cc' | 'bcc
 			bcc: copies.bcc.map(({ address }) => address),
 			headers: value.headers,
 		},
-		subject: value.subject || null,
-		text_body: value.text_body || null,
-		html_body: value.html_body || null,
+		subject: value.subject ?? null,
+		text_body: value.text_body ?? null,
+		html_body: value.html_body ?? null,
 		template_unique_id: value.template_unique_id ?? null,
 		disable_inline: value.disable_inline,
 		context: value.context,
-		tag: value.tag || null,
+		tag: value.tag ?? null,
 		campaign_unique_id: value.campaign_unique_id ?? null,
 	};
 }

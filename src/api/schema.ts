@@ -33,11 +33,8 @@ export interface FieldSet<T> {
 	jsonSchema(mode?: ParseMode): JsonSchema;
 }
 
-/**
- * Looks at several fields together. Called with the fields that are good by themselves, and whether a field has a
- * complaint already, so that nobody is told that something he gave wrongly is missing.
- */
-export type CrossCheck<T> = (value: Partial<T>, isBad: (name: keyof T) => boolean) => FieldErrors;
+/** Looks at several fields together. Asked, as DRF's `validate` is, only when each is good by itself. */
+export type CrossCheck<T> = (value: T) => FieldErrors;
 
 /** `crossCheck` is not asked about a patch. */
 export function fieldSet<F extends Fields>(
@@ -47,15 +44,13 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
+		if (Object.keys(errors).length > 0) return { kind: 'invalid', errors };
 		// Each entry was checked by the field of its name; only the mapped type cannot follow that.
 		const value = Object.fromEntries(values) as ValueOf<F>;
-		if (mode !== 'patch' && options.crossCheck) {
-			Object.assign(
-				errors,
-				options.crossCheck(value, (name) => Object.hasOwn(errors, name)),
-			);
-		}
-		return Object.keys(errors).length === 0 ? { kind: 'valid', value } : { kind: 'invalid', errors };
+		const together = mode === 'patch' ? {} : (options.crossCheck?.(value) ?? {});
+		return Object.keys(together).length === 0
+			? { kind: 'valid', value }
+			: { kind: 'invalid', errors: together };
 	}
 	return { parse, jsonSchema: (mode = 'create') => describe(fields, mode) };
 }

@@ -3,7 +3,7 @@ import type { FieldErrors } from './errors.js';
 import { parseJson } from './json.js';
 import type { Meta, MetaValue } from './records.js';
 import { char, email, nullCharacters, surrogates } from './schema/char.js';
-import { type Checked, type Field, field, refuse, valid, withDefault } from './schema/field.js';
+import { type Checked, type Field, field, refuse, refuseNull, valid, withDefault } from './schema/field.js';
 import { isRecord, typeName } from './schema/python.js';
 import { boolean } from './schema/scalars.js';
 import { fieldSet } from './schema.js';
@@ -34,7 +34,7 @@ function checkText(text: string): Checked<Meta> {
 	// A text may be longer than the value it holds (spaces, escapes), but not without limit.
 	if (text.length > 8 * maxMetaBytes) return tooLarge();
 	const parsed = parseJson(text);
-	if (parsed.kind === 'valid') return checkObject(parsed.value);
+	if (parsed.kind === 'valid') return parsed.value === null ? refuseNull() : checkObject(parsed.value);
 	return refuse(parsed.code === 'syntax' ? 'invalid' : parsed.code, parsed.message);
 }
 

@@ -1,4 +1,4 @@
-/** Text fields: DRF's CharField and what it derives from it (EmailField, URLField, RegexField). */
+/** Text fields: DRF's CharField and what it derives from it (EmailField, URLField, a validated pattern). */
 import { isEmailAddress, maxAddressLength } from '../address.js';
 import type { FieldError } from '../errors.js';
 import { type Checked, type Field, field, type JsonSchema, refuse, valid } from './field.js';
@@ -53,13 +53,12 @@ export function url(): Field<string, 'required'> {
 	});
 }
 
-/** A text that matches `regex` (DRF's RegexField); anchors are the caller's. */
+/** A text that matches `regex` (a CharField with a RegexValidator); anchors are the caller's. */
 export function pattern(regex: RegExp, options: CharOptions = {}): Field<string, 'required'> {
 	const message = 'This value does not match the required pattern.';
 	const matches: TextRule = (value) => (regex.test(value) ? null : { code: 'invalid', message });
 	return char({
 		...options,
-		invalid: message,
 		rules: [matches, ...(options.rules ?? [])],
 		schema: { pattern: regex.source, ...options.schema },
 	});

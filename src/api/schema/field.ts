@@ -29,8 +29,7 @@ export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<
 	return {
 		presence: 'required',
 		schema,
-		check: (input) =>
-			input === null || input === undefined ? refuse('null', 'This field may not be null.') : check(input),
+		check: (input) => (input === null || input === undefined ? refuseNull() : check(input)),
 	};
 }
 
@@ -61,4 +60,9 @@ export function valid<T>(value: T): Checked<T> {
 /** A refusal with one complaint. */
 export function refuse(code: string, message: string): { kind: 'invalid'; errors: readonly FieldError[] } {
 	return { kind: 'invalid', errors: [{ code, message }] };
+}
+
+/** "This field may not be null." */
+export function refuseNull(): { kind: 'invalid'; errors: readonly FieldError[] } {
+	return refuse('null', 'This field may not be null.');
 }

@@ -27,13 +27,11 @@ export function mailbox(): Field<Mailbox, 'required'> {
 	});
 }
 
-/** One of `inner`, or an array of one: the document shows `from` as both. Complaints are those of the form given. */
-export function oneOrListOfOne<T>(inner: Field<T>, asList: Field<T[]>): Field<T, 'required'> {
-	return field({ anyOf: [inner.schema, asList.schema] }, (input) => {
+/** One of `inner`, or an array of one: the document shows `from` as both. Other arrays are no address. */
+export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
+	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
+	return field({ anyOf: [inner.schema, asList] }, (input) => {
 		if (!Array.isArray(input)) return inner.check(input);
-		const checked = asList.check(input);
-		if (checked.kind === 'invalid') return checked;
-		const [first] = checked.value;
-		return first === undefined ? refuse('empty', 'This list may not be empty.') : valid(first);
+		return input.length === 1 ? inner.check(input[0]) : refuse('invalid', message);
 	});
 }

@@ -18,8 +18,9 @@ const webUrl = new RegExp(
 );
 
 // Django takes these. But a backslash is a slash to the client that calls the URL, so that `http://a\@b/` has two
-// hosts, the one that was checked and the one that is called; and a control character is nobody's intent.
-const ambiguous = /[\0-\x1f\x7f-\x9f\\]/;
+// hosts, the one that was checked and the one that is called; and a control character is nobody's intent
+// (NUL has a complaint of its own).
+const ambiguous = /[\x01-\x1f\x7f-\x9f\\]/;
 
 /** Length is looked at first, so that a hostile text costs nothing. */
 export function isWebUrl(text: string): boolean {
