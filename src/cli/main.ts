@@ -1,3 +1,86 @@
-export async function main(): Promise<number> {
-	return 0;
+/** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
+import { complain } from './complain.js';
+import { Interrupted, UsageError } from './errors.js';
+import { type ExitCode, exits } from './exit.js';
+import { operands, peek } from './globals.js';
+import { createIo, type Io, type IoParts } from './io.js';
+import type { Connect } from './run.js';
+import { didYouMean } from './suggest.js';
+import { loadNode, tree } from './tree.js';
+
+declare const __VERSION__: string;
+
+export interface MainOptions extends IoParts {
+	/** Words after the program's name. */
+	argv?: readonly string[];
+	/** Stands in for Ctrl-C and SIGTERM; without it the process's own signals count. */
+	interrupts?: AbortSignal;
+	/** Replaces the composition root. */
+	connect?: Connect;
+}
+
+/** Runs one command line; resolves to its exit code, whatever happens. */
+export async function main(options: MainOptions = {}): Promise<number> {
+	const argv = options.argv ?? process.argv.slice(2);
+	const io = createIo(options);
+	const signals = options.interrupts === undefined ? catchSignals() : null;
+	const interrupts = options.interrupts ?? signals?.signal ?? new AbortController().signal;
+	try {
+		return await dispatch(argv, io, interrupts, options.connect ?? null);
+	} catch (error) {
+		return await complain(error, io, peek(argv, io.env));
+	} finally {
+		signals?.stop();
+	}
+}
+
+async function dispatch(
+	argv: readonly string[],
+	io: Io,
+	interrupts: AbortSignal,
+	connect: Connect | null,
+): Promise<ExitCode> {
+	const [word] = operands(argv);
+	if (argv.includes('--version') && word === undefined) return say(io, `${__VERSION__}\n`);
+	if (word === undefined && argv.every((one) => one === '-h' || one === '--help')) {
+		const { rootHelp } = await import('./help.js');
+		return say(io, rootHelp(tree));
+	}
+	const entry = tree.find(({ name }) => name === (word ?? 'help'));
+	if (entry === undefined) throw unknownCommand(word ?? '');
+	const { parse } = await import('./parse.js');
+	const parsed = parse(await loadNode(entry), word === undefined ? ['help', ...argv] : argv);
+	if (parsed.kind === 'help') return say(io, parsed.text);
+	const { run } = await import('./run.js');
+	return run(parsed, { io, connect, interrupts });
+}
+
+async function say(io: Io, text: string): Promise<ExitCode> {
+	await io.stdout.write(text);
+	return exits.done;
+}
+
+function unknownCommand(word: string): UsageError {
+	const hint =
+		didYouMean(
+			word,
+			tree.map(({ name }) => name),
+		) ?? 'mailctl --help';
+	return new UsageError(`unknown command "${word}"`, { hint });
+}
+
+/** The first signal asks the command to stop; the second one is no longer caught and ends the process. */
+function catchSignals(): { signal: AbortSignal; stop: () => void } {
+	const controller = new AbortController();
+	const stop = () => {
+		process.off('SIGINT', onSignal);
+		process.off('SIGTERM', onSignal);
+	};
+	const onSignal = (name: NodeJS.Signals) => {
+		stop();
+		controller.abort(new Interrupted(name === 'SIGTERM' ? 'SIGTERM' : 'SIGINT'));
+	};
+	process.on('SIGINT', onSignal);
+	process.on('SIGTERM', onSignal);
+	return { signal: controller.signal, stop };
 }

@@ -1,0 +1,187 @@
+/**
+ * Commands are data: what a command is called, takes, prints and does, with the values' types inferred from the specs.
+ * The parser, the help, the completion and `mailctl commands` all read this one description.
+ */
+import type { Readable } from 'node:stream';
+import type { CommandContext } from './context.js';
+import type { ExitCode } from './exit.js';
+import type { Columns } from './render/columns.js';
+
+interface OptionBase {
+	summary: string;
+	/** One letter; none of the global ones. */
+	short?: string;
+	/** What the help calls the value, default by kind. */
+	placeholder?: string;
+	required?: true;
+	/** The prompt for a missing required value when a person is there; else exit 2 naming the flag. */
+	ask?: string;
+	/** Environment variable that stands in for the flag. */
+	env?: string;
+	/** Key of the profile that stands in for flag and environment. */
+	setting?: 'list';
+	hidden?: true;
+}
+
+/**
+ * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`; `list`, `choices` and `pairs`
+ * are repeated (`--to a --to b`), nothing is variadic; `file` is a path or `-`; `content` is the text itself,
+ * `@FILE` or `-`; `duration` is milliseconds; `date` is `YYYY-MM-DD`.
+ */
+export type OptionSpec = OptionBase &
+	(
+		| { kind: 'text'; default?: string }
+		| { kind: 'integer'; default?: number; min?: number; max?: number }
+		| { kind: 'flag' }
+		| { kind: 'tri'; off?: string }
+		| { kind: 'list' }
+		| { kind: 'choice'; choices: readonly string[]; default?: string }
+		| { kind: 'choices'; choices: readonly string[] }
+		| { kind: 'pairs' }
+		| { kind: 'duration'; default?: number }
+		| { kind: 'date' }
+		| { kind: 'file' }
+		| { kind: 'content' }
+	);
+
+export interface ArgSpec {
+	name: string;
+	summary: string;
+	optional?: true;
+	/** Takes the rest of the words; only the last argument may. */
+	many?: true;
+	/** The prompt for a missing value when a person is there. */
+	ask?: string;
+}
+
+/** A file named on the command line; opened when read, so that a wrong name is exit 2 from whoever reads it. */
+export interface FileSource {
+	/** As given; `standard input` for `-`. */
+	readonly name: string;
+	/** `null`: standard input. */
+	readonly path: string | null;
+	text(): Promise<string>;
+	bytes(): Promise<Buffer>;
+	open(): Readable;
+}
+
+/** A value given itself, as `@FILE` or as `-`. */
+export interface ContentSource {
+	readonly name: string;
+	text(): Promise<string>;
+}
+
+interface KindValues {
+	text: string;
+	integer: number;
+	flag: boolean;
+	tri: boolean;
+	list: readonly string[];
+	pairs: Readonly<Record<string, string>>;
+	duration: number;
+	date: string;
+	file: FileSource;
+	content: ContentSource;
+}
+
+type BaseValue<S extends OptionSpec> = S extends { kind: 'choice'; choices: readonly (infer C)[] }
+	? C
+	: S extends { kind: 'choices'; choices: readonly (infer C)[] }
+		? readonly C[]
+		: S extends { kind: keyof KindValues }
+			? KindValues[S['kind']]
+			: never;
+
+/** Flags are false and repeated ones empty when absent; the rest is undefined unless required or defaulted. */
+type OptionValue<S extends OptionSpec> = S extends
+	| { kind: 'flag' | 'list' | 'choices' | 'pairs' }
+	| { required: true }
+	| { default: string | number }
+	? BaseValue<S>
+	: BaseValue<S> | undefined;
+
+export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
+export type OptionValues<O extends OptionSpecs> = { readonly [K in keyof O]: OptionValue<O[K]> };
+
+type ArgValue<S extends ArgSpec> = S extends { many: true }
+	? readonly string[]
+	: S extends { optional: true }
+		? string | undefined
+		: string;
+export type ArgValues<A extends readonly ArgSpec[]> = {
+	readonly [S in A[number] as S['name']]: ArgValue<S>;
+};
+
+interface Described {
+	name: string;
+	aliases?: readonly string[];
+	summary: string;
+	/** More than the summary; plain paragraphs. */
+	description?: string;
+	/** Whole command lines, run by the tests. */
+	examples?: readonly string[];
+	/** What `-o json` prints. */
+	output?: string;
+	/** Exit codes worth naming in the help, beyond 0, 1 and 2. */
+	exits?: readonly ExitCode[];
+	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
+	writes?: true;
+	/** How consent is asked for; the command itself calls `cx.confirm`. */
+	severity?: 'mild' | 'severe';
+	/** The columns it prints, so that a wrong `--fields` is exit 2 before anything is done. */
+	columns?: Columns<never>;
+	/** Output that is no table: `-o table` and the like do not apply. */
+	hidden?: true;
+}
+
+export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
+	args?: A;
+	options?: O;
+	/** Returns the exit code; nothing = 0. */
+	run(
+		cx: CommandContext,
+		input: { args: ArgValues<A>; options: OptionValues<O> },
+	): Promise<ExitCode | undefined | void>;
+}
+
+/** A command whose value types are forgotten: what the parser and the help work with. */
+export interface Command extends Described {
+	kind: 'command';
+	args: readonly ArgSpec[];
+	options: OptionSpecs;
+	run(
+		cx: CommandContext,
+		input: { args: Record<string, unknown>; options: Record<string, unknown> },
+	): Promise<ExitCode | undefined | void>;
+}
+
+export interface CommandGroup {
+	name: string;
+	aliases?: readonly string[];
+	summary: string;
+	description?: string;
+	/** Verbs, or groups again (`engine settings get`). */
+	commands: readonly (Command | CommandGroup)[];
+	/** What runs when no verb follows (`send`, `report`); without it a bare group prints its help. */
+	self?: Command;
+}
+
+/** Describes a command; the values handed to `run` have the types its specs say. */
+export function command<
+	const A extends readonly ArgSpec[] = [],
+	const O extends OptionSpecs = Record<never, never>,
+>(spec: CommandSpec<A, O>): Command {
+	const { run, ...described } = spec;
+	return {
+		...described,
+		kind: 'command',
+		args: spec.args ?? [],
+		options: spec.options ?? {},
+		// The parser builds args and options from these very specs, so their types are what the specs infer.
+		run: (cx, input) => run(cx, input as { args: ArgValues<A>; options: OptionValues<O> }),
+	};
+}
+
+export function isCommand(node: Command | CommandGroup): node is Command {
+	return 'kind' in node;
+}

@@ -1,0 +1,61 @@
+/** `mailctl commands`: the whole tree, for scripts and completion. */
+import { type Command, type CommandGroup, command as describe, isCommand } from '../command.js';
+import { flagOf, offFlagOf } from '../flags.js';
+import { type Columns, column } from '../render/columns.js';
+import { loadNode, tree } from '../tree.js';
+
+interface Row {
+	command: string;
+	aliases: readonly string[];
+	summary: string;
+	arguments: readonly string[];
+	options: readonly string[];
+	writes: boolean;
+}
+
+const columns: Columns<Row> = [
+	column('command', 'COMMAND', { isName: true }),
+	column('summary', 'SUMMARY'),
+	{ key: 'arguments', header: 'ARGUMENTS', value: (row) => row.arguments.join(' '), wide: true },
+	{ key: 'options', header: 'OPTIONS', value: (row) => row.options.join(' '), wide: true },
+	{ key: 'aliases', header: 'ALIASES', value: (row) => row.aliases.join(' '), wide: true },
+	column('writes', 'WRITES', { wide: true }),
+];
+
+export const command = describe({
+	name: 'commands',
+	summary: 'all commands, for scripts',
+	columns,
+	output: 'an array of {"command", "aliases", "summary", "arguments", "options", "writes"}',
+	examples: ['mailctl commands', 'mailctl commands -o json'],
+	run: async (cx) => {
+		const nodes = await Promise.all(tree.map(loadNode));
+		await cx.out.rows(
+			nodes.flatMap((node) => rowsOf(node, [])),
+			columns,
+			{ all: true },
+		);
+	},
+});
+
+function rowsOf(node: Command | CommandGroup, above: readonly string[]): Row[] {
+	const path = [...above, node.name];
+	if (isCommand(node)) return node.hidden === true ? [] : [rowOf(node, path)];
+	const self = node.self === undefined ? [] : [rowOf(node.self, path)];
+	return [...self, ...node.commands.flatMap((child) => rowsOf(child, path))];
+}
+
+function rowOf(node: Command, path: readonly string[]): Row {
+	return {
+		command: path.join(' '),
+		aliases: node.aliases ?? [],
+		summary: node.summary,
+		arguments: node.args.map(
+			({ name, many, optional }) => `${optional === true ? '?' : ''}${name}${many === true ? '...' : ''}`,
+		),
+		options: Object.entries(node.options).flatMap(([key, spec]) =>
+			spec.kind === 'tri' ? [flagOf(key), offFlagOf(key, spec)] : [flagOf(key)],
+		),
+		writes: node.writes === true,
+	};
+}

@@ -1,0 +1,42 @@
+/** `mailctl help [topic | command…]`. */
+import { command as describe, isCommand } from '../command.js';
+import { UsageError } from '../errors.js';
+import { commandHelp, groupHelp, rootHelp } from '../help.js';
+import { didYouMean } from '../suggest.js';
+import { loadNode, tree } from '../tree.js';
+
+const topics = ['exit-codes', 'output', 'environment', 'sending', 'importing'] as const;
+
+export const command = describe({
+	name: 'help',
+	summary: 'help on a topic or a command',
+	description: `Topics: ${topics.join(', ')}.`,
+	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
+	examples: ['mailctl help exit-codes', 'mailctl help lists create'],
+	run: async (cx, { args }) => cx.out.raw(await helpOn(args.topic)),
+});
+
+async function helpOn(words: readonly string[]): Promise<string> {
+	const [word] = words;
+	if (word === undefined) return rootHelp(tree);
+	const topic = topics.find((one) => one === word);
+	if (topic !== undefined && words.length === 1) return (await import('../topics.js')).topicText(topic);
+	const entry = tree.find(({ name }) => name === word);
+	if (entry === undefined) {
+		const known = [...topics, ...tree.map(({ name }) => name)];
+		throw new UsageError(`no help on "${word}"`, {
+			hint: didYouMean(word, known) ?? `topics: ${topics.join(', ')}`,
+		});
+	}
+	let node = await loadNode(entry);
+	const path = [node.name];
+	for (const next of words.slice(1)) {
+		const child = isCommand(node)
+			? undefined
+			: node.commands.find((one) => one.name === next || one.aliases?.includes(next) === true);
+		if (child === undefined) throw new UsageError(`no help on "${[...path, next].join(' ')}"`);
+		node = child;
+		path.push(node.name);
+	}
+	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
+}

@@ -1,0 +1,209 @@
+/** `mailctl lists`: the exemplar of a group. Each verb is described and run here; nothing heavy is imported. */
+import type { Api } from '../../api/api.js';
+import type { List } from '../../api/records.js';
+import { type CommandGroup, command } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import { type ExitCode, exits } from '../exit.js';
+import { listOptions, listRows } from '../listing.js';
+import { type Columns, column } from '../render/columns.js';
+import { byOption, resolveList } from '../resolve.js';
+import { eachOf } from '../several.js';
+import { walk } from '../walk.js';
+
+export const listColumns: Columns<List> = [
+	column('id', 'ID', { align: 'right' }),
+	column('name', 'NAME', { isName: true }),
+	column('active_subscribers_count', 'ACTIVE', { align: 'right' }),
+	column('inactive_subscribers_count', 'INACTIVE', { align: 'right' }),
+	column('overall_subscribers_count', 'ALL', { align: 'right', wide: true }),
+	column('email_reason', 'REASON', { wide: true }),
+	column('date_created', 'CREATED'),
+];
+
+const listArg = { name: 'list', summary: 'id or exact name' } as const;
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'show the lists',
+	options: listOptions,
+	columns: listColumns,
+	output: 'an array of lists, as the service answers them',
+	examples: [
+		'mailctl lists list',
+		'mailctl lists list --match news --sort -active_subscribers_count -o json',
+	],
+	run: async (cx, { options }) => {
+		const api = await cx.api();
+		await listRows(cx, options, {
+			columns: listColumns,
+			rows: (limit) => walk(api.lists, {}, { signal: cx.signal, limit }),
+			matches: (one, text) => one.name.toLowerCase().includes(text.toLowerCase()),
+		});
+	},
+});
+
+const get = command({
+	name: 'get',
+	summary: 'show one list',
+	args: [listArg],
+	options: { by: byOption },
+	columns: listColumns,
+	output: 'the list',
+	exits: [3],
+	examples: ['mailctl lists get 12', "mailctl lists get 'Monthly news' -o json"],
+	run: async (cx, { args, options }) => {
+		const found = await resolveList(await cx.api(), args.list, { by: options.by, signal: cx.signal });
+		await cx.out.record(found, listColumns);
+	},
+});
+
+const create = command({
+	name: 'create',
+	summary: 'create a list',
+	options: {
+		name: { kind: 'text', summary: 'what it is called', required: true, ask: 'Name of the list:' },
+		emailReason: {
+			kind: 'text',
+			summary: 'why its subscribers get mail, shown to them',
+			required: true,
+			ask: 'Why do its subscribers get mail?',
+		},
+	},
+	columns: listColumns,
+	writes: true,
+	output: 'the new list',
+	exits: [5],
+	examples: ["mailctl lists create --name 'Monthly news' --email-reason 'You signed up on our site'"],
+	run: async (cx, { options }) => {
+		const input = { name: options.name, email_reason: options.emailReason };
+		if (cx.dryRun) return cx.wouldDo(`create list "${input.name}"`, { create: input });
+		const api = await cx.api();
+		await cx.out.created(await api.lists.create(input, { signal: cx.signal }), listColumns);
+	},
+});
+
+const update = command({
+	name: 'update',
+	summary: 'change a list',
+	args: [listArg],
+	options: {
+		name: { kind: 'text', summary: 'a new name' },
+		emailReason: { kind: 'text', summary: 'a new reason' },
+		replace: { kind: 'flag', summary: 'PUT the whole record instead of changing what is given' },
+		by: byOption,
+	},
+	columns: listColumns,
+	writes: true,
+	output: 'the changed list',
+	exits: [3, 5],
+	examples: ["mailctl lists update 12 --name 'Weekly news'"],
+	run: async (cx, { args, options }) => {
+		const patch = {
+			...(options.name === undefined ? {} : { name: options.name }),
+			...(options.emailReason === undefined ? {} : { email_reason: options.emailReason }),
+		};
+		if (Object.keys(patch).length === 0)
+			throw new UsageError('nothing to change', { hint: 'give --name or --email-reason' });
+		const { name, email_reason } = patch;
+		if (options.replace && (name === undefined || email_reason === undefined))
+			throw new UsageError('--replace needs --name and --email-reason');
+		const api = await cx.api();
+		const { id } = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
+		if (cx.dryRun) return cx.wouldDo(`change list ${id}`, { update: id, with: patch });
+		const changed =
+			options.replace && name !== undefined && email_reason !== undefined
+				? api.lists.replace(id, { name, email_reason }, { signal: cx.signal })
+				: api.lists.patch(id, patch, { signal: cx.signal });
+		await cx.out.record(await changed, listColumns);
+	},
+});
+
+const remove = command({
+	name: 'delete',
+	aliases: ['rm'],
+	summary: 'delete lists with their subscribers',
+	args: [{ name: 'list', summary: 'ids or exact names', many: true }],
+	options: { by: byOption },
+	writes: true,
+	severity: 'severe',
+	output: '{"deleted": [ids]}',
+	exits: [3, 9],
+	examples: ["mailctl lists delete 12 --confirm 'Monthly news'", 'mailctl lists delete 12 13 --confirm 2'],
+	run: async (cx, { args, options }) => {
+		const api = await cx.api();
+		const found = await resolveAll(api, args.list, options.by, cx);
+		const ids = found.map(({ id }) => id);
+		if (cx.dryRun) return cx.wouldDo(`delete ${describe(found)}`, { delete: ids });
+		const [only] = found;
+		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
+		await cx.confirm({ kind: 'severe', what: `delete ${describe(found)} for good`, name });
+		const { done, failed } = await eachOf(cx, found, ({ id }) => api.lists.delete(id, { signal: cx.signal }));
+		await cx.out.document({ deleted: done.map(({ id }) => id) }, `deleted ${done.length} of ${found.length}`);
+		return failed === 0 ? exits.done : exits.partly;
+	},
+});
+
+const clear = command({
+	name: 'clear',
+	summary: 'delete all subscribers of a list',
+	args: [listArg],
+	options: { by: byOption },
+	writes: true,
+	severity: 'severe',
+	output: '{"list_id": id, "deleted": count}',
+	exits: [3, 9],
+	examples: ["mailctl lists clear 12 --confirm 'Monthly news'"],
+	run: async (cx, { args, options }) => {
+		const api = await cx.api();
+		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
+		const what = `delete the ${found.overall_subscribers_count} subscribers of list ${found.id} "${found.name}"`;
+		if (cx.dryRun) return cx.wouldDo(what, { clear: found.id, subscribers: found.overall_subscribers_count });
+		await cx.confirm({ kind: 'severe', what: `${what} for good`, name: found.name });
+		return clearSubscribers(cx, api, found);
+	},
+});
+
+export const group: CommandGroup = {
+	name: 'lists',
+	summary: 'mailing lists',
+	commands: [list, get, create, update, remove, clear],
+};
+
+/** Each list once, however often and by whatever name it was given; all are found before any is deleted. */
+async function resolveAll(
+	api: Api,
+	texts: readonly string[],
+	by: 'id' | 'name' | undefined,
+	cx: CommandContext,
+): Promise<readonly List[]> {
+	const found = new Map<number, List>();
+	for (const text of texts) {
+		const one = await resolveList(api, text, { by, signal: cx.signal });
+		found.set(one.id, one);
+	}
+	return [...found.values()];
+}
+
+function describe(lists: readonly List[]): string {
+	const people = lists.reduce((sum, one) => sum + one.overall_subscribers_count, 0);
+	const names = lists.map((one) => `${one.id} "${one.name}"`).join(', ');
+	return `list${lists.length === 1 ? '' : 's'} ${names} with ${people} subscribers`;
+}
+
+/** The document has no bulk deletion: at once on the database itself, elsewhere one by one, ids collected first. */
+async function clearSubscribers(cx: CommandContext, api: Api, found: List): Promise<ExitCode> {
+	const { local } = await cx.connection();
+	if (local !== null && 'clearList' in local && typeof local.clearList === 'function') {
+		const deleted = Number(await local.clearList(found.id));
+		await cx.out.document({ list_id: found.id, deleted }, `deleted ${deleted} subscribers`);
+		return exits.done;
+	}
+	const subscribers = api.subscribers(found.id);
+	const ids: { id: number }[] = [];
+	for await (const { id } of walk(subscribers, {}, { signal: cx.signal })) ids.push({ id });
+	const { done, failed } = await eachOf(cx, ids, ({ id }) => subscribers.delete(id, { signal: cx.signal }));
+	await cx.out.document({ list_id: found.id, deleted: done.length }, `deleted ${done.length} subscribers`);
+	return failed === 0 ? exits.done : exits.partly;
+}

@@ -1,0 +1,20 @@
+/** `mailctl version`. */
+import { command as describe } from '../command.js';
+
+declare const __VERSION__: string;
+
+export const command = describe({
+	name: 'version',
+	summary: 'the version',
+	output: '{"version", "node", "platform"}',
+	examples: ['mailctl version', 'mailctl version -o json'],
+	run: async (cx) => {
+		const { format } = cx.out;
+		if (format !== 'json' && format !== 'ndjson') return cx.out.raw(`${__VERSION__}\n`);
+		await cx.out.document({
+			version: __VERSION__,
+			node: process.versions.node,
+			platform: `${process.platform}-${process.arch}`,
+		});
+	},
+});

@@ -1,0 +1,64 @@
+/** Errors on stderr: for people in lines, for machines in one JSON line. */
+import { Declined, Interrupted, OutputClosed } from './errors.js';
+import { type Complaint, classify, type ExitCode, exits } from './exit.js';
+import { type Format, isMachine } from './globals.js';
+import type { Io } from './io.js';
+import { clean, cleanLines } from './render/clean.js';
+import { hasColor, paint } from './render/color.js';
+
+/** Longer texts are bodies that found their way into a message. */
+const maxMessage = 500;
+
+/** Reports an error and says which exit code it is. A closed output is no error. */
+export async function complain(
+	error: unknown,
+	io: Io,
+	options: { format: Format | null; debug: boolean },
+): Promise<ExitCode> {
+	if (error instanceof OutputClosed) return exits.done;
+	const complaint = classify(error);
+	const text = isMachine(options.format) ? jsonLine(complaint) : await lines(complaint, error, io);
+	await io.stderr.write(text);
+	if (options.debug && error instanceof Error && !isMachine(options.format))
+		await io.stderr.write(`${cleanLines(stackOf(error))}\n`);
+	return complaint.exit;
+}
+
+/** The machine's form: one line, always these keys. */
+export function jsonLine(complaint: Complaint): string {
+	const { code, exit, message, http, details, hint, retryable } = complaint;
+	return `${JSON.stringify({ error: { code, exit_code: exit, message, http, details, hint, retryable } })}\n`;
+}
+
+async function lines(complaint: Complaint, error: unknown, io: Io): Promise<string> {
+	const marks = paint(hasColor(io.stderr, 'auto', io.env));
+	// A person who pressed Ctrl-C knows; the shell's own line break is missing after ^C.
+	if (error instanceof Interrupted || error instanceof Declined) return `${complaint.message}\n`;
+	const said = [...detailLines(complaint)];
+	if (said.length === 0) said.push(complaint.message);
+	const errors = said.map((text) => `${marks.red('error:')} ${clean(shorten(text))}`);
+	const hints = complaint.hint === null ? [] : [`hint: ${clean(complaint.hint)}`];
+	return `${[...errors, ...hints].join('\n')}\n`;
+}
+
+/** `email: Enter a valid email address.`, one a complaint; a detail that is a text stands under the message. */
+function detailLines({ details, message }: Complaint): string[] {
+	const texts = (details ?? []).map((detail) => {
+		if (typeof detail === 'object' && detail !== null && 'path' in detail && 'message' in detail)
+			return { field: true, text: `${String(detail.path)}: ${String(detail.message)}` };
+		return { field: false, text: typeof detail === 'string' ? detail : JSON.stringify(detail) };
+	});
+	const [first] = texts;
+	if (first === undefined) return [];
+	const all = texts.map(({ text }) => text);
+	return first.field ? all : [message, ...all];
+}
+
+function shorten(text: string): string {
+	return text.length <= maxMessage ? text : `${text.slice(0, maxMessage)}…`;
+}
+
+function stackOf(error: Error): string {
+	const cause = error.cause instanceof Error ? `\ncaused by ${stackOf(error.cause)}` : '';
+	return `${error.stack ?? error.message}${cause}`;
+}

@@ -1,0 +1,149 @@
+/** Help pages, made from the commands' descriptions. */
+import type { ArgSpec, Command, CommandGroup, OptionSpec } from './command.js';
+import { exitMeanings } from './exit.js';
+import { flagOf, offFlagOf } from './flags.js';
+import { globalOptions } from './globals.js';
+import type { TreeEntry } from './tree.js';
+
+const globalLine = 'Global options: mailctl help';
+
+/** `mailctl --help`. */
+export function rootHelp(entries: readonly TreeEntry[]): string {
+	return page([
+		'mailctl: administer a mailing service, or the embedded engine, from the command line',
+		section('Usage', ['mailctl <command> [options]']),
+		section('Commands', pairs(entries.map(({ name, summary }) => [name, summary]))),
+		section(
+			'Global options',
+			pairs(
+				globalOptions
+					.filter(({ hidden }) => hidden !== true)
+					.map(({ flags, summary, environment }) => [
+						flags.startsWith('-') && !flags.startsWith('--') ? flags : `    ${flags}`,
+						environment === undefined ? summary : `${summary} [${environment}]`,
+					]),
+			),
+		),
+		section(
+			'Help',
+			pairs([
+				['mailctl <command> --help', 'what a command takes and prints'],
+				['mailctl help <topic>', 'exit-codes, output, environment, sending, importing'],
+			]),
+		),
+	]);
+}
+
+export function groupHelp(group: CommandGroup, path: readonly string[]): string {
+	const name = `mailctl ${path.join(' ')}`;
+	const rows = group.commands
+		.filter((one) => !('hidden' in one && one.hidden === true))
+		.map((one): [string, string] => ['kind' in one ? usageWords(one) : one.name, one.summary]);
+	const self = group.self === undefined ? [] : details(group.self);
+	return page([
+		`${name}: ${group.summary}`,
+		...(group.description === undefined ? [] : [group.description]),
+		section('Usage', [
+			...(group.self === undefined ? [] : [`${name} ${tail(group.self)}`.trimEnd()]),
+			`${name} <command> [options]`,
+		]),
+		section('Commands', pairs(rows)),
+		...self,
+		globalLine,
+	]);
+}
+
+export function commandHelp(command: Command, path: readonly string[]): string {
+	return page([
+		command.summary,
+		...(command.description === undefined ? [] : [command.description]),
+		section('Usage', [`mailctl ${path.join(' ')} ${tail(command)}`.trimEnd()]),
+		...details(command),
+		globalLine,
+	]);
+}
+
+function details(command: Command): string[] {
+	const { args, options, output, exits = [], examples = [], aliases = [] } = command;
+	const rows = Object.entries(options)
+		.filter(([, spec]) => spec.hidden !== true)
+		.map(([key, spec]): [string, string] => [optionWords(key, spec), optionSummary(spec)]);
+	return [
+		...(aliases.length === 0 ? [] : [section('Aliases', [aliases.join(', ')])]),
+		...(args.length === 0
+			? []
+			: [section('Arguments', pairs(args.map((arg) => [argWord(arg), arg.summary])))]),
+		...(rows.length === 0 ? [] : [section('Options', pairs(rows))]),
+		...(output === undefined ? [] : [section('Output (-o json)', [output])]),
+		...(exits.length === 0
+			? []
+			: [section('Exit codes', pairs(exits.map((code) => [String(code), exitMeanings[code]])))]),
+		...(examples.length === 0 ? [] : [section('Examples', examples)]),
+	];
+}
+
+function usageWords(command: Command): string {
+	return [command.name, ...command.args.map(argWord)].join(' ');
+}
+
+function tail(command: Command): string {
+	const required = Object.entries(command.options).flatMap(([key, spec]) =>
+		spec.required === true ? [`${flagOf(key)} ${placeholder(spec)}`] : [],
+	);
+	const more = Object.values(command.options).some((spec) => spec.required !== true) ? ['[options]'] : [];
+	return [...command.args.map(argWord), ...required, ...more].join(' ');
+}
+
+function argWord({ name, optional, many }: ArgSpec): string {
+	const word = many === true ? `${name}…` : name;
+	return optional === true ? `[${word}]` : `<${word}>`;
+}
+
+function optionWords(key: string, spec: OptionSpec): string {
+	const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
+	if (spec.kind === 'flag') return `${short}${flagOf(key)}`;
+	if (spec.kind === 'tri') return `${short}${flagOf(key)} | ${offFlagOf(key, spec)}`;
+	const many = spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
+	return `${short}${flagOf(key)} ${placeholder(spec)}${many ? '…' : ''}`;
+}
+
+function optionSummary(spec: OptionSpec): string {
+	const notes = [
+		...(spec.required === true ? ['required'] : []),
+		...('choices' in spec ? [spec.choices.join(', ')] : []),
+		...('default' in spec && spec.default !== undefined ? [`default ${spec.default}`] : []),
+		...(spec.env === undefined ? [] : [spec.env]),
+	];
+	return notes.length === 0 ? spec.summary : `${spec.summary} [${notes.join('; ')}]`;
+}
+
+function placeholder(spec: OptionSpec): string {
+	if (spec.placeholder !== undefined) return spec.placeholder;
+	const words: Partial<Record<OptionSpec['kind'], string>> = {
+		integer: 'N',
+		pairs: 'K=V',
+		duration: 'DUR',
+		date: 'DATE',
+		file: 'FILE',
+		content: 'TEXT|@FILE|-',
+		choice: 'WORD',
+		choices: 'WORD',
+	};
+	return words[spec.kind] ?? 'TEXT';
+}
+
+function page(parts: readonly string[]): string {
+	return `${parts.join('\n\n')}\n`;
+}
+
+function section(title: string, lines: readonly string[]): string {
+	return [`${title}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+/** Two columns; a left side that is too long gets its own line. */
+function pairs(rows: readonly (readonly [string, string])[]): string[] {
+	const wide = Math.min(34, Math.max(...rows.map(([left]) => left.length)));
+	return rows.map(([left, right]) =>
+		left.length <= wide ? `${left.padEnd(wide)}  ${right}` : `${left}\n  ${' '.repeat(wide)}  ${right}`,
+	);
+}

@@ -1,0 +1,129 @@
+/** Commander underneath: the command line into a command, its raw words and the global options. Its errors become ours. */
+import { CommanderError, Option, Command as Parser } from 'commander';
+import { type Command, type CommandGroup, isCommand, type OptionSpec } from './command.js';
+import { UsageError } from './errors.js';
+import { flagOf, offFlagOf } from './flags.js';
+import { globalOptions, type RawGlobals } from './globals.js';
+import { commandHelp, groupHelp } from './help.js';
+import { didYouMean } from './suggest.js';
+
+export type Parsed =
+	| { kind: 'help'; text: string }
+	| {
+			kind: 'run';
+			command: Command;
+			/** The command with its groups, as typed. */
+			path: readonly string[];
+			words: readonly string[];
+			/** Text by option key: strings, or arrays of them; true and false for flags. */
+			options: Readonly<Record<string, unknown>>;
+			globals: RawGlobals;
+	  };
+
+/** Reads `argv` against one node of the tree. Throws `UsageError`. */
+export function parse(node: Command | CommandGroup, argv: readonly string[]): Parsed {
+	let result: Parsed | null = null;
+	const program = silent(new Parser('mailctl'));
+	program.helpInformation = () => helpOf(node, [node.name]);
+	for (const { flags, summary } of globalOptions) program.addOption(new Option(flags, summary));
+	program.addCommand(
+		build(node, [], (found) => {
+			result = { ...found, globals: program.opts<RawGlobals>() };
+		}),
+	);
+	try {
+		program.parse([...argv], { from: 'user' });
+	} catch (error) {
+		if (!(error instanceof CommanderError)) throw error;
+		return explain(error, node, argv);
+	}
+	if (result === null) throw new UsageError('no command given', { hint: 'mailctl --help' });
+	return result;
+}
+
+type Found = Omit<Extract<Parsed, { kind: 'run' }>, 'globals'>;
+
+function build(node: Command | CommandGroup, above: readonly string[], done: (found: Found) => void): Parser {
+	const path = [...above, node.name];
+	const parser = silent(new Parser(node.name));
+	parser.aliases([...(node.aliases ?? [])]);
+	parser.helpInformation = () => helpOf(node, path);
+	const self = isCommand(node) ? node : node.self;
+	if (self !== undefined) accept(parser, self, path, done);
+	if (!isCommand(node)) for (const child of node.commands) parser.addCommand(build(child, path, done));
+	return parser;
+}
+
+function accept(
+	parser: Parser,
+	command: Command,
+	path: readonly string[],
+	done: (found: Found) => void,
+): void {
+	// Missing words are ours to complain about: a person may be asked for them.
+	for (const arg of command.args) parser.argument(arg.many === true ? `[${arg.name}...]` : `[${arg.name}]`);
+	for (const [key, spec] of Object.entries(command.options))
+		for (const option of optionsOf(key, spec)) parser.addOption(option);
+	parser.action(() => done({ kind: 'run', command, path, words: parser.args, options: parser.opts() }));
+}
+
+function silent(parser: Parser): Parser {
+	return parser
+		.exitOverride()
+		.configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
+		.helpCommand(false)
+		.allowExcessArguments(false)
+		.helpOption('-h, --help', 'show help');
+}
+
+function optionsOf(key: string, spec: OptionSpec): Option[] {
+	const short = spec.short === undefined ? '' : `-${spec.short}, `;
+	const flag = flagOf(key);
+	if (spec.kind === 'flag') return [new Option(`${short}${flag}`)];
+	if (spec.kind === 'tri') return [new Option(`${short}${flag}`), new Option(offFlagOf(key, spec))];
+	const option = new Option(`${short}${flag} <value>`);
+	const repeated = spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
+	if (!repeated) return [option];
+	return [option.argParser((value: string, previous: string[] | undefined) => [...(previous ?? []), value])];
+}
+
+function explain(error: CommanderError, node: Command | CommandGroup, argv: readonly string[]): Parsed {
+	if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help') {
+		const { node: found, path } = follow(node, argv);
+		return { kind: 'help', text: helpOf(found, path) };
+	}
+	const [first = '', second] = error.message.replace(/^error: /, '').split('\n');
+	const near = second === undefined ? undefined : /^\(Did you mean (.*)\?\)$/i.exec(second)?.[1];
+	const { node: found, path } = follow(node, argv);
+	const unknown = /^unknown command '(.*)'$/.exec(first)?.[1];
+	if (unknown !== undefined && !isCommand(found)) throw unknownCommand(unknown, found, path);
+	const hint = near === undefined ? `mailctl ${path.join(' ')} --help` : `did you mean ${near}?`;
+	throw new UsageError(first, { hint });
+}
+
+function unknownCommand(word: string, group: CommandGroup, path: readonly string[]): UsageError {
+	const names = group.commands.flatMap((one) => [one.name, ...(one.aliases ?? [])]);
+	const hint = didYouMean(word, names) ?? `commands: ${group.commands.map((one) => one.name).join(', ')}`;
+	return new UsageError(`unknown command "${path.join(' ')} ${word}"`, { hint });
+}
+
+/** The deepest node that the words name. */
+function follow(
+	node: Command | CommandGroup,
+	argv: readonly string[],
+): { node: Command | CommandGroup; path: readonly string[] } {
+	let found = node;
+	const path = [node.name];
+	for (const word of argv.slice(argv.indexOf(node.name) + 1)) {
+		if (isCommand(found)) break;
+		const next = found.commands.find((one) => one.name === word || one.aliases?.includes(word) === true);
+		if (next === undefined) continue;
+		found = next;
+		path.push(next.name);
+	}
+	return { node: found, path };
+}
+
+function helpOf(node: Command | CommandGroup, path: readonly string[]): string {
+	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
+}

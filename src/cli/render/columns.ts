@@ -1,0 +1,25 @@
+/** How a record is laid out for people; machines get the record itself. */
+
+export interface Column<T> {
+	/** The wire's key where there is one: `--fields` selects by it. */
+	key: string;
+	header: string;
+	/** `null` and `undefined` show as nothing. */
+	value(record: T): unknown;
+	/** Only in `wide`, in `csv` and when named by `--fields`. */
+	wide?: boolean;
+	align?: 'left' | 'right';
+	/** What `-o name` prints; the first column if none is marked. */
+	isName?: boolean;
+}
+
+export type Columns<T> = readonly Column<T>[];
+
+/** Names the columns of a record by its own keys: `columnsOf<List>()('id', 'name')`. */
+export function column<T, K extends keyof T & string>(
+	key: K,
+	header: string,
+	more: Partial<Omit<Column<T>, 'key' | 'header'>> = {},
+): Column<T> {
+	return { key, header, value: (record) => record[key], ...more };
+}

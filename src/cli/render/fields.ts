@@ -1,0 +1,48 @@
+/** `--fields a,b`: which columns, or which keys of the JSON. */
+import { UsageError } from '../errors.js';
+import { didYouMean } from '../suggest.js';
+import type { Columns } from './columns.js';
+
+/** `null` when not given. */
+export function parseFields(text: string | undefined): readonly string[] | null {
+	if (text === undefined) return null;
+	const fields = text.split(',').map((field) => field.trim());
+	if (fields.some((field) => field === '')) throw new UsageError('--fields: an empty name');
+	return fields;
+}
+
+/** The columns in the order asked for. An unknown one is exit 2 with the valid ones. */
+export function selectColumns<T>(columns: Columns<T>, fields: readonly string[]): Columns<T> {
+	return fields.map((field) => {
+		const found = columns.find((column) => column.key === field);
+		if (found === undefined)
+			throw unknownField(
+				field,
+				columns.map((column) => column.key),
+			);
+		return found;
+	});
+}
+
+/** The record's own keys in the order asked for; a column's key that the record lacks is left out. */
+export function selectKeys<T>(record: T, columns: Columns<T>, fields: readonly string[]): object {
+	const source = new Map(Object.entries(record ?? {}));
+	const known = new Set([...columns.map((column) => column.key), ...source.keys()]);
+	const wrong = fields.find((field) => !known.has(field));
+	if (wrong !== undefined) throw unknownField(wrong, [...known]);
+	return Object.fromEntries(
+		fields.flatMap((field) => {
+			if (source.has(field)) return [[field, source.get(field)]];
+			const column = columns.find(({ key }) => key === field);
+			const value = column?.value(record);
+			return value === undefined ? [] : [[field, value]];
+		}),
+	);
+}
+
+export function unknownField(field: string, valid: readonly string[]): UsageError {
+	const near = didYouMean(field, valid);
+	return new UsageError(`--fields: there is no "${field}"`, {
+		hint: `${near === undefined ? '' : `${near} `}valid: ${valid.join(', ')}`,
+	});
+}

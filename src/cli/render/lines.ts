@@ -1,0 +1,90 @@
+/** Rows as text, one piece a row: the formats that stream. */
+import type { Format } from '../globals.js';
+import { cellsOf, csvCell, humanCell, markdownCell, tsvCell } from './cells.js';
+import type { Columns } from './columns.js';
+import { selectColumns, selectKeys } from './fields.js';
+
+export interface LineOptions {
+	format: Exclude<Format, 'table' | 'wide'>;
+	fields: readonly string[] | null;
+	header: boolean;
+}
+
+/** The whole output in pieces; nothing is held back. */
+export function linesOf<T>(
+	rows: AsyncIterable<T>,
+	columns: Columns<T>,
+	options: LineOptions,
+): AsyncGenerator<string> {
+	if (options.format === 'json') return jsonArray(rows, columns, options.fields);
+	if (options.format === 'ndjson') return jsonLines(rows, columns, options.fields);
+	return textLines(rows, columns, { ...options, format: options.format });
+}
+
+/** The columns a format shows unless `--fields` says otherwise. */
+export function visibleColumns<T>(
+	columns: Columns<T>,
+	format: Format,
+	fields: readonly string[] | null,
+): Columns<T> {
+	if (fields !== null) return selectColumns(columns, fields);
+	if (format === 'wide' || format === 'csv') return columns;
+	if (format !== 'name') return columns.filter((one) => one.wide !== true);
+	const marked = columns.find((one) => one.isName === true) ?? columns[0];
+	return marked === undefined ? [] : [marked];
+}
+
+/** The record itself, or the keys of it that `--fields` names. */
+export function chosen<T>(record: T, columns: Columns<T>, fields: readonly string[] | null): unknown {
+	return fields === null ? record : selectKeys(record, columns, fields);
+}
+
+async function* jsonArray<T>(rows: AsyncIterable<T>, columns: Columns<T>, fields: readonly string[] | null) {
+	let isFirst = true;
+	for await (const row of rows) {
+		const json = JSON.stringify(chosen(row, columns, fields), null, 2).replace(/^/gm, '  ');
+		yield `${isFirst ? '[\n' : ',\n'}${json}`;
+		isFirst = false;
+	}
+	yield isFirst ? '[]\n' : '\n]\n';
+}
+
+async function* jsonLines<T>(rows: AsyncIterable<T>, columns: Columns<T>, fields: readonly string[] | null) {
+	for await (const row of rows) yield `${JSON.stringify(chosen(row, columns, fields))}\n`;
+}
+
+type TextFormat = 'tsv' | 'csv' | 'markdown' | 'name';
+
+async function* textLines<T>(
+	rows: AsyncIterable<T>,
+	columns: Columns<T>,
+	{ format, fields, header }: LineOptions & { format: TextFormat },
+) {
+	const shown = visibleColumns(columns, format, fields);
+	const { cell, line, head } = textFormats[format];
+	if (header) yield head(shown);
+	for await (const row of rows) yield line(cellsOf(row, shown, cell));
+}
+
+interface TextRules {
+	cell: (value: unknown) => string;
+	line: (cells: readonly string[]) => string;
+	head: (columns: readonly { key: string; header: string }[]) => string;
+}
+
+/** TSV has no header, so that `cut` and `while read` work; CSV has one, of keys, so that it can be read back. */
+const textFormats: Readonly<Record<TextFormat, TextRules>> = {
+	tsv: { cell: tsvCell, line: (cells) => `${cells.join('\t')}\n`, head: () => '' },
+	csv: {
+		cell: csvCell,
+		line: (cells) => `${cells.join(',')}\r\n`,
+		head: (columns) => `${columns.map(({ key }) => csvCell(key)).join(',')}\r\n`,
+	},
+	markdown: {
+		cell: markdownCell,
+		line: (cells) => `| ${cells.join(' | ')} |\n`,
+		head: (columns) =>
+			`| ${columns.map(({ header }) => header).join(' | ')} |\n|${columns.map(() => ' --- |').join('')}\n`,
+	},
+	name: { cell: humanCell, line: (cells) => `${cells.join('\t')}\n`, head: () => '' },
+};

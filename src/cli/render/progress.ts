@@ -1,0 +1,71 @@
+/** Progress on stderr: one rewritten line on a terminal, a line every ten seconds elsewhere. */
+import type { OutStream } from '../io.js';
+import { shorten } from './width.js';
+
+export interface Progress {
+	/** `done` so far; `note` such as "3 rejected" stands at the end. */
+	update(done: number, note?: string): void;
+	/** Removes the line. Call it in a `finally`. */
+	stop(): void;
+}
+
+export interface ProgressOptions {
+	label: string;
+	total: number | null;
+	quiet: boolean;
+	elapsedMs: () => number;
+}
+
+const terminalEveryMs = 100;
+const lineEveryMs = 10_000;
+
+export function createProgress(stderr: OutStream, options: ProgressOptions): Progress {
+	if (options.quiet) return { update: () => {}, stop: () => {} };
+	const start = options.elapsedMs();
+	const everyMs = stderr.isTTY ? terminalEveryMs : lineEveryMs;
+	// A terminal sees the first line at once, a log only what takes long.
+	let last = stderr.isTTY ? Number.NEGATIVE_INFINITY : start;
+	let drawn = false;
+	return {
+		update(done, note) {
+			const now = options.elapsedMs();
+			if (now - last < everyMs) return;
+			last = now;
+			const line = describe(options, done, now - start, note);
+			drawn = stderr.isTTY;
+			void stderr.write(stderr.isTTY ? `\r\x1b[K${shorten(line, stderr.columns - 1)}` : `${line}\n`);
+		},
+		stop() {
+			if (drawn) void stderr.write('\r\x1b[K');
+			drawn = false;
+		},
+	};
+}
+
+/** `importing 1,200 of 5,000 · 24% · 400/s · 9s left · 3 rejected`. */
+export function describe(
+	{ label, total }: { label: string; total: number | null },
+	done: number,
+	elapsedMs: number,
+	note = '',
+): string {
+	const rate = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
+	const parts = [`${label} ${count(done)}${total === null ? '' : ` of ${count(total)}`}`];
+	if (total !== null && total > 0) parts.push(`${Math.floor((Math.min(done, total) * 100) / total)}%`);
+	if (rate > 0) parts.push(`${rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`);
+	if (total !== null && rate > 0 && done < total) parts.push(`${span((total - done) / rate)} left`);
+	if (note !== '') parts.push(note);
+	return parts.join(' · ');
+}
+
+/** 1240 → `1,240`. */
+export function count(number: number): string {
+	return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+}
+
+function span(seconds: number): string {
+	const whole = Math.ceil(seconds);
+	if (whole < 60) return `${whole}s`;
+	if (whole < 3600) return `${Math.floor(whole / 60)}m${whole % 60}s`;
+	return `${Math.floor(whole / 3600)}h${Math.floor((whole % 3600) / 60)}m`;
+}

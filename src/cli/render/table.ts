@@ -1,0 +1,127 @@
+/** Rows for a terminal: a borderless table where it fits, cards where it does not. */
+import { humanCell } from './cells.js';
+import type { Columns } from './columns.js';
+import { pad, shorten, widthOf, wrap } from './width.js';
+
+export interface Layout {
+	/** Cells of a line. */
+	width: number;
+	header: boolean;
+	truncate: boolean;
+	/** Marks up headers and keys; the identity without colour. */
+	strong: (text: string) => string;
+}
+
+/** No column is squeezed below this: two letters and an ellipsis say nothing. */
+const leastCells = 8;
+const gap = 2;
+
+/** The finished text, with a last line break; nothing for no rows. */
+export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<string> {
+	if (rows.length === 0) return '';
+	const cells = rows.map((row) => columns.map((column) => humanCell(column.value(row))));
+	const natural = columns.map((column, at) =>
+		Math.max(layout.header ? widthOf(column.header) : 0, ...widths(cells, at)),
+	);
+	const widthsFitted = layout.truncate ? squeeze(natural, layout.width) : natural;
+	if (widthsFitted === null) return cards(cells, columns, layout);
+	return grid(cells, columns, widthsFitted, layout);
+}
+
+/** One record: a key and a value a line. */
+export function card<T>(record: T, columns: Columns<T>, layout: Layout): string {
+	return cards([columns.map((column) => humanCell(column.value(record)))], columns, layout);
+}
+
+/** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */
+function widths(cells: readonly (readonly string[])[], at: number): number[] {
+	return [cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), 0)];
+}
+
+/** Shrinks the widest columns first; `null` when even the least does not fit. */
+export function squeeze(natural: readonly number[], total: number): number[] | null {
+	const room = total - gap * (natural.length - 1);
+	const result = [...natural];
+	const least = natural.map((width) => Math.min(width, leastCells));
+	if (sum(least) > room) return null;
+	for (let over = sum(result) - room; over > 0; over -= 1) {
+		const widest = result.indexOf(Math.max(...result));
+		result[widest] = (result[widest] ?? 0) - 1;
+	}
+	return result;
+}
+
+async function grid<T>(
+	cells: readonly (readonly string[])[],
+	columns: Columns<T>,
+	fitted: readonly number[],
+	layout: Layout,
+): Promise<string> {
+	const { default: Table } = await import('cli-table3');
+	const none = {
+		top: '',
+		'top-mid': '',
+		'top-left': '',
+		'top-right': '',
+		bottom: '',
+		'bottom-mid': '',
+		'bottom-left': '',
+		'bottom-right': '',
+		left: '',
+		'left-mid': '',
+		mid: '',
+		'mid-mid': '',
+		right: '',
+		'right-mid': '',
+		middle: ' '.repeat(gap),
+	};
+	const drawn = new Table({
+		chars: none,
+		style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
+	});
+	const finished: string[] = [];
+	const add = (row: readonly string[], mark: (text: string) => string) => {
+		drawn.push(
+			row.map((text, at) => {
+				const width = Math.max(1, fitted[at] ?? 1);
+				finished.push(mark(pad(shorten(text, width), width, columns[at]?.align)));
+				return standIn.repeat(width);
+			}),
+		);
+	};
+	if (layout.header)
+		add(
+			columns.map((column) => column.header),
+			layout.strong,
+		);
+	for (const row of cells) add(row, (text) => text);
+	return `${substitute(drawn.toString(), finished)}\n`;
+}
+
+/**
+ * cli-table3 measures with an old width table and takes colours for text, so it lays out stand-ins of the right width
+ * (a private-use character, one cell everywhere); the finished cells then take their places, in the same order.
+ */
+const standIn = '\ue000';
+
+function substitute(drawn: string, finished: readonly string[]): string {
+	let next = 0;
+	const text = drawn.replace(/\ue000+/g, () => finished[next++] ?? '');
+	return text.replace(/ +$/gm, '');
+}
+
+function cards<T>(cells: readonly (readonly string[])[], columns: Columns<T>, layout: Layout): string {
+	const keys = Math.max(...columns.map((column) => widthOf(column.header)));
+	const room = Math.max(10, layout.width - keys - gap);
+	const one = (row: readonly string[]) =>
+		columns.map((column, at) => {
+			const key = layout.strong(pad(column.header, keys));
+			const lines = layout.truncate ? wrap(row[at] ?? '', room) : [row[at] ?? ''];
+			return `${key}${' '.repeat(gap)}${lines.join(`\n${' '.repeat(keys + gap)}`)}`.trimEnd();
+		});
+	return `${cells.map((row) => one(row).join('\n')).join('\n\n')}\n`;
+}
+
+function sum(numbers: readonly number[]): number {
+	return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,51 @@
+/** How many cells a text takes on a terminal, and how to cut it there: by graphemes, never through one. */
+import stringWidth from 'string-width';
+
+const ascii = /^[\x20-\x7e]*$/;
+let segmenter: Intl.Segmenter | null = null;
+
+/** Cells of a cleaned text: CJK and emoji take two, combining marks none. */
+export function widthOf(text: string): number {
+	return ascii.test(text) ? text.length : stringWidth(text);
+}
+
+/** At most `cells` wide; what is cut ends in `…`. */
+export function shorten(text: string, cells: number): string {
+	if (widthOf(text) <= cells) return text;
+	if (cells < 1) return '';
+	return `${split(text, cells - 1).head}…`;
+}
+
+/** Filled with spaces up to `cells`. */
+export function pad(text: string, cells: number, align: 'left' | 'right' = 'left'): string {
+	const space = ' '.repeat(Math.max(0, cells - widthOf(text)));
+	return align === 'left' ? text + space : space + text;
+}
+
+/** Lines of at most `cells`; broken at spaces where there are any. A grapheme wider than the line stands alone. */
+export function wrap(text: string, cells: number): string[] {
+	const lines: string[] = [];
+	let rest = text;
+	while (widthOf(rest) > cells) {
+		const { head, tail } = split(rest, cells);
+		const space = tail.startsWith(' ') ? head.length : head.lastIndexOf(' ');
+		const cut = space > 0 ? space : head.length;
+		lines.push(rest.slice(0, cut).trimEnd());
+		rest = rest.slice(cut).trimStart();
+	}
+	return [...lines, rest];
+}
+
+/** The longest beginning of at most `cells`, at least one grapheme unless there is no room at all. */
+function split(text: string, cells: number): { head: string; tail: string } {
+	segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+	let end = 0;
+	let used = 0;
+	for (const { segment, index } of segmenter.segment(text)) {
+		const width = widthOf(segment);
+		if (used + width > cells && (index > 0 || cells < 1)) break;
+		used += width;
+		end = index + segment.length;
+	}
+	return { head: text.slice(0, end), tail: text.slice(end) };
+}

@@ -1,0 +1,81 @@
+/** Files, `@FILE` and `-` as values: opened when read, and standard input given to one reader only. */
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import type { ContentSource, FileSource } from './command.js';
+import { UsageError } from './errors.js';
+import type { Io } from './io.js';
+
+export interface Sources {
+	file(text: string, flag: string): FileSource;
+	content(text: string, flag: string): ContentSource;
+	/** Standard input, for an argument `-`. */
+	stdin(flag: string): Readable;
+}
+
+export function createSources(io: Io): Sources {
+	let taken: string | null = null;
+	const stdin = (flag: string): Readable => {
+		if (taken !== null && taken !== flag)
+			throw new UsageError(`${flag}: standard input is already read by ${taken}`);
+		taken = flag;
+		return io.stdin.raw;
+	};
+	const file = (text: string, flag: string): FileSource => {
+		if (text === '-') return streamSource('standard input', stdin(flag));
+		return fileSource(text, flag);
+	};
+	return {
+		stdin,
+		file,
+		content: (text, flag) => {
+			if (text === '-') return file('-', flag);
+			if (text.startsWith('@')) return file(text.slice(1), flag);
+			return { name: flag, text: async () => text };
+		},
+	};
+}
+
+function streamSource(name: string, stream: Readable): FileSource {
+	const bytes = async () => {
+		const chunks: Buffer[] = [];
+		for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+		return Buffer.concat(chunks);
+	};
+	return { name, path: null, bytes, text: async () => decode(await bytes(), name), open: () => stream };
+}
+
+function fileSource(path: string, flag: string): FileSource {
+	const bytes = async () => {
+		await refuseFolder(path, flag);
+		return readFile(path).catch((error: unknown) => refuse(error, path, flag));
+	};
+	return {
+		name: path,
+		path,
+		bytes,
+		text: async () => decode(await bytes(), path),
+		open: () => createReadStream(path),
+	};
+}
+
+async function refuseFolder(path: string, flag: string): Promise<void> {
+	const found = await stat(path).catch((error: unknown) => refuse(error, path, flag));
+	if (found.isDirectory()) throw new UsageError(`${flag}: ${path} is a directory`);
+}
+
+function refuse(error: unknown, path: string, flag: string): never {
+	const code = error instanceof Error && 'code' in error ? error.code : '';
+	const why =
+		code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : String(code);
+	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
+}
+
+/** UTF-8 or nothing: a silent replacement character would end up in somebody's mail. */
+function decode(bytes: Buffer, name: string): string {
+	try {
+		return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+	} catch (cause) {
+		throw new UsageError(`${name} is not UTF-8 text`, { cause });
+	}
+}

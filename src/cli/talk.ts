@@ -1,0 +1,37 @@
+/** stderr: everything said to people. Cleaned, and silent under `--quiet` but for warnings. */
+import type { OutStream } from './io.js';
+import { clean, cleanLines } from './render/clean.js';
+import type { Paint } from './render/color.js';
+import { createProgress, type Progress } from './render/progress.js';
+
+export interface Talk {
+	/** A sentence on what happened or happens. */
+	note(text: string): Promise<void>;
+	/** What to do next: a command or a sentence. */
+	hint(text: string): Promise<void>;
+	/** Said under `--quiet` too. */
+	warn(text: string): Promise<void>;
+	/** Rewrites one line on a terminal, else a line every ten seconds. `total` null: unknown. */
+	progress(label: string, total: number | null): Progress;
+}
+
+export interface TalkOptions {
+	quiet: boolean;
+	paint: Paint;
+	/** Milliseconds, only ever subtracted from each other. */
+	elapsedMs: () => number;
+}
+
+export function createTalk(stderr: OutStream, { quiet, paint, elapsedMs }: TalkOptions): Talk {
+	const say = (text: string) => stderr.write(`${text}\n`);
+	return {
+		note: async (text) => {
+			if (!quiet) await say(cleanLines(text));
+		},
+		hint: async (text) => {
+			if (!quiet) await say(paint.dim(`hint: ${clean(text)}`));
+		},
+		warn: (text) => say(`${paint.yellow('warning:')} ${clean(text)}`),
+		progress: (label, total) => createProgress(stderr, { label: clean(label), total, quiet, elapsedMs }),
+	};
+}

@@ -1,0 +1,99 @@
+/** Which deployment or database a command goes to. The target on the highest level wins as a whole. */
+import type { ConfigFile, Paths, Profile } from './config.js';
+import type { Target } from './connection.js';
+import { UsageError } from './errors.js';
+import type { RawGlobals } from './globals.js';
+import type { Env, Origin } from './settings.js';
+import { didYouMean } from './suggest.js';
+
+export interface TargetChoice {
+	/** A remote one has no token yet: reading it may take a file or standard input. */
+	target: Target;
+	origin: Origin;
+	/** The profile that is the target; `null` when `--db` or `--base-url` named another. */
+	profile: string | null;
+	/** Whose preferences (format, colour, time limits) apply. */
+	settingsOf: string;
+	settings: Profile;
+}
+
+const builtIn = 'local';
+
+/** Two targets on one level are exit 2, as are an unknown profile and a URL that is none. */
+export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
+	const flags = { '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile };
+	const byFlag = theOne(flags);
+	const variables = Object.fromEntries(
+		['MAILCTL_DB', 'MAILCTL_BASE_URL', 'MAILCTL_PROFILE'].map((name) => [name, env[name] || undefined]),
+	);
+	const found = byFlag ?? theOne(variables);
+	const level = byFlag === null ? 'environment' : 'flag';
+	const origin: Origin = found === null ? { level: 'default', name: null } : { level, name: found.name };
+	if (found !== null && /db$/i.test(found.name))
+		return named(localTarget(found.value), origin, raw, env, config);
+	if (found !== null && /url$/i.test(found.name))
+		return named(remoteTarget(found.value, found.name), origin, raw, env, config);
+	const name = found?.value ?? config.profile ?? builtIn;
+	const settings = findProfile(name, config);
+	return {
+		target: profileTarget(name, settings, paths),
+		origin:
+			found === null && config.profile !== null ? { level: 'profile', name: `profile ${name}` } : origin,
+		profile: name,
+		settingsOf: name,
+		settings,
+	};
+}
+
+function theOne(
+	values: Readonly<Record<string, string | undefined>>,
+): { name: string; value: string } | null {
+	const given = Object.entries(values).flatMap(([name, value]) =>
+		value === undefined ? [] : [{ name, value }],
+	);
+	const [first, second] = given;
+	if (first !== undefined && second !== undefined)
+		throw new UsageError(`${first.name} and ${second.name} both name a target; give one`);
+	return first ?? null;
+}
+
+/** The preferences are still the default profile's: they say how to show things, not where they are. */
+function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config: ConfigFile): TargetChoice {
+	const name = raw.profile ?? (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
+	return { target, origin, profile: null, settingsOf: name, settings: findProfile(name, config) };
+}
+
+function findProfile(name: string, config: ConfigFile): Profile {
+	const found = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
+	if (found !== undefined) return found;
+	if (name === builtIn) return {};
+	const hint = didYouMean(name, [builtIn, ...Object.keys(config.profiles)]) ?? 'mailctl profile list';
+	throw new UsageError(`there is no profile "${name}"`, { hint });
+}
+
+function profileTarget(name: string, profile: Profile, paths: Paths): Target {
+	if (profile.db !== undefined && profile.baseUrl !== undefined)
+		throw new UsageError(`profile "${name}" names both a database and a base URL`, {
+			hint: `mailctl config unset db --profile ${name}`,
+		});
+	if (profile.baseUrl !== undefined) return remoteTarget(profile.baseUrl, `profile "${name}"`);
+	if (profile.db !== undefined) return localTarget(profile.db);
+	if (name !== builtIn) throw new UsageError(`profile "${name}" names no target`);
+	return { kind: 'local', url: paths.database, create: true };
+}
+
+function localTarget(url: string): Target {
+	if (url === '') throw new UsageError('--db: an empty path');
+	return { kind: 'local', url, create: false };
+}
+
+function remoteTarget(text: string, from: string): Target {
+	const url = URL.canParse(text) ? new URL(text) : null;
+	if (url === null || !/^https?:$/.test(url.protocol))
+		throw new UsageError(`${from}: "${text}" is no http or https URL`);
+	if (url.username !== '' || url.password !== '')
+		throw new UsageError(`${from}: a URL must not hold a password`, {
+			hint: 'use MAILCTL_TOKEN or --token-file',
+		});
+	return { kind: 'remote', baseUrl: text, token: null };
+}

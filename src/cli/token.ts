@@ -1,0 +1,40 @@
+/** The API token of a call: from a file, standard input, the environment or the profile, never from an argument. */
+import { findPaths, readToken } from './config.js';
+import type { Target } from './connection.js';
+import { UsageError } from './errors.js';
+import type { RawGlobals } from './globals.js';
+import type { Env, Settings } from './settings.js';
+import type { Sources } from './sources.js';
+
+/** The target with its token; a profile's token goes to that profile's own target only. */
+export async function readTokenOf(
+	settings: Settings,
+	globals: RawGlobals,
+	env: Env,
+	sources: Sources,
+): Promise<Target> {
+	const { target, profile } = settings.target;
+	if (target.kind === 'local') return target;
+	const given = await givenToken(globals, env, sources);
+	const token = given ?? (profile === null ? null : readToken(findPaths(env), profile));
+	return { ...target, token: token === null ? null : checkToken(token) };
+}
+
+async function givenToken(globals: RawGlobals, env: Env, sources: Sources): Promise<string | null> {
+	if (globals.tokenFile !== undefined && globals.tokenStdin === true)
+		throw new UsageError('--token-file and --token-stdin both give a token; give one');
+	if (globals.tokenFile !== undefined) return sources.file(globals.tokenFile, '--token-file').text();
+	if (globals.tokenStdin === true) return sources.file('-', '--token-stdin').text();
+	if (env['MAILCTL_TOKEN']) return env['MAILCTL_TOKEN'];
+	if (env['MAILCTL_TOKEN_FILE']) return sources.file(env['MAILCTL_TOKEN_FILE'], 'MAILCTL_TOKEN_FILE').text();
+	return null;
+}
+
+/** One line of visible ASCII: anything else cannot be a header value. The message never repeats it. */
+function checkToken(text: string): string {
+	const token = text.trim();
+	if (/^[\x21-\x7e]+$/.test(token)) return token;
+	throw new UsageError(
+		token === '' ? 'the API token is empty' : 'the API token is not one line of plain characters',
+	);
+}

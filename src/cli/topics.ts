@@ -1,0 +1,92 @@
+/** The texts of `mailctl help <topic>`. */
+import { exitMeanings } from './exit.js';
+import { globalOptions } from './globals.js';
+
+export type Topic = 'exit-codes' | 'output' | 'environment' | 'sending' | 'importing';
+
+/** The page, ending in a line break. */
+export function topicText(topic: Topic): string {
+	if (topic === 'exit-codes') return exitCodes();
+	if (topic === 'environment') return environment();
+	return `${texts[topic].trim()}\n`;
+}
+
+function exitCodes(): string {
+	const lines = Object.entries(exitMeanings).map(([code, meaning]) => `${code.padStart(5)}  ${meaning}`);
+	return [
+		'Exit codes are stable: a number never changes its meaning.',
+		'',
+		...lines,
+		'',
+		'serve and worker end with 0 when they are told to stop. With -o json or ndjson an error is one JSON line on',
+		'stderr: {"error": {"code", "exit_code", "message", "http", "details", "hint", "retryable"}}.',
+		'',
+	].join('\n');
+}
+
+function environment(): string {
+	const rows = globalOptions
+		.filter(({ environment: names, hidden }) => names !== undefined && hidden !== true)
+		.map(({ flags, environment: names = '' }) => `  ${names.padEnd(46)}  ${flags}`);
+	return [
+		'A flag wins over the environment, the environment over the profile, the profile over the default.',
+		'mailctl config explain shows each value with where it comes from.',
+		'',
+		...rows,
+		`  ${'MAILCTL_LIST'.padEnd(46)}  -l, --list <list>`,
+		`  ${'SOURCE_DATE_EPOCH'.padEnd(46)}  a fixed clock, for reproducible output`,
+		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
+		`  ${'XDG_DATA_HOME'.padEnd(46)}  the folder of the default database (~/.local/share)`,
+		'',
+		'A target is a database (--db), a deployment (--base-url) or a profile. The one on the highest level wins as a',
+		'whole; two on one level are refused. An empty variable counts as unset.',
+		'',
+	].join('\n');
+}
+
+const texts: Readonly<Record<'output' | 'sending' | 'importing', string>> = {
+	output: `
+stdout is data and nothing else; progress, hints, prompts, warnings and errors go to stderr.
+
+  table     the default on a terminal: 50 rows, shortened to its width; cards where it is too narrow
+  wide      the same with all columns
+  tsv       the default in a pipe: all rows, nothing shortened, no header
+  csv       all columns with a header of keys, RFC 4180, exact
+  json      one document, all pages, exactly the objects of the service
+  ndjson    one object a line, streamed
+  markdown  a table for a page or a ticket
+  name      one name a line, for xargs
+
+--fields a,b chooses the columns and their order (of json: the keys); --no-header, --no-truncate and --all do what
+they say. -q prints the id alone after a create. --exit-empty ends with 8 when a list is empty.
+
+What could move the cursor, hide or reorder text is spelled out in table, wide, tsv, markdown and name (\\x1b, \\u202e;
+tab and line breaks as \\t \\r \\n). csv, json and ndjson are exact.
+`,
+	sending: `
+mailctl send --from news@example.com --to ann@example.com --subject Hello --text 'Hi #name#'
+mailctl send --from news@example.com --list 12 --template Monthly
+
+Variables are written #name#; --context name=value sets them, subscribers bring their own. --dry-run, --preview and
+--eml show the finished message without sending it.
+
+To many: the rows are staged and checked first, then released all at once. On a terminal the count and a sample are
+shown and asked about; a script gives --yes --expect-count N, and nothing is released if the count is another.
+
+On the embedded engine the command delivers the messages itself and waits; --no-wait leaves them to mailctl worker.
+A crash in between repeats at most what was being sent, with the same Message-ID. An answer lost after the message
+was handed over leaves it uncertain: it is sent again only when somebody says so.
+`,
+	importing: `
+mailctl subscribers import people.csv --list 12
+
+CSV, TSV and NDJSON, from a file or standard input (-). The encoding, the delimiter and the line ends are found out or
+set by options. A column "email" is required; "name", "is_active" and the fields (by variable or by name) are taken;
+--map 'E-Mail Address=email' names others.
+
+  rows read = created + updated + unchanged + duplicate + rejected
+
+always, and it is printed. A rejected row does not stop the others: it goes to the rejects file with its line, a code
+and the reason. An import never reactivates somebody who is inactive, and an empty cell keeps what is there.
+`,
+};
