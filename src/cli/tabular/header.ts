@@ -1,0 +1,277 @@
+/**
+ * Which column of a table is which column of an import. Pure: a mapping, or everything that is wrong with the header
+ * at once. Names are only ever keys of Maps, so `__proto__` and `constructor` are names like others.
+ */
+import { suggest } from '../suggest.js';
+import { isRejectColumn } from './finding.js';
+
+/** A field of the project, as far as a header needs it. */
+export interface KnownField {
+	variable: string;
+	name: string;
+}
+
+export interface MappedColumn {
+	/** Position in the table's rows, from 0. */
+	index: number;
+	/** `email`, `name`, `is_active`, `disable_reason` or `meta.VARIABLE`: a column of an import batch. */
+	target: string;
+}
+
+export interface Mapping {
+	columns: readonly MappedColumn[];
+	/** Fields to create before the first row (`createFields`). */
+	newFields: readonly KnownField[];
+	/** Names of columns that are left out, for a notice. */
+	ignored: readonly string[];
+}
+
+export interface HeaderFinding {
+	code:
+		| 'no_email'
+		| 'duplicate'
+		| 'same_target'
+		| 'unknown'
+		| 'ambiguous'
+		| 'unknown_map_source'
+		| 'unknown_map_target'
+		| 'bad_map'
+		| 'bad_field_name';
+	/** The column's name as it stands in the file. */
+	column: string;
+	message: string;
+	/** Names that are near. */
+	suggestions: readonly string[];
+}
+
+export interface HeaderOptions {
+	fields: readonly KnownField[];
+	/** `--map` as given: `E-Mail Address=email`; the target `-` leaves the column out. */
+	map?: readonly string[];
+	/** What to do with columns that are unknown. */
+	unknown?: 'refuse' | 'create' | 'ignore';
+}
+
+export type HeaderResult =
+	| { kind: 'mapped'; mapping: Mapping }
+	| { kind: 'refused'; findings: readonly HeaderFinding[] };
+
+type Decision =
+	| { kind: 'target'; target: string }
+	| { kind: 'new_field'; field: KnownField }
+	| { kind: 'ignored' }
+	| { kind: 'finding'; finding: HeaderFinding };
+
+const recordColumns = ['email', 'name', 'is_active', 'disable_reason'] as const;
+
+/** Other names for the columns, folded as `fold` does. */
+const aliases: ReadonlyMap<string, string> = new Map([
+	['email', 'email'],
+	['emailaddress', 'email'],
+	['mail', 'email'],
+	['mailaddress', 'email'],
+	['subscriberemail', 'email'],
+	['name', 'name'],
+	['isactive', 'is_active'],
+	['active', 'is_active'],
+	['disablereason', 'disable_reason'],
+]);
+
+/** Columns of an export that nobody can set: passed over. */
+const readOnly = new Set(['id', 'listid', 'isemailverified', 'source', 'optinsigned', 'datecreated', 'meta']);
+const reserved = new Set(['email', 'name', 'unsubscribe_url', 'view_url', 'email_reason', '__proto__']);
+const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+export function mapHeader(header: readonly string[], options: HeaderOptions): HeaderResult {
+	const { named, findings } = readMap(header, options);
+	findings.push(...findDuplicates(header));
+	const columns: MappedColumn[] = [];
+	const newFields = new Map<string, KnownField>();
+	const ignored: string[] = [];
+	for (const [index, raw] of header.entries()) {
+		const column = clean(raw);
+		const decision = decide(column, named.get(column), options);
+		if (decision.kind === 'finding') findings.push(decision.finding);
+		if (decision.kind === 'ignored') ignored.push(column);
+		if (decision.kind === 'target') columns.push({ index, target: decision.target });
+		if (decision.kind === 'new_field') {
+			newFields.set(decision.field.variable, decision.field);
+			columns.push({ index, target: `meta.${decision.field.variable}` });
+		}
+	}
+	findings.push(...findSameTargets(columns, header));
+	if (!columns.some(({ target }) => target === 'email')) findings.push(noEmail(header));
+	if (findings.length > 0) return { kind: 'refused', findings };
+	return { kind: 'mapped', mapping: { columns, newFields: [...newFields.values()], ignored } };
+}
+
+function clean(name: string): string {
+	return name.replace(/^\uFEFF/, '').trim();
+}
+
+/** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
+function fold(name: string): string {
+	return name
+		.normalize('NFKC')
+		.toLowerCase()
+		.replace(/[\s\p{P}\p{Cf}]/gu, '');
+}
+
+function decide(column: string, named: string | undefined, options: HeaderOptions): Decision {
+	if (named !== undefined) return decideNamed(column, named, options);
+	if (isRejectColumn(column)) return { kind: 'ignored' };
+	const found = findTarget(column, options.fields);
+	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
+	if (found.length > 1) return { kind: 'finding', finding: ambiguous(column, found) };
+	if (readOnly.has(fold(column))) return { kind: 'ignored' };
+	return decideUnknown(column, options);
+}
+
+/** Exact names before folded ones, columns of the record before fields; more than one: the header is ambiguous. */
+function findTarget(column: string, fields: readonly KnownField[]): string[] {
+	const exact = exactTarget(column, fields);
+	if (exact !== null) return [exact];
+	const folded = fold(column);
+	if (folded === '') return [];
+	const alias = aliases.get(folded);
+	const matches = fields.filter(({ variable, name }) => fold(variable) === folded || fold(name) === folded);
+	if (matches.length > 0 && alias !== 'email') return matches.map(({ variable }) => `meta.${variable}`);
+	return alias === undefined ? [] : [alias];
+}
+
+function exactTarget(column: string, fields: readonly KnownField[]): string | null {
+	if (recordColumns.some((name) => name === column)) return column;
+	const variable = /^meta\./i.test(column) ? column.slice('meta.'.length) : column;
+	return fields.some((field) => field.variable === variable) ? `meta.${variable}` : null;
+}
+
+function decideNamed(column: string, target: string, options: HeaderOptions): Decision {
+	if (target === '-') return { kind: 'ignored' };
+	const found = findTarget(target, options.fields);
+	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
+	const variable = target.replace(/^meta\./, '');
+	if (options.unknown === 'create' && isFreeVariable(variable)) {
+		return { kind: 'new_field', field: { variable, name: column } };
+	}
+	const suggestions = suggest(target, targetNames(options.fields));
+	const message = `--map ${column}=${target}: no column or field is called ${target}`;
+	return { kind: 'finding', finding: { code: 'unknown_map_target', column, message, suggestions } };
+}
+
+function decideUnknown(column: string, options: HeaderOptions): Decision {
+	if (options.unknown === 'ignore') return { kind: 'ignored' };
+	if (options.unknown === 'create') return createField(column);
+	const suggestions = suggest(column, targetNames(options.fields));
+	const shown = column === '' ? 'a column without a name' : `unknown column ${show(column)}`;
+	const message = `${shown}: --map ${show(`${column}=FIELD`)}, --create-fields or --ignore-unknown`;
+	return { kind: 'finding', finding: { code: 'unknown', column, message, suggestions } };
+}
+
+/** `First Name` becomes `first_name`. What no variable can be made of has to be named by `--map`. */
+function createField(column: string): Decision {
+	const plain = column.replace(/^meta\./i, '');
+	const variable = plain
+		.normalize('NFKD')
+		.replace(/\p{M}/gu, '')
+		.replace(/[\s\-./]+/g, '_');
+	const lower = variablePattern.test(plain) ? plain : variable.toLowerCase();
+	if (isFreeVariable(lower)) return { kind: 'new_field', field: { variable: lower, name: column } };
+	const message = `no field can be named after the column ${show(column)}: --map ${show(`${column}=VARIABLE`)}`;
+	return { kind: 'finding', finding: { code: 'bad_field_name', column, message, suggestions: [] } };
+}
+
+function isFreeVariable(variable: string): boolean {
+	return variablePattern.test(variable) && !reserved.has(variable);
+}
+
+function targetNames(fields: readonly KnownField[]): string[] {
+	return [
+		...recordColumns,
+		...fields.flatMap(({ variable, name }) => (name === '' ? [variable] : [variable, name])),
+	];
+}
+
+/** The pairs of `--map` by the column's name; a column is found exactly or folded. */
+function readMap(
+	header: readonly string[],
+	{ map = [] }: HeaderOptions,
+): { named: Map<string, string>; findings: HeaderFinding[] } {
+	const named = new Map<string, string>();
+	const findings: HeaderFinding[] = [];
+	const columns = header.map(clean);
+	for (const pair of map) {
+		const cut = pair.lastIndexOf('=');
+		const column = clean(pair.slice(0, Math.max(0, cut)));
+		const target = pair.slice(cut + 1).trim();
+		const isWhole = cut > 0 && target !== '';
+		const found =
+			columns.find((name) => name === column) ?? columns.find((name) => fold(name) === fold(column));
+		if (!isWhole) findings.push(badMap(pair));
+		else if (found === undefined) findings.push(unknownSource(column, columns));
+		else named.set(found, target);
+	}
+	return { named, findings };
+}
+
+function badMap(pair: string): HeaderFinding {
+	return {
+		code: 'bad_map',
+		column: pair,
+		message: `--map ${show(pair)}: COLUMN=FIELD is needed`,
+		suggestions: [],
+	};
+}
+
+function unknownSource(column: string, columns: readonly string[]): HeaderFinding {
+	const message = `--map ${show(column)}: the file has no such column`;
+	return { code: 'unknown_map_source', column, message, suggestions: suggest(column, columns) };
+}
+
+function ambiguous(column: string, found: readonly string[]): HeaderFinding {
+	const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
+	return { code: 'ambiguous', column, message, suggestions: found };
+}
+
+/** Columns without a name may repeat: each is unknown by itself. */
+function findDuplicates(header: readonly string[]): HeaderFinding[] {
+	const seen = new Set<string>();
+	const twice = new Set<string>();
+	for (const name of header.map(clean)) {
+		if (name !== '' && seen.has(name)) twice.add(name);
+		seen.add(name);
+	}
+	return [...twice].map((column) => {
+		return {
+			code: 'duplicate',
+			column,
+			message: `the column ${show(column)} is there twice`,
+			suggestions: [],
+		};
+	});
+}
+
+function findSameTargets(columns: readonly MappedColumn[], header: readonly string[]): HeaderFinding[] {
+	const firsts = new Map<string, string>();
+	const findings: HeaderFinding[] = [];
+	for (const { index, target } of columns) {
+		const column = clean(header[index] ?? '');
+		const first = firsts.get(target);
+		if (first === undefined) firsts.set(target, column);
+		else if (first !== column) {
+			const message = `the columns ${show(first)} and ${show(column)} are both ${target}: --map ${show(`${column}=-`)}`;
+			findings.push({ code: 'same_target', column, message, suggestions: [] });
+		}
+	}
+	return findings;
+}
+
+function noEmail(header: readonly string[]): HeaderFinding {
+	const shown = header.slice(0, 10).map((name) => show(clean(name)));
+	const message = `no email column among ${shown.join(', ')}: --map "COLUMN=email"`;
+	return { code: 'no_email', column: '', message, suggestions: suggest('email', header.map(clean)) };
+}
+
+/** Hostile names are long. */
+function show(name: string): string {
+	return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
+}

@@ -1,0 +1,149 @@
+/**
+ * One block of UTF-8 bytes into records, with the line each begins on and the bytes used up. Pure and synchronous: the
+ * reader decides what to do with the rest, so a broken record costs that record and not the parser's state.
+ */
+import { isUtf8 } from 'node:buffer';
+import { CsvError, type Info, parse } from 'csv-parse/sync';
+import { maxRowBytes } from './limits.js';
+
+export interface RawRecord {
+	/** Line it begins on, counted from the `line` given. */
+	line: number;
+	cells: readonly string[];
+	/** False: some bytes of it are no UTF-8 (read as U+FFFD). */
+	isText: boolean;
+}
+
+export interface Block {
+	bytes: Buffer;
+	delimiter: string;
+	/** The line the block begins on. */
+	line: number;
+	/** Nothing follows: the last record needs no line end. */
+	isLast: boolean;
+	/** At most so many records (all). */
+	limit?: number;
+}
+
+export interface Parsed {
+	records: RawRecord[];
+	/** Bytes of whole records; what follows is to be given again with more behind it. */
+	used: number;
+	/** The line after what was used. */
+	line: number;
+	/** Why the record after `used` cannot be read. `open_quote`: a quoted cell is open where the block ends. */
+	fault: 'unclosed_quote' | 'stray_quote' | 'open_quote' | null;
+}
+
+const lf = 10;
+const cr = 13;
+const quote = 34;
+
+export function parseBlock(block: Block): Parsed {
+	const { found, error } = collect(block);
+	if (!block.isLast && error === null) dropCutRecord(found, block);
+	// Only what is used is looked at: after a fault the same bytes come again, and must not cost a square.
+	const isText = isUtf8(block.bytes.subarray(0, found.at(-1)?.end ?? 0));
+	const records: RawRecord[] = [];
+	const lines = new LineCounter(block);
+	let start = 0;
+	for (const { cells, end } of found) {
+		const begin = skipLineEnds(block.bytes, start, end);
+		lines.advance(begin);
+		records.push({ line: lines.line, cells, isText: isText || isUtf8(block.bytes.subarray(begin, end)) });
+		lines.advance(end);
+		start = end;
+	}
+	if (block.isLast && error === null && block.limit === undefined) start = block.bytes.length;
+	return {
+		records,
+		used: start,
+		line: lines.line,
+		fault: error === null ? null : faultOf(error, block, start),
+	};
+}
+
+/** Offset of the first byte that is no line end. */
+export function skipLineEnds(bytes: Buffer, start: number, end: number): number {
+	let at = start;
+	while (at < end && (bytes[at] === lf || bytes[at] === cr)) at += 1;
+	return at;
+}
+
+/** Offset behind the next line end at or after `start`; -1 when there is none, or it may go on after the block. */
+export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number {
+	const feed = bytes.indexOf(lf, start);
+	const back = (feed === -1 ? bytes : bytes.subarray(0, feed)).indexOf(cr, start);
+	if (back === -1) return feed === -1 ? -1 : feed + 1;
+	if (back === bytes.length - 1 && !isLast) return -1;
+	return back + (bytes[back + 1] === lf ? 2 : 1);
+}
+
+interface Found {
+	cells: readonly string[];
+	end: number;
+}
+
+/** csv-parse's records with the offset each ends at, and the error that ended them, if any. */
+function collect(block: Block): { found: Found[]; error: CsvError | null } {
+	const found: Found[] = [];
+	try {
+		parse(block.bytes, {
+			delimiter: block.delimiter,
+			// All three at once: files that were joined from several systems have mixed line ends.
+			record_delimiter: ['\r\n', '\n', '\r'],
+			relax_column_count: true,
+			skip_empty_lines: true,
+			max_record_size: maxRowBytes * 2,
+			...(block.limit === undefined ? {} : { to: block.limit }),
+			on_record: (cells: string[], info: Info) => {
+				found.push({ cells, end: info.bytes });
+				return null;
+			},
+		});
+		return { found, error: null };
+	} catch (error) {
+		if (error instanceof CsvError) return { found, error };
+		throw error;
+	}
+}
+
+/** The last record may go on in the next block unless a line feed ends it (after CR an LF may follow). */
+function dropCutRecord(found: Found[], { bytes }: Block): void {
+	if (found.at(-1)?.end === bytes.length && bytes[bytes.length - 1] !== lf) found.pop();
+}
+
+/**
+ * An odd number of quotes on the record's first line: the quote was never closed, and what looked like its end is the
+ * opening quote of a later row.
+ */
+function faultOf(error: CsvError, { bytes, isLast }: Block, start: number): Parsed['fault'] {
+	if (error.code === 'CSV_QUOTE_NOT_CLOSED') return isLast ? 'unclosed_quote' : 'open_quote';
+	if (error.code !== 'CSV_INVALID_CLOSING_QUOTE') return 'stray_quote';
+	const begin = skipLineEnds(bytes, start, bytes.length);
+	const end = endOfLine(bytes, begin, isLast);
+	let quotes = 0;
+	for (const byte of bytes.subarray(begin, end === -1 ? bytes.length : end)) if (byte === quote) quotes += 1;
+	return quotes % 2 === 1 ? 'unclosed_quote' : 'stray_quote';
+}
+
+/** Counts line ends once, forward: LF, CR LF as one, CR alone. */
+class LineCounter {
+	line: number;
+	readonly #bytes: Buffer;
+	#at = 0;
+
+	constructor({ bytes, line }: Block) {
+		this.line = line;
+		this.#bytes = bytes;
+	}
+
+	advance(end: number): void {
+		const bytes = this.#bytes;
+		for (let at = this.#at; at < end; at += 1) {
+			const byte = bytes[at];
+			if (byte === lf || (byte === cr && bytes[at + 1] !== lf)) this.line += 1;
+		}
+		this.#at = end;
+	}
+}

@@ -1,0 +1,156 @@
+/**
+ * CSV as a stream of rows, with constant memory: blocks of bytes come in as fast as rows are taken. A row that cannot
+ * be read is a finding with its line, never an exception, and reading goes on with the next line.
+ */
+import type { RowFault, TableRow } from './finding.js';
+import { maxCellBytes, maxRowBytes } from './limits.js';
+import { endOfLine, parseBlock, type RawRecord, skipLineEnds } from './parse-block.js';
+
+export interface CsvOptions {
+	delimiter: string;
+}
+
+/**
+ * `source` is UTF-8 without a byte order mark, cut anywhere. The first row is the header where there is one, and its
+ * width is the width every row has to have.
+ */
+export async function* readCsv(
+	source: AsyncIterable<Uint8Array>,
+	options: CsvOptions,
+): AsyncGenerator<TableRow, void, undefined> {
+	const reader = new CsvReader(options.delimiter);
+	for await (const chunk of source) yield* reader.push(chunk);
+	yield* reader.finish();
+}
+
+const blockBytes = 64 * 1024;
+/** Of a row that cannot be split, so much is shown. */
+const shownCharacters = 1000;
+
+/** The state between blocks: the bytes not used up yet, at most a row of the longest kind and one chunk. */
+class CsvReader {
+	readonly #delimiter: string;
+	#width: number | null = null;
+	#line = 1;
+	#chunks: Uint8Array[] = [];
+	#pending = 0;
+	/** Parsing waits for so many bytes; doubled where a block holds no whole row, so that a long row costs no square. */
+	#wanted = blockBytes;
+	/** The rest of a row too long for memory is being passed over. */
+	#isSkipping = false;
+
+	constructor(delimiter: string) {
+		this.#delimiter = delimiter;
+	}
+
+	*push(chunk: Uint8Array): Generator<TableRow> {
+		this.#chunks.push(chunk);
+		this.#pending += chunk.length;
+		if (this.#pending >= this.#wanted) yield* this.#parse(false);
+	}
+
+	*finish(): Generator<TableRow> {
+		yield* this.#parse(true);
+	}
+
+	*#parse(isLast: boolean): Generator<TableRow> {
+		let bytes: Buffer = this.#skipRest(Buffer.concat(this.#chunks), isLast);
+		while (bytes.length > 0) {
+			const parsed = parseBlock({ bytes, delimiter: this.#delimiter, line: this.#line, isLast });
+			for (const record of parsed.records) yield this.#check(record);
+			this.#line = parsed.line;
+			bytes = bytes.subarray(parsed.used);
+			const code = faultAt(parsed.fault, bytes);
+			const bad = code === null ? null : this.#dropLine(bytes, code, isLast);
+			if (bad === null) break;
+			yield bad.row;
+			bytes = bytes.subarray(bad.used);
+		}
+		this.#keep(bytes);
+	}
+
+	#keep(rest: Buffer): void {
+		this.#chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
+		this.#pending = rest.length;
+		this.#wanted = Math.max(blockBytes, rest.length * 2);
+	}
+
+	/** Passes over the rest of a row that was given up; the line end that ends it is the next to come. */
+	#skipRest(bytes: Buffer, isLast: boolean): Buffer {
+		if (!this.#isSkipping) return bytes;
+		const end = endOfLine(bytes, 0, isLast);
+		if (end === -1) return Buffer.alloc(0);
+		this.#isSkipping = false;
+		this.#line += 1;
+		return bytes.subarray(end);
+	}
+
+	/** The first line as a finding; null when its end has not come yet and may still. */
+	#dropLine(bytes: Buffer, code: RowFault, isLast: boolean): { row: TableRow; used: number } | null {
+		const begin = skipLineEnds(bytes, 0, bytes.length);
+		const end = endOfLine(bytes, begin, isLast);
+		if (end === -1 && !isLast && bytes.length <= maxRowBytes) return null;
+		// Blank lines before it are counted as parseBlock counts them: it ran on these bytes and stopped here.
+		const line = this.#line + countBlankLines(bytes, begin);
+		this.#isSkipping = end === -1;
+		this.#line = line + (end === -1 ? 0 : 1);
+		const text = bytes.toString(
+			'utf8',
+			begin,
+			Math.min(end === -1 ? bytes.length : end, begin + shownCharacters * 4),
+		);
+		const cells = [text.replace(/[\r\n]+$/, '').slice(0, shownCharacters)];
+		return {
+			row: { kind: 'bad', line, code, error: messages[code], cells },
+			used: end === -1 ? bytes.length : end,
+		};
+	}
+
+	#check({ line, cells, isText }: RawRecord): TableRow {
+		this.#width ??= cells.length;
+		const fault = isText
+			? findFault(cells, this.#width)
+			: { code: 'encoding' as const, error: messages.encoding };
+		return fault === null ? { kind: 'row', line, cells } : { kind: 'bad', line, ...fault, cells };
+	}
+}
+
+const messages = {
+	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
+	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',
+	row_too_long: `longer than ${maxRowBytes / 1024 / 1024} MiB`,
+	encoding: 'bytes that are no text in the encoding of the file (--encoding names another)',
+	nul: 'a NUL character in a cell',
+	cell_too_long: `a cell of more than ${maxCellBytes / 1024 / 1024} MiB`,
+	too_few_cells: 'too few cells',
+	too_many_cells: 'too many cells',
+} satisfies Record<RowFault, string>;
+
+/** The fault of the record that `rest` begins with, if it is certain. */
+function faultAt(fault: RowFault | 'open_quote' | null, rest: Buffer): RowFault | null {
+	if (fault !== null && fault !== 'open_quote') return fault;
+	if (rest.length <= maxRowBytes) return null;
+	// A quoted cell without a line end is one long cell; with line ends it is a quote that was forgotten.
+	return fault === 'open_quote' && rest.includes(10) ? 'unclosed_quote' : 'row_too_long';
+}
+
+function findFault(cells: readonly string[], width: number): { code: RowFault; error: string } | null {
+	for (const [index, cell] of cells.entries()) {
+		if (cell.includes('\0')) return { code: 'nul', error: `${messages.nul} (cell ${index + 1})` };
+		if (isTooLong(cell))
+			return { code: 'cell_too_long', error: `${messages.cell_too_long} (cell ${index + 1})` };
+	}
+	if (cells.length === width) return null;
+	const code = cells.length < width ? 'too_few_cells' : 'too_many_cells';
+	return { code, error: `${cells.length} cells where the header has ${width}` };
+}
+
+function isTooLong(cell: string): boolean {
+	return cell.length * 3 > maxCellBytes && Buffer.byteLength(cell) > maxCellBytes;
+}
+
+function countBlankLines(bytes: Buffer, end: number): number {
+	let lines = 0;
+	for (let at = 0; at < end; at += 1) if (bytes[at] === 10 || bytes[at + 1] !== 10) lines += 1;
+	return lines;
+}

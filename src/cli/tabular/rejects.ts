@@ -1,0 +1,149 @@
+/**
+ * The rejects file: what an import did not take, with the original columns first and `_line`, `_code`, `_error` behind,
+ * so that it imports again as it is. It is made with the first reject and never replaces a file.
+ */
+import { constants } from 'node:fs';
+import { access, type FileHandle, open, stat, truncate } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
+import { openTable } from './read-table.js';
+import { formatCsvRow } from './write-csv.js';
+
+export interface RejectsFile {
+	readonly path: string;
+	/** Rows written by this run. */
+	readonly written: number;
+	/** Appends in the order of lines and syncs to the disk: when it resolves, the rows are kept. */
+	write(rows: readonly RejectedRow[]): Promise<void>;
+	close(): Promise<void>;
+}
+
+export interface RejectsOptions {
+	path: string;
+	/** The header of the source. */
+	header: readonly string[];
+	/** A job that goes on: the file of the earlier run is continued, and what it already holds is not written twice. */
+	resume?: boolean;
+}
+
+/** Throws `TableError` before anything is imported: the file exists already, or its folder cannot be written. */
+export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
+	const { path, header, resume = false } = options;
+	const exists = await stat(path).then(
+		() => true,
+		() => false,
+	);
+	if (exists && !resume) throw alreadyThere(path);
+	if (!exists)
+		await access(dirname(path), constants.W_OK).catch((cause: unknown) =>
+			Promise.reject(noFolder(path, cause)),
+		);
+	const kept = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
+	const lastLine = exists ? await readLastLine(path) : 0;
+	return new Rejects({ path, header, kept, lastLine, exists });
+}
+
+interface State {
+	path: string;
+	header: readonly string[];
+	/** Indexes of the columns that are data. */
+	kept: readonly number[];
+	/** Up to this line of the source the file is complete. */
+	lastLine: number;
+	exists: boolean;
+}
+
+class Rejects implements RejectsFile {
+	written = 0;
+	readonly #state: State;
+	#file: FileHandle | null = null;
+
+	constructor(state: State) {
+		this.#state = state;
+	}
+
+	get path(): string {
+		return this.#state.path;
+	}
+
+	async write(rows: readonly RejectedRow[]): Promise<void> {
+		const news = rows.filter(({ line }) => line > this.#state.lastLine);
+		if (news.length === 0) return;
+		this.#file ??= await this.#open();
+		await this.#file.appendFile(news.map((row) => this.#format(row)).join(''));
+		await this.#file.datasync();
+		this.written += news.length;
+	}
+
+	async close(): Promise<void> {
+		await this.#file?.close();
+		this.#file = null;
+	}
+
+	async #open(): Promise<FileHandle> {
+		const { path, header, kept, exists } = this.#state;
+		if (exists) return open(path, 'a');
+		const file = await open(path, 'wx', 0o600).catch((error: unknown) => {
+			const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+			return Promise.reject(isThere ? alreadyThere(path) : error);
+		});
+		await file.appendFile(formatCsvRow([...kept.map((index) => header[index] ?? ''), ...rejectColumns]));
+		await syncFolder(dirname(path));
+		return file;
+	}
+
+	/** Every row has the header's width: missing cells are empty, those too many are joined to the last one. */
+	#format({ line, code, error, cells }: RejectedRow): string {
+		const { header, kept } = this.#state;
+		const data = kept.map((index) => cells[index] ?? '');
+		const extra = cells.slice(header.length);
+		if (extra.length > 0) data.push([data.pop() ?? '', ...extra].join(','));
+		return formatCsvRow([...data, String(line), code, error]);
+	}
+}
+
+function alreadyThere(path: string): TableError {
+	return new TableError('file_exists', `the rejects file ${path} exists already`, {
+		hint: 'move it away, or name another with --rejects FILE',
+	});
+}
+
+function noFolder(path: string, cause: unknown): TableError {
+	return new TableError(
+		'unreadable',
+		`the rejects file ${path} cannot be written: no folder, or no permission`,
+		{ cause },
+	);
+}
+
+/** A name is durable when its folder is. */
+async function syncFolder(path: string): Promise<void> {
+	const folder = await open(path);
+	await folder.sync().finally(() => folder.close());
+}
+
+/**
+ * The last line of the source the file speaks of. A crash may have cut its last row: that is taken off again, the row
+ * comes once more. What is whole reads and formats to the same bytes, so their sum is where it ends.
+ */
+async function readLastLine(path: string): Promise<number> {
+	const { size } = await stat(path);
+	if (size === 0) return 0;
+	const table = await openTable(path, { encoding: 'utf8', delimiter: ',' });
+	const column = table.header.indexOf('_line');
+	let whole = Buffer.byteLength(formatCsvRow(table.header));
+	let last = 0;
+	let isTorn = false;
+	for await (const row of table.rows) {
+		isTorn = row.kind === 'bad';
+		if (isTorn) break;
+		const end = whole + Buffer.byteLength(formatCsvRow(row.cells));
+		isTorn = end > size;
+		if (isTorn) break;
+		whole = end;
+		last = Number(row.cells[column] ?? 0) || last;
+	}
+	await table.close();
+	if (isTorn) await truncate(path, whole);
+	return last;
+}

@@ -1,0 +1,98 @@
+/** Bundles the rows of a table into batches of an import, keeping what is needed to name the rows that come back. */
+import type { RejectedRow, TableRow } from '../cli/tabular/finding.js';
+import type { Mapping } from '../cli/tabular/header.js';
+import { type Cells, rowBytes, toImportRow } from './import-rows.js';
+
+export interface Bundle {
+	/** Number of its first row among the rows put, from 0: rows refused here do not count. */
+	first: number;
+	rows: BundledRow[];
+	/** Rows that cannot be put at all. */
+	rejects: RejectedRow[];
+}
+
+export interface BundledRow {
+	line: number;
+	/** As they are put, in the order of the mapping. */
+	cells: Cells;
+	/** As the file has them. */
+	original: readonly string[];
+}
+
+/** 4 MiB less the columns' names and the JSON around the rows. */
+const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
+/** Of what is kept for rejects, in UTF-16 units: columns that are left out may be larger than those that are put. */
+const maxKeptLength = 8 * 1024 * 1024;
+
+/**
+ * The same rows and options give the same bundles: a run that goes on relies on it. Never empty; `first` goes on from
+ * one to the next.
+ */
+export async function* bundleRows(
+	rows: AsyncIterable<TableRow>,
+	mapping: Mapping,
+	maxRows: number,
+): AsyncGenerator<Bundle, void, undefined> {
+	let bundle = new OpenBundle(0, maxRows);
+	for await (const row of rows) {
+		const next = convert(row, mapping);
+		if (!bundle.hasRoomFor(next)) {
+			yield bundle;
+			bundle = new OpenBundle(bundle.first + bundle.rows.length, maxRows);
+		}
+		bundle.add(next);
+	}
+	if (!bundle.isEmpty) yield bundle;
+}
+
+type Converted = { kind: 'row'; row: BundledRow; bytes: number } | { kind: 'reject'; reject: RejectedRow };
+
+function convert(row: TableRow, mapping: Mapping): Converted {
+	const { line, cells: original } = row;
+	if (row.kind === 'bad') return rejected(row, row.code, row.error);
+	const made = toImportRow(original, mapping);
+	if (made.kind === 'reject') return rejected(row, made.code, made.error);
+	const bytes = rowBytes(made.cells);
+	if (bytes > maxBatchBytes) return rejected(row, 'row_too_long', 'the row is too long for a batch of 4 MiB');
+	return { kind: 'row', row: { line, cells: made.cells, original }, bytes };
+}
+
+function rejected({ line, cells }: TableRow, code: string, error: string): Converted {
+	return { kind: 'reject', reject: { line, code, error, cells } };
+}
+
+class OpenBundle implements Bundle {
+	readonly first: number;
+	readonly rows: BundledRow[] = [];
+	readonly rejects: RejectedRow[] = [];
+	readonly #maxRows: number;
+	#bytes = 0;
+	#kept = 0;
+
+	constructor(first: number, maxRows: number) {
+		this.first = first;
+		this.#maxRows = maxRows;
+	}
+
+	get isEmpty(): boolean {
+		return this.rows.length === 0 && this.rejects.length === 0;
+	}
+
+	hasRoomFor(next: Converted): boolean {
+		if (this.isEmpty) return true;
+		if (this.#kept > maxKeptLength || this.rejects.length >= this.#maxRows) return false;
+		if (next.kind === 'reject') return true;
+		return this.rows.length < this.#maxRows && this.#bytes + next.bytes <= maxBatchBytes;
+	}
+
+	add(next: Converted): void {
+		const original = next.kind === 'row' ? next.row.original : next.reject.cells;
+		for (const cell of original) this.#kept += cell.length;
+		if (next.kind === 'reject') {
+			this.rejects.push(next.reject);
+			return;
+		}
+		this.rows.push(next.row);
+		this.#bytes += next.bytes;
+	}
+}
