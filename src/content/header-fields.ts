@@ -13,12 +13,12 @@ const reserved =
 /** `Name: value` CRLF for free text: Subject and the user's own fields. */
 export function unstructuredField(name: string, value: string): string {
 	refuseBreaks(name, value);
-	const trimmed = value.replace(/^[ \t]+|[ \t]+$/g, '');
+	const trimmed = value.trim();
 	const first = softLimit - name.length - 2;
 	if (isWritable(trimmed)) {
 		if (trimmed.length <= first) return `${name}: ${trimmed}\r\n`;
 		// Folding goes before a blank, so that unfolding gives the same text back.
-		return `${name}:${fold(` ${trimmed}`.split(/(?<=[^ \t])(?=[ \t])/), name.length + 1)}\r\n`;
+		return `${name}:${fold(foldable(` ${trimmed}`), name.length + 1)}\r\n`;
 	}
 	const isNarrow = first < 30;
 	return `${name}:${isNarrow ? '\r\n ' : ' '}${encodeWords(trimmed, isNarrow ? softLimit : first)}\r\n`;
@@ -68,7 +68,12 @@ function isWritable(text: string): boolean {
 }
 
 function hasLongWord(text: string): boolean {
-	return text.length > maxWord && text.split(/[ \t]/).some((word) => word.length > maxWord);
+	return text.length > maxWord && foldable(text).some((word) => word.length > maxWord);
+}
+
+/** Words, each with the blanks before it: a line may end after any of them. */
+function foldable(text: string): string[] {
+	return text.split(/(?<=[^ \t])(?=[ \t])/);
 }
 
 /** Lays tokens, each with its leading blank, into lines of 78; a longer token gets a line of its own. */
@@ -91,7 +96,7 @@ function fold(tokens: readonly string[], startColumn: number): string {
 /** The unbreakable pieces of one address: words of the name, then the address. */
 function addressTokens(written: string): string[] {
 	refuseBreaks('of an address', written);
-	const match = /^(.*?)<([^<>]*)>\s*$/.exec(written);
+	const match = /^(.*?)<([^<>]*)>\s*$/s.exec(written);
 	const address = asciiAddress((match?.[2] ?? written).trim());
 	const name = unquote((match?.[1] ?? '').trim());
 	return name === '' ? [match ? `<${address}>` : address] : [...phrase(name), `<${address}>`];
@@ -113,8 +118,8 @@ function asciiAddress(address: string): string {
 }
 
 function unquote(name: string): string {
-	const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(name)?.[1];
-	return quoted === undefined ? name : quoted.replace(/\\(.)/g, '$1');
+	const quoted = /^"((?:[^"\\]|\\.)*)"$/s.exec(name)?.[1];
+	return quoted === undefined ? name : quoted.replace(/\\(.)/gs, '$1');
 }
 
 /** Atoms as they are, anything else ASCII as a quoted string, the rest as encoded words (RFC 5322 s.3.2, 2047 s.5). */

@@ -38,8 +38,10 @@ export function textAlternative(html: string): string {
 		/\ue000(\d{1,7})\ue001/g,
 		(written, index) => names[Number(index)] ?? written,
 	);
-	return text
-		.replace(/[^\S\n]+$/gm, '')
+	// By lines: a regular expression for blanks before a line end is quadratic on long runs of them.
+	const lines = text.split('\n').map((line) => line.trimEnd());
+	return lines
+		.join('\n')
 		.replace(/\n{3,}/g, '\n\n')
 		.trim();
 }

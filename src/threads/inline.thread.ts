@@ -6,6 +6,10 @@ import type { InlineAnswer, InlineMessage } from './inliner.js';
 /** Only `juice()` itself: its other functions would fetch linked style sheets and pictures. */
 const options: juice.Options = {
 	removeStyleTags: true,
+	// Style attributes written as `font-family: &quot;A&quot;` would be cut at the semicolon of the entity.
+	decodeStyleAttributes: true,
+	// Besides resolving var(), this makes juice throw on a declaration without a name instead of writing `undefined: x`.
+	resolveCSSVariables: true,
 	preserveImportant: true,
 	preserveMediaQueries: true,
 	preserveFontFaces: true,
@@ -21,7 +25,8 @@ function answer(html: string): InlineAnswer {
 	try {
 		return { kind: 'inlined', html: juice(html, options) };
 	} catch (error) {
-		return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
+		const why = error instanceof Error ? error.message : String(error);
+		return { kind: 'failed', why: `the CSS or the HTML could not be read (${why})` };
 	}
 }
 

@@ -148,6 +148,17 @@ describe('header fields', () => {
 		expect(message.split('\r\n').every((line) => line.length <= 78)).toBe(true);
 	});
 
+	it('and parts are written in no time for long runs of blanks', async () => {
+		const blanks = ' '.repeat(100_000);
+		const nbsp = '\u00a0'.repeat(100_000);
+		const start = performance.now();
+		await written(
+			{ subject: `a${blanks}b`, html: `<p>a${nbsp}b</p>`, text: null },
+			{ headers: { 'X-A': `a${blanks}b` } },
+		);
+		expect(performance.now() - start).toBeLessThan(2000);
+	});
+
 	it('take words of any length', async () => {
 		const message = await written(
 			{ subject: 'x'.repeat(3000), text: 'x' },

@@ -1,0 +1,114 @@
+// CSS is inlined in a thread; whatever goes wrong there, the mail goes out as written.
+import { afterAll, describe, expect, it } from 'vitest';
+import { compileContent } from '../../src/content/compile.js';
+import { keepsVariables } from '../../src/content/inline-css.js';
+import { createInliner } from '../../src/threads/inliner.js';
+import { content, hasCorpora, templates } from '../content/support.js';
+
+const inliner = createInliner({ deadlineMs: 5000 });
+afterAll(() => inliner.close());
+
+async function compiled(html: string, inline = inliner.inline) {
+	return await compileContent(content({ html, disable_inline: false }), inline);
+}
+
+async function shown(html: string): Promise<string> {
+	const one = await compiled(html);
+	expect(one.warnings).toEqual([]);
+	return one.preview({ variables: {} }).html ?? '';
+}
+
+describe('inlining', () => {
+	it('moves rules into elements and keeps what cannot move', async () => {
+		const html = [
+			'<!DOCTYPE html><html><head><style>',
+			'p { color: red !important } a:hover { color: blue } @media print { p { color: black } }',
+			'</style><!--[if mso]><style>p{x:y}</style><![endif]--></head>',
+			'<body><p>&nbsp;&copy; #name# &amp; #city#</p><!--[if mso]><b>o</b><![endif]--><br></body></html>',
+		].join('');
+		const result = await shown(html);
+		expect(result).toContain('<!DOCTYPE html>');
+		expect(result).toContain('<p style="color: red !important;">&nbsp;&copy; #name# &amp; #city#</p>');
+		expect(result).toContain('@media print');
+		expect(result).toContain('a:hover');
+		expect(result).toContain('<!--[if mso]><style>p{x:y}</style><![endif]-->');
+		expect(result).toContain('<!--[if mso]><b>o</b><![endif]-->');
+	});
+
+	it('keeps entities in style attributes, and gives up on declarations without a name', async () => {
+		const html =
+			'<style>p{color:red}</style><p style="font-family: &quot;A B&quot;, &#39;C&#39;; margin: 0">x</p>';
+		expect(await shown(html)).toBe(`<p style="color: red; font-family: 'A B', 'C'; margin: 0;">x</p>`);
+		const broken = '<style>p{color:red}</style><p style="margin: 0; x;">x</p>';
+		const one = await compiled(broken);
+		expect(one.preview({ variables: {} }).html).toBe(broken);
+		expect(one.warnings[0]).toMatch(/^CSS was not inlined: the CSS or the HTML could not be read/);
+	});
+
+	it('lets a style sheet use variables', async () => {
+		expect(await shown('<style>p { color: #brand# }</style><p>a</p><p>b</p>')).toBe(
+			'<p style="color: #brand#;">a</p><p style="color: #brand#;">b</p>',
+		);
+	});
+
+	it('is not asked for where there is no style, or the author said no', async () => {
+		const refuse = () => Promise.reject(new Error('asked'));
+		expect((await compiled('<p style="color:red">x</p>', refuse)).warnings).toEqual([]);
+		const off = content({ html: '<style>p{}</style><p>x', disable_inline: true });
+		expect((await compileContent(off, refuse)).warnings).toEqual([]);
+	});
+
+	it.skipIf(!hasCorpora)('works on real templates (needs the corpora)', async () => {
+		for (const { html } of templates()) {
+			const one = await compiled(html);
+			expect(one.warnings).toEqual([]);
+			expect(keepsVariables(html, one.preview({ variables: {} }).html ?? '')).toBe(true);
+		}
+	});
+
+	it('past its deadline gives way, and works again afterwards', async () => {
+		const hasty = createInliner({ deadlineMs: 300 });
+		const rules = Array.from(
+			{ length: 2000 },
+			(_, index) => `.a${index} p, div > p.b${index} { color: red }`,
+		);
+		const slow = `<style>${rules.join('')}</style>${'<div class="a1"><p class="b2">x</p></div>'.repeat(8000)}`;
+		const [late, next] = await Promise.all([
+			compiled(slow, hasty.inline),
+			compiled('<style>p{color:red}</style><p>x</p>', hasty.inline),
+		]);
+		expect(late.warnings).toEqual([
+			'CSS was not inlined: it took longer than 300 ms. The HTML goes out as written.',
+		]);
+		expect(late.preview({ variables: {} }).html).toBe(slow);
+		expect(next.preview({ variables: {} }).html).toBe('<p style="color: red;">x</p>');
+		await hasty.close();
+	});
+
+	it('survives documents that are too deep or too large', async () => {
+		const deep = `<style>p{color:red}</style>${'<div>'.repeat(60_000)}<p>x`;
+		expect((await compiled(deep)).warnings[0]).toMatch(/^CSS was not inlined: /);
+		const large = `<style>p{}</style>${'x'.repeat(2 * 1024 * 1024)}`;
+		expect((await compiled(large)).warnings).toEqual([
+			'CSS was not inlined: the HTML is larger than 2 MiB. The HTML goes out as written.',
+		]);
+		expect(await shown('<style>p{color:red}</style><p>x</p>')).toBe('<p style="color: red;">x</p>');
+	});
+
+	it('that loses or makes a variable is not trusted', async () => {
+		const html = '<style>p{}</style><p>#a# #a#</p>';
+		for (const result of ['<p>#a#</p>', '<p>#a# #a# #a#</p>', '<p>#a# #a# #b#</p>', '']) {
+			const one = await compiled(html, async () => result);
+			expect(one.preview({ variables: {} }).html).toBe(html);
+			expect(one.warnings).toEqual([
+				'CSS was not inlined: it would have changed the variables. The HTML goes out as written.',
+			]);
+		}
+	});
+
+	it('rejects once closed', async () => {
+		const closed = createInliner({ deadlineMs: 100 });
+		await closed.close();
+		await expect(closed.inline('<p>')).rejects.toThrow('closed');
+	});
+});
