@@ -138,11 +138,14 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
 	args?: A;
 	options?: O;
 	/** Returns the exit code; nothing = 0. */
-	run(
-		cx: CommandContext,
-		input: { args: ArgValues<A>; options: OptionValues<O> },
-	): Promise<ExitCode | undefined | void>;
+	run(cx: CommandContext, input: { args: ArgValues<A>; options: OptionValues<O> }): Promise<CommandEnd>;
 }
+
+/**
+ * The exit code; nothing = 0. `void` too, so that `return cx.wouldDo(…)` may end a command that otherwise has a code.
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: a promise of void is what such a call returns
+export type CommandEnd = ExitCode | undefined | void;
 
 /** A command whose value types are forgotten: what the parser and the help work with. */
 export interface Command extends Described {
@@ -152,7 +155,7 @@ export interface Command extends Described {
 	run(
 		cx: CommandContext,
 		input: { args: Record<string, unknown>; options: Record<string, unknown> },
-	): Promise<ExitCode | undefined | void>;
+	): Promise<CommandEnd>;
 }
 
 export interface CommandGroup {

@@ -1,11 +1,15 @@
-/** What a command may ask of whoever composed the parts: types only, so that naming them loads nothing. */
+/** What a command may ask of whoever composed the parts: next to nothing but types, so that naming them loads nothing. */
 import type { Api } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
 import type { Message, Uuid } from '../api/records.js';
 
 /** Where a command goes: a database of this machine, or a base URL. */
 export type Target =
-	| { kind: 'local'; url: string; /** The default database is made when missing; a named one must exist. */ create: boolean }
+	| {
+			kind: 'local';
+			url: string /** The default database is made when missing; a named one must exist. */;
+			create: boolean;
+	  }
 	| { kind: 'remote'; baseUrl: string; token: string | null };
 
 export interface Connection {
@@ -24,6 +28,11 @@ export interface ConnectDependencies {
 	warn: (text: string) => void;
 }
 
+/** No mail server is configured: nothing can be sent. */
+export class NoSmtp extends Error {
+	override readonly name = 'NoSmtp';
+}
+
 /** What only the machine that owns the database can do. */
 export interface LocalEngine {
 	/** The database file. */
@@ -37,8 +46,8 @@ export interface LocalEngine {
 	status(): Promise<EngineStatus>;
 	/** Delivers what is due: the messages of a scope until each has an outcome, or everything until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
-	/** Connects, says EHLO and logs in, sends nothing unless `to` is given. */
-	testSmtp(options: { from?: string; to?: string; signal?: AbortSignal }): Promise<SmtpTest>;
+	/** Connects, says EHLO and logs in; sends nothing. Throws `NoSmtp` when none is configured. */
+	testSmtp(): Promise<SmtpTest>;
 	/** The finished message for one recipient of a request, without accepting it. */
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 }
@@ -93,12 +102,13 @@ export interface DeliverySummary {
 export interface SmtpTest {
 	host: string;
 	port: number;
-	secure: boolean;
-	authenticated: boolean;
-	extensions: readonly string[];
+	/** `never`, `opportunistic`, `required` or `implicit` TLS. */
+	security: string;
+	user: string | null;
+	/** False: `reply` says why not. */
+	ok: boolean;
+	reply: string | null;
 	duration_ms: number;
-	/** The reply to the test message, when one was sent. */
-	sent: string | null;
 }
 
 /** A message to look at: nothing of it is stored. */
@@ -125,4 +135,3 @@ export interface ComposedMessage {
 	missing: readonly string[];
 	warnings: readonly string[];
 }
-

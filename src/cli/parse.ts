@@ -1,5 +1,6 @@
 /** Commander underneath: the command line into a command, its raw words and the global options. Its errors become ours. */
 import { CommanderError, Option, Command as Parser } from 'commander';
+import { joinValues } from './argv.js';
 import { type Command, type CommandGroup, isCommand, type OptionSpec } from './command.js';
 import { UsageError } from './errors.js';
 import { flagOf, offFlagOf } from './flags.js';
@@ -32,7 +33,7 @@ export function parse(node: Command | CommandGroup, argv: readonly string[]): Pa
 		}),
 	);
 	try {
-		program.parse([...argv], { from: 'user' });
+		program.parse(joinValues(argv, follow(node, argv).nodes), { from: 'user' });
 	} catch (error) {
 		if (!(error instanceof CommanderError)) throw error;
 		return explain(error, node, argv);
@@ -111,17 +112,19 @@ function unknownCommand(word: string, group: CommandGroup, path: readonly string
 function follow(
 	node: Command | CommandGroup,
 	argv: readonly string[],
-): { node: Command | CommandGroup; path: readonly string[] } {
+): { node: Command | CommandGroup; nodes: readonly (Command | CommandGroup)[]; path: readonly string[] } {
 	let found = node;
+	const nodes = [node];
 	const path = [node.name];
 	for (const word of argv.slice(argv.indexOf(node.name) + 1)) {
 		if (isCommand(found)) break;
 		const next = found.commands.find((one) => one.name === word || one.aliases?.includes(word) === true);
 		if (next === undefined) continue;
 		found = next;
+		nodes.push(next);
 		path.push(next.name);
 	}
-	return { node: found, path };
+	return { node: found, nodes, path };
 }
 
 function helpOf(node: Command | CommandGroup, path: readonly string[]): string {

@@ -1,7 +1,7 @@
 /** Mailings: recipients are staged, checked, and released in one stroke. */
 import type { MailingSpec, Mailings } from '../api/capabilities.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
-import { checkMailing } from '../api/messages.js';
+import { mailingFields } from '../api/messages.js';
 import { resolveContent } from './contents.js';
 import { checked, deleted, type EngineContext, found } from './context.js';
 
@@ -36,7 +36,7 @@ export function createMailings(context: EngineContext): Mailings {
 
 async function openMailing(context: EngineContext, key: string, spec: MailingSpec) {
 	const { store, clock, newId } = context;
-	const mailing = checked(checkMailing(spec));
+	const mailing = checked(mailingFields.parse(spec));
 	const resolved = await resolveContent(context, mailing);
 	const now = clock.now();
 	const { type, envelope, from_key, tag } = mailing;

@@ -6,7 +6,7 @@ import type { MessageFilter, Messages } from '../api/capabilities.js';
 import { parseDateTime } from '../api/datetime.js';
 import { invalid } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
-import { checkSend } from '../api/messages.js';
+import { sendFields } from '../api/messages.js';
 import type { SendResult } from '../api/records.js';
 import type { IdempotencyKey } from '../store/store.js';
 import { keyConflict, resolveContent } from './contents.js';
@@ -20,7 +20,7 @@ export function createSend(
 	const { store, clock, newId } = context;
 	return async (request, call) => {
 		assertWanted(call?.signal);
-		const send = checked(checkSend(request));
+		const send = checked(sendFields.parse(request));
 		const { content, content_sha256, variables } = await resolveContent(context, send);
 		const accepted = await store.writes.acceptSubmission({
 			id: newId(),

@@ -1,7 +1,7 @@
 /** The events report: daily figures into the document's shape. */
 import { addDays, type Clock, dayOf, formatWireDate } from '../api/datetime.js';
 import type { EventType, Report, ReportQuery, ReportTotal } from '../api/records.js';
-import { checkReportQuery } from '../api/reports.js';
+import { reportQuery } from '../api/reports.js';
 import type { Day } from '../store/store.js';
 import { checked, type EngineContext } from './context.js';
 import { readSettings } from './settings.js';
@@ -19,7 +19,7 @@ export async function createReport(
 	query: ReportQuery & ReportView,
 ): Promise<Report> {
 	const { timeZone } = await readSettings(store);
-	const { from, to, campaign, types } = checked(checkReportQuery(query, today(clock, timeZone)));
+	const { from, to, campaign, types } = checked(reportQuery.parse(query, today(clock, timeZone)));
 	const figures = await store.reads.reportFigures({
 		from,
 		to,
@@ -32,7 +32,7 @@ export async function createReport(
 	const shown = (type: EventType, count: number) => (types.includes(type) ? count : 0);
 	return {
 		total: totals(figures, types),
-		data: daysBetween(from, to).map((day) => {
+		data: eachDay(from, to).map((day) => {
 			const counts = byDay.get(day);
 			return {
 				date: formatWireDate(day),
@@ -79,7 +79,7 @@ function percentOf(part: number, whole: number): number {
 	return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }
 
-function daysBetween(from: Day, to: Day): Day[] {
+function eachDay(from: Day, to: Day): Day[] {
 	const days: Day[] = [];
 	for (let day = from; day <= to; day = addDays(day, 1)) days.push(day);
 	return days;

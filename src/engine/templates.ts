@@ -11,7 +11,7 @@ export function createTemplates({ store, clock, newId }: EngineContext): Templat
 			readPage(store, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
 		get: async (id) => found(await reads.getTemplate({ id })),
 		create: async (body) => {
-			const input = { text_body: '', html_body: '', ...checked(templateFields.parse(body, 'create')) };
+			const input = checked(templateFields.parse(body, 'create'));
 			return written(await writes.createTemplate({ id: newId(), input, now: clock.now() }));
 		},
 		patch: async (id, body) => {

@@ -23,7 +23,7 @@ export function createWebhooks({ store, clock, ports }: EngineContext): Webhooks
 		create: async (body) => {
 			const value = checked(webhookFields.parse(body, 'create'));
 			await assertTarget(value.url);
-			const input = { is_auth_enabled: false, login: '', password: '', ...value };
+			const input = value;
 			return written(await writes.createWebhook({ input, now: clock.now() }));
 		},
 		replace: (id, input) => change(id, input, 'replace'),

@@ -10,6 +10,13 @@ export function humanCell(value: unknown): string {
 	return clean(plainText(value));
 }
 
+/** As `humanCell`, and the microseconds of a wire date-time left out: they say nothing and take half a narrow table. */
+export function tableCell(value: unknown): string {
+	const text = humanCell(value);
+	const [, day, time] = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{6}$/.exec(text) ?? [];
+	return day === undefined ? text : `${day} ${time}`;
+}
+
 /** For programs: true and false, JSON for objects; exact. */
 export function plainText(value: unknown): string {
 	if (value === null || value === undefined) return '';

@@ -1,5 +1,5 @@
 /** Rows for a terminal: a borderless table where it fits, cards where it does not. */
-import { humanCell } from './cells.js';
+import { tableCell } from './cells.js';
 import type { Columns } from './columns.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 
@@ -19,7 +19,7 @@ const gap = 2;
 /** The finished text, with a last line break; nothing for no rows. */
 export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<string> {
 	if (rows.length === 0) return '';
-	const cells = rows.map((row) => columns.map((column) => humanCell(column.value(row))));
+	const cells = rows.map((row) => columns.map((column) => tableCell(column.value(row))));
 	const natural = columns.map((column, at) =>
 		Math.max(layout.header ? widthOf(column.header) : 0, ...widths(cells, at)),
 	);
@@ -30,7 +30,7 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 
 /** One record: a key and a value a line. */
 export function card<T>(record: T, columns: Columns<T>, layout: Layout): string {
-	return cards([columns.map((column) => humanCell(column.value(record)))], columns, layout);
+	return cards([columns.map((column) => tableCell(column.value(record)))], columns, layout);
 }
 
 /** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */

@@ -1,0 +1,160 @@
+/** Additional fields: the variables that subscriber meta may hold. */
+import { need } from '../../api/capabilities.js';
+import type { Field } from '../../api/records.js';
+import { assertChange } from '../change.js';
+import { type CommandGroup, command } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { type Columns, column } from '../render/columns.js';
+import { walk } from '../walk.js';
+
+const columns: Columns<Field> = [
+	column('id', 'ID', { align: 'right' }),
+	column('variable', 'Variable', { isName: true }),
+	column('name', 'Name'),
+	column('date_created', 'Created', { wide: true }),
+];
+
+const fieldArg = { name: 'field', summary: 'an id or a variable' } as const;
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'list the additional fields',
+	examples: ['mailctl fields list', 'mailctl fields list -o json'],
+	output: 'an array of fields',
+	columns,
+	async run(cx) {
+		const api = await cx.api();
+		await cx.out.rows(walk(api.fields, {}, { signal: cx.signal }), columns, { all: true });
+	},
+});
+
+const get = command({
+	name: 'get',
+	summary: 'show one field',
+	args: [fieldArg],
+	examples: ['mailctl fields get city'],
+	output: 'the field',
+	exits: [3],
+	columns,
+	async run(cx, { args }) {
+		await cx.out.record(await find(cx, args.field), columns);
+	},
+});
+
+const create = command({
+	name: 'create',
+	summary: 'add a field',
+	options: {
+		variable: {
+			kind: 'text',
+			summary: 'its name in meta and in #variables#',
+			required: true,
+			ask: 'Variable',
+		},
+		name: { kind: 'text', summary: 'its name for people', required: true, ask: 'Name' },
+	},
+	examples: ['mailctl fields create --variable city --name City'],
+	output: 'the new field',
+	exits: [5],
+	writes: true,
+	columns,
+	async run(cx, { options }) {
+		const input = { variable: options.variable, name: options.name };
+		if (cx.dryRun) return cx.wouldDo(`create the field ${input.variable}`, input);
+		const api = await cx.api();
+		await cx.out.created(await api.fields.create(input), columns);
+	},
+});
+
+const update = command({
+	name: 'update',
+	summary: 'change a field',
+	description: 'A new variable renames the key in the meta of every subscriber.',
+	args: [fieldArg],
+	options: {
+		variable: { kind: 'text', summary: 'a new variable' },
+		name: { kind: 'text', summary: 'a new name' },
+		replace: { kind: 'flag', summary: 'PUT: both values are given anew' },
+	},
+	examples: [
+		'mailctl fields update city --name Town',
+		'mailctl fields update city --variable town --confirm city',
+	],
+	output: 'the changed field',
+	exits: [3, 5],
+	writes: true,
+	severity: 'severe',
+	columns,
+	async run(cx, { args, options }) {
+		const field = await find(cx, args.field);
+		const change = {
+			...(options.variable !== undefined && { variable: options.variable }),
+			...(options.name !== undefined && { name: options.name }),
+		};
+		assertChange(change, ['--variable', '--name']);
+		const renames = options.variable !== undefined && options.variable !== field.variable;
+		const uses = renames ? await countUses(cx, field.id) : 0;
+		if (cx.dryRun)
+			return cx.wouldDo(`change the field ${field.variable}${usesNote(uses)}`, { ...field, ...change });
+		if (uses !== 0) await confirm(cx, `rename ${field.variable} to ${options.variable}`, field, uses);
+		const api = await cx.api();
+		const changed = options.replace
+			? await api.fields.replace(field.id, change as { variable: string; name: string })
+			: await api.fields.patch(field.id, change);
+		await cx.out.record(changed, columns);
+	},
+});
+
+const remove = command({
+	name: 'delete',
+	aliases: ['rm'],
+	summary: 'delete a field',
+	description: 'Its values are removed from every subscriber.',
+	args: [fieldArg],
+	examples: ['mailctl fields delete city --confirm city'],
+	output: '{"deleted": [ids]}',
+	exits: [3],
+	writes: true,
+	severity: 'severe',
+	async run(cx, { args }) {
+		const field = await find(cx, args.field);
+		const uses = await countUses(cx, field.id);
+		if (cx.dryRun)
+			return cx.wouldDo(`delete the field ${field.variable}${usesNote(uses)}`, { deleted: [field.id] });
+		if (uses === 0) await cx.confirm({ kind: 'mild', what: `delete the field ${field.variable}` });
+		else await confirm(cx, `delete the field ${field.variable}`, field, uses);
+		const api = await cx.api();
+		await api.fields.delete(field.id);
+		await cx.out.document({ deleted: [field.id] }, `deleted the field ${field.variable}`);
+	},
+});
+
+export const group: CommandGroup = {
+	name: 'fields',
+	summary: 'additional fields: the variables of subscribers',
+	commands: [list, get, create, update, remove],
+};
+
+async function find(cx: CommandContext, text: string): Promise<Field> {
+	const { resolveField } = await import('../resolve.js');
+	return resolveField(await cx.api(), text, cx.signal);
+}
+
+/** How many subscribers hold a value; null where a deployment cannot say. */
+async function countUses(cx: CommandContext, id: number): Promise<number | null> {
+	const api = await cx.api();
+	const { ext } = await api.capabilities();
+	return ext.fields === undefined ? null : (await need(api, 'fields')).countUses(id);
+}
+
+function usesNote(uses: number | null): string {
+	if (uses === 0) return '';
+	return uses === null
+		? ' (how many subscribers hold it is not known here)'
+		: `, held by ${uses} subscribers`;
+}
+
+function confirm(cx: CommandContext, what: string, { variable }: Field, uses: number | null): Promise<void> {
+	return cx.confirm({ kind: 'severe', what: `${what}${usesNote(uses)}`, name: variable });
+}

@@ -1,0 +1,160 @@
+/** The events report: totals, a picture, and a test for scripts. */
+import { need } from '../../api/capabilities.js';
+import { type EventType, eventTypes, type Report, type ReportQuery } from '../../api/records.js';
+import { command } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { CliError, UsageError } from '../errors.js';
+import { type Columns, column } from '../render/columns.js';
+
+type Row = Report['data'][number];
+
+const columns: Columns<Row> = [
+	column('date', 'Date', { isName: true }),
+	column('sent', 'Sent', { align: 'right' }),
+	column('opened', 'Opened', { align: 'right' }),
+];
+
+const report = command({
+	name: 'report',
+	summary: 'how many messages were sent, opened, bounced',
+	description: 'Without dates it covers the seven days that end today, in the time zone of the service.',
+	options: {
+		from: { kind: 'date', summary: 'first day' },
+		to: { kind: 'date', summary: 'last day' },
+		last: { kind: 'text', placeholder: 'N', summary: 'the last days: 14d, 4w' },
+		campaign: { kind: 'text', placeholder: 'UUID', summary: 'one mailing' },
+		event: { kind: 'choices', choices: eventTypes, summary: 'count only these events' },
+		tag: { kind: 'text', summary: 'only messages with this tag' },
+		human: { kind: 'flag', summary: 'leave out opens and clicks made by machines' },
+		chart: { kind: 'choice', choices: ['bars', 'spark', 'none'], default: 'bars', summary: 'the picture' },
+		failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 when true: hardbounced_percent>2' },
+	},
+	examples: [
+		'mailctl report --last 14d',
+		'mailctl report --from 2026-11-01 --to 2026-11-07 -o csv',
+		"mailctl report --fail-if 'hardbounced_percent>2' -q",
+	],
+	output: 'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day',
+	exits: [5, 10],
+	columns,
+	async run(cx, { options }) {
+		const test = options.failIf === undefined ? null : parseTest(options.failIf);
+		const result = await fetchReport(cx, options);
+		await print(cx, result, options.chart);
+		if (test !== null && isTrue(test, result)) {
+			await cx.note(`${test.name} is ${String(result.total[test.name])}: ${options.failIf} is true`);
+			return 10;
+		}
+		return 0;
+	},
+});
+
+interface Options {
+	from: string | undefined;
+	to: string | undefined;
+	last: string | undefined;
+	campaign: string | undefined;
+	event: readonly EventType[];
+	tag: string | undefined;
+	human: boolean;
+}
+
+async function fetchReport(cx: CommandContext, options: Options): Promise<Report> {
+	const { addDays, dayOf, formatWireDate } = await import('../../api/datetime.js');
+	if (options.last !== undefined && options.from !== undefined) {
+		throw new UsageError('--last and --from both say where the report begins; give one');
+	}
+	const api = await cx.api();
+	const to = options.to ?? dayOf(cx.clock.now(), await timeZone(cx));
+	const from = options.last === undefined ? options.from : addDays(to, 1 - daysOf(options.last));
+	const query: ReportQuery = {
+		...(from !== undefined && { date_from: formatWireDate(from) }),
+		...((options.to !== undefined || options.last !== undefined) && { date_to: formatWireDate(to) }),
+		...(options.campaign !== undefined && { campaign_unique_id: options.campaign }),
+		...(options.event.length > 0 && { event_types: options.event }),
+	};
+	if (options.tag === undefined && !options.human) return api.report(query);
+	const reports = await need(api, 'reports');
+	return reports.report({
+		...query,
+		...(options.tag !== undefined && { tag: options.tag }),
+		human: options.human,
+	});
+}
+
+/** The days are the service's; elsewhere than on our own database its zone is not told, and UTC is the default. */
+async function timeZone(cx: CommandContext): Promise<string> {
+	const { local } = await cx.connection();
+	return local === null ? 'UTC' : (await local.status()).time_zone;
+}
+
+function daysOf(text: string): number {
+	const [, count, unit] = /^(\d{1,3})(d|w)?$/.exec(text) ?? [];
+	const days = Number(count) * (unit === 'w' ? 7 : 1);
+	if (count === undefined || days < 1)
+		throw new UsageError(`--last "${text}" is no number of days, such as 14d or 2w`);
+	return days;
+}
+
+async function print(cx: CommandContext, result: Report, chart: 'bars' | 'spark' | 'none'): Promise<void> {
+	const { format } = cx.out;
+	if (format === 'json') return cx.out.document(result);
+	if (format !== 'table' && format !== 'wide') {
+		await cx.out.rows(result.data, columns, { all: true });
+		return;
+	}
+	const { renderReport } = await import('../render/report.js');
+	const { hasUnicode } = await import('../render/terminal.js');
+	const width = cx.io.stdout.columns;
+	const unicode = hasUnicode(cx.io.env);
+	await cx.out.raw(`${renderReport(result, { chart, width, unicode }).join('\n')}\n`);
+}
+
+type TotalName = keyof Report['total'];
+interface Test {
+	name: TotalName;
+	operator: string;
+	value: number;
+}
+
+const totalNames: readonly TotalName[] = [
+	'sent',
+	'opened',
+	'opened_percent',
+	'redirected_percent',
+	'softbounced_percent',
+	'unsubscribed_percent',
+	'hardbounced_percent',
+];
+
+function parseTest(text: string): Test {
+	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
+	const name = totalNames.find((one) => one === word);
+	if (name === undefined || operator === undefined || value === undefined) {
+		throw new UsageError(`--fail-if "${text}" is no test`, {
+			hint: `name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}`,
+		});
+	}
+	return { name, operator, value: Number(value) };
+}
+
+function isTrue({ name, operator, value }: Test, { total }: Report): boolean {
+	const actual = Number(total[name]);
+	if (Number.isNaN(actual)) throw new CliError('bad_answer', 7, `the service answered no number for ${name}`);
+	switch (operator) {
+		case '>':
+			return actual > value;
+		case '>=':
+			return actual >= value;
+		case '<':
+			return actual < value;
+		case '<=':
+			return actual <= value;
+		case '==':
+			return actual === value;
+		default:
+			return actual !== value;
+	}
+}
+
+export { report as command };

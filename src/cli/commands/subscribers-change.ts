@@ -1,0 +1,312 @@
+/** Creating, changing and deleting subscribers. */
+import { createInterface } from 'node:readline';
+import type { Api } from '../../api/api.js';
+import type { SubscriberInput } from '../../api/inputs.js';
+import type { List, Meta, MetaValue, Subscriber } from '../../api/records.js';
+import { assertChange } from '../change.js';
+import { type ContentSource, command } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import { type ExitCode, exits } from '../exit.js';
+import { eachOf } from '../several.js';
+import {
+	findSubscriber,
+	inList,
+	listOption,
+	resolveSubscriber,
+	type Subscribers,
+	subscriberArg,
+	subscriberColumns,
+} from './subscribers-common.js';
+
+/** More rows than this are a severe change: the count has to be typed. */
+const severeRows = 100;
+
+const manyArg = {
+	name: 'subscriber',
+	summary: 'ids or addresses; - reads them from standard input',
+	many: true,
+} as const;
+
+const metaOptions = {
+	meta: { kind: 'pairs', summary: 'a variable and its value, a text' },
+	metaJson: { kind: 'content', summary: 'meta as a JSON object: itself, @FILE or -' },
+} as const;
+
+export const create = command({
+	name: 'create',
+	summary: 'add a subscriber',
+	options: {
+		...listOption,
+		email: { kind: 'text', summary: 'the address', required: true, ask: 'E-mail address:' },
+		name: { kind: 'text', summary: 'the name' },
+		...metaOptions,
+		inactive: { kind: 'flag', summary: 'not to be written to' },
+		ifExists: {
+			kind: 'choice',
+			choices: ['error', 'skip', 'update'],
+			default: 'error',
+			summary: 'when the address is in the list already',
+		},
+	},
+	columns: subscriberColumns,
+	writes: true,
+	output: 'the subscriber',
+	exits: [3, 5],
+	examples: ['mailctl subscribers create -l 12 --email ann@example.com --name Ann --meta city=Oslo'],
+	run: async (cx, { options }) => {
+		const { list, subscribers } = await inList(cx, options);
+		const meta = await readMeta(options);
+		const input: SubscriberInput = {
+			email: options.email,
+			...(options.name !== undefined && { name: options.name }),
+			...(meta !== null && { meta }),
+			...(options.inactive && { is_active: false }),
+		};
+		const existing =
+			options.ifExists === 'error' ? null : await findSubscriber(subscribers, options.email, cx.signal);
+		if (existing !== null && options.ifExists === 'skip') return cx.out.created(existing, subscriberColumns);
+		if (cx.dryRun)
+			return cx.wouldDo(`${existing === null ? 'add' : 'update'} ${input.email} in list ${list.id}`, {
+				create: input,
+			});
+		if (existing === null)
+			return cx.out.created(await subscribers.create(input, { signal: cx.signal }), subscriberColumns);
+		const { email: _, meta: merged, ...patch } = input;
+		const changed = await change(cx, list, existing, {
+			patch,
+			set: merged ?? {},
+			unset: [],
+			replaceMeta: null,
+		});
+		await cx.out.created(changed, subscriberColumns);
+	},
+});
+
+export const update = command({
+	name: 'update',
+	summary: 'change a subscriber',
+	description: '--meta and --unset-meta change single variables; --meta-json replaces them all.',
+	args: [subscriberArg],
+	options: {
+		...listOption,
+		email: { kind: 'text', summary: 'a new address' },
+		name: { kind: 'text', summary: 'a new name' },
+		...metaOptions,
+		unsetMeta: { kind: 'list', placeholder: 'KEY', summary: 'remove a variable' },
+		active: { kind: 'tri', off: 'inactive', summary: 'to be written to, or not' },
+		replace: {
+			kind: 'flag',
+			summary: 'PUT: what is not given returns to its default; wants --active or --inactive',
+		},
+	},
+	columns: subscriberColumns,
+	writes: true,
+	output: 'the changed subscriber',
+	exits: [3, 5],
+	examples: [
+		'mailctl subscribers update ann@example.com -l 12 --meta city=Bergen',
+		'mailctl subscribers update 7 -l 12 --inactive',
+	],
+	run: async (cx, { args, options }) => {
+		const { list, subscribers } = await inList(cx, options);
+		const replaceMeta =
+			options.metaJson === undefined ? null : await readMeta({ metaJson: options.metaJson, meta: {} });
+		const patch = {
+			...(options.email !== undefined && { email: options.email }),
+			...(options.name !== undefined && { name: options.name }),
+			...(options.active !== undefined && { is_active: options.active }),
+		};
+		const wanted = { patch, set: options.meta, unset: options.unsetMeta, replaceMeta };
+		assertChange(
+			{
+				...patch,
+				...options.meta,
+				...Object.fromEntries(options.unsetMeta.map((key) => [key, null])),
+				...(replaceMeta !== null && { meta: replaceMeta }),
+			},
+			['--email', '--name', '--meta', '--unset-meta', '--active', '--inactive'],
+		);
+		if (options.replace && options.active === undefined) {
+			throw new UsageError(
+				'--replace needs --active or --inactive: a PUT without it would activate the subscriber',
+			);
+		}
+		const current = await resolveSubscriber(subscribers, args.subscriber, list, cx.signal);
+		if (cx.dryRun) return cx.wouldDo(`change ${current.email}`, { update: current.id, with: wanted });
+		const changed = options.replace
+			? await subscribers.replace(
+					current.id,
+					{ email: current.email, ...patch, meta: { ...replaceMeta, ...options.meta } },
+					{ signal: cx.signal },
+				)
+			: await change(cx, list, current, wanted);
+		await cx.out.record(changed, subscriberColumns);
+	},
+});
+
+export const activate = toggle('activate', true);
+export const deactivate = toggle('deactivate', false);
+
+function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
+	return command({
+		name,
+		summary: is_active ? 'let subscribers be written to again' : 'no longer write to subscribers',
+		args: [manyArg],
+		options: listOption,
+		columns: subscriberColumns,
+		writes: true,
+		output: 'an array of the changed subscribers',
+		exits: [3, 9],
+		examples: [`mailctl subscribers ${name} ann@example.com -l 12`],
+		run: async (cx, { args, options }) => {
+			const { list, subscribers } = await inList(cx, options);
+			const found = await resolveAll(cx, subscribers, args.subscriber, list);
+			if (cx.dryRun) return cx.wouldDo(`${name} ${describe(found)}`, { [name]: found.map(({ id }) => id) });
+			if (found.length > severeRows) await confirmMany(cx, name, found);
+			const changed: Subscriber[] = [];
+			const { failed } = await eachOf(cx, found, async ({ id }) => {
+				changed.push(await subscribers.patch(id, { is_active }, { signal: cx.signal }));
+			});
+			await cx.out.rows(changed, subscriberColumns, { all: true });
+			return failed === 0 ? exits.done : exits.partly;
+		},
+	});
+}
+
+export const remove = command({
+	name: 'delete',
+	aliases: ['rm'],
+	summary: 'delete subscribers',
+	description: 'Who unsubscribed or bounced stays suppressed.',
+	args: [manyArg],
+	options: listOption,
+	writes: true,
+	severity: 'mild',
+	output: '{"deleted": [ids]}',
+	exits: [3, 9],
+	examples: [
+		'mailctl subscribers delete ann@example.com -l 12 --yes',
+		'mailctl subscribers delete - -l 12 --confirm 250 < ids.txt',
+	],
+	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
+		const { list, subscribers } = await inList(cx, options);
+		const found = await resolveAll(cx, subscribers, args.subscriber, list);
+		if (cx.dryRun) {
+			await cx.wouldDo(`delete ${describe(found)}`, { delete: found.map(({ id }) => id) });
+			return undefined;
+		}
+		if (found.length > severeRows) await confirmMany(cx, 'delete', found);
+		else
+			await cx.confirm({ kind: 'mild', what: `delete ${describe(found)} of list ${list.id} "${list.name}"` });
+		const { done, failed } = await eachOf(cx, found, ({ id }) =>
+			subscribers.delete(id, { signal: cx.signal }),
+		);
+		await cx.out.document({ deleted: done.map(({ id }) => id) }, `deleted ${done.length} of ${found.length}`);
+		return failed === 0 ? exits.done : exits.partly;
+	},
+});
+
+function confirmMany(cx: CommandContext, verb: string, found: readonly Subscriber[]): Promise<void> {
+	return cx.confirm({
+		kind: 'severe',
+		what: `${verb} ${found.length} subscribers`,
+		name: String(found.length),
+	});
+}
+
+function describe(found: readonly Subscriber[]): string {
+	const [only] = found;
+	return found.length === 1 && only !== undefined ? only.email : `${found.length} subscribers`;
+}
+
+/** All are found before any is changed; each once, however often it was named. */
+async function resolveAll(
+	cx: CommandContext,
+	subscribers: Subscribers,
+	texts: readonly string[],
+	list: List,
+): Promise<readonly Subscriber[]> {
+	const found = new Map<number, Subscriber>();
+	for await (const text of names(cx, texts)) {
+		const one = await resolveSubscriber(subscribers, text, list, cx.signal);
+		found.set(one.id, one);
+	}
+	return [...found.values()];
+}
+
+async function* names(cx: CommandContext, texts: readonly string[]): AsyncGenerator<string> {
+	for (const text of texts) {
+		if (text !== '-') {
+			yield text;
+			continue;
+		}
+		for await (const line of createInterface({
+			input: cx.sources.stdin('-'),
+			crlfDelay: Number.POSITIVE_INFINITY,
+		})) {
+			if (line.trim() !== '') yield line.trim();
+		}
+	}
+}
+
+interface Change {
+	patch: Partial<Omit<SubscriberInput, 'meta'>>;
+	set: Meta;
+	unset: readonly string[];
+	replaceMeta: Meta | null;
+}
+
+/** Meta is merged where it is stored, where that is offered; elsewhere read, changed, written and looked at again. */
+async function change(
+	cx: CommandContext,
+	list: List,
+	current: Subscriber,
+	wanted: Change,
+): Promise<Subscriber> {
+	const api = await cx.api();
+	const { patch, set, unset, replaceMeta } = wanted;
+	const subscribers = api.subscribers(list.id);
+	const call = { signal: cx.signal };
+	if (replaceMeta !== null)
+		return subscribers.patch(current.id, { ...patch, meta: { ...replaceMeta, ...set } }, call);
+	if (Object.keys(set).length === 0 && unset.length === 0) return subscribers.patch(current.id, patch, call);
+	const { ext } = await api.capabilities();
+	if (ext.subscribers !== undefined)
+		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
+	return readChangeWrite(api, list, current, wanted, call);
+}
+
+async function readChangeWrite(
+	api: Api,
+	list: List,
+	current: Subscriber,
+	{ patch, set, unset }: Change,
+	call: { signal: AbortSignal },
+): Promise<Subscriber> {
+	const subscribers = api.subscribers(list.id);
+	const meta = { ...current.meta, ...set } as Meta;
+	for (const key of unset) delete meta[key];
+	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
+	const after = await subscribers.get(current.id, call);
+	if (JSON.stringify(after.meta) === JSON.stringify(changed.meta)) return after;
+	throw new UsageError(
+		`somebody else changed the meta of ${current.email} at the same time; look at it and try again`,
+	);
+}
+
+async function readMeta(options: {
+	meta: Readonly<Record<string, string>>;
+	metaJson?: ContentSource | undefined;
+}): Promise<Meta | null> {
+	if (options.metaJson === undefined)
+		return Object.keys(options.meta).length === 0 ? null : { ...options.meta };
+	const { parseJson } = await import('../../api/json.js');
+	const parsed = parseJson(await options.metaJson.text());
+	const value = parsed.kind === 'valid' ? parsed.value : null;
+	if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+		throw new UsageError('--meta-json is no JSON object', { hint: `--meta-json '{"city": "Oslo"}'` });
+	}
+	// The service checks the values; here it is an object of JSON.
+	return { ...(value as Record<string, MetaValue>), ...options.meta };
+}

@@ -1,0 +1,162 @@
+/** Message templates: bodies kept by name; the name is the subject of what is sent with them. */
+import { need } from '../../api/capabilities.js';
+import type { Template } from '../../api/records.js';
+import { assertChange } from '../change.js';
+import { type CommandGroup, command, type FileSource } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import { type Columns, column } from '../render/columns.js';
+import { walk } from '../walk.js';
+
+const columns: Columns<Template> = [
+	column('id', 'ID'),
+	column('name', 'Name (subject)', { isName: true }),
+	{ key: 'parts', header: 'Parts', value: partsOf },
+	column('date_created', 'Created', { wide: true }),
+	column('date_updated', 'Changed', { wide: true }),
+];
+
+const templateArg = { name: 'template', summary: 'a UUID or an exact name' } as const;
+
+const bodies = {
+	textFile: { kind: 'file', summary: 'the text body' },
+	htmlFile: { kind: 'file', summary: 'the HTML body' },
+} as const;
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'list the templates',
+	examples: ['mailctl templates list'],
+	output: 'an array of templates',
+	columns,
+	async run(cx) {
+		const templates = await need(await cx.api(), 'templates');
+		await cx.out.rows(walk(templates, {}, { signal: cx.signal }), columns, { all: true });
+	},
+});
+
+const get = command({
+	name: 'get',
+	summary: 'show one template',
+	args: [templateArg],
+	examples: ['mailctl templates get Welcome -o json'],
+	output: 'the template, bodies included',
+	exits: [3],
+	columns,
+	async run(cx, { args }) {
+		await cx.out.record(await find(cx, args.template), columns);
+	},
+});
+
+const create = command({
+	name: 'create',
+	summary: 'add a template',
+	options: {
+		name: { kind: 'text', summary: 'its name, which is the subject too', required: true, ask: 'Name' },
+		...bodies,
+	},
+	examples: ['mailctl templates create --name Welcome --html-file welcome.html'],
+	output: 'the new template',
+	exits: [5],
+	writes: true,
+	columns,
+	async run(cx, { options }) {
+		if (options.textFile === undefined && options.htmlFile === undefined) {
+			throw new UsageError('a template needs a body: give --text-file, --html-file or both');
+		}
+		const input = { name: options.name, ...(await readBodies(options)) };
+		const templates = await need(await cx.api(), 'templates');
+		if (cx.dryRun) return cx.wouldDo(`create the template ${input.name}`, input);
+		await cx.out.created(await templates.create(input), columns);
+	},
+});
+
+const update = command({
+	name: 'update',
+	summary: 'change a template',
+	args: [templateArg],
+	options: { name: { kind: 'text', summary: 'a new name' }, ...bodies },
+	examples: ['mailctl templates update Welcome --html-file welcome.html'],
+	output: 'the changed template',
+	exits: [3, 5],
+	writes: true,
+	columns,
+	async run(cx, { args, options }) {
+		const template = await find(cx, args.template);
+		const change = {
+			...(options.name !== undefined && { name: options.name }),
+			...(await readBodies(options)),
+		};
+		assertChange(change, ['--name', '--text-file', '--html-file']);
+		if (cx.dryRun) return cx.wouldDo(`change the template ${template.name}`, { ...template, ...change });
+		const templates = await need(await cx.api(), 'templates');
+		await cx.out.record(await templates.patch(template.id, change), columns);
+	},
+});
+
+const remove = command({
+	name: 'delete',
+	aliases: ['rm'],
+	summary: 'delete a template',
+	description: 'What was accepted with it is sent as it was.',
+	args: [templateArg],
+	examples: ['mailctl templates delete Welcome --yes'],
+	output: '{"deleted": [ids]}',
+	exits: [3],
+	writes: true,
+	severity: 'mild',
+	async run(cx, { args }) {
+		const template = await find(cx, args.template);
+		if (cx.dryRun) return cx.wouldDo(`delete the template ${template.name}`, { deleted: [template.id] });
+		await cx.confirm({ kind: 'mild', what: `delete the template ${template.name}` });
+		const templates = await need(await cx.api(), 'templates');
+		await templates.delete(template.id);
+		await cx.out.document({ deleted: [template.id] }, `deleted the template ${template.name}`);
+	},
+});
+
+const render = command({
+	name: 'render',
+	summary: 'fill a template in and print it',
+	args: [templateArg],
+	options: {
+		context: { kind: 'pairs', summary: 'a variable and its value' },
+		part: { kind: 'choice', choices: ['text', 'html'], summary: 'which part (html if there is one)' },
+	},
+	examples: ['mailctl templates render Welcome --context name=Ann > welcome.html'],
+	output: '{"subject", "text", "html", "missing": [variables without a value]}',
+	exits: [3],
+	async run(cx, { args, options }) {
+		const template = await find(cx, args.template);
+		const { renderTemplate } = await import('../render/message.js');
+		const rendered = await renderTemplate(template, options.context);
+		if (rendered.missing.length > 0)
+			await cx.warn(`no value for ${rendered.missing.map((name) => `#${name}#`).join(', ')}`);
+		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.document(rendered);
+		const part = options.part === 'text' ? rendered.text : (rendered.html ?? rendered.text);
+		await cx.out.raw(part.endsWith('\n') ? part : `${part}\n`);
+	},
+});
+
+export const group: CommandGroup = {
+	name: 'templates',
+	summary: 'message templates',
+	commands: [list, get, create, update, remove, render],
+};
+
+async function find(cx: CommandContext, text: string): Promise<Template> {
+	const { resolveTemplate } = await import('../resolve.js');
+	return resolveTemplate(await cx.api(), text, cx.signal);
+}
+
+async function readBodies(options: { textFile?: FileSource | undefined; htmlFile?: FileSource | undefined }) {
+	return {
+		...(options.textFile !== undefined && { text_body: await options.textFile.text() }),
+		...(options.htmlFile !== undefined && { html_body: await options.htmlFile.text() }),
+	};
+}
+
+function partsOf({ text_body, html_body }: Template): string {
+	return [text_body === '' ? [] : ['text'], html_body === '' ? [] : ['html']].flat().join('+');
+}

@@ -1,0 +1,108 @@
+/** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { refuseTarget } from '../delivery/notifications/target.js';
+import { createEngine } from '../engine/engine.js';
+import { readSettings, secretSettings, writeSettings } from '../engine/settings.js';
+import { openStore } from '../store/open.js';
+import type { Store } from '../store/store.js';
+import type { ConnectDependencies, Connection, LocalEngine, Target } from './connection.js';
+
+export type LocalTarget = Extract<Target, { kind: 'local' }>;
+
+/** What the lazily loaded parts are made from. */
+export interface LocalParts extends ConnectDependencies {
+	store: Store;
+	path: string;
+}
+
+export async function connectLocal(
+	target: LocalTarget,
+	dependencies: ConnectDependencies,
+): Promise<Connection> {
+	const { clock } = dependencies;
+	const store = await openStore(target.url, { clock, mode: target.create ? 'create' : 'existing' });
+	const parts: LocalParts = { ...dependencies, store, path: target.url };
+	const lazy = lazyParts(parts);
+	const api = createEngine({
+		store,
+		clock,
+		newId: randomUUID,
+		ports: {
+			checkTarget: async (url) =>
+				(await readSettings(store)).allowPrivateWebhooks ? null : refuseTarget(url),
+			notifyTest: async (webhook) => (await lazy.notifier()).test(webhook),
+			renderMessage: async (id) => (await lazy.mailer()).renderMessage(id),
+		},
+	});
+	return {
+		api,
+		target,
+		local: localEngine(parts, lazy),
+		close: async () => {
+			await lazy.close();
+			await store.close();
+		},
+	};
+}
+
+function localEngine({ store, clock, path }: LocalParts, lazy: LazyParts): LocalEngine {
+	return {
+		path,
+		settings: {
+			get: async (options) => {
+				const values = await store.reads.getSettings();
+				if (options?.reveal === true) return values;
+				return Object.fromEntries(
+					Object.entries(values).map(([name, value]) => [
+						name,
+						secretSettings.has(name) ? '********' : value,
+					]),
+				);
+			},
+			set: async (values) => {
+				const { assertSmtpUrl } = await import('./connect-mail.js');
+				assertSmtpUrl(values['smtp_url']);
+				await writeSettings({ store, clock }, values);
+			},
+		},
+		status: async () => {
+			const [status, settings, senders] = await Promise.all([
+				store.reads.status(),
+				readSettings(store),
+				store.reads.pageSenders({ page: 1, page_size: 1 }),
+			]);
+			return {
+				path,
+				...status,
+				smtp_url: settings.smtpUrl,
+				public_url: settings.publicUrl,
+				time_zone: settings.timeZone,
+				senders: senders.count,
+			};
+		},
+		deliver: async (options) => (await lazy.mailer()).deliver(options),
+		testSmtp: async () => (await lazy.mailer()).testSmtp(),
+		compose: async (request) => (await lazy.mailer()).compose(request),
+	};
+}
+
+type LazyParts = ReturnType<typeof lazyParts>;
+
+/** A secret of the keyring: 256 bits, its id random so that two databases do not share one. */
+export function freshKey(): { id: number; secret: string } {
+	return { id: randomBytes(4).readUInt32BE(), secret: randomBytes(32).toString('base64url') };
+}
+
+function lazyParts(parts: LocalParts) {
+	let mailer: Promise<import('./connect-mail.js').Mailer> | null = null;
+	return {
+		mailer: () => {
+			mailer ??= import('./connect-mail.js').then(({ createMailer }) => createMailer(parts));
+			return mailer;
+		},
+		notifier: async () => (await import('./connect-notify.js')).createNotifier(parts),
+		close: async () => {
+			await (await mailer)?.close();
+		},
+	};
+}

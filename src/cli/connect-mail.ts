@@ -1,0 +1,210 @@
+/** Composing and sending on the embedded engine: contents, links, connections and the worker, put together. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { invalid } from '../api/errors.js';
+import type { Uuid } from '../api/records.js';
+import { createContentCache } from '../content/cache.js';
+import { compileContent } from '../content/compile.js';
+import { addressOf, type ContentCache, createComposer, messageIdOf } from '../delivery/composer.js';
+import { createPool } from '../delivery/pool.js';
+import { formatReply } from '../delivery/reply.js';
+import type { SmtpSettings } from '../delivery/settings.js';
+import { parseSmtpUrl } from '../delivery/smtp-url.js';
+import { publicLinks } from '../delivery/tracking/links.js';
+import { type Keyring, keyringOf } from '../delivery/tracking/tokens.js';
+import { createWorker, type RunResult } from '../delivery/worker.js';
+import { isLoopbackSmtp } from '../engine/contents.js';
+import { type EngineSettings, readSettings } from '../engine/settings.js';
+import { createInliner } from '../threads/inliner.js';
+import { freshKey, type LocalParts } from './connect-local.js';
+import {
+	type ComposedMessage,
+	type ComposeRequest,
+	type DeliverOptions,
+	type DeliverySummary,
+	NoSmtp,
+	type SmtpTest,
+} from './connection.js';
+
+export interface Mailer {
+	deliver(options: DeliverOptions): Promise<DeliverySummary>;
+	testSmtp(): Promise<SmtpTest>;
+	compose(request: ComposeRequest): Promise<ComposedMessage>;
+	renderMessage(id: Uuid): Promise<Buffer | null>;
+	close(): Promise<void>;
+}
+
+const inlineDeadlineMs = 5_000;
+const contentCacheBytes = 64 * 1024 * 1024;
+
+/** Refuses a mail server's URL that could never work, before it is stored. */
+export function assertSmtpUrl(url: string | null | undefined): void {
+	if (url === null || url === undefined) return;
+	const parsed = parseSmtpUrl(url);
+	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
+}
+
+export async function createMailer(parts: LocalParts): Promise<Mailer> {
+	const { store, clock } = parts;
+	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });
+	const contents = createContentCache({ inlineCss: inliner.inline, maxBytes: contentCacheBytes });
+	const links = async () => {
+		const settings = await readSettings(store);
+		const keys = await store.writes.ensureKey({ purpose: 'tracking', fresh: freshKey(), now: clock.now() });
+		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
+	};
+	return {
+		deliver: async (options) => deliver(parts, await links(), contents, options),
+		testSmtp: async () => testSmtp(smtpOf(await readSettings(store)), parts),
+		compose: async (request) => compose(request, await links(), clock.now(), inliner.inline),
+		renderMessage: async (id) => {
+			const found = await store.reads.getMessage({ id });
+			if (found === null) return null;
+			const composer = createComposer({ reads: store.reads, contents, ...(await links()) });
+			const composed = await composer.compose(found.rendering);
+			if (composed.kind === 'unsendable') throw new Error(composed.conversation.reply.text);
+			return composed.mail.bytes;
+		},
+		close: () => inliner.close(),
+	};
+}
+
+/** A trial on this machine has links that point to this machine; elsewhere no public URL means no links. */
+function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
+	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? linkBase : null);
+}
+
+function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {
+	if (smtpUrl === null) throw new NoSmtp('no mail server is configured');
+	const parsed = parseSmtpUrl(smtpUrl);
+	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
+	return { ...parsed.settings, password: smtpPassword };
+}
+
+interface Links {
+	publicUrl: string | null;
+	keyring: Keyring | null;
+}
+
+async function deliver(
+	parts: LocalParts,
+	links: Links,
+	cache: ContentCache,
+	options: DeliverOptions,
+): Promise<DeliverySummary> {
+	const { store, clock, trace } = parts;
+	const settings = smtpOf(await readSettings(store));
+	const connections = options.connections ?? 5;
+	const pool = createPool({
+		settings,
+		connections,
+		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
+	});
+	const warnings = new Set<string>();
+	const stall = stallWatch(options.stallMs);
+	const worker = createWorker({
+		queue: store.queue,
+		reads: store.reads,
+		contents: warned(cache, warnings),
+		...links,
+		pool,
+		clock,
+		owner: `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+		random: Math.random,
+		connections,
+		...(options.rate !== undefined && { rate: options.rate }),
+		onProgress: (counts) => {
+			stall.moved();
+			options.onProgress?.(counts);
+		},
+		onEvent: (event) => trace(`worker ${JSON.stringify(event)}`),
+	});
+	try {
+		const signals = [options.signal, stall.signal].filter((signal) => signal !== undefined);
+		const result = await worker.run({
+			scope: options.scope,
+			until: options.until === 'settled' ? 'settled' : 'aborted',
+			signal: AbortSignal.any(signals),
+		});
+		return { ...summaryOf(result, stall.signal), warnings: [...warnings] };
+	} finally {
+		stall.end();
+		pool.close();
+	}
+}
+
+function summaryOf(
+	{ kind, reason, counts }: RunResult,
+	stalled: AbortSignal,
+): Omit<DeliverySummary, 'warnings'> {
+	if (kind === 'aborted') return { kind: stalled.aborted ? 'stalled' : 'stopped', reason, counts };
+	return { kind: kind === 'done' ? 'settled' : 'paused', reason, counts };
+}
+
+/** Aborts when nothing moved for so long; every movement starts the time anew. */
+function stallWatch(stallMs: number | undefined) {
+	const controller = new AbortController();
+	const timer = stallMs === undefined ? null : setTimeout(() => controller.abort(), stallMs);
+	return {
+		signal: controller.signal,
+		moved: () => timer?.refresh(),
+		end: () => {
+			if (timer !== null) clearTimeout(timer);
+		},
+	};
+}
+
+function warned(cache: ContentCache, warnings: Set<string>): ContentCache {
+	return {
+		get: async (sha256, content) => {
+			const compiled = await cache.get(sha256, content);
+			for (const warning of compiled.warnings) warnings.add(warning);
+			return compiled;
+		},
+	};
+}
+
+async function testSmtp(settings: SmtpSettings, { trace }: LocalParts): Promise<SmtpTest> {
+	const pool = createPool({
+		settings,
+		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
+	});
+	const began = performance.now();
+	const refused = await pool.verify();
+	pool.close();
+	return {
+		host: settings.host,
+		port: settings.port,
+		security: settings.security,
+		user: settings.user,
+		ok: refused === null,
+		reply: refused === null ? null : `${refused.phase}: ${formatReply(refused)}`,
+		duration_ms: Math.round(performance.now() - began),
+	};
+}
+
+async function compose(
+	request: ComposeRequest,
+	{ publicUrl, keyring }: Links,
+	now: number,
+	inline: (html: string) => Promise<string>,
+): Promise<ComposedMessage> {
+	const { subject, text, html, disable_inline, from, reply_to, cc, headers } = request;
+	const compiled = await compileContent({ subject, text, html, disable_inline }, inline);
+	const id = randomUUID();
+	const links =
+		publicUrl === null || keyring === null ? null : publicLinks({ publicUrl, keyring, message: id });
+	const variables: Record<string, string> = { ...links, ...request.variables };
+	const raw = compiled.join(
+		{ from, reply_to, cc, bcc: [], headers },
+		{
+			to: request.to,
+			messageId: messageIdOf(id, addressOf(from)),
+			dateMs: Math.floor(now / 1000),
+			variables,
+			listUnsubscribeUrl: request.bulk && links !== null ? links.unsubscribe_url : null,
+		},
+	);
+	const missing = compiled.variables.filter((name) => !Object.hasOwn(variables, name));
+	return { raw, ...compiled.preview({ variables }), missing, warnings: compiled.warnings };
+}

@@ -1,0 +1,45 @@
+/** The report as a person reads it: totals, then a picture. */
+import type { Report } from '../../api/records.js';
+import { barChart, type ChartOptions, sparkChart } from './chart.js';
+import { clean } from './clean.js';
+
+/** Lines without their line ends; every text of the service is cleaned. */
+export function renderReport(
+	{ total, data }: Report,
+	{ chart, ...options }: ChartOptions & { chart: 'bars' | 'spark' | 'none' },
+): string[] {
+	const days = data.map(({ date, sent, opened }) => ({
+		date: clean(String(date)),
+		sent: Number(sent),
+		opened: Number(opened),
+	}));
+	const [first, last] = [days[0]?.date, days.at(-1)?.date];
+	const title = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
+	const figures = [
+		['sent', count(total.sent), ''],
+		['opened', count(total.opened), percent(total.opened_percent)],
+		['clicked', '', percent(total.redirected_percent)],
+		['unsubscribed', '', percent(total.unsubscribed_percent)],
+		['soft bounces', '', percent(total.softbounced_percent)],
+		['hard bounces', '', percent(total.hardbounced_percent)],
+	] as const;
+	const widest = Math.max(...figures.map(([, figure]) => figure.length));
+	return [
+		title,
+		'',
+		...figures.map(([label, figure, share]) =>
+			`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
+		),
+		...(chart === 'none'
+			? []
+			: ['', ...(chart === 'bars' ? barChart(days, options) : sparkChart(days, options))]),
+	];
+}
+
+function count(value: unknown): string {
+	return Number(value).toLocaleString('en-US');
+}
+
+function percent(value: unknown): string {
+	return `${clean(String(value))} %`;
+}
