@@ -1,5 +1,5 @@
 /** The words of the command line made safe for a parser that looks for global options everywhere. */
-import { type Command, type CommandGroup, isCommand } from './command.js';
+import { type Command, type CommandGroup, isCommand, type OptionSpec } from './command.js';
 import { flagOf, offFlagOf } from './flags.js';
 import { globalOptions } from './globals.js';
 
@@ -35,16 +35,18 @@ const globalFlags = globalOptions.map(({ flags }) => ({
 const globalValued = new Set(globalFlags.flatMap(({ names, takesValue }) => (takesValue ? names : [])));
 
 function flagsOf(commands: readonly (Command | CommandGroup)[]) {
-	const valued = new Set<string>();
-	const known = new Set(['--', '--help', '-h', ...globalFlags.flatMap(({ names }) => names)]);
-	for (const node of commands) {
-		const options = isCommand(node) ? node.options : (node.self?.options ?? {});
-		for (const [key, spec] of Object.entries(options)) {
-			const names = [flagOf(key), ...(spec.short === undefined ? [] : [`-${spec.short}`])];
-			for (const name of names) known.add(name);
-			if (spec.kind === 'tri') known.add(offFlagOf(key, spec));
-			else if (spec.kind !== 'flag') for (const name of names) valued.add(name);
-		}
-	}
-	return { valued, known };
+	const specs = commands
+		.map((node) => (isCommand(node) ? node.options : (node.self?.options ?? {})))
+		.flatMap((options) => Object.entries(options));
+	const known = ['--', '--help', '-h', ...globalFlags.flatMap(({ names }) => names)];
+	const valued = specs.filter(([, { kind }]) => kind !== 'flag' && kind !== 'tri');
+	return {
+		known: new Set([...known, ...specs.flatMap(([key, spec]) => namesOf(key, spec))]),
+		valued: new Set(valued.flatMap(([key, spec]) => namesOf(key, spec))),
+	};
+}
+
+function namesOf(key: string, spec: OptionSpec): string[] {
+	const short = spec.short === undefined ? [] : [`-${spec.short}`];
+	return [flagOf(key), ...short, ...(spec.kind === 'tri' ? [offFlagOf(key, spec)] : [])];
 }

@@ -2,9 +2,10 @@
 import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Target } from './connection.js';
 import { UsageError } from './errors.js';
-import type { RawGlobals } from './globals.js';
+import { parseFormat, type RawGlobals } from './globals.js';
 import type { Env, Origin } from './settings.js';
 import { didYouMean } from './suggest.js';
+import { parseDuration } from './values.js';
 
 export interface TargetChoice {
 	/** A remote one has no token yet: reading it may take a file or standard input. */
@@ -43,6 +44,18 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 		settingsOf: name,
 		settings,
 	};
+}
+
+/** What a stored setting must be beyond its type, checked when it is set and not only when it is used. */
+export function checkSetting(key: keyof Profile, text: string, profile: Profile, name: string): void {
+	if (key === 'output') parseFormat(text);
+	if (key === 'timeout') parseDuration(text, key);
+	if (key === 'baseUrl') remoteTarget(text, key);
+	const other = key === 'baseUrl' ? 'db' : 'baseUrl';
+	if ((key === 'baseUrl' || key === 'db') && profile[other] !== undefined)
+		throw new UsageError(`profile "${name}" has a target already: ${other}`, {
+			hint: `mailctl config unset ${other} --profile ${name}`,
+		});
 }
 
 function theOne(

@@ -1,23 +1,176 @@
 /** `mailctl config`: settings of the profiles, and where each value comes from. */
 import { type CommandGroup, command } from '../command.js';
+import { type Profile, profileKeys, readConfig } from '../config.js';
+import type { CommandContext } from '../context.js';
+import { CliError, UsageError } from '../errors.js';
+import { exits } from '../exit.js';
+import { type Explained, explain } from '../explain.js';
+import { camel } from '../flags.js';
 import { type Columns, column } from '../render/columns.js';
+import { didYouMean } from '../suggest.js';
+import { checkSetting } from '../target.js';
 
 interface Row {
 	key: string;
 	value: unknown;
 }
+
 const columns: Columns<Row> = [column('key', 'KEY', { isName: true }), column('value', 'VALUE')];
 
-const path = command({
-	name: 'path',
-	summary: 'where the files are',
+const explained: Columns<Explained> = [
+	column('key', 'KEY', { isName: true }),
+	column('value', 'VALUE'),
+	column('level', 'FROM'),
+	column('source', 'SOURCE'),
+];
+
+const keyArg = { name: 'key', summary: `profile, or one of ${Object.keys(profileKeys).join(', ')}` } as const;
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'the settings of the selected profile',
 	columns,
+	output: 'an array of {"key", "value"}',
+	examples: ['mailctl config list'],
 	run: async (cx) => {
+		const { profile } = readConfig(cx.paths);
+		const stored = Object.entries(profileOf(cx)).map(([key, value]) => ({ key, value }));
 		await cx.out.rows(
-			Object.entries(cx.paths).map(([key, value]) => ({ key, value })),
+			[...(profile === null ? [] : [{ key: 'profile', value: profile }]), ...stored],
 			columns,
 		);
 	},
 });
 
-export const group: CommandGroup = { name: 'config', summary: 'settings of the profiles', commands: [path] };
+const get = command({
+	name: 'get',
+	summary: 'one setting of the selected profile',
+	args: [keyArg],
+	columns,
+	output: '{"key", "value"}',
+	exits: [3],
+	examples: ['mailctl config set output json', 'mailctl config get output'],
+	run: async (cx, { args }) => {
+		const key = knownKey(args.key);
+		const value = key === 'profile' ? (readConfig(cx.paths).profile ?? undefined) : profileOf(cx)[key];
+		if (value === undefined)
+			throw new CliError('not_found', exits.notFound, `${key} is not set`, { hint: 'mailctl config list' });
+		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.record({ key, value }, columns);
+		// The bare value, so that a script can take it as it is.
+		return cx.out.raw(`${Array.isArray(value) ? value.join(',') : String(value)}\n`);
+	},
+});
+
+const set = command({
+	name: 'set',
+	summary: 'change a setting of the selected profile',
+	args: [keyArg, { name: 'value', summary: 'the new value' }],
+	columns,
+	writes: true,
+	output: '{"key", "value"}',
+	exits: [78],
+	examples: ['mailctl config set timeout 1m', 'mailctl config set allowRecipients "*@example.com"'],
+	run: async (cx, { args }) => {
+		const key = knownKey(args.key);
+		const value = key === 'profile' ? knownProfile(cx, args.value) : parseValue(key, args.value);
+		if (key !== 'profile') checkSetting(key, args.value, profileOf(cx), cx.settings.target.settingsOf);
+		if (cx.dryRun) return cx.wouldDo(`set ${key} to ${args.value}`, { set: key, value });
+		const write = await import('../config-write.js');
+		if (key === 'profile') await write.changeDefaultProfile(cx.paths, String(value));
+		else await write.changeProfile(cx.paths, cx.settings.target.settingsOf, { [key]: value });
+		return cx.out.document({ key, value }, `${key} = ${args.value}`);
+	},
+});
+
+const unset = command({
+	name: 'unset',
+	summary: 'remove a setting from the selected profile',
+	args: [keyArg],
+	columns,
+	writes: true,
+	output: '{"key", "value": null}',
+	exits: [78],
+	examples: ['mailctl config unset timeout'],
+	run: async (cx, { args }) => {
+		const key = knownKey(args.key);
+		if (cx.dryRun) return cx.wouldDo(`unset ${key}`, { unset: key });
+		const write = await import('../config-write.js');
+		if (key === 'profile') await write.changeDefaultProfile(cx.paths, null);
+		else await write.changeProfile(cx.paths, cx.settings.target.settingsOf, { [key]: undefined });
+		return cx.out.document({ key, value: null }, `${key} is no longer set`);
+	},
+});
+
+const path = command({
+	name: 'path',
+	summary: 'where the files are',
+	columns,
+	output: 'an array of {"key", "value"}',
+	examples: ['mailctl config path'],
+	run: async (cx) => {
+		const rows = Object.entries(cx.paths).map(([key, value]) => ({ key, value: String(value) }));
+		await cx.out.rows(rows, columns);
+	},
+});
+
+const explainCommand = command({
+	name: 'explain',
+	summary: 'every setting with where it comes from',
+	columns: explained,
+	output: 'an array of {"key", "value", "level", "source"}; a token is never shown',
+	examples: ['mailctl config explain', 'MAILCTL_OUTPUT=csv mailctl config explain'],
+	run: async (cx) => {
+		await cx.out.rows(explain(cx.settings, cx.globals, cx.io.env, cx.paths), explained, { all: true });
+	},
+});
+
+export const group: CommandGroup = {
+	name: 'config',
+	summary: 'settings of the profiles',
+	commands: [list, get, set, unset, path, explainCommand],
+};
+
+type Key = keyof Profile | 'profile';
+
+function profileOf(cx: CommandContext): Profile {
+	return cx.settings.target.settings;
+}
+
+/** Kebab-case is taken too: `base-url` is how the flag is spelled. */
+function knownKey(text: string): Key {
+	const key = camel(text);
+	if (key === 'profile' || isProfileKey(key)) return key;
+	const known = ['profile', ...Object.keys(profileKeys)];
+	throw new UsageError(`there is no setting "${text}"`, {
+		hint: didYouMean(text, known) ?? `settings: ${known.join(', ')}`,
+	});
+}
+
+function isProfileKey(key: string): key is keyof Profile {
+	return Object.hasOwn(profileKeys, key);
+}
+
+function knownProfile(cx: CommandContext, name: string): string {
+	const names = ['local', ...Object.keys(readConfig(cx.paths).profiles)];
+	if (names.includes(name)) return name;
+	throw new UsageError(`there is no profile "${name}"`, {
+		hint: didYouMean(name, names) ?? `profiles: ${names.join(', ')}`,
+	});
+}
+
+function parseValue(key: keyof Profile, text: string): unknown {
+	const { check, is } = profileKeys[key];
+	const value =
+		key === 'retries'
+			? /^\d+$/.test(text)
+				? Number(text)
+				: text
+			: key === 'protected'
+				? ({ true: true, false: false }[text] ?? text)
+				: key === 'allowRecipients'
+					? text.split(',').map((one) => one.trim())
+					: text;
+	if (check(value)) return value;
+	throw new UsageError(`${key}: "${text}" is not ${is}`);
+}

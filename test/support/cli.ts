@@ -1,0 +1,81 @@
+/** Runs command lines as a shell would: in this process with captured streams, or as the real program. */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { type MainOptions, main } from '../../src/cli/main.js';
+
+export interface CliResult {
+	code: number;
+	stdout: string;
+	stderr: string;
+}
+
+export interface CliOptions {
+	env?: Readonly<Record<string, string>>;
+	stdin?: string | Buffer | Readable;
+	/** Both output streams are terminals of so many columns. */
+	columns?: number;
+	/** stdin is a terminal too; its text answers the prompts. */
+	interactive?: boolean;
+	connect?: MainOptions['connect'];
+	interrupts?: AbortSignal;
+}
+
+/** A home folder of one's own, so that no test reads this machine's configuration. */
+export function makeHome(): Promise<string> {
+	return mkdtemp(join(tmpdir(), 'mailctl-cli-'));
+}
+
+/** Runs `main` in this process. */
+export async function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+	const isTTY = options.columns !== undefined;
+	const stdout = capture(isTTY, options.columns);
+	const stderr = capture(isTTY, options.columns);
+	const code = await main({
+		argv,
+		env: { HOME: await makeHome(), TERM: 'xterm', ...options.env },
+		stdin: Object.assign(inputOf(options.stdin), { isTTY: options.interactive === true }),
+		stdout: stdout.stream,
+		stderr: stderr.stream,
+		interrupts: options.interrupts ?? new AbortController().signal,
+		...(options.connect === undefined ? {} : { connect: options.connect }),
+	});
+	return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+/** Starts the built program; `null` code means a signal ended it. */
+export function startProgram(argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
+	return spawn(process.execPath, [programPath, ...argv], {
+		env: { PATH: process.env['PATH'] ?? '', TERM: 'dumb', ...env },
+	});
+}
+
+export const programPath = join(import.meta.dirname, '../../bin/mailctl.js');
+
+/** False: `npm run build` has not been run. */
+export const isBuilt = existsSync(join(import.meta.dirname, '../../dist/cli/main.js'));
+
+function inputOf(input: CliOptions['stdin']): Readable {
+	if (input instanceof Readable) return input;
+	const stream = new PassThrough();
+	stream.end(input ?? '');
+	return stream;
+}
+
+function capture(isTTY: boolean, columns: number | undefined) {
+	const chunks: Buffer[] = [];
+	const stream = new Writable({
+		write(chunk: Buffer, _encoding, done) {
+			chunks.push(Buffer.from(chunk));
+			done();
+		},
+	});
+	const more = columns === undefined ? {} : { columns };
+	return {
+		stream: Object.assign(stream, { isTTY, ...more }),
+		text: () => Buffer.concat(chunks).toString('utf8'),
+	};
+}
