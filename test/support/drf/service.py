@@ -1,6 +1,6 @@
 """The service document's API as Django REST framework gives it by itself: an outside witness, not our engine.
 
-    python3 service.py --port 0 --page-size 10      prints {"port": N} when it listens, ends when stdin closes
+    python3 service.py --port 0 --page-size 10      prints {"port": N, …} when it listens, ends when stdin closes
 
 Plain serializers, viewsets and filters; error texts, codes and headers are the framework's own wherever it has any.
 What the document leaves open and the framework too (the sender check, unknown variables) is worded differently from
@@ -14,7 +14,6 @@ import os
 import sys
 import tempfile
 import threading
-import uuid
 from datetime import date, timedelta
 from types import SimpleNamespace
 
@@ -38,13 +37,7 @@ settings.configure(
     SECRET_KEY="witness",
     ALLOWED_HOSTS=["*"],
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-    DATABASES={
-        "default": {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": os.path.join(folder.name, "witness.db"),
-            "OPTIONS": {"timeout": 20},
-        }
-    },
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.path.join(folder.name, "witness.db")}},
     INSTALLED_APPS=["rest_framework", "django_filters", "service"],
     MIDDLEWARE=["service.Flaky", "django.middleware.common.CommonMiddleware"],
     ROOT_URLCONF="service",
@@ -86,9 +79,10 @@ class Pages(pagination.PageNumberPagination):
     max_page_size = options.max_page_size or None
 
 
+from records import Field, List, Message, Subscriber, Webhook  # noqa: E402
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
-from django.db import connection, models  # noqa: E402
+from django.db import connection  # noqa: E402
 from django.http import HttpResponse, JsonResponse  # noqa: E402
 from django.urls import include, path  # noqa: E402
 from django_filters import rest_framework as filters  # noqa: E402
@@ -99,82 +93,6 @@ from rest_framework.response import Response  # noqa: E402
 
 REQUIRED = serializers.Field.default_error_messages["required"]
 EVENT_TYPES = ["CREATED", "SENT", "OPENED", "REDIRECTED", "UNSUBSCRIBED", "SOFTBOUNCED", "HARDBOUNCED"]
-WEBHOOK_TYPES = ["OPENED", "UNSUBSCRIBED", "REDIRECTED", "HARDBOUNCED", "SOFTBOUNCED"]
-
-
-# Data
-
-
-class List(models.Model):
-    name = models.CharField(max_length=255)
-    email_reason = models.CharField(max_length=255)
-    date_created = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        app_label = "service"
-        ordering = ["id"]
-
-    @property
-    def active_subscribers_count(self):
-        return self.subscribers.filter(is_active=True).count()
-
-    @property
-    def inactive_subscribers_count(self):
-        return self.subscribers.filter(is_active=False).count()
-
-    @property
-    def overall_subscribers_count(self):
-        return self.subscribers.count()
-
-
-class Subscriber(models.Model):
-    list = models.ForeignKey(List, models.CASCADE, related_name="subscribers")
-    email = models.EmailField()
-    name = models.CharField(max_length=255, blank=True, default="")
-    is_active = models.BooleanField(default=True)
-    disable_reason = models.CharField(max_length=32, null=True)
-    is_email_verified = models.BooleanField(default=False)
-    meta = models.JSONField(default=dict, blank=True)
-    source = models.CharField(max_length=16, default="API")
-    opt_in_signed = models.DateTimeField(null=True)
-    date_created = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        app_label = "service"
-        ordering = ["id"]
-        unique_together = [("list", "email")]
-
-
-class Field(models.Model):
-    variable = models.CharField(max_length=64, unique=True)
-    name = models.CharField(max_length=255)
-    date_created = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        app_label = "service"
-        ordering = ["id"]
-
-
-class Webhook(models.Model):
-    url = models.URLField(max_length=2048)
-    type = models.CharField(max_length=16, choices=[(t, t) for t in WEBHOOK_TYPES])
-    is_auth_enabled = models.BooleanField(default=False)
-    login = models.CharField(max_length=255, blank=True, default="")
-    password = models.CharField(max_length=255, blank=True, default="")
-    date_created = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        app_label = "service"
-        ordering = ["id"]
-
-
-class Message(models.Model):
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-    to = models.EmailField()
-    date_created = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        app_label = "service"
 
 
 # Shapes
@@ -216,15 +134,8 @@ class FromField(serializers.EmailField):
 class ListSerializer(serializers.ModelSerializer):
     class Meta:
         model = List
-        fields = [
-            "id",
-            "name",
-            "email_reason",
-            "active_subscribers_count",
-            "inactive_subscribers_count",
-            "overall_subscribers_count",
-            "date_created",
-        ]
+        fields = ["id", "name", "email_reason", "active_subscribers_count", "inactive_subscribers_count"]
+        fields += ["overall_subscribers_count", "date_created"]
 
 
 class SubscriberSerializer(serializers.ModelSerializer):
@@ -233,21 +144,9 @@ class SubscriberSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = Subscriber
-        fields = [
-            "id",
-            "list",
-            "list_id",
-            "email",
-            "name",
-            "is_active",
-            "disable_reason",
-            "is_email_verified",
-            "meta",
-            "source",
-            "opt_in_signed",
-            "date_created",
-        ]
-        read_only_fields = ["disable_reason", "is_email_verified", "source", "opt_in_signed"]
+        read_only_fields = ["disable_reason", "is_email_verified", "source", "opt_in_signed", "date_created"]
+        fields = ["id", "list", "list_id", "email", "name", "is_active", "disable_reason", "is_email_verified"]
+        fields += ["meta", "source", "opt_in_signed", "date_created"]
 
 
 class FieldSerializer(serializers.ModelSerializer):
@@ -421,7 +320,8 @@ def main():
     server.daemon_threads = True
     server.set_app(get_wsgi_application())
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(json.dumps({"port": server.server_port, "token": options.token}), flush=True)
+    greeting = {"port": server.server_port, "token": options.token, "sender": options.sender}
+    print(json.dumps(greeting), flush=True)
     sys.stdin.read()  # the starter's pipe: the witness cannot outlive it
     server.shutdown()
 

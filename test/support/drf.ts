@@ -1,0 +1,85 @@
+/**
+ * The Django REST framework witness (drf/service.py): the service document's API by another hand, on a free port.
+ * Tests that use it skip with its reason where the framework is not installed.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** Debian's interpreter: the framework comes from its packages, and an interpreter of another make lacks them. */
+const python = '/usr/bin/python3';
+const service = fileURLToPath(new URL('drf/service.py', import.meta.url));
+
+export interface Witness {
+	/** Without a slash at its end. */
+	baseUrl: string;
+	/** For `X-Secure-Token`. */
+	token: string;
+	/** The only sender address of the project. */
+	sender: string;
+	/** Ends the process and its database; awaited, so that no test leaves one behind. */
+	stop(): Promise<void>;
+}
+
+export interface WitnessOptions {
+	/** 10 when absent. */
+	pageSize?: number;
+	/** Absent: `page_size` in a query is ignored, the framework's default. */
+	maxPageSize?: number;
+	/** Of every seven requests the third is answered 503, the sixth 429, both with `Retry-After: 1`, before anything is done. */
+	flaky?: boolean;
+	/** 403 in place of 401, as an authentication class without `authenticate_header` answers. */
+	noChallenge?: boolean;
+}
+
+/** Why the witness cannot run here, or null when it can. */
+export async function witnessMissing(): Promise<string | null> {
+	try {
+		await promisify(execFile)(python, ['-c', 'import rest_framework, django_filters']);
+		return null;
+	} catch {
+		return `the Django witness needs ${python} with python3-djangorestframework and python3-django-filters`;
+	}
+}
+
+/** An empty deployment of its own; throws with Python's words when it does not come up. */
+export async function startWitness(options: WitnessOptions = {}): Promise<Witness> {
+	const child = spawn(python, ['-B', service, ...argumentsOf(options)], { stdio: ['pipe', 'pipe', 'pipe'] });
+	let complaints = '';
+	child.stderr.on('data', (chunk: Buffer) => {
+		complaints = (complaints + chunk.toString()).slice(-4_000);
+	});
+	for await (const line of createInterface({ input: child.stdout })) {
+		const { port, token, sender } = parseGreeting(line);
+		return { baseUrl: `http://127.0.0.1:${port}`, token, sender, stop: () => stop(child) };
+	}
+	throw new Error(`the Django witness did not start: ${complaints}`);
+}
+
+function argumentsOf(options: WitnessOptions): string[] {
+	return [
+		...(options.pageSize === undefined ? [] : ['--page-size', String(options.pageSize)]),
+		...(options.maxPageSize === undefined ? [] : ['--max-page-size', String(options.maxPageSize)]),
+		...(options.flaky === true ? ['--flaky'] : []),
+		...(options.noChallenge === true ? ['--no-challenge'] : []),
+	];
+}
+
+function parseGreeting(line: string): { port: number; token: string; sender: string } {
+	const greeting: unknown = JSON.parse(line);
+	if (typeof greeting !== 'object' || greeting === null) throw new Error(`the Django witness said: ${line}`);
+	const { port, token, sender } = greeting as Record<string, unknown>; // checked on the next line
+	if (typeof port !== 'number' || typeof token !== 'string' || typeof sender !== 'string')
+		throw new Error(`the Django witness said: ${line}`);
+	return { port, token, sender };
+}
+
+/** It ends when its stdin closes, so that it goes down with us too when nobody calls this. */
+async function stop(child: ChildProcess): Promise<void> {
+	if (child.exitCode !== null || child.signalCode !== null) return;
+	const ended = once(child, 'exit');
+	child.stdin?.end();
+	await ended;
+}
