@@ -13,7 +13,8 @@ export interface Explained {
 
 /** Reads nothing but what is settled, and whether a token is stored; never the token. */
 export function explain(settings: Settings, globals: RawGlobals, env: Env, paths: Paths): Explained[] {
-	const { target, profile, origin } = settings.target;
+	const { profile, origin } = settings.target;
+	const target = settings.target.target();
 	const at = target.kind === 'local' ? target.url : target.baseUrl;
 	const { output, color, timeoutMs, retries, deadline, input, debug, list, now } = settings;
 	return [
@@ -43,7 +44,7 @@ function token({ target }: Settings, globals: RawGlobals, env: Env, paths: Paths
 	if (globals.tokenStdin === true) return row('token', hidden, { level: 'flag', name: '--token-stdin' });
 	const variable = ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'].find((name) => env[name]);
 	if (variable !== undefined) return row('token', hidden, { level: 'environment', name: variable });
-	const stored = target.target.kind === 'remote' && target.profile !== null ? target.profile : null;
+	const stored = target.target().kind === 'remote' && target.profile !== null ? target.profile : null;
 	if (stored !== null && readToken(paths, stored) !== null)
 		return row('token', hidden, { level: 'profile', name: `profile ${stored}` });
 	return row('token', null, { level: 'default', name: null });

@@ -9,7 +9,8 @@ import { parseDuration } from './values.js';
 
 export interface TargetChoice {
 	/** A remote one has no token yet: reading it may take a file or standard input. */
-	target: Target;
+	/** Throws `UsageError` for a profile that names none or two: `config` must still be able to mend it. */
+	target(): Target;
 	origin: Origin;
 	/** The profile that is the target; `null` when `--db` or `--base-url` named another. */
 	profile: string | null;
@@ -37,7 +38,7 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 	const name = found?.value ?? config.profile ?? builtIn;
 	const settings = findProfile(name, config);
 	return {
-		target: profileTarget(name, settings, paths),
+		target: () => profileTarget(name, settings, paths),
 		origin:
 			found === null && config.profile !== null ? { level: 'profile', name: `profile ${name}` } : origin,
 		profile: name,
@@ -73,7 +74,13 @@ function theOne(
 /** The preferences are still the default profile's: they say how to show things, not where they are. */
 function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config: ConfigFile): TargetChoice {
 	const name = raw.profile ?? (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
-	return { target, origin, profile: null, settingsOf: name, settings: findProfile(name, config) };
+	return {
+		target: () => target,
+		origin,
+		profile: null,
+		settingsOf: name,
+		settings: findProfile(name, config),
+	};
 }
 
 function findProfile(name: string, config: ConfigFile): Profile {

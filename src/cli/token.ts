@@ -13,7 +13,8 @@ export async function readTokenOf(
 	env: Env,
 	sources: Sources,
 ): Promise<Target> {
-	const { target, profile } = settings.target;
+	const { profile } = settings.target;
+	const target = settings.target.target();
 	if (target.kind === 'local') return target;
 	const given = await givenToken(globals, env, sources);
 	const token = given ?? (profile === null ? null : readToken(findPaths(env), profile));

@@ -50,7 +50,7 @@ describe('mailctl lists', () => {
 				'',
 			].join('\n'),
 		);
-		const narrow = await cli(['lists', 'list', '--no-color'], { connect: connectTo(lists), columns: 30 });
+		const narrow = await cli(['lists', 'list', '--no-color'], { connect: connectTo(lists), columns: 40 });
 		expect(narrow.stdout.split('\n')[0]).toBe('ID        1');
 	});
 

@@ -12,8 +12,10 @@ export interface Layout {
 	strong: (text: string) => string;
 }
 
-/** No column is squeezed below this: two letters and an ellipsis say nothing. */
-const leastCells = 8;
+/** No column is squeezed below this: numbers and dates stay whole, and a name keeps what tells it from others. */
+const leastCells = 16;
+/** The least room of a card's value. */
+const leastValue = 8;
 const gap = 2;
 
 /** The finished text, with a last line break; nothing for no rows. */
@@ -112,7 +114,7 @@ function substitute(drawn: string, finished: readonly string[]): string {
 
 function cards<T>(cells: readonly (readonly string[])[], columns: Columns<T>, layout: Layout): string {
 	const keys = Math.max(...columns.map((column) => widthOf(column.header)));
-	const room = Math.max(10, layout.width - keys - gap);
+	const room = Math.max(leastValue, layout.width - keys - gap);
 	const one = (row: readonly string[]) =>
 		columns.map((column, at) => {
 			const key = layout.strong(pad(column.header, keys));

@@ -29,23 +29,34 @@ export function wrap(text: string, cells: number): string[] {
 	while (widthOf(rest) > cells) {
 		const { head, tail } = split(rest, cells);
 		const space = tail.startsWith(' ') ? head.length : head.lastIndexOf(' ');
-		const cut = space > 0 ? space : head.length;
+		const cut = space > 0 ? space : head.length > 0 ? head.length : firstGrapheme(rest);
+		if (cut >= rest.length) break;
 		lines.push(rest.slice(0, cut).trimEnd());
 		rest = rest.slice(cut).trimStart();
 	}
 	return [...lines, rest];
 }
 
-/** The longest beginning of at most `cells`, at least one grapheme unless there is no room at all. */
+/** The longest beginning of at most `cells`, cut between graphemes. */
 function split(text: string, cells: number): { head: string; tail: string } {
-	segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
 	let end = 0;
 	let used = 0;
-	for (const { segment, index } of segmenter.segment(text)) {
+	for (const { segment, index } of graphemes(text)) {
 		const width = widthOf(segment);
-		if (used + width > cells && (index > 0 || cells < 1)) break;
+		if (used + width > cells) break;
 		used += width;
 		end = index + segment.length;
 	}
 	return { head: text.slice(0, end), tail: text.slice(end) };
+}
+
+/** Its length in UTF-16 units. */
+function firstGrapheme(text: string): number {
+	for (const { segment } of graphemes(text)) return segment.length;
+	return 0;
+}
+
+function graphemes(text: string): Iterable<Intl.SegmentData> {
+	segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+	return segmenter.segment(text);
 }

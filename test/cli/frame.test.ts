@@ -1,0 +1,305 @@
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../src/api/errors.js';
+import { type Command, type CommandGroup, isCommand } from '../../src/cli/command.js';
+import { classify } from '../../src/cli/exit.js';
+import { globalOptions } from '../../src/cli/globals.js';
+import type { Connect } from '../../src/cli/run.js';
+import { loadNode, tree } from '../../src/cli/tree.js';
+import { StoreError } from '../../src/store/errors.js';
+import { cli, makeHome } from '../support/cli.js';
+import { connectTo, someList } from '../support/fake-deployment.js';
+
+describe('the command line', () => {
+	it('prints its help, exit 0, for nothing, --help and a bare group', async () => {
+		for (const argv of [
+			[],
+			['--help'],
+			['-h'],
+			['help'],
+			['lists'],
+			['lists', '--help'],
+			['lists', 'create', '-h'],
+			['-o', 'json', 'lists'],
+		]) {
+			const { code, stdout, stderr } = await cli(argv);
+			expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+			expect(stdout).toContain('Usage:');
+		}
+	});
+
+	it('prints its version', async () => {
+		expect((await cli(['--version'])).stdout).toBe('0.0.0-test\n');
+		expect((await cli(['version'])).stdout).toBe('0.0.0-test\n');
+		expect(JSON.parse((await cli(['version', '--json'])).stdout).version).toBe('0.0.0-test');
+	});
+
+	it.each([
+		'exit-codes',
+		'output',
+		'environment',
+		'sending',
+		'importing',
+	])('has help on %s', async (topic) => {
+		const { code, stdout } = await cli(['help', topic]);
+		expect(code).toBe(0);
+		expect(stdout.length).toBeGreaterThan(300);
+	});
+
+	it.each([
+		[['lits'], 'unknown command "lits"', 'did you mean lists?'],
+		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
+		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
+		[
+			['lists', 'get', '1', '2'],
+			"too many arguments for 'get'. Expected 1 argument but got 2.",
+			'mailctl lists get --help',
+		],
+		[['lists', 'list', '--limit'], "option '--limit <value>' argument missing", 'mailctl lists list --help'],
+		[['lists', 'list', '--limit', 'x'], '--limit: "x" is no whole number (1 or more)', null],
+		[
+			['lists', 'list', '-o', 'xml'],
+			'"xml" is no output format',
+			'formats: table, wide, tsv, csv, json, ndjson, markdown, name',
+		],
+		[['lists', 'list', '--timeout', '5'], '--timeout: "5" is no duration', 'durations: 500ms 30s 5m 2h 7d'],
+	] as const)('refuses %j with exit 2', async (argv, message, hint) => {
+		const { code, stdout, stderr } = await cli(argv, { connect: connectTo([]) });
+		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+		expect(stderr).toBe(`error: ${message}\n${hint === null ? '' : `hint: ${hint}\n`}`);
+	});
+
+	it('reports usage errors as one JSON line, even when -o comes after what failed', async () => {
+		const { code, stderr } = await cli(['lists', 'list', '--zzzzzzzz', '-o', 'json']);
+		expect(code).toBe(2);
+		expect(JSON.parse(stderr)).toEqual({
+			error: {
+				code: 'usage',
+				exit_code: 2,
+				message: "unknown option '--zzzzzzzz'",
+				http: null,
+				details: null,
+				hint: 'mailctl lists list --help',
+				retryable: false,
+			},
+		});
+		expect(stderr.match(/\n/g)).toHaveLength(1);
+	});
+
+	it('takes global options before and after the command', async () => {
+		const connect = connectTo([someList(1)]);
+		const [before, after] = [
+			await cli(['-o', 'name', 'lists', 'list'], { connect }),
+			await cli(['lists', 'list', '-oname'], { connect }),
+		];
+		expect([before.stdout, after.stdout]).toEqual(['List 1\n', 'List 1\n']);
+	});
+
+	it('does not take the value of an option for a flag', async () => {
+		const lists = [someList(1)];
+		await cli(['lists', 'update', '1', '--name', '-next'], { connect: connectTo(lists) });
+		expect(lists[0]?.name).toBe('-next');
+		const forgotten = await cli(['lists', 'update', '1', '--name', '--json'], { connect: connectTo(lists) });
+		expect(forgotten.code).toBe(2);
+	});
+
+	it('ends with 12 when --deadline has passed', async () => {
+		const connect: Connect = () => new Promise((_, reject) => setTimeout(() => reject(new Error('cut')), 60));
+		const { code, stderr } = await cli(['lists', 'list', '--deadline', '20ms'], { connect });
+		expect({ code, stderr }).toEqual({ code: 12, stderr: 'error: out of time: --deadline 20ms\n' });
+	});
+
+	it('shows hostile text of a service cleaned in a table and on stderr, exact in JSON', async () => {
+		const name = 'a\x1b[2J\u202eb\tc';
+		const connect = connectTo([someList(1, { name })]);
+		expect((await cli(['lists', 'list', '-o', 'name'], { connect })).stdout).toBe('a\\x1b[2J\\u202eb\\tc\n');
+		expect(JSON.parse((await cli(['lists', 'get', '1', '--json'], { connect })).stdout).name).toBe(name);
+		const { stderr } = await cli(['lists', 'get', '\x1b[2J'], { connect });
+		expect(stderr).toContain('list \\x1b[2J not found');
+	});
+});
+
+describe('all commands', () => {
+	it('reuse no global letter or flag, and describe themselves', async () => {
+		const taken = new Set(globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []));
+		for (const { node, path } of await allCommands()) {
+			for (const [key, spec] of Object.entries(node.options)) {
+				const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+				expect({
+					path,
+					flag,
+					taken: taken.has(flag) || (spec.short !== undefined && taken.has(`-${spec.short}`)),
+				}).toEqual({ path, flag, taken: false });
+			}
+			expect({ path, summary: node.summary.length > 0 }).toEqual({ path, summary: true });
+		}
+	});
+
+	it('appear in mailctl commands', async () => {
+		const { stdout } = await cli(['commands', '-o', 'name']);
+		expect(stdout.split('\n')).toContain('lists create');
+	});
+});
+
+async function allCommands(): Promise<{ node: Command; path: string }[]> {
+	const walk = (node: Command | CommandGroup, path: string): { node: Command; path: string }[] =>
+		isCommand(node)
+			? [{ node, path }]
+			: [
+					...(node.self ? [{ node: node.self, path }] : []),
+					...node.commands.flatMap((one) => walk(one, `${path} ${one.name}`)),
+				];
+	return (await Promise.all(tree.map(loadNode))).flatMap((node) => walk(node, node.name));
+}
+
+describe('configuration', () => {
+	const seen =
+		(targets: unknown[]): Connect =>
+		async (target, dependencies) => {
+			targets.push(target);
+			return connectTo([])(target, dependencies);
+		};
+	const staging = {
+		profile: 'staging',
+		profiles: { staging: { baseUrl: 'https://mail.example', output: 'csv' }, other: { db: '/o.db' } },
+	};
+
+	async function home(config: unknown, credentials?: unknown): Promise<string> {
+		const folder = await makeHome();
+		await mkdir(join(folder, '.config/mailctl'), { recursive: true });
+		const text = typeof config === 'string' ? config : JSON.stringify(config);
+		await writeFile(join(folder, '.config/mailctl/config.json'), text);
+		if (credentials !== undefined)
+			await writeFile(join(folder, '.config/mailctl/credentials.json'), JSON.stringify(credentials));
+		return folder;
+	}
+
+	it.each([
+		[[], {}, { kind: 'remote', baseUrl: 'https://mail.example', token: 's3cret' }],
+		[['-p', 'other'], {}, { kind: 'local', url: '/o.db', create: false }],
+		[
+			['--db', '/x.db'],
+			{ MAILCTL_PROFILE: 'staging', MAILCTL_BASE_URL: 'http://y' },
+			{ kind: 'local', url: '/x.db', create: false },
+		],
+		[[], { MAILCTL_DB: '/e.db' }, { kind: 'local', url: '/e.db', create: false }],
+		[
+			['--base-url', 'https://elsewhere.example'],
+			{},
+			{ kind: 'remote', baseUrl: 'https://elsewhere.example', token: null },
+		],
+		[
+			['--base-url', 'https://elsewhere.example'],
+			{ MAILCTL_TOKEN: 't' },
+			{ kind: 'remote', baseUrl: 'https://elsewhere.example', token: 't' },
+		],
+	] as const)('goes where %j and %j say', async (flags, env, expected) => {
+		const HOME = await home(staging, { tokens: { staging: 's3cret' } });
+		const targets: unknown[] = [];
+		await cli(['lists', 'list', ...flags], { env: { HOME, ...env }, connect: seen(targets) });
+		expect(targets).toEqual([expected]);
+	});
+
+	it('makes the default database in the XDG data folder', async () => {
+		const targets: unknown[] = [];
+		await cli(['lists', 'list'], { env: { XDG_DATA_HOME: '/data' }, connect: seen(targets) });
+		expect(targets).toEqual([{ kind: 'local', url: '/data/mailctl/mailctl.db', create: true }]);
+	});
+
+	it.each([
+		[['--db', 'a', '--base-url', 'http://b'], {}],
+		[['--db', 'a', '-p', 'staging'], {}],
+		[[], { MAILCTL_DB: 'a', MAILCTL_BASE_URL: 'http://b' }],
+		[['-p', 'stagin'], {}],
+	] as const)('refuses %j with %j', async (flags, env) => {
+		const { code } = await cli(['lists', 'list', ...flags], {
+			env: { HOME: await home(staging), ...env },
+			connect: connectTo([]),
+		});
+		expect(code).toBe(2);
+	});
+
+	it('puts a flag before the environment, that before the profile, that before the default', async () => {
+		const HOME = await home(staging);
+		const source = async (argv: readonly string[], env = {}) => {
+			const { stdout } = await cli(
+				['config', 'explain', '--json', '--fields', 'key,value,level,source', ...argv],
+				{ env: { HOME, ...env } },
+			);
+			return JSON.parse(stdout).find(({ key }: { key: string }) => key === 'retries');
+		};
+		expect(await source(['--retries', '1'], { MAILCTL_RETRIES: '2' })).toEqual({
+			key: 'retries',
+			value: 1,
+			level: 'flag',
+			source: '--retries',
+		});
+		expect(await source([], { MAILCTL_RETRIES: '2' })).toEqual({
+			key: 'retries',
+			value: 2,
+			level: 'environment',
+			source: 'MAILCTL_RETRIES',
+		});
+		expect(await source([])).toEqual({ key: 'retries', value: 3, level: 'default', source: null });
+		expect((await cli(['lists', 'list'], { env: { HOME }, connect: connectTo([]) })).stdout).toContain(
+			'id,name,',
+		);
+	});
+
+	it('is exit 78 when unreadable, and stays as it was', async () => {
+		for (const text of ['{"profiles": ', '[]', '{"profiles": {"a": {"db": 1}}}']) {
+			const HOME = await home(text);
+			const { code } = await cli(['config', 'set', 'output', 'json'], { env: { HOME } });
+			expect({ text, code }).toEqual({ text, code: 78 });
+			expect(await readFile(join(HOME, '.config/mailctl/config.json'), 'utf8')).toBe(text);
+		}
+	});
+
+	it('is written for its owner only, whatever the folder was', async () => {
+		const HOME = await home({ profiles: {} });
+		await chmod(join(HOME, '.config/mailctl'), 0o755);
+		expect((await cli(['config', 'set', 'timeout', '1m'], { env: { HOME } })).code).toBe(0);
+		expect((await cli(['config', 'get', 'timeout'], { env: { HOME } })).stdout).toBe('1m\n');
+		const modes = await Promise.all(
+			['', 'config.json'].map(async (name) =>
+				((await stat(join(HOME, '.config/mailctl', name))).mode & 0o777).toString(8),
+			),
+		);
+		expect(modes).toEqual(['700', '600']);
+		expect((await cli(['config', 'unset', 'timeout'], { env: { HOME } })).code).toBe(0);
+		expect((await cli(['config', 'get', 'timeout'], { env: { HOME } })).code).toBe(3);
+	});
+
+	it('never shows a token', async () => {
+		const HOME = await home(staging, { tokens: { staging: 's3cret' } });
+		const { stdout } = await cli(['config', 'explain', '--json'], {
+			env: { HOME, MAILCTL_TOKEN: 'alsos3cret' },
+		});
+		expect(stdout).not.toContain('s3cret');
+		expect(stdout).toContain('MAILCTL_TOKEN');
+	});
+});
+
+describe('exit codes', () => {
+	it.each([
+		[new ApiError('invalid', 'x'), 5],
+		[new ApiError('conflict', 'x'), 5],
+		[new ApiError('not_authenticated', 'x'), 4],
+		[new ApiError('permission_denied', 'x'), 4],
+		[new ApiError('not_found', 'x'), 3],
+		[new ApiError('network', 'x'), 6],
+		[new ApiError('throttled', 'x'), 7],
+		[new ApiError('bad_answer', 'x'), 7],
+		[new ApiError('unavailable', 'x'), 6],
+		[new ApiError('unavailable', 'x', { http: { status: 503, method: 'GET', path: '/' } }), 7],
+		[new ApiError('storage_full', 'x'), 74],
+		[new ApiError('storage_full', 'x', { http: { status: 507, method: 'GET', path: '/' } }), 7],
+		[new StoreError('locked', 'x'), 6],
+		[new StoreError('disk_full', 'x'), 74],
+		[new StoreError('busy_elsewhere', 'x'), 74],
+		[Object.assign(new Error('x'), { code: 'ENOSPC' }), 74],
+		[new TypeError('x'), 1],
+		['x', 1],
+	])('%o is %i', (error, exit) => expect(classify(error).exit).toBe(exit));
+});

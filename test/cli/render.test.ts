@@ -1,0 +1,151 @@
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { csvCell, markdownCell, tsvCell } from '../../src/cli/render/cells.js';
+import { clean } from '../../src/cli/render/clean.js';
+import { hasColor } from '../../src/cli/render/color.js';
+import { describe as describeProgress } from '../../src/cli/render/progress.js';
+import { squeeze, table } from '../../src/cli/render/table.js';
+import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
+
+describe('clean', () => {
+	it.each([
+		['\x1b[31mred', '\\x1b[31mred'],
+		['a\tb\r\nc', 'a\\tb\\r\\nc'],
+		['\x00\x7f\x9b', '\\x00\\x7f\\x9b'],
+		['a\u202eb\u2066c', 'a\\u202eb\\u2066c'],
+		['a\u200bb\ufeffc\u2028', 'a\\u200bb\\ufeffc\\u2028'],
+		['a\u200db', 'a\\u200db'],
+		['\u{e0041}', '\\u{e0041}'],
+		['\ud800', '\\ud800'],
+		['\ufdd0', '\ufdd0'],
+		['Ärger 日本 👩‍👩‍👧 e\u0301', 'Ärger 日本 👩‍👩‍👧 e\u0301'],
+	])('turns %j into %j', (text, expected) => expect(clean(text)).toBe(expected));
+
+	it('leaves no control behind, whatever comes, and cleans clean text to itself', () => {
+		fc.assert(
+			fc.property(fc.string({ unit: 'binary' }), (text) => {
+				expect(clean(text)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200b]/);
+				expect(clean(clean(text))).toBe(clean(text));
+			}),
+		);
+	});
+
+	it('takes 100 kB of hostile text in under 50 ms', () => {
+		const start = performance.now();
+		clean('👩\u200d'.repeat(30_000));
+		clean('\x1b'.repeat(100_000));
+		expect(performance.now() - start).toBeLessThan(100);
+	});
+});
+
+describe('widths', () => {
+	it.each([
+		['abc', 3],
+		['日本', 4],
+		['👩‍👩‍👧', 2],
+		['e\u0301', 1],
+		['🇩🇪', 2],
+	])('%s takes %i cells', (text, cells) => expect(widthOf(text)).toBe(cells));
+
+	it('cuts between graphemes and marks the cut', () => {
+		expect(shorten('日本語', 5)).toBe('日本…');
+		expect(shorten('日本語', 4)).toBe('日…');
+		expect(shorten('a👩‍👩‍👧b', 3)).toBe('a…');
+		expect(shorten('abc', 3)).toBe('abc');
+	});
+
+	it('pads and wraps within the cells given', () => {
+		fc.assert(
+			fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 2, max: 40 }), (raw, cells) => {
+				const text = clean(raw);
+				expect(widthOf(shorten(text, cells))).toBeLessThanOrEqual(cells);
+				expect(widthOf(pad(shorten(text, cells), cells))).toBe(cells);
+				for (const line of wrap(text, cells)) expect(widthOf(line)).toBeLessThanOrEqual(cells);
+			}),
+		);
+	});
+});
+
+describe('cells', () => {
+	it('quotes CSV so that a parser reads back what was written', () => {
+		fc.assert(
+			fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 2, maxLength: 5 }), (values) => {
+				expect(parse(`${values.map(csvCell).join(',')}\r\n`, { record_delimiter: '\r\n' })).toEqual([values]);
+			}),
+		);
+	});
+
+	it('keeps a TSV row on one line and in its columns', () => {
+		expect(tsvCell('a\tb\nc')).toBe('a\\tb\\nc');
+		expect([null, undefined, true, { a: 1 }].map(tsvCell)).toEqual(['', '', 'true', '{"a":1}']);
+	});
+
+	it('escapes what Markdown would read as markup', () => {
+		expect(markdownCell('a|b <img> [x](y) `c`\n')).toBe('a\\|b \\<img\\> \\[x\\](y) \\`c\\`\\\\n');
+	});
+});
+
+describe('tables', () => {
+	const columns = [
+		{ key: 'a', header: 'A', value: (row: { a: string; b: string }) => row.a },
+		{ key: 'b', header: 'B', value: (row: { a: string; b: string }) => row.b, align: 'right' as const },
+	];
+	const layout = { width: 20, header: true, truncate: true, strong: (text: string) => text };
+
+	it('shrinks the widest column first, and gives up where nothing fits', () => {
+		expect(squeeze([4, 30], 30)).toEqual([4, 24]);
+		expect(squeeze([30, 30, 30], 40)).toBeNull();
+	});
+
+	it('lines up wide graphemes', async () => {
+		const rows = [
+			{ a: '日本', b: '1' },
+			{ a: 'x', b: '20' },
+		];
+		expect(await table(rows, columns, layout)).toBe('A      B\n日本   1\nx     20\n');
+	});
+
+	it('keeps empty cells in place', async () => {
+		expect(await table([{ a: '', b: 'z' }], columns, layout)).toBe('A  B\n   z\n');
+	});
+
+	it('turns rows into cards on a line too short', async () => {
+		const rows = [
+			{ a: 'one two three four', b: '2' },
+			{ a: 'x', b: '' },
+		];
+		expect(await table(rows, columns, { ...layout, width: 10 })).toBe(
+			'A  one two\n   three\n   four\nB  2\n\nA  x\nB\n',
+		);
+	});
+});
+
+describe('colour', () => {
+	const terminal = { isTTY: true };
+	it.each([
+		['auto', {}, true],
+		['auto', { NO_COLOR: '1' }, false],
+		['auto', { NO_COLOR: '' }, true],
+		['auto', { TERM: 'dumb' }, false],
+		['always', { NO_COLOR: '1' }, true],
+		['never', { FORCE_COLOR: '1' }, false],
+	] as const)('%s with %j on a terminal: %s', (mode, env, expected) => {
+		expect(hasColor(terminal, mode, env)).toBe(expected);
+	});
+
+	it('is off in a pipe unless forced', () => {
+		expect(hasColor({ isTTY: false }, 'auto', {})).toBe(false);
+		expect(hasColor({ isTTY: false }, 'auto', { CLICOLOR_FORCE: '1' })).toBe(true);
+		expect(hasColor({ isTTY: false }, 'auto', { FORCE_COLOR: '0', CLICOLOR_FORCE: '1' })).toBe(false);
+	});
+});
+
+describe('progress', () => {
+	it('says how far, how fast and how long', () => {
+		expect(describeProgress({ label: 'importing', total: 5000 }, 1200, 3000, '3 rejected')).toBe(
+			'importing 1,200 of 5,000 · 24% · 400/s · 10s left · 3 rejected',
+		);
+		expect(describeProgress({ label: 'reading', total: null }, 5, 0)).toBe('reading 5');
+	});
+});

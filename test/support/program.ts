@@ -1,0 +1,22 @@
+/** A program with many lists and nothing else: what the spawned tests of pipes and signals run. */
+import { main } from '../../src/cli/main.js';
+import { connectTo, someList } from './fake-deployment.js';
+
+const lists = Array.from({ length: 20_000 }, (_, at) => someList(at + 1));
+const connect = connectTo(lists);
+
+process.exitCode = await main({
+	connect: async (target, dependencies) => {
+		const connection = await connect(target, dependencies);
+		if (process.env['HANG'] === undefined) return connection;
+		// Says that it is there, then waits for the signal that ends it.
+		process.stderr.write('hanging\n');
+		return new Promise((_, reject) => {
+			const alive = setInterval(() => {}, 1000);
+			process.once(process.env['HANG'] === 'SIGTERM' ? 'SIGTERM' : 'SIGINT', () => {
+				clearInterval(alive);
+				reject(new Error('the database is closed'));
+			});
+		});
+	},
+});
