@@ -1,0 +1,15 @@
+/** Comparing text without regard to case, in all of Unicode. */
+
+/**
+ * Two texts that differ by case only have the same folding, and a part of a text folds to a part of its folding:
+ * so `includes` works on folded texts. Lower case alone does neither (a final sigma differs by its place).
+ */
+export function foldCase(text: string): string {
+	if (isAscii(text)) return text.toLowerCase();
+	return Array.from(text.toLowerCase().toUpperCase(), (character) => character.toLowerCase()).join('');
+}
+
+function isAscii(text: string): boolean {
+	for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) return false;
+	return true;
+}

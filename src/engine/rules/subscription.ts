@@ -1,0 +1,79 @@
+/** Who gets mail: activation, reasons, suppressions of an address, and what lifts them. */
+import type { FieldErrors } from '../../api/errors.js';
+import type { DisableReason } from '../../api/records.js';
+
+/** Strongest first: the reason a new subscriber of a suppressed address starts with. */
+export const suppressionReasons = [
+	'COMPLAINED',
+	'HARDBOUNCED',
+	'UNSUBSCRIBED',
+	'SOFTBOUNCED',
+] as const satisfies readonly DisableReason[];
+
+/** Only somebody who looks after suppressions by name lifts these; they also stop transactional mail. */
+const bindingReasons: ReadonlySet<string> = new Set<DisableReason>(['COMPLAINED', 'HARDBOUNCED']);
+
+export interface Activation {
+	is_active: boolean;
+	disable_reason: string | null;
+}
+
+export function strongest(reasons: readonly DisableReason[]): DisableReason | null {
+	return suppressionReasons.find((reason) => reasons.includes(reason)) ?? null;
+}
+
+/** Whether mail of this type may go to an address with these suppressions. */
+export function mayReceive(type: 'TRANSACTIONAL' | 'BULK', reasons: readonly DisableReason[]): boolean {
+	return type === 'BULK' ? reasons.length === 0 : !reasons.some((reason) => bindingReasons.has(reason));
+}
+
+/** A subscriber that is created, imported or moved to an address starts inactive where that is suppressed. */
+export function startActivation(wanted: boolean, reasons: readonly DisableReason[]): Activation {
+	const reason = strongest(reasons);
+	return reason === null
+		? { is_active: wanted, disable_reason: null }
+		: { is_active: false, disable_reason: reason };
+}
+
+export type ActivationChange =
+	| { kind: 'set'; activation: Activation; lift: readonly DisableReason[] }
+	| { kind: 'refused'; errors: FieldErrors };
+
+/**
+ * `is_active: true` clears the reason and lifts what the person asked for or what went away by itself; a hard bounce
+ * or a complaint refuses. False keeps the reason of somebody inactive already, and gives none to anybody else.
+ */
+export function changeActivation(options: {
+	stored: Activation;
+	wanted: boolean | undefined;
+	/** The address becomes another one. */
+	isMoved: boolean;
+	/** Suppressions of the address after the change. */
+	reasons: readonly DisableReason[];
+}): ActivationChange {
+	const { stored, wanted, isMoved, reasons } = options;
+	if (wanted === true) return activate(reasons);
+	const inherited = isMoved ? strongest(reasons) : null;
+	if (wanted === false || !stored.is_active) {
+		const kept = stored.is_active ? null : stored.disable_reason;
+		return { kind: 'set', activation: { is_active: false, disable_reason: kept ?? inherited }, lift: [] };
+	}
+	return { kind: 'set', activation: isMoved ? startActivation(true, reasons) : stored, lift: [] };
+}
+
+function activate(reasons: readonly DisableReason[]): ActivationChange {
+	const binding = strongest(reasons.filter((reason) => bindingReasons.has(reason)));
+	if (binding === null) {
+		return { kind: 'set', activation: { is_active: true, disable_reason: null }, lift: reasons };
+	}
+	const message = `This address is suppressed (${binding}); remove the suppression first.`;
+	return { kind: 'refused', errors: { is_active: [{ code: 'suppressed', message }] } };
+}
+
+/** Soft bounces in a row that disable a subscriber, and over how long at least. */
+const softBounceLimit = { count: 5, micros: 7 * 86_400_000_000 };
+
+/** Whether a run of soft bounces has become a reason to stop. */
+export function isSoftBounceLimit(run: { count: number; since: number }, now: number): boolean {
+	return run.count >= softBounceLimit.count && now - run.since >= softBounceLimit.micros;
+}

@@ -1,0 +1,58 @@
+/**
+ * Every operation of the store as a synchronous function of a plain command. Whoever runs it decides about
+ * transactions: inline behind the writer, or behind a thread that dispatches `{method, command}`.
+ */
+import { parseImportRows } from '../../engine/rules/import-rows.js';
+import type { Queue, Reads, Writes } from '../store.js';
+import { createEvents } from './events.js';
+import { createFields } from './fields.js';
+import { createFigures } from './figures.js';
+import { createImports, type ParsedRows } from './imports.js';
+import { createLists } from './lists.js';
+import type { StagedSlice, StageSlice } from './mailing-rows.js';
+import { createMailings } from './mailings.js';
+import { createMessages } from './messages.js';
+import { createQueue } from './queue.js';
+import { createSenders } from './senders.js';
+import { createSettings } from './settings.js';
+import type { Sql } from './sql.js';
+import { createSubmissions } from './submissions.js';
+import { createSubscribers } from './subscribers.js';
+import type { Sync } from './sync.js';
+import { createTemplates } from './templates.js';
+import { createWebhooks } from './webhooks.js';
+
+export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue> {
+	/** Part of `addListToMailing`; null where that is null. */
+	stageSlice(command: StageSlice): StagedSlice | null;
+	/** Work on a command that needs no transaction; the operation itself then finds it done. */
+	prepareBatch(command: Parameters<Sync<Writes>['putImportBatch']>[0]): void;
+}
+
+export function createCore(sql: Sql): Core {
+	const parsed = new WeakMap<object, ParsedRows>();
+	const rowsOf: Parameters<typeof createImports>[1] = (batch) => {
+		const rows = parsed.get(batch) ?? parseImportRows(batch);
+		parsed.set(batch, rows);
+		return rows;
+	};
+	return {
+		...createLists(sql),
+		...createSubscribers(sql),
+		...createFields(sql),
+		...createWebhooks(sql),
+		...createTemplates(sql),
+		...createSenders(sql),
+		...createSettings(sql),
+		...createSubmissions(sql),
+		...createMailings(sql),
+		...createImports(sql, rowsOf),
+		...createMessages(sql),
+		...createEvents(sql),
+		...createFigures(sql),
+		...createQueue(sql),
+		prepareBatch: ({ batch }) => {
+			rowsOf(batch);
+		},
+	};
+}

@@ -1,0 +1,183 @@
+/** One batch of an import, row by row: create, update, leave or refuse a subscriber. */
+import type { ImportSpec } from '../../api/capabilities.js';
+import type { Micros } from '../../api/datetime.js';
+import { maxMetaBytes } from '../../api/subscribers.js';
+import { duplicateAddress } from '../../engine/rules/errors.js';
+import { type ImportRow, importedActivation, reimportedActivation } from '../../engine/rules/import-rows.js';
+import { changeMeta } from '../../engine/rules/meta.js';
+import type { Activation } from '../../engine/rules/subscription.js';
+import { changeActivation } from '../../engine/rules/subscription.js';
+import { knownVariables } from './fields.js';
+import { counterMove } from './lists.js';
+import { flag, parseRecord, type SubscriberRow, subscriberColumns } from './rows.js';
+import type { Sql } from './sql.js';
+import { insertSubscriber, takeSubscriberIds } from './subscribers.js';
+import { findSuppressions, hasSuppressions, liftSuppressions } from './suppressions.js';
+
+/** What the rows of one batch share. `moved` gathers what the list's counters change by, once a batch. */
+export interface ImportRun {
+	seq: number;
+	spec: ImportSpec;
+	now: Micros;
+	known: ReadonlySet<string>;
+	/** Asked once: most databases have none, and a look-up a row costs a tenth of the import. */
+	hasSuppressions: boolean;
+	nextId: number;
+	moved: { active: number; inactive: number };
+}
+
+export type RowOutcome =
+	| { kind: 'created' | 'updated' | 'unchanged' }
+	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
+
+/** Takes one id a row, used or not: ids are never used twice, but may have gaps. */
+export function openImportRun(
+	sql: Sql,
+	{ seq, spec, count, now }: { seq: number; spec: ImportSpec; count: number; now: Micros },
+): ImportRun {
+	return {
+		seq,
+		spec,
+		now,
+		known: knownVariables(sql),
+		hasSuppressions: hasSuppressions(sql),
+		nextId: count === 0 ? 0 : takeSubscriberIds(sql, count),
+		moved: { active: 0, inactive: 0 },
+	};
+}
+
+export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
+	const unknown = row.meta.find(([variable]) => !run.known.has(variable));
+	if (unknown !== undefined) {
+		return { kind: 'rejected', code: 'unknown_variable', error: `meta: Unknown variable: ${unknown[0]}.` };
+	}
+	if (isTooLarge(Object.fromEntries(row.meta))) return tooLarge;
+	return create(sql, run, row) ? { kind: 'created' } : meetExisting(sql, run, row);
+}
+
+// The unique index decides in one statement whether it is new, which it mostly is.
+function create(sql: Sql, run: ImportRun, row: ImportRow): boolean {
+	const reasons = suppressionsAfterLift(sql, run, row);
+	const activation = importedActivation(row, reasons.kept);
+	const isNew = insertSubscriber(sql, {
+		...activation,
+		id: run.nextId,
+		list_id: run.spec.list_id,
+		email: row.email,
+		email_key: row.email_key,
+		name: row.name ?? '',
+		meta: row.meta.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(row.meta)),
+		source: 'IMPORT',
+		created_at: run.now,
+		import_seq: run.seq,
+	});
+	if (!isNew) return false;
+	run.nextId += 1;
+	liftSuppressions(sql, row.email_key, reasons.lifted);
+	move(run, null, activation.is_active);
+	return true;
+}
+
+/** Which suppressions stand against a row: `reactivate` lifts what `is_active: true` by hand would lift. */
+function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow) {
+	const kept = run.hasSuppressions ? findSuppressions(sql, row.email_key, run.now) : [];
+	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null || kept.length === 0) {
+		return { kept, lifted: [] };
+	}
+	const stored = { is_active: false, disable_reason: null };
+	const change = changeActivation({ stored, wanted: true, isMoved: false, reasons: kept });
+	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
+}
+
+function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
+	const stored = sql.get<SubscriberRow>(
+		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
+		row.email_key,
+		run.spec.list_id,
+	);
+	if (stored === undefined) throw new Error('an address is taken by nobody');
+	if (stored.import_seq === run.seq) {
+		return {
+			kind: 'duplicate',
+			code: 'duplicate',
+			error: `email: ${row.email} stands in this import already.`,
+		};
+	}
+	switch (run.spec.on_conflict) {
+		case 'error':
+			return { kind: 'rejected', code: 'unique', error: `email: ${duplicateMessage}` };
+		case 'skip':
+			markSeen(sql, run, stored.id);
+			return { kind: 'unchanged' };
+		case 'update':
+			return update(sql, run, row, stored);
+	}
+}
+
+const duplicateMessage = Object.values(duplicateAddress)
+	.flatMap((errors) => (Array.isArray(errors) ? errors : []))
+	.map((error: { message: string }) => error.message)
+	.join(' ');
+
+function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow): RowOutcome {
+	const before: Activation = { is_active: stored.is_active === 1, disable_reason: stored.disable_reason };
+	const reasons = suppressionsAfterLift(sql, run, row);
+	const after = reimportedActivation(before, row, {
+		reactivate: run.spec.reactivate,
+		isBound: reasons.kept.length > 0,
+	});
+	const meta = mergedMeta(stored.meta, row);
+	if (meta.length > maxMetaBytes && isTooLarge(parseRecord(meta))) return tooLarge;
+	liftSuppressions(sql, row.email_key, reasons.lifted);
+	const name = row.name ?? stored.name;
+	const isSame =
+		name === stored.name &&
+		meta === stored.meta &&
+		after.is_active === before.is_active &&
+		after.disable_reason === before.disable_reason;
+	if (isSame) {
+		markSeen(sql, run, stored.id);
+		return { kind: 'unchanged' };
+	}
+	sql.run(
+		`UPDATE subscribers
+		SET name = ?, meta = ?, is_active = ?, disable_reason = ?, import_seq = ?
+		WHERE id = ?`,
+		name,
+		meta,
+		flag(after.is_active),
+		after.disable_reason,
+		run.seq,
+		stored.id,
+	);
+	move(run, before.is_active, after.is_active);
+	return { kind: 'updated' };
+}
+
+function mergedMeta(stored: string, row: ImportRow): string {
+	if (row.meta.length === 0) return stored;
+	return JSON.stringify(changeMeta(parseRecord(stored), { merge_meta: Object.fromEntries(row.meta) }));
+}
+
+// Even where nothing changes: the same address further down is a duplicate, not another unchanged row.
+function markSeen(sql: Sql, run: ImportRun, id: number): void {
+	sql.run('UPDATE subscribers SET import_seq = ? WHERE id = ?', run.seq, id);
+}
+
+function move(run: ImportRun, before: boolean | null, after: boolean): void {
+	const { active, inactive } = counterMove(before, after);
+	run.moved.active += active;
+	run.moved.inactive += inactive;
+}
+
+const tooLarge: RowOutcome = {
+	kind: 'rejected',
+	code: 'max_length',
+	error: `meta: Ensure this field has no more than ${maxMetaBytes} bytes.`,
+};
+
+function isTooLarge(meta: Readonly<Record<string, unknown>>): boolean {
+	const text = JSON.stringify(meta);
+	// Three octets a UTF-16 unit at most: short texts need no count.
+	return text.length * 3 > maxMetaBytes && Buffer.byteLength(text) > maxMetaBytes;
+}

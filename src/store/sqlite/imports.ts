@@ -1,0 +1,165 @@
+/** Imports as sessions of numbered batches; the position commits with the rows. */
+import type { Ack, ImportCounts, ImportSpec, Reject } from '../../api/capabilities.js';
+import type { Micros } from '../../api/datetime.js';
+import { canonicalJson } from '../../engine/rules/ids.js';
+import type { parseImportRows } from '../../engine/rules/import-rows.js';
+import { importRow, openImportRun } from './import-run.js';
+import { findList, moveCounters } from './lists.js';
+import { parseRecord } from './rows.js';
+import type { Sql } from './sql.js';
+import type { Operations } from './sync.js';
+
+type ImportOperations = Pick<Operations, 'openImport' | 'putImportBatch' | 'finishImport'>;
+type Batch = Parameters<Operations['putImportBatch']>[0]['batch'];
+export type ParsedRows = ReturnType<typeof parseImportRows>;
+
+interface SessionRow {
+	seq: number;
+	id: string;
+	spec: string;
+	list_id: number;
+	position: number;
+	counts: string;
+	finished_at: Micros | null;
+}
+
+const columns = 'seq, id, spec, list_id, position, counts, finished_at';
+
+/** `rowsOf` parses a batch, or remembers that it was parsed before the transaction began. */
+export function createImports(sql: Sql, rowsOf: (batch: Batch) => ParsedRows): ImportOperations {
+	return {
+		openImport: (command) => openImport(sql, command),
+		putImportBatch: ({ session, batch, now }) => {
+			const row = findSession(sql, session);
+			if (row === null) return { kind: 'not_found' };
+			const stored = findAck(sql, row.seq, batch.first);
+			if (stored !== null) return { kind: 'acknowledged', ack: stored };
+			if (row.finished_at !== null) return { kind: 'not_found' };
+			if (batch.first !== row.position) return { kind: 'gap', position: row.position };
+			if (findList(sql, row.list_id) === null) return { kind: 'list_gone' };
+			return { kind: 'acknowledged', ack: putRows(sql, row, { rows: rowsOf(batch), now }) };
+		},
+		finishImport: ({ session, now }) => {
+			const row = findSession(sql, session);
+			if (row === null) return null;
+			sql.run('DELETE FROM import_acks WHERE import_seq = ?', row.seq);
+			sql.run('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', now, row.seq);
+			return readCounts(row.counts);
+		},
+	};
+}
+
+function openImport(
+	sql: Sql,
+	{ id, key, spec, now }: Parameters<Operations['openImport']>[0],
+): ReturnType<Operations['openImport']> {
+	if (findList(sql, spec.list_id) === null) return null;
+	const known = sql.get<SessionRow>(
+		// imports_unfinished
+		`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
+		key,
+	);
+	const text = canonicalJson(spec);
+	if (known !== undefined) {
+		return known.spec === text ? { id: known.id, position: known.position } : 'conflict';
+	}
+	sql.run(
+		'INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+		id,
+		key,
+		text,
+		spec.list_id,
+		JSON.stringify(noCounts()),
+		now,
+	);
+	return { id, position: 0 };
+}
+
+function findSession(sql: Sql, id: string): SessionRow | null {
+	return sql.get<SessionRow>(`SELECT ${columns} FROM imports WHERE id = ?`, id) ?? null;
+}
+
+function findAck(sql: Sql, seq: number, first: number): Ack<ImportCounts> | null {
+	const row = sql.get<{ ack: string }>(
+		'SELECT ack FROM import_acks WHERE import_seq = ? AND first = ?',
+		seq,
+		first,
+	);
+	// Written by putRows and by nothing else.
+	return row === undefined ? null : (JSON.parse(row.ack) as Ack<ImportCounts>);
+}
+
+function putRows(
+	sql: Sql,
+	session: SessionRow,
+	{ rows, now }: { rows: ParsedRows; now: Micros },
+): Ack<ImportCounts> {
+	const first = session.position;
+	const spec = readSpec(session);
+	const run = openImportRun(sql, { seq: session.seq, spec, count: rows.length, now });
+	const counts = noCounts();
+	const rejects: Reject[] = [];
+	rows.forEach((row, index) => {
+		const outcome = row.kind === 'rejected' ? row : importRow(sql, run, row);
+		counts[outcome.kind] += 1;
+		if (outcome.kind !== 'rejected' && outcome.kind !== 'duplicate') return;
+		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
+	});
+	moveCounters(sql, session.list_id, run.moved);
+	const ack = { position: first + rows.length, counts, rejects };
+	// An empty batch moves nothing: the next one has the same number and must not get its answer.
+	if (rows.length > 0) keepAck(sql, session, ack);
+	return ack;
+}
+
+function keepAck(sql: Sql, session: SessionRow, ack: Ack<ImportCounts>): void {
+	const sum = addCounts(readCounts(session.counts), ack.counts);
+	sql.run(
+		'UPDATE imports SET position = ?, counts = ? WHERE seq = ?',
+		ack.position,
+		JSON.stringify(sum),
+		session.seq,
+	);
+	sql.run(
+		'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
+		session.seq,
+		session.position,
+		JSON.stringify(ack),
+	);
+}
+
+function readSpec({ spec, list_id }: SessionRow): ImportSpec {
+	const stored = parseRecord(spec);
+	const on_conflict = stored['on_conflict'];
+	return {
+		list_id,
+		on_conflict: on_conflict === 'skip' || on_conflict === 'error' ? on_conflict : 'update',
+		reactivate: stored['reactivate'] === true,
+	};
+}
+
+function noCounts(): ImportCounts {
+	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+}
+
+function readCounts(text: string): ImportCounts {
+	const stored = parseRecord(text);
+	const count = (name: keyof ImportCounts) => Number(stored[name] ?? 0);
+	return {
+		created: count('created'),
+		updated: count('updated'),
+		unchanged: count('unchanged'),
+		duplicate: count('duplicate'),
+		rejected: count('rejected'),
+	};
+}
+
+function addCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
+	return {
+		created: a.created + b.created,
+		updated: a.updated + b.updated,
+		unchanged: a.unchanged + b.unchanged,
+		duplicate: a.duplicate + b.duplicate,
+		rejected: a.rejected + b.rejected,
+	};
+}

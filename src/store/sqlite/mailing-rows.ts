@@ -1,0 +1,39 @@
+/** A mailing's row, and what an expansion of a list into it says. */
+import type { AcceptCounts, MailingStatus, Reject } from '../../api/capabilities.js';
+import type { Micros } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
+
+/** One bounded part of an expansion; see `addListToMailing`. */
+export interface StageSlice {
+	mailing: Uuid;
+	list_id: number;
+	now: Micros;
+	limit: number;
+}
+
+export interface StagedSlice {
+	position: number;
+	counts: AcceptCounts;
+	rejects: Reject[];
+	isDone: boolean;
+}
+
+/** Rejects that an expansion lists; it counts all of them. */
+export const maxListedRejects = 100;
+
+export interface MailingRow {
+	seq: number;
+	id: Uuid;
+	key: string;
+	spec: string;
+	strict_vars: number;
+	state: MailingStatus['state'];
+	staged: number;
+	suppressed: number;
+	rejected: number;
+}
+
+/** Recipients read so far. */
+export function positionOf({ staged, suppressed, rejected }: AcceptCounts): number {
+	return staged + suppressed + rejected;
+}

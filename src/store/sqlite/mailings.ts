@@ -1,0 +1,110 @@
+/** Mailings: rows are staged under a mailing whose one row says whether they may be leased. */
+import type { MailingStatus, Session } from '../../api/capabilities.js';
+import type { Uuid } from '../../api/records.js';
+import { unverifiedSender } from '../../engine/rules/errors.js';
+import { canonicalJson } from '../../engine/rules/ids.js';
+import { createTally } from './figures.js';
+import { type MailingRow, positionOf, type StagedSlice, type StageSlice } from './mailing-rows.js';
+import { countByState } from './messages.js';
+import { flag } from './rows.js';
+import { findSender } from './senders.js';
+import type { Sql } from './sql.js';
+import { stageList } from './staging.js';
+import { insertSubmission } from './submissions.js';
+import type { Operations } from './sync.js';
+
+type MailingOperations = Pick<
+	Operations,
+	'mailingStatus' | 'openMailing' | 'addListToMailing' | 'releaseMailing' | 'cancelMailing'
+> & { stageSlice: (command: StageSlice) => StagedSlice | null };
+
+const columns = 'seq, id, key, spec, strict_vars, state, staged, suppressed, rejected';
+
+export function createMailings(sql: Sql): MailingOperations {
+	return {
+		mailingStatus: ({ id }) => {
+			const row = findMailing(sql, id);
+			return row === null ? null : status(sql, row);
+		},
+		openMailing: (command) => openMailing(sql, command),
+		stageSlice: (command) => {
+			const row = findMailing(sql, command.mailing);
+			return row === null || row.state !== 'staged' ? null : stageList(sql, row, command);
+		},
+		addListToMailing: ({ mailing, list_id, now }) => {
+			const row = findMailing(sql, mailing);
+			if (row === null || row.state !== 'staged') return null;
+			return stageList(sql, row, { list_id, now, limit: Number.MAX_SAFE_INTEGER });
+		},
+		releaseMailing: (command) => release(sql, command),
+		cancelMailing: ({ mailing, now }) =>
+			sql.run(
+				`UPDATE mailings
+				SET state = 'canceled', has_open_work = 0, canceled_at = coalesce(canceled_at, ?)
+				WHERE id = ?`,
+				now,
+				mailing,
+			).changes === 1,
+	};
+}
+
+function findMailing(sql: Sql, id: Uuid): MailingRow | null {
+	return sql.get<MailingRow>(`SELECT ${columns} FROM mailings WHERE id = ?`, id) ?? null;
+}
+
+function session(row: MailingRow): { kind: 'opened'; session: Session } {
+	return { kind: 'opened', session: { id: row.id, position: positionOf(row) } };
+}
+
+function openMailing(
+	sql: Sql,
+	{ id, key, spec, submission, now }: Parameters<Operations['openMailing']>[0],
+): ReturnType<Operations['openMailing']> {
+	const known = sql.get<MailingRow>(`SELECT ${columns} FROM mailings WHERE key = ?`, key);
+	const text = canonicalJson(spec);
+	if (known !== undefined) return known.spec === text ? session(known) : { kind: 'conflict' };
+	if (findSender(sql, submission.from_key) === null) return { kind: 'refused', errors: unverifiedSender };
+	if (findMailing(sql, id) !== null) {
+		const message = 'Another job is this mailing already.';
+		return { kind: 'refused', errors: { campaign_unique_id: [{ code: 'unique', message }] } };
+	}
+	const { lastInsertRowid } = sql.run(
+		`INSERT INTO mailings (id, key, spec, strict_vars, state, created_at)
+		VALUES (?, ?, ?, ?, 'staged', ?)`,
+		id,
+		key,
+		text,
+		flag(spec.strict_vars === true),
+		now,
+	);
+	insertSubmission(sql, { ...submission, list_id: null, campaign: id }, Number(lastInsertRowid));
+	return { kind: 'opened', session: { id, position: 0 } };
+}
+
+function release(
+	sql: Sql,
+	{ mailing, expect_count, now }: Parameters<Operations['releaseMailing']>[0],
+): ReturnType<Operations['releaseMailing']> {
+	const row = findMailing(sql, mailing);
+	if (row === null) return { kind: 'not_found' };
+	if (row.state === 'canceled') return { kind: 'canceled' };
+	if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
+	// A release whose answer was lost is asked for again.
+	if (row.state === 'released') return { kind: 'released' };
+	sql.run(
+		"UPDATE mailings SET state = 'released', has_open_work = 1, released_at = ? WHERE seq = ?",
+		now,
+		row.seq,
+	);
+	// Until now nothing was created that anybody could get.
+	const tally = createTally(sql);
+	tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
+	tally.write();
+	return { kind: 'released' };
+}
+
+function status(sql: Sql, row: MailingRow): MailingStatus {
+	const { id, key, state, staged, suppressed, rejected } = row;
+	const messages = countByState(sql, { mailing: id });
+	return { id, key, state, messages, counts: { staged, suppressed, rejected } };
+}

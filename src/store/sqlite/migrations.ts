@@ -1,0 +1,79 @@
+/** Brings a database to this version's schema, or says why not. Migrations are numbered, additive and never edited. */
+import type Database from 'better-sqlite3';
+import type { Micros } from '../../api/datetime.js';
+import { StoreError } from '../errors.js';
+import { first } from './migrations/0001-first.js';
+import { findOthers, type ProcessIdentity } from './processes.js';
+import { createSql } from './sql.js';
+
+interface Migration {
+	readonly version: number;
+	readonly name: string;
+	readonly sql: string;
+}
+
+const migrations: readonly Migration[] = [first];
+
+/** The schema this version reads and writes. */
+export const schemaVersion: number = Math.max(...migrations.map((each) => each.version));
+
+/** `mctl` in the file's header: tells our databases from other people's. */
+const applicationId = 0x6d63746c;
+
+/**
+ * Migrates in one transaction. Throws `StoreError`: `not_a_database` for somebody else's database, `newer_schema`,
+ * `busy_elsewhere` while another living process uses the older schema.
+ */
+export function migrate(
+	db: Database.Database,
+	options: { path: string; me: ProcessIdentity; now: Micros },
+): void {
+	if (readVersion(db, options.path) === schemaVersion) return;
+	db.transaction(() => {
+		// Read again under the lock: two processes may open a new database at once.
+		const from = readVersion(db, options.path);
+		if (from === schemaVersion) return;
+		if (from > 0) refuseBesideOthers(db, options);
+		for (const migration of migrations.filter((each) => each.version > from))
+			apply(db, migration, options.now);
+		db.pragma(`application_id = ${applicationId}`);
+		db.pragma(`user_version = ${schemaVersion}`);
+	}).immediate();
+}
+
+function readVersion(db: Database.Database, path: string): number {
+	const version = Number(db.pragma('user_version', { simple: true }));
+	const owner = Number(db.pragma('application_id', { simple: true }));
+	const tables = Number(db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get());
+	if (owner !== applicationId && (owner !== 0 || version !== 0 || tables !== 0)) {
+		throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
+	}
+	if (version > schemaVersion) {
+		throw new StoreError(
+			'newer_schema',
+			`${path} was written by a newer mailctl (schema ${version}, this one knows ${schemaVersion}); upgrade mailctl`,
+		);
+	}
+	return version;
+}
+
+function refuseBesideOthers(
+	db: Database.Database,
+	{ path, me, now }: { path: string; me: ProcessIdentity; now: Micros },
+): void {
+	const [other] = findOthers(createSql(db), me, now);
+	if (other === undefined) return;
+	throw new StoreError(
+		'busy_elsewhere',
+		`${path} has an older schema and is in use by ${other.role} (pid ${other.pid} on ${other.host}); stop it first`,
+	);
+}
+
+function apply(db: Database.Database, migration: Migration, now: Micros): void {
+	db.exec(migration.sql);
+	db.prepare('INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)').run(
+		migration.version,
+		migration.name,
+		now,
+	);
+}

@@ -1,0 +1,239 @@
+/** The queue's lease: who may deliver what, for how long. Settling is beside it. */
+import type { Micros } from '../../api/datetime.js';
+import type { DisableReason } from '../../api/records.js';
+import { joinVariables } from '../../engine/rules/meta.js';
+import { mayReceive } from '../../engine/rules/subscription.js';
+import type { Leased, MessageScope } from '../store.js';
+import { parseNames, parseTexts } from './rows.js';
+import { settle } from './settle.js';
+import type { Sql } from './sql.js';
+import { lanes } from './submissions.js';
+import { findSuppressions } from './suppressions.js';
+import type { Operations } from './sync.js';
+import { cancelMessage } from './waiting.js';
+
+type LeaseCommand = Parameters<Operations['lease']>[0];
+
+export function createQueue(sql: Sql): Pick<Operations, 'lease' | 'renew' | 'settle'> {
+	return {
+		lease: (command) => lease(sql, command),
+		renew: ({ owner, fences, until }) => {
+			for (const { message, fence } of fences) {
+				sql.run(
+					`UPDATE messages
+					SET wake_at = ?
+					WHERE uuid = ? AND fence = ? AND lease_owner = ? AND state = 'leased'`,
+					until,
+					message,
+					fence,
+					owner,
+				);
+			}
+		},
+		settle: ({ settlements }) => settle(sql, settlements),
+	};
+}
+
+interface DueRow {
+	id: number;
+	uuid: string;
+	submission_seq: number;
+	to_email: string;
+	to_key: string;
+	list_id: number | null;
+	subscriber_id: number | null;
+	variables: string;
+	attempts: number;
+	fence: number;
+	created_at: Micros;
+}
+
+const columns =
+	'id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence, created_at';
+
+function lease(sql: Sql, command: LeaseCommand): Leased[] {
+	if (command.scope !== null && 'submission' in command.scope) {
+		const ofSubmission = leaseSubmission(sql, command, command.scope.submission);
+		if (ofSubmission !== null) return ofSubmission;
+	}
+	const open = lanesOf(sql, command.scope);
+	const leased: Leased[] = [];
+	// Transactional first; then every lane its share, and once more for what the others left over.
+	if (open.hasTransactional) leased.push(...leaseLane(sql, command, lanes.transactional, command.max));
+	for (const round of [1, 2]) {
+		let left = open.bulk.length;
+		for (const lane of open.bulk) {
+			const room = command.max - leased.length;
+			if (room <= 0) break;
+			const share = round === 1 ? Math.ceil(room / left) : room;
+			leased.push(...leaseLane(sql, command, lane, share));
+			left -= 1;
+		}
+	}
+	for (const lane of open.bulk) closeIfDone(sql, lane, command.now);
+	return leased;
+}
+
+/** Whoever waited longest comes first, so that many lanes and few places still means everybody's turn. */
+function lanesOf(sql: Sql, scope: MessageScope | null): { hasTransactional: boolean; bulk: number[] } {
+	if (scope === null) {
+		// mailings_open (last_leased_at)
+		const open = sql.all<{ seq: number }>(
+			'SELECT seq FROM mailings WHERE has_open_work = 1 ORDER BY last_leased_at, seq',
+		);
+		return { hasTransactional: true, bulk: [lanes.bulk, ...open.map(({ seq }) => seq)] };
+	}
+	const lane =
+		'mailing' in scope
+			? sql.get<{ seq: number }>(
+					"SELECT seq FROM mailings WHERE id = ? AND state = 'released'",
+					scope.mailing,
+				)
+			: sql.get<{ seq: number }>(
+					`SELECT g.seq
+					FROM submissions s
+					JOIN mailings g ON g.seq = s.mailing_seq
+					WHERE s.id = ? AND g.state = 'released'`,
+					scope.submission,
+				);
+	return { hasTransactional: false, bulk: lane === undefined ? [] : [lane.seq] };
+}
+
+/** Messages of one send call, at most a thousand; null when it is a mailing's. */
+function leaseSubmission(sql: Sql, command: LeaseCommand, submission: string): Leased[] | null {
+	const row = sql.get<{ seq: number; mailing_seq: number | null }>(
+		'SELECT seq, mailing_seq FROM submissions WHERE id = ?',
+		submission,
+	);
+	if (row === undefined) return [];
+	if (row.mailing_seq !== null) return null;
+	return takeUntilFull(sql, command, command.max, (limit) =>
+		sql.all<DueRow>(
+			// messages_of_submission
+			`SELECT ${columns}
+			FROM messages
+			WHERE submission_seq = ? AND +wake_at <= ?
+			ORDER BY id
+			LIMIT ?`,
+			row.seq,
+			command.now,
+			limit,
+		),
+	);
+}
+
+function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Leased[] {
+	const taken = takeUntilFull(sql, command, max, (limit) =>
+		sql.all<DueRow>(
+			// messages_due (lane, wake_at, rowid): staged rows of other mailings are never looked at.
+			`SELECT ${columns}
+			FROM messages INDEXED BY messages_due
+			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+			ORDER BY wake_at, id
+			LIMIT ?`,
+			lane,
+			command.now,
+			limit,
+		),
+	);
+	if (lane > 0 && taken.length > 0) {
+		sql.run('UPDATE mailings SET last_leased_at = ? WHERE seq = ?', command.now, lane);
+	}
+	return taken;
+}
+
+/** Rows that turn out to be unwanted are canceled and replaced by the next ones. */
+function takeUntilFull(
+	sql: Sql,
+	command: LeaseCommand,
+	max: number,
+	due: (limit: number) => DueRow[],
+): Leased[] {
+	const leased: Leased[] = [];
+	const shared = new Map<number, Shared>();
+	while (leased.length < max) {
+		const rows = due(max - leased.length);
+		if (rows.length === 0) break;
+		for (const row of rows) {
+			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq);
+			shared.set(row.submission_seq, submission);
+			if (isUnwanted(sql, row, submission.type, command.now)) cancelMessage(sql, row.id);
+			else leased.push(take(sql, row, submission, command));
+		}
+	}
+	return leased;
+}
+
+interface Shared {
+	id: string;
+	type: 'TRANSACTIONAL' | 'BULK';
+	context: Record<string, string>;
+	used: string[];
+	released_at: Micros | null;
+}
+
+function readShared(sql: Sql, seq: number): Shared {
+	const row = sql.get<{
+		id: string;
+		type: 'TRANSACTIONAL' | 'BULK';
+		context: string;
+		variables: string;
+		released_at: Micros | null;
+	}>(
+		`SELECT s.id, s.type, s.context, s.variables, g.released_at
+		FROM submissions s
+		LEFT JOIN mailings g ON g.seq = s.mailing_seq
+		WHERE s.seq = ?`,
+		seq,
+	);
+	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
+	const { id, type, released_at } = row;
+	return { id, type, released_at, context: parseTexts(row.context), used: parseNames(row.variables) };
+}
+
+/** Bulk mail is checked again: whoever unsubscribed, was made inactive or deleted since does not get it. */
+function isUnwanted(sql: Sql, row: DueRow, type: 'TRANSACTIONAL' | 'BULK', now: Micros): boolean {
+	if (type !== 'BULK') return false;
+	const reasons: DisableReason[] = findSuppressions(sql, row.to_key, now);
+	if (!mayReceive(type, reasons)) return true;
+	if (row.subscriber_id === null) return false;
+	const active = sql.get<{ is_active: number }>(
+		'SELECT is_active FROM subscribers WHERE id = ?',
+		row.subscriber_id,
+	);
+	return active?.is_active !== 1;
+}
+
+function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: LeaseCommand): Leased {
+	sql.run(
+		`UPDATE messages
+		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
+		WHERE id = ?`,
+		owner,
+		until,
+		row.id,
+	);
+	return {
+		message: row.uuid,
+		fence: row.fence + 1,
+		submission: submission.id,
+		to: row.to_email,
+		list_id: row.list_id,
+		variables: joinVariables(parseTexts(row.variables), submission.used, submission.context),
+		attempts: row.attempts,
+		created_at: submission.released_at ?? row.created_at,
+	};
+}
+
+/** A mailing with nothing left to wake leaves the index of those that a lease looks at. */
+function closeIfDone(sql: Sql, lane: number, _now: Micros): void {
+	if (lane <= 0) return;
+	sql.run(
+		`UPDATE mailings
+		SET has_open_work = 0
+		WHERE seq = ? AND has_open_work = 1
+			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
+		lane,
+		lane,
+	);
+}

@@ -1,0 +1,193 @@
+/** Rows as SQLite has them, and the records they become. */
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type {
+	DeliveryAttempt,
+	Field,
+	List,
+	Message,
+	MessageState,
+	Sender,
+	Subscriber,
+	Template,
+	Webhook,
+	WebhookType,
+} from '../../api/records.js';
+import type { PageOf } from '../store.js';
+
+export interface ListRow {
+	id: number;
+	name: string;
+	email_reason: string;
+	active_count: number;
+	inactive_count: number;
+	created_at: Micros;
+}
+
+export function toList(row: ListRow): List {
+	return {
+		id: row.id,
+		name: row.name,
+		email_reason: row.email_reason,
+		active_subscribers_count: row.active_count,
+		inactive_subscribers_count: row.inactive_count,
+		overall_subscribers_count: row.active_count + row.inactive_count,
+		date_created: formatDateTime(row.created_at),
+	};
+}
+
+export interface SubscriberRow {
+	id: number;
+	list_id: number;
+	email: string;
+	email_key: string;
+	name: string;
+	is_active: number;
+	disable_reason: string | null;
+	is_email_verified: number;
+	meta: string;
+	source: string;
+	opt_in_signed: Micros | null;
+	created_at: Micros;
+	import_seq: number | null;
+}
+
+export const subscriberColumns =
+	'id, list_id, email, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq';
+
+export function toSubscriber(row: SubscriberRow): Subscriber {
+	return {
+		id: row.id,
+		list_id: row.list_id,
+		email: row.email,
+		name: row.name,
+		is_active: row.is_active === 1,
+		disable_reason: row.disable_reason,
+		is_email_verified: row.is_email_verified === 1,
+		meta: parseRecord(row.meta),
+		source: row.source,
+		opt_in_signed: row.opt_in_signed === null ? null : formatDateTime(row.opt_in_signed),
+		date_created: formatDateTime(row.created_at),
+	};
+}
+
+export interface FieldRow {
+	id: number;
+	variable: string;
+	name: string;
+	created_at: Micros;
+}
+
+export function toField({ created_at, ...row }: FieldRow): Field {
+	return { ...row, date_created: formatDateTime(created_at) };
+}
+
+export interface WebhookRow {
+	id: number;
+	url: string;
+	type: WebhookType;
+	is_auth_enabled: number;
+	login: string;
+	password: string;
+	created_at: Micros;
+}
+
+export function toWebhook({ created_at, is_auth_enabled, ...row }: WebhookRow): Webhook {
+	const { id, url, type, login, password } = row;
+	const date_created = formatDateTime(created_at);
+	return { id, url, type, is_auth_enabled: is_auth_enabled === 1, login, password, date_created };
+}
+
+export interface TemplateRow {
+	id: string;
+	name: string;
+	text_body: string;
+	html_body: string;
+	created_at: Micros;
+	updated_at: Micros;
+}
+
+export function toTemplate({ created_at, updated_at, ...row }: TemplateRow): Template {
+	return { ...row, date_created: formatDateTime(created_at), date_updated: formatDateTime(updated_at) };
+}
+
+export interface SenderRow {
+	id: number;
+	email: string;
+	created_at: Micros;
+}
+
+export function toSender({ created_at, ...row }: SenderRow): Sender {
+	return { ...row, date_created: formatDateTime(created_at) };
+}
+
+export interface MessageRow {
+	uuid: string;
+	to_email: string;
+	envelope: string;
+	subject: string;
+	type: 'TRANSACTIONAL' | 'BULK';
+	tag: string | null;
+	campaign: string | null;
+	list_id: number | null;
+	state: MessageState;
+	attempts: number;
+	due_at: Micros;
+	created_at: Micros;
+	sent_at: Micros | null;
+	last_reply: string | null;
+}
+
+const waiting: ReadonlySet<MessageState> = new Set(['staged', 'queued', 'deferred']);
+
+export function toMessage(row: MessageRow): Message {
+	return {
+		id: row.uuid,
+		to: row.to_email,
+		from: String(parseRecord(row.envelope)['from']),
+		subject: row.subject,
+		type: row.type,
+		tag: row.tag,
+		campaign_unique_id: row.campaign,
+		list_id: row.list_id,
+		state: row.state,
+		attempts: row.attempts,
+		due_at: waiting.has(row.state) ? formatDateTime(row.due_at) : null,
+		date_created: formatDateTime(row.created_at),
+		date_sent: row.sent_at === null ? null : formatDateTime(row.sent_at),
+		last_reply: row.last_reply,
+	};
+}
+
+export interface AttemptRow extends Omit<DeliveryAttempt, 'at'> {
+	at: Micros;
+}
+
+export function toAttempt({ number, at, outcome, phase, code, enhanced, text }: AttemptRow): DeliveryAttempt {
+	return { number, at: formatDateTime(at), outcome, phase, code, enhanced, text };
+}
+
+/** JSON that we wrote ourselves as an object. */
+export function parseRecord(text: string): Record<string, unknown> {
+	const value: unknown = JSON.parse(text);
+	if (typeof value !== 'object' || value === null) throw new TypeError('a stored object is none');
+	return Object.fromEntries(Object.entries(value));
+}
+
+/** As `parseRecord`, where all values are texts. */
+export function parseTexts(text: string): Record<string, string> {
+	return Object.fromEntries(Object.entries(parseRecord(text)).map(([key, value]) => [key, String(value)]));
+}
+
+export function parseNames(text: string): string[] {
+	const value: unknown = JSON.parse(text);
+	return Array.isArray(value) ? value.map(String) : [];
+}
+
+export function flag(value: boolean): 0 | 1 {
+	return value ? 1 : 0;
+}
+
+/** LIMIT and OFFSET of a page. */
+export function span({ page, page_size }: PageOf): [limit: number, offset: number] {
+	return [page_size, (page - 1) * page_size];
+}

@@ -1,0 +1,41 @@
+/** A connection with its prepared statements: each text is compiled once and kept. */
+import type Database from 'better-sqlite3';
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+export interface Sql {
+	readonly db: Database.Database;
+	/** The first row; undefined when there is none. */
+	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
+	all<Row>(text: string, ...values: SqlValue[]): Row[];
+	run(text: string, ...values: SqlValue[]): Database.RunResult;
+	/** The only column of the first row; for statements that always yield a row. */
+	number(text: string, ...values: SqlValue[]): number;
+	/** `?,?,?` for an IN list. Texts differ by length, so callers pass lists of few lengths. */
+	marks(count: number): string;
+}
+
+export function createSql(db: Database.Database): Sql {
+	const cache = new Map<string, Database.Statement<SqlValue[], unknown>>();
+	const statement = (text: string) => {
+		const known = cache.get(text);
+		if (known !== undefined) return known;
+		const fresh = db.prepare<SqlValue[], unknown>(text);
+		cache.set(text, fresh);
+		return fresh;
+	};
+	// The row types are claims of each query about its own columns: STRICT tables and the suite hold them to it.
+	return {
+		db,
+		get: <Row>(text: string, ...values: SqlValue[]) => statement(text).get(...values) as Row | undefined,
+		all: <Row>(text: string, ...values: SqlValue[]) => statement(text).all(...values) as Row[],
+		run: (text, ...values) => statement(text).run(...values),
+		number: (text, ...values) =>
+			Number(
+				statement(text)
+					.pluck()
+					.get(...values) ?? 0,
+			),
+		marks: (count) => new Array(count).fill('?').join(','),
+	};
+}

@@ -1,0 +1,178 @@
+/** The store on SQLite, its core run in this thread. */
+import { hostname } from 'node:os';
+import type { Clock } from '../../api/datetime.js';
+import type { Queue, Reads, Store, Writes } from '../store.js';
+import { type ConnectionOptions, openConnection } from './connection.js';
+import { type Core, createCore } from './core.js';
+import { endsTransaction, isBusy, translateFailure } from './failures.js';
+import { migrate } from './migrations.js';
+import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
+import { addInSlices } from './slices.js';
+import { createSql } from './sql.js';
+import { createWriter, type Writer } from './writer.js';
+
+export interface SqliteOptions {
+	path: string;
+	clock: Clock;
+	mode: ConnectionOptions['mode'];
+	/** How this process calls itself to others: `serve`, `worker`, `cli`. */
+	role: string;
+	/** Names this opening among all processes; unique. */
+	processId: string;
+	lockTimeoutMs: number;
+	/** How long opens and clicks may wait for company in their commit. */
+	eventDelayMs: number;
+}
+
+/** SQLite's own wait for a lock is a synchronous sleep: short, and tried again with a pause for everybody else. */
+const busyTimeoutMs = 50;
+/** Another process gets its turn after this; alone, a group may be large, which bulk loads gain from. */
+const groupMs = { besideOthers: 250, alone: 2_000 };
+
+/** Throws `DatabaseMissing` and `StoreError`. */
+export function openSqliteStore(options: SqliteOptions): Store {
+	const { path, clock } = options;
+	const db = openConnection({ path, mode: options.mode, role: 'writer', busyTimeoutMs });
+	const me: ProcessIdentity = {
+		id: options.processId,
+		role: options.role,
+		host: hostname(),
+		pid: process.pid,
+	};
+	try {
+		db.pragma(`busy_timeout = ${options.lockTimeoutMs}`);
+		migrate(db, { path, me, now: clock.now() });
+		db.pragma(`busy_timeout = ${busyTimeoutMs}`);
+	} catch (error) {
+		db.close();
+		throw translateFailure(error, path);
+	}
+	const sql = createSql(db);
+	const core = createCore(sql);
+	let lastBeat = 0;
+	let hasOthers = false;
+	const heartbeat = () => {
+		const now = clock.now();
+		if (Math.abs(now - lastBeat) < heartbeatEveryMicros) return;
+		beat(sql, me, now);
+		hasOthers = findOthers(sql, me, now).length > 0;
+		lastBeat = now;
+	};
+	const writer = createWriter({
+		db,
+		path,
+		lockTimeoutMs: options.lockTimeoutMs,
+		maxGroupMs: () => (hasOthers ? groupMs.besideOthers : groupMs.alone),
+		beforeGroup: heartbeat,
+		random: Math.random,
+	});
+	let isClosed = false;
+	return {
+		reads: createReads(core, (read) => inSnapshot(db, path, read)),
+		writes: createWrites(core, writer, options.eventDelayMs),
+		queue: createQueue(core, writer),
+		close: async () => {
+			if (isClosed) return;
+			isClosed = true;
+			if (lastBeat !== 0) await writer.write(() => endBeat(sql, me)).catch(() => undefined);
+			await writer.close();
+			db.close();
+		},
+	};
+}
+
+/** Several statements of one read see one state, whatever other processes commit between them. */
+function inSnapshot<R>(db: Parameters<typeof createSql>[0], path: string, read: () => R): R {
+	try {
+		return db.transaction(read).deferred();
+	} catch (error) {
+		throw isBusy(error) || endsTransaction(error) ? translateFailure(error, path) : error;
+	}
+}
+
+type Snapshot = <R>(read: () => R) => R;
+
+function createReads(core: Core, snapshot: Snapshot): Reads {
+	const read =
+		<C extends unknown[], R>(operation: (...command: C) => R) =>
+		async (...command: C): Promise<R> =>
+			snapshot(() => operation(...command));
+	return {
+		pageLists: read(core.pageLists),
+		getList: read(core.getList),
+		pageSubscribers: read(core.pageSubscribers),
+		getSubscriber: read(core.getSubscriber),
+		sliceSubscribers: read(core.sliceSubscribers),
+		pageFields: read(core.pageFields),
+		getField: read(core.getField),
+		countFieldUses: read(core.countFieldUses),
+		pageWebhooks: read(core.pageWebhooks),
+		getWebhook: read(core.getWebhook),
+		pageTemplates: read(core.pageTemplates),
+		getTemplate: read(core.getTemplate),
+		pageSenders: read(core.pageSenders),
+		findSender: read(core.findSender),
+		pageMessages: read(core.pageMessages),
+		getMessage: read(core.getMessage),
+		getSubmission: read(core.getSubmission),
+		mailingStatus: read(core.mailingStatus),
+		countMessages: read(core.countMessages),
+		nextDue: read(core.nextDue),
+		reportFigures: read(core.reportFigures),
+		getSettings: read(core.getSettings),
+		status: read(core.status),
+	};
+}
+
+function createWrites(core: Core, writer: Writer, eventDelayMs: number): Writes {
+	const write =
+		<C, R>(operation: (command: C) => R) =>
+		(command: C): Promise<R> =>
+			writer.write(() => operation(command));
+	return {
+		createList: write(core.createList),
+		patchList: write(core.patchList),
+		deleteList: write(core.deleteList),
+		clearList: write(core.clearList),
+		createSubscriber: write(core.createSubscriber),
+		patchSubscriber: write(core.patchSubscriber),
+		deleteSubscriber: write(core.deleteSubscriber),
+		createField: write(core.createField),
+		patchField: write(core.patchField),
+		deleteField: write(core.deleteField),
+		createWebhook: write(core.createWebhook),
+		patchWebhook: write(core.patchWebhook),
+		deleteWebhook: write(core.deleteWebhook),
+		createTemplate: write(core.createTemplate),
+		patchTemplate: write(core.patchTemplate),
+		deleteTemplate: write(core.deleteTemplate),
+		createSender: write(core.createSender),
+		deleteSender: write(core.deleteSender),
+		putSettings: write(core.putSettings),
+		ensureKey: write(core.ensureKey),
+		acceptSubmission: write(core.acceptSubmission),
+		openMailing: write(core.openMailing),
+		addListToMailing: (command) => addInSlices(core, writer, command),
+		releaseMailing: write(core.releaseMailing),
+		cancelMailing: write(core.cancelMailing),
+		openImport: write(core.openImport),
+		putImportBatch: async (command) => {
+			core.prepareBatch(command);
+			return writer.write(() => core.putImportBatch(command));
+		},
+		finishImport: write(core.finishImport),
+		recordEvents: (command) => {
+			// Who unsubscribes waits for the answer, and must not get another mail meanwhile.
+			const isUrgent = command.events.some(({ type }) => type !== 'OPENED' && type !== 'REDIRECTED');
+			return writer.write(() => core.recordEvents(command), { maxDelayMs: isUrgent ? 0 : eventDelayMs });
+		},
+	};
+}
+
+function createQueue(core: Core, writer: Writer): Queue {
+	return {
+		lease: (command) => writer.write(() => core.lease(command)),
+		renew: (command) => writer.write(() => core.renew(command)),
+		settle: (command) => writer.write(() => core.settle(command)),
+	};
+}

@@ -1,0 +1,18 @@
+/** Structured columns: what we wrote as JSON, read back with its shape. */
+import type { Envelope } from '../../api/content.js';
+import { parseRecord, parseTexts } from './rows.js';
+
+export function readEnvelope(text: string): Envelope {
+	const stored = parseRecord(text);
+	return {
+		from: String(stored['from']),
+		reply_to: texts(stored['reply_to']),
+		cc: texts(stored['cc']),
+		bcc: texts(stored['bcc']),
+		headers: parseTexts(JSON.stringify(stored['headers'] ?? {})),
+	};
+}
+
+function texts(value: unknown): string[] {
+	return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,93 @@
+/** Addresses that get no mail, and why; they outlive the subscribers they came from. */
+import type { EmailKey } from '../../api/address.js';
+import type { Micros } from '../../api/datetime.js';
+import type { DisableReason } from '../../api/records.js';
+import { moveCounters } from './lists.js';
+import type { Sql } from './sql.js';
+
+/** Reasons against an address that have not expired. */
+export function findSuppressions(sql: Sql, address: EmailKey, now: Micros): DisableReason[] {
+	return sql
+		.all<{ reason: DisableReason }>(
+			`SELECT reason
+			FROM suppressions
+			WHERE email_key = ? AND (expires_at IS NULL OR expires_at > ?)
+			ORDER BY reason`,
+			address,
+			now,
+		)
+		.map(({ reason }) => reason);
+}
+
+export function hasSuppressions(sql: Sql): boolean {
+	return sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)') === 1;
+}
+
+/** Adding a reason that stands already keeps its first time; one that had an end loses it. */
+export function suppress(
+	sql: Sql,
+	{ address, reason, source, now }: { address: EmailKey; reason: DisableReason; source: string; now: Micros },
+): void {
+	sql.run(
+		`INSERT INTO suppressions (email_key, reason, source, created_at)
+		VALUES (?, ?, ?, ?)
+		ON CONFLICT (email_key, reason) DO UPDATE SET expires_at = NULL`,
+		address,
+		reason,
+		source,
+		now,
+	);
+}
+
+export function liftSuppressions(sql: Sql, address: EmailKey, reasons: readonly DisableReason[]): void {
+	for (const reason of reasons) {
+		sql.run('DELETE FROM suppressions WHERE email_key = ? AND reason = ?', address, reason);
+	}
+}
+
+/** Which rows of an address an event concerns: all, or the one of a list and the one the message was made for. */
+export interface Whose {
+	address: EmailKey;
+	list_id: number | null;
+	subscriber_id: number | null;
+}
+
+/**
+ * Makes the subscribers of an address inactive. Whoever is inactive without a reason of the engine gets this one;
+ * an earlier reason stays.
+ */
+export function deactivate(sql: Sql, whose: Whose, reason: DisableReason): void {
+	for (const row of rowsOf(sql, whose)) {
+		if (row.is_active === 1) moveCounters(sql, row.list_id, { active: -1, inactive: 1 });
+		sql.run(
+			`UPDATE subscribers
+			SET is_active = 0, disable_reason = ?, soft_bounces = 0, soft_bounced_since = NULL
+			WHERE id = ?`,
+			row.is_active === 1 ? reason : (row.disable_reason ?? reason),
+			row.id,
+		);
+	}
+}
+
+interface ActivityRow {
+	id: number;
+	list_id: number;
+	is_active: number;
+	disable_reason: string | null;
+}
+
+function rowsOf(sql: Sql, { address, list_id, subscriber_id }: Whose): ActivityRow[] {
+	const columns = 'id, list_id, is_active, disable_reason';
+	if (list_id === null) {
+		return sql.all<ActivityRow>(`SELECT ${columns} FROM subscribers WHERE email_key = ?`, address);
+	}
+	return sql.all<ActivityRow>(
+		`SELECT ${columns} FROM subscribers WHERE email_key = ? AND list_id = ?
+		UNION
+		SELECT ${columns} FROM subscribers WHERE id = ? AND list_id = ?`,
+		address,
+		list_id,
+		subscriber_id,
+		list_id,
+	);
+}

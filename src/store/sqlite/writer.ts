@@ -1,0 +1,163 @@
+/**
+ * Groups writes: operations that come within one tick share one transaction and one wait for the disk, each in its own
+ * savepoint. A promise resolves after the commit, so what was acknowledged survives a power cut.
+ */
+import type Database from 'better-sqlite3';
+import { StoreError } from '../errors.js';
+import { endsTransaction, isBusy, translateFailure } from './failures.js';
+
+export interface Writer {
+	/** Runs `operate` in the next group. Rejects with what it throws, or with what made the whole group fail. */
+	write<R>(operate: () => R, options?: { maxDelayMs?: number }): Promise<R>;
+	/** Commits what waits, then refuses. */
+	close(): Promise<void>;
+}
+
+export interface WriterOptions {
+	db: Database.Database;
+	path: string;
+	/** How long a group tries to get the write lock before `StoreError` "locked". */
+	lockTimeoutMs: number;
+	/** How long a group may go on taking operations: short beside other processes, who wait meanwhile. */
+	maxGroupMs: () => number;
+	/** Called inside each group, before its first operation. */
+	beforeGroup: () => void;
+	/** 0 ≤ n < 1, for the jitter between tries. */
+	random: () => number;
+}
+
+interface Pending {
+	run(): void;
+	resolve(): void;
+	reject(error: unknown): void;
+}
+
+/** Between tries, besides what SQLite itself waits; doubled up to the cap, then spread by jitter. */
+const retryDelay = { firstMs: 5, maxMs: 200 };
+
+export function createWriter(options: WriterOptions): Writer {
+	const { db, path } = options;
+	const begin = db.prepare('BEGIN IMMEDIATE');
+	const commit = db.prepare('COMMIT');
+	const savepoint = db.prepare('SAVEPOINT operation');
+	const release = db.prepare('RELEASE operation');
+	const undo = db.prepare('ROLLBACK TO operation');
+	const pending: Pending[] = [];
+	let timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
+	let dueAt = Number.POSITIVE_INFINITY;
+	let isClosed = false;
+	let isFlushing = false;
+	let idle: (() => void)[] = [];
+
+	const schedule = (delayMs: number) => {
+		const at = performance.now() + delayMs;
+		if (isFlushing || at >= dueAt) return;
+		cancelTimer(timer);
+		dueAt = at;
+		timer = delayMs === 0 ? setImmediate(flush) : setTimeout(flush, delayMs);
+	};
+
+	const flush = () => {
+		timer = null;
+		dueAt = Number.POSITIVE_INFINITY;
+		isFlushing = true;
+		tryGroup(performance.now() + options.lockTimeoutMs, retryDelay.firstMs);
+	};
+
+	const tryGroup = (deadline: number, delayMs: number) => {
+		try {
+			begin.run();
+		} catch (error) {
+			if (isBusy(error) && performance.now() < deadline) {
+				const jittered = delayMs * (0.5 + options.random());
+				setTimeout(tryGroup, jittered, deadline, Math.min(delayMs * 2, retryDelay.maxMs));
+				return;
+			}
+			rejectAll(pending.splice(0), translateFailure(error, path));
+			done();
+			return;
+		}
+		commitGroup();
+		done();
+	};
+
+	const commitGroup = () => {
+		const succeeded: Pending[] = [];
+		const failed: (() => void)[] = [];
+		try {
+			options.beforeGroup();
+			runGroup(succeeded, failed);
+			commit.run();
+		} catch (error) {
+			if (db.inTransaction) db.exec('ROLLBACK');
+			rejectAll(succeeded, translateFailure(error, path));
+			for (const reject of failed) reject();
+			return;
+		}
+		for (const each of succeeded) each.resolve();
+		for (const reject of failed) reject();
+	};
+
+	/** Throws only what ends the transaction; the operation it hit is then among the succeeded, to be rejected with them. */
+	const runGroup = (succeeded: Pending[], failed: (() => void)[]) => {
+		const end = performance.now() + options.maxGroupMs();
+		for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
+			const operation = next;
+			succeeded.push(operation);
+			savepoint.run();
+			try {
+				operation.run();
+			} catch (error) {
+				if (endsTransaction(error) || !db.inTransaction) throw error;
+				undo.run();
+				succeeded.pop();
+				failed.push(() => operation.reject(translateFailure(error, path)));
+			}
+			release.run();
+			if (performance.now() >= end) return;
+		}
+	};
+
+	const done = () => {
+		isFlushing = false;
+		if (pending.length > 0) schedule(0);
+		else for (const wake of idle.splice(0)) wake();
+	};
+
+	return {
+		write: <R>(operate: () => R, { maxDelayMs = 0 }: { maxDelayMs?: number } = {}) =>
+			new Promise<R>((resolve, reject) => {
+				if (isClosed) return reject(new StoreError('io', `${path} is closed`));
+				let result: { value: R } | null = null;
+				pending.push({
+					run: () => {
+						result = { value: operate() };
+					},
+					resolve: () => {
+						if (result !== null) resolve(result.value);
+					},
+					reject,
+				});
+				schedule(maxDelayMs);
+			}),
+		close: async () => {
+			isClosed = true;
+			if (pending.length === 0 && !isFlushing) return;
+			await new Promise<void>((resolve) => {
+				idle.push(resolve);
+				schedule(0);
+			});
+			idle = [];
+		},
+	};
+}
+
+function cancelTimer(timer: NodeJS.Timeout | NodeJS.Immediate | null): void {
+	if (timer === null) return;
+	if ('refresh' in timer) clearTimeout(timer);
+	else clearImmediate(timer);
+}
+
+function rejectAll(operations: readonly Pending[], error: unknown): void {
+	for (const operation of operations) operation.reject(error);
+}
