@@ -126,6 +126,8 @@ interface Described {
 	exits?: readonly ExitCode[];
 	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
 	writes?: true;
+	/** Makes the database it is given when there is none yet. */
+	createsDatabase?: true;
 	/** How consent is asked for; the command itself calls `cx.confirm`. */
 	severity?: 'mild' | 'severe';
 	/** The columns it prints, so that a wrong `--fields` is exit 2 before anything is done. */

@@ -1,8 +1,9 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { refuseTarget } from '../delivery/notifications/target.js';
 import { createEngine } from '../engine/engine.js';
-import { readSettings, secretSettings, writeSettings } from '../engine/settings.js';
+import { readSettings, secretSettings, settingNames, writeSettings } from '../engine/settings.js';
 import { openStore } from '../store/open.js';
 import type { Store } from '../store/store.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from './connection.js';
@@ -13,6 +14,7 @@ export type LocalTarget = Extract<Target, { kind: 'local' }>;
 export interface LocalParts extends ConnectDependencies {
 	store: Store;
 	path: string;
+	isNew: boolean;
 }
 
 export async function connectLocal(
@@ -20,8 +22,9 @@ export async function connectLocal(
 	dependencies: ConnectDependencies,
 ): Promise<Connection> {
 	const { clock } = dependencies;
+	const isNew = !existsSync(target.url);
 	const store = await openStore(target.url, { clock, mode: target.create ? 'create' : 'existing' });
-	const parts: LocalParts = { ...dependencies, store, path: target.url };
+	const parts: LocalParts = { ...dependencies, store, path: target.url, isNew };
 	const lazy = lazyParts(parts);
 	const api = createEngine({
 		store,
@@ -45,10 +48,12 @@ export async function connectLocal(
 	};
 }
 
-function localEngine({ store, clock, path }: LocalParts, lazy: LazyParts): LocalEngine {
+function localEngine({ store, clock, path, isNew }: LocalParts, lazy: LazyParts): LocalEngine {
 	return {
 		path,
+		isNew,
 		settings: {
+			names: settingNames,
 			get: async (options) => {
 				const values = await store.reads.getSettings();
 				if (options?.reveal === true) return values;

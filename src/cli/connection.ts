@@ -37,7 +37,11 @@ export class NoSmtp extends Error {
 export interface LocalEngine {
 	/** The database file. */
 	path: string;
+	/** The database was made just now. */
+	isNew: boolean;
 	settings: {
+		/** Every setting there is, and what it is for. */
+		names: Readonly<Record<string, string>>;
 		/** Set values by name, secrets masked unless `reveal`. */
 		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
 		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */

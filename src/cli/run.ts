@@ -48,7 +48,15 @@ export async function run(parsed: Run, { io, connect, interrupts }: RunOptions):
 	const prompts = createPrompts(io, promptOptions(parsed.globals, settings, format, io, signal));
 	const listed: Shown[] = [];
 	const out = makeOut(parsed, io, settings, format, talk, listed);
-	const link = linker(settings, { connect, clock, talk, io, globals: parsed.globals, sources });
+	const link = linker(settings, {
+		connect,
+		clock,
+		talk,
+		io,
+		globals: parsed.globals,
+		sources,
+		createsDatabase: parsed.command.createsDatabase === true,
+	});
 	const cx: CommandContext = {
 		...talk,
 		...prompts,
@@ -180,13 +188,16 @@ interface LinkParts {
 	io: Io;
 	globals: RawGlobals;
 	sources: ReturnType<typeof createSources>;
+	/** A named database that is missing is made. */
+	createsDatabase: boolean;
 }
 
 /** The connection, opened by the first who needs it and closed once. */
 function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
 	const open = async (): Promise<Connection> => {
-		const target = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
+		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
+		const target = named.kind === 'local' && parts.createsDatabase ? { ...named, create: true } : named;
 		const connect = parts.connect ?? (await import('./connect.js')).connect;
 		return connect(target, {
 			clock: parts.clock,

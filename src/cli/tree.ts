@@ -10,6 +10,37 @@ export interface TreeEntry {
 /** One line each, in the order the help shows them. */
 export const tree: readonly TreeEntry[] = [
 	{ name: 'lists', summary: 'mailing lists', load: () => import('./commands/lists.js') },
+	{
+		name: 'subscribers',
+		summary: 'the subscribers of a list',
+		load: () => import('./commands/subscribers.js'),
+	},
+	{
+		name: 'fields',
+		summary: 'additional fields: the variables of subscribers',
+		load: () => import('./commands/fields.js'),
+	},
+	{ name: 'webhooks', summary: 'HTTP notifications', load: () => import('./commands/webhooks.js') },
+	{
+		name: 'send',
+		summary: 'send a message, or a mailing to a list',
+		load: () => import('./commands/send.js'),
+	},
+	{
+		name: 'report',
+		summary: 'how many messages were sent, opened, bounced',
+		load: () => import('./commands/report.js'),
+	},
+	{ name: 'templates', summary: 'message templates', load: () => import('./commands/templates.js') },
+	{ name: 'senders', summary: 'verified sender addresses', load: () => import('./commands/senders.js') },
+	{ name: 'messages', summary: 'what became of each message', load: () => import('./commands/messages.js') },
+	{ name: 'worker', summary: 'send what is due', load: () => import('./commands/worker.js') },
+	{
+		name: 'engine',
+		summary: 'the embedded engine: its database and mail server',
+		load: () => import('./commands/engine.js'),
+	},
+	{ name: 'demo', summary: 'the whole job, nothing to set up', load: () => import('./commands/demo.js') },
 	{ name: 'config', summary: 'settings of the profiles', load: () => import('./commands/config.js') },
 	{ name: 'commands', summary: 'all commands, for scripts', load: () => import('./commands/commands.js') },
 	{ name: 'version', summary: 'the version', load: () => import('./commands/version.js') },

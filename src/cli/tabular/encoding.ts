@@ -55,7 +55,7 @@ function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 		if (prefix[index] === 0) even += 1;
 		if (prefix[index + 1] === 0) odd += 1;
 	}
-	if (pairs < 2 || Math.max(even, odd) < pairs / 5) return null;
+	if (Math.max(even, odd) < Math.max(4, pairs / 5)) return null;
 	if (even === 0) return 'utf-16le';
 	return odd === 0 ? 'utf-16be' : null;
 }

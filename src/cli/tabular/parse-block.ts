@@ -31,8 +31,8 @@ export interface Parsed {
 	used: number;
 	/** The line after what was used. */
 	line: number;
-	/** Why the record after `used` cannot be read. `open_quote`: a quoted cell is open where the block ends. */
-	fault: 'unclosed_quote' | 'stray_quote' | 'open_quote' | null;
+	/** Why the record after `used` cannot be read; null: it is merely cut by the block's end. */
+	fault: 'unclosed_quote' | 'stray_quote' | 'row_too_long' | null;
 }
 
 const lf = 10;
@@ -49,6 +49,9 @@ export function parseBlock(block: Block): Parsed {
 	let start = 0;
 	for (const { cells, end } of found) {
 		const begin = skipLineEnds(block.bytes, start, end);
+		// Also where it came whole: what a row is must not hang on where the blocks were cut.
+		if (end - begin > maxRowBytes)
+			return { records, used: start, line: lines.line, fault: tooLong(block.bytes, begin) };
 		lines.advance(begin);
 		records.push({ line: lines.line, cells, isText: isText || isUtf8(block.bytes.subarray(begin, end)) });
 		lines.advance(end);
@@ -117,14 +120,24 @@ function dropCutRecord(found: Found[], { bytes }: Block): void {
  * An odd number of quotes on the record's first line: the quote was never closed, and what looked like its end is the
  * opening quote of a later row.
  */
-function faultOf(error: CsvError, { bytes, isLast }: Block, start: number): Parsed['fault'] {
-	if (error.code === 'CSV_QUOTE_NOT_CLOSED') return isLast ? 'unclosed_quote' : 'open_quote';
-	if (error.code !== 'CSV_INVALID_CLOSING_QUOTE') return 'stray_quote';
+function faultOf(error: CsvError | null, { bytes, isLast }: Block, start: number): Parsed['fault'] {
 	const begin = skipLineEnds(bytes, start, bytes.length);
+	if (error === null || error.code === 'CSV_QUOTE_NOT_CLOSED') {
+		if (isLast && error !== null) return 'unclosed_quote';
+		return bytes.length - begin > maxRowBytes ? tooLong(bytes, begin) : null;
+	}
+	if (error.code === 'CSV_MAX_RECORD_SIZE') return tooLong(bytes, begin);
+	if (error.code !== 'CSV_INVALID_CLOSING_QUOTE') return 'stray_quote';
 	const end = endOfLine(bytes, begin, isLast);
 	let quotes = 0;
 	for (const byte of bytes.subarray(begin, end === -1 ? bytes.length : end)) if (byte === quote) quotes += 1;
 	return quotes % 2 === 1 ? 'unclosed_quote' : 'stray_quote';
+}
+
+/** Over many lines it is a quote that was forgotten, on one line a long row. */
+function tooLong(bytes: Buffer, begin: number): 'unclosed_quote' | 'row_too_long' {
+	const row = bytes.subarray(begin, begin + maxRowBytes);
+	return row.includes(lf) || row.includes(cr) ? 'unclosed_quote' : 'row_too_long';
 }
 
 /** Counts line ends once, forward: LF, CR LF as one, CR alone. */

@@ -54,14 +54,15 @@ class CsvReader {
 	}
 
 	*#parse(isLast: boolean): Generator<TableRow> {
-		let bytes: Buffer = this.#skipRest(Buffer.concat(this.#chunks), isLast);
+		let bytes: Buffer = Buffer.concat(this.#chunks);
 		while (bytes.length > 0) {
+			if (this.#isSkipping) bytes = this.#skipRest(bytes, isLast);
+			if (this.#isSkipping) break;
 			const parsed = parseBlock({ bytes, delimiter: this.#delimiter, line: this.#line, isLast });
 			for (const record of parsed.records) yield this.#check(record);
 			this.#line = parsed.line;
 			bytes = bytes.subarray(parsed.used);
-			const code = faultAt(parsed.fault, bytes);
-			const bad = code === null ? null : this.#dropLine(bytes, code, isLast);
+			const bad = parsed.fault === null ? null : this.#dropLine(bytes, parsed.fault, isLast);
 			if (bad === null) break;
 			yield bad.row;
 			bytes = bytes.subarray(bad.used);
@@ -72,14 +73,13 @@ class CsvReader {
 	#keep(rest: Buffer): void {
 		this.#chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
 		this.#pending = rest.length;
-		this.#wanted = Math.max(blockBytes, rest.length * 2);
+		this.#wanted = Math.max(blockBytes, Math.min(rest.length * 2, maxRowBytes + blockBytes));
 	}
 
-	/** Passes over the rest of a row that was given up; the line end that ends it is the next to come. */
+	/** Passes over the rest of a row that was given up, up to its line end. */
 	#skipRest(bytes: Buffer, isLast: boolean): Buffer {
-		if (!this.#isSkipping) return bytes;
 		const end = endOfLine(bytes, 0, isLast);
-		if (end === -1) return Buffer.alloc(0);
+		if (end === -1) return bytes.subarray(withoutCr(bytes));
 		this.#isSkipping = false;
 		this.#line += 1;
 		return bytes.subarray(end);
@@ -94,16 +94,18 @@ class CsvReader {
 		const line = this.#line + countBlankLines(bytes, begin);
 		this.#isSkipping = end === -1;
 		this.#line = line + (end === -1 ? 0 : 1);
-		const text = bytes.toString(
-			'utf8',
+		const shown = bytes.subarray(
 			begin,
 			Math.min(end === -1 ? bytes.length : end, begin + shownCharacters * 4),
 		);
-		const cells = [text.replace(/[\r\n]+$/, '').slice(0, shownCharacters)];
-		return {
-			row: { kind: 'bad', line, code, error: messages[code], cells },
-			used: end === -1 ? bytes.length : end,
-		};
+		const cells = [
+			shown
+				.toString()
+				.replace(/[\r\n]+$/, '')
+				.slice(0, shownCharacters),
+		];
+		const row: TableRow = { kind: 'bad', line, code, error: messages[code], cells };
+		return { row, used: end === -1 ? withoutCr(bytes) : end };
 	}
 
 	#check({ line, cells, isText }: RawRecord): TableRow {
@@ -126,14 +128,6 @@ const messages = {
 	too_many_cells: 'too many cells',
 } satisfies Record<RowFault, string>;
 
-/** The fault of the record that `rest` begins with, if it is certain. */
-function faultAt(fault: RowFault | 'open_quote' | null, rest: Buffer): RowFault | null {
-	if (fault !== null && fault !== 'open_quote') return fault;
-	if (rest.length <= maxRowBytes) return null;
-	// A quoted cell without a line end is one long cell; with line ends it is a quote that was forgotten.
-	return fault === 'open_quote' && rest.includes(10) ? 'unclosed_quote' : 'row_too_long';
-}
-
 function findFault(cells: readonly string[], width: number): { code: RowFault; error: string } | null {
 	for (const [index, cell] of cells.entries()) {
 		if (cell.includes('\0')) return { code: 'nul', error: `${messages.nul} (cell ${index + 1})` };
@@ -147,6 +141,11 @@ function findFault(cells: readonly string[], width: number): { code: RowFault; e
 
 function isTooLong(cell: string): boolean {
 	return cell.length * 3 > maxCellBytes && Buffer.byteLength(cell) > maxCellBytes;
+}
+
+/** A last CR stays: the LF that belongs to it may come with the next block. */
+function withoutCr(bytes: Buffer): number {
+	return bytes.length - (bytes.at(-1) === 13 ? 1 : 0);
 }
 
 function countBlankLines(bytes: Buffer, end: number): number {

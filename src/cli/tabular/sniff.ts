@@ -117,11 +117,10 @@ function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): st
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 
-/** A stray NUL is one row's fault; a tenth of control characters, or one in the header, is no table. */
+/** A stray NUL is one row's fault; a tenth of control characters, or a NUL in the header, is no table. */
 function looksBinary(text: string): boolean {
 	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
-	if (controls === 0) return false;
-	return controls * 10 > text.length || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));
+	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));
 }
 
 function chooseDelimiter(text: string, { delimiter, isWhole }: SniffOptions): string | null {

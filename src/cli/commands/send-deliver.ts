@@ -1,0 +1,112 @@
+/** On the embedded engine `send` works off its own messages; elsewhere the service does. */
+
+import type { DeliveryCounts, DeliveryScope, DeliverySummary } from '../connection.js';
+import type { CommandContext } from '../context.js';
+import { CliError, UsageError } from '../errors.js';
+import { type ExitCode, exits } from '../exit.js';
+import type { SendOptions } from './send-options.js';
+
+/** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
+export async function assertCanDeliver(
+	cx: CommandContext,
+	options: Pick<SendOptions, 'wait'>,
+): Promise<void> {
+	const { local } = await cx.connection();
+	if (local === null || options.wait === false) return;
+	if ((await local.status()).smtp_url === null) throw noSmtp();
+}
+
+/** Delivers the scope and says what became of it. `null`: nobody waits, or the service does the sending. */
+export async function deliverNow(
+	cx: CommandContext,
+	scope: DeliveryScope,
+	total: number,
+	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
+): Promise<DeliverySummary | null> {
+	const { local } = await cx.connection();
+	if (local === null) return null;
+	if (options.wait === false) {
+		await cx.hint('accepted and queued; mailctl worker sends it');
+		return null;
+	}
+	const progress = cx.progress('sending', total);
+	try {
+		return await local.deliver({
+			scope,
+			until: 'settled',
+			signal: cx.signal,
+			stallMs: options.waitTimeout,
+			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
+			...(options.connections !== undefined && { connections: options.connections }),
+			onProgress: (counts) => progress.update(settled(counts), troubles(counts)),
+		});
+	} finally {
+		progress.stop();
+	}
+}
+
+/** The words after a delivery, and the exit code they mean. */
+export async function concludeDelivery(
+	cx: CommandContext,
+	summary: DeliverySummary | null,
+): Promise<ExitCode> {
+	if (summary === null) return exits.done;
+	const { kind, reason, counts, warnings } = summary;
+	for (const warning of warnings) await cx.warn(warning);
+	await cx.note(sentenceOf(counts));
+	if (kind === 'paused') {
+		throw new CliError(
+			'queue_paused',
+			exits.network,
+			`the mail server takes no mail: ${reason ?? 'unknown reason'}`,
+			{
+				hint: 'nothing is lost: mend it (mailctl engine smtp-test), then run mailctl worker --drain',
+				retryable: true,
+			},
+		);
+	}
+	if (kind === 'stalled')
+		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {
+			hint: 'mailctl worker goes on',
+		});
+	if (kind === 'stopped') {
+		await cx.hint('what was accepted stays queued; mailctl worker --drain sends it');
+		cx.signal.throwIfAborted();
+	}
+	if (counts.deferred > 0) await cx.hint('deferred messages are tried again by mailctl worker');
+	if (counts.uncertain > 0) return exits.uncertain;
+	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
+}
+
+/** `10`, `10/s` or `600/m`, as messages a second. */
+export function parseRate(text: string): number {
+	const [, number, unit] = /^(\d+(?:\.\d+)?)(?:\/(s|m|h))?$/.exec(text) ?? [];
+	const perSecond = Number(number) / (unit === 'h' ? 3600 : unit === 'm' ? 60 : 1);
+	if (number === undefined || !(perSecond > 0))
+		throw new UsageError(`--rate "${text}" is no rate, such as 10/s`);
+	return perSecond;
+}
+
+export function noSmtp(): CliError {
+	return new UsageError('no mail server is configured', {
+		hint: 'mailctl engine init --smtp smtp://user@host:587 --smtp-password-file FILE',
+	});
+}
+
+export function sentenceOf(counts: DeliveryCounts): string {
+	const parts = Object.entries(counts).filter(([name, count]) => count > 0 || name === 'sent');
+	return parts.map(([name, count]) => `${name} ${count.toLocaleString('en-US')}`).join(', ');
+}
+
+function settled(counts: DeliveryCounts): number {
+	return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+function troubles({ bounced, failed, deferred }: DeliveryCounts): string {
+	const parts = [
+		bounced > 0 ? `${bounced} bounced` : '',
+		failed > 0 ? `${failed} failed` : '',
+		deferred > 0 ? `${deferred} deferred` : '',
+	];
+	return parts.filter((part) => part !== '').join(', ');
+}

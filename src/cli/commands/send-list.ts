@@ -1,0 +1,266 @@
+/** `send --list`: staged beside the data, checked, shown, released in one stroke, delivered. */
+import { randomBytes } from 'node:crypto';
+import {
+	type AcceptCounts,
+	type Ack,
+	type MailingSpec,
+	type MailingStatus,
+	type Mailings,
+	need,
+} from '../../api/capabilities.js';
+import type { List, Subscriber } from '../../api/records.js';
+import type { CommandContext } from '../context.js';
+import { Declined, UsageError } from '../errors.js';
+import { type ExitCode, exits } from '../exit.js';
+import { resolveList } from '../resolve.js';
+import { walk } from '../walk.js';
+import { assertCanDeliver, concludeDelivery, deliverNow } from './send-deliver.js';
+import type { SendOptions } from './send-options.js';
+import { compose, showPreview, wantsPreview } from './send-preview.js';
+import { type Prepared, prepare } from './send-request.js';
+
+export async function sendToList(
+	cx: CommandContext,
+	options: SendOptions,
+	text: string,
+): Promise<ExitCode | undefined> {
+	assertOptions(options);
+	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
+	const prepared = await prepare(cx, options);
+	if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, list, options);
+	if (options.testTo !== undefined) return sendTest(cx, prepared, list, options, options.testTo);
+	const mailings = await need(await cx.api(), 'mailings');
+	assertConsent(cx, options);
+	await assertCanDeliver(cx, options);
+	const job = options.job ?? `send-${randomBytes(6).toString('hex')}`;
+	const { id } = await mailings.open(job, specOf(prepared, options));
+	const before = await mailings.status(id);
+	if (before.state === 'canceled') throw new UsageError(`the job "${job}" was canceled; give another name`);
+	if (before.state === 'staged') await release(cx, mailings, { id, job, list, prepared, options });
+	else await cx.note(`the job "${job}" is released already: going on with it`);
+	return deliver(cx, mailings, { id, job, options });
+}
+
+interface Staging {
+	id: string;
+	job: string;
+	list: List;
+	prepared: Prepared;
+	options: SendOptions;
+}
+
+/** Stages and checks; whatever speaks against it ends here, with nothing released. */
+async function release(cx: CommandContext, mailings: Mailings, staging: Staging): Promise<void> {
+	const { id, list, options } = staging;
+	try {
+		const ack = await mailings.addList(id, list.id);
+		const found = totalOf(ack.counts);
+		await assertFindings(cx, ack, options);
+		if (options.maxRecipients !== undefined && found > options.maxRecipients) {
+			throw new UsageError(
+				`${found} recipients are more than --max-recipients ${options.maxRecipients}; nothing was released`,
+			);
+		}
+		if (options.expectCount !== undefined && options.expectCount !== found) {
+			throw new UsageError(
+				`the list has ${found} recipients, not ${options.expectCount}; nothing was released`,
+				{
+					hint: `--expect-count ${found} if that is right`,
+				},
+			);
+		}
+		await agree(cx, staging, ack.counts);
+		await mailings.release(id, { expect_count: ack.counts.staged });
+	} catch (error) {
+		// A name that was made up is of no use to anybody: what was staged under it goes.
+		if (options.job === undefined || error instanceof Declined) await mailings.cancel(id);
+		throw error;
+	}
+}
+
+async function assertFindings(
+	cx: CommandContext,
+	{ counts, rejects }: Ack<AcceptCounts>,
+	options: SendOptions,
+): Promise<void> {
+	if (counts.rejected === 0) return;
+	const lines = rejects.map(({ error }) => error);
+	const more = counts.rejected > lines.length ? [`and ${counts.rejected - lines.length} more`] : [];
+	if (!options.skipInvalid) {
+		throw new UsageError(
+			`${counts.rejected} recipients cannot be sent to as they are; nothing was released`,
+			{
+				details: [...lines, ...more],
+				hint: 'mend them, or give --skip-invalid, or --no-strict-vars for missing variables',
+			},
+		);
+	}
+	for (const line of [...lines, ...more]) await cx.warn(`left out: ${line}`);
+}
+
+async function agree(
+	cx: CommandContext,
+	{ list, prepared, options }: Staging,
+	counts: AcceptCounts,
+): Promise<void> {
+	await cx.note(`${describe(counts)} of list ${list.id} "${list.name}"`);
+	if (options.expectCount !== undefined && cx.globals.yes === true) return;
+	const api = await cx.api();
+	const shown: string[] = [];
+	for await (const { email } of walk(
+		api.subscribers(list.id),
+		{ is_active: true },
+		{ signal: cx.signal, limit: options.sample },
+	))
+		shown.push(email);
+	if (shown.length > 0) await cx.note(`first of them: ${shown.join(', ')}`);
+	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
+	await cx.confirm({
+		kind: 'mild',
+		what: `send "${subject}" to ${counts.staged.toLocaleString('en-US')} recipients`,
+	});
+}
+
+/** In a script both are wanted, so that neither a habit nor a grown list sends by itself. */
+function assertConsent(cx: CommandContext, options: SendOptions): void {
+	if (cx.canAsk) return;
+	if (cx.globals.yes === true && options.expectCount !== undefined) return;
+	throw new UsageError('sending to a list needs consent', {
+		hint: 'add --yes --expect-count N, N being the recipients you expect',
+	});
+}
+
+async function deliver(
+	cx: CommandContext,
+	mailings: Mailings,
+	{ id, job, options }: { id: string; job: string; options: SendOptions },
+): Promise<ExitCode> {
+	const { counts } = await mailings.status(id);
+	await cx.note(`job ${job}, campaign ${id}`);
+	const summary = await deliverNow(cx, { mailing: id }, counts.staged, options);
+	const after = await mailings.status(id);
+	if (options.results !== undefined) {
+		const { writeResults } = await import('./send-results.js');
+		await writeResults(cx, options.results, { campaign: id });
+	}
+	await cx.out.document(
+		documentOf(job, after),
+		summary === null ? `accepted: ${describe(counts)}` : undefined,
+	);
+	const code = await concludeDelivery(cx, summary);
+	return code === exits.done && counts.rejected > 0 ? exits.partly : code;
+}
+
+function documentOf(job: string, { id, counts, messages, state }: MailingStatus) {
+	return { job, campaign_unique_id: id, state, recipients: totalOf(counts), ...counts, messages };
+}
+
+function describe({ staged, suppressed, rejected }: AcceptCounts): string {
+	const parts = [`${staged.toLocaleString('en-US')} recipients`];
+	if (suppressed > 0) parts.push(`${suppressed} suppressed`);
+	if (rejected > 0) parts.push(`${rejected} left out`);
+	return parts.join(', ');
+}
+
+function totalOf({ staged, suppressed, rejected }: AcceptCounts): number {
+	return staged + suppressed + rejected;
+}
+
+function specOf({ request }: Prepared, options: SendOptions): MailingSpec {
+	const { cc, bcc, list_id, from, type, ...rest } = request;
+	return {
+		...rest,
+		from: typeof from === 'string' ? from : (from[0] ?? ''),
+		type: type ?? 'TRANSACTIONAL',
+		strict_vars: options.strictVars ?? options.bulk,
+	};
+}
+
+function assertOptions(options: SendOptions): void {
+	if (options.to.length > 0)
+		throw new UsageError('--to and --list both name recipients; give one', {
+			hint: 'a trial to yourself: --list LIST --test-to you@example.com',
+		});
+	if (options.cc.length + options.bcc.length > 0)
+		throw new UsageError('--cc and --bcc do not go with --list: a copy of every message is never meant');
+	if (options.idempotencyKey !== undefined)
+		throw new UsageError('--idempotency-key does not go with --list; --job NAME plays that part');
+}
+
+async function firstOf(cx: CommandContext, list: List): Promise<Subscriber> {
+	const api = await cx.api();
+	for await (const one of walk(
+		api.subscribers(list.id),
+		{ is_active: true },
+		{ signal: cx.signal, limit: 1 },
+	))
+		return one;
+	throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers`);
+}
+
+async function preview(
+	cx: CommandContext,
+	prepared: Prepared,
+	list: List,
+	options: SendOptions,
+): Promise<undefined> {
+	const subscriber = await firstOf(cx, list);
+	const composed = await compose(cx, prepared, {
+		to: subscriber.email,
+		subscriber,
+		email_reason: list.email_reason,
+	});
+	if (wantsPreview(options)) return showPreview(cx, composed, options).then(() => undefined);
+	const count = list.active_subscribers_count;
+	await cx.wouldDo(
+		`send "${composed.subject}" to the ${count} active subscribers of list ${list.id} "${list.name}"`,
+		{
+			list_id: list.id,
+			recipients: count,
+			send: prepared.request,
+			message: composed.raw.toString('latin1'),
+		},
+	);
+}
+
+/** What the first subscriber would get, to an address of one's own: with his variables, under no mailing. */
+async function sendTest(
+	cx: CommandContext,
+	prepared: Prepared,
+	list: List,
+	options: SendOptions,
+	to: string,
+): Promise<ExitCode> {
+	await assertCanDeliver(cx, options);
+	const subscriber = await firstOf(cx, list);
+	const composed = await compose(cx, prepared, {
+		to: subscriber.email,
+		subscriber,
+		email_reason: list.email_reason,
+	});
+	const meta = Object.entries(subscriber.meta).filter(
+		([, value]) => value !== null && typeof value !== 'object',
+	);
+	const context = {
+		...Object.fromEntries(meta.map(([key, value]) => [key, String(value)])),
+		name: subscriber.name,
+		email_reason: list.email_reason,
+		...prepared.request.context,
+	};
+	const api = await cx.api();
+	let submission: string | null = null;
+	const answer = await api.send(
+		{ ...prepared.request, type: 'TRANSACTIONAL', to: [to], context },
+		{
+			signal: cx.signal,
+			onAccepted: (accepted) => {
+				submission = accepted.submission;
+			},
+		},
+	);
+	await cx.note(`a trial of "${composed.subject}" as for ${subscriber.email}, to ${to}`);
+	await cx.out.document(answer);
+	if (submission === null) return exits.done;
+	const summary = await deliverNow(cx, { submission }, 1, options);
+	return concludeDelivery(cx, summary);
+}

@@ -1,0 +1,79 @@
+/** `--preview`, `--eml` and `--dry-run`: the finished message for one recipient, and nothing is accepted. */
+import type { Subscriber } from '../../api/records.js';
+import type { ComposedMessage } from '../connection.js';
+import type { CommandContext } from '../context.js';
+import { CliError, UsageError } from '../errors.js';
+import { cleanLines } from '../render/clean.js';
+import type { SendOptions } from './send-options.js';
+import { contentOf, type Prepared } from './send-request.js';
+
+/** Whom the message is composed for: an address, or a subscriber with what is known of him. */
+export type Addressee = { to: string; subscriber: Subscriber | null; email_reason: string | null };
+
+export function wantsPreview(options: Pick<SendOptions, 'preview' | 'eml'>): boolean {
+	return options.preview !== undefined || options.eml !== undefined;
+}
+
+export async function compose(
+	cx: CommandContext,
+	prepared: Prepared,
+	addressee: Addressee,
+): Promise<ComposedMessage> {
+	const { request } = prepared;
+	const { local } = await cx.connection();
+	if (local === null)
+		throw new UsageError(
+			'--preview, --eml and --dry-run need the embedded engine: a deployment does not show its messages',
+		);
+	const composed = await local.compose({
+		from: typeof request.from === 'string' ? request.from : (request.from[0] ?? ''),
+		to: addressee.to,
+		...contentOf(prepared),
+		bulk: request.type === 'BULK',
+		reply_to: request.reply_to ?? [],
+		cc: request.cc ?? [],
+		headers: request.headers ?? {},
+		variables: { ...variablesOf(addressee), ...request.context },
+	});
+	for (const warning of composed.warnings) await cx.warn(warning);
+	return composed;
+}
+
+/** Writes what `--eml` and `--preview` ask for. */
+export async function showPreview(
+	cx: CommandContext,
+	composed: ComposedMessage,
+	{ preview, eml }: Pick<SendOptions, 'preview' | 'eml'>,
+): Promise<void> {
+	if (composed.missing.length > 0)
+		await cx.warn(`no value for ${composed.missing.map((name) => `#${name}#`).join(', ')}`);
+	if (eml !== undefined && eml !== '-') await writeNew(eml, composed.raw);
+	if (eml === '-')
+		await cx.out.raw(
+			cx.io.stdout.isTTY ? cleanLines(composed.raw.toString('utf8').replaceAll('\r\n', '\n')) : composed.raw,
+		);
+	if (eml !== undefined && eml !== '-') await cx.note(`wrote ${eml}`);
+	if (preview === undefined) return;
+	const part = preview === 'html' ? (composed.html ?? '') : composed.text;
+	const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
+	await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+async function writeNew(path: string, bytes: Buffer): Promise<void> {
+	const { writeFile } = await import('node:fs/promises');
+	await writeFile(path, bytes, { flag: 'wx' }).catch((cause: unknown) => {
+		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
+		throw new CliError('disk', 74, `--eml: ${path} cannot be written (${code})`, { cause });
+	});
+}
+
+function variablesOf({ to, subscriber, email_reason }: Addressee): Record<string, string> {
+	const meta = Object.entries(subscriber?.meta ?? {}).filter(([, value]) => value !== null);
+	return {
+		email: to,
+		name: subscriber?.name ?? '',
+		email_reason: email_reason ?? '',
+		...Object.fromEntries(meta.map(([key, value]) => [key, String(value)])),
+	};
+}

@@ -1,0 +1,49 @@
+/** `--results FILE`: what became of each message, as CSV, complete or not there at all. */
+import { open, rename, rm } from 'node:fs/promises';
+import { need } from '../../api/capabilities.js';
+import type { Message, Uuid } from '../../api/records.js';
+import type { CommandContext } from '../context.js';
+import { CliError } from '../errors.js';
+import { csvCell } from '../render/cells.js';
+import { walk } from '../walk.js';
+
+const header = ['to', 'id', 'state', 'attempts', 'last_reply', 'campaign_unique_id'] as const;
+
+/** Written beside the file, synced and renamed: a reader never sees half of it. An older file is replaced. */
+export async function writeResults(
+	cx: CommandContext,
+	path: string,
+	which: { ids: readonly Uuid[] } | { campaign: Uuid },
+): Promise<void> {
+	const partial = `${path}.partial`;
+	try {
+		const file = await open(partial, 'w', 0o600);
+		try {
+			await file.write(`${header.join(',')}\r\n`);
+			for await (const message of messagesOf(cx, which)) {
+				await file.write(`${header.map((key) => csvCell(message[key])).join(',')}\r\n`);
+			}
+			await file.sync();
+		} finally {
+			await file.close();
+		}
+		await rename(partial, path);
+	} catch (cause) {
+		await rm(partial, { force: true });
+		if (!(cause instanceof Error) || !('code' in cause) || 'fields' in cause) throw cause;
+		throw new CliError('disk', 74, `--results: ${path} cannot be written (${String(cause.code)})`, { cause });
+	}
+	await cx.note(`results are in ${path}`);
+}
+
+async function* messagesOf(
+	cx: CommandContext,
+	which: { ids: readonly Uuid[] } | { campaign: Uuid },
+): AsyncGenerator<Message> {
+	const messages = await need(await cx.api(), 'messages');
+	if ('campaign' in which) {
+		yield* walk(messages, { campaign_unique_id: which.campaign }, { signal: cx.signal });
+		return;
+	}
+	for (const id of which.ids) yield await messages.get(id);
+}

@@ -1,0 +1,140 @@
+/** `mailctl send`: one message to some addresses, or a mailing to a list. */
+import { randomUUID } from 'node:crypto';
+import type { Accepted, Call } from '../../api/api.js';
+import type { SendRequest } from '../../api/inputs.js';
+import type { SendResult } from '../../api/records.js';
+import { type CommandGroup, command } from '../command.js';
+import type { DeliveryScope } from '../connection.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import type { ExitCode } from '../exit.js';
+import { type Columns, column } from '../render/columns.js';
+import { assertCanDeliver, concludeDelivery, deliverNow, parseRate } from './send-deliver.js';
+import { type SendOptions, sendOptions } from './send-options.js';
+import { compose, showPreview, wantsPreview } from './send-preview.js';
+import { contentOf, type Prepared, prepare } from './send-request.js';
+
+type Accept = SendResult['messages'][number];
+const columns: Columns<Accept> = [column('to', 'TO'), column('id', 'MESSAGE', { isName: true })];
+
+const self = command({
+	name: 'send',
+	summary: 'send a message, or a mailing to a list',
+	description:
+		'Variables are written #name#: from --context, the subscriber’s meta, or built in (email, name, unsubscribe_url, ' +
+		'view_url, email_reason). With --list, recipients are staged and checked first and released in one stroke; ' +
+		'in a script that needs --yes --expect-count N.',
+	options: sendOptions,
+	columns,
+	writes: true,
+	output:
+		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; with --list the job and its counts',
+	exits: [3, 5, 6, 9, 12, 13],
+	examples: [
+		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
+		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --bulk --yes --expect-count 10000',
+		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
+	],
+	run: async (cx, { options }): Promise<ExitCode | undefined> => {
+		if (options.rate !== undefined) parseRate(options.rate);
+		if (options.list !== undefined) {
+			const { sendToList } = await import('./send-list.js');
+			return sendToList(cx, options, options.list);
+		}
+		assertRecipients(options);
+		const prepared = await prepare(cx, options);
+		const request: SendRequest = { ...prepared.request, to: options.to };
+		if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, request, options);
+		await assertVariables(cx, prepared, options);
+		await assertCanDeliver(cx, options);
+		return accept(cx, request, options);
+	},
+});
+
+export const group: CommandGroup = { name: 'send', summary: self.summary, commands: [], self };
+
+function assertRecipients(options: SendOptions): void {
+	if (options.to.length === 0) throw new UsageError('nobody to send to: give --to or --list');
+	for (const flag of ['job', 'expectCount', 'testTo'] as const) {
+		if (options[flag] !== undefined) throw new UsageError(`--${kebab(flag)} goes with --list only`);
+	}
+	const copies = options.cc.length + options.bcc.length;
+	if (copies > 0 && options.to.length > 1 && !options.ccEach) {
+		throw new UsageError('--cc and --bcc would ride on the message to every --to', {
+			hint: 'add --cc-each if that is meant',
+		});
+	}
+	if (options.maxRecipients !== undefined && options.to.length > options.maxRecipients) {
+		throw new UsageError(
+			`${options.to.length} recipients are more than --max-recipients ${options.maxRecipients}`,
+		);
+	}
+}
+
+async function preview(
+	cx: CommandContext,
+	prepared: Prepared,
+	request: SendRequest,
+	options: SendOptions,
+): Promise<undefined> {
+	const composed = await compose(cx, prepared, {
+		to: request.to[0] ?? '',
+		subscriber: null,
+		email_reason: null,
+	});
+	if (wantsPreview(options)) await showPreview(cx, composed, options);
+	else
+		await cx.wouldDo(`send "${composed.subject}" to ${request.to.join(', ')}`, {
+			send: request,
+			message: composed.raw.toString('latin1'),
+		});
+}
+
+/** Variables that nothing gives a value to. A field may: which person it is, the service knows. */
+async function assertVariables(cx: CommandContext, prepared: Prepared, options: SendOptions): Promise<void> {
+	if (!(options.strictVars ?? options.bulk)) return;
+	const { missingVariables } = await import('./send-variables.js');
+	const missing = await missingVariables(cx, contentOf(prepared), prepared.request.context ?? {});
+	if (missing.length === 0) return;
+	throw new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
+		hint: 'give --context NAME=VALUE, or --no-strict-vars to leave them as they are',
+	});
+}
+
+async function accept(cx: CommandContext, request: SendRequest, options: SendOptions): Promise<ExitCode> {
+	const api = await cx.api();
+	const { service } = await api.capabilities();
+	let accepted: Accepted | null = null;
+	const call: Call = {
+		signal: cx.signal,
+		onAccepted: (one) => {
+			accepted = one;
+		},
+		// Ours keep the key, so that an unanswered call may be repeated; others would only see a strange header.
+		...(service === 'mailctl' && { idempotencyKey: options.idempotencyKey ?? randomUUID() }),
+	};
+	const answer = await api.send(request, call);
+	await print(cx, answer, request);
+	const { campaign, submission } = accepted ?? { campaign: null, submission: null };
+	if (campaign !== null) await cx.note(`campaign ${campaign}`);
+	const scope: DeliveryScope = submission === null ? null : { submission };
+	if (scope === null || answer.messages_created === 0) return 0;
+	const summary = await deliverNow(cx, scope, answer.messages_created, options);
+	if (options.results !== undefined) {
+		const { writeResults } = await import('./send-results.js');
+		await writeResults(cx, options.results, { ids: answer.messages.map(({ id }) => id) });
+	}
+	return concludeDelivery(cx, summary);
+}
+
+async function print(cx: CommandContext, answer: SendResult, request: SendRequest): Promise<void> {
+	const isMachine = cx.out.format === 'json' || cx.out.format === 'ndjson';
+	if (isMachine) await cx.out.document(answer);
+	else await cx.out.rows(answer.messages, columns, { all: true });
+	const left = new Set(request.to.map((to) => to.toLowerCase())).size - answer.messages_created;
+	if (left > 0) await cx.note(`${left} suppressed or inactive: no message was made`);
+}
+
+function kebab(name: string): string {
+	return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
