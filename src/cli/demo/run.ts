@@ -1,0 +1,226 @@
+/** The steps of `mailctl demo`: each is a command as a person would type it, run in this process. */
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { PassThrough } from 'node:stream';
+import type { CommandContext } from '../context.js';
+import { CliError, UsageError } from '../errors.js';
+import { type ExitCode, exits } from '../exit.js';
+import { main } from '../main.js';
+import { cleanLines } from '../render/clean.js';
+import { demoFile } from './assets.js';
+import { type Sink, type SinkMail, startSink } from './sink.js';
+
+const sender = 'News <news@example.com>';
+
+/** Ends with 0 when every subscriber of the file got a mail. Removes what it made unless `keep` names a folder. */
+export async function runDemo(cx: CommandContext, keep: string | null): Promise<ExitCode> {
+	const folder = keep === null ? await mkdtemp(join(tmpdir(), 'mailctl-demo-')) : await emptyFolder(keep);
+	const sink = await startSink();
+	try {
+		return await new Demo(cx, folder, sink, keep !== null).run();
+	} finally {
+		await sink.close();
+		if (keep === null) await rm(folder, { recursive: true, force: true });
+	}
+}
+
+class Demo {
+	readonly #cx: CommandContext;
+	readonly #folder: string;
+	readonly #sink: Sink;
+	readonly #isKept: boolean;
+	readonly #commands: string[] = [];
+
+	constructor(cx: CommandContext, folder: string, sink: Sink, isKept: boolean) {
+		this.#cx = cx;
+		this.#folder = folder;
+		this.#sink = sink;
+		this.#isKept = isKept;
+	}
+
+	async run(): Promise<ExitCode> {
+		const began = performance.now();
+		await Promise.all(
+			['people.csv', 'offer.html'].map((name) => copyFile(demoFile(name), join(this.#folder, name))),
+		);
+		await this.#prepare();
+		const subscribers = await this.#import();
+		await this.#send(subscribers);
+		const report = await this.#json(['report']);
+		const { mails } = this.#sink;
+		if (mails.length !== subscribers) {
+			throw new CliError('demo', exits.bug, `${mails.length} of ${subscribers} mails arrived in the sink`);
+		}
+		if (this.#isKept) await this.#keepMails(mails);
+		await this.#show(mails, report, Math.round(performance.now() - began) / 1000);
+		return exits.done;
+	}
+
+	async #prepare(): Promise<void> {
+		await this.#say('a database, a sender, a mail sink on this machine');
+		await this.#json([
+			'engine',
+			'init',
+			'--sender',
+			sender.replace(/.*<(.*)>/, '$1'),
+			'--smtp',
+			`smtp://127.0.0.1:${this.#sink.port}`,
+		]);
+		await this.#say('a list with two fields');
+		await this.#json([
+			'lists',
+			'create',
+			'--name',
+			'Readers',
+			'--email-reason',
+			'You signed up for our letter.',
+		]);
+		await this.#json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		await this.#json(['fields', 'create', '--variable', 'plan', '--name', 'Plan']);
+	}
+
+	async #import(): Promise<number> {
+		await this.#say('subscribers from people.csv');
+		const counts = await this.#json(['subscribers', 'import', 'people.csv', '--list', 'Readers']);
+		await this.#say(
+			`  ${numberOf(counts, 'created').toLocaleString('en-US')} created of ${numberOf(counts, 'read').toLocaleString('en-US')} read`,
+		);
+		return numberOf(counts, 'created');
+	}
+
+	async #send(subscribers: number): Promise<void> {
+		await this.#say('an HTML mail to all of them');
+		const words = [
+			'--from',
+			sender,
+			'--list',
+			'Readers',
+			'--subject',
+			'Good news for #city#',
+			'--html-file',
+			'offer.html',
+		];
+		await this.#json(['send', ...words, '--bulk', '--yes', '--expect-count', String(subscribers)]);
+	}
+
+	async #show(mails: readonly SinkMail[], report: unknown, seconds: number): Promise<void> {
+		const { out } = this.#cx;
+		const commands = this.#commands;
+		if (out.format === 'json' || out.format === 'ndjson') {
+			await out.document({
+				delivered: mails.length,
+				seconds,
+				report,
+				commands,
+				kept: this.#isKept ? this.#folder : null,
+			});
+			return;
+		}
+		const [first] = mails;
+		const arrived = first === undefined ? [] : await describeMail(first);
+		const chart = await this.#text(['report', '--output', 'table']);
+		const lines = [
+			`One of the ${mails.length.toLocaleString('en-US')} mails that arrived:`,
+			...arrived.map((line) => `  ${line}`),
+			'',
+			'The report:',
+			...chart
+				.trimEnd()
+				.split('\n')
+				.map((line) => `  ${line}`.trimEnd()),
+			'',
+			'The commands:',
+			...commands.map((line) => `  ${line}`),
+			'',
+			this.#isKept
+				? `Kept in ${this.#folder}: the database, the files and mails/.`
+				: 'The database and the mails are gone again; --keep DIR keeps them.',
+		];
+		await out.raw(`${lines.map(cleanLines).join('\n')}\n`);
+	}
+
+	async #keepMails(mails: readonly SinkMail[]): Promise<void> {
+		const folder = join(this.#folder, 'mails');
+		await mkdir(folder);
+		for (const { to, raw } of mails)
+			await writeFile(join(folder, `${(to[0] ?? 'nobody').replace(/[^\w.@+-]/g, '_')}.eml`), raw);
+	}
+
+	#say(text: string): Promise<void> {
+		return this.#cx.note(text);
+	}
+
+	/** Runs a command, notes it as a person would type it, and gives its JSON. */
+	async #json(words: readonly string[]): Promise<unknown> {
+		this.#commands.push(`mailctl ${words.map(quoted).join(' ')}`);
+		return JSON.parse(await this.#text([...words, '--output', 'json']));
+	}
+
+	async #text(words: readonly string[]): Promise<string> {
+		const paths = words.map((word) =>
+			word === 'people.csv' || word === 'offer.html' ? join(this.#folder, word) : word,
+		);
+		const [stdout, stderr] = [collector(this.#cx.io.stdout.columns), collector(80)];
+		const code = await main({
+			interrupts: this.#cx.signal,
+			argv: [...paths, '--db', join(this.#folder, 'demo.db'), '--no-input'],
+			env: {
+				...this.#cx.io.env,
+				MAILCTL_DB: undefined,
+				MAILCTL_BASE_URL: undefined,
+				MAILCTL_PROFILE: undefined,
+				MAILCTL_OUTPUT: undefined,
+			},
+			stdout: stdout.stream,
+			stderr: stderr.stream,
+		});
+		if (code !== 0)
+			throw new CliError(
+				'demo',
+				exits.bug,
+				`mailctl ${words.join(' ')} ended with ${code}: ${stderr.text()}`,
+			);
+		return stdout.text();
+	}
+}
+
+function collector(columns: number) {
+	const chunks: Buffer[] = [];
+	const stream = Object.assign(new PassThrough(), { columns: columns - 2 });
+	stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+	return { stream, text: () => Buffer.concat(chunks).toString('utf8') };
+}
+
+async function describeMail({ raw, to }: SinkMail): Promise<string[]> {
+	const { default: PostalMime } = await import('postal-mime');
+	const mail = await PostalMime.parse(raw);
+	const text = (mail.text ?? '').trim().split('\n');
+	return [
+		`From: ${mail.from?.name ?? ''} <${mail.from?.address ?? ''}>`,
+		`To: ${to.join(', ')}`,
+		`Subject: ${mail.subject ?? ''}`,
+		`Parts: text ${(mail.text ?? '').length} characters, HTML ${(mail.html ?? '').length} characters with its CSS inlined`,
+		'',
+		...text.slice(0, 12),
+		...(text.length > 12 ? ['…'] : []),
+	];
+}
+
+function numberOf(document: unknown, key: string): number {
+	return typeof document === 'object' && document !== null
+		? Number(Object.getOwnPropertyDescriptor(document, key)?.value)
+		: Number.NaN;
+}
+
+async function emptyFolder(path: string): Promise<string> {
+	const folder = resolve(path);
+	await mkdir(folder, { recursive: true });
+	if ((await readdir(folder)).length > 0) throw new UsageError(`--keep ${path}: the folder is not empty`);
+	return folder;
+}
+
+/** As a shell wants it. */
+function quoted(word: string): string {
+	return /^[\w@.,:/+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
