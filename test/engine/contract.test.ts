@@ -1,0 +1,26 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { need } from '../../src/api/capabilities.js';
+import { systemClock } from '../../src/api/datetime.js';
+import { connect } from '../../src/cli/connect.js';
+import { apiSuite } from '../contract/api.suite.js';
+
+apiSuite('the embedded engine', async () => {
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-contract-'));
+	const connection = await connect(
+		{ kind: 'local', url: join(folder, 'engine.db'), create: true },
+		{ clock: systemClock, trace: () => {}, warn: () => {} },
+	);
+	const sender = 'news@example.com';
+	await (await need(connection.api, 'senders')).create({ email: sender });
+	await connection.local?.settings.set({ public_url: 'https://mail.example.com' });
+	return {
+		api: connection.api,
+		sender,
+		close: async () => {
+			await connection.close();
+			await rm(folder, { recursive: true });
+		},
+	};
+});
