@@ -1,0 +1,112 @@
+/** Turns a leased message into the bytes and the envelope that go to the server. */
+import { domainToASCII } from 'node:url';
+import type { Content } from '../api/content.js';
+import { microsPerMs } from '../api/datetime.js';
+import type { Uuid } from '../api/records.js';
+import type { CompiledContent } from '../content/types.js';
+import type { Leased, Reads, StoredSubmission } from '../store/store.js';
+import type { Conversation, Mail } from './conversation.js';
+import { localReply } from './reply.js';
+import { publicLinks } from './tracking/links.js';
+import type { Keyring } from './tracking/tokens.js';
+
+/** Compiled contents by the hash of what was written. */
+export interface ContentCache {
+	get(sha256: string, content: Content): Promise<CompiledContent>;
+}
+
+export interface ComposerOptions {
+	reads: Pick<Reads, 'getSubmission'>;
+	contents: ContentCache;
+	/** `null`: no links, and bulk mail carries no List-Unsubscribe. */
+	publicUrl: string | null;
+	keyring: Keyring | null;
+	/** MAIL FROM; the sender's address unless given. */
+	returnPath?: (message: Leased, submission: StoredSubmission) => string;
+}
+
+export interface Composer {
+	/** The mail, or why it can never be one. Rejects only when the store does. */
+	compose(
+		message: Leased,
+	): Promise<{ kind: 'mail'; mail: Mail } | { kind: 'unsendable'; conversation: Conversation }>;
+}
+
+/** Submissions kept between messages: several mailings at once take turns in the queue. */
+const cachedSubmissions = 200;
+
+export function createComposer(options: ComposerOptions): Composer {
+	const submissions = new Map<Uuid, StoredSubmission>();
+
+	const getSubmission = async (id: Uuid) => {
+		const cached = submissions.get(id);
+		if (cached !== undefined) return cached;
+		const submission = await options.reads.getSubmission({ id });
+		if (submission === null) return null;
+		const oldest = submissions.keys().next().value;
+		if (submissions.size >= cachedSubmissions && oldest !== undefined) submissions.delete(oldest);
+		submissions.set(id, submission);
+		return submission;
+	};
+	return {
+		async compose(message) {
+			const submission = await getSubmission(message.submission);
+			if (submission === null) return unsendable('its submission is gone');
+			try {
+				const compiled = await options.contents.get(submission.content_sha256, submission.content);
+				return { kind: 'mail', mail: toMail(options, compiled, submission, message) };
+			} catch (cause) {
+				// A content that cannot be compiled or joined will not be better tomorrow, and must not stop the others.
+				return unsendable(
+					`the content cannot be composed: ${cause instanceof Error ? cause.message : String(cause)}`,
+				);
+			}
+		},
+	};
+}
+
+/** `a@b` of `Name <a@b>` or `a@b`; the text is a checked mailbox, one to a string. */
+export function addressOf(mailbox: string): string {
+	const text = mailbox.trim();
+	return text.endsWith('>') ? text.slice(text.lastIndexOf('<') + 1, -1) : text;
+}
+
+/** `uuid@domain of the sender`: the same on every attempt, so that a repeat shows as one. */
+export function messageIdOf(message: Uuid, from: string): string {
+	const domain = from.slice(from.lastIndexOf('@') + 1);
+	return `${message}@${domainToASCII(domain) || domain}`;
+}
+
+function toMail(
+	options: ComposerOptions,
+	compiled: CompiledContent,
+	submission: StoredSubmission,
+	message: Leased,
+): Mail {
+	const { envelope } = submission;
+	const from = addressOf(envelope.from);
+	const { publicUrl, keyring } = options;
+	const links =
+		publicUrl === null || keyring === null
+			? null
+			: publicLinks({ publicUrl, keyring, message: message.message });
+	const bytes = compiled.join(envelope, {
+		to: message.to,
+		messageId: messageIdOf(message.message, from),
+		dateMs: Math.floor(message.created_at / microsPerMs),
+		// Of the built-ins, so whatever the message brings goes first.
+		variables: { ...links, ...message.variables },
+		listUnsubscribeUrl: submission.type === 'BULK' && links !== null ? links.unsubscribe_url : null,
+	});
+	const to = addressOf(message.to);
+	const copies = new Set([...envelope.cc, ...envelope.bcc].map(addressOf));
+	copies.delete(to);
+	return { from: options.returnPath?.(message, submission) ?? from, to, copies: [...copies], bytes };
+}
+
+function unsendable(text: string): { kind: 'unsendable'; conversation: Conversation } {
+	return {
+		kind: 'unsendable',
+		conversation: { kind: 'unsendable', reply: localReply('mail', text), refusedCopies: [] },
+	};
+}

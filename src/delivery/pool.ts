@@ -1,0 +1,191 @@
+/** A bounded pool of SMTP connections that are used again and again. */
+import { setMaxListeners } from 'node:events';
+import type { Reply } from '../store/store.js';
+import type { Conversation, Mail } from './conversation.js';
+import type { TraceEntry } from './phases.js';
+import { localReply } from './reply.js';
+import { type Opened, openSession, type Session } from './session.js';
+import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
+
+export interface SmtpPool {
+	/** Waits for a free connection, at most `connections` at a time. Never rejects. */
+	send(mail: Mail): Promise<Conversation>;
+	/** Connects and logs in, sends nothing: `null`, or why not. */
+	verify(): Promise<Reply | null>;
+	/** Says QUIT on idle connections; busy ones end after their message. Sending afterwards opens new ones. */
+	close(): void;
+	/** Cuts every connection now, for good: sending afterwards is `broken` at once. */
+	abort(): void;
+}
+
+export interface PoolOptions {
+	settings: SmtpSettings;
+	/** At most so many connections at once; 5. */
+	connections?: number;
+	/** A connection is replaced after so many messages; 1,000. */
+	maxMessages?: number;
+	/** An idle connection is closed after so many milliseconds; 30,000, below the 5 min servers wait. */
+	idleMs?: number;
+	timeouts?: Partial<SmtpTimeouts>;
+	onTrace?: (entry: TraceEntry) => void;
+}
+
+export function createPool(options: PoolOptions): SmtpPool {
+	return new Pool(options);
+}
+
+const cutReply = localReply('connect', 'cut by this side');
+
+type Borrowed = { kind: 'session'; session: Session } | { kind: 'failed'; reply: Reply };
+
+class Pool implements SmtpPool {
+	readonly #options: PoolOptions;
+	readonly #idle = new Map<Session, NodeJS.Timeout>();
+	readonly #sessions = new Set<Session>();
+	readonly #waiting: ((borrowed: Borrowed | 'again') => void)[] = [];
+	readonly #cut = new AbortController();
+	#opening = 0;
+	/** What the server lets us have at once; learnt when it refuses one more while others work. */
+	#limit: number;
+
+	constructor(options: PoolOptions) {
+		this.#options = options;
+		setMaxListeners(0, this.#cut.signal);
+		this.#limit = options.connections ?? 5;
+	}
+
+	async send(mail: Mail): Promise<Conversation> {
+		const borrowed = await this.#borrow();
+		if (borrowed.kind === 'failed') return { kind: 'broken', reply: borrowed.reply, refusedCopies: [] };
+		const wasUsed = borrowed.session.tried > 0;
+		const conversation = await this.#sendOn(borrowed.session, mail);
+		return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
+	}
+
+	async verify(): Promise<Reply | null> {
+		const opened = await this.#open();
+		if (opened.kind === 'failed') return opened.reply;
+		opened.session.quit();
+		return null;
+	}
+
+	close(): void {
+		for (const session of [...this.#idle.keys()]) this.#retire(session);
+	}
+
+	abort(): void {
+		this.#cut.abort();
+		for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply: cutReply });
+	}
+
+	/** Once more on a connection of its own, whatever else is idle: that may be as stale. */
+	async #sendAfresh(mail: Mail): Promise<Conversation> {
+		const opened = await this.#open();
+		if (opened.kind === 'failed') return { kind: 'broken', reply: opened.reply, refusedCopies: [] };
+		return this.#sendOn(opened.session, mail);
+	}
+
+	async #sendOn(session: Session, mail: Mail): Promise<Conversation> {
+		const conversation = await session.send(mail);
+		this.#giveBack(session);
+		return conversation;
+	}
+
+	async #borrow(): Promise<Borrowed> {
+		for (;;) {
+			const idle = this.#takeIdle();
+			if (idle !== null) return { kind: 'session', session: idle };
+			if (this.#sessions.size + this.#opening < this.#limit) {
+				const opened = await this.#open();
+				if (opened.kind === 'open') return { kind: 'session', session: opened.session };
+				if (this.#sessions.size === 0) return this.#passOnFailure(opened.reply);
+				// Others work, so the server allows no more than these: share them.
+				this.#limit = this.#sessions.size;
+				continue;
+			}
+			const told = await new Promise<Borrowed | 'again'>((resolve) => this.#waiting.push(resolve));
+			if (told !== 'again') return told;
+		}
+	}
+
+	/** Who waits would meet the same fault; telling them spares the server a knock each. */
+	#passOnFailure(reply: Reply): Borrowed {
+		this.#limit = this.#options.connections ?? 5;
+		if (this.#opening === 0) for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply });
+		return { kind: 'failed', reply };
+	}
+
+	#takeIdle(): Session | null {
+		for (const [session, timer] of this.#idle) {
+			clearTimeout(timer);
+			this.#idle.delete(session);
+			if (session.isOpen) return session;
+			this.#sessions.delete(session);
+		}
+		return null;
+	}
+
+	async #open(): Promise<Opened> {
+		if (this.#cut.signal.aborted) return { kind: 'failed', reply: cutReply };
+		this.#opening += 1;
+		const opened = await openSession({
+			settings: this.#options.settings,
+			timeouts: { ...standardTimeouts, ...this.#options.timeouts },
+			onTrace: this.#options.onTrace,
+			signal: this.#cut.signal,
+			onEnd: () => this.#dropEnded(),
+		});
+		this.#opening -= 1;
+		if (opened.kind === 'open') this.#sessions.add(opened.session);
+		else this.#wake();
+		return opened;
+	}
+
+	#giveBack(session: Session): void {
+		if (!session.isOpen) this.#dropEnded();
+		else if (session.tried >= (this.#options.maxMessages ?? 1_000)) this.#retire(session);
+		else {
+			const timer = setTimeout(() => this.#retire(session), this.#options.idleMs ?? 30_000);
+			this.#idle.set(session, timer);
+			this.#wake();
+		}
+	}
+
+	#retire(session: Session): void {
+		clearTimeout(this.#idle.get(session));
+		this.#idle.delete(session);
+		this.#sessions.delete(session);
+		session.quit();
+		this.#limit = Math.min(this.#limit + 1, this.#options.connections ?? 5);
+		this.#wakeAll();
+	}
+
+	#dropEnded(): void {
+		for (const session of [...this.#sessions]) {
+			if (session.isOpen) continue;
+			clearTimeout(this.#idle.get(session));
+			this.#idle.delete(session);
+			this.#sessions.delete(session);
+		}
+		this.#wakeAll();
+	}
+
+	/** One who waits may look again. */
+	#wake(): void {
+		this.#waiting.shift()?.('again');
+	}
+
+	/** Room for new connections: who finds none waits again. */
+	#wakeAll(): void {
+		for (const waiter of this.#waiting.splice(0)) waiter('again');
+	}
+}
+
+/**
+ * A used connection that ended before the body says nothing about the message: the server may have closed it for
+ * being idle, or for having carried enough messages (421).
+ */
+function isStale({ kind, reply }: Conversation): boolean {
+	if (reply.phase !== 'mail' && reply.phase !== 'rcpt' && reply.phase !== 'data') return false;
+	return kind === 'broken' || (kind === 'refused' && reply.code === 421);
+}

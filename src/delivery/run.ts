@@ -1,0 +1,344 @@
+/**
+ * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); whatever
+ * changes the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
+ */
+import { type Micros, microsPerMs } from '../api/datetime.js';
+import type { Uuid } from '../api/records.js';
+import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/store.js';
+import type { Composer } from './composer.js';
+import type { Conversation } from './conversation.js';
+import { outcomeOf } from './outcome.js';
+import { createRate, type Rate } from './rate.js';
+import { formatReply } from './reply.js';
+import { createSettler, type Settler } from './settler.js';
+import type { DeliveryCounts, RunRequest, RunResult, WorkerOptions } from './worker.js';
+
+type Settings = WorkerOptions &
+	Required<Pick<WorkerOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
+
+export function createRun(
+	settings: Settings,
+	composer: Composer,
+	request: RunRequest,
+): { finish(): Promise<RunResult>; wake(): void } {
+	const run = new Run(settings, composer, request);
+	return { finish: () => run.finish(), wake: () => run.wake() };
+}
+
+const leaseBatch = 100;
+/** How often an idle endless run looks for work that nobody woke it for: another process may have queued it. */
+const pollMs = 1_000;
+const longestWaitMs = 60_000;
+const firstBackoffMs = 1_000;
+const longestBackoffMs = 300_000;
+/** A store that fails to record is asked so often before a run with an end gives up. */
+const storeTries = 5;
+
+type Fault = { kind: 'smtp'; reason: string } | { kind: 'store'; error: unknown };
+
+class Run {
+	readonly #settings: Settings;
+	readonly #composer: Composer;
+	readonly #request: RunRequest;
+	readonly #settler: Settler;
+	readonly #rate: Rate | null;
+	readonly #maxHeld: number;
+	readonly #counts: DeliveryCounts = {
+		sent: 0,
+		deferred: 0,
+		bounced: 0,
+		failed: 0,
+		uncertain: 0,
+		canceled: 0,
+	};
+	/** Leased, not begun. */
+	readonly #buffer: Leased[] = [];
+	/** Leased and not recorded yet, with the end of the lease. */
+	readonly #held = new Map<Uuid, Fence & { until: Micros }>();
+	/** Ends a wait early without ending the run. */
+	#nap = new AbortController();
+	#inFlight = 0;
+	#isLeasing = false;
+	/** The last lease came back empty. */
+	#isDry = false;
+	#isCutting = false;
+	#fault: Fault | null = null;
+	#backoffMs = firstBackoffMs;
+	#notify: (() => void) | null = null;
+
+	constructor(settings: Settings, composer: Composer, request: RunRequest) {
+		this.#settings = settings;
+		this.#composer = composer;
+		this.#request = request;
+		this.#rate = settings.rate === undefined ? null : createRate(settings.rate, settings.clock);
+		this.#maxHeld = 2 * leaseBatch + 2 * settings.connections;
+		this.#settler = createSettler({
+			queue: settings.queue,
+			onSettled: (settlement, result) => this.#onSettled(settlement, result),
+			onFault: (error) => this.#onFault({ kind: 'store', error }),
+		});
+	}
+
+	wake(): void {
+		this.#isDry = false;
+		this.#nap.abort();
+		this.#changed();
+	}
+
+	async finish(): Promise<RunResult> {
+		const onAbort = () => this.wake();
+		const renewal = setInterval(() => this.#renew(), this.#settings.leaseMs / 3);
+		this.#request.signal?.addEventListener('abort', onAbort);
+		try {
+			const canceledBefore = await this.#countCanceled();
+			const result = await this.#loop();
+			this.#counts.canceled = (await this.#countCanceled()) - canceledBefore;
+			return result;
+		} finally {
+			clearInterval(renewal);
+			this.#request.signal?.removeEventListener('abort', onAbort);
+		}
+	}
+
+	async #loop(): Promise<RunResult> {
+		for (;;) {
+			if (this.#isAborted) return this.#drain();
+			if (this.#fault !== null) {
+				const result = await this.#pause(this.#fault);
+				if (result !== null) return result;
+				continue;
+			}
+			this.#fill();
+			if (this.#buffer.length > 0 && this.#inFlight < this.#settings.connections) await this.#startNext();
+			else if (this.#inFlight > 0 || this.#isLeasing) await this.#change();
+			else if (!(await this.#idle())) return this.#result('done', null);
+		}
+	}
+
+	get #isAborted(): boolean {
+		return this.#request.signal?.aborted ?? false;
+	}
+
+	/** Leases in the background while there is room, early enough that no connection waits for the store. */
+	#fill(): void {
+		const room = Math.min(leaseBatch, this.#maxHeld - this.#held.size);
+		if (this.#isLeasing || this.#isDry || room <= 0 || this.#buffer.length > 2 * this.#settings.connections)
+			return;
+		this.#isLeasing = true;
+		this.#lease(room)
+			.catch((error: unknown) => this.#onFault({ kind: 'store', error }))
+			.finally(() => {
+				this.#isLeasing = false;
+				this.#changed();
+			});
+	}
+
+	async #lease(max: number): Promise<void> {
+		const { queue, owner, clock } = this.#settings;
+		const now = clock.now();
+		const until = this.#leaseEnd(now);
+		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope });
+		for (const message of leased) {
+			this.#held.set(message.message, { message: message.message, fence: message.fence, until });
+			this.#buffer.push(message);
+		}
+		this.#isDry = leased.length === 0;
+	}
+
+	#leaseEnd(now: Micros): Micros {
+		return now + this.#settings.leaseMs * microsPerMs;
+	}
+
+	async #startNext(): Promise<void> {
+		await this.#waitForTurn();
+		if (this.#isAborted || this.#fault !== null) return;
+		const message = this.#buffer.shift();
+		if (message === undefined || !this.#isStillOurs(message)) return;
+		this.#inFlight += 1;
+		this.#deliver(message)
+			.catch((error: unknown) => {
+				this.#buffer.push(message);
+				this.#onFault({ kind: 'store', error });
+			})
+			.finally(() => {
+				this.#inFlight -= 1;
+				this.#changed();
+			});
+	}
+
+	/** A wake-up for new work must not shorten the wait that the rate asks for. */
+	async #waitForTurn(): Promise<void> {
+		const { clock } = this.#settings;
+		const turn = clock.now() + (this.#rate?.take() ?? 0) * microsPerMs;
+		for (let now = clock.now(); now < turn && !this.#isAborted && this.#fault === null; now = clock.now()) {
+			await this.#sleep((turn - now) / microsPerMs);
+		}
+	}
+
+	/** After a long sleep of the machine others may have leased what is in the buffer. */
+	#isStillOurs(message: Leased): boolean {
+		const held = this.#held.get(message.message);
+		if (held !== undefined && held.until > this.#settings.clock.now()) return true;
+		this.#held.delete(message.message);
+		this.#settings.onEvent?.({ kind: 'lost_lease', message: message.message, outcome: 'not begun' });
+		return false;
+	}
+
+	/** Rejects only when the store cannot be read; then nothing was sent. */
+	async #deliver(message: Leased): Promise<void> {
+		const composed = await this.#composer.compose(message);
+		const conversation =
+			composed.kind === 'mail' ? await this.#settings.pool.send(composed.mail) : composed.conversation;
+		this.#settle(message, this.#judge(message, conversation));
+	}
+
+	#judge(message: Leased, conversation: Conversation): DeliveryOutcome {
+		const { clock, random } = this.#settings;
+		const isCut = this.#isCutting && conversation.kind === 'broken' && conversation.reply.phase !== 'answer';
+		if (isCut) return { kind: 'released', why: 'drain' };
+		const outcome = outcomeOf(message, conversation, { now: clock.now(), random });
+		if (outcome.kind === 'released') this.#onFault({ kind: 'smtp', reason: formatReply(conversation.reply) });
+		else this.#backoffMs = firstBackoffMs;
+		return outcome;
+	}
+
+	#settle({ message, fence }: Fence, outcome: DeliveryOutcome): void {
+		this.#settler.push({ message, fence, at: this.#settings.clock.now(), outcome });
+	}
+
+	#onSettled({ message, outcome }: Settlement, result: 'recorded' | 'lost_lease'): void {
+		this.#held.delete(message);
+		if (result === 'lost_lease')
+			this.#settings.onEvent?.({ kind: 'lost_lease', message, outcome: outcome.kind });
+		else if (outcome.kind !== 'released') {
+			this.#counts[outcome.kind] += 1;
+			this.#settings.onProgress?.(this.#counts);
+		}
+		this.#changed();
+	}
+
+	#onFault(fault: Fault): void {
+		this.#fault ??= fault;
+		this.#nap.abort();
+		this.#changed();
+	}
+
+	/** Nothing is leased, nothing in flight. False: the run is over. */
+	async #idle(): Promise<boolean> {
+		await this.#settler.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
+		if (this.#fault !== null || !this.#isDry) return true;
+		const waitMs = await this.#waitMs();
+		if (waitMs === null) return false;
+		await this.#sleep(waitMs);
+		this.#isDry = false;
+		return true;
+	}
+
+	async #waitMs(): Promise<number | null> {
+		if (this.#request.until === 'settled') return null;
+		if (this.#request.until === 'aborted') return pollMs;
+		const due = await this.#settings.reads.nextDue({ scope: this.#request.scope });
+		if (due === null) return null;
+		return Math.min(Math.max((due - this.#settings.clock.now()) / microsPerMs, 10), longestWaitMs);
+	}
+
+	/** Waits for what is in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
+	async #pause(fault: Fault): Promise<RunResult | null> {
+		while (this.#inFlight > 0 || this.#isLeasing) {
+			if (this.#isAborted) return null;
+			await this.#change();
+		}
+		this.#releaseBuffer('infrastructure');
+		const isEndless = this.#request.until === 'aborted';
+		const failure = await this.#flushStubbornly(isEndless ? 1 : storeTries);
+		const error = failure ?? (fault.kind === 'store' ? fault : null);
+		if (!isEndless && error !== null)
+			throw new Error('the queue cannot be read or written', { cause: error.error });
+		if (!isEndless) return this.#result('paused', fault.kind === 'smtp' ? fault.reason : null);
+		await this.#backOff(fault.kind === 'smtp' ? fault.reason : String(fault.error));
+		return null;
+	}
+
+	async #backOff(reason: string): Promise<void> {
+		const ms = this.#backoffMs;
+		this.#backoffMs = Math.min(2 * ms, longestBackoffMs);
+		this.#settings.onEvent?.({ kind: 'waiting', reason, ms });
+		this.#fault = null;
+		await this.#sleep(ms);
+		this.#isDry = false;
+	}
+
+	async #flushStubbornly(tries: number): Promise<{ error: unknown } | null> {
+		for (let attempt = 1; ; attempt += 1) {
+			try {
+				await this.#settler.flush();
+				return null;
+			} catch (error) {
+				if (attempt >= tries || this.#isAborted) return { error };
+				await this.#sleep(100 * 2 ** attempt);
+			}
+		}
+	}
+
+	/** The signal came: what is in flight may end, what takes too long is cut, all else goes back. */
+	async #drain(): Promise<RunResult> {
+		this.#releaseBuffer('drain');
+		const cut = setTimeout(() => {
+			this.#isCutting = true;
+			this.#settings.pool.abort();
+		}, this.#settings.drainMs);
+		while (this.#inFlight > 0 || this.#isLeasing) await this.#change();
+		clearTimeout(cut);
+		this.#releaseBuffer('drain');
+		const failure = await this.#flushStubbornly(1);
+		if (failure !== null)
+			throw new Error('the last outcomes could not be recorded', { cause: failure.error });
+		return this.#result('aborted', null);
+	}
+
+	#releaseBuffer(why: 'infrastructure' | 'drain'): void {
+		for (const message of this.#buffer.splice(0)) this.#settle(message, { kind: 'released', why });
+	}
+
+	/** A lease must outlive the longest conversation (10 min after the dot), so all that is held is renewed. */
+	#renew(): void {
+		if (this.#held.size === 0) return;
+		const { queue, owner, clock, onEvent } = this.#settings;
+		const until = this.#leaseEnd(clock.now());
+		const held = [...this.#held.values()].filter((lease) => lease.until > clock.now());
+		const fences = held.map(({ message, fence }) => ({ message, fence }));
+		queue.renew({ owner, fences, until }).then(
+			() => {
+				for (const lease of held) lease.until = until;
+			},
+			(error: unknown) => onEvent?.({ kind: 'renew_failed', error }),
+		);
+	}
+
+	async #countCanceled(): Promise<number> {
+		const { scope } = this.#request;
+		if (scope === null) return 0;
+		return (await this.#settings.reads.countMessages({ scope })).canceled ?? 0;
+	}
+
+	#result(kind: RunResult['kind'], reason: string | null): RunResult {
+		return { kind, reason, counts: this.#counts };
+	}
+
+	async #sleep(ms: number): Promise<void> {
+		this.#nap = new AbortController();
+		if (!this.#isAborted) await this.#settings.sleep(ms, this.#nap.signal);
+	}
+
+	#change(): Promise<void> {
+		return new Promise((resolve) => {
+			this.#notify = resolve;
+		});
+	}
+
+	#changed(): void {
+		const notify = this.#notify;
+		this.#notify = null;
+		notify?.();
+	}
+}

@@ -1,0 +1,53 @@
+/** Writes outcomes in groups of 100 or 50 ms: one commit for many, and the window of repeats stays bounded. */
+import type { Queue, Settlement } from '../store/store.js';
+
+export interface Settler {
+	/** Never throws; a failed write is told to `onFault` and kept for the next flush. */
+	push(settlement: Settlement): void;
+	/** Resolves when all is written; rejects with the store's error. */
+	flush(): Promise<void>;
+}
+
+export interface SettlerOptions {
+	queue: Pick<Queue, 'settle'>;
+	onSettled: (settlement: Settlement, result: 'recorded' | 'lost_lease') => void;
+	onFault: (error: unknown) => void;
+}
+
+const groupSize = 100;
+const groupMs = 50;
+
+export function createSettler({ queue, onSettled, onFault }: SettlerOptions): Settler {
+	const pending: Settlement[] = [];
+	let timer: NodeJS.Timeout | null = null;
+	let writing: Promise<void> | null = null;
+
+	const writeGroup = async () => {
+		const settlements = pending.slice(0, groupSize);
+		const results = await queue.settle({ settlements });
+		pending.splice(0, settlements.length);
+		settlements.forEach((settlement, index) => {
+			onSettled(settlement, results[index] ?? 'lost_lease');
+		});
+	};
+	const write = () => {
+		writing ??= writeGroup().finally(() => {
+			writing = null;
+		});
+		return writing;
+	};
+	const flush = async () => {
+		if (timer !== null) clearTimeout(timer);
+		timer = null;
+		while (pending.length > 0) await write();
+	};
+	const flushQuietly = () => void flush().catch(onFault);
+	return {
+		flush,
+		push(settlement) {
+			pending.push(settlement);
+			if (pending.length === groupSize) flushQuietly();
+			else timer ??= setTimeout(flushQuietly, groupMs);
+		},
+	};
+}

@@ -1,0 +1,241 @@
+import { setImmediate as setImmediatePromise } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SmtpPool } from '../../src/delivery/pool.js';
+import { verifyToken } from '../../src/delivery/tracking/tokens.js';
+import type { WorkerEvent } from '../../src/delivery/worker.js';
+import { testPool, testWorker } from '../support/delivery.js';
+import { createMemoryQueue } from '../support/memory-queue.js';
+import { type FaultServer, startFaultServer } from '../support/smtp-fault.js';
+import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+
+const addresses = (count: number) => Array.from({ length: count }, (_, index) => `r${index}@example.net`);
+const settled = { scope: null, until: 'settled' } as const;
+
+let sink: SmtpSink | undefined;
+let server: FaultServer | undefined;
+let pool: SmtpPool | undefined;
+
+afterEach(async () => {
+	pool?.abort();
+	await sink?.close();
+	await server?.close();
+	sink = undefined;
+	server = undefined;
+	pool = undefined;
+});
+
+describe('a worker before a server that takes everything', () => {
+	it('delivers each message once and records it as sent', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(250) });
+		const result = await testWorker(memory, pool).run(settled);
+		expect(result).toEqual({
+			kind: 'done',
+			reason: null,
+			counts: { sent: 250, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 },
+		});
+		expect(memory.states()).toEqual({ sent: 250 });
+		expect(new Set(sink.received.map(({ raw }) => messageIdIn(raw))).size).toBe(250);
+		expect(sink.received).toHaveLength(250);
+		expect(sink.connections).toBeLessThanOrEqual(5);
+	});
+
+	it('says the envelope and the bytes as they are, dots and all', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({
+			to: ['Ann <ann@example.net>'],
+			envelope: { cc: ['C <c@example.net>'], bcc: ['b@example.net', 'ann@example.net'] },
+			now: 1_700_000_000_000_000,
+		});
+		await testWorker(memory, pool).run(settled);
+		const mail = sink.received[0];
+		expect(mail?.from).toBe('news@example.com');
+		expect(mail?.to).toEqual(['ann@example.net', 'c@example.net', 'b@example.net']);
+		expect(mail?.raw.toString()).toBe(
+			[
+				'From: Sender <news@example.com>',
+				'To: Ann <ann@example.net>',
+				'Message-ID: <00000000-0000-4000-8000-000000000000@example.com>',
+				'Date: Tue, 14 Nov 2023 22:13:20 GMT',
+				'',
+				'.a line with a dot',
+				'view -',
+				'',
+			].join('\r\n'),
+		);
+		expect(memory.row(0).outcomes).toMatchObject([{ kind: 'sent', reply: { phase: 'answer', code: 250 } }]);
+	});
+
+	it('puts signed links into bulk mail', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const keyring = [{ id: 1, secret: Buffer.from('secret') }] as const;
+		const memory = createMemoryQueue({ to: ['a@example.net'], type: 'BULK' });
+		await testWorker(memory, pool, { publicUrl: 'https://m.test/', keyring }).run(settled);
+		const raw = sink.received[0]?.raw.toString() ?? '';
+		const token = /^List-Unsubscribe: <https:\/\/m\.test\/u\/([\w-]{50})>\r$/m.exec(raw)?.[1] ?? '';
+		expect(verifyToken(keyring, 'u', token)).toBe(memory.row(0).message.message);
+	});
+
+	it('keeps to its rate', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(21) });
+		const start = performance.now();
+		await testWorker(memory, pool, { rate: 50 }).run(settled);
+		expect(performance.now() - start).toBeGreaterThan(380);
+		expect(sink.received).toHaveLength(21);
+	});
+
+	it('runs until the signal and notices new work when woken', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(2) });
+		memory.row(1).due = Number.MAX_SAFE_INTEGER;
+		const control = new AbortController();
+		const worker = testWorker(memory, pool);
+		const running = worker.run({ scope: null, until: 'aborted', signal: control.signal });
+		await sink.until(1);
+		memory.row(1).due = 0;
+		worker.wake();
+		await sink.until(2);
+		control.abort();
+		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 2 } });
+		expect(memory.states()).toEqual({ sent: 2 });
+	});
+});
+
+describe('a worker that is told to stop', () => {
+	it('gives back what it has not begun, and cuts what takes too long', async () => {
+		server = await startFaultServer({ at: { MAIL: { hang: true } } });
+		pool = testPool(server.port, { timeouts: {} });
+		const memory = createMemoryQueue({ to: addresses(20) });
+		const control = new AbortController();
+		const running = testWorker(memory, pool, { drainMs: 50 }).run({
+			scope: null,
+			until: 'aborted',
+			signal: control.signal,
+		});
+		await expect.poll(() => server?.lines.filter((line) => line.startsWith('MAIL')).length).toBe(5);
+		control.abort();
+		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 0, deferred: 0 } });
+		expect(memory.states()).toEqual({ queued: 20 });
+		expect(memory.row(0).outcomes).toEqual([{ kind: 'released', why: 'drain' }]);
+	});
+
+	it('records as uncertain what it cut after the dot', async () => {
+		server = await startFaultServer({ at: { dot: { hang: true } } });
+		pool = testPool(server.port, { timeouts: {} });
+		const memory = createMemoryQueue({ to: addresses(1) });
+		const control = new AbortController();
+		const running = testWorker(memory, pool, { drainMs: 50 }).run({
+			scope: null,
+			until: 'aborted',
+			signal: control.signal,
+		});
+		await expect.poll(() => server?.bodies.length).toBe(1);
+		control.abort();
+		expect(await running).toMatchObject({ counts: { uncertain: 1 } });
+	});
+});
+
+describe('a worker whose lease was taken over', () => {
+	it('does not record twice', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(1) });
+		const events: WorkerEvent[] = [];
+		const { settle } = memory.queue;
+		memory.queue.settle = async (c) => {
+			memory.row(0).message.fence += 1;
+			return settle(c);
+		};
+		const result = await testWorker(memory, pool, { onEvent: (event) => events.push(event) }).run(settled);
+		expect(result.counts.sent).toBe(0);
+		expect(events).toEqual([{ kind: 'lost_lease', message: memory.row(0).message.message, outcome: 'sent' }]);
+	});
+
+	it('does not begin what has expired in its hands', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(1) });
+		const times = [1_000_000, 1_000_000, 500_000_000];
+		const events: WorkerEvent[] = [];
+		const clock = { now: () => times.shift() ?? 500_000_000 };
+		const { lease } = memory.queue;
+		let leases = 0;
+		memory.queue.lease = async (c) => (leases++ === 0 ? lease(c) : []);
+		await testWorker(memory, pool, { clock, onEvent: (event) => events.push(event) }).run(settled);
+		expect(events).toMatchObject([{ kind: 'lost_lease', outcome: 'not begun' }]);
+		expect(sink.received).toHaveLength(0);
+	});
+});
+
+describe('a worker whose store fails', () => {
+	it('stops with an error when outcomes cannot be recorded', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(400) });
+		memory.queue.settle = async () => {
+			throw new Error('disk full');
+		};
+		const run = testWorker(memory, pool, { sleep: () => setImmediatePromise() }).run(settled);
+		await expect(run).rejects.toThrow('the queue cannot be read or written');
+		expect(sink.received.length).toBeLessThanOrEqual(215);
+	});
+
+	it('goes on when the store comes back, and repeats nothing', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(150) });
+		const { settle } = memory.queue;
+		let failures = 3;
+		memory.queue.settle = async (c) => {
+			if (failures-- > 0) throw new Error('disk full');
+			return settle(c);
+		};
+		const control = new AbortController();
+		const running = testWorker(memory, pool, { sleep: () => setImmediatePromise() }).run({
+			scope: null,
+			until: 'aborted',
+			signal: control.signal,
+		});
+		await expect.poll(() => memory.states(), { timeout: 5_000 }).toEqual({ sent: 150 });
+		control.abort();
+		await running;
+		expect(sink.received).toHaveLength(150);
+	});
+});
+
+describe('a worker before a server it cannot use', () => {
+	it('pauses, and every message is as it was', async () => {
+		server = await startFaultServer({ at: { connect: { answer: '554 5.3.2 Not today' } } });
+		pool = testPool(server.port);
+		const memory = createMemoryQueue({ to: addresses(30) });
+		const result = await testWorker(memory, pool).run(settled);
+		expect(result).toMatchObject({ kind: 'paused', reason: 'greeting: 554 5.3.2 Not today' });
+		expect(memory.states()).toEqual({ queued: 30 });
+		expect(memory.row(0).message.attempts).toBe(0);
+	});
+
+	it('waits 1 s, doubling, in an endless run and goes on when the server is back', async () => {
+		server = await startFaultServer({
+			on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined),
+		});
+		pool = testPool(server.port, { connections: 1 });
+		const memory = createMemoryQueue({ to: addresses(3) });
+		const waits: number[] = [];
+		const control = new AbortController();
+		const running = testWorker(memory, pool, {
+			connections: 1,
+			sleep: () => setImmediatePromise(),
+			onEvent: (event) => event.kind === 'waiting' && waits.push(event.ms),
+		}).run({ scope: null, until: 'aborted', signal: control.signal });
+		await expect.poll(() => memory.states()).toEqual({ sent: 3 });
+		control.abort();
+		await running;
+		expect(waits).toEqual([1_000, 2_000, 4_000]);
+	});
+});

@@ -1,0 +1,143 @@
+/** A queue in memory with the states, leases and fences of the real one, for tests of the worker alone. */
+import type { Content, Envelope } from '../../src/api/content.js';
+import type { Micros } from '../../src/api/datetime.js';
+import type { MessageState } from '../../src/api/records.js';
+import type { CompiledContent } from '../../src/content/types.js';
+import type { DeliveryOutcome, Leased, Queue, Reads, StoredSubmission } from '../../src/store/store.js';
+
+interface Row {
+	message: Leased;
+	state: MessageState;
+	due: Micros;
+	until: Micros;
+	outcomes: DeliveryOutcome[];
+}
+
+export interface MemoryQueue {
+	readonly queue: Queue;
+	readonly reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'countMessages'>;
+	readonly rows: readonly Row[];
+	states(): Partial<Record<MessageState, number>>;
+	row(index: number): Row;
+}
+
+export const testContent: Content = { subject: 'Hi', text: 'Hello', html: null, disable_inline: true };
+
+export function createMemoryQueue(c: {
+	to: readonly string[];
+	type?: 'TRANSACTIONAL' | 'BULK';
+	envelope?: Partial<Envelope>;
+	now?: Micros;
+}): MemoryQueue {
+	const submission: StoredSubmission = {
+		id: '00000000-0000-4000-8000-00000000aaaa',
+		type: c.type ?? 'TRANSACTIONAL',
+		envelope: {
+			from: 'Sender <news@example.com>',
+			reply_to: [],
+			cc: [],
+			bcc: [],
+			headers: {},
+			...c.envelope,
+		},
+		tag: null,
+		campaign: null,
+		content: testContent,
+		content_sha256: 'x',
+	};
+	const rows: Row[] = c.to.map((to, index) => ({
+		message: {
+			message: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
+			fence: 0,
+			submission: submission.id,
+			to,
+			list_id: null,
+			variables: {},
+			attempts: 0,
+			created_at: c.now ?? 0,
+		},
+		state: 'queued',
+		due: 0,
+		until: 0,
+		outcomes: [],
+	}));
+	const byId = new Map(rows.map((row) => [row.message.message, row]));
+	const states = () => {
+		const counts: Partial<Record<MessageState, number>> = {};
+		for (const { state } of rows) counts[state] = (counts[state] ?? 0) + 1;
+		return counts;
+	};
+	const isDue = (row: Row, now: Micros) =>
+		row.state === 'leased'
+			? row.until <= now
+			: (row.state === 'queued' || row.state === 'deferred') && row.due <= now;
+	const queue: Queue = {
+		lease: async ({ now, until, max }) => {
+			const due = rows.filter((row) => isDue(row, now)).slice(0, max);
+			for (const row of due) {
+				row.message = { ...row.message, fence: row.message.fence + 1 };
+				Object.assign(row, { state: 'leased', until });
+			}
+			return due.map((row) => row.message);
+		},
+		renew: async ({ fences, until }) => {
+			for (const { message, fence } of fences) {
+				const row = byId.get(message);
+				if (row?.message.fence === fence && row.state === 'leased') row.until = until;
+			}
+		},
+		settle: async ({ settlements }) =>
+			settlements.map(({ message, fence, outcome }) => {
+				const row = byId.get(message);
+				if (row === undefined || row.message.fence !== fence || row.state !== 'leased') return 'lost_lease';
+				row.outcomes.push(outcome);
+				row.state = outcome.kind === 'released' ? 'queued' : outcome.kind;
+				if (outcome.kind === 'deferred') row.due = outcome.due_at;
+				if (outcome.kind !== 'released') row.message = { ...row.message, attempts: row.message.attempts + 1 };
+				return 'recorded';
+			}),
+	};
+	return {
+		queue,
+		reads: {
+			getSubmission: async ({ id }) => (id === submission.id ? submission : null),
+			countMessages: async () => states(),
+			nextDue: async () => {
+				const waiting = rows.filter(({ state }) => state === 'queued' || state === 'deferred');
+				return waiting.length === 0 ? null : Math.min(...waiting.map(({ due }) => due));
+			},
+		},
+		rows,
+		states,
+		row: (index) => {
+			const row = rows[index];
+			if (row === undefined) throw new Error(`no row ${index}`);
+			return row;
+		},
+	};
+}
+
+/** Joins to a small fixed message that shows what it was joined with. */
+export const plainContents: { get(): Promise<CompiledContent> } = {
+	get: async () => ({
+		variables: [],
+		warnings: [],
+		join: (envelope, recipient) =>
+			Buffer.from(
+				[
+					`From: ${envelope.from}`,
+					`To: ${recipient.to}`,
+					`Message-ID: <${recipient.messageId}>`,
+					`Date: ${new Date(recipient.dateMs).toUTCString()}`,
+					...(recipient.listUnsubscribeUrl === null
+						? []
+						: [`List-Unsubscribe: <${recipient.listUnsubscribeUrl}>`]),
+					'',
+					'.a line with a dot',
+					`view ${recipient.variables['view_url'] ?? '-'}`,
+					'',
+				].join('\r\n'),
+			),
+		preview: () => ({ subject: '', text: '', html: null }),
+	}),
+};

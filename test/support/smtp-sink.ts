@@ -1,0 +1,69 @@
+/** An SMTP server within the test that keeps what it is given. */
+import type { AddressInfo } from 'node:net';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+
+export interface Received {
+	from: string;
+	to: string[];
+	raw: Buffer;
+}
+
+export interface SmtpSink {
+	readonly port: number;
+	readonly received: readonly Received[];
+	/** Connections opened so far. */
+	readonly connections: number;
+	/** Resolves when `count` messages have come. */
+	until(count: number): Promise<void>;
+	close(): Promise<void>;
+}
+
+/** Offers no STARTTLS and no login unless `options` say so. */
+export async function startSmtpSink(options: SMTPServerOptions = {}): Promise<SmtpSink> {
+	const received: Received[] = [];
+	const waiting: { count: number; resolve: () => void }[] = [];
+	let connections = 0;
+	const server = new SMTPServer({
+		authOptional: true,
+		disabledCommands: ['STARTTLS'],
+		disableReverseLookup: true,
+		logger: false,
+		onConnect: (_session, callback) => {
+			connections += 1;
+			callback();
+		},
+		onData: (stream, session, callback) => {
+			const chunks: Buffer[] = [];
+			stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+			stream.on('end', () => {
+				const { mailFrom, rcptTo } = session.envelope;
+				const from = mailFrom === false ? '' : mailFrom.address;
+				received.push({ from, to: rcptTo.map(({ address }) => address), raw: Buffer.concat(chunks) });
+				callback(null);
+				for (const waiter of waiting) if (received.length >= waiter.count) waiter.resolve();
+			});
+		},
+		...options,
+	});
+	server.on('error', () => undefined);
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	// A listening TCP server's address is never a pipe's string.
+	const { port } = server.server.address() as AddressInfo;
+	return {
+		port,
+		received,
+		get connections() {
+			return connections;
+		},
+		until: (count) =>
+			received.length >= count
+				? Promise.resolve()
+				: new Promise((resolve) => waiting.push({ count, resolve })),
+		close: () => new Promise((resolve) => server.close(resolve)),
+	};
+}
+
+/** The Message-ID of a raw message, without brackets. */
+export function messageIdIn(raw: Buffer): string {
+	return /^Message-ID: <([^>]+)>/im.exec(raw.toString('latin1'))?.[1] ?? '';
+}
