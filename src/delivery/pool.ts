@@ -98,21 +98,20 @@ class Pool implements SmtpPool {
 			if (this.#sessions.size + this.#opening < this.#limit) {
 				const opened = await this.#open();
 				if (opened.kind === 'open') return { kind: 'session', session: opened.session };
-				if (this.#sessions.size === 0) return this.#passOnFailure(opened.reply);
+				if (this.#sessions.size === 0 && this.#opening === 0) return { kind: 'failed', reply: opened.reply };
 				// Others work, so the server allows no more than these: share them.
-				this.#limit = this.#sessions.size;
-				continue;
+				if (this.#sessions.size > 0) this.#limit = this.#sessions.size;
 			}
 			const told = await new Promise<Borrowed | 'again'>((resolve) => this.#waiting.push(resolve));
 			if (told !== 'again') return told;
 		}
 	}
 
-	/** Who waits would meet the same fault; telling them spares the server a knock each. */
-	#passOnFailure(reply: Reply): Borrowed {
+	/** The last hope failed. Who waits would meet the same fault; telling them spares the server a knock each. */
+	#passOnFailure(reply: Reply): void {
+		if (this.#sessions.size > 0 || this.#opening > 0) return;
 		this.#limit = this.#options.connections ?? 5;
-		if (this.#opening === 0) for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply });
-		return { kind: 'failed', reply };
+		for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply });
 	}
 
 	#takeIdle(): Session | null {
@@ -137,7 +136,7 @@ class Pool implements SmtpPool {
 		});
 		this.#opening -= 1;
 		if (opened.kind === 'open') this.#sessions.add(opened.session);
-		else this.#wake();
+		else this.#passOnFailure(opened.reply);
 		return opened;
 	}
 
@@ -161,13 +160,14 @@ class Pool implements SmtpPool {
 	}
 
 	#dropEnded(): void {
-		for (const session of [...this.#sessions]) {
-			if (session.isOpen) continue;
+		const ended = [...this.#sessions].filter((session) => !session.isOpen);
+		for (const session of ended) {
 			clearTimeout(this.#idle.get(session));
 			this.#idle.delete(session);
 			this.#sessions.delete(session);
 		}
-		this.#wakeAll();
+		// A connection that never opened makes no room; waking for it would have the waiting knock in turn for ever.
+		if (ended.length > 0) this.#wakeAll();
 	}
 
 	/** One who waits may look again. */

@@ -1,0 +1,274 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SmtpPool } from '../../src/delivery/pool.js';
+import type { SmtpSettings } from '../../src/delivery/settings.js';
+import { plainSettings, testPool, testWorker } from '../support/delivery.js';
+import { createMemoryQueue } from '../support/memory-queue.js';
+import { type FaultScript, type FaultServer, startFaultServer } from '../support/smtp-fault.js';
+
+let server: FaultServer | undefined;
+let pool: SmtpPool | undefined;
+
+afterEach(async () => {
+	pool?.abort();
+	await server?.close();
+	server = undefined;
+	pool = undefined;
+});
+
+/** One message to a server that misbehaves as told. */
+async function sendTo(script: FaultScript, settings: Partial<SmtpSettings> = {}, cc: string[] = []) {
+	server = await startFaultServer(script);
+	pool = testPool(server.port, { settings: plainSettings(server.port, settings), connections: 1 });
+	const memory = createMemoryQueue({ to: ['a@example.net'], envelope: { cc }, now: Date.now() * 1_000 });
+	const result = await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
+	return { result, memory, outcome: memory.row(0).outcomes[0], state: memory.row(0).state };
+}
+
+const login = { user: 'me', password: 'hunter2-secret', security: 'required' } as const;
+
+describe('a fault before a session pauses the queue and touches no message', () => {
+	const cases: [string, FaultScript, Partial<SmtpSettings>, RegExp][] = [
+		['refused greeting', { at: { connect: { answer: '554 No' } } }, {}, /^greeting: 554 No/],
+		[
+			'busy greeting',
+			{ at: { connect: { answer: '421 4.3.2 Busy', thenClose: true } } },
+			{},
+			/^greeting: 421 4\.3\.2 Busy/,
+		],
+		[
+			'garbage banner',
+			{ at: { connect: { answer: 'SSH-2.0-OpenSSH_9' } } },
+			{},
+			/^greeting: Invalid greeting/,
+		],
+		['drop at once', { at: { connect: { drop: true } } }, {}, /^greeting: /],
+		['silence', { at: { connect: { hang: true } } }, {}, /^greeting: Greeting never received/],
+		['a greeting a byte at a time', { at: { connect: { drip: '220-x', everyMs: 20 } } }, {}, /^greeting: /],
+		[
+			'a greeting without an end',
+			{ at: { connect: { flood: 5_000_000 } } },
+			{},
+			/^greeting: Server response exceeds/,
+		],
+		['drop at EHLO', { at: { EHLO: { drop: true } } }, {}, /^ehlo: /],
+		['silence at EHLO', { at: { EHLO: { hang: true } } }, {}, /^ehlo: no answer within 0\.3 s/],
+		['EHLO refused', { at: { EHLO: { answer: '502 No' } } }, {}, /^ehlo: 502 No/],
+		['421 at EHLO', { at: { EHLO: { answer: '421 Bye', thenClose: true } } }, {}, /^ehlo: 421 Bye/],
+		['STARTTLS missing with credentials', { ehlo: ['AUTH PLAIN'] }, login, /^tls: 454 4\.7\.0 No TLS here/],
+		[
+			'STARTTLS answered in clear',
+			{ ehlo: ['STARTTLS', 'AUTH PLAIN'], at: { STARTTLS: { answer: '220 Go' } } },
+			login,
+			/^tls: /,
+		],
+		['STARTTLS dropped', { ehlo: ['STARTTLS'], at: { STARTTLS: { drop: true } } }, login, /^tls: /],
+		['TLS from the first byte to a server in clear', {}, { security: 'implicit' }, /^tls: /],
+		[
+			'wrong password',
+			{ ehlo: ['AUTH PLAIN'], at: { AUTH: { answer: '535 5.7.8 Bad' } } },
+			{ ...login, security: 'never' },
+			/^auth: 535 5\.7\.8 Bad/,
+		],
+		['no login offered', {}, { ...login, security: 'never' }, /^auth: the server offers no login/],
+		[
+			'login asked for at MAIL',
+			{ at: { MAIL: { answer: '530 5.7.0 Log in' } } },
+			{},
+			/^mail: 530 5\.7\.0 Log in/,
+		],
+	];
+	it.each(cases)('%s', async (_name, script, settings, reason) => {
+		const { result, memory, state } = await sendTo(script, settings);
+		expect(result.kind).toBe('paused');
+		expect(result.reason).toMatch(reason);
+		expect(state).toBe('queued');
+		expect(memory.row(0).message.attempts).toBe(0);
+		expect(result.reason).not.toContain('hunter2');
+	});
+
+	it('a port nobody listens on', async () => {
+		server = await startFaultServer({});
+		const { port } = server;
+		await server.close();
+		pool = testPool(port);
+		const memory = createMemoryQueue({ to: ['a@example.net'] });
+		const result = await testWorker(memory, pool).run({ scope: null, until: 'settled' });
+		expect(result).toMatchObject({
+			kind: 'paused',
+			reason: expect.stringMatching(/^connect: .*ECONNREFUSED/),
+		});
+	});
+
+	it('never says a password in clear when STARTTLS is stripped', async () => {
+		await sendTo({ ehlo: ['AUTH PLAIN LOGIN'] }, login);
+		const said = server?.lines.join('\n') ?? '';
+		expect(said).not.toMatch(/AUTH/);
+		expect(said).not.toContain(Buffer.from('\0me\0hunter2-secret').toString('base64'));
+	});
+});
+
+describe('what a server says about a message decides its state', () => {
+	const cases: [string, FaultScript, string, string][] = [
+		['421 at MAIL', { at: { MAIL: { answer: '421 4.3.2 Closing', thenClose: true } } }, 'deferred', 'mail'],
+		['450 at MAIL', { at: { MAIL: { answer: '450 Later' } } }, 'deferred', 'mail'],
+		['452 at MAIL', { at: { MAIL: { answer: '452 4.3.1 Full' } } }, 'deferred', 'mail'],
+		['550 at MAIL', { at: { MAIL: { answer: '550 5.7.1 Go away' } } }, 'failed', 'mail'],
+		['550 5.1.1 at MAIL is about the sender', { at: { MAIL: { answer: '550 5.1.1 No' } } }, 'failed', 'mail'],
+		['554 at MAIL', { at: { MAIL: { answer: '554 No' } } }, 'failed', 'mail'],
+		['421 at RCPT', { at: { RCPT: { answer: '421 4.7.0 Slow down', thenClose: true } } }, 'deferred', 'rcpt'],
+		['450 at RCPT', { at: { RCPT: { answer: '450 4.2.0 Greylisted' } } }, 'deferred', 'rcpt'],
+		['451 at RCPT', { at: { RCPT: { answer: '451 4.3.0 Later' } } }, 'deferred', 'rcpt'],
+		['452 at RCPT', { at: { RCPT: { answer: '452 4.2.2 Full' } } }, 'deferred', 'rcpt'],
+		['550 5.1.1 at RCPT', { at: { RCPT: { answer: '550 5.1.1 No such user' } } }, 'bounced', 'rcpt'],
+		[
+			'550 5.1.1 over several lines',
+			{ at: { RCPT: { answer: '550-5.1.1 No such\r\n550 5.1.1 user' } } },
+			'bounced',
+			'rcpt',
+		],
+		['550 5.2.1 at RCPT', { at: { RCPT: { answer: '550 5.2.1 Disabled' } } }, 'bounced', 'rcpt'],
+		['550 without more at RCPT', { at: { RCPT: { answer: '550 Mailbox unavailable' } } }, 'failed', 'rcpt'],
+		['550 User unknown at RCPT', { at: { RCPT: { answer: '550 User unknown' } } }, 'bounced', 'rcpt'],
+		['550 5.7.1 at RCPT', { at: { RCPT: { answer: '550 5.7.1 Relaying denied' } } }, 'failed', 'rcpt'],
+		['552 5.2.2 at RCPT', { at: { RCPT: { answer: '552 5.2.2 Over quota' } } }, 'failed', 'rcpt'],
+		['554 at RCPT', { at: { RCPT: { answer: '554 5.7.1 Spam' } } }, 'failed', 'rcpt'],
+		['garbage at RCPT', { at: { RCPT: { answer: 'hello there' } } }, 'deferred', 'rcpt'],
+		['drop at RCPT', { at: { RCPT: { drop: true } } }, 'deferred', 'rcpt'],
+		['silence at RCPT', { at: { RCPT: { hang: true } } }, 'deferred', 'rcpt'],
+		[
+			'a reply a byte at a time at RCPT',
+			{ at: { RCPT: { drip: '250-x', everyMs: 20 } } },
+			'deferred',
+			'rcpt',
+		],
+		['a reply of 5 MB at RCPT', { at: { RCPT: { flood: 5_000_000 } } }, 'deferred', 'rcpt'],
+		['451 at DATA', { at: { DATA: { answer: '451 4.3.0 Later' } } }, 'deferred', 'data'],
+		['554 at DATA', { at: { DATA: { answer: '554 5.5.1 No' } } }, 'failed', 'data'],
+		['drop at DATA', { at: { DATA: { drop: true } } }, 'deferred', 'data'],
+		[
+			'421 after the dot',
+			{ at: { dot: { answer: '421 4.3.0 Later', thenClose: true } } },
+			'deferred',
+			'answer',
+		],
+		['451 after the dot', { at: { dot: { answer: '451 4.3.0 Later' } } }, 'deferred', 'answer'],
+		['552 after the dot', { at: { dot: { answer: '552 5.3.4 Too big' } } }, 'failed', 'answer'],
+		[
+			'550 5.1.1 after the dot leaves the address',
+			{ at: { dot: { answer: '550 5.1.1 No' } } },
+			'failed',
+			'answer',
+		],
+		['554 after the dot', { at: { dot: { answer: '554 5.7.1 Spam' } } }, 'failed', 'answer'],
+		['drop after the dot', { at: { dot: { drop: true } } }, 'uncertain', 'answer'],
+		['silence after the dot', { at: { dot: { hang: true } } }, 'uncertain', 'answer'],
+		['garbage after the dot', { at: { dot: { answer: 'whatever' } } }, 'uncertain', 'answer'],
+		['a drip after the dot', { at: { dot: { drip: '250-x', everyMs: 20 } } }, 'uncertain', 'answer'],
+		['SIZE exceeded', { ehlo: ['SIZE 10'] }, 'failed', 'mail'],
+	];
+	it.each(cases)('%s', async (_name, script, state, phase) => {
+		const sent = await sendTo(script);
+		expect(sent.result.kind).toBe('done');
+		expect([sent.state, sent.outcome]).toMatchObject([state, { reply: { phase } }]);
+	});
+	it.each(
+		cases.filter(([name]) => !name.startsWith('SIZE')),
+	)('%s, with PIPELINING', async (_name, script, state) => {
+		const sent = await sendTo({ ...script, ehlo: ['PIPELINING'] });
+		expect([sent.result.kind, sent.state]).toEqual(['done', state]);
+	});
+});
+
+describe('copies', () => {
+	const refuse = (address: string, answer: string): FaultScript => ({
+		on: (phase, line) => (phase === 'RCPT' && line.includes(address) ? { answer } : undefined),
+	});
+	it.each([
+		[[]],
+		[['PIPELINING']],
+	])('that are refused do not change the fate of the message (%j)', async (ehlo) => {
+		const sent = await sendTo({ ...refuse('c@', '550 5.1.1 Unknown'), ehlo }, {}, ['c@example.net']);
+		expect(sent.outcome).toEqual({
+			kind: 'sent',
+			reply: {
+				phase: 'answer',
+				code: 250,
+				enhanced: '2.0.0',
+				text: 'Taken [copies refused: c@example.net (rcpt: 550 5.1.1 Unknown)]',
+			},
+		});
+	});
+	it.each([[[]], [['PIPELINING']]])('get nothing when the recipient is refused (%j)', async (ehlo) => {
+		const sent = await sendTo({ ...refuse('a@', '450 4.2.0 Later'), ehlo }, {}, ['c@example.net']);
+		expect(sent.outcome).toMatchObject({ kind: 'deferred', reply: { phase: 'rcpt', code: 450 } });
+		expect(server?.bodies).toEqual([]);
+	});
+});
+
+describe('a used connection that the server has ended', () => {
+	it('is replaced once, without a mark on the message', async () => {
+		server = await startFaultServer({
+			on: (phase, _line, { mails }) =>
+				phase === 'MAIL' && mails > 2 ? { answer: '421 4.7.0 Enough', thenClose: true } : undefined,
+		});
+		pool = testPool(server.port, { connections: 2 });
+		const memory = createMemoryQueue({
+			to: Array.from({ length: 20 }, (_, index) => `r${index}@example.net`),
+		});
+		const result = await testWorker(memory, pool, { connections: 2 }).run({ scope: null, until: 'settled' });
+		expect(result.counts).toMatchObject({ sent: 20, deferred: 0 });
+		expect(server.bodies).toHaveLength(20);
+		expect(server.connections).toBeGreaterThanOrEqual(10);
+	});
+
+	it('is shared when the server allows no more connections', async () => {
+		server = await startFaultServer({
+			on: (phase, _line, { number }) =>
+				phase === 'connect' && number > 2
+					? { answer: '421 4.7.0 Too many connections', thenClose: true }
+					: undefined,
+		});
+		pool = testPool(server.port, { connections: 5 });
+		const memory = createMemoryQueue({
+			to: Array.from({ length: 40 }, (_, index) => `r${index}@example.net`),
+		});
+		const result = await testWorker(memory, pool).run({ scope: null, until: 'settled' });
+		expect(result).toMatchObject({ kind: 'done', counts: { sent: 40 } });
+	});
+
+	it('ends after its limit of messages', async () => {
+		server = await startFaultServer({});
+		pool = testPool(server.port, { connections: 1, maxMessages: 5 });
+		const memory = createMemoryQueue({
+			to: Array.from({ length: 20 }, (_, index) => `r${index}@example.net`),
+		});
+		await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
+		expect(server.connections).toBe(4);
+		expect(server.lines.filter((line) => line === 'QUIT').length).toBeGreaterThanOrEqual(3);
+	});
+});
+
+describe('a large body', () => {
+	it('that is cut before its dot is deferred', async () => {
+		server = await startFaultServer({ at: { body: { drop: true } } });
+		pool = testPool(server.port);
+		const conversation = await pool.send({
+			from: 'a@example.com',
+			to: 'b@example.net',
+			copies: [],
+			bytes: Buffer.alloc(30_000_000, `${'x'.repeat(70)}\r\n`),
+		});
+		expect(conversation).toMatchObject({ kind: 'broken', reply: { phase: 'body' } });
+	});
+});
+
+describe('addresses beyond ASCII', () => {
+	it('go out in punycode, with SMTPUTF8 only for the local part', async () => {
+		server = await startFaultServer({});
+		pool = testPool(server.port);
+		const mail = { from: 'a@example.com', copies: [], bytes: Buffer.from('x\r\n') };
+		expect(await pool.send({ ...mail, to: 'b@bücher.example' })).toMatchObject({ kind: 'accepted' });
+		expect(server.lines).toContain('RCPT TO:<b@xn--bcher-kva.example>');
+		expect(await pool.send({ ...mail, to: 'bé@example.net' })).toMatchObject({ kind: 'unsendable' });
+	});
+});

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { nextAttempt } from '../../src/delivery/schedule.js';
+
+const minute = 60_000_000;
+const day = 86_400_000_000;
+const middle = () => 0.5;
+
+describe('the schedule of retries', () => {
+	it('waits 5 min, doubling to 4 h', () => {
+		const delays = [1, 2, 3, 4, 5, 6, 7, 8, 60].map((attempts) => {
+			const next = nextAttempt({ attempts, createdAt: 0, now: 0, random: middle });
+			return next.kind === 'retry' ? next.due_at / minute : null;
+		});
+		expect(delays).toEqual([5, 10, 20, 40, 80, 160, 240, 240, 240]);
+	});
+	it('gives up after 4 days', () => {
+		expect(nextAttempt({ attempts: 9, createdAt: 0, now: 4 * day, random: middle })).toEqual({
+			kind: 'give_up',
+		});
+	});
+	it('tries a last time when the 4 days end', () => {
+		const next = nextAttempt({ attempts: 20, createdAt: 0, now: 4 * day - minute, random: middle });
+		expect(next).toEqual({ kind: 'retry', due_at: 4 * day });
+	});
+	it('gives an old message that was held back three attempts', () => {
+		const kinds = [1, 2, 3].map(
+			(attempts) => nextAttempt({ attempts, createdAt: 0, now: 9 * day, random: middle }).kind,
+		);
+		expect(kinds).toEqual(['retry', 'retry', 'give_up']);
+	});
+	it('is always later, within 10 % of the plan, and ends', () => {
+		fc.assert(
+			fc.property(
+				fc.nat(1_000_000_000),
+				fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { minLength: 1 }),
+				(createdAt, rolls) => {
+					let now = createdAt;
+					for (let attempts = 1; attempts <= 60; attempts += 1) {
+						const next = nextAttempt({
+							attempts,
+							createdAt,
+							now,
+							random: () => rolls[attempts % rolls.length] ?? 0,
+						});
+						if (next.kind === 'give_up') return now - createdAt >= 4 * day && attempts < 60;
+						const plan = Math.min(5 * minute * 2 ** (attempts - 1), 240 * minute);
+						const isLast = next.due_at === createdAt + 4 * day;
+						if (next.due_at <= now || next.due_at > now + plan * 1.1 + 1) return false;
+						if (!isLast && next.due_at < now + plan * 0.9 - 1) return false;
+						now = next.due_at;
+					}
+					return false;
+				},
+			),
+		);
+	});
+});
