@@ -314,17 +314,8 @@ export interface Settlement extends Fence {
 }
 
 /** Where a conversation ended; `answer` = after the final dot, waiting for the reply. */
-export type SmtpPhase =
-	| 'connect'
-	| 'tls'
-	| 'greeting'
-	| 'ehlo'
-	| 'auth'
-	| 'mail'
-	| 'rcpt'
-	| 'data'
-	| 'body'
-	| 'answer';
+export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
+type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
 
 /** A server's reply, or the local reason why there was none (`code` null). `text` ≤ 500 characters, cleaned of CR and LF. */
 export interface Reply {

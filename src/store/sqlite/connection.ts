@@ -80,6 +80,9 @@ function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: Connec
 	db.pragma('foreign_keys = ON');
 	db.pragma('cache_size = -65536');
 	db.pragma('mmap_size = 0');
+	// 100 MB of log before it is copied back: small checkpoints rewrite the pages of a random index again and again.
+	db.pragma('wal_autocheckpoint = 12500');
+	db.pragma('journal_size_limit = 67108864');
 	db.pragma('temp_store = MEMORY');
 	if (role === 'reader') db.pragma('query_only = ON');
 }

@@ -40,7 +40,7 @@ export function createMailings(sql: Sql): MailingOperations {
 		cancelMailing: ({ mailing, now }) =>
 			sql.run(
 				`UPDATE mailings
-				SET state = 'canceled', has_open_work = 0, canceled_at = coalesce(canceled_at, ?)
+				SET state = 'canceled', has_open_work = 1, canceled_at = coalesce(canceled_at, ?)
 				WHERE id = ?`,
 				now,
 				mailing,

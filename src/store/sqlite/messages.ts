@@ -45,7 +45,13 @@ export function createMessages(sql: Sql): MessageOperations {
 		pageMessages: ({ filter, ...page }) => {
 			const { where, values } = conditions(filter);
 			return {
-				count: sql.number(`SELECT count(*) FROM ${joined} WHERE ${where}`, ...values),
+				// Without a filter nothing is joined: the smallest index is counted.
+				count: sql.number(
+					values.length === 0
+						? 'SELECT count(*) FROM messages'
+						: `SELECT count(*) FROM ${joined} WHERE ${where}`,
+					...values,
+				),
 				results: sql
 					.all<MessageRow>(
 						`SELECT ${columns}
@@ -177,7 +183,8 @@ function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
 	if (scope !== null && 'submission' in scope) return nextOfSubmission(sql, scope.submission);
 	const lanes =
 		scope === null
-			? 'SELECT 0 AS seq UNION ALL SELECT -1 UNION ALL SELECT seq FROM mailings WHERE has_open_work = 1'
+			? `SELECT 0 AS seq UNION ALL SELECT -1
+				UNION ALL SELECT seq FROM mailings WHERE has_open_work = 1 AND state = 'released'`
 			: "SELECT seq FROM mailings WHERE id = ? AND state = 'released'";
 	const row = sql.get<{ due: Micros | null }>(
 		`SELECT min((SELECT min(wake_at) FROM messages WHERE lane = l.seq AND wake_at IS NOT NULL)) AS due

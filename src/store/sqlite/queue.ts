@@ -70,18 +70,30 @@ function lease(sql: Sql, command: LeaseCommand): Leased[] {
 			left -= 1;
 		}
 	}
-	for (const lane of open.bulk) closeIfDone(sql, lane, command.now);
+	for (const lane of open.canceled) sweepCanceled(sql, lane, command.now);
+	for (const lane of [...open.bulk, ...open.canceled]) closeIfDone(sql, lane);
 	return leased;
 }
 
+interface OpenLanes {
+	hasTransactional: boolean;
+	bulk: number[];
+	canceled: number[];
+}
+
 /** Whoever waited longest comes first, so that many lanes and few places still means everybody's turn. */
-function lanesOf(sql: Sql, scope: MessageScope | null): { hasTransactional: boolean; bulk: number[] } {
+function lanesOf(sql: Sql, scope: MessageScope | null): OpenLanes {
 	if (scope === null) {
 		// mailings_open (last_leased_at)
-		const open = sql.all<{ seq: number }>(
-			'SELECT seq FROM mailings WHERE has_open_work = 1 ORDER BY last_leased_at, seq',
+		const open = sql.all<{ seq: number; state: string }>(
+			'SELECT seq, state FROM mailings WHERE has_open_work = 1 ORDER BY last_leased_at, seq',
 		);
-		return { hasTransactional: true, bulk: [lanes.bulk, ...open.map(({ seq }) => seq)] };
+		const ofState = (state: string) => open.filter((each) => each.state === state).map(({ seq }) => seq);
+		return {
+			hasTransactional: true,
+			bulk: [lanes.bulk, ...ofState('released')],
+			canceled: ofState('canceled'),
+		};
 	}
 	const lane =
 		'mailing' in scope
@@ -96,7 +108,7 @@ function lanesOf(sql: Sql, scope: MessageScope | null): { hasTransactional: bool
 					WHERE s.id = ? AND g.state = 'released'`,
 					scope.submission,
 				);
-	return { hasTransactional: false, bulk: lane === undefined ? [] : [lane.seq] };
+	return { hasTransactional: false, bulk: lane === undefined ? [] : [lane.seq], canceled: [] };
 }
 
 /** Messages of one send call, at most a thousand; null when it is a mailing's. */
@@ -225,8 +237,30 @@ function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: Lease
 	};
 }
 
+const maxSwept = 500;
+
+/**
+ * Writes out, a few at each lease, what canceling a mailing said in one row; the leases of a worker that died in the
+ * meantime end here too.
+ */
+function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
+	sql.run(
+		`UPDATE messages
+		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
+		WHERE id IN (
+			SELECT id
+			FROM messages INDEXED BY messages_due
+			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+			ORDER BY wake_at, id
+			LIMIT ${maxSwept}
+		)`,
+		lane,
+		now,
+	);
+}
+
 /** A mailing with nothing left to wake leaves the index of those that a lease looks at. */
-function closeIfDone(sql: Sql, lane: number, _now: Micros): void {
+function closeIfDone(sql: Sql, lane: number): void {
 	if (lane <= 0) return;
 	sql.run(
 		`UPDATE mailings

@@ -11,8 +11,6 @@ export interface Sql {
 	run(text: string, ...values: SqlValue[]): Database.RunResult;
 	/** The only column of the first row; for statements that always yield a row. */
 	number(text: string, ...values: SqlValue[]): number;
-	/** `?,?,?` for an IN list. Texts differ by length, so callers pass lists of few lengths. */
-	marks(count: number): string;
 }
 
 export function createSql(db: Database.Database): Sql {
@@ -36,6 +34,5 @@ export function createSql(db: Database.Database): Sql {
 					.pluck()
 					.get(...values) ?? 0,
 			),
-		marks: (count) => new Array(count).fill('?').join(','),
 	};
 }

@@ -1,6 +1,6 @@
 /** The store on SQLite, its core run in this thread. */
 import { hostname } from 'node:os';
-import type { Clock } from '../../api/datetime.js';
+import { type Clock, microsPerMs } from '../../api/datetime.js';
 import type { Queue, Reads, Store, Writes } from '../store.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
 import { type Core, createCore } from './core.js';
@@ -32,7 +32,13 @@ const groupMs = { besideOthers: 250, alone: 2_000 };
 /** Throws `DatabaseMissing` and `StoreError`. */
 export function openSqliteStore(options: SqliteOptions): Store {
 	const { path, clock } = options;
-	const db = openConnection({ path, mode: options.mode, role: 'writer', busyTimeoutMs });
+	// The switch to the log and a migration have no second try: they may sleep for the lock.
+	const db = openConnection({
+		path,
+		mode: options.mode,
+		role: 'writer',
+		busyTimeoutMs: options.lockTimeoutMs,
+	});
 	const me: ProcessIdentity = {
 		id: options.processId,
 		role: options.role,
@@ -40,7 +46,6 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		pid: process.pid,
 	};
 	try {
-		db.pragma(`busy_timeout = ${options.lockTimeoutMs}`);
 		migrate(db, { path, me, now: clock.now() });
 		db.pragma(`busy_timeout = ${busyTimeoutMs}`);
 	} catch (error) {
@@ -66,6 +71,13 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		beforeGroup: heartbeat,
 		random: Math.random,
 	});
+	// A command's heartbeats come with what it writes; whoever stays must be heard of when idle too.
+	const timer =
+		options.role === 'cli'
+			? null
+			: setInterval(() => {
+					writer.write(() => undefined).catch(() => undefined);
+				}, heartbeatEveryMicros / microsPerMs).unref();
 	let isClosed = false;
 	return {
 		reads: createReads(core, (read) => inSnapshot(db, path, read)),
@@ -74,6 +86,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		close: async () => {
 			if (isClosed) return;
 			isClosed = true;
+			if (timer !== null) clearInterval(timer);
 			if (lastBeat !== 0) await writer.write(() => endBeat(sql, me)).catch(() => undefined);
 			await writer.close();
 			db.close();

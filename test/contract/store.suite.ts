@@ -1,0 +1,28 @@
+/** What every store keeps and answers. A store's own test gives its name and how an empty one is opened. */
+import { describe } from 'vitest';
+import { describeFields } from './store/fields.js';
+import { describeFigures } from './store/figures.js';
+import type { OpenEmpty } from './store/fixture.js';
+import { describeImports } from './store/imports.js';
+import { describeLists } from './store/lists.js';
+import { describeMailings } from './store/mailings.js';
+import { describeQueue } from './store/queue.js';
+import { describeRecords } from './store/records.js';
+import { describeSubmissions } from './store/submissions.js';
+import { describeSubscribers } from './store/subscribers.js';
+import { describeSubscriptions } from './store/subscriptions.js';
+
+export function storeSuite(name: string, open: OpenEmpty): void {
+	describe(`a store on ${name}`, () => {
+		describeLists(open);
+		describeSubscribers(open);
+		describeSubscriptions(open);
+		describeFields(open);
+		describeRecords(open);
+		describeSubmissions(open);
+		describeQueue(open);
+		describeMailings(open);
+		describeImports(open);
+		describeFigures(open);
+	});
+}

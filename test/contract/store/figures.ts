@@ -1,0 +1,110 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	busy451,
+	day,
+	deliver,
+	eventOf,
+	figures,
+	fixedClock,
+	hour,
+	noon,
+	type OpenEmpty,
+	send,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+export function describeFigures(open: OpenEmpty): void {
+	describe('figures', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const sent = async (more = {}) => {
+			await send(store, ['a@example.org'], more);
+			return deliver(store, { kind: 'sent', reply: accepted250 }, noon + day);
+		};
+		const record = (...events: ReturnType<typeof eventOf>[]) => store.writes.recordEvents({ events });
+
+		it('counts each message on the day it was created and the day it was sent', async () => {
+			await sent({ tag: 't', campaign: 'c' });
+			const expected = ['2026-03-10 CREATED 1', '2026-03-11 SENT 1'];
+			expect(await figures(store)).toEqual(expected);
+			expect(await figures(store, { campaign: 'c' })).toEqual(expected);
+			expect(await figures(store, { tag: 't' })).toEqual(expected);
+			expect(await figures(store, { tag: 'other' })).toEqual([]);
+			expect(await figures(store, { campaign: 'other' })).toEqual([]);
+		});
+
+		it('counts a message once a type: not again, not for another link', async () => {
+			const message = await sent();
+			await record(eventOf(message, 'REDIRECTED', { link: 1, at: noon + day }));
+			await record(
+				eventOf(message, 'REDIRECTED', { link: 2, at: noon + 2 * day }),
+				eventOf(message, 'REDIRECTED', { link: 1, at: noon + 3 * day }),
+			);
+			expect(await figures(store)).toContain('2026-03-11 REDIRECTED 1');
+			expect((await figures(store)).filter((line) => line.includes('REDIRECTED'))).toHaveLength(1);
+		});
+
+		it('moves a count to the day of an earlier event that is reported late', async () => {
+			const message = await sent();
+			await record(eventOf(message, 'OPENED', { at: noon + 3 * day }));
+			await record(eventOf(message, 'OPENED', { at: noon + 2 * day }));
+			expect((await figures(store)).filter((line) => line.includes('OPENED'))).toEqual([
+				'2026-03-12 OPENED 1',
+			]);
+		});
+
+		it('counts machines among all, and humans by their own first event', async () => {
+			const message = await sent({ tag: 't' });
+			await record(
+				eventOf(message, 'OPENED', { at: noon + day, machine: true }),
+				eventOf(message, 'OPENED', { at: noon + 2 * day }),
+			);
+			const opens = async (more: object) =>
+				(await figures(store, more)).filter((line) => line.includes('OPENED'));
+			for (const tag of [null, 't']) {
+				expect(await opens({ tag })).toEqual(['2026-03-11 OPENED 1']);
+				expect(await opens({ tag, human: true })).toEqual(['2026-03-12 OPENED 1']);
+			}
+		});
+
+		it('counts a failure as a soft bounce and a bounce as a hard one, once each', async () => {
+			await send(store, ['a@example.org', 'b@example.org']);
+			const failed = await deliver(store, { kind: 'failed', reply: busy451 });
+			const bounced = await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
+			await record(eventOf(failed, 'SOFTBOUNCED', { at: noon + day }));
+			await record(eventOf(bounced, 'HARDBOUNCED', { at: noon + day }));
+			const expected = ['2026-03-10 CREATED 2', '2026-03-10 HARDBOUNCED 1', '2026-03-10 SOFTBOUNCED 1'];
+			expect(await figures(store)).toEqual(expected);
+			expect(await figures(store, { human: true })).toEqual(expected);
+		});
+
+		it('skips events of unknown messages', async () => {
+			await record(eventOf('nobody', 'OPENED'));
+			expect(await figures(store)).toEqual([]);
+		});
+
+		it('counts by the days of the time zone, anew when it changes', async () => {
+			await send(store, ['a@example.org'], { now: noon + 11 * hour });
+			expect(await figures(store)).toEqual(['2026-03-10 CREATED 1']);
+			await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now: noon });
+			expect(await figures(store)).toEqual(['2026-03-11 CREATED 1']);
+			await send(store, ['b@example.org'], { now: noon + 11 * hour });
+			expect(await figures(store)).toEqual(['2026-03-11 CREATED 2']);
+			await store.writes.putSettings({ values: { time_zone: null }, now: noon });
+			expect(await figures(store)).toEqual(['2026-03-10 CREATED 2']);
+		});
+
+		it('leaves out days outside the range', async () => {
+			await sent();
+			const range = { from: '2026-03-11', to: '2026-03-11', campaign: null, tag: null, human: false };
+			expect(await store.reads.reportFigures(range)).toEqual([{ day: '2026-03-11', type: 'SENT', count: 1 }]);
+		});
+	});
+}

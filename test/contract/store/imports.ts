@@ -1,0 +1,233 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ImportSpec } from '../../../src/api/capabilities.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	deliver,
+	eventOf,
+	fixedClock,
+	newField,
+	newList,
+	newSubscriber,
+	newUuid,
+	noon,
+	type OpenEmpty,
+	send,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+export function describeImports(open: OpenEmpty): void {
+	describe('imports', () => {
+		let store: Store;
+		let list_id: number;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			list_id = await newList(store);
+			return () => store.close();
+		});
+		const session = async (more: Partial<ImportSpec> = {}, key = newUuid()) => {
+			const spec: ImportSpec = { list_id, on_conflict: 'update', reactivate: false, ...more };
+			const opened = await store.writes.openImport({ id: newUuid(), key, spec, now: noon });
+			if (opened === null || opened === 'conflict') throw new Error(`not opened: ${opened}`);
+			return opened;
+		};
+		const put = (id: string, columns: string, rows: (string | null)[][], first = 0) =>
+			store.writes.putImportBatch({
+				session: id,
+				batch: { first, columns: columns.split(' '), cells: rows.flat() },
+				now: noon,
+			});
+		const load = async (columns: string, rows: (string | null)[][], more: Partial<ImportSpec> = {}) => {
+			const outcome = await put((await session(more)).id, columns, rows);
+			if (outcome.kind !== 'acknowledged') throw new Error(outcome.kind);
+			const { created, updated, unchanged, duplicate, rejected } = outcome.ack.counts;
+			return [created, updated, unchanged, duplicate, rejected];
+		};
+		const all = async () =>
+			(await store.reads.sliceSubscribers({ list_id, after: 0, limit: 99, active_only: false })).map(
+				({ email, name, is_active, disable_reason, meta }) => ({
+					email,
+					name,
+					is_active,
+					disable_reason,
+					meta,
+				}),
+			);
+		const unsubscribed = async (email: string) => {
+			await send(store, [email], { type: 'BULK', list_id });
+			const message = await deliver(store, { kind: 'sent', reply: accepted250 });
+			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
+		};
+
+		it('creates, and counts once for the list', async () => {
+			await newField(store, 'city');
+			const rows = [
+				['Ann@example.org', 'Ann', 'Oslo'],
+				['b@example.org', null, null],
+			];
+			expect(await load('email name meta.city', rows)).toEqual([2, 0, 0, 0, 0]);
+			const plain = { is_active: true, disable_reason: null };
+			expect(await all()).toEqual([
+				{ email: 'Ann@example.org', name: 'Ann', meta: { city: 'Oslo' }, ...plain },
+				{ email: 'b@example.org', name: '', meta: {}, ...plain },
+			]);
+			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(2);
+			expect((await store.reads.getSubscriber({ list_id, id: 1 }))?.source).toBe('IMPORT');
+		});
+
+		it('says of each bad row which it was and why, and takes the rest', async () => {
+			const { id } = await session();
+			const long = 'x'.repeat(256);
+			const rows = [
+				['bad', null, null, null],
+				[null, null, null, null],
+				['n@example.org', long, null, null],
+				['t@example.org', null, 'perhaps', null],
+				['m@example.org', null, null, 'x'],
+				['z@example.org', 'a\0b', null, null],
+				['ok@example.org', null, 'YES', null],
+			];
+			const outcome = await put(id, 'email name is_active meta.foo', rows);
+			expect(outcome).toEqual({
+				kind: 'acknowledged',
+				ack: {
+					position: 7,
+					counts: { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 6 },
+					rejects: [
+						{ row: 0, code: 'invalid', error: 'email: Enter a valid email address.' },
+						{ row: 1, code: 'blank', error: 'email: This field may not be blank.' },
+						{ row: 2, code: 'max_length', error: 'name: Ensure this field has no more than 255 characters.' },
+						{ row: 3, code: 'invalid', error: 'is_active: Must be a valid boolean.' },
+						{ row: 4, code: 'unknown_variable', error: 'meta: Unknown variable: foo.' },
+						{ row: 5, code: 'null_characters_not_allowed', error: 'name: Null characters are not allowed.' },
+					],
+				},
+			});
+		});
+
+		it('updates what is given, keeps what is not, and tells what changed nothing', async () => {
+			await newField(store, 'city');
+			await newField(store, 'age');
+			await newSubscriber(store, list_id, 'a@example.org', { name: 'Ann', meta: { city: 'Oslo', age: '5' } });
+			await newSubscriber(store, list_id, 'b@example.org', { name: 'Bob' });
+			const rows = [
+				['A@example.org', null, 'Rome'],
+				['b@example.org', 'Bob', null],
+			];
+			expect(await load('email name meta.city', rows)).toEqual([0, 1, 1, 0, 0]);
+			expect((await all())[0]).toMatchObject({ name: 'Ann', meta: { city: 'Rome', age: '5' } });
+			expect(await load('email name', [['b@example.org', '']])).toEqual([0, 1, 0, 0, 0]);
+			expect((await all())[1]).toMatchObject({ name: '' });
+		});
+
+		it('skips or refuses who is there already when asked to', async () => {
+			await newSubscriber(store, list_id, 'a@example.org', { name: 'Ann' });
+			const rows = [['a@example.org', 'Other']];
+			expect(await load('email name', rows, { on_conflict: 'skip' })).toEqual([0, 0, 1, 0, 0]);
+			expect(await load('email name', rows, { on_conflict: 'error' })).toEqual([0, 0, 0, 0, 1]);
+			expect((await all())[0]?.name).toBe('Ann');
+		});
+
+		it('takes the first of an address and calls the others duplicates, over batches too', async () => {
+			await newSubscriber(store, list_id, 'old@example.org');
+			for (const on_conflict of ['update', 'skip'] as const) {
+				const { id } = await session({ on_conflict });
+				const who = `${on_conflict}@example.org`;
+				await put(id, 'email name', [
+					[who, 'First'],
+					['old@example.org', null],
+				]);
+				const rows = [
+					[who.toUpperCase(), 'Second'],
+					['old@example.org', 'Second'],
+				];
+				const outcome = await put(id, 'email name', rows, 2);
+				expect(outcome).toMatchObject({
+					ack: {
+						position: 4,
+						counts: { duplicate: 2, updated: 0, unchanged: 0 },
+						rejects: [
+							{ row: 2, code: 'duplicate' },
+							{ row: 3, code: 'duplicate' },
+						],
+					},
+				});
+			}
+			expect((await all()).filter(({ name }) => name === 'Second')).toEqual([]);
+		});
+
+		it('gives the same answer to the same batch, and refuses a gap', async () => {
+			const { id } = await session();
+			const first = await put(id, 'email', [['a@example.org'], ['bad']]);
+			const second = await put(id, 'email', [['b@example.org']], 2);
+			expect(await put(id, 'email', [['a@example.org'], ['bad']])).toEqual(first);
+			expect(await put(id, 'email', [['b@example.org']], 2)).toEqual(second);
+			expect(await put(id, 'email', [['c@example.org']], 9)).toEqual({ kind: 'gap', position: 3 });
+			expect(await put('nobody', 'email', [['c@example.org']])).toEqual({ kind: 'not_found' });
+			expect(await all()).toHaveLength(2);
+		});
+
+		it('reopens a key where it stood, refuses other options, and is anew once finished', async () => {
+			const { id } = await session({}, 'key');
+			await put(id, 'email', [['a@example.org'], ['bad']]);
+			expect(await session({}, 'key')).toEqual({ id, position: 2 });
+			const spec = { list_id, on_conflict: 'skip', reactivate: false } as const;
+			const open = (list: number) =>
+				store.writes.openImport({ id: newUuid(), key: 'key', spec: { ...spec, list_id: list }, now: noon });
+			expect(await open(list_id)).toBe('conflict');
+			expect(await open(99)).toBeNull();
+			const counts = { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 };
+			expect(await store.writes.finishImport({ session: id, now: noon })).toEqual(counts);
+			expect(await store.writes.finishImport({ session: id, now: noon })).toEqual(counts);
+			expect(await store.writes.finishImport({ session: 'nobody', now: noon })).toBeNull();
+			expect(await open(list_id)).toMatchObject({ position: 0 });
+		});
+
+		it('says when its list is gone', async () => {
+			const { id } = await session();
+			await store.writes.deleteList({ id: list_id, now: noon });
+			expect(await put(id, 'email', [['a@example.org']])).toEqual({ kind: 'list_gone' });
+		});
+
+		it('starts suppressed addresses inactive with their reason', async () => {
+			await unsubscribed('u@example.org');
+			expect(await load('email is_active', [['u@example.org', 'true']])).toEqual([1, 0, 0, 0, 0]);
+			expect((await all())[0]).toMatchObject({ is_active: false, disable_reason: 'UNSUBSCRIBED' });
+			expect((await store.reads.getList({ id: list_id }))?.inactive_subscribers_count).toBe(1);
+		});
+
+		it('reactivates nobody unless asked to, and never a hard bounce', async () => {
+			for (const who of ['u', 'h', 'i']) await newSubscriber(store, list_id, `${who}@example.org`);
+			await unsubscribed('u@example.org');
+			await send(store, ['h@example.org']);
+			await deliver(store, { kind: 'bounced', reply: unknown550, suppress: true });
+			await store.writes.patchSubscriber({ list_id, id: 3, patch: { is_active: false }, now: noon });
+			const rows = ['u', 'h', 'i'].map((who) => [`${who}@example.org`, '1']);
+			expect(await load('email is_active', rows)).toEqual([0, 0, 3, 0, 0]);
+			expect(await load('email is_active', rows, { reactivate: true })).toEqual([0, 2, 1, 0, 0]);
+			expect((await all()).map((one) => [one.is_active, one.disable_reason])).toEqual([
+				[true, null],
+				[false, 'HARDBOUNCED'],
+				[true, null],
+			]);
+		});
+
+		it('brings activity and reason with it', async () => {
+			const rows = [
+				['a@example.org', 'no', 'COMPLAINED'],
+				['b@example.org', null, 'UNSUBSCRIBED'],
+				['c@example.org', 'True', null],
+				['d@example.org', '0', null],
+			];
+			await load('email is_active disable_reason', rows);
+			expect((await all()).map((one) => [one.is_active, one.disable_reason])).toEqual([
+				[false, 'COMPLAINED'],
+				[false, 'UNSUBSCRIBED'],
+				[true, null],
+				[false, null],
+			]);
+		});
+	});
+}

@@ -1,0 +1,98 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.js';
+import {
+	fixedClock,
+	newList,
+	newSubscriber,
+	noon,
+	type OpenEmpty,
+	send,
+	stateOf,
+	verify,
+} from './fixture.js';
+
+export function describeLists(open: OpenEmpty): void {
+	describe('lists', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			return () => store.close();
+		});
+
+		it('answers a new list with its id, its counters and its time', async () => {
+			const input = { name: 'News', email_reason: 'You asked' };
+			expect(await store.writes.createList({ input, now: noon })).toEqual({
+				kind: 'written',
+				record: {
+					id: 1,
+					name: 'News',
+					email_reason: 'You asked',
+					active_subscribers_count: 0,
+					inactive_subscribers_count: 0,
+					overall_subscribers_count: 0,
+					date_created: '2026-03-10T12:00:00.000000',
+				},
+			});
+		});
+
+		it('changes only what a patch names', async () => {
+			const id = await newList(store);
+			const patched = await store.writes.patchList({ id, patch: { name: 'Olds' } });
+			expect(patched).toMatchObject({ record: { name: 'Olds', email_reason: 'You read News' } });
+			expect(await store.writes.patchList({ id: 9, patch: {} })).toEqual({ kind: 'not_found' });
+		});
+
+		it('pages by id, and says the true count past the end', async () => {
+			for (const name of ['a', 'b', 'c']) await newList(store, name);
+			const second = await store.reads.pageLists({ page: 2, page_size: 2 });
+			expect([second.count, second.results.map(({ name }) => name)]).toEqual([3, ['c']]);
+			expect(await store.reads.pageLists({ page: 9, page_size: 2 })).toEqual({ count: 3, results: [] });
+		});
+
+		it('never gives an id of a deleted list again', async () => {
+			const id = await newList(store);
+			expect(await store.writes.deleteList({ id, now: noon })).toBe(true);
+			expect(await store.writes.deleteList({ id, now: noon })).toBe(false);
+			expect(await newList(store)).toBe(id + 1);
+		});
+
+		it('counts active and inactive subscribers as they come, change and go', async () => {
+			const id = await newList(store);
+			const ann = await newSubscriber(store, id, 'ann@example.org');
+			const bob = await newSubscriber(store, id, 'bob@example.org', { is_active: false });
+			const counts = async () => {
+				const list = await store.reads.getList({ id });
+				return [list?.active_subscribers_count, list?.inactive_subscribers_count];
+			};
+			expect(await counts()).toEqual([1, 1]);
+			await store.writes.patchSubscriber({ list_id: id, id: ann.id, patch: { is_active: false }, now: noon });
+			expect(await counts()).toEqual([0, 2]);
+			await store.writes.deleteSubscriber({ list_id: id, id: bob.id, now: noon });
+			expect(await counts()).toEqual([0, 1]);
+		});
+
+		it('clears a list and says how many there were', async () => {
+			const id = await newList(store);
+			for (const who of ['a', 'b', 'c']) await newSubscriber(store, id, `${who}@example.org`);
+			expect(await store.writes.clearList({ id, now: noon })).toBe(3);
+			expect(await store.writes.clearList({ id: 9, now: noon })).toBeNull();
+			expect((await store.reads.getList({ id }))?.overall_subscribers_count).toBe(0);
+		});
+
+		it('deletes a list with its subscribers, and cancels the bulk mail that waits for them', async () => {
+			await verify(store);
+			const [id, other] = [await newList(store), await newList(store, 'Other')];
+			await newSubscriber(store, id, 'ann@example.org');
+			await newSubscriber(store, other, 'bob@example.org');
+			const bulk = await send(store, ['ann@example.org'], { type: 'BULK', list_id: id });
+			const kept = await send(store, ['bob@example.org'], { type: 'BULK', list_id: other });
+			const personal = await send(store, ['ann@example.org'], { list_id: id });
+			await store.writes.deleteList({ id, now: noon });
+			const states = [bulk, kept, personal].map(({ answer }) => stateOf(store, answer.messages[0]?.id ?? ''));
+			expect(await Promise.all(states)).toEqual(['canceled', 'queued', 'queued']);
+			expect(
+				await store.reads.pageSubscribers({ list_id: id, filter: {}, page: 1, page_size: 9 }),
+			).toBeNull();
+		});
+	});
+}

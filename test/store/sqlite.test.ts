@@ -1,0 +1,15 @@
+/** The store's suite on SQLite: on a file as it is used, and in memory. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/open.js';
+import { storeSuite } from '../contract/store.suite.js';
+
+storeSuite('a SQLite file', (clock) => {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-store-'));
+	onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+	return openStore(join(folder, 'mailctl.db'), { clock, mode: 'create', eventDelayMs: 0 });
+});
+
+storeSuite('SQLite in memory', (clock) => openStore(':memory:', { clock, mode: 'create', eventDelayMs: 0 }));
