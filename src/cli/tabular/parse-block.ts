@@ -40,7 +40,7 @@ const cr = 13;
 const quote = 34;
 
 export function parseBlock(block: Block): Parsed {
-	const { found, error } = collect(block);
+	const { found, error } = collectFast(block) ?? collect(block);
 	if (!block.isLast && error === null) dropCutRecord(found, block);
 	// Only what is used is looked at: after a fault the same bytes come again, and must not cost a square.
 	const isText = isUtf8(block.bytes.subarray(0, found.at(-1)?.end ?? 0));
@@ -62,7 +62,7 @@ export function parseBlock(block: Block): Parsed {
 		records,
 		used: start,
 		line: lines.line,
-		fault: error === null ? null : faultOf(error, block, start),
+		fault: faultOf(error, block, start),
 	};
 }
 
@@ -87,28 +87,74 @@ interface Found {
 	end: number;
 }
 
-/** csv-parse's records with the offset each ends at, and the error that ended them, if any. */
-function collect(block: Block): { found: Found[]; error: CsvError | null } {
-	const found: Found[] = [];
+interface Collected {
+	found: Found[];
+	/** What ended it before its end. */
+	error: CsvError | null;
+}
+
+/**
+ * The block as one call, without csv-parse telling each record's place, which doubles its time. The places are found
+ * by the parity of quotes, which is exact where csv-parse has no complaint; null where it has, or lines are odd.
+ */
+function collectFast(block: Block): Collected | null {
+	if (block.limit !== undefined) return null;
+	const ends = recordEnds(block);
+	if (ends === null || ends.length === 0) return null;
 	try {
-		parse(block.bytes, {
-			delimiter: block.delimiter,
-			// All three at once: files that were joined from several systems have mixed line ends.
-			record_delimiter: ['\r\n', '\n', '\r'],
-			relax_column_count: true,
-			skip_empty_lines: true,
-			max_record_size: maxRowBytes * 2,
-			...(block.limit === undefined ? {} : { to: block.limit }),
-			on_record: (cells: string[], info: Info) => {
-				found.push({ cells, end: info.bytes });
-				return null;
-			},
-		});
+		const records = parse(block.bytes.subarray(0, ends.at(-1)), parseOptions(block));
+		if (records.length !== ends.length) return null;
+		return { found: records.map((cells, index) => ({ cells, end: ends[index] ?? 0 })), error: null };
+	} catch (error) {
+		if (error instanceof CsvError) return null;
+		throw error;
+	}
+}
+
+/** Offset behind each line end outside quotes; null where a line is blank or ends in CR alone. */
+function recordEnds({ bytes, isLast }: Block): number[] | null {
+	const ends: number[] = [];
+	let start = 0;
+	let isQuoted = false;
+	for (let at = 0; at < bytes.length; at += 1) {
+		const byte = bytes[at];
+		if (byte === quote) isQuoted = !isQuoted;
+		if (isQuoted || (byte !== lf && byte !== cr)) continue;
+		if (at === start || (byte === cr && at + 1 < bytes.length && bytes[at + 1] !== lf)) return null;
+		if (byte === cr) continue;
+		start = at + 1;
+		ends.push(start);
+	}
+	if (!isLast || start === bytes.length) return ends;
+	return isQuoted || bytes.at(-1) === cr ? null : [...ends, bytes.length];
+}
+
+/** csv-parse's records with the offset each ends at, and the error that ended them, if any. */
+function collect(block: Block): Collected {
+	const found: Found[] = [];
+	const onRecord = (cells: string[], { bytes }: Info) => {
+		found.push({ cells, end: bytes });
+		return null;
+	};
+	const to = block.limit === undefined ? {} : { to: block.limit };
+	try {
+		parse(block.bytes, { ...parseOptions(block), ...to, on_record: onRecord });
 		return { found, error: null };
 	} catch (error) {
 		if (error instanceof CsvError) return { found, error };
 		throw error;
 	}
+}
+
+function parseOptions({ delimiter }: Block) {
+	return {
+		delimiter,
+		// All three at once: files that were joined from several systems have mixed line ends.
+		record_delimiter: ['\r\n', '\n', '\r'],
+		relax_column_count: true,
+		skip_empty_lines: true,
+		max_record_size: maxRowBytes * 2,
+	};
 }
 
 /** The last record may go on in the next block unless a line feed ends it (after CR an LF may follow). */

@@ -3,10 +3,10 @@
  * so that it imports again as it is. It is made with the first reject and never replaces a file.
  */
 import { constants } from 'node:fs';
-import { access, type FileHandle, open, stat, truncate } from 'node:fs/promises';
+import { access, type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
-import { openTable } from './read-table.js';
+import { resumeRejects } from './rejects-resume.js';
 import { formatCsvRow } from './write-csv.js';
 
 export interface RejectsFile {
@@ -39,15 +39,20 @@ export async function openRejects(options: RejectsOptions): Promise<RejectsFile>
 			Promise.reject(noFolder(path, cause)),
 		);
 	const kept = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
-	const lastLine = exists ? await readLastLine(path) : 0;
-	return new Rejects({ path, header, kept, lastLine, exists });
+	const columns = [...kept.map((index) => header[index] ?? ''), ...rejectColumns];
+	const lastLine = exists ? await resumeRejects(path, columns) : 0;
+	if (lastLine === null) throw alreadyThere(path);
+	return new Rejects({ path, columns, kept, width: header.length, lastLine, exists });
 }
 
 interface State {
 	path: string;
-	header: readonly string[];
-	/** Indexes of the columns that are data. */
+	/** The file's header. */
+	columns: readonly string[];
+	/** Indexes of the source's columns that are data. */
 	kept: readonly number[];
+	/** Columns of the source. */
+	width: number;
 	/** Up to this line of the source the file is complete. */
 	lastLine: number;
 	exists: boolean;
@@ -81,22 +86,21 @@ class Rejects implements RejectsFile {
 	}
 
 	async #open(): Promise<FileHandle> {
-		const { path, header, kept, exists } = this.#state;
-		if (exists) return open(path, 'a');
-		const file = await open(path, 'wx', 0o600).catch((error: unknown) => {
+		const { path, columns, exists } = this.#state;
+		const file = await open(path, exists ? 'a' : 'wx', 0o600).catch((error: unknown) => {
 			const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
 			return Promise.reject(isThere ? alreadyThere(path) : error);
 		});
-		await file.appendFile(formatCsvRow([...kept.map((index) => header[index] ?? ''), ...rejectColumns]));
+		if ((await file.stat()).size === 0) await file.appendFile(formatCsvRow(columns));
 		await syncFolder(dirname(path));
 		return file;
 	}
 
 	/** Every row has the header's width: missing cells are empty, those too many are joined to the last one. */
 	#format({ line, code, error, cells }: RejectedRow): string {
-		const { header, kept } = this.#state;
+		const { width, kept } = this.#state;
 		const data = kept.map((index) => cells[index] ?? '');
-		const extra = cells.slice(header.length);
+		const extra = cells.slice(width);
 		if (extra.length > 0) data.push([data.pop() ?? '', ...extra].join(','));
 		return formatCsvRow([...data, String(line), code, error]);
 	}
@@ -120,30 +124,4 @@ function noFolder(path: string, cause: unknown): TableError {
 async function syncFolder(path: string): Promise<void> {
 	const folder = await open(path);
 	await folder.sync().finally(() => folder.close());
-}
-
-/**
- * The last line of the source the file speaks of. A crash may have cut its last row: that is taken off again, the row
- * comes once more. What is whole reads and formats to the same bytes, so their sum is where it ends.
- */
-async function readLastLine(path: string): Promise<number> {
-	const { size } = await stat(path);
-	if (size === 0) return 0;
-	const table = await openTable(path, { encoding: 'utf8', delimiter: ',' });
-	const column = table.header.indexOf('_line');
-	let whole = Buffer.byteLength(formatCsvRow(table.header));
-	let last = 0;
-	let isTorn = false;
-	for await (const row of table.rows) {
-		isTorn = row.kind === 'bad';
-		if (isTorn) break;
-		const end = whole + Buffer.byteLength(formatCsvRow(row.cells));
-		isTorn = end > size;
-		if (isTorn) break;
-		whole = end;
-		last = Number(row.cells[column] ?? 0) || last;
-	}
-	await table.close();
-	if (isTorn) await truncate(path, whole);
-	return last;
 }
