@@ -5,6 +5,7 @@ import type { EngineStatus } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
+import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 
 const initOptions = {
@@ -45,9 +46,10 @@ const init = command({
 				settings: Object.keys(values),
 				sender: options.sender ?? null,
 			});
+		if (options.sender !== undefined) await assertAddress(options.sender);
 		const engine = await cx.local();
 		const created = engine.isNew;
-		await engine.settings.set(values);
+		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		const sender = options.sender === undefined ? null : await addSender(cx, options.sender);
 		const settings = await engine.settings.get();
 		await cx.out.document(
@@ -172,7 +174,8 @@ const setSetting = command({
 			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
 		if (cx.dryRun) return cx.wouldDo(`set ${args.setting}`, { name: args.setting });
 		const engine = await cx.local();
-		await engine.settings.set({ [args.setting]: value });
+		const values = { [args.setting]: value };
+		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		const stored = (await engine.settings.get())[args.setting] ?? null;
 		await cx.out.document({ name: args.setting, value: stored }, `${args.setting} is ${stored ?? 'unset'}`);
 	},
@@ -205,6 +208,13 @@ export const group: CommandGroup = {
 	commands: [init, status, settings, smtpTest] satisfies (Command | CommandGroup)[],
 };
 
+/** Before anything is stored: a wrong address must not leave the settings changed. */
+async function assertAddress(email: string): Promise<void> {
+	const { parseAddress } = await import('../../api/address.js');
+	if (parseAddress(email) === null)
+		throw new UsageError(`--sender: "${email}" is no e-mail address`, { hint: '--sender news@example.com' });
+}
+
 async function addSender(cx: CommandContext, email: string) {
 	const { need } = await import('../../api/capabilities.js');
 	const senders = await need(await cx.api(), 'senders');
@@ -212,7 +222,12 @@ async function addSender(cx: CommandContext, email: string) {
 	for await (const sender of walk(senders, {}, { signal: cx.signal })) {
 		if (sender.email.toLowerCase() === email.toLowerCase()) return sender;
 	}
-	return senders.create({ email });
+	return explained(senders.create({ email }), { input: { email } });
+}
+
+function settingHint({ path }: Refused): string | undefined {
+	if (path === 'smtp_url') return 'smtp://host:25, smtp://user@host:587 or smtps://user@host';
+	return path === 'public_url' ? 'such as https://mail.example.com' : undefined;
 }
 
 function unknownSetting(name: string, all: readonly Setting[]): UsageError {

@@ -4,6 +4,7 @@ import type { Field } from '../../api/records.js';
 import { assertChange } from '../change.js';
 import { type CommandGroup, command } from '../command.js';
 import type { CommandContext } from '../context.js';
+import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 
@@ -63,7 +64,7 @@ const create = command({
 		const input = { variable: options.variable, name: options.name };
 		if (cx.dryRun) return cx.wouldDo(`create the field ${input.variable}`, input);
 		const api = await cx.api();
-		await cx.out.created(await api.fields.create(input), columns);
+		await cx.out.created(await explained(api.fields.create(input), { input, hint: fieldHint }), columns);
 	},
 });
 
@@ -99,10 +100,11 @@ const update = command({
 			return cx.wouldDo(`change the field ${field.variable}${usesNote(uses)}`, { ...field, ...change });
 		if (uses !== 0) await confirm(cx, `rename ${field.variable} to ${options.variable}`, field, uses);
 		const api = await cx.api();
+		// A PUT is sent as it was given: what is missing is refused by the service, in its own words.
 		const changed = options.replace
-			? await api.fields.replace(field.id, change as { variable: string; name: string })
-			: await api.fields.patch(field.id, change);
-		await cx.out.record(changed, columns);
+			? api.fields.replace(field.id, change as { variable: string; name: string })
+			: api.fields.patch(field.id, change);
+		await cx.out.record(await explained(changed, { input: change, hint: fieldHint }), columns);
 	},
 });
 
@@ -139,6 +141,14 @@ export const group: CommandGroup = {
 async function find(cx: CommandContext, text: string): Promise<Field> {
 	const { resolveField } = await import('../resolve.js');
 	return resolveField(await cx.api(), text, cx.signal);
+}
+
+function fieldHint({ path, code }: Refused): string | undefined {
+	if (path !== 'variable') return undefined;
+	if (code === 'unique') return 'mailctl fields list';
+	return code === 'required' || code === 'blank'
+		? undefined
+		: 'a letter or _, then letters, digits and _, at most 64 in all: city, first_name';
 }
 
 /** How many subscribers hold a value; null where a deployment cannot say. */

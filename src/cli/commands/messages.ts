@@ -79,7 +79,8 @@ const get = command({
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
 		const found: Detailed[] = [];
-		for (const id of args.id) found.push(await messages.get(uuidOf(id)));
+		const ids = args.id.map(uuidOf);
+		for (const id of ids) found.push(await existing(messages.get(id), id));
 		const [only, ...others] = found;
 		if (only !== undefined && others.length === 0) await cx.out.record(only, columns);
 		else await cx.out.rows(found, columns, { all: true });
@@ -95,7 +96,8 @@ const raw = command({
 	exits: [3],
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
-		const message = await messages.raw(uuidOf(args.id));
+		const id = uuidOf(args.id);
+		const message = await existing(messages.raw(id), id);
 		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.document(message);
 		const bytes = Buffer.from(message.raw_base64, 'base64');
 		// A terminal acts on control characters; a file keeps the bytes that were signed and sent.
@@ -108,6 +110,13 @@ export const group: CommandGroup = {
 	summary: 'what became of each message',
 	commands: [list, get, raw],
 };
+
+async function existing<T>(message: Promise<T>, id: string): Promise<T> {
+	const { missing, orNull } = await import('../resolve.js');
+	const found = await orNull(message);
+	if (found === null) throw missing('message', id, 'mailctl messages list');
+	return found;
+}
 
 function uuidOf(text: string): string {
 	if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {

@@ -8,15 +8,18 @@ import {
 	type Mailings,
 	need,
 } from '../../api/capabilities.js';
+import type { SendRequest } from '../../api/inputs.js';
 import type { List, Subscriber } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
 import { Declined, UsageError } from '../errors.js';
 import { type ExitCode, exits } from '../exit.js';
+import { explained } from '../refusals.js';
 import { resolveList } from '../resolve.js';
 import { walk } from '../walk.js';
 import { assertCanDeliver, concludeDelivery, deliverNow } from './send-deliver.js';
+import { sendHint } from './send-hints.js';
 import type { SendOptions } from './send-options.js';
-import { compose, showPreview, wantsPreview } from './send-preview.js';
+import { assertAcceptable, compose, showPreview, wantsPreview } from './send-preview.js';
 import { type Prepared, prepare } from './send-request.js';
 
 export async function sendToList(
@@ -32,8 +35,11 @@ export async function sendToList(
 	const mailings = await need(await cx.api(), 'mailings');
 	assertConsent(cx, options);
 	await assertCanDeliver(cx, options);
+	if (options.results !== undefined)
+		await (await import('./send-results.js')).assertWritable(options.results);
 	const job = options.job ?? `send-${randomBytes(6).toString('hex')}`;
-	const { id } = await mailings.open(job, specOf(prepared, options));
+	const spec = specOf(prepared, list, options);
+	const { id } = await explained(mailings.open(job, spec), { input: spec, hint: sendHint });
 	const before = await mailings.status(id);
 	if (before.state === 'canceled') throw new UsageError(`the job "${job}" was canceled; give another name`);
 	if (before.state === 'staged') await release(cx, mailings, { id, job, list, prepared, options });
@@ -53,9 +59,11 @@ interface Staging {
 async function release(cx: CommandContext, mailings: Mailings, staging: Staging): Promise<void> {
 	const { id, list, options } = staging;
 	try {
-		const ack = await mailings.addList(id, list.id);
-		const found = totalOf(ack.counts);
-		await assertFindings(cx, ack, options);
+		const { rejects } = await mailings.addList(id, list.id);
+		// A job that was staged before goes on with what is there: its counts are those of all that was added.
+		const { counts } = await mailings.status(id);
+		const found = totalOf(counts);
+		await assertFindings(cx, { counts, rejects }, options);
 		if (options.maxRecipients !== undefined && found > options.maxRecipients) {
 			throw new UsageError(
 				`${found} recipients are more than --max-recipients ${options.maxRecipients}; nothing was released`,
@@ -69,8 +77,8 @@ async function release(cx: CommandContext, mailings: Mailings, staging: Staging)
 				},
 			);
 		}
-		await agree(cx, staging, ack.counts);
-		await mailings.release(id, { expect_count: ack.counts.staged });
+		await agree(cx, staging, counts);
+		await mailings.release(id, { expect_count: counts.staged });
 	} catch (error) {
 		// A name that was made up is of no use to anybody: what was staged under it goes.
 		if (options.job === undefined || error instanceof Declined) await mailings.cancel(id);
@@ -80,7 +88,7 @@ async function release(cx: CommandContext, mailings: Mailings, staging: Staging)
 
 async function assertFindings(
 	cx: CommandContext,
-	{ counts, rejects }: Ack<AcceptCounts>,
+	{ counts, rejects }: Pick<Ack<AcceptCounts>, 'counts' | 'rejects'>,
 	options: SendOptions,
 ): Promise<void> {
 	if (counts.rejected === 0) return;
@@ -91,7 +99,7 @@ async function assertFindings(
 			`${counts.rejected} recipients cannot be sent to as they are; nothing was released`,
 			{
 				details: [...lines, ...more],
-				hint: 'mend them, or give --skip-invalid, or --no-strict-vars for missing variables',
+				hint: `mend them${options.job === undefined ? '' : ' and give another --job'}, or give --skip-invalid, or --no-strict-vars for missing variables`,
 			},
 		);
 	}
@@ -166,10 +174,12 @@ function totalOf({ staged, suppressed, rejected }: AcceptCounts): number {
 	return staged + suppressed + rejected;
 }
 
-function specOf({ request }: Prepared, options: SendOptions): MailingSpec {
-	const { cc, bcc, list_id, from, type, ...rest } = request;
+/** The list is in it, so that a job's name cannot go on with another list. */
+function specOf({ request }: Prepared, list: List, options: SendOptions): MailingSpec & { list_id: number } {
+	const { cc, bcc, from, type, ...rest } = request;
 	return {
 		...rest,
+		list_id: list.id,
 		from: typeof from === 'string' ? from : (from[0] ?? ''),
 		type: type ?? 'TRANSACTIONAL',
 		strict_vars: options.strictVars ?? options.bulk,
@@ -205,6 +215,7 @@ async function preview(
 	options: SendOptions,
 ): Promise<undefined> {
 	const subscriber = await firstOf(cx, list);
+	await assertAcceptable(cx, { ...prepared.request, to: [subscriber.email] });
 	const composed = await compose(cx, prepared, {
 		to: subscriber.email,
 		subscriber,
@@ -249,15 +260,14 @@ async function sendTest(
 	};
 	const api = await cx.api();
 	let submission: string | null = null;
-	const answer = await api.send(
-		{ ...prepared.request, type: 'TRANSACTIONAL', to: [to], context },
-		{
-			signal: cx.signal,
-			onAccepted: (accepted) => {
-				submission = accepted.submission;
-			},
+	const request: SendRequest = { ...prepared.request, type: 'TRANSACTIONAL', to: [to], context };
+	const sending = api.send(request, {
+		signal: cx.signal,
+		onAccepted: (accepted) => {
+			submission = accepted.submission;
 		},
-	);
+	});
+	const answer = await explained(sending, { input: request, hint: sendHint });
 	await cx.note(`a trial of "${composed.subject}" as for ${subscriber.email}, to ${to}`);
 	await cx.out.document(answer);
 	if (submission === null) return exits.done;

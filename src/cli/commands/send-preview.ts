@@ -1,9 +1,17 @@
 /** `--preview`, `--eml` and `--dry-run`: the finished message for one recipient, and nothing is accepted. */
+
+import { emailKey } from '../../api/address.js';
+import { need } from '../../api/capabilities.js';
+import { type FieldErrors, invalid } from '../../api/errors.js';
+import type { SendRequest } from '../../api/inputs.js';
 import type { Subscriber } from '../../api/records.js';
 import type { ComposedMessage } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
+import { explained } from '../refusals.js';
 import { cleanLines } from '../render/clean.js';
+import { walk } from '../walk.js';
+import { sendHint } from './send-hints.js';
 import type { SendOptions } from './send-options.js';
 import { contentOf, type Prepared } from './send-request.js';
 
@@ -12,6 +20,22 @@ export type Addressee = { to: string; subscriber: Subscriber | null; email_reaso
 
 export function wantsPreview(options: Pick<SendOptions, 'preview' | 'eml'>): boolean {
 	return options.preview !== undefined || options.eml !== undefined;
+}
+
+/** A preview of what would be refused would be a lie: the request is checked as the service checks it. */
+export async function assertAcceptable(cx: CommandContext, request: SendRequest): Promise<void> {
+	const { sendFields } = await import('../../api/messages.js');
+	const parsed = sendFields.parse(request);
+	const refused = parsed.kind === 'valid' ? await unverified(cx, parsed.value.from_key) : parsed.errors;
+	if (refused !== null) await explained(Promise.reject(invalid(refused)), { input: request, hint: sendHint });
+}
+
+async function unverified(cx: CommandContext, key: string): Promise<FieldErrors | null> {
+	const senders = await need(await cx.api(), 'senders');
+	for await (const { email } of walk(senders, {}, { signal: cx.signal })) {
+		if (emailKey(email) === key) return null;
+	}
+	return { from: [{ code: 'invalid', message: 'Sender address is not verified.' }] };
 }
 
 export async function compose(
@@ -45,6 +69,8 @@ export async function showPreview(
 	composed: ComposedMessage,
 	{ preview, eml }: Pick<SendOptions, 'preview' | 'eml'>,
 ): Promise<void> {
+	if (preview === 'html' && composed.html === null)
+		throw new UsageError('--preview html: the message has no HTML', { hint: '--preview text' });
 	if (composed.missing.length > 0)
 		await cx.warn(`no value for ${composed.missing.map((name) => `#${name}#`).join(', ')}`);
 	if (eml !== undefined && eml !== '-') await writeNew(eml, composed.raw);

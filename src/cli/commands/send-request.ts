@@ -91,12 +91,21 @@ async function readContext(file: FileSource | undefined): Promise<Record<string,
 	return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, String(inner)]));
 }
 
+/** A name twice would silently lose one of the values. */
+function assertOnce(headers: readonly (readonly [name: string, value: string])[]): void {
+	const seen = new Set<string>();
+	for (const [name] of headers) {
+		if (seen.has(name.toLowerCase())) throw new UsageError(`--header ${name} is given twice`);
+		seen.add(name.toLowerCase());
+	}
+}
+
 function parseHeaders(lines: readonly string[]): Record<string, string> {
-	return Object.fromEntries(
-		lines.map((line) => {
-			const colon = line.indexOf(':');
-			if (colon < 1) throw new UsageError(`--header "${line}" is no header`, { hint: "--header 'X-Id: 1'" });
-			return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-		}),
-	);
+	const headers = lines.map((line): [string, string] => {
+		const colon = line.indexOf(':');
+		if (colon < 1) throw new UsageError(`--header "${line}" is no header`, { hint: "--header 'X-Id: 1'" });
+		return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+	});
+	assertOnce(headers);
+	return Object.fromEntries(headers);
 }

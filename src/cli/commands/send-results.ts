@@ -1,13 +1,32 @@
 /** `--results FILE`: what became of each message, as CSV, complete or not there at all. */
-import { open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import { need } from '../../api/capabilities.js';
 import type { Message, Uuid } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
-import { CliError } from '../errors.js';
+import { CliError, UsageError } from '../errors.js';
 import { csvCell } from '../render/cells.js';
 import { walk } from '../walk.js';
 
 const header = ['to', 'id', 'state', 'attempts', 'last_reply', 'campaign_unique_id'] as const;
+
+/** Refuses before anything is sent: afterwards nobody could be told what became of it. */
+export async function assertWritable(path: string): Promise<void> {
+	const partial = `${path}.partial`;
+	try {
+		await (await open(partial, 'w', 0o600)).close();
+		await rm(partial);
+		if (await isFolder(path)) throw new UsageError(`--results: ${path} is a directory`);
+	} catch (cause) {
+		if (cause instanceof UsageError) throw cause;
+		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+		throw new UsageError(`--results: ${path} cannot be written (${code}); nothing was sent`, { cause });
+	}
+}
+
+async function isFolder(path: string): Promise<boolean> {
+	const found = await stat(path).catch(() => null);
+	return found?.isDirectory() === true;
+}
 
 /** Written beside the file, synced and renamed: a reader never sees half of it. An older file is replaced. */
 export async function writeResults(

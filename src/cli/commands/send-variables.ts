@@ -2,7 +2,7 @@
 
 import type { Content } from '../../api/content.js';
 import { builtInVariables } from '../../api/fields.js';
-import { usedVariables } from '../../content/variables.js';
+import { usedVariables } from '../../content/variable-names.js';
 import type { CommandContext } from '../context.js';
 import { walk } from '../walk.js';
 

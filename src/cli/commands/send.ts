@@ -8,10 +8,12 @@ import type { DeliveryScope } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
+import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { assertCanDeliver, concludeDelivery, deliverNow, parseRate } from './send-deliver.js';
+import { sendHint } from './send-hints.js';
 import { type SendOptions, sendOptions } from './send-options.js';
-import { compose, showPreview, wantsPreview } from './send-preview.js';
+import { assertAcceptable, compose, showPreview, wantsPreview } from './send-preview.js';
 import { contentOf, type Prepared, prepare } from './send-request.js';
 
 type Accept = SendResult['messages'][number];
@@ -36,6 +38,7 @@ const self = command({
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
 	],
 	run: async (cx, { options }): Promise<ExitCode | undefined> => {
+		assertOutputs(options);
 		if (options.rate !== undefined) parseRate(options.rate);
 		if (options.list !== undefined) {
 			const { sendToList } = await import('./send-list.js');
@@ -47,16 +50,24 @@ const self = command({
 		if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, request, options);
 		await assertVariables(cx, prepared, options);
 		await assertCanDeliver(cx, options);
+		if (options.results !== undefined)
+			await (await import('./send-results.js')).assertWritable(options.results);
 		return accept(cx, request, options);
 	},
 });
 
 export const group: CommandGroup = { name: 'send', summary: self.summary, commands: [], self };
 
+function assertOutputs({ eml, preview }: SendOptions): void {
+	if (eml === '-' && preview !== undefined)
+		throw new UsageError('--eml - and --preview both print on standard output; give one');
+}
+
 function assertRecipients(options: SendOptions): void {
 	if (options.to.length === 0) throw new UsageError('nobody to send to: give --to or --list');
-	for (const flag of ['job', 'expectCount', 'testTo'] as const) {
-		if (options[flag] !== undefined) throw new UsageError(`--${kebab(flag)} goes with --list only`);
+	for (const flag of ['job', 'expectCount', 'testTo', 'skipInvalid'] as const) {
+		if (options[flag] !== undefined && options[flag] !== false)
+			throw new UsageError(`--${kebab(flag)} goes with --list only`);
 	}
 	const copies = options.cc.length + options.bcc.length;
 	if (copies > 0 && options.to.length > 1 && !options.ccEach) {
@@ -77,6 +88,7 @@ async function preview(
 	request: SendRequest,
 	options: SendOptions,
 ): Promise<undefined> {
+	await assertAcceptable(cx, request);
 	const composed = await compose(cx, prepared, {
 		to: request.to[0] ?? '',
 		subscriber: null,
@@ -113,7 +125,7 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 		// Ours keep the key, so that an unanswered call may be repeated; others would only see a strange header.
 		...(service === 'mailctl' && { idempotencyKey: options.idempotencyKey ?? randomUUID() }),
 	};
-	const answer = await api.send(request, call);
+	const answer = await explained(api.send(request, call), { input: request, hint: sendHint });
 	await print(cx, answer, request);
 	const { campaign, submission } = accepted ?? { campaign: null, submission: null };
 	if (campaign !== null) await cx.note(`campaign ${campaign}`);

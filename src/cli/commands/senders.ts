@@ -3,6 +3,7 @@ import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
 import { type CommandGroup, command } from '../command.js';
 import type { CommandContext } from '../context.js';
+import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 
@@ -37,7 +38,8 @@ const add = command({
 	async run(cx, { args }) {
 		const senders = await need(await cx.api(), 'senders');
 		if (cx.dryRun) return cx.wouldDo(`add the sender ${args.address}`, { email: args.address });
-		await cx.out.created(await senders.create({ email: args.address }), columns);
+		const input = { email: args.address };
+		await cx.out.created(await explained(senders.create(input), { input }), columns);
 	},
 });
 

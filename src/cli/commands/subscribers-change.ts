@@ -1,13 +1,13 @@
 /** Creating, changing and deleting subscribers. */
 import { createInterface } from 'node:readline';
-import type { Api } from '../../api/api.js';
 import type { SubscriberInput } from '../../api/inputs.js';
-import type { List, Meta, MetaValue, Subscriber } from '../../api/records.js';
+import type { List, Subscriber } from '../../api/records.js';
 import { assertChange } from '../change.js';
-import { type ContentSource, command } from '../command.js';
+import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import { type ExitCode, exits } from '../exit.js';
+import { explained, type Refused } from '../refusals.js';
 import { eachOf } from '../several.js';
 import {
 	findSubscriber,
@@ -18,6 +18,7 @@ import {
 	subscriberArg,
 	subscriberColumns,
 } from './subscribers-common.js';
+import { assertMeta, change, readMeta } from './subscribers-meta.js';
 
 /** More rows than this are a severe change: the count has to be typed. */
 const severeRows = 100;
@@ -71,7 +72,10 @@ export const create = command({
 				create: input,
 			});
 		if (existing === null)
-			return cx.out.created(await subscribers.create(input, { signal: cx.signal }), subscriberColumns);
+			return cx.out.created(
+				await explained(subscribers.create(input, { signal: cx.signal }), { input, hint: creationHint }),
+				subscriberColumns,
+			);
 		const { email: _, meta: merged, ...patch } = input;
 		const changed = await change(cx, list, existing, {
 			patch,
@@ -127,6 +131,7 @@ export const update = command({
 			},
 			['--email', '--name', '--meta', '--unset-meta', '--active', '--inactive'],
 		);
+		assertMeta(options);
 		if (options.replace && options.active === undefined) {
 			throw new UsageError(
 				'--replace needs --active or --inactive: a PUT without it would activate the subscriber',
@@ -134,14 +139,12 @@ export const update = command({
 		}
 		const current = await resolveSubscriber(subscribers, args.subscriber, list, cx.signal);
 		if (cx.dryRun) return cx.wouldDo(`change ${current.email}`, { update: current.id, with: wanted });
+		const meta = { ...replaceMeta, ...options.meta };
 		const changed = options.replace
-			? await subscribers.replace(
-					current.id,
-					{ email: current.email, ...patch, meta: { ...replaceMeta, ...options.meta } },
-					{ signal: cx.signal },
-				)
-			: await change(cx, list, current, wanted);
-		await cx.out.record(changed, subscriberColumns);
+			? subscribers.replace(current.id, { email: current.email, ...patch, meta }, { signal: cx.signal })
+			: change(cx, list, current, wanted);
+		const record = await explained(changed, { input: { ...patch, meta }, hint: subscriberHint });
+		await cx.out.record(record, subscriberColumns);
 	},
 });
 
@@ -207,6 +210,18 @@ export const remove = command({
 	},
 });
 
+function subscriberHint({ path, message }: Refused): string | undefined {
+	const unknown = /^Unknown variable: (.*)\.$/.exec(message)?.[1];
+	if (path.startsWith('meta') && unknown !== undefined)
+		return `mailctl fields create --variable ${unknown} --name NAME`;
+	return undefined;
+}
+
+function creationHint(refused: Refused): string | undefined {
+	if (refused.code === 'unique') return '--if-exists update changes the one that is there';
+	return subscriberHint(refused);
+}
+
 function confirmMany(cx: CommandContext, verb: string, found: readonly Subscriber[]): Promise<void> {
 	return cx.confirm({
 		kind: 'severe',
@@ -248,65 +263,4 @@ async function* names(cx: CommandContext, texts: readonly string[]): AsyncGenera
 			if (line.trim() !== '') yield line.trim();
 		}
 	}
-}
-
-interface Change {
-	patch: Partial<Omit<SubscriberInput, 'meta'>>;
-	set: Meta;
-	unset: readonly string[];
-	replaceMeta: Meta | null;
-}
-
-/** Meta is merged where it is stored, where that is offered; elsewhere read, changed, written and looked at again. */
-async function change(
-	cx: CommandContext,
-	list: List,
-	current: Subscriber,
-	wanted: Change,
-): Promise<Subscriber> {
-	const api = await cx.api();
-	const { patch, set, unset, replaceMeta } = wanted;
-	const subscribers = api.subscribers(list.id);
-	const call = { signal: cx.signal };
-	if (replaceMeta !== null)
-		return subscribers.patch(current.id, { ...patch, meta: { ...replaceMeta, ...set } }, call);
-	if (Object.keys(set).length === 0 && unset.length === 0) return subscribers.patch(current.id, patch, call);
-	const { ext } = await api.capabilities();
-	if (ext.subscribers !== undefined)
-		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
-	return readChangeWrite(api, list, current, wanted, call);
-}
-
-async function readChangeWrite(
-	api: Api,
-	list: List,
-	current: Subscriber,
-	{ patch, set, unset }: Change,
-	call: { signal: AbortSignal },
-): Promise<Subscriber> {
-	const subscribers = api.subscribers(list.id);
-	const meta = { ...current.meta, ...set } as Meta;
-	for (const key of unset) delete meta[key];
-	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
-	const after = await subscribers.get(current.id, call);
-	if (JSON.stringify(after.meta) === JSON.stringify(changed.meta)) return after;
-	throw new UsageError(
-		`somebody else changed the meta of ${current.email} at the same time; look at it and try again`,
-	);
-}
-
-async function readMeta(options: {
-	meta: Readonly<Record<string, string>>;
-	metaJson?: ContentSource | undefined;
-}): Promise<Meta | null> {
-	if (options.metaJson === undefined)
-		return Object.keys(options.meta).length === 0 ? null : { ...options.meta };
-	const { parseJson } = await import('../../api/json.js');
-	const parsed = parseJson(await options.metaJson.text());
-	const value = parsed.kind === 'valid' ? parsed.value : null;
-	if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-		throw new UsageError('--meta-json is no JSON object', { hint: `--meta-json '{"city": "Oslo"}'` });
-	}
-	// The service checks the values; here it is an object of JSON.
-	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }

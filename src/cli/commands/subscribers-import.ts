@@ -64,6 +64,7 @@ export const subscriberImport = command({
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		const maxErrors = options.maxErrors === undefined ? null : parseMaxErrors(options.maxErrors);
 		const rejectsPath = pathOfRejects(args.file, options.rejects);
+		assertOptions(args.file, options);
 		const imports = await need(await cx.api(), 'imports');
 		const { list } = await inList(cx, options);
 		const table = await open(cx, args.file, options);
@@ -217,6 +218,15 @@ async function keyOf(
 	return createHash('sha256')
 		.update(JSON.stringify([source, options.spec, columns]))
 		.digest('hex');
+}
+
+function assertOptions(file: string, { resume, createFields, ignoreUnknown }: Options): void {
+	if (createFields && ignoreUnknown)
+		throw new UsageError('--create-fields and --ignore-unknown cannot both be meant');
+	if (resume && file === '-')
+		throw new UsageError('--resume wants a file: standard input is not the same twice', {
+			hint: 'importing it again is safe: what is there already is found unchanged',
+		});
 }
 
 function pathOfRejects(file: string, rejects: string | undefined): string {

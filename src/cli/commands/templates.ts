@@ -5,6 +5,8 @@ import { assertChange } from '../change.js';
 import { type CommandGroup, command, type FileSource } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
+import { explained } from '../refusals.js';
+import { cleanLines } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 
@@ -68,7 +70,7 @@ const create = command({
 		const input = { name: options.name, ...(await readBodies(options)) };
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) return cx.wouldDo(`create the template ${input.name}`, input);
-		await cx.out.created(await templates.create(input), columns);
+		await cx.out.created(await explained(templates.create(input), { input }), columns);
 	},
 });
 
@@ -91,7 +93,8 @@ const update = command({
 		assertChange(change, ['--name', '--text-file', '--html-file']);
 		if (cx.dryRun) return cx.wouldDo(`change the template ${template.name}`, { ...template, ...change });
 		const templates = await need(await cx.api(), 'templates');
-		await cx.out.record(await templates.patch(template.id, change), columns);
+		const changed = templates.patch(template.id, change);
+		await cx.out.record(await explained(changed, { input: change }), columns);
 	},
 });
 
@@ -134,8 +137,12 @@ const render = command({
 		if (rendered.missing.length > 0)
 			await cx.warn(`no value for ${rendered.missing.map((name) => `#${name}#`).join(', ')}`);
 		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.document(rendered);
+		if (options.part === 'html' && rendered.html === null)
+			throw new UsageError(`the template ${template.name} has no HTML`, { hint: '--part text' });
 		const part = options.part === 'text' ? rendered.text : (rendered.html ?? rendered.text);
-		await cx.out.raw(part.endsWith('\n') ? part : `${part}\n`);
+		// A terminal acts on control characters; a file keeps what was written.
+		const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
+		await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);
 	},
 });
 

@@ -5,6 +5,7 @@ import { assertChange } from '../change.js';
 import { type CommandGroup, command, type FileSource } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
+import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 
@@ -38,8 +39,10 @@ const list = command({
 	async run(cx, { options }) {
 		const api = await cx.api();
 		const hooks = walk(api.webhooks, {}, { signal: cx.signal });
-		await cx.out.rows(masked(hooks, options.showSecrets), shown(options.showSecrets), { all: true });
-		if (!options.showSecrets) await hintSecrets(cx);
+		const hidden = { any: false };
+		const rows = options.showSecrets ? hooks : masked(hooks, hidden);
+		await cx.out.rows(rows, shown(options.showSecrets), { all: true });
+		if (hidden.any) await hintSecrets(cx);
 	},
 });
 
@@ -53,10 +56,9 @@ const get = command({
 	exits: [3],
 	columns,
 	async run(cx, { args, options }) {
-		const api = await cx.api();
-		const hook = await api.webhooks.get(idOf(args.id));
+		const hook = await find(cx, args.id);
 		await cx.out.record(options.showSecrets ? hook : mask(hook), shown(options.showSecrets));
-		if (!options.showSecrets) await hintSecrets(cx);
+		if (!options.showSecrets && hook.password !== '') await hintSecrets(cx);
 	},
 });
 
@@ -77,7 +79,7 @@ const create = command({
 		const input: WebhookInput = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
 		if (cx.dryRun) return cx.wouldDo(`create a webhook to ${input.url}`, maskInput(input));
 		const api = await cx.api();
-		await cx.out.created(mask(await api.webhooks.create(input)), columns);
+		await cx.out.created(mask(await explained(api.webhooks.create(input), { input, hint })), columns);
 	},
 });
 
@@ -103,14 +105,14 @@ const update = command({
 			...(await readAuth(cx, options)),
 		};
 		assertChange(change, ['--url', '--type', '--login', '--password-file', '--auth']);
-		const api = await cx.api();
-		const hook = await api.webhooks.get(idOf(args.id));
+		const hook = await find(cx, args.id);
 		if (cx.dryRun) return cx.wouldDo(`change webhook ${hook.id}`, { ...mask(hook), ...maskInput(change) });
 		// A PUT is sent as it was given: what is missing is refused by the service, in its own words.
+		const api = await cx.api();
 		const changed = options.replace
-			? await api.webhooks.replace(hook.id, change as WebhookInput)
-			: await api.webhooks.patch(hook.id, change);
-		await cx.out.record(mask(changed), columns);
+			? api.webhooks.replace(hook.id, change as WebhookInput)
+			: api.webhooks.patch(hook.id, change);
+		await cx.out.record(mask(await explained(changed, { input: change, hint })), columns);
 	},
 });
 
@@ -125,11 +127,10 @@ const remove = command({
 	writes: true,
 	severity: 'mild',
 	async run(cx, { args }) {
-		const api = await cx.api();
-		const hook = await api.webhooks.get(idOf(args.id));
+		const hook = await find(cx, args.id);
 		if (cx.dryRun) return cx.wouldDo(`delete the webhook to ${hook.url}`, { deleted: [hook.id] });
 		await cx.confirm({ kind: 'mild', what: `delete the ${hook.type} webhook to ${hook.url}` });
-		await api.webhooks.delete(hook.id);
+		await (await cx.api()).webhooks.delete(hook.id);
 		await cx.out.document({ deleted: [hook.id] }, `deleted webhook ${hook.id}`);
 	},
 });
@@ -139,6 +140,21 @@ export const group: CommandGroup = {
 	summary: 'HTTP notifications of what happens to messages',
 	commands: [list, get, create, update, remove],
 };
+
+async function find(cx: CommandContext, text: string): Promise<Webhook> {
+	const { missing, orNull } = await import('../resolve.js');
+	const api = await cx.api();
+	const hook = await orNull(api.webhooks.get(idOf(text), { signal: cx.signal }));
+	if (hook === null) throw missing('webhook', text, 'mailctl webhooks list');
+	return hook;
+}
+
+function hint({ path, message }: Refused): string | undefined {
+	if (path !== 'url') return undefined;
+	if (/private|loopback|reserved/.test(message))
+		return 'mailctl engine settings set allow_private_webhooks true allows them on this database';
+	return 'a URL of http or https: https://hooks.example.com/in';
+}
 
 function idOf(text: string): number {
 	if (!/^\d{1,15}$/.test(text))
@@ -157,8 +173,12 @@ function maskInput(input: Partial<WebhookInput>): object {
 	return 'password' in input ? { ...input, password: null } : input;
 }
 
-async function* masked(hooks: AsyncIterable<Webhook>, reveal: boolean): AsyncGenerator<Webhook> {
-	for await (const hook of hooks) yield reveal ? hook : mask(hook);
+/** Notes whether there was anything to hide. */
+async function* masked(hooks: AsyncIterable<Webhook>, hidden: { any: boolean }): AsyncGenerator<Webhook> {
+	for await (const hook of hooks) {
+		hidden.any ||= hook.password !== '';
+		yield mask(hook);
+	}
 }
 
 function shown(reveal: boolean): Columns<Webhook> {

@@ -1,5 +1,6 @@
 /** `mailctl worker`: sends what is due, until told to stop. */
 import { command } from '../command.js';
+import { CliError } from '../errors.js';
 import { exits } from '../exit.js';
 import { noSmtp, parseRate, sentenceOf } from './send-deliver.js';
 import { sendOptions } from './send-options.js';
@@ -39,10 +40,15 @@ const worker = command({
 			for (const warning of summary.warnings) await cx.warn(warning);
 			await cx.out.document(summary.counts, sentenceOf(summary.counts));
 			if (summary.kind === 'paused') {
-				await cx.warn(
-					`the mail server takes no mail: ${summary.reason ?? 'unknown reason'}; everything is back in the queue`,
+				throw new CliError(
+					'queue_paused',
+					exits.network,
+					`the mail server takes no mail: ${summary.reason ?? 'unknown reason'}`,
+					{
+						hint: 'nothing is lost, everything is back in the queue: mailctl engine smtp-test',
+						retryable: true,
+					},
 				);
-				return exits.network;
 			}
 		} finally {
 			progress.stop();
