@@ -1,0 +1,319 @@
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Imports } from '../../src/api/capabilities.js';
+import { ApiError } from '../../src/api/errors.js';
+import type { RejectedRow } from '../../src/cli/tabular/finding.js';
+import { mapHeader } from '../../src/cli/tabular/header.js';
+import { openTable } from '../../src/cli/tabular/read-table.js';
+import { openRejects } from '../../src/cli/tabular/rejects.js';
+import { type ImportJob, type ImportTotals, runImport } from '../../src/jobs/imports.js';
+import { fakeImports, type Verdict } from './sessions.js';
+
+const fields = [{ variable: 'city', name: 'City' }];
+const spec = { list_id: 1, on_conflict: 'update', reactivate: false } as const;
+
+/** The job of a CSV text; `rejects` collects what is handed back. */
+async function jobOf(
+	text: string | AsyncIterable<Uint8Array>,
+	imports: Imports,
+	more: Partial<ImportJob> = {},
+) {
+	const stream = typeof text === 'string' ? one(Buffer.from(text)) : text;
+	const table = await openTable({ name: 'people.csv', stream }, { delimiter: ',', encoding: 'utf8' });
+	const result = mapHeader(table.header, { fields, unknown: 'ignore' });
+	if (result.kind === 'refused') throw new Error(JSON.stringify(result.findings));
+	const rejects: RejectedRow[] = [];
+	const job: ImportJob = {
+		imports,
+		rows: table.rows,
+		mapping: result.mapping,
+		spec,
+		key: 'k',
+		onReject: async (rows) => void rejects.push(...rows),
+		...more,
+	};
+	return { job, rejects };
+}
+
+async function* one(bytes: Buffer): AsyncGenerator<Uint8Array> {
+	yield bytes;
+}
+
+function people(count: number): string {
+	const rows = Array.from({ length: count }, (_, index) => `p${index}@example.com,Person ${index}\n`);
+	return `email,name\n${rows.join('')}`;
+}
+
+const adds = ({ read, created, updated, unchanged, duplicate, rejected }: ImportTotals) =>
+	read === created + updated + unchanged + duplicate + rejected;
+
+describe('an import', () => {
+	it('puts the rows by the mapping, an empty cell keeping what is there', async () => {
+		const imports = fakeImports();
+		const text = 'City,E-Mail,is_active,x\nOslo,a@x.org,YES,1\n,b@x.org,,2\n,c@x.org, 0 ,3\n';
+		const { job } = await jobOf(text, imports);
+		expect(await runImport(job)).toEqual({
+			outcome: 'done',
+			totals: { read: 3, created: 3, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
+			resumedAt: 0,
+		});
+		expect(imports.kept).toEqual([
+			{ 'meta.city': 'Oslo', email: 'a@x.org', is_active: 'true' },
+			{ 'meta.city': null, email: 'b@x.org', is_active: null },
+			{ 'meta.city': null, email: 'c@x.org', is_active: 'false' },
+		]);
+	});
+
+	it('hands back refused rows with their line and cells, in the order of the file', async () => {
+		const verdicts: Record<string, Verdict> = { 'b@x.org': 'rejected', 'd@x.org': 'duplicate' };
+		const imports = fakeImports({ judge: ({ email }) => verdicts[email ?? ''] ?? 'updated' });
+		const text = 'email,is_active\na@x.org,1\nb@x.org,1\n,1\n\nc@x.org,maybe\nd@x.org,0\ne@x.org\n';
+		const { job, rejects } = await jobOf(text, imports);
+		const { totals } = await runImport(job);
+		expect(totals).toEqual({ read: 6, created: 0, updated: 1, unchanged: 0, duplicate: 1, rejected: 4 });
+		expect(rejects.map(({ line, code, cells }) => `${line} ${code} ${cells.join('|')}`)).toEqual([
+			'3 invalid b@x.org|1',
+			'4 blank |1',
+			'6 invalid c@x.org|maybe',
+			'7 duplicate d@x.org|0',
+			'8 too_few_cells e@x.org',
+		]);
+		expect(imports.puts.map(({ first, cells }) => [first, cells.length])).toEqual([[0, 6]]);
+	});
+
+	it('puts batches of at most so many rows, each where the one before ended', async () => {
+		const imports = fakeImports();
+		const seen: number[] = [];
+		const { job } = await jobOf(people(12), imports, {
+			batchRows: 5,
+			onProgress: ({ read }) => seen.push(read),
+		});
+		await runImport(job);
+		expect(imports.puts.map(({ first, cells }) => [first, cells.length / 2])).toEqual([
+			[0, 5],
+			[5, 5],
+			[10, 2],
+		]);
+		expect(seen).toEqual([5, 10, 12]);
+	});
+
+	it('keeps a batch within 4 MiB as JSON, whatever the cells hold', async () => {
+		const imports = fakeImports();
+		const cells = ['"'.repeat(300_000), '\u0001'.repeat(300_000), '😀'.repeat(200_000), 'x'.repeat(900_000)];
+		const rows = Array.from({ length: 16 }, (_, index) => {
+			return `p${index}@x.org,"${(cells[index % 4] ?? '').replaceAll('"', '""')}"\n`;
+		});
+		const { job, rejects } = await jobOf(`email,name\n${rows.join('')}`, imports);
+		expect((await runImport(job)).totals).toMatchObject({ read: 16, created: 16 });
+		expect(rejects).toEqual([]);
+		expect(imports.puts.length).toBeGreaterThan(2);
+		for (const batch of imports.puts)
+			expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThan(4 * 1024 * 1024);
+	});
+
+	it('does nothing with a header only', async () => {
+		const imports = fakeImports();
+		const { job } = await jobOf('email\n', imports);
+		expect((await runImport(job)).totals).toMatchObject({ read: 0 });
+		expect(imports.puts).toEqual([]);
+	});
+});
+
+describe('an import that ends early', () => {
+	it('stops behind the batch that has too many errors, by number and by share', async () => {
+		const rejecting = () => fakeImports({ judge: (_, row) => (row % 2 === 0 ? 'rejected' : 'created') });
+		const run = async (maxErrors: ImportJob['maxErrors'], count: number) => {
+			const { job } = await jobOf(people(count), rejecting(), {
+				batchRows: 10,
+				...(maxErrors && { maxErrors }),
+			});
+			const { outcome, totals } = await runImport(job);
+			expect(adds(totals)).toBe(true);
+			return `${outcome} ${totals.read}`;
+		};
+		expect(await run({ rows: 12 }, 100)).toBe('too_many_errors 30');
+		expect(await run({ rows: 50 }, 100)).toBe('done 100');
+		expect(await run({ percent: 50 }, 100)).toBe('done 100');
+		expect(await run({ percent: 49 }, 100)).toBe('too_many_errors 100');
+		expect(await run({ percent: 49 }, 3000)).toBe('too_many_errors 1000');
+		expect(await run({ rows: 0 }, 100)).toBe('too_many_errors 10');
+	});
+
+	it('stops behind the batch in flight when it is interrupted', async () => {
+		const aborter = new AbortController();
+		const imports = fakeImports({
+			before: ({ first }) => {
+				if (first === 10) aborter.abort(new Error('Ctrl-C'));
+			},
+		});
+		const { job } = await jobOf(people(100), imports, { batchRows: 10, signal: aborter.signal });
+		const { outcome, totals } = await runImport(job);
+		expect({ outcome, read: totals.read, position: imports.position }).toEqual({
+			outcome: 'interrupted',
+			read: 20,
+			position: 20,
+		});
+	});
+
+	it('passes on what the deployment says, what was acknowledged staying', async () => {
+		const imports = fakeImports({
+			before: ({ first }) => {
+				if (first === 10) throw new ApiError('not_found', 'The list of this import was deleted.');
+			},
+		});
+		const { job } = await jobOf(people(100), imports, { batchRows: 10 });
+		await expect(runImport(job)).rejects.toMatchObject({
+			code: 'not_found',
+			message: 'The list of this import was deleted.',
+		});
+		expect(imports.position).toBe(10);
+	});
+
+	it('refuses an answer that does not add up', async () => {
+		const imports: Imports = {
+			...fakeImports(),
+			put: async () => ({
+				position: 3,
+				counts: { created: 2, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
+				rejects: [],
+			}),
+		};
+		const { job } = await jobOf(people(3), imports);
+		await expect(runImport(job)).rejects.toMatchObject({ code: 'bad_answer' });
+	});
+});
+
+describe('an import that goes on', () => {
+	const verdict = (row: number): Verdict =>
+		row % 7 === 0 ? 'rejected' : row % 11 === 0 ? 'duplicate' : 'created';
+	const text = people(100).replaceAll(/^p\d*[05]@.*$/gm, 'only one cell');
+
+	/** Runs until `stopAt`, losing the answer or not, then again; gives the rejects file and the totals. */
+	async function inTwoRuns(stopAt: number | null, loss: 'before' | 'after', secondBatch = 10) {
+		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-import-')), 'r.csv');
+		let armed = true;
+		const cut = ({ first }: { first: number }) => {
+			if (armed && first === stopAt) throw new Error('cut');
+		};
+		const imports = fakeImports({
+			judge: (_, row) => verdict(row),
+			...(stopAt === null ? {} : { [loss]: cut }),
+		});
+		const run = async (resume: boolean, batchRows: number) => {
+			const rejects = await openRejects({ path, header: ['email', 'name'], resume });
+			const { job } = await jobOf(text, imports, { batchRows, onReject: (rows) => rejects.write(rows) });
+			return runImport(job).finally(() => rejects.close());
+		};
+		if (stopAt === null) return { result: await run(false, 10), file: await readFile(path, 'utf8'), imports };
+		await expect(run(false, 10)).rejects.toThrow('cut');
+		armed = false;
+		return { result: await run(true, secondBatch), file: await readFile(path, 'utf8'), imports };
+	}
+
+	it('ends with the totals and rejects of one run, wherever it was cut', async () => {
+		const meant = await inTwoRuns(null, 'before');
+		expect(adds(meant.result.totals)).toBe(true);
+		expect(meant.result.totals).toMatchObject({ read: 100, rejected: 32 });
+		for (const loss of ['before', 'after'] as const) {
+			for (const stopAt of [0, 10, 40, 70]) {
+				const { result, file, imports } = await inTwoRuns(stopAt, loss);
+				expect(result.totals).toEqual(meant.result.totals);
+				expect(result.resumedAt).toBe(stopAt + (loss === 'after' ? 10 : 0));
+				expect(file).toBe(meant.file);
+				expect(imports.kept).toEqual(meant.imports.kept);
+			}
+		}
+	});
+
+	it('puts no row twice when batches are cut otherwise the second time', async () => {
+		const meant = await inTwoRuns(null, 'before');
+		for (const size of [1, 7, 64, 1000]) {
+			const { result, imports } = await inTwoRuns(40, 'before', size);
+			expect(result.totals).toEqual(meant.result.totals);
+			expect(imports.kept).toEqual(meant.imports.kept);
+		}
+	});
+});
+
+describe('the figures', () => {
+	it('add up whatever is refused, and every row refused is handed back once', async () => {
+		const line = fc.constantFrom(
+			'a@x.org,A',
+			'a@x.org',
+			',A',
+			'a@x.org,A,B',
+			'a@x.org,"A',
+			'',
+			'a@x.org,5"',
+			'a@x.org,\0',
+		);
+		const verdicts = fc.infiniteStream(
+			fc.constantFrom<Verdict>('created', 'updated', 'unchanged', 'duplicate', 'rejected'),
+		);
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(line, { maxLength: 80 }),
+				verdicts,
+				fc.integer({ min: 1, max: 20 }),
+				async (lines, stream, batchRows) => {
+					const imports = fakeImports({ judge: () => stream.next().value ?? 'created' });
+					const { job, rejects } = await jobOf(`email,name\n${lines.join('\n')}`, imports, { batchRows });
+					const { totals } = await runImport(job);
+					expect(adds(totals)).toBe(true);
+					expect(rejects).toHaveLength(totals.rejected + totals.duplicate);
+					expect(totals.read - imports.kept.length).toBe(
+						rejects.filter(({ error }) => error !== 'No.' && error !== 'Twice.').length,
+					);
+					expect(rejects.map(({ line: at }) => at)).toEqual(
+						rejects.map(({ line: at }) => at).sort((a, b) => a - b),
+					);
+				},
+			),
+			{ numRuns: 100 },
+		);
+	});
+});
+
+/** What is still referred to: without a collection, garbage of the last second would count. */
+function liveBytes(): number {
+	setFlagsFromString('--expose-gc');
+	runInNewContext('gc')();
+	const { heapUsed, arrayBuffers } = process.memoryUsage();
+	return heapUsed + arrayBuffers;
+}
+
+describe('memory', () => {
+	it('stays flat over 300,000 rows', async () => {
+		async function* rows(): AsyncGenerator<Uint8Array> {
+			yield Buffer.from('email,name,city\n');
+			for (let block = 0; block < 300; block += 1) {
+				const lines = Array.from(
+					{ length: 1000 },
+					(_, row) => `p${block}-${row}@example.com,"Person, ${row}",Oslo\n`,
+				);
+				yield Buffer.from(lines.join(''));
+			}
+		}
+		const samples: number[] = [];
+		const imports = fakeImports({
+			forget: true,
+			judge: (_, row) => (row % 10 === 0 ? 'rejected' : 'created'),
+		});
+		const { job } = await jobOf(rows(), imports, {
+			onReject: async () => {},
+			onProgress: ({ read }) => {
+				if (read % 75_000 === 0) samples.push(liveBytes());
+			},
+		});
+		expect((await runImport(job)).totals).toMatchObject({ read: 300_000, rejected: 30_000 });
+		const [early = 0, , , late = 0] = samples;
+		expect(samples).toHaveLength(4);
+		// 225,000 rows kept in between would be some 50 MB.
+		expect(late - early).toBeLessThan(10e6);
+	});
+});
