@@ -142,7 +142,9 @@ function apiHint(error: ApiError): string | null {
 function fromNamedError(error: Error): Complaint | null {
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
 	if (error.name === 'DatabaseMissing')
-		return complaint('database_missing', exits.usage, error.message, 'mailctl engine init --db PATH');
+		return complaint('database_missing', exits.usage, error.message, missingHint(error));
+	if (error.name === 'UnsupportedDatabase')
+		return complaint('unsupported_database', exits.usage, error.message, null);
 	if (error.name === 'MissingExtension')
 		return complaint('missing_extension', exits.usage, error.message, null);
 	if (error.name === 'StoreError') {
@@ -152,6 +154,11 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error.name === 'SqliteError' || diskCodes.has(code))
 		return complaint('disk', exits.disk, error.message, null);
 	return null;
+}
+
+function missingHint(error: Error): string {
+	const path = 'path' in error && typeof error.path === 'string' ? error.path : 'PATH';
+	return `mailctl engine init --db ${path}`;
 }
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE']);

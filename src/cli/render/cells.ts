@@ -17,9 +17,10 @@ export function tableCell(value: unknown): string {
 	return day === undefined ? text : `${day} ${time}`;
 }
 
-/** For programs: true and false, JSON for objects; exact. */
+/** For programs: true and false, plain values of an array separated by commas, JSON for the rest; exact. */
 export function plainText(value: unknown): string {
 	if (value === null || value === undefined) return '';
+	if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) return value.join(',');
 	return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
