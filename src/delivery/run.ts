@@ -26,6 +26,8 @@ export function createRun(
 }
 
 const leaseBatch = 100;
+/** What a crash may repeat, besides the conversations in flight: sent, but not recorded. */
+const mostUnsettled = 100;
 /** How often an idle endless run looks for work that nobody woke it for: another process may have queued it. */
 const pollMs = 1_000;
 const longestWaitMs = 60_000;
@@ -74,6 +76,7 @@ class Run {
 		this.#maxHeld = 2 * leaseBatch + 2 * settings.connections;
 		this.#settler = createSettler({
 			queue: settings.queue,
+			fenceOf: (message) => this.#held.get(message)?.fence,
 			onSettled: (settlement, result) => this.#onSettled(settlement, result),
 			onFault: (error) => this.#onFault({ kind: 'store', error }),
 		});
@@ -109,7 +112,7 @@ class Run {
 				continue;
 			}
 			this.#fill();
-			if (this.#buffer.length > 0 && this.#inFlight < this.#settings.connections) await this.#startNext();
+			if (this.#mayStart) await this.#startNext();
 			else if (this.#inFlight > 0 || this.#isLeasing) await this.#change();
 			else if (!(await this.#idle())) return this.#result('done', null);
 		}
@@ -117,6 +120,11 @@ class Run {
 
 	get #isAborted(): boolean {
 		return this.#request.signal?.aborted ?? false;
+	}
+
+	get #mayStart(): boolean {
+		const isRoom = this.#inFlight < this.#settings.connections && this.#settler.unsettled < mostUnsettled;
+		return isRoom && this.#buffer.length > 0;
 	}
 
 	/** Leases in the background while there is room, early enough that no connection waits for the store. */
@@ -138,11 +146,19 @@ class Run {
 		const now = clock.now();
 		const until = this.#leaseEnd(now);
 		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope });
-		for (const message of leased) {
-			this.#held.set(message.message, { message: message.message, fence: message.fence, until });
-			this.#buffer.push(message);
-		}
+		for (const message of leased) this.#take(message, until);
 		this.#isDry = leased.length === 0;
+	}
+
+	/**
+	 * A lease of ours that ran out while this process slept may come back to us. The message is then in our hands
+	 * already, perhaps sent: its outcome is recorded under the new fence, and it is not sent twice.
+	 */
+	#take(leased: Leased, until: Micros): void {
+		const { message, fence } = leased;
+		const isNew = !this.#held.has(message);
+		this.#held.set(message, { message, fence, until });
+		if (isNew) this.#buffer.push(leased);
 	}
 
 	#leaseEnd(now: Micros): Micros {

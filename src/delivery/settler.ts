@@ -1,29 +1,37 @@
-/** Writes outcomes in groups of 100 or 50 ms: one commit for many, and the window of repeats stays bounded. */
+/** Writes outcomes in groups of 50 or 50 ms: one commit for many, and a crash forgets little. */
+import type { Uuid } from '../api/records.js';
 import type { Queue, Settlement } from '../store/store.js';
 
 export interface Settler {
 	/** Never throws; a failed write is told to `onFault` and kept for the next flush. */
 	push(settlement: Settlement): void;
+	/** Outcomes not written yet. */
+	readonly unsettled: number;
 	/** Resolves when all is written; rejects with the store's error. */
 	flush(): Promise<void>;
 }
 
 export interface SettlerOptions {
 	queue: Pick<Queue, 'settle'>;
+	/** The fence that holds a message now; `undefined` = the one it was pushed with. */
+	fenceOf: (message: Uuid) => number | undefined;
 	onSettled: (settlement: Settlement, result: 'recorded' | 'lost_lease') => void;
 	onFault: (error: unknown) => void;
 }
 
-const groupSize = 100;
+/** Half of what may be unsettled, so that sending goes on while a group is written. */
+const groupSize = 50;
 const groupMs = 50;
 
-export function createSettler({ queue, onSettled, onFault }: SettlerOptions): Settler {
+export function createSettler({ queue, fenceOf, onSettled, onFault }: SettlerOptions): Settler {
 	const pending: Settlement[] = [];
 	let timer: NodeJS.Timeout | null = null;
 	let writing: Promise<void> | null = null;
 
 	const writeGroup = async () => {
-		const settlements = pending.slice(0, groupSize);
+		const settlements = pending
+			.slice(0, groupSize)
+			.map((each) => ({ ...each, fence: fenceOf(each.message) ?? each.fence }));
 		const results = await queue.settle({ settlements });
 		pending.splice(0, settlements.length);
 		settlements.forEach((settlement, index) => {
@@ -43,6 +51,9 @@ export function createSettler({ queue, onSettled, onFault }: SettlerOptions): Se
 	};
 	const flushQuietly = () => void flush().catch(onFault);
 	return {
+		get unsettled() {
+			return pending.length;
+		},
 		flush,
 		push(settlement) {
 			pending.push(settlement);

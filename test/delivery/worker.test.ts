@@ -1,10 +1,14 @@
 import { setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/api/datetime.js';
+import { createContentCache } from '../../src/content/cache.js';
 import type { SmtpPool } from '../../src/delivery/pool.js';
 import { verifyToken } from '../../src/delivery/tracking/tokens.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
+import { openStore } from '../../src/store/open.js';
 import { testPool, testWorker } from '../support/delivery.js';
 import { createMemoryQueue } from '../support/memory-queue.js';
+import { createQueuedDatabase } from '../support/queued-database.js';
 import { type FaultServer, startFaultServer } from '../support/smtp-fault.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
@@ -170,6 +174,69 @@ describe('a worker whose lease was taken over', () => {
 		await testWorker(memory, pool, { clock, onEvent: (event) => events.push(event) }).run(settled);
 		expect(events).toMatchObject([{ kind: 'lost_lease', outcome: 'not begun' }]);
 		expect(sink.received).toHaveLength(0);
+	});
+});
+
+describe('a worker whose own leases ran out in its hands', () => {
+	it('takes them back without sending twice', async () => {
+		server = await startFaultServer({});
+		pool = testPool(server.port);
+		const memory = createMemoryQueue({ to: addresses(60) });
+		const { settle, lease } = memory.queue;
+		// The first group is held up until the same messages have been leased anew.
+		let relet: (() => void) | null = null;
+		const isRelet = new Promise<void>((resolve) => {
+			relet = resolve;
+		});
+		memory.queue.settle = async (c) => {
+			await isRelet;
+			return settle(c);
+		};
+		memory.queue.lease = async (c) => {
+			for (const row of memory.rows) row.until = 0;
+			const leased = await lease(c);
+			if (leased.some(({ fence }) => fence > 1)) relet?.();
+			return leased;
+		};
+		const control = new AbortController();
+		const running = testWorker(memory, pool).run({ scope: null, until: 'aborted', signal: control.signal });
+		await expect.poll(() => memory.states()).toEqual({ sent: 60 });
+		control.abort();
+		await running;
+		expect(server.bodies).toHaveLength(60);
+	});
+});
+
+describe('a worker on a real database', () => {
+	it('records each outcome where the reader of messages finds it', async () => {
+		server = await startFaultServer({
+			on: (phase, line) => {
+				if (phase !== 'RCPT') return undefined;
+				if (line.includes('<r1@')) return { answer: '550 5.1.1 No such user' };
+				return line.includes('<r2@') ? { answer: '450 4.2.0 Later' } : undefined;
+			},
+		});
+		pool = testPool(server.port);
+		const { path, ids } = await createQueuedDatabase(250);
+		const store = await openStore(path, { clock: systemClock, mode: 'existing' });
+		const contents = createContentCache({ maxBytes: 1_000_000, inlineCss: async (html) => html });
+		const { queue, reads } = store;
+		const worker = testWorker(createMemoryQueue({ to: [] }), pool, { queue, reads, contents });
+		const result = await worker.run(settled);
+		expect(result.counts).toEqual({
+			sent: 248,
+			deferred: 1,
+			bounced: 1,
+			failed: 0,
+			uncertain: 0,
+			canceled: 0,
+		});
+		expect(await reads.countMessages({ scope: null })).toEqual({ sent: 248, deferred: 1, bounced: 1 });
+		expect((await reads.getMessage({ id: ids[1] ?? '' }))?.attempts).toMatchObject([
+			{ number: 1, outcome: 'bounced', phase: 'rcpt', code: 550, enhanced: '5.1.1', text: 'No such user' },
+		]);
+		expect(server.bodies[0]).toMatch(/Hello r\d+@example\.net/);
+		await store.close();
 	});
 });
 
