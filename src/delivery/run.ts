@@ -2,11 +2,11 @@
  * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); whatever
  * changes the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
  */
-import { type Micros, microsPerMs } from '../api/datetime.js';
-import type { Uuid } from '../api/records.js';
+import { microsPerMs } from '../api/datetime.js';
 import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/store.js';
 import type { Composer } from './composer.js';
 import type { Conversation } from './conversation.js';
+import { createHoldings, type Holdings } from './holdings.js';
 import { outcomeOf } from './outcome.js';
 import { createRate, type Rate } from './rate.js';
 import { formatReply } from './reply.js';
@@ -53,16 +53,15 @@ class Run {
 		uncertain: 0,
 		canceled: 0,
 	};
-	/** Leased, not begun. */
-	readonly #buffer: Leased[] = [];
-	/** Leased and not recorded yet, with the end of the lease. */
-	readonly #held = new Map<Uuid, Fence & { until: Micros }>();
+	readonly #holdings: Holdings;
 	/** Ends a wait early without ending the run. */
 	#nap = new AbortController();
 	#inFlight = 0;
 	#isLeasing = false;
 	/** The last lease came back empty. */
 	#isDry = false;
+	/** Dry because all that came was ours already; there may be more behind it. */
+	#hasMore = false;
 	#isCutting = false;
 	#fault: Fault | null = null;
 	#backoffMs = firstBackoffMs;
@@ -74,9 +73,10 @@ class Run {
 		this.#request = request;
 		this.#rate = settings.rate === undefined ? null : createRate(settings.rate, settings.clock);
 		this.#maxHeld = 2 * leaseBatch + 2 * settings.connections;
+		this.#holdings = createHoldings(settings);
 		this.#settler = createSettler({
 			queue: settings.queue,
-			fenceOf: (message) => this.#held.get(message)?.fence,
+			fenceOf: (message) => this.#holdings.fenceOf(message),
 			onSettled: (settlement, result) => this.#onSettled(settlement, result),
 			onFault: (error) => this.#onFault({ kind: 'store', error }),
 		});
@@ -90,7 +90,7 @@ class Run {
 
 	async finish(): Promise<RunResult> {
 		const onAbort = () => this.wake();
-		const renewal = setInterval(() => this.#renew(), this.#settings.leaseMs / 3);
+		const renewal = setInterval(() => this.#holdings.renew(), this.#settings.leaseMs / 3);
 		this.#request.signal?.addEventListener('abort', onAbort);
 		try {
 			const canceledBefore = await this.#countCanceled();
@@ -124,13 +124,18 @@ class Run {
 
 	get #mayStart(): boolean {
 		const isRoom = this.#inFlight < this.#settings.connections && this.#settler.unsettled < mostUnsettled;
-		return isRoom && this.#buffer.length > 0;
+		return isRoom && this.#holdings.waiting > 0;
 	}
 
 	/** Leases in the background while there is room, early enough that no connection waits for the store. */
 	#fill(): void {
-		const room = Math.min(leaseBatch, this.#maxHeld - this.#held.size);
-		if (this.#isLeasing || this.#isDry || room <= 0 || this.#buffer.length > 2 * this.#settings.connections)
+		const room = Math.min(leaseBatch, this.#maxHeld - this.#holdings.size);
+		if (
+			this.#isLeasing ||
+			this.#isDry ||
+			room <= 0 ||
+			this.#holdings.waiting > 2 * this.#settings.connections
+		)
 			return;
 		this.#isLeasing = true;
 		this.#lease(room)
@@ -144,36 +149,22 @@ class Run {
 	async #lease(max: number): Promise<void> {
 		const { queue, owner, clock } = this.#settings;
 		const now = clock.now();
-		const until = this.#leaseEnd(now);
+		const until = this.#holdings.leaseEnd(now);
 		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope });
-		for (const message of leased) this.#take(message, until);
-		this.#isDry = leased.length === 0;
-	}
-
-	/**
-	 * A lease of ours that ran out while this process slept may come back to us. The message is then in our hands
-	 * already, perhaps sent: its outcome is recorded under the new fence, and it is not sent twice.
-	 */
-	#take(leased: Leased, until: Micros): void {
-		const { message, fence } = leased;
-		const isNew = !this.#held.has(message);
-		this.#held.set(message, { message, fence, until });
-		if (isNew) this.#buffer.push(leased);
-	}
-
-	#leaseEnd(now: Micros): Micros {
-		return now + this.#settings.leaseMs * microsPerMs;
+		const fresh = leased.filter((message) => this.#holdings.take(message, until));
+		this.#isDry = fresh.length === 0;
+		this.#hasMore = this.#isDry && leased.length > 0;
 	}
 
 	async #startNext(): Promise<void> {
 		await this.#waitForTurn();
 		if (this.#isAborted || this.#fault !== null) return;
-		const message = this.#buffer.shift();
-		if (message === undefined || !this.#isStillOurs(message)) return;
+		const message = this.#holdings.next();
+		if (message === null) return;
 		this.#inFlight += 1;
 		this.#deliver(message)
 			.catch((error: unknown) => {
-				this.#buffer.push(message);
+				this.#holdings.putBack(message);
 				this.#onFault({ kind: 'store', error });
 			})
 			.finally(() => {
@@ -189,15 +180,6 @@ class Run {
 		for (let now = clock.now(); now < turn && !this.#isAborted && this.#fault === null; now = clock.now()) {
 			await this.#sleep((turn - now) / microsPerMs);
 		}
-	}
-
-	/** After a long sleep of the machine others may have leased what is in the buffer. */
-	#isStillOurs(message: Leased): boolean {
-		const held = this.#held.get(message.message);
-		if (held !== undefined && held.until > this.#settings.clock.now()) return true;
-		this.#held.delete(message.message);
-		this.#settings.onEvent?.({ kind: 'lost_lease', message: message.message, outcome: 'not begun' });
-		return false;
 	}
 
 	/** Rejects only when the store cannot be read; then nothing was sent. */
@@ -223,7 +205,7 @@ class Run {
 	}
 
 	#onSettled({ message, outcome }: Settlement, result: 'recorded' | 'lost_lease'): void {
-		this.#held.delete(message);
+		this.#holdings.forget(message);
 		if (result === 'lost_lease')
 			this.#settings.onEvent?.({ kind: 'lost_lease', message, outcome: outcome.kind });
 		else if (outcome.kind !== 'released') {
@@ -242,6 +224,8 @@ class Run {
 	/** Nothing is leased, nothing in flight. False: the run is over. */
 	async #idle(): Promise<boolean> {
 		await this.#settler.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
+		if (this.#hasMore) this.#isDry = false;
+		this.#hasMore = false;
 		if (this.#fault !== null || !this.#isDry) return true;
 		const waitMs = await this.#waitMs();
 		if (waitMs === null) return false;
@@ -313,22 +297,7 @@ class Run {
 	}
 
 	#releaseBuffer(why: 'infrastructure' | 'drain'): void {
-		for (const message of this.#buffer.splice(0)) this.#settle(message, { kind: 'released', why });
-	}
-
-	/** A lease must outlive the longest conversation (10 min after the dot), so all that is held is renewed. */
-	#renew(): void {
-		if (this.#held.size === 0) return;
-		const { queue, owner, clock, onEvent } = this.#settings;
-		const until = this.#leaseEnd(clock.now());
-		const held = [...this.#held.values()].filter((lease) => lease.until > clock.now());
-		const fences = held.map(({ message, fence }) => ({ message, fence }));
-		queue.renew({ owner, fences, until }).then(
-			() => {
-				for (const lease of held) lease.until = until;
-			},
-			(error: unknown) => onEvent?.({ kind: 'renew_failed', error }),
-		);
+		for (const message of this.#holdings.takeWaiting()) this.#settle(message, { kind: 'released', why });
 	}
 
 	async #countCanceled(): Promise<number> {
