@@ -1,0 +1,56 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+
+describe('mailctl senders', () => {
+	let project: Project;
+	const now = ['--now', '2026-11-01T10:00:00Z'];
+	const news = { id: 1, email: 'news@example.com', date_created: '2026-11-01T10:00:00.000000' };
+
+	beforeEach(async () => {
+		project = await makeProject({ sender: false });
+		await project.json(['senders', 'add', 'news@example.com', ...now]);
+	});
+
+	it('are listed, added and removed by address in any case, or by id', async () => {
+		expect(await project.json(['senders', 'list'])).toEqual([news]);
+		expect((await project.run(['senders', 'add', 'b@example.com', '-q'])).stdout).toBe('2\n');
+		expect(await project.json(['senders', 'remove', 'NEWS@example.com', '-y'])).toEqual({ deleted: [1] });
+		expect(await project.json(['senders', 'rm', '2', '-y'])).toEqual({ deleted: [2] });
+		expect(await project.json(['senders', 'list'])).toEqual([]);
+	});
+
+	it.each([
+		['bad', 'error: email: Enter a valid email address. (bad)\n'],
+		['News <n@example.com>', 'error: email: Enter a valid email address. (News <n@example.com>)\n'],
+		[
+			'n@example.com\r\nBcc: x@example.com',
+			'error: email: Enter a valid email address. (n@example.com\\r\\nBcc: x@example.com)\n',
+		],
+		['news@example.com', 'error: email: This field must be unique. (news@example.com)\n'],
+	])('refuse %j, quoting it', async (address, stderr) => {
+		expect(await project.run(['senders', 'add', address])).toEqual({ code: 5, stdout: '', stderr });
+		expect(await project.json(['senders', 'list'])).toEqual([news]);
+	});
+
+	it('are removed with consent only; an unknown one is exit 3', async () => {
+		expect(await project.run(['senders', 'remove', 'news@example.com'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: this will remove the sender news@example.com\nhint: add --yes to agree\n',
+		});
+		expect(await project.run(['senders', 'remove', 'new@example.com', '-y'])).toEqual({
+			code: 3,
+			stdout: '',
+			stderr: 'error: sender new@example.com not found\nhint: did you mean news@example.com?\n',
+		});
+	});
+
+	it('stay as they are in a dry run', async () => {
+		expect(await project.json(['senders', 'add', 'b@example.com', '-n'])).toEqual({
+			dry_run: true,
+			email: 'b@example.com',
+		});
+		expect(await project.json(['senders', 'remove', '1', '-n'])).toEqual({ dry_run: true, deleted: [1] });
+		expect(await project.json(['senders', 'list'])).toEqual([news]);
+	});
+});

@@ -1,0 +1,252 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CliOptions } from '../../support/cli.js';
+import { errorOf, makeProject, type Project } from '../../support/project.js';
+
+describe('mailctl subscribers import', () => {
+	let project: Project;
+
+	beforeEach(async () => {
+		project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['fields', 'create', '--variable', 'city', '--name', 'Home town']);
+	});
+
+	const words = (path: string, ...more: string[]) => [
+		'subscribers',
+		'import',
+		path,
+		'-l',
+		'Readers',
+		...more,
+	];
+	const people = async () =>
+		(await project.json([
+			'subscribers',
+			'list',
+			'-l',
+			'1',
+			'--fields',
+			'email,name,is_active,meta',
+		])) as unknown[];
+	const counts = (more: Record<string, number>) => ({
+		read: 0,
+		created: 0,
+		updated: 0,
+		unchanged: 0,
+		duplicate: 0,
+		rejected: 0,
+		...more,
+	});
+
+	it('counts every row once, writes the refused ones into a file that imports again', async () => {
+		const path = await project.file(
+			'people.csv',
+			[
+				'E-Mail,Name,home TOWN',
+				'ann@example.com,Ann,Oslo',
+				'nobody,Bob,Rome',
+				'ANN@example.com,Ann again,Oslo',
+				'bob@example.com,"Bob ""B"", Jr",Rome',
+				'too,many,cells,here',
+				'',
+			].join('\r\n'),
+		);
+		const run = await project.run([...words(path), '-o', 'json']);
+		expect({ code: run.code, document: JSON.parse(run.stdout), stderr: run.stderr }).toEqual({
+			code: 9,
+			document: counts({ read: 5, created: 2, duplicate: 1, rejected: 2 }),
+			stderr: `hint: rejected rows are in ${path}.rejects.csv; mend them and import that file\n`,
+		});
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		expect(rejects.split('\n')).toEqual([
+			'E-Mail,Name,home TOWN,_line,_code,_error',
+			'nobody,Bob,Rome,3,invalid,email: Enter a valid email address.',
+			'ANN@example.com,Ann again,Oslo,4,duplicate,email: ANN@example.com stands in this import already.',
+			'too,many,"cells,here",6,too_many_cells,4 cells where the header has 3',
+			'',
+		]);
+		const mended = await project.file('mended.csv', rejects.replace('nobody,', 'carl@example.com,'));
+		expect(await project.json(words(mended), { code: 9 })).toEqual(
+			counts({ read: 3, created: 1, updated: 1, rejected: 1 }),
+		);
+		expect(await people()).toEqual([
+			{ email: 'ann@example.com', name: 'Ann again', is_active: true, meta: { city: 'Oslo' } },
+			{ email: 'bob@example.com', name: 'Bob "B", Jr', is_active: true, meta: { city: 'Rome' } },
+			{ email: 'carl@example.com', name: 'Bob', is_active: true, meta: { city: 'Rome' } },
+		]);
+	});
+
+	it('says it in a sentence on a terminal', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\nbob@example.com\n');
+		const { code, stdout, stderr } = await project.run(words(path, '--no-color'), { columns: 80 });
+		expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+		expect(stderr).toContain('read 2 = created 2 + updated 0 + unchanged 0 + duplicate 0 + rejected 0\n');
+	});
+
+	it('imports the same file again as unchanged', async () => {
+		const path = await project.file('people.csv', 'email,city\nann@example.com,Oslo\n');
+		await project.json(words(path));
+		expect(await project.json(words(path))).toEqual(counts({ read: 1, unchanged: 1 }));
+	});
+
+	it('keeps what is there where a cell is empty, and nobody is activated without --reactivate', async () => {
+		await project.json(words(await project.file('a.csv', 'email,name,city\nann@example.com,Ann,Oslo\n')));
+		await project.json(['subscribers', 'deactivate', '1', '-l', '1']);
+		const again = await project.file('b.csv', 'email,name,city,is_active\nann@example.com,,Rome,yes\n');
+		await project.json(words(again));
+		expect(await people()).toEqual([
+			{ email: 'ann@example.com', name: 'Ann', is_active: false, meta: { city: 'Rome' } },
+		]);
+		expect(await project.json(words(again, '--reactivate'))).toEqual(counts({ read: 1, updated: 1 }));
+		expect(await people()).toMatchObject([{ is_active: true }]);
+	});
+
+	it('skips or refuses who is there when told', async () => {
+		await project.json(words(await project.file('a.csv', 'email,name\nann@example.com,Ann\n')));
+		const path = await project.file('b.csv', 'email,name\nann@example.com,X\nbob@example.com,Bob\n');
+		expect(await project.json(words(path, '--on-conflict', 'skip'))).toMatchObject({
+			read: 2,
+			created: 1,
+			rejected: 0,
+		});
+		expect(await project.json(words(path, '--on-conflict', 'error'), { code: 9 })).toMatchObject({
+			read: 2,
+			rejected: 2,
+		});
+		expect(await people()).toMatchObject([{ name: 'Ann' }, { name: 'Bob' }]);
+	});
+
+	it('is refused with all that is wrong with the columns, and nothing is imported', async () => {
+		const path = await project.file('people.csv', 'mail,Town,Town,Fax\nann@example.com,Oslo,Oslo,1\n');
+		const result = await project.run([...words(path), '-o', 'json']);
+		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
+		expect(errorOf(result)['details']).toEqual([
+			'the column "Town" is there twice',
+			'unknown column "Town": --map "Town=FIELD", --create-fields or --ignore-unknown',
+			'unknown column "Town": --map "Town=FIELD", --create-fields or --ignore-unknown',
+			'unknown column "Fax": --map "Fax=FIELD", --create-fields or --ignore-unknown',
+		]);
+		expect(await people()).toEqual([]);
+	});
+
+	it('maps, creates and leaves out columns as told', async () => {
+		const path = await project.file(
+			'people.csv',
+			'Contact,Town,First Name,Fax\nann@example.com,Oslo,Ann,1\n',
+		);
+		const map = ['--map', 'Contact=email', '--map', 'Town=city', '--map', 'Fax=-'];
+		expect(await project.json(words(path, ...map, '--create-fields', '-n'))).toMatchObject({
+			dry_run: true,
+			read: 1,
+			importable: 1,
+			columns: { Contact: 'email', Town: 'meta.city', 'First Name': 'meta.first_name' },
+			create_fields: [{ variable: 'first_name', name: 'First Name' }],
+		});
+		expect([await people(), ((await project.json(['fields', 'list'])) as []).length]).toEqual([[], 1]);
+		await project.json(words(path, ...map, '--create-fields'));
+		expect(await people()).toMatchObject([{ meta: { city: 'Oslo', first_name: 'Ann' } }]);
+		const other = await project.file('other.csv', 'email,Fax\nbob@example.com,1\n');
+		expect((await project.run(words(other))).code).toBe(2);
+		expect((await project.run(words(other, '--create-fields', '--ignore-unknown'))).code).toBe(2);
+		expect(await project.json(words(other, '--ignore-unknown'))).toMatchObject({ created: 1 });
+	});
+
+	it.each([
+		['zip', Buffer.from('PK\x03\x04\x14\x00\x00\x00'), /zip|xlsx/i],
+		['gzip', gzipSync('email\na@example.com\n'), /gzip/i],
+		['binary', Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0]), /image|png|binary/i],
+		['empty', Buffer.alloc(0), /is empty/],
+		['no email column', Buffer.from('a,b\n1,2\n'), /columns cannot be used/],
+	])('says what a %s file is, exit 2', async (_, content, said) => {
+		const path = await project.file('people.csv', content);
+		const { code, stdout, stderr } = await project.run(words(path));
+		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+		expect(stderr).toMatch(said);
+		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+	});
+
+	it('says so of a missing file and a directory', async () => {
+		expect((await project.run(words('/nowhere.csv'))).stderr).toBe('error: no such file: /nowhere.csv\n');
+		expect(await project.run(words(project.folder))).toMatchObject({
+			code: 2,
+			stderr: `error: ${project.folder} is a directory\n`,
+		});
+	});
+
+	it('of a header alone is 0, read 0', async () => {
+		expect(await project.json(words(await project.file('people.csv', 'email,name\n')))).toEqual(counts({}));
+	});
+
+	it('never overwrites a rejects file', async () => {
+		const path = await project.file('people.csv', 'email\nbad\n');
+		await project.file('people.csv.rejects.csv', 'mine');
+		const { code, stderr } = await project.run(words(path));
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr:
+				`error: the rejects file ${path}.rejects.csv exists already\n` +
+				'hint: move it away, or name another with --rejects FILE\n',
+		});
+		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe('mine');
+		const other = `${project.folder}/other.csv`;
+		expect((await project.run(words(path, '--rejects', other))).code).toBe(9);
+		expect(await readFile(other, 'utf8')).toContain('bad,2,invalid');
+	});
+
+	it('from standard input needs --rejects, and cannot go on', async () => {
+		const stdin: CliOptions = { stdin: 'email\nann@example.com\nbad\n' };
+		expect(await project.run(words('-'), stdin)).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: an import from standard input needs --rejects FILE\n',
+		});
+		const rejects = ['--rejects', `${project.folder}/r.csv`];
+		expect((await project.run(words('-', ...rejects, '--resume'), stdin)).stderr).toContain(
+			'--resume wants a file',
+		);
+		expect(await project.json(words('-', ...rejects), { ...stdin, code: 9 })).toEqual(
+			counts({ read: 2, created: 1, rejected: 1 }),
+		);
+	});
+
+	it('stops after --max-errors, keeps what was acknowledged, says so', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\nbad\nworse\nbob@example.com\n');
+		const result = await project.run([
+			...words(path, '--max-errors', '1', '--batch-size', '1'),
+			'-o',
+			'json',
+		]);
+		expect(result.code).toBe(9);
+		expect(errorOf(result)).toMatchObject({
+			code: 'too_many_errors',
+			hint: 'what was acknowledged stays; mend the file, or raise --max-errors',
+		});
+		expect(await people()).toHaveLength(1);
+		expect((await project.run(words(path, '--max-errors', 'x'))).stderr).toBe(
+			'error: --max-errors "x" is neither a number of rows nor a share such as 5%\n',
+		);
+	});
+
+	it('begins anew with --resume when the earlier run came to its end', async () => {
+		const path = await project.file('people.csv', 'email,is_active\nann@example.com,1\n');
+		await project.json(words(path));
+		expect(await project.json(words(path, '--resume'))).toEqual(counts({ read: 1, unchanged: 1 }));
+	});
+
+	it('says that there was nothing to resume', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\n');
+		const { code, stderr } = await project.run(words(path, '--resume'));
+		expect({ code, stderr }).toEqual({
+			code: 0,
+			stderr: 'there was nothing to resume: imported from the beginning\n',
+		});
+	});
+
+	it('of an unknown list is exit 3 and reads nothing', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\n');
+		expect((await project.run(['subscribers', 'import', path, '-l', 'Nope'])).code).toBe(3);
+	});
+});

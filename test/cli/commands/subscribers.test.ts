@@ -1,0 +1,307 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+
+const list = ['-l', 'Readers'];
+
+describe('mailctl subscribers', () => {
+	let project: Project;
+	const ann = {
+		id: 1,
+		list_id: 1,
+		email: 'ann@example.com',
+		name: 'Ann',
+		is_active: true,
+		disable_reason: null,
+		is_email_verified: false,
+		meta: { city: 'Oslo' },
+		source: 'API',
+		opt_in_signed: null,
+		date_created: '2026-11-01T10:00:00.000000',
+	};
+
+	beforeEach(async () => {
+		project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		for (const variable of ['city', 'plan'])
+			await project.json(['fields', 'create', '--variable', variable, '--name', variable]);
+		await project.json([
+			...['subscribers', 'create', ...list, '--email', 'ann@example.com', '--name', 'Ann'],
+			...['--meta', 'city=Oslo', '--now', '2026-11-01T10:00:00Z'],
+		]);
+	});
+
+	const add = (email: string, ...more: string[]) =>
+		project.json(['subscribers', 'create', ...list, '--email', email, ...more]);
+	const metaOf = async (who: string) =>
+		((await project.json(['subscribers', 'get', who, ...list])) as { meta: unknown }).meta;
+	const emailsOf = async (...words: string[]) =>
+		((await project.json(['subscribers', 'list', ...list, ...words])) as { email: string }[]).map(
+			({ email }) => email,
+		);
+
+	it('are shown as the wire has them, by id and by address in any case', async () => {
+		expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
+		expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
+		expect(await project.json(['subscribers', 'get', 'ANN@Example.COM', '-l', '1'])).toEqual(ann);
+		expect((await project.run(['subscribers', 'list'], { env: { MAILCTL_LIST: 'Readers' } })).stdout).toBe(
+			'1\tann@example.com\tAnn\ttrue\t\n',
+		);
+	});
+
+	it('that are unknown are exit 3 and say of which list', async () => {
+		expect(await project.run(['subscribers', 'get', 'bob@example.com', ...list])).toEqual({
+			code: 3,
+			stdout: '',
+			stderr:
+				'error: subscriber bob@example.com of list 1 "Readers" not found\nhint: mailctl subscribers find bob@example.com\n',
+		});
+		expect((await project.run(['subscribers', 'list', '-l', 'Nobody'])).code).toBe(3);
+		expect((await project.run(['subscribers', 'list'])).code).toBe(2);
+	});
+
+	it('are found in all lists', async () => {
+		await project.json(['lists', 'create', '--name', 'Other', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', 'Other', '--email', 'Ann@example.com']);
+		await project.json(['subscribers', 'create', '-l', 'Other', '--email', 'bann@example.com']);
+		const found = (await project.json(['subscribers', 'find', 'ann@EXAMPLE.com'])) as { list_id: number }[];
+		expect(found.map(({ list_id }) => list_id)).toEqual([1, 2]);
+		expect(await project.json(['subscribers', 'find', 'nobody@example.com'])).toEqual([]);
+	});
+
+	describe('listed', () => {
+		beforeEach(async () => {
+			await add('x_y@example.com', '--meta', 'city=Oslo');
+			await add('xay@example.com', '--inactive');
+			await add('100%@example.com', '--meta-json', '{"city": 5}');
+		});
+
+		it.each([
+			['_', ['x_y@example.com']],
+			['%', ['100%@example.com']],
+			['X', ['ann@example.com', 'x_y@example.com', 'xay@example.com', '100%@example.com']],
+			['\\', []],
+			["'", []],
+		])('by what their address contains take %j as it is', async (text, emails) => {
+			expect(await emailsOf('--email-contains', text)).toEqual(emails);
+		});
+
+		it('are filtered by address, activity and meta together', async () => {
+			expect(await emailsOf('--email', 'XAY@example.com')).toEqual(['xay@example.com']);
+			expect(await emailsOf('--inactive')).toEqual(['xay@example.com']);
+			expect(await emailsOf('--active', '--where', 'meta.city=Oslo')).toEqual([
+				'ann@example.com',
+				'x_y@example.com',
+			]);
+			expect(await emailsOf('--where', 'meta.city=5')).toEqual(['100%@example.com']);
+			expect(await emailsOf('--where', 'meta.city=Oslo', '--limit', '1')).toEqual(['ann@example.com']);
+			expect(await emailsOf('--sort', '-email', '--limit', '2')).toEqual([
+				'xay@example.com',
+				'x_y@example.com',
+			]);
+		});
+
+		it('refuse a condition that is none, and contradictions', async () => {
+			const codes = await Promise.all(
+				[
+					['--where', 'city=Oslo'],
+					['--where', 'meta.city'],
+					['--active', '--inactive'],
+					['--limit', '0'],
+				].map(async (words) => (await project.run(['subscribers', 'list', ...list, ...words])).code),
+			);
+			expect(codes).toEqual([2, 2, 2, 2]);
+			expect((await project.run(['subscribers', 'list', ...list, '--where', 'city=Oslo'])).stderr).toBe(
+				'error: --where "city=Oslo" is no condition\nhint: --where \'meta.VARIABLE=VALUE\'\n',
+			);
+		});
+	});
+
+	describe('created', () => {
+		it.each([
+			[['--email', 'nobody'], 'error: email: Enter a valid email address. (nobody)\n'],
+			[
+				['--email', 'b@example.com', '--meta', 'cty=x'],
+				'error: meta: Unknown variable: cty.\nhint: mailctl fields create --variable cty --name NAME\n',
+			],
+			[
+				['--email', 'ANN@example.com'],
+				'error: email: Subscriber with this email already exists in this list. (ANN@example.com)\n' +
+					'hint: --if-exists update changes the one that is there\n',
+			],
+		])('refuse %j, exit 5', async (words, stderr) => {
+			expect(await project.run(['subscribers', 'create', ...list, ...words])).toEqual({
+				code: 5,
+				stdout: '',
+				stderr,
+			});
+			expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
+		});
+
+		it.each([
+			[['--meta', 'city'], '--meta: "city" is not KEY=VALUE'],
+			[['--meta-json', '[1]'], '--meta-json is no JSON object'],
+			[['--meta-json', '{"a":'], '--meta-json is no JSON object'],
+			[['--meta-json', '@/nowhere'], '--meta-json: /nowhere: no such file'],
+		])('refuse %j before anything is asked of the service', async (words, message) => {
+			const { code, stderr } = await project.run([
+				...['subscribers', 'create', ...list, '--email', 'b@example.com', ...words],
+			]);
+			expect({ code, first: stderr.split('\n')[0] }).toEqual({ code: 2, first: `error: ${message}` });
+		});
+
+		it('take meta from JSON itself, @FILE and stdin, and single values above it', async () => {
+			const path = await project.file('meta.json', '{"city": "Rome", "plan": 1}');
+			await add('b@example.com', '--meta-json', '{"city": null, "plan": true}');
+			await add('c@example.com', '--meta-json', `@${path}`, '--meta', 'plan=pro');
+			await project.json(['subscribers', 'create', ...list, '--email', 'd@example.com', '--meta-json', '-'], {
+				stdin: '{"city": 1.5}',
+			});
+			expect([
+				await metaOf('b@example.com'),
+				await metaOf('c@example.com'),
+				await metaOf('d@example.com'),
+			]).toEqual([{ city: null, plan: true }, { city: 'Rome', plan: 'pro' }, { city: 1.5 }]);
+		});
+
+		it('again are an error, skipped or updated as told; with -q the id alone', async () => {
+			const again = ['subscribers', 'create', ...list, '--email', 'Ann@example.com', '--meta', 'plan=pro'];
+			expect((await project.run([...again, '-q'])).code).toBe(5);
+			expect((await project.run([...again, '--if-exists', 'skip', '-q'])).stdout).toBe('1\n');
+			expect(await metaOf('1')).toEqual({ city: 'Oslo' });
+			expect(await project.json([...again, '--if-exists', 'update', '--name', 'Anna'])).toEqual({
+				...ann,
+				name: 'Anna',
+				meta: { city: 'Oslo', plan: 'pro' },
+			});
+		});
+	});
+
+	describe('updated', () => {
+		const update = (...words: string[]) =>
+			project.json(['subscribers', 'update', 'ann@example.com', ...list, ...words]);
+
+		it('merge --meta, remove --unset-meta and replace all with --meta-json', async () => {
+			expect(await update('--meta', 'plan=pro')).toMatchObject({ meta: { city: 'Oslo', plan: 'pro' } });
+			expect(await update('--unset-meta', 'city', '--meta', 'plan=free')).toMatchObject({
+				meta: { plan: 'free' },
+			});
+			expect(await update('--meta-json', '{"city": 1}')).toMatchObject({ meta: { city: 1 } });
+			expect(await update('--meta-json', '{}')).toMatchObject({ meta: {} });
+		});
+
+		it('lose nothing when two change different variables at once', async () => {
+			await Promise.all([update('--meta', 'city=Rome'), update('--meta', 'plan=pro')]);
+			expect(await metaOf('1')).toEqual({ city: 'Rome', plan: 'pro' });
+		});
+
+		it('refuse what contradicts itself', async () => {
+			const refused = async (...words: string[]) =>
+				(await project.run(['subscribers', 'update', '1', ...list, ...words])).stderr.split('\n')[0];
+			expect([
+				await refused(),
+				await refused('--unset-meta', 'city', '--meta-json', '{}'),
+				await refused('--unset-meta', 'city', '--meta', 'city=x'),
+				await refused('--replace', '--name', 'X'),
+				await refused('--replace', '--active', '--unset-meta', 'city'),
+				await refused('--active', '--inactive'),
+			]).toEqual([
+				'error: nothing to change: give one of --email, --name, --meta, --unset-meta, --active, --inactive',
+				'error: --unset-meta does not go with --meta-json, which replaces all variables',
+				'error: --meta and --unset-meta both name "city"',
+				'error: --replace needs --active or --inactive: a PUT without it would activate the subscriber',
+				'error: --unset-meta does not go with --replace, which replaces all variables',
+				'error: --active and --inactive cannot both be meant',
+			]);
+			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
+		});
+
+		it('replaced return to defaults where nothing is given', async () => {
+			expect(await update('--replace', '--inactive')).toEqual({
+				...ann,
+				name: '',
+				meta: {},
+				is_active: false,
+			});
+		});
+
+		it('may move to another address, but not to one that is there', async () => {
+			await add('bob@example.com');
+			expect(
+				await project.run(['subscribers', 'update', '1', ...list, '--email', 'BOB@example.com']),
+			).toEqual({
+				code: 5,
+				stdout: '',
+				stderr: 'error: email: Subscriber with this email already exists in this list. (BOB@example.com)\n',
+			});
+			expect(await update('--email', 'anna@example.com')).toEqual({ ...ann, email: 'anna@example.com' });
+		});
+	});
+
+	describe('several at once', () => {
+		it('are activated and deactivated, an array', async () => {
+			await add('bob@example.com');
+			expect(
+				await project.json(['subscribers', 'deactivate', 'ann@example.com', '2', ...list]),
+			).toMatchObject([
+				{ id: 1, is_active: false, disable_reason: null },
+				{ id: 2, is_active: false },
+			]);
+			expect(
+				await project.json(['subscribers', 'activate', '-', ...list], {
+					stdin: '1\n\nbob@example.com\r\n1\n',
+				}),
+			).toMatchObject([
+				{ id: 1, is_active: true },
+				{ id: 2, is_active: true },
+			]);
+		});
+
+		it('are not touched when one of them is unknown', async () => {
+			expect((await project.run(['subscribers', 'deactivate', '1', '9', ...list])).code).toBe(3);
+			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
+		});
+
+		it('are deleted with consent, each once', async () => {
+			await add('bob@example.com');
+			const words = ['subscribers', 'delete', '1', 'ann@example.com', '2', ...list];
+			expect(await project.run(words)).toEqual({
+				code: 2,
+				stdout: '',
+				stderr: 'error: this will delete 2 subscribers of list 1 "Readers"\nhint: add --yes to agree\n',
+			});
+			expect(await project.json([...words, '-n'])).toEqual({ dry_run: true, delete: [1, 2] });
+			expect(await project.json([...words, '-y'])).toEqual({ deleted: [1, 2] });
+			expect(await project.json(['subscribers', 'list', ...list])).toEqual([]);
+		});
+
+		it('more than 100 want their count, -y is not enough', async () => {
+			const rows = Array.from({ length: 101 }, (_, at) => `p${at}@example.com`);
+			const path = await project.file('people.csv', `email\n${rows.join('\n')}\n`);
+			await project.json(['subscribers', 'import', path, ...list]);
+			const run = (...words: string[]) =>
+				project.run(['subscribers', 'delete', '-', ...list, ...words], { stdin: rows.join('\n') });
+			expect(await run('-y')).toEqual({
+				code: 2,
+				stdout: '',
+				stderr: 'error: this will delete 101 subscribers\nhint: add --confirm 101 to agree\n',
+			});
+			expect((await run('--confirm', '100')).code).toBe(2);
+			expect((await run('--confirm', '101')).code).toBe(0);
+			expect(await emailsOf()).toEqual(['ann@example.com']);
+		});
+	});
+
+	it('stay as they are in a dry run', async () => {
+		const plans = [
+			['create', '--email', 'b@example.com'],
+			['update', '1', '--meta', 'city=x'],
+			['deactivate', '1'],
+			['delete', '1'],
+		];
+		for (const [verb = '', ...words] of plans) {
+			const plan = await project.json(['subscribers', verb, ...words, ...list, '-n']);
+			expect(plan).toMatchObject({ dry_run: true });
+		}
+		expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
+	});
+});

@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+
+describe('mailctl templates', () => {
+	let project: Project;
+	const welcome = {
+		id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+		name: 'Welcome',
+		text_body: '',
+		html_body: '<p>Hi #name#</p>',
+		date_created: '2026-11-01T10:00:00.000000',
+		date_updated: '2026-11-01T10:00:00.000000',
+	};
+
+	beforeEach(async () => {
+		project = await makeProject();
+		const html = await project.file('welcome.html', '<p>Hi #name#</p>');
+		await project.json([
+			...['templates', 'create', '--name', 'Welcome', '--html-file', html, '--now', '2026-11-01T10:00:00Z'],
+		]);
+	});
+
+	it('are listed and shown by name and by UUID', async () => {
+		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
+		const shown = (await project.json(['templates', 'get', 'Welcome'])) as { id: string };
+		expect(shown).toEqual(welcome);
+		expect(await project.json(['templates', 'get', shown.id])).toEqual(welcome);
+	});
+
+	it('want a body, from files that are there and are UTF-8', async () => {
+		const latin = await project.file('latin.txt', Buffer.from('Gr\xfc\xdfe', 'latin1'));
+		const refusals = await Promise.all(
+			[[], ['--text-file', '/nowhere'], ['--text-file', project.folder], ['--text-file', latin]].map(
+				(words) => project.run(['templates', 'create', '--name', 'X', ...words]),
+			),
+		);
+		expect(refusals.map(({ code, stderr }) => [code, stderr])).toEqual([
+			[2, 'error: a template needs a body: give --text-file, --html-file or both\n'],
+			[2, 'error: --text-file: /nowhere: no such file\n'],
+			[2, `error: --text-file: ${project.folder} is a directory\n`],
+			[2, `error: ${latin} is not UTF-8 text\n`],
+		]);
+		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
+	});
+
+	it('change what is given and keep the rest', async () => {
+		const text = await project.file('welcome.txt', 'Hi');
+		expect(await project.json(['templates', 'update', 'Welcome', '--text-file', text])).toMatchObject({
+			text_body: 'Hi',
+			html_body: '<p>Hi #name#</p>',
+		});
+		expect((await project.run(['templates', 'update', 'Welcome'])).stderr).toBe(
+			'error: nothing to change: give one of --name, --text-file, --html-file\n',
+		);
+	});
+
+	it('are rendered as HTML with escaped values, and warn of what has none', async () => {
+		const { stdout, stderr, code } = await project.run([
+			'templates',
+			'render',
+			'Welcome',
+			'--context',
+			'name=<b>',
+		]);
+		expect({ stdout, stderr, code }).toEqual({ stdout: '<p>Hi &lt;b&gt;</p>\n', stderr: '', code: 0 });
+		const bare = await project.run(['templates', 'render', 'Welcome']);
+		expect(bare).toEqual({ code: 0, stdout: '<p>Hi #name#</p>\n', stderr: 'warning: no value for #name#\n' });
+		expect(await project.json(['templates', 'render', 'Welcome', '--context', 'name=Ann'])).toEqual({
+			subject: 'Welcome',
+			text: 'Hi Ann',
+			html: '<p>Hi Ann</p>',
+			missing: [],
+		});
+		expect(
+			(await project.run(['templates', 'render', 'Welcome', '--part', 'text', '--context', 'name=Ann']))
+				.stdout,
+		).toBe('Hi Ann\n');
+	});
+
+	it('without HTML have no such part to render', async () => {
+		const text = await project.file('plain.txt', 'Hi');
+		await project.json(['templates', 'create', '--name', 'Plain', '--text-file', text]);
+		expect(await project.run(['templates', 'render', 'Plain', '--part', 'html'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: the template Plain has no HTML\nhint: --part text\n',
+		});
+	});
+
+	it('are cleaned on a terminal and exact in a pipe', async () => {
+		const text = await project.file('evil.txt', 'a\x1b]0;owned\x07b\n');
+		await project.json(['templates', 'create', '--name', 'Evil', '--text-file', text]);
+		expect((await project.run(['templates', 'render', 'Evil'], { columns: 80 })).stdout).toBe(
+			'a\\x1b]0;owned\\x07b\n',
+		);
+		expect((await project.run(['templates', 'render', 'Evil'])).stdout).toBe('a\x1b]0;owned\x07b\n');
+	});
+
+	it('are deleted with consent, and not in a dry run', async () => {
+		expect((await project.run(['templates', 'delete', 'Welcome'])).stderr).toBe(
+			'error: this will delete the template Welcome\nhint: add --yes to agree\n',
+		);
+		expect(await project.json(['templates', 'delete', 'Welcome', '-n'])).toEqual({
+			dry_run: true,
+			deleted: [welcome.id],
+		});
+		expect(await project.json(['templates', 'delete', 'Welcome', '-y'])).toEqual({ deleted: [welcome.id] });
+		expect(await project.run(['templates', 'get', 'Welcome'])).toEqual({
+			code: 3,
+			stdout: '',
+			stderr: 'error: template Welcome not found\nhint: mailctl templates list\n',
+		});
+	});
+});

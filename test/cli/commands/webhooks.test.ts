@@ -1,0 +1,203 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+
+describe('mailctl webhooks', () => {
+	let project: Project;
+	const url = 'https://hooks.example.com/in';
+	const plain = {
+		id: 1,
+		url,
+		type: 'OPENED',
+		is_auth_enabled: false,
+		login: '',
+		password: null,
+		date_created: '2026-11-01T10:00:00.000000',
+	};
+	const secured = { ...plain, is_auth_enabled: true, login: 'ann' };
+	const hint = 'hint: passwords are hidden; --show-secrets prints them\n';
+
+	beforeEach(async () => {
+		project = await makeProject();
+	});
+
+	const create = (...more: string[]) => [
+		'webhooks',
+		'create',
+		'--url',
+		url,
+		'--type',
+		'opened',
+		'--now',
+		'2026-11-01T10:00:00Z',
+		...more,
+	];
+	const passwordNow = async () => {
+		const shown = await project.json(['webhooks', 'get', '1', '--show-secrets']);
+		return (shown as { password: string }).password;
+	};
+
+	it('are created without authorization, and say nothing of passwords then', async () => {
+		expect(await project.json(create())).toEqual(plain);
+		expect(await project.run(['webhooks', 'list'])).toEqual({
+			code: 0,
+			stdout: `1\tOPENED\t${url}\tfalse\n`,
+			stderr: '',
+		});
+	});
+
+	it('with a login use authorization; the password comes from stdin or a file, without its line end', async () => {
+		expect(await project.json(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret\n' })).toEqual(
+			secured,
+		);
+		expect(await passwordNow()).toBe('s3cret');
+		const path = await project.file('pass', 'from file\r\n');
+		expect(await project.json(['webhooks', 'update', '1', '--password-file', path])).toEqual(secured);
+		expect(await passwordNow()).toBe('from file');
+	});
+
+	it('show null for a password with a hint, and the password with --show-secrets', async () => {
+		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
+		const listed = await project.run(['webhooks', 'list', '-o', 'json']);
+		expect({ ...listed, stdout: JSON.parse(listed.stdout) }).toEqual({
+			code: 0,
+			stdout: [secured],
+			stderr: hint,
+		});
+		const got = await project.run(['webhooks', 'get', '1', '-o', 'json']);
+		expect({ ...got, stdout: JSON.parse(got.stdout) }).toEqual({ code: 0, stdout: secured, stderr: hint });
+		expect(await project.json(['webhooks', 'list', '--show-secrets'])).toEqual([
+			{ ...secured, password: 's3cret' },
+		]);
+		for (const format of ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'])
+			expect((await project.run(['webhooks', 'list', '-o', format])).stdout).not.toContain('s3cret');
+	});
+
+	it('keep a password that an update does not name, whatever else it changes', async () => {
+		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
+		expect(await project.json(['webhooks', 'update', '1', '--url', `${url}2`])).toEqual({
+			...secured,
+			url: `${url}2`,
+		});
+		await project.json(['webhooks', 'update', '1', '--type', 'UNSUBSCRIBED']);
+		await project.json(['webhooks', 'update', '1', '--no-auth']);
+		expect(await project.json(['webhooks', 'get', '1', '--show-secrets'])).toEqual({
+			...secured,
+			url: `${url}2`,
+			type: 'UNSUBSCRIBED',
+			is_auth_enabled: false,
+			password: 's3cret',
+		});
+	});
+
+	it('replaced return to their defaults', async () => {
+		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
+		expect(
+			await project.json(['webhooks', 'update', '1', '--replace', '--url', url, '--type', 'OPENED']),
+		).toEqual(plain);
+		expect(await passwordNow()).toBe('');
+	});
+
+	it.each([
+		'http://127.0.0.1/x',
+		'http://localhost/x',
+		'http://169.254.169.254/latest/meta-data',
+		'http://[::1]/x',
+		'http://10.0.0.1/x',
+		'http://100.64.0.1/x',
+		'http://[64:ff9b::7f00:1]/x',
+		'http://[::ffff:127.0.0.1]/x',
+	])('refuse the private target %s on create and update', async (target) => {
+		const stderr =
+			`error: url: This URL points to a private, loopback or reserved address. (${target})\n` +
+			'hint: mailctl engine settings set allow_private_webhooks true allows them on this database\n';
+		const refused = await project.run(['webhooks', 'create', '--url', target, '--type', 'OPENED']);
+		expect(refused).toEqual({ code: 5, stdout: '', stderr });
+		await project.json(create());
+		expect(await project.run(['webhooks', 'update', '1', '--url', target])).toEqual({
+			code: 5,
+			stdout: '',
+			stderr,
+		});
+		expect(await project.json(['webhooks', 'get', '1'])).toEqual(plain);
+	});
+
+	it('reach private targets where the setting allows them', async () => {
+		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'true']);
+		await project.json(['webhooks', 'create', '--url', 'http://127.0.0.1/x', '--type', 'OPENED']);
+	});
+
+	it.each([
+		[
+			['--url', 'ftp://x.example.com', '--type', 'OPENED'],
+			5,
+			'url: Enter a valid URL. (ftp://x.example.com)',
+		],
+		[
+			['--url', 'http://2130706433/x', '--type', 'OPENED'],
+			5,
+			'url: Enter a valid URL. (http://2130706433/x)',
+		],
+		[['--url', 'http://0x7f.1/x', '--type', 'OPENED'], 5, 'url: Enter a valid URL. (http://0x7f.1/x)'],
+		[['--url', url, '--type', 'OPEND'], 2, '--type: "OPEND" is not a choice'],
+		[['--url', url], 2, 'missing --type: the event'],
+		[
+			['--url', url, '--type', 'OPENED', '--password-stdin', '--password-file', 'f'],
+			2,
+			'--password-file and --password-stdin both name a password; give one',
+		],
+		[
+			['--url', url, '--type', 'OPENED', '--password-file', '/nowhere'],
+			2,
+			'--password-file: /nowhere: no such file',
+		],
+	])('refuse %j', async (words, code, message) => {
+		const result = await project.run(['webhooks', 'create', ...words]);
+		expect({ code: result.code, first: result.stderr.split('\n')[0] }).toEqual({
+			code,
+			first: `error: ${message}`,
+		});
+		expect(await project.json(['webhooks', 'list'])).toEqual([]);
+	});
+
+	it('that are unknown are exit 3; what is no id is exit 2', async () => {
+		expect(await project.run(['webhooks', 'get', '9'])).toEqual({
+			code: 3,
+			stdout: '',
+			stderr: 'error: webhook 9 not found\nhint: mailctl webhooks list\n',
+		});
+		expect(await project.run(['webhooks', 'delete', 'x', '-y'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: "x" is no id of a webhook\nhint: mailctl webhooks list\n',
+		});
+	});
+
+	it('are deleted with consent', async () => {
+		await project.json(create());
+		expect(await project.run(['webhooks', 'delete', '1'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: `error: this will delete the OPENED webhook to ${url}\nhint: add --yes to agree\n`,
+		});
+		expect(await project.json(['webhooks', 'delete', '1', '-y'])).toEqual({ deleted: [1] });
+	});
+
+	it('stay as they are in a dry run, which shows no password', async () => {
+		const planned = await project.json(create('--login', 'ann', '--password-stdin', '-n'), {
+			stdin: 's3cret',
+		});
+		expect(planned).toEqual({
+			dry_run: true,
+			url,
+			type: 'OPENED',
+			is_auth_enabled: true,
+			login: 'ann',
+			password: null,
+		});
+		expect(await project.json(['webhooks', 'list'])).toEqual([]);
+		await project.json(create());
+		await project.json(['webhooks', 'update', '1', '--login', 'bob', '-n']);
+		await project.json(['webhooks', 'delete', '1', '-n']);
+		expect(await project.json(['webhooks', 'list'])).toEqual([plain]);
+	});
+});
