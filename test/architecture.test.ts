@@ -26,7 +26,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },
 	{ files: /^threads\//, may: [/^threads\//, /^(content|store|cli\/tabular)\//, /^api\//] },
-	{ files: /^cli\//, may: [/^cli\/(?!connect)/, /^api\//, /^content\//, /^jobs\//, /^store\/errors\.ts$/] },
+	{ files: /^cli\//, may: [/^cli\//, /^api\//, /^content\//, /^jobs\//, /^store\/errors\.ts$/] },
 ];
 
 interface Import {
@@ -98,7 +98,8 @@ function reachable(entry: string): Set<string> {
 
 function allowed({ from, to, lazy, typeOnly }: Import): boolean {
 	// The composition root is reached lazily, and its types may be named.
-	if (/^cli\//.test(from) && /^cli\/connect/.test(to)) return lazy || typeOnly;
+	const isRoot = /^cli\/connect(-\w+)?\.ts$/;
+	if (!isRoot.test(from) && isRoot.test(to)) return lazy || typeOnly;
 	const row = table.find(({ files: pattern }) => pattern.test(from));
 	return row?.may.some((may) => (may instanceof RegExp ? may.test(to) : may === '*')) ?? false;
 }

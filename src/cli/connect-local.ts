@@ -1,7 +1,6 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { refuseTarget } from '../delivery/notifications/target.js';
 import { createEngine } from '../engine/engine.js';
 import { readSettings, secretSettings, settingNames, writeSettings } from '../engine/settings.js';
 import { openStore } from '../store/open.js';
@@ -31,8 +30,11 @@ export async function connectLocal(
 		clock,
 		newId: randomUUID,
 		ports: {
-			checkTarget: async (url) =>
-				(await readSettings(store)).allowPrivateWebhooks ? null : refuseTarget(url),
+			checkTarget: async (url) => {
+				if ((await readSettings(store)).allowPrivateWebhooks) return null;
+				const { refuseTarget } = await import('../delivery/notifications/target.js');
+				return refuseTarget(url);
+			},
 			notifyTest: async (webhook) => (await lazy.notifier()).test(webhook),
 			renderMessage: async (id) => (await lazy.mailer()).renderMessage(id),
 		},

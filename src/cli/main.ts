@@ -3,10 +3,11 @@ import { complain } from './complain.js';
 import { Interrupted, UsageError } from './errors.js';
 import { type ExitCode, exits } from './exit.js';
 import { operands, peek } from './globals.js';
+import { rootHelp } from './help.js';
 import { createIo, type Io, type IoParts } from './io.js';
 import type { Connect } from './run.js';
 import { didYouMean } from './suggest.js';
-import { loadNode, tree } from './tree.js';
+import { tree } from './tree.js';
 
 declare const __VERSION__: string;
 
@@ -43,16 +44,12 @@ async function dispatch(
 	const [word] = operands(argv);
 	if (argv.includes('--version') && word === undefined) return say(io, `${__VERSION__}\n`);
 	if (word === undefined && argv.every((one) => one === '-h' || one === '--help')) {
-		const { rootHelp } = await import('./help.js');
 		return say(io, rootHelp(tree));
 	}
 	const entry = tree.find(({ name }) => name === (word ?? 'help'));
 	if (entry === undefined) throw unknownCommand(word ?? '');
-	const { parse } = await import('./parse.js');
-	const parsed = parse(await loadNode(entry), word === undefined ? ['help', ...argv] : argv);
-	if (parsed.kind === 'help') return say(io, parsed.text);
-	const { run } = await import('./run.js');
-	return run(parsed, { io, connect, interrupts });
+	const { invoke } = await import('./frame.js');
+	return invoke(entry, word === undefined ? ['help', ...argv] : argv, { io, connect, interrupts });
 }
 
 async function say(io: Io, text: string): Promise<ExitCode> {

@@ -7,6 +7,7 @@ import { compilePart } from './part.js';
 import { textAlternative } from './text-alternative.js';
 import type { CompiledContent, InlineCss } from './types.js';
 import { quoteAttributes, urlGuards } from './urls.js';
+import { usedVariables } from './variable-names.js';
 import {
 	escapeHtml,
 	normalLineEnds,
@@ -14,7 +15,6 @@ import {
 	parseTemplate,
 	renderTemplate,
 	type Template,
-	usedVariables,
 } from './variables.js';
 
 /**

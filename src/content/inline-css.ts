@@ -1,6 +1,6 @@
 /** When CSS is inlined, and whether the result may be trusted. The work itself is done elsewhere, in a thread. */
 import type { InlineCss } from './types.js';
-import { variablesIn } from './variables.js';
+import { variablesIn } from './variable-names.js';
 
 /** Larger documents go out as written. */
 export const maxInlineBytes = 2 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** The text part of a message whose author wrote only HTML. */
 import { compile, type HtmlToTextOptions } from 'html-to-text';
-import { variablePattern } from './variables.js';
+import { variablePattern } from './variable-names.js';
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
 

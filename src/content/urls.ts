@@ -1,5 +1,6 @@
 /** Which variables of an HTML text decide where a link leads, and whether a value may. */
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+import { variablePattern } from './variable-names.js';
 
 /**
  * The URL attribute that a variable opens: what is written before it (never more than could begin a scheme) and
@@ -101,7 +102,7 @@ function piecesOf(segment: Segment): Piece[] {
 	if (segment.offset === null) return [{ text: segment.text }];
 	const pieces: Piece[] = [];
 	let from = 0;
-	for (const match of segment.text.matchAll(/#([A-Za-z_][A-Za-z0-9_]{0,63})#/g)) {
+	for (const match of segment.text.matchAll(variablePattern())) {
 		if (match.index > from) pieces.push({ text: segment.text.slice(from, match.index) });
 		pieces.push({ name: match[1] ?? '', offset: segment.offset + match.index });
 		from = match.index + match[0].length;

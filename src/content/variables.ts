@@ -3,8 +3,8 @@
  * looked at again. Tokens are found from left to right, by their writing alone: `#a##b#` is a and b, `#a#b#` is a
  * followed by `b#`. Whatever has no value stays as it is written, so CSS colours and anchors survive.
  */
-import type { Content } from '../api/content.js';
 import { opensSafely, type UrlGuard } from './urls.js';
+import { variablePattern } from './variable-names.js';
 
 /** A place for a value. */
 export interface Slot {
@@ -24,11 +24,6 @@ export type Variables = Readonly<Record<string, string>>;
 export type Escape = (value: string) => string;
 
 const noGuards: ReadonlyMap<number, UrlGuard> = new Map();
-
-/** A fresh matcher each time: a shared one with the g flag would carry `lastIndex` from one text to the next. */
-export function variablePattern(): RegExp {
-	return /#([A-Za-z_][A-Za-z0-9_]{0,63})#/g;
-}
 
 /** Cuts a text at its variables. `guards` are by the offset of the opening hash (see `urlGuards`). */
 export function parseTemplate(text: string, guards = noGuards): Template {
@@ -62,17 +57,6 @@ export function renderTemplate(template: Template, variables: Variables, write: 
 		text += fillSlot(slot, variables, write) + (template.literals[index + 1] ?? '');
 	}
 	return text;
-}
-
-/** Names of the variables of a text, with repetitions, in order. */
-export function variablesIn(text: string): string[] {
-	return Array.from(text.matchAll(variablePattern()), (match) => match[1] ?? '');
-}
-
-/** Names of the variables of subject, text and html, each once, in order of appearance. */
-export function usedVariables(content: Pick<Content, 'subject' | 'text' | 'html'>): string[] {
-	const texts = [content.subject, content.text ?? '', content.html ?? ''];
-	return [...new Set(texts.flatMap(variablesIn))];
 }
 
 const entities: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@ import type { Content } from '../api/content.js';
 import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
 import type { Uuid } from '../api/records.js';
 import { contentSha256 } from '../content/hash.js';
-import { usedVariables } from '../content/variables.js';
+import { usedVariables } from '../content/variable-names.js';
 import type { EngineContext } from './context.js';
 import { readSettings } from './settings.js';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import { describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
-import { usedVariables } from '../../src/content/variables.js';
+import { usedVariables } from '../../src/content/variable-names.js';
 import { content, hostileValue } from './support.js';
 
 async function shown(html: string, variables: Record<string, string>): Promise<string | null> {

@@ -4,7 +4,7 @@ import type { OutStream } from '../io.js';
 import { clean } from './clean.js';
 import type { Columns } from './columns.js';
 import { chosen, linesOf, visibleColumns } from './lines.js';
-import { card, type Layout, table } from './table.js';
+import type { Layout } from './table.js';
 
 export interface OutOptions {
 	format: Format;
@@ -87,8 +87,11 @@ async function writeRecord<T>(
 ): Promise<void> {
 	const { format, fields } = options;
 	if (format === 'json') return stream.write(`${JSON.stringify(chosen(record, columns, fields), null, 2)}\n`);
-	if (isTable(format))
+	if (isTable(format)) {
+		// Measuring graphemes takes tables of its own, which a script has no use for.
+		const { card } = await import('./table.js');
 		return stream.write(card(record, visibleColumns(columns, 'wide', fields), layoutOf(stream, options)));
+	}
 	await writeRows(stream, { ...options, format }, [record], columns);
 }
 
@@ -135,6 +138,7 @@ async function writeTable<T>(
 		kept.push(row);
 	}
 	const visible = visibleColumns(columns, options.format, options.fields);
+	const { table } = await import('./table.js');
 	const text = await table(kept, visible, layoutOf(stream, options));
 	if (text !== '') await stream.write(text);
 	return { shown: kept.length, cut, total: typeof total === 'function' ? total() : total };

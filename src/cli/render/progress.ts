@@ -1,6 +1,5 @@
 /** Progress on stderr: one rewritten line on a terminal, a line every ten seconds elsewhere. */
 import type { OutStream } from '../io.js';
-import { shorten } from './width.js';
 
 export interface Progress {
 	/** `done` so far; `note` such as "3 rejected" stands at the end. */
@@ -31,9 +30,10 @@ export function createProgress(stderr: OutStream, options: ProgressOptions): Pro
 			const now = options.elapsedMs();
 			if (now - last < everyMs) return;
 			last = now;
+			// Our own words: a unit is a cell, and measuring graphemes is not loaded for them.
 			const line = describe(options, done, now - start, note);
 			drawn = stderr.isTTY;
-			void stderr.write(stderr.isTTY ? `\r\x1b[K${shorten(line, stderr.columns - 1)}` : `${line}\n`);
+			void stderr.write(stderr.isTTY ? `\r\x1b[K${line.slice(0, stderr.columns - 1)}` : `${line}\n`);
 		},
 		stop() {
 			if (drawn) void stderr.write('\r\x1b[K');

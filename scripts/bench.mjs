@@ -1,0 +1,63 @@
+// Runs test/bench/NAME.bench.ts (all of them without a name) and prints each row's ratio to its limit.
+// A figure is a ratio of medians measured in turn, in one run: absolute times of a shared machine say little.
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const wanted = process.argv.slice(2);
+const names = readdirSync('test/bench')
+	.filter((file) => file.endsWith('.bench.ts'))
+	.map((file) => file.replace('.bench.ts', ''));
+const unknown = wanted.filter((name) => !names.includes(name));
+if (unknown.length > 0) {
+	process.stderr.write(`no bench called ${unknown.join(', ')}; there are: ${names.join(', ')}\n`);
+	process.exitCode = 2;
+} else {
+	// Inside the package, so that imports of packages resolve.
+	const folder = 'node_modules/.cache/bench';
+	mkdirSync(folder, { recursive: true });
+	process.stdout.write(
+		`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}\n`,
+	);
+	for (const name of names.filter((one) => wanted.length === 0 || wanted.includes(one)))
+		await run(name, folder);
+	rmSync(folder, { recursive: true });
+}
+
+async function run(name, folder) {
+	const outfile = `${folder}/${name}.mjs`;
+	await build({
+		entryPoints: [`test/bench/${name}.bench.ts`],
+		outfile,
+		bundle: true,
+		packages: 'external',
+		platform: 'node',
+		format: 'esm',
+		logLevel: 'warning',
+		define: { __VERSION__: '"bench"' },
+	});
+	const { bench } = await import(pathToFileURL(outfile).href);
+	process.stdout.write(`\n${name}: ${bench.subject}\n`);
+	const rows = await bench.run();
+	process.stdout.write(
+		`${table(['what', 'limit', 'limit median', 'ours median', 'ratio', 'goal'], rows.map(cells))}\n`,
+	);
+}
+
+function cells({ what, limit, limitMedian, oursMedian, ratio, goal }) {
+	return [what, limit, limitMedian, oursMedian, ratio === null ? '–' : ratio.toFixed(2), goal];
+}
+
+function table(head, rows) {
+	const widths = head.map((_, i) => Math.max(...[head, ...rows].map((row) => row[i].length)));
+	return [head, ...rows]
+		.map(
+			(row) =>
+				`  ${row
+					.map((cell, i) => cell.padEnd(widths[i]))
+					.join('  ')
+					.trimEnd()}`,
+		)
+		.join('\n');
+}

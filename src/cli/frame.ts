@@ -1,0 +1,18 @@
+/** What runs a command, loaded with all commands as one: `--help` and `--version` have no use for it. */
+import './groups.js';
+import type { ExitCode } from './exit.js';
+import { parse } from './parse.js';
+import { type RunOptions, run } from './run.js';
+import { loadNode, type TreeEntry } from './tree.js';
+
+/** Parses the words behind the program's name for this entry, then prints help or runs. */
+export async function invoke(
+	entry: TreeEntry,
+	argv: readonly string[],
+	options: RunOptions,
+): Promise<ExitCode> {
+	const parsed = parse(await loadNode(entry), argv);
+	if (parsed.kind === 'run') return run(parsed, options);
+	await options.io.stdout.write(parsed.text);
+	return 0;
+}
