@@ -35,7 +35,12 @@ export function createSettler({ queue, fenceOf, onSettled, onFault }: SettlerOpt
 		const results = await queue.settle({ settlements });
 		pending.splice(0, settlements.length);
 		settlements.forEach((settlement, index) => {
-			onSettled(settlement, results[index] ?? 'lost_lease');
+			const result = results[index] ?? 'lost_lease';
+			const fence = fenceOf(settlement.message);
+			// Leased anew by ourselves while this group was on its way: once more, under that fence.
+			const isOurs = result === 'lost_lease' && fence !== undefined && fence !== settlement.fence;
+			if (isOurs) pending.push(settlement);
+			else onSettled(settlement, result);
 		});
 	};
 	const write = () => {
