@@ -53,10 +53,14 @@ describe('a joined message beside MailComposer', () => {
 				nil: null,
 			},
 		);
-		const source = fc.record({ subject: literal.map((text) => `s ${text}#v#`), text: body, html: body });
+		// A byte order mark at the start of an encoded word is dropped by readers; where words begin differs.
+		const subject = literal.map((text) => `s ${text}#v#`);
+		const source = fc.record({ subject, text: body, html: body });
+		const value = hostileValue.map((text) => text.replaceAll('\ufeff', ''));
 		await fc.assert(
-			fc.asyncProperty(source, hostileValue, async (written, v) => {
-				const one = await compileContent(content(written), noInlining);
+			fc.asyncProperty(source, value, async (written, v) => {
+				const subject = written.subject.replaceAll('\ufeff', '');
+				const one = await compileContent(content({ ...written, subject }), noInlining);
 				await expectAlike(one, envelope(), recipient({ variables: { v } }));
 			}),
 			{ numRuns: 400 },
