@@ -42,12 +42,12 @@ export function groupHelp(group: CommandGroup, path: readonly string[]): string 
 	const self = group.self === undefined ? [] : details(group.self);
 	return page([
 		`${name}: ${group.summary}`,
-		...(group.description === undefined ? [] : [group.description]),
+		...paragraph(group.description ?? group.self?.description),
 		section('Usage', [
 			...(group.self === undefined ? [] : [`${name} ${tail(group.self)}`.trimEnd()]),
-			`${name} <command> [options]`,
+			...(rows.length === 0 ? [] : [`${name} <command> [options]`]),
 		]),
-		section('Commands', pairs(rows)),
+		...(rows.length === 0 ? [] : [section('Commands', pairs(rows))]),
 		...self,
 		globalLine,
 	]);
@@ -55,8 +55,8 @@ export function groupHelp(group: CommandGroup, path: readonly string[]): string 
 
 export function commandHelp(command: Command, path: readonly string[]): string {
 	return page([
-		command.summary,
-		...(command.description === undefined ? [] : [command.description]),
+		`mailctl ${path.join(' ')}: ${command.summary}`,
+		...paragraph(command.description),
 		section('Usage', [`mailctl ${path.join(' ')} ${tail(command)}`.trimEnd()]),
 		...details(command),
 		globalLine,
@@ -111,7 +111,9 @@ function optionSummary(spec: OptionSpec): string {
 	const notes = [
 		...(spec.required === true ? ['required'] : []),
 		...('choices' in spec ? [spec.choices.join(', ')] : []),
-		...('default' in spec && spec.default !== undefined ? [`default ${spec.default}`] : []),
+		...('default' in spec && spec.default !== undefined && spec.kind !== 'duration'
+			? [`default ${spec.default}`]
+			: []),
 		...(spec.env === undefined ? [] : [spec.env]),
 	];
 	return notes.length === 0 ? spec.summary : `${spec.summary} [${notes.join('; ')}]`;
@@ -130,6 +132,19 @@ function placeholder(spec: OptionSpec): string {
 		choices: 'WORD',
 	};
 	return words[spec.kind] ?? 'TEXT';
+}
+
+/** Lines of at most so many characters: help is read on narrow terminals and in pagers. */
+const textWidth = 80;
+
+function paragraph(text: string | undefined): string[] {
+	if (text === undefined) return [];
+	const lines = text.split(' ').reduce<string[]>((done, word) => {
+		const last = done.at(-1);
+		if (last === undefined || last.length + 1 + word.length > textWidth) return [...done, word];
+		return [...done.slice(0, -1), `${last} ${word}`];
+	}, []);
+	return [lines.join('\n')];
 }
 
 function page(parts: readonly string[]): string {
