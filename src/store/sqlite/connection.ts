@@ -48,11 +48,7 @@ function prepareFile({ path, mode }: ConnectionOptions): void {
 	}
 	if (mode === 'existing') throw new DatabaseMissing(path);
 	try {
-		const folder = dirname(path);
-		if (!existsSync(folder)) {
-			mkdirSync(folder, { recursive: true, mode: 0o700 });
-			chmodSync(folder, 0o700);
-		}
+		makeFolder(dirname(path));
 		// 'a': another process may make it at the same moment, and must not lose what it wrote.
 		closeSync(openSync(path, 'a', 0o600));
 		chmodSync(path, 0o600);
@@ -61,6 +57,19 @@ function prepareFile({ path, mode }: ConnectionOptions): void {
 			cause: error,
 		});
 	}
+}
+
+// Step by step: Node's own recursive mkdir never returns where a folder cannot be made (/proc).
+function makeFolder(folder: string): void {
+	if (existsSync(folder)) return;
+	makeFolder(dirname(folder));
+	try {
+		mkdirSync(folder, { mode: 0o700 });
+	} catch (error) {
+		if (!existsSync(folder)) throw error;
+		return;
+	}
+	chmodSync(folder, 0o700);
 }
 
 function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: ConnectionOptions): void {

@@ -6,16 +6,16 @@ import { first } from './migrations/0001-first.js';
 import { findOthers, type ProcessIdentity } from './processes.js';
 import { createSql } from './sql.js';
 
-interface Migration {
+export interface Migration {
 	readonly version: number;
 	readonly name: string;
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first];
+const allMigrations: readonly Migration[] = [first];
 
 /** The schema this version reads and writes. */
-export const schemaVersion: number = Math.max(...migrations.map((each) => each.version));
+export const schemaVersion: number = versionOf(allMigrations);
 
 /** `mctl` in the file's header: tells our databases from other people's. */
 const applicationId = 0x6d63746c;
@@ -27,31 +27,37 @@ const applicationId = 0x6d63746c;
 export function migrate(
 	db: Database.Database,
 	options: { path: string; me: ProcessIdentity; now: Micros },
+	migrations: readonly Migration[] = allMigrations,
 ): void {
-	if (readVersion(db, options.path) === schemaVersion) return;
+	const goal = versionOf(migrations);
+	if (readVersion(db, options.path, goal) === goal) return;
 	db.transaction(() => {
 		// Read again under the lock: two processes may open a new database at once.
-		const from = readVersion(db, options.path);
-		if (from === schemaVersion) return;
+		const from = readVersion(db, options.path, goal);
+		if (from === goal) return;
 		if (from > 0) refuseBesideOthers(db, options);
 		for (const migration of migrations.filter((each) => each.version > from))
 			apply(db, migration, options.now);
 		db.pragma(`application_id = ${applicationId}`);
-		db.pragma(`user_version = ${schemaVersion}`);
+		db.pragma(`user_version = ${goal}`);
 	}).immediate();
 }
 
-function readVersion(db: Database.Database, path: string): number {
+function versionOf(migrations: readonly Migration[]): number {
+	return Math.max(...migrations.map((each) => each.version));
+}
+
+function readVersion(db: Database.Database, path: string, known: number): number {
 	const version = Number(db.pragma('user_version', { simple: true }));
 	const owner = Number(db.pragma('application_id', { simple: true }));
 	const tables = Number(db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get());
 	if (owner !== applicationId && (owner !== 0 || version !== 0 || tables !== 0)) {
 		throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
 	}
-	if (version > schemaVersion) {
+	if (version > known) {
 		throw new StoreError(
 			'newer_schema',
-			`${path} was written by a newer mailctl (schema ${version}, this one knows ${schemaVersion}); upgrade mailctl`,
+			`${path} was written by a newer mailctl (schema ${version}, this one knows ${known}); upgrade mailctl`,
 		);
 	}
 	return version;

@@ -165,13 +165,14 @@ function takeUntilFull(
 	const shared = new Map<number, Shared>();
 	while (leased.length < max) {
 		const rows = due(max - leased.length);
-		if (rows.length === 0) break;
+		const before = leased.length;
 		for (const row of rows) {
 			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq);
 			shared.set(row.submission_seq, submission);
 			if (isUnwanted(sql, row, submission.type, command.now)) cancelMessage(sql, row.id);
 			else leased.push(take(sql, row, submission, command));
 		}
+		if (leased.length - before === rows.length) break;
 	}
 	return leased;
 }

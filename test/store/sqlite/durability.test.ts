@@ -1,0 +1,54 @@
+/** Counts the waits for the disk from outside: SQLite's own word for it has been wrong before. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+
+describe.skipIf(!hasStrace)('commits (needs strace)', () => {
+	let folder: string;
+	beforeAll(async () => {
+		folder = mkdtempSync(join(process.cwd(), 'node_modules/.cache/durability-'));
+		await build({
+			entryPoints: [join(import.meta.dirname, 'durability.program.ts')],
+			outfile: join(folder, 'program.mjs'),
+			bundle: true,
+			platform: 'node',
+			format: 'esm',
+			external: ['better-sqlite3'],
+			logLevel: 'error',
+		});
+	});
+	afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+	/** fdatasync and fsync calls of a program that opens a store and makes `waits` times `together` lists. */
+	const syncs = (waits: number, together: number, isNew: boolean): number => {
+		const place = mkdtempSync(join(tmpdir(), 'mailctl-sync-'));
+		const run = (trace: string, times: number) => {
+			const program = [join(folder, 'program.mjs'), join(place, 'x.db'), String(times), String(together)];
+			const strace = ['-f', '-qq', '-e', 'trace=fsync,fdatasync', '-o', trace, process.execPath, ...program];
+			const { status, stderr } = spawnSync('strace', strace, { encoding: 'utf8' });
+			expect([status, stderr]).toEqual([0, '']);
+			return readFileSync(trace, 'utf8')
+				.split('\n')
+				.filter((line) => line.includes('sync(')).length;
+		};
+		try {
+			if (!isNew) run(join(place, 'first'), 1);
+			return run(join(place, 'trace'), waits);
+		} finally {
+			rmSync(place, { recursive: true, force: true });
+		}
+	};
+
+	it('waits for the disk once for each commit, in the connection that made the file too', () => {
+		for (const isNew of [true, false]) expect(syncs(30, 1, isNew) - syncs(10, 1, isNew)).toBe(20);
+	});
+
+	it('waits once for all that comes together', () => {
+		expect(syncs(10, 50, false) - syncs(10, 1, false)).toBe(0);
+	});
+});

@@ -1,0 +1,143 @@
+/** Daily figures against a count by hand of the same events, for any stream, zone, scope and range. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dayOf, type Micros } from '../../../src/api/datetime.js';
+import { openStore } from '../../../src/store/open.js';
+import type { TrackedEvent } from '../../../src/store/store.js';
+import { accepted250, eventOf, fixedClock, hour, send, verify } from '../../contract/store/fixture.js';
+
+/** The night before Europe's clocks go forward in 2026, and three more days. */
+const start: Micros = Date.UTC(2026, 2, 27, 20) * 1000;
+const zones = [
+	'UTC',
+	'Europe/Oslo',
+	'America/New_York',
+	'Australia/Lord_Howe',
+	'Asia/Kathmandu',
+	'Pacific/Apia',
+];
+const types = ['OPENED', 'REDIRECTED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'HARDBOUNCED'] as const;
+const audienceTypes: readonly string[] = ['OPENED', 'REDIRECTED', 'UNSUBSCRIBED'];
+
+const at = fc
+	.integer({ min: 0, max: 110 * 4 })
+	.chain((quarter) => fc.constantFrom(-1, 0, 1).map((micro) => start + (quarter * hour) / 4 + micro));
+const action = fc.oneof(
+	{
+		weight: 8,
+		arbitrary: fc.record({
+			kind: fc.constant('event' as const),
+			message: fc.nat({ max: 3 }),
+			type: fc.constantFrom(...types),
+			link: fc.constantFrom(null, 0, 1),
+			machine: fc.boolean(),
+			at,
+		}),
+	},
+	{
+		weight: 2,
+		arbitrary: fc.record({
+			kind: fc.constant('send' as const),
+			campaign: fc.constantFrom(null, 'c', 'd'),
+			at,
+		}),
+	},
+	{
+		weight: 1,
+		arbitrary: fc.record({ kind: fc.constant('zone' as const), zone: fc.constantFrom(...zones) }),
+	},
+);
+
+interface Occurrence {
+	message: string;
+	campaign: string | null;
+	type: string;
+	machine: boolean;
+	at: Micros;
+}
+
+function countByHand(
+	occurrences: readonly Occurrence[],
+	query: { from: string; to: string; campaign: string | null; human: boolean; zone: string },
+): string[] {
+	const firsts = new Map<string, { type: string; at: Micros }>();
+	for (const one of occurrences) {
+		if (query.campaign !== null && one.campaign !== query.campaign) continue;
+		if (query.human && one.machine && audienceTypes.includes(one.type)) continue;
+		const key = `${one.message} ${one.type}`;
+		const known = firsts.get(key);
+		if (known === undefined || one.at < known.at) firsts.set(key, one);
+	}
+	const counts = new Map<string, number>();
+	for (const { type, at } of firsts.values()) {
+		const day = dayOf(at, query.zone);
+		if (day < query.from || day > query.to) continue;
+		counts.set(`${day} ${type}`, (counts.get(`${day} ${type}`) ?? 0) + 1);
+	}
+	return [...counts].map(([key, count]) => `${key} ${count}`).sort();
+}
+
+async function play(actions: readonly (typeof action extends fc.Arbitrary<infer A> ? A : never)[]) {
+	const store = await openStore(':memory:', { clock: fixedClock, mode: 'create', eventDelayMs: 0 });
+	await verify(store);
+	const messages: { id: string; campaign: string | null }[] = [];
+	const occurrences: Occurrence[] = [];
+	let zone = 'UTC';
+	const deliver = async (when: Micros, campaign: string | null) => {
+		await send(store, [`p${messages.length}@example.org`], { campaign, tag: 'tag', now: when });
+		const [leased] = await store.queue.lease({
+			owner: 'w',
+			now: when,
+			until: when + hour,
+			max: 1,
+			scope: null,
+		});
+		if (leased === undefined) throw new Error('nothing was due');
+		const outcome = { kind: 'sent', reply: accepted250 } as const;
+		await store.queue.settle({ settlements: [{ ...leased, at: when + hour, outcome }] });
+		const one = { message: leased.message, campaign, machine: false };
+		occurrences.push({ ...one, type: 'CREATED', at: when }, { ...one, type: 'SENT', at: when + hour });
+		messages.push({ id: leased.message, campaign });
+	};
+	for (const step of [{ kind: 'send' as const, campaign: 'c', at: start }, ...actions]) {
+		if (step.kind === 'send') await deliver(step.at, step.campaign);
+		else if (step.kind === 'zone') {
+			zone = step.zone;
+			await store.writes.putSettings({ values: { time_zone: zone }, now: start });
+		} else {
+			const message = messages[step.message % messages.length];
+			if (message === undefined) continue;
+			const { type, at, machine } = step;
+			const event: TrackedEvent = eventOf(message.id, type, { at, machine, link: step.link });
+			await store.writes.recordEvents({ events: [event] });
+			occurrences.push({ message: message.id, campaign: message.campaign, type, machine, at });
+		}
+	}
+	return { store, occurrences, zone };
+}
+
+describe('daily figures', () => {
+	it('equal a count by hand over every range, whatever happened in whatever order', async () => {
+		const days = fc.integer({ min: 0, max: 6 }).map((days) => `2026-03-${27 + Math.min(days, 4)}`);
+		const run = fc.asyncProperty(
+			fc.array(action, { maxLength: 25 }),
+			days,
+			days,
+			async (actions, one, two) => {
+				const { store, occurrences, zone } = await play(actions);
+				const [from, to] = one < two ? [one, two] : [two, one];
+				for (const campaign of [null, 'c', 'd']) {
+					for (const human of [false, true]) {
+						for (const tag of [null, 'tag']) {
+							const rows = await store.reads.reportFigures({ from, to, campaign, tag, human });
+							const seen = rows.map((row) => `${row.day} ${row.type} ${row.count}`).sort();
+							expect(seen).toEqual(countByHand(occurrences, { from, to, campaign, human, zone }));
+						}
+					}
+				}
+				await store.close();
+			},
+		);
+		await fc.assert(run, { numRuns: 150 });
+	});
+});

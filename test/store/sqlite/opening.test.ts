@@ -1,0 +1,198 @@
+/** What opening a SQLite database makes, refuses and says. */
+import { spawnSync } from 'node:child_process';
+import {
+	chmodSync,
+	existsSync,
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	rmSync,
+	statSync,
+	writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { DatabaseMissing, StoreError, UnsupportedDatabase } from '../../../src/store/errors.js';
+import { openStore } from '../../../src/store/open.js';
+import { openConnection } from '../../../src/store/sqlite/connection.js';
+import { migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
+import { findOthers } from '../../../src/store/sqlite/processes.js';
+import { createSql } from '../../../src/store/sqlite/sql.js';
+import type { Store } from '../../../src/store/store.js';
+import { fixedClock, newList, noon } from '../../contract/store/fixture.js';
+
+describe('opening a SQLite database', () => {
+	let folder: string;
+	let path: string;
+	beforeEach(() => {
+		folder = mkdtempSync(join(tmpdir(), 'mailctl-open-'));
+		path = join(folder, 'mailctl.db');
+		return () => rmSync(folder, { recursive: true, force: true });
+	});
+	const open = (mode: 'create' | 'existing' = 'create', where = path): Promise<Store> =>
+		openStore(where, { clock: fixedClock, mode, lockTimeoutMs: 100 });
+	const failure = (opening: Promise<Store>): Promise<unknown> =>
+		opening.then(
+			() => null,
+			(error: unknown) => error,
+		);
+	const codeOf = async (opening: Promise<Store>) => {
+		const error = await failure(opening);
+		return error instanceof StoreError ? error.code : error;
+	};
+
+	it('makes the file 0600 and a new folder 0700 under any umask', async () => {
+		for (const umask of [0o000, 0o022, 0o777]) {
+			const before = process.umask(umask);
+			const place = join(folder, `new-${umask}`, 'mailctl.db');
+			try {
+				const store = await open('create', place);
+				await newList(store);
+				for (const name of readdirSync(join(place, '..'))) {
+					expect([name, statSync(join(place, '..', name)).mode & 0o777]).toEqual([name, 0o600]);
+				}
+				expect(statSync(join(place, '..')).mode & 0o777).toBe(0o700);
+				await store.close();
+			} finally {
+				process.umask(before);
+			}
+		}
+	});
+
+	it('leaves the permissions of what is there alone', async () => {
+		mkdirSync(join(folder, 'mine'), { mode: 0o755 });
+		chmodSync(join(folder, 'mine'), 0o755);
+		await (await open('create', join(folder, 'mine', 'mailctl.db'))).close();
+		expect(statSync(join(folder, 'mine')).mode & 0o777).toBe(0o755);
+	});
+
+	it('refuses a named database that is missing, and makes nothing', async () => {
+		const error = await failure(open('existing'));
+		expect(error).toBeInstanceOf(DatabaseMissing);
+		expect(String(error)).toBe(`DatabaseMissing: there is no database at ${path}`);
+		expect(existsSync(path)).toBe(false);
+	});
+
+	it('keeps what was written, file URLs too', async () => {
+		const store = await open();
+		await newList(store, 'Kept');
+		await store.close();
+		const again = await open('existing', `file://${path}`);
+		expect((await again.reads.getList({ id: 1 }))?.name).toBe('Kept');
+		await again.close();
+		expect(readdirSync(folder)).toEqual(['mailctl.db']);
+	});
+
+	it('says that PostgreSQL is not built yet', async () => {
+		expect(await failure(open('existing', 'postgres://localhost/x'))).toBeInstanceOf(UnsupportedDatabase);
+	});
+
+	it('refuses a file that is no database, a directory, and a database of somebody else', async () => {
+		writeFileSync(path, 'email,name\nann@example.org,Ann\n'.repeat(100));
+		expect(await codeOf(open())).toBe('not_a_database');
+		expect(await codeOf(open('create', folder))).toBe('not_a_database');
+		const other = join(folder, 'other.db');
+		new Database(other).exec('CREATE TABLE t (x)').close();
+		expect(await codeOf(open('create', other))).toBe('not_a_database');
+	});
+
+	it('takes an empty file for a new database', async () => {
+		writeFileSync(path, '');
+		const store = await open('existing');
+		expect((await store.reads.status()).schema_version).toBe(schemaVersion);
+		await store.close();
+	});
+
+	it('refuses a schema newer than its own', async () => {
+		await (await open()).close();
+		const db = new Database(path);
+		db.pragma(`user_version = ${schemaVersion + 1}`);
+		db.close();
+		expect(await codeOf(open())).toBe('newer_schema');
+	});
+
+	it('refuses to migrate while a living process uses the older schema, and names it', async () => {
+		const store = await open();
+		await newList(store);
+		const db = new Database(path);
+		const join = db.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)');
+		join.run('other', 'serve', 'elsewhere', 4711, noon, noon);
+		const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
+		const next = { version: schemaVersion + 1, name: 'next', sql: 'CREATE TABLE later (x INTEGER) STRICT' };
+		const attempt = (now: number) => () => migrate(db, { path, me, now }, [next]);
+		expect(attempt(noon)).toThrow(/in use by/);
+		await store.close();
+		expect(attempt(noon)).toThrow(/in use by serve \(pid 4711 on elsewhere\)/);
+		expect(attempt(noon + 16_000_000)).not.toThrow();
+		expect(db.pragma('user_version', { simple: true })).toBe(schemaVersion + 1);
+		db.close();
+	});
+
+	it('does not wait for the heartbeat of a process that is dead', async () => {
+		await (await open()).close();
+		const db = new Database(path);
+		const dead = spawnSync(process.execPath, ['-e', '0']).pid;
+		db.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)').run(
+			'other',
+			'serve',
+			hostname(),
+			dead,
+			noon,
+			noon,
+		);
+		const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
+		expect(findOthers(createSql(db), me, noon)).toEqual([]);
+		db.close();
+	});
+
+	it('says that a file cannot be made where nobody may write', async () => {
+		const place = '/proc/mailctl/mailctl.db';
+		expect(await codeOf(open('create', place))).toBe('io');
+	});
+
+	it('says that the database is locked when another process keeps it so', async () => {
+		const store = await open();
+		const holder = new Database(path);
+		holder.exec('BEGIN IMMEDIATE');
+		const write = newList(store).catch((error: unknown) => error);
+		expect(await write).toMatchObject({ name: 'StoreError', code: 'locked' });
+		expect((await store.reads.pageLists({ page: 1, page_size: 1 })).count).toBe(0);
+		holder.exec('COMMIT');
+		expect(await newList(store)).toBe(1);
+		holder.close();
+		await store.close();
+	});
+
+	it('waits for a lock that is let go in time', async () => {
+		const store = await openStore(path, { clock: fixedClock, mode: 'create', lockTimeoutMs: 10_000 });
+		const holder = new Database(path);
+		holder.exec('BEGIN IMMEDIATE');
+		setTimeout(() => holder.exec('COMMIT'), 200);
+		expect(await newList(store)).toBe(1);
+		holder.close();
+		await store.close();
+	});
+
+	it('sets every pragma on every connection, and reads them back so', () => {
+		const db = openConnection({ path, role: 'writer', mode: 'create', busyTimeoutMs: 50 });
+		const read = (name: string) => db.pragma(name, { simple: true });
+		expect([
+			read('journal_mode'),
+			read('synchronous'),
+			read('foreign_keys'),
+			read('page_size'),
+			read('cache_size'),
+			read('mmap_size') ?? 0,
+			read('temp_store'),
+			read('trusted_schema'),
+			read('busy_timeout'),
+		]).toEqual(['wal', 2, 1, 8192, -65536, 0, 2, 0, 50]);
+		db.exec('CREATE TABLE t (x)');
+		db.close();
+		const reader = openConnection({ path, role: 'reader', mode: 'existing', busyTimeoutMs: 50 });
+		expect(() => reader.exec('INSERT INTO t VALUES (1)')).toThrow(/readonly/);
+		reader.close();
+	});
+});

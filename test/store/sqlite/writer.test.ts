@@ -1,0 +1,85 @@
+/** Grouping: each operation stands alone, the group waits for the disk once. */
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createWriter, type Writer } from '../../../src/store/sqlite/writer.js';
+
+describe('the writer', () => {
+	let db: Database.Database;
+	let writer: Writer;
+	let groups: number;
+	let maxGroupMs: number;
+	beforeEach(() => {
+		db = new Database(':memory:');
+		db.exec('CREATE TABLE t (x UNIQUE)');
+		groups = 0;
+		maxGroupMs = 1_000;
+		writer = createWriter({
+			db,
+			path: 'test.db',
+			lockTimeoutMs: 100,
+			maxGroupMs: () => maxGroupMs,
+			beforeGroup: () => {
+				groups += 1;
+			},
+			random: () => 0.5,
+		});
+		return () => db.close();
+	});
+	const insert = (x: number) => writer.write(() => db.prepare('INSERT INTO t VALUES (?)').run(x).changes);
+	const rows = () => db.prepare('SELECT x FROM t ORDER BY x').pluck().all();
+
+	it('commits what comes in one tick together', async () => {
+		expect(await Promise.all([insert(1), insert(2), insert(3)])).toEqual([1, 1, 1]);
+		expect(groups).toBe(1);
+	});
+
+	it('resolves after the commit, never before', async () => {
+		const order: string[] = [];
+		const write = writer.write(() => order.push('written'));
+		await write.then(() => order.push(db.inTransaction ? 'open' : 'committed'));
+		expect(order).toEqual(['written', 'committed']);
+	});
+
+	it('rejects a failing operation alone, with all it changed', async () => {
+		const failing = writer.write(() => {
+			db.exec('INSERT INTO t VALUES (9)');
+			throw new Error('no');
+		});
+		const outcomes = await Promise.allSettled([insert(1), failing, insert(2), insert(1)]);
+		expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+		expect(rows()).toEqual([1, 2]);
+		expect(groups).toBe(1);
+	});
+
+	it('rejects the whole group when the disk is full', async () => {
+		const pages = Number(db.pragma('page_count', { simple: true }));
+		db.pragma(`max_page_count = ${pages}`);
+		const huge = () => db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(100_000));
+		const outcomes = await Promise.allSettled([insert(1), writer.write(huge), insert(2)]);
+		expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'kept'))).toEqual(
+			['disk_full', 'disk_full', 'kept'],
+		);
+		db.pragma('max_page_count = 100000');
+		expect(rows()).toEqual([2]);
+	});
+
+	it('begins another group when one has taken long', async () => {
+		maxGroupMs = 0;
+		await Promise.all([insert(1), insert(2), insert(3)]);
+		expect(groups).toBe(3);
+	});
+
+	it('lets an operation that may wait join one that may not', async () => {
+		const patient = writer.write(() => 'patient', { maxDelayMs: 60_000 });
+		const hasty = insert(1);
+		expect([await patient, await hasty]).toEqual(['patient', 1]);
+		expect(groups).toBe(1);
+	});
+
+	it('commits what waits when it is closed, and refuses what comes after', async () => {
+		const patient = writer.write(() => 'patient', { maxDelayMs: 60_000 });
+		await writer.close();
+		expect(await patient).toBe('patient');
+		await expect(insert(1)).rejects.toThrow('test.db is closed');
+	});
+});
