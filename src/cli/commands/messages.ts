@@ -53,7 +53,7 @@ const list = command({
 		const filter: MessageFilter = {
 			...(options.status !== undefined && { status: options.status }),
 			...(options.to !== undefined && { to: options.to }),
-			...(options.campaign !== undefined && { campaign_unique_id: options.campaign }),
+			...(options.campaign !== undefined && { campaign_unique_id: uuidOf(options.campaign, 'a mailing') }),
 			...(options.since !== undefined && { since: `${options.since}T00:00:00.000000` }),
 		};
 		const { all, limit } = options;
@@ -79,7 +79,7 @@ const get = command({
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
 		const found: Detailed[] = [];
-		const ids = args.id.map(uuidOf);
+		const ids = args.id.map((text) => uuidOf(text, 'a message'));
 		for (const id of ids) found.push(await existing(messages.get(id), id));
 		const [only, ...others] = found;
 		if (only !== undefined && others.length === 0) await cx.out.record(only, columns);
@@ -96,12 +96,14 @@ const raw = command({
 	exits: [3],
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
-		const id = uuidOf(args.id);
+		const id = uuidOf(args.id, 'a message');
 		const message = await existing(messages.raw(id), id);
 		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.document(message);
 		const bytes = Buffer.from(message.raw_base64, 'base64');
 		// A terminal acts on control characters; a file keeps the bytes that were signed and sent.
-		await cx.out.raw(cx.io.stdout.isTTY ? cleanLines(bytes.toString('utf8')) : bytes);
+		await cx.out.raw(
+			cx.io.stdout.isTTY ? cleanLines(bytes.toString('utf8').replaceAll('\r\n', '\n')) : bytes,
+		);
 	},
 });
 
@@ -118,9 +120,9 @@ async function existing<T>(message: Promise<T>, id: string): Promise<T> {
 	return found;
 }
 
-function uuidOf(text: string): string {
+function uuidOf(text: string, of: string): string {
 	if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
-		throw new UsageError(`"${text}" is no UUID of a message`, { hint: 'mailctl messages list' });
+		throw new UsageError(`"${text}" is no UUID of ${of}`, { hint: 'mailctl messages list' });
 	}
 	return text.toLowerCase();
 }

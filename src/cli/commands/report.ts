@@ -4,6 +4,7 @@ import { type EventType, eventTypes, type Report, type ReportQuery } from '../..
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
+import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 
 type Row = Report['data'][number];
@@ -73,13 +74,12 @@ async function fetchReport(cx: CommandContext, options: Options): Promise<Report
 		...(options.campaign !== undefined && { campaign_unique_id: options.campaign }),
 		...(options.event.length > 0 && { event_types: options.event }),
 	};
-	if (options.tag === undefined && !options.human) return api.report(query);
+	const call = { signal: cx.signal };
+	if (options.tag === undefined && !options.human)
+		return explained(api.report(query, call), { input: query });
 	const reports = await need(api, 'reports');
-	return reports.report({
-		...query,
-		...(options.tag !== undefined && { tag: options.tag }),
-		human: options.human,
-	});
+	const more = { ...query, ...(options.tag !== undefined && { tag: options.tag }), human: options.human };
+	return explained(reports.report(more, call), { input: more });
 }
 
 /** The days are the service's; elsewhere than on our own database its zone is not told, and UTC is the default. */

@@ -84,7 +84,8 @@ function drawBar(cells: number, glyph: string, { eighths, sent }: Glyphs): strin
 }
 
 function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
-	const steps = [4, 2, 1].find((count) => width / count >= figure(top).length + 3 && top % count === 0) ?? 1;
+	const steps =
+		[4, 5, 2, 1].find((count) => width / count >= figure(top).length + 3 && top % count === 0) ?? 1;
 	const at = Array.from({ length: steps + 1 }, (_, i) => Math.round((i / steps) * width));
 	const rule = Array.from({ length: width + 1 }, (_, cell) => (at.includes(cell) ? tick : line)).join('');
 	const labels = at.reduce((text, cell, i) => {

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cli, makeHome } from '../../support/cli.js';
+
+describe('mailctl demo', () => {
+	it('does the whole job and leaves nothing behind', async () => {
+		const home = await makeHome();
+		const run = await cli(['demo', '-o', 'json'], { env: { HOME: home, TMPDIR: home } });
+		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
+			code: 0,
+			document: {
+				delivered: 1000,
+				seconds: expect.any(Number),
+				report: expect.objectContaining({ total: expect.objectContaining({ sent: 1000 }) }),
+				commands: expect.arrayContaining(['mailctl subscribers import people.csv --list Readers']),
+				kept: null,
+			},
+		});
+		expect(await readdir(home)).toEqual([]);
+	});
+
+	it('shows a mail, the report and the commands within 80 columns', async () => {
+		const { code, stdout } = await cli(['demo', '-q'], { columns: 80 });
+		expect(code).toBe(0);
+		expect(stdout).toContain('One of the 1,000 mails that arrived:');
+		expect(stdout).toContain('The report:');
+		const report = stdout.slice(stdout.indexOf('The report:'), stdout.indexOf('The commands:'));
+		expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+	});
+
+	it('keeps what it made in a folder that is empty or new, and refuses any other', async () => {
+		const home = await makeHome();
+		const kept = join(home, 'kept');
+		expect((await cli(['demo', '--keep', kept, '-q'])).code).toBe(0);
+		expect((await readdir(join(kept, 'mails'))).length).toBe(1000);
+		expect(
+			(await cli(['--db', join(kept, 'demo.db'), 'subscribers', 'list', '-l', 'Readers', '--limit', '1']))
+				.code,
+		).toBe(0);
+		const full = join(home, 'full');
+		await mkdir(full);
+		await writeFile(join(full, 'mine'), '');
+		expect(await cli(['demo', '--keep', full])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: `error: --keep ${full}: the folder is not empty\n`,
+		});
+		expect(existsSync(join(full, 'demo.db'))).toBe(false);
+	});
+});

@@ -1,0 +1,197 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cli, makeHome } from '../../support/cli.js';
+import { errorOf, makeProject } from '../../support/project.js';
+import { startFaultServer } from '../../support/smtp-fault.js';
+import { startSmtpSink } from '../../support/smtp-sink.js';
+
+describe('mailctl engine init', () => {
+	const fresh = async () => join(await makeHome(), 'news.db');
+
+	it('makes the database and says how it is set up', async () => {
+		const db = await fresh();
+		const words = [
+			'--db',
+			db,
+			'engine',
+			'init',
+			'--sender',
+			'news@example.com',
+			'--smtp',
+			'smtp://127.0.0.1:25',
+		];
+		const run = await cli([...words, '-o', 'json', '--now', '2026-11-01T10:00:00Z']);
+		expect({ ...run, stdout: JSON.parse(run.stdout) }).toEqual({
+			code: 0,
+			stdout: {
+				path: db,
+				created: true,
+				settings: { smtp_url: 'smtp://127.0.0.1:25' },
+				sender: { id: 1, email: 'news@example.com', date_created: '2026-11-01T10:00:00.000000' },
+			},
+			stderr: 'hint: mailctl engine smtp-test tries the mail server\n',
+		});
+	});
+
+	it('again changes what is given and keeps the rest', async () => {
+		const { json } = await makeProject();
+		const file = await (await makeProject()).file('pass', 'hunter2\n');
+		await json(['engine', 'init', '--time-zone', 'Europe/Oslo']);
+		const again = ['engine', 'init', '--sender', 'NEWS@example.com', '--smtp', 'smtps://u@mail.example.com'];
+		expect(
+			await json([...again, '--smtp-password-file', file, '--public-url', 'https://m.example.com/']),
+		).toMatchObject({
+			created: false,
+			settings: {
+				time_zone: 'Europe/Oslo',
+				smtp_url: 'smtps://u@mail.example.com',
+				smtp_password: '********',
+				public_url: 'https://m.example.com',
+			},
+			sender: { id: 1, email: 'news@example.com' },
+		});
+	});
+
+	it.each([
+		[['--sender', 'nobody'], 2, '--sender: "nobody" is no e-mail address'],
+		[['--time-zone', 'Mars/Base'], 5, 'time_zone: "Mars/Base" is no IANA time zone, such as Europe/Oslo.'],
+		[['--public-url', 'ftp://x'], 5, 'public_url: Enter a valid URL. (ftp://x)'],
+		[['--smtp', 'mail.example.com'], 5, /^smtp_url: /],
+		[['--smtp-password-file', '/nowhere'], 2, '--smtp-password-file: /nowhere: no such file'],
+	])('refuses %j and changes nothing', async (words, code, message) => {
+		const project = await makeProject();
+		const before = await project.json(['engine', 'settings', 'get']);
+		const result = await project.run(['engine', 'init', '--time-zone', 'Europe/Oslo', ...words]);
+		expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
+		expect(result.stderr.split('\n')[0]?.replace('error: ', '')).toMatch(message);
+		expect(await project.json(['engine', 'settings', 'get'])).toEqual(before);
+	});
+
+	it('never repeats a password that somebody wrote into the URL', async () => {
+		const project = await makeProject();
+		const run = await project.run(['engine', 'init', '--smtp', 'smtp://u:hunter2@mail.example.com:587']);
+		expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
+	});
+
+	it('makes nothing in a dry run', async () => {
+		const db = await fresh();
+		const run = await cli(['--db', db, 'engine', 'init', '--sender', 'n@example.com', '-n', '-o', 'json']);
+		expect(JSON.parse(run.stdout)).toEqual({ dry_run: true, settings: [], sender: 'n@example.com' });
+		expect(existsSync(db)).toBe(false);
+	});
+
+	it('is what a missing database is told to', async () => {
+		const db = await fresh();
+		const run = await cli(['--db', db, 'lists', 'list']);
+		expect(run.code).toBe(2);
+		expect(run.stderr).toContain(db);
+		expect(run.stderr).toContain('mailctl engine init');
+		expect(existsSync(db)).toBe(false);
+	});
+});
+
+describe('mailctl engine status and settings', () => {
+	it('tell what is there', async () => {
+		const project = await makeProject({ smtp: 2525 });
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		expect(await project.json(['engine', 'status'])).toEqual({
+			path: project.db,
+			schema_version: expect.any(Number),
+			size_bytes: expect.any(Number),
+			lists: 1,
+			subscribers: 0,
+			suppressions: 0,
+			messages: {},
+			senders: 1,
+			smtp_url: 'smtp://127.0.0.1:2525',
+			public_url: null,
+			time_zone: 'UTC',
+		});
+	});
+
+	it('set, show and unset a setting', async () => {
+		const project = await makeProject();
+		expect(await project.json(['engine', 'settings', 'set', 'time_zone', 'Europe/Oslo'])).toEqual({
+			name: 'time_zone',
+			value: 'Europe/Oslo',
+		});
+		const value = ['engine', 'settings', 'get', 'time_zone', '--fields', 'value'];
+		expect((await project.run(value)).stdout).toBe('Europe/Oslo\n');
+		expect(await project.json(['engine', 'settings', 'set', 'time_zone', 'UTC', '-n'])).toMatchObject({
+			dry_run: true,
+		});
+		expect(await project.json(value)).toEqual({ value: 'Europe/Oslo' });
+		expect(await project.json(['engine', 'settings', 'unset', 'time_zone'])).toEqual({
+			name: 'time_zone',
+			value: null,
+		});
+		expect(await project.json(value)).toEqual({ value: null });
+	});
+
+	it('take a password from stdin alone and show it masked everywhere', async () => {
+		const project = await makeProject();
+		expect(await project.run(['engine', 'settings', 'set', 'smtp_password', 'hunter2'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: a password is no argument: others on this machine see them\n' +
+				'hint: mailctl engine settings set smtp_password - < FILE\n',
+		});
+		const set = await project.run(['engine', 'settings', 'set', 'smtp_password', '-'], {
+			stdin: 'hunter2\n',
+		});
+		expect(set).toMatchObject({ code: 0, stdout: expect.stringContaining('********') });
+		for (const format of ['json', 'wide', 'csv'])
+			expect((await project.run(['engine', 'settings', 'get', '-o', format])).stdout).not.toContain(
+				'hunter2',
+			);
+	});
+
+	it('refuse a setting that is none', async () => {
+		const project = await makeProject();
+		const valid = 'public_url, time_zone, smtp_url, smtp_password, allow_private_webhooks';
+		expect(await project.run(['engine', 'settings', 'get', 'timezone'])).toMatchObject({
+			code: 2,
+			stderr: `error: there is no setting "timezone"\nhint: valid: ${valid}\n`,
+		});
+		expect(await project.run(['engine', 'settings', 'set', 'timezone', 'UTC'])).toMatchObject({
+			code: 5,
+			stderr: expect.stringContaining(`timezone: Unknown setting; known are: ${valid}.`),
+		});
+	});
+});
+
+describe('mailctl engine smtp-test', () => {
+	it('connects and says how long it took', async () => {
+		const sink = await startSmtpSink();
+		const project = await makeProject({ smtp: sink.port });
+		expect(await project.json(['engine', 'smtp-test'])).toEqual({
+			host: '127.0.0.1',
+			port: sink.port,
+			security: expect.any(String),
+			user: null,
+			ok: true,
+			reply: null,
+			duration_ms: expect.any(Number),
+		});
+		expect(sink.received).toEqual([]);
+		await sink.close();
+	});
+
+	it('is exit 6 with the server’s own words, exit 2 without a server', async () => {
+		const server = await startFaultServer({
+			at: { connect: { answer: '554 5.3.2 go away', thenClose: true } },
+		});
+		const project = await makeProject({ smtp: server.port });
+		const run = await project.run(['engine', 'smtp-test', '-o', 'json']);
+		expect({ code: run.code, test: JSON.parse(run.stdout) }).toMatchObject({ code: 6, test: { ok: false } });
+		expect(errorOf(run)).toMatchObject({ code: 'smtp', message: expect.stringContaining('go away') });
+		await server.close();
+		const without = await makeProject();
+		expect(await without.run(['engine', 'smtp-test'])).toMatchObject({
+			code: 2,
+			stderr: 'error: no mail server is configured\nhint: mailctl engine init --smtp smtp://user@host:587\n',
+		});
+	});
+});

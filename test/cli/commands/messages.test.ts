@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+import { type FaultServer, startFaultServer } from '../../support/smtp-fault.js';
+
+describe('mailctl messages', () => {
+	let project: Project;
+	let server: FaultServer;
+	let ids: string[];
+
+	beforeAll(async () => {
+		server = await startFaultServer({
+			on: (phase, line) =>
+				phase === 'RCPT' && line.includes('later@') ? { answer: '451 4.2.0 try later \x1b[31m' } : undefined,
+		});
+		project = await makeProject({ smtp: server.port });
+		const answer = (await project.json([
+			...['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi', '--tag', 'a'],
+			...['--to', 'ann@example.com', '--to', 'later@example.com', '--now', '2026-11-01T10:00:00Z'],
+		])) as { messages: { id: string }[] };
+		ids = answer.messages.map(({ id }) => id);
+	});
+	afterAll(() => server.close());
+
+	it('are listed oldest first as the wire has them', async () => {
+		expect(await project.json(['messages', 'list'])).toEqual([
+			{
+				id: ids[0],
+				to: 'ann@example.com',
+				from: 'news@example.com',
+				subject: 'Hello',
+				type: 'TRANSACTIONAL',
+				tag: 'a',
+				campaign_unique_id: null,
+				list_id: null,
+				state: 'sent',
+				attempts: 1,
+				due_at: null,
+				date_created: '2026-11-01T10:00:00.000000',
+				date_sent: '2026-11-01T10:00:00.000000',
+				last_reply: expect.stringContaining('250'),
+			},
+			expect.objectContaining({ id: ids[1], state: 'deferred', date_sent: null }),
+		]);
+	});
+
+	it('are filtered by state, recipient and day', async () => {
+		const list = async (...words: string[]) =>
+			((await project.json(['messages', 'list', ...words])) as { to: string }[]).map(({ to }) => to);
+		expect(await list('--status', 'deferred')).toEqual(['later@example.com']);
+		expect(await list('--to', 'ANN@example.com')).toEqual(['ann@example.com']);
+		expect(await list('--since', '2026-11-01')).toHaveLength(2);
+		expect(await list('--since', '2026-11-02')).toEqual([]);
+		expect(await list('--limit', '1')).toEqual(['ann@example.com']);
+		expect(await project.run(['messages', 'list', '--status', 'sennt'])).toMatchObject({
+			code: 2,
+			stderr: 'error: --status: "sennt" is not a choice\nhint: did you mean sent?\n',
+		});
+		expect((await project.run(['messages', 'list', '--since', 'soon'])).code).toBe(2);
+	});
+
+	it('are shown with every delivery attempt, one as an object, several as an array', async () => {
+		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({
+			id: ids[1],
+			delivery_attempts: [
+				{
+					number: 1,
+					outcome: 'deferred',
+					phase: expect.stringMatching(/rcpt/i),
+					code: 451,
+					enhanced: '4.2.0',
+				},
+			],
+		});
+		expect(await project.json(['messages', 'get', ...ids.map((id) => id.toUpperCase())])).toMatchObject([
+			{ id: ids[0] },
+			{ id: ids[1] },
+		]);
+	});
+
+	it('show what a mail server says without acting on it', async () => {
+		const shown = await project.run(['messages', 'get', ids[1] ?? ''], { columns: 80 });
+		expect(shown.stdout.replaceAll(/\x1b\[[12]?[0-9]?m/g, '')).not.toContain('\x1b');
+	});
+
+	it('are printed raw: bytes in a pipe, text on a terminal, base64 in JSON', async () => {
+		const raw = await project.run(['messages', 'raw', ids[0] ?? '']);
+		expect(raw.stdout).toMatch(/^Subject: Hello\r$/m);
+		expect(await project.json(['messages', 'raw', ids[0] ?? ''])).toEqual({
+			id: ids[0],
+			raw_base64: Buffer.from(raw.stdout).toString('base64'),
+		});
+		const shown = await project.run(['messages', 'raw', ids[0] ?? ''], { columns: 80 });
+		expect(shown.stdout).toMatch(/^Subject: Hello$/m);
+	});
+
+	it('that are unknown are exit 3; what is no UUID is exit 2', async () => {
+		const none = '00000000-0000-4000-8000-000000000000';
+		for (const verb of ['get', 'raw']) {
+			expect(await project.run(['messages', verb, none])).toEqual({
+				code: 3,
+				stdout: '',
+				stderr: `error: message ${none} not found\nhint: mailctl messages list\n`,
+			});
+			expect(await project.run(['messages', verb, '7'])).toEqual({
+				code: 2,
+				stdout: '',
+				stderr: 'error: "7" is no UUID of a message\nhint: mailctl messages list\n',
+			});
+		}
+	});
+
+	it('are counted by the report', async () => {
+		const days = ['--from', '2026-11-01', '--to', '2026-11-01'];
+		expect(await project.json(['report', ...days])).toEqual({
+			total: {
+				sent: 1,
+				opened: 0,
+				opened_percent: '0',
+				redirected_percent: 0,
+				softbounced_percent: 0,
+				unsubscribed_percent: 0,
+				hardbounced_percent: 0,
+			},
+			data: [{ date: '01.11.2026', sent: 1, opened: 0 }],
+		});
+		expect(await project.json(['report', ...days, '--tag', 'a'])).toMatchObject({ total: { sent: 1 } });
+		expect(await project.json(['report', ...days, '--tag', 'b'])).toMatchObject({ total: { sent: 0 } });
+	});
+});

@@ -1,0 +1,168 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+import { startSmtpSink } from '../../support/smtp-sink.js';
+
+describe('mailctl report', () => {
+	let project: Project;
+	const now = ['--now', '2026-11-07T12:00:00Z'];
+
+	/** One mail on the 5th, three on the 7th. */
+	beforeAll(async () => {
+		const sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+		const send = (day: string, ...to: string[]) =>
+			project.json([
+				...[
+					'send',
+					'--from',
+					'news@example.com',
+					'--subject',
+					'S',
+					'--text',
+					'T',
+					'--now',
+					`2026-11-${day}T12:00:00Z`,
+				],
+				...to.flatMap((one) => ['--to', `${one}@example.com`]),
+			]);
+		await send('05', 'a');
+		await send('07', 'a', 'b', 'c');
+		await sink.close();
+	});
+
+	const days = async (...words: string[]) =>
+		(
+			(await project.json(['report', ...words, ...now])) as { data: { date: string; sent: number }[] }
+		).data.map(({ date, sent }) => `${date} ${sent}`);
+
+	it('covers the seven days that end today', async () => {
+		expect(await days()).toEqual([
+			...[
+				'01.11.2026 0',
+				'02.11.2026 0',
+				'03.11.2026 0',
+				'04.11.2026 0',
+				'05.11.2026 1',
+				'06.11.2026 0',
+				'07.11.2026 3',
+			],
+		]);
+	});
+
+	it('takes days in each form, the last days and an event', async () => {
+		expect(await days('--from', '2026-11-06', '--to', '07.11.2026')).toEqual([
+			'06.11.2026 0',
+			'07.11.2026 3',
+		]);
+		expect(await days('--from', 'yesterday')).toEqual(['06.11.2026 0', '07.11.2026 3']);
+		expect(await days('--last', '2d')).toEqual(['06.11.2026 0', '07.11.2026 3']);
+		expect(await days('--last', '1w')).toHaveLength(7);
+		expect(await days('--last', '2', '--to', '2026-11-05')).toEqual(['04.11.2026 0', '05.11.2026 1']);
+		expect(await days('--last', '1d', '--event', 'opened')).toEqual(['07.11.2026 0']);
+	});
+
+	it('counts its days in the time zone of the database', async () => {
+		const other = await makeProject();
+		await other.json(['engine', 'init', '--time-zone', 'Pacific/Kiritimati']);
+		expect(await other.json(['report', '--last', '1d', ...now])).toMatchObject({
+			data: [{ date: '08.11.2026' }],
+		});
+	});
+
+	it.each([
+		[
+			['--last', '2d', '--from', '2026-11-01'],
+			2,
+			'--last and --from both say where the report begins; give one',
+		],
+		[['--last', '0d'], 2, '--last "0d" is no number of days, such as 14d or 2w'],
+		[['--last', 'x'], 2, '--last "x" is no number of days, such as 14d or 2w'],
+		[['--from', '2026-02-30'], 2, '--from: "2026-02-30" is no date'],
+		[
+			['--from', '2026-11-05', '--to', '2026-11-01'],
+			5,
+			'date_to: The last day is before the first. (01.11.2026)',
+		],
+		[['--last', '400d'], 5, /^date_/],
+		[['--campaign', 'x'], 5, 'campaign_unique_id: Must be a valid UUID. (x)'],
+		[['--event', 'read'], 2, '--event: "read" is not a choice'],
+		[['--fail-if', 'bounces>2'], 2, '--fail-if "bounces>2" is no test'],
+		[['--fail-if', 'sent'], 2, '--fail-if "sent" is no test'],
+	])('refuses %j', async (words, code, message) => {
+		const result = await project.run(['report', ...words, ...now]);
+		expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
+		expect(result.stderr.split('\n')[0]?.replace('error: ', '')).toMatch(message);
+	});
+
+	it.each([
+		['sent>3', 10],
+		['sent>4', 0],
+		['sent>=4', 10],
+		['sent==4', 10],
+		['sent!=4', 0],
+		['sent<5', 10],
+		['opened_percent <= 0', 10],
+		['hardbounced_percent>2', 0],
+	])('with --fail-if %s ends with %i', async (test, code) => {
+		expect((await project.run(['report', '--fail-if', test, ...now, '-q'])).code).toBe(code);
+	});
+
+	it('prints the report, too, when --fail-if is true', async () => {
+		const run = await project.run(['report', '--fail-if', 'sent>3', ...now, '-o', 'json']);
+		expect(JSON.parse(run.stdout)).toMatchObject({ total: { sent: 4 } });
+		expect(run.stderr).toBe('sent is 4: sent>3 is true\n');
+	});
+
+	it('has a row a day as CSV and TSV', async () => {
+		expect((await project.run(['report', '--last', '2d', ...now, '-o', 'csv'])).stdout).toBe(
+			'date,sent,opened\r\n06.11.2026,0,0\r\n07.11.2026,3,0\r\n'.replaceAll(
+				'\r\n',
+				(await project.run(['lists', 'list', '-o', 'csv'])).stdout.endsWith('\r\n') ? '\r\n' : '\n',
+			),
+		);
+		expect((await project.run(['report', '--last', '2d', ...now])).stdout).toBe(
+			'06.11.2026\t0\t0\n07.11.2026\t3\t0\n',
+		);
+	});
+
+	it('is drawn with bars within 80 columns, in ASCII where the terminal is poor', async () => {
+		const { stdout } = await project.run(['report', '--last', '3d', ...now, '--no-color'], { columns: 80 });
+		expect(stdout.split('\n')).toEqual([
+			'05.11.2026 to 07.11.2026',
+			'',
+			'  sent          4',
+			'  opened        0       0 %',
+			'  clicked               0 %',
+			'  unsubscribed          0 %',
+			'  soft bounces          0 %',
+			'  hard bounces          0 %',
+			'',
+			'           ## sent  -- opened',
+			`05.11.2026 ${'#'.repeat(13)}${' '.repeat(53)} 1`,
+			`${' '.repeat(78)}0`,
+			`06.11.2026 ${' '.repeat(66)} 0`,
+			`${' '.repeat(78)}0`,
+			`07.11.2026 ${'#'.repeat(40)}${' '.repeat(26)} 3`,
+			`${' '.repeat(78)}0`,
+			'           +------------+------------+-------------+------------+------------+',
+			'           0            1            2             3            4            5',
+			'',
+		]);
+	});
+
+	it('is drawn with block characters within 40 columns', async () => {
+		const { stdout } = await project.run(['report', '--last', '2d', ...now], {
+			columns: 40,
+			env: { LANG: 'en_US.UTF-8' },
+		});
+		expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
+		expect(stdout).toContain('█');
+	});
+
+	it('is a line a series as sparks, and figures alone without a chart', async () => {
+		const spark = await project.run(['report', '--chart', 'spark', ...now], { columns: 80 });
+		expect(spark.stdout.split('\n').slice(-3)).toEqual(['sent   ____-_# max 3', 'opened _______ max 0', '']);
+		const none = await project.run(['report', '--chart', 'none', ...now], { columns: 80 });
+		expect(none.stdout.trimEnd().split('\n')).toHaveLength(8);
+	});
+});

@@ -1,0 +1,424 @@
+import { readFile, stat } from 'node:fs/promises';
+import PostalMime from 'postal-mime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../support/project.js';
+import { type FaultScript, type FaultServer, startFaultServer } from '../../support/smtp-fault.js';
+import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
+
+const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+const hello = ['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi #name#'];
+const toAnn = [...hello, '--to', 'ann@example.com'];
+
+describe('mailctl send', () => {
+	let project: Project;
+	let sink: SmtpSink;
+
+	beforeEach(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+	});
+	afterEach(() => sink.close());
+
+	const mailOf = (at: number) => PostalMime.parse(sink.received[at]?.raw ?? '');
+	const textOf = (at: number) => sink.received[at]?.raw.toString('latin1') ?? '';
+	const messages = async (...words: string[]) =>
+		(await project.json(['messages', 'list', ...words])) as { id: string; to: string; state: string }[];
+
+	it('prints the answer of the service, sends, and ends when it is sent', async () => {
+		const { code, stdout, stderr } = await project.run([...toAnn, '--context', 'name=Ann', '-o', 'json']);
+		expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
+			code: 0,
+			document: { messages: [{ to: 'ann@example.com', id: uuid }], result: true, messages_created: 1 },
+			stderr: 'sent 1\n',
+		});
+		expect(sink.received).toMatchObject([{ from: expect.stringContaining('@'), to: ['ann@example.com'] }]);
+		expect((await mailOf(0)).text?.trim()).toBe('Hi Ann');
+	});
+
+	it('prints a row a message in a pipe and nothing but them with -q', async () => {
+		const { stdout, stderr } = await project.run([...toAnn, '--to', 'bob@example.com', '-q']);
+		expect(stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([
+			'ann@example.com',
+			'bob@example.com',
+			'',
+		]);
+		expect(stderr).toBe('');
+	});
+
+	it('sends one message a recipient, who sees nobody else', async () => {
+		await project.json([...toAnn, '--to', 'bob@example.com', '--to', 'ANN@example.com']);
+		expect(sink.received.map(({ to }) => to).sort()).toEqual([['ann@example.com'], ['bob@example.com']]);
+		expect(textOf(0).match(/^To: .*$/m)?.[0]).not.toContain(',');
+	});
+
+	it('keeps hidden copies out of the headers', async () => {
+		await project.json([...toAnn, '--cc', 'Carl <carl@example.com>', '--bcc', 'secret@example.com']);
+		expect(sink.received[0]?.to.toSorted()).toEqual([
+			'ann@example.com',
+			'carl@example.com',
+			'secret@example.com',
+		]);
+		expect(textOf(0)).toMatch(/^Cc: .*carl@example.com/m);
+		expect(textOf(0)).not.toContain('secret@example.com');
+		expect(textOf(0)).not.toMatch(/^Bcc:/im);
+	});
+
+	it('wants --cc-each for copies of several messages', async () => {
+		const words = [...toAnn, '--to', 'bob@example.com', '--cc', 'carl@example.com'];
+		expect(await project.run(words)).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: --cc and --bcc would ride on the message to every --to\nhint: add --cc-each if that is meant\n',
+		});
+		expect(await project.json([...words, '--cc-each'])).toMatchObject({ messages_created: 2 });
+		expect(sink.received.map(({ to }) => to.length)).toEqual([2, 2]);
+	});
+
+	it('carries headers, reply-to and tag', async () => {
+		await project.json([
+			...toAnn,
+			'--header',
+			'X-Id: 1',
+			'--reply-to',
+			'desk@example.com',
+			'--tag',
+			'spring',
+		]);
+		expect(textOf(0)).toMatch(/^X-Id: 1\r$/m);
+		expect(textOf(0)).toMatch(/^Reply-To: desk@example.com\r$/m);
+		expect(await messages()).toMatchObject([{ state: 'sent', tag: 'spring' }]);
+	});
+
+	it('takes variables from a file and from --context, which wins', async () => {
+		const file = await project.file('context.json', '{"name": "File", "n": 5}');
+		const body = ['--text', '#name# #n# #unknown#'];
+		await project.json([
+			...['send', '--from', 'news@example.com', '--to', 'a@example.com', '--subject', 'S', ...body],
+			...['--context-file', file, '--context', 'name=Flag'],
+		]);
+		expect((await mailOf(0)).text?.trim()).toBe('Flag 5 #unknown#');
+	});
+
+	it('refuses variables without a value with --strict-vars, sending nothing', async () => {
+		expect(
+			await project.run([...hello.slice(0, -1), 'x #nope#', '--to', 'a@example.com', '--strict-vars']),
+		).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: no value for #nope#; nothing was sent\n' +
+				'hint: give --context NAME=VALUE, or --no-strict-vars to leave them as they are\n',
+		});
+		expect(await messages()).toEqual([]);
+	});
+
+	it.each([
+		[[...hello], 2, 'nobody to send to: give --to or --list'],
+		[['send', '--to', 'a@example.com', '--subject', 'S', '--text', 'T'], 2, /^missing --from: /],
+		[[...toAnn.slice(0, 5), '--to', 'a@example.com'], 2, /^nothing to say: /],
+		[['send', '--from', 'news@example.com', '--to', 'a@b.co', '--text', 'T'], 2, '--subject is missing'],
+		[[...toAnn, '--text-file', '/x'], 2, '--text and --text-file both give the same part; give one'],
+		[[...toAnn, '--template', 'X'], 2, '--subject does not go with --template: its name is the subject'],
+		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is no header'],
+		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
+		[[...toAnn, '--job', 'x'], 2, '--job goes with --list only'],
+		[[...toAnn, '--skip-invalid'], 2, '--skip-invalid goes with --list only'],
+		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is no rate, such as 10/s'],
+		[
+			[...toAnn, '--eml', '-', '--preview', 'text'],
+			2,
+			'--eml - and --preview both print on standard output; give one',
+		],
+		[
+			[...toAnn, '--max-recipients', '1', '--to', 'b@example.com'],
+			2,
+			'2 recipients are more than --max-recipients 1',
+		],
+		[[...toAnn, '--results', '/nowhere/r.csv'], 2, /--results: \/nowhere\/r.csv cannot be written/],
+		[[...toAnn, '--from', 'evil@example.com'], 5, 'from: Sender address is not verified. (evil@example.com)'],
+		[[...toAnn, '--to', 'nobody'], 5, 'to.1: Enter a valid email address. (nobody)'],
+		[
+			[...toAnn, '--to', 'a@example.com>\r\nRCPT TO:<evil@example.com'],
+			5,
+			/^to.1: Enter a valid email address/,
+		],
+		[[...toAnn, '--to', 'a@example.com, b@example.com'], 5, /^to.1: Enter a valid email address/],
+		[[...toAnn, '--header', 'Bcc: evil@example.com'], 5, /^headers/],
+		[[...toAnn, '--header', 'X-A: 1\r\nBcc: evil@example.com'], 5, /^headers/],
+		[[...toAnn, '--header', 'X A: 1'], 5, /^headers/],
+		[[...toAnn, '--campaign', 'x'], 5, 'campaign_unique_id: Must be a valid UUID. (x)'],
+		[
+			[...toAnn, '--bulk', '--cc', 'c@example.com', '--no-strict-vars'],
+			5,
+			/^cc: BULK messages have no copies/,
+		],
+		[
+			['send', '--from', 'news@example.com', '--to', 'a@b.co', '--template', 'Nope'],
+			3,
+			'template Nope not found',
+		],
+	])('refuses %j with %i, and nothing is accepted', async (words, code, message) => {
+		for (const dry of [[], ['-n']]) {
+			const result = await project.run([...words, ...dry]);
+			const [first = ''] = result.stderr.split('\n');
+			// What only the real thing touches is not looked at in a dry run.
+			if (dry.length > 0 && (words.includes('--results') || words.includes('--strict-vars'))) continue;
+			expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
+			expect(first.replace('error: ', '')).toMatch(message);
+		}
+		expect([await messages(), sink.received]).toEqual([[], []]);
+	});
+
+	it('strips line breaks from a subject, so that no header can be smuggled in', async () => {
+		await project.json([
+			...toAnn.slice(0, 3),
+			'--subject',
+			'Hi #x#',
+			'--text',
+			'T',
+			'--to',
+			'ann@example.com',
+			'--context',
+			'x=a\r\nBcc: evil@example.com',
+		]);
+		expect(sink.received[0]?.to).toEqual(['ann@example.com']);
+		expect(textOf(0)).not.toMatch(/^Bcc:/im);
+	});
+
+	it('keeps everything in one document with -o json, errors too', async () => {
+		const result = await project.run([...toAnn, '--from', 'evil@example.com', '-o', 'json']);
+		expect(result.stdout).toBe('');
+		expect(errorOf(result)).toMatchObject({
+			code: 'invalid',
+			exit_code: 5,
+			details: [{ path: 'from', message: 'Sender address is not verified. (evil@example.com)' }],
+			hint: 'mailctl senders add ADDRESS',
+		});
+	});
+
+	it('sends with a template by name, whose name is the subject', async () => {
+		const html = await project.file('w.html', '<p>Hi #name#</p>');
+		await project.json(['templates', 'create', '--name', 'Welcome', '--html-file', html]);
+		await project.json([
+			'send',
+			'--from',
+			'News <news@example.com>',
+			'--to',
+			'a@b.co',
+			'--template',
+			'Welcome',
+			'--context',
+			'name=Ann',
+		]);
+		expect(textOf(0)).toMatch(/^Subject: Welcome\r$/m);
+		expect((await mailOf(0)).html?.trim()).toBe('<p>Hi Ann</p>');
+	});
+
+	it('is done once with one idempotency key, refused with it for another request', async () => {
+		const once = [...toAnn, '--idempotency-key', 'k1'];
+		const first = await project.json(once);
+		expect(await project.json(once)).toEqual(first);
+		expect(sink.received).toHaveLength(1);
+		const other = await project.run([...once, '--tag', 'x']);
+		expect({ code: other.code, stderr: other.stderr }).toEqual({
+			code: 5,
+			stderr: 'error: This Idempotency-Key was used for another request.\n',
+		});
+	});
+
+	it('shows the finished message and sends nothing with --preview, --eml and --dry-run', async () => {
+		const words = [
+			...toAnn,
+			'--html',
+			'<style>p{color:red}</style><p>Hi #name#</p>',
+			'--context',
+			'name=<Ann>',
+		];
+		const preview = async (part: string) => (await project.run([...words, '--preview', part])).stdout;
+		expect(await preview('text')).toBe('Hi <Ann>\n');
+		expect(await preview('html')).toContain('<p style="color: red;">Hi &lt;Ann&gt;</p>');
+		const eml = `${project.folder}/m.eml`;
+		expect((await project.run([...words, '--eml', eml])).stderr).toBe(`wrote ${eml}\n`);
+		expect(await readFile(eml, 'latin1')).toMatch(/^Subject: Hello\r$/m);
+		expect(await project.run([...words, '--eml', eml])).toMatchObject({
+			code: 2,
+			stderr: `error: --eml: ${eml} is there already\n`,
+		});
+		expect((await project.run([...words, '--eml', '-'])).stdout).toMatch(/^Subject: Hello\r$/m);
+		expect(await project.json([...words, '-n'])).toMatchObject({
+			dry_run: true,
+			send: { to: ['ann@example.com'], subject: 'Hello' },
+			message: expect.stringContaining('Subject: Hello\r\n'),
+		});
+		const open = await project.run([
+			...hello.slice(0, -1),
+			'x #nope#',
+			'--to',
+			'a@b.co',
+			'--preview',
+			'text',
+		]);
+		expect(open.stderr).toBe('warning: no value for #nope#\n');
+		expect(await project.run([...toAnn, '--preview', 'html'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: --preview html: the message has no HTML\nhint: --preview text\n',
+		});
+		expect([await messages(), sink.received]).toEqual([[], []]);
+	});
+
+	it('writes what became of each message with --results, for its owner only', async () => {
+		const path = `${project.folder}/results.csv`;
+		await project.json([...toAnn, '--results', path]);
+		const [header, row = ''] = (await readFile(path, 'utf8')).split('\r\n');
+		expect(header).toBe('to,id,state,attempts,last_reply,campaign_unique_id');
+		expect(row).toMatch(/^ann@example.com,[0-9a-f-]{36},sent,1,/);
+		expect((await stat(path)).mode & 0o777).toBe(0o600);
+	});
+
+	it('leaves messages queued with --no-wait, for a worker to send', async () => {
+		expect((await project.run([...toAnn, '--no-wait'])).stderr).toBe(
+			'hint: accepted and queued; mailctl worker sends it\n',
+		);
+		expect(await messages()).toMatchObject([{ state: 'queued' }]);
+		expect(await project.json(['worker', '--drain'])).toEqual({
+			sent: 1,
+			deferred: 0,
+			bounced: 0,
+			failed: 0,
+			uncertain: 0,
+			canceled: 0,
+		});
+		expect(await messages()).toMatchObject([{ state: 'sent' }]);
+	});
+
+	it('paces messages with --rate', async () => {
+		const before = performance.now();
+		await project.json([...toAnn, '--to', 'b@example.com', '--to', 'c@example.com', '--rate', '10/s']);
+		expect(performance.now() - before).toBeGreaterThan(150);
+	});
+
+	it('joins a campaign, whose messages and figures are found by it', async () => {
+		const campaign = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+		const { stderr } = await project.run([...toAnn, '--campaign', campaign]);
+		expect(stderr).toBe(`campaign ${campaign}\nsent 1\n`);
+		await project.json([...hello, '--to', 'other@example.com']);
+		expect(await messages('--campaign', campaign)).toMatchObject([{ to: 'ann@example.com' }]);
+		expect(await project.json(['report', '--campaign', campaign])).toMatchObject({ total: { sent: 1 } });
+	});
+});
+
+describe('mailctl send when the mail server does not do as hoped', () => {
+	let server: FaultServer | null = null;
+	afterEach(() => server?.close());
+
+	const start = async (script: FaultScript) => {
+		server = await startFaultServer(script);
+		return makeProject({ smtp: server.port });
+	};
+	const states = async (project: Project) =>
+		((await project.json(['messages', 'list'])) as { state: string }[]).map(({ state }) => state);
+
+	it('refuses before anything is accepted where no mail server is configured', async () => {
+		const project = await makeProject();
+		expect(await project.run(toAnn)).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: no mail server is configured\n' +
+				'hint: mailctl engine init --smtp smtp://user@host:587 --smtp-password-file FILE\n',
+		});
+		expect(await states(project)).toEqual([]);
+	});
+
+	it('is exit 6 where nobody listens; the messages stay queued and a worker sends them', async () => {
+		const gone = await startSmtpSink();
+		await gone.close();
+		const project = await makeProject({ smtp: gone.port });
+		const { code, stderr, stdout } = await project.run([...toAnn, '-o', 'json']);
+		expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 6, answer: { messages_created: 1 } });
+		expect(errorOf({ code, stderr, stdout })).toMatchObject({
+			code: 'queue_paused',
+			hint: 'nothing is lost: mend it (mailctl engine smtp-test), then run mailctl worker --drain',
+			retryable: true,
+		});
+		expect(await states(project)).toEqual(['queued']);
+		const worker = await project.run(['worker', '--drain', '-o', 'json']);
+		expect({ code: worker.code, error: errorOf(worker)['code'] }).toEqual({ code: 6, error: 'queue_paused' });
+		const sink = await startSmtpSink();
+		await project.json(['engine', 'init', '--smtp', `smtp://127.0.0.1:${sink.port}`]);
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 1 });
+		expect(sink.received).toHaveLength(1);
+		await sink.close();
+	});
+
+	it('is exit 6 where the server refuses everybody', async () => {
+		const project = await start({ at: { connect: { answer: '554 5.3.2 go away', thenClose: true } } });
+		expect((await project.run(toAnn)).code).toBe(6);
+		expect(await states(project)).toEqual(['queued']);
+	});
+
+	it('is exit 9 for an unknown recipient, who is disabled in every list', async () => {
+		const project = await start({
+			on: (phase, line) =>
+				phase === 'RCPT' && line.includes('gone@') ? { answer: '550 5.1.1 no such user' } : undefined,
+		});
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		for (const email of ['gone@example.com', 'ann@example.com'])
+			await project.json(['subscribers', 'create', '-l', '1', '--email', email]);
+		const run = await project.run([...toAnn, '--to', 'gone@example.com']);
+		expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 9, stderr: 'sent 1, bounced 1\n' });
+		expect(await states(project)).toEqual(['sent', 'bounced']);
+		expect(
+			await project.json(['subscribers', 'list', '-l', '1', '--fields', 'email,is_active,disable_reason']),
+		).toEqual([
+			{ email: 'gone@example.com', is_active: false, disable_reason: 'HARDBOUNCED' },
+			{ email: 'ann@example.com', is_active: true, disable_reason: null },
+		]);
+		const again = await project.run([...hello, '--to', 'gone@example.com', '-o', 'json']);
+		expect({ code: again.code, answer: JSON.parse(again.stdout), stderr: again.stderr }).toEqual({
+			code: 0,
+			answer: { messages: [], result: true, messages_created: 0 },
+			stderr: '1 suppressed or inactive: no message was made\n',
+		});
+		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 100 } });
+	});
+
+	it('is exit 0 with a hint for a recipient who is deferred', async () => {
+		const project = await start({ at: { RCPT: { answer: '451 4.7.1 greylisted' } } });
+		expect(await project.run([...toAnn, '-q'])).toMatchObject({ code: 0, stderr: '' });
+		const { code, stderr } = await project.run(toAnn);
+		expect({ code, stderr }).toEqual({
+			code: 0,
+			stderr: 'sent 0, deferred 1\nhint: deferred messages are tried again by mailctl worker\n',
+		});
+		expect(await states(project)).toEqual(['deferred', 'deferred']);
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 0, deferred: 0 });
+	});
+
+	it('is exit 9 for mail that is refused, and the address stays', async () => {
+		const project = await start({ at: { dot: { answer: '554 5.7.1 spam' } } });
+		expect(await project.run(toAnn)).toMatchObject({ code: 9, stderr: 'sent 0, failed 1\n' });
+		expect(await states(project)).toEqual(['failed']);
+	});
+
+	it('is exit 13 when the answer after the dot was lost: sent or not, nobody knows', async () => {
+		const project = await start({ at: { dot: { drop: true } } });
+		expect(await project.run(toAnn)).toMatchObject({
+			code: 13,
+			stderr: expect.stringContaining('uncertain 1'),
+		});
+		expect(await states(project)).toEqual(['uncertain']);
+	});
+
+	it('is exit 12 when nothing moves within --wait-timeout', async () => {
+		const project = await start({ at: { MAIL: { hang: true } } });
+		const result = await project.run([...toAnn, '--wait-timeout', '200ms', '-o', 'json']);
+		expect({ code: result.code, error: errorOf(result) }).toMatchObject({
+			code: 12,
+			error: { code: 'stalled', hint: 'mailctl worker goes on' },
+		});
+		expect(await states(project)).toEqual(['queued']);
+	});
+});
