@@ -6,9 +6,9 @@ import type { Api, Call, PageRequest } from './api.js';
 import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
 import type {
 	DeliveryAttempt,
-	Meta,
 	Message,
 	MessageState,
+	Meta,
 	Page,
 	Report,
 	ReportQuery,
