@@ -31,7 +31,7 @@ export function jsonLine(complaint: Complaint): string {
 }
 
 async function lines(complaint: Complaint, error: unknown, io: Io): Promise<string> {
-	const marks = paint(hasColor(io.stderr, 'auto', io.env));
+	const marks = await paint(hasColor(io.stderr, 'auto', io.env));
 	// A person who pressed Ctrl-C knows; the shell's own line break is missing after ^C.
 	if (error instanceof Interrupted || error instanceof Declined) return `${complaint.message}\n`;
 	const said = [...detailLines(complaint)];

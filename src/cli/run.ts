@@ -40,14 +40,15 @@ export async function run(parsed: Run, { io, connect, interrupts }: RunOptions):
 	const start = performance.now();
 	const talk = createTalk(io.stderr, {
 		quiet: parsed.globals.quiet === true,
-		paint: paint(hasColor(io.stderr, settings.color.value, io.env)),
+		paint: await paint(hasColor(io.stderr, settings.color.value, io.env)),
 		elapsedMs: () => performance.now(),
 	});
 	const sources = createSources(io);
 	const clock = clockOf(settings);
 	const prompts = createPrompts(io, promptOptions(parsed.globals, settings, format, io, signal));
 	const listed: Shown[] = [];
-	const out = makeOut(parsed, io, settings, format, talk, listed);
+	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
+	const out = makeOut(parsed, io, { format, strong, talk, listed });
 	const link = linker(settings, {
 		connect,
 		clock,
@@ -159,7 +160,15 @@ function promptOptions(globals: RawGlobals, settings: Settings, format: Format, 
 	};
 }
 
-function makeOut(parsed: Run, io: Io, settings: Settings, format: Format, talk: Talk, listed: Shown[]): Out {
+interface OutParts {
+	format: Format;
+	strong: (text: string) => string;
+	talk: Talk;
+	/** What each list printed, for `--exit-empty`. */
+	listed: Shown[];
+}
+
+function makeOut(parsed: Run, io: Io, { format, strong, talk, listed }: OutParts): Out {
 	const { globals } = parsed;
 	const options = {
 		format,
@@ -167,7 +176,7 @@ function makeOut(parsed: Run, io: Io, settings: Settings, format: Format, talk: 
 		header: globals.header !== false,
 		truncate: globals.truncate !== false,
 		quiet: globals.quiet === true,
-		strong: paint(hasColor(io.stdout, settings.color.value, io.env)).strong,
+		strong,
 	};
 	return createOut(io.stdout, options, {
 		sentence: talk.note,

@@ -22,9 +22,14 @@ export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env:
 	return stream.isTTY && env['TERM'] !== 'dumb' && env['CLICOLOR'] !== '0';
 }
 
-/** The four marks in use; the identity without colour. */
-export function paint(enabled: boolean): Paint {
-	const mark = (open: number, close: number) => (text: string) =>
-		enabled && text !== '' ? `\x1b[${open}m${text}\x1b[${close}m` : text;
-	return { strong: mark(1, 22), red: mark(31, 39), yellow: mark(33, 39), dim: mark(2, 22) };
+/** The four marks in use; the identity without colour, which most output is: then chalk is not loaded. */
+export async function paint(enabled: boolean): Promise<Paint> {
+	if (!enabled) return plain;
+	const { Chalk } = await import('chalk');
+	// The level is ours to say: chalk's own guess knows nothing of NO_COLOR.
+	const chalk = new Chalk({ level: 1 });
+	return { strong: chalk.bold, red: chalk.red, yellow: chalk.yellow, dim: chalk.dim };
 }
+
+const same = (text: string) => text;
+const plain: Paint = { strong: same, red: same, yellow: same, dim: same };
