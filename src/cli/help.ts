@@ -139,11 +139,12 @@ const textWidth = 80;
 
 function paragraph(text: string | undefined): string[] {
 	if (text === undefined) return [];
-	const lines = text.split(' ').reduce<string[]>((done, word) => {
-		const last = done.at(-1);
-		if (last === undefined || last.length + 1 + word.length > textWidth) return [...done, word];
-		return [...done.slice(0, -1), `${last} ${word}`];
-	}, []);
+	const lines: string[] = [''];
+	for (const word of text.split(' ')) {
+		const last = lines.at(-1) ?? '';
+		if (last.length + 1 + word.length > textWidth) lines.push(word);
+		else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
+	}
 	return [lines.join('\n')];
 }
 
