@@ -2,6 +2,7 @@
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
 import type { DisableReason } from '../../api/records.js';
+import { maxMetaBytes } from '../../api/subscribers.js';
 import type { Activation } from './subscription.js';
 import { startActivation } from './subscription.js';
 
@@ -15,6 +16,8 @@ export interface ImportRow {
 	disable_reason: string | null;
 	/** Only the cells that are given. */
 	meta: readonly (readonly [variable: string, value: string])[];
+	/** The same as the JSON of an object. */
+	meta_json: string;
 }
 
 export interface RejectedRow {
@@ -34,43 +37,53 @@ const truths: ReadonlyMap<string, boolean> = new Map([
 
 const maxTextLength = 255;
 
+/** Where the columns of a batch are; -1 = not there. */
+interface Places {
+	email: number;
+	name: number;
+	is_active: number;
+	disable_reason: number;
+	meta: readonly (readonly [variable: string, index: number])[];
+}
+
 /** One entry a row, in order. Pure, so that it can run before the transaction begins. */
 export function parseImportRows({ columns, cells }: ImportBatch): (ImportRow | RejectedRow)[] {
 	const width = columns.length;
-	const places = new Map(columns.map((column, index) => [column, index]));
-	const metaColumns = columns.flatMap((column, index): [string, number][] =>
-		column.startsWith('meta.') ? [[column.slice('meta.'.length), index]] : [],
-	);
+	const places: Places = {
+		email: columns.indexOf('email'),
+		name: columns.indexOf('name'),
+		is_active: columns.indexOf('is_active'),
+		disable_reason: columns.indexOf('disable_reason'),
+		meta: columns.flatMap((column, index): [string, number][] =>
+			column.startsWith('meta.') ? [[column.slice('meta.'.length), index]] : [],
+		),
+	};
 	const rows: (ImportRow | RejectedRow)[] = [];
-	for (let start = 0; start + width <= cells.length; start += width) {
-		const cell = (column: string) => {
-			const index = places.get(column);
-			return index === undefined ? null : (cells[start + index] ?? null);
-		};
-		const meta = metaColumns.flatMap(([variable, index]): [string, string][] => {
-			const value = cells[start + index] ?? null;
-			return value === null ? [] : [[variable, value]];
-		});
-		rows.push(parseRow(cell, meta));
-	}
+	for (let start = 0; start + width <= cells.length; start += width)
+		rows.push(parseRow(places, cells, start));
 	return rows;
 }
 
-function parseRow(
-	cell: (column: string) => string | null,
-	meta: [string, string][],
-): ImportRow | RejectedRow {
-	const email = cell('email');
+function parseRow(places: Places, cells: ImportBatch['cells'], start: number): ImportRow | RejectedRow {
+	const cell = (place: number) => (place === -1 ? null : (cells[start + place] ?? null));
+	const email = cell(places.email);
 	if (email === null || email.trim() === '') return reject('blank', 'email: This field may not be blank.');
 	const address = parseAddress(email);
 	if (address === null) return reject('invalid', 'email: Enter a valid email address.');
-	const name = cell('name');
-	const disable_reason = cell('disable_reason');
+	const name = cell(places.name);
+	const disable_reason = cell(places.disable_reason);
+	const meta: [string, string][] = [];
+	for (const [variable, place] of places.meta) {
+		const value = cell(place);
+		if (value !== null) meta.push([variable, value]);
+	}
+	const meta_json = meta.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(meta));
 	const problem =
-		textProblem('name', name) ?? textProblem('disable_reason', disable_reason) ?? metaProblem(meta);
+		textProblem('name', name) ??
+		textProblem('disable_reason', disable_reason) ??
+		metaProblem(meta, meta_json);
 	if (problem !== null) return problem;
-	const activity = cell('is_active');
-	const is_active = activity === null ? null : truths.get(activity.trim().toLowerCase());
+	const is_active = activityOf(cell(places.is_active));
 	if (is_active === undefined) return reject('invalid', 'is_active: Must be a valid boolean.');
 	return {
 		kind: 'row',
@@ -80,7 +93,12 @@ function parseRow(
 		is_active,
 		disable_reason: disable_reason?.trim() || null,
 		meta,
+		meta_json,
 	};
+}
+
+function activityOf(cell: string | null): boolean | null | undefined {
+	return cell === null ? null : truths.get(cell.trim().toLowerCase());
 }
 
 function textProblem(column: string, text: string | null): RejectedRow | null {
@@ -91,10 +109,15 @@ function textProblem(column: string, text: string | null): RejectedRow | null {
 	return reject('max_length', `${column}: Ensure this field has no more than ${maxTextLength} characters.`);
 }
 
-function metaProblem(meta: [string, string][]): RejectedRow | null {
-	const bad = meta.find(([, value]) => value.includes('\0'));
-	if (bad === undefined) return null;
-	return reject('null_characters_not_allowed', `${bad[0]}: Null characters are not allowed.`);
+function metaProblem(meta: readonly [string, string][], json: string): RejectedRow | null {
+	for (const [variable, value] of meta) {
+		if (value.includes('\0')) {
+			return reject('null_characters_not_allowed', `${variable}: Null characters are not allowed.`);
+		}
+	}
+	// Three octets a UTF-16 unit at most: short texts need no count.
+	if (json.length * 3 <= maxMetaBytes || Buffer.byteLength(json) <= maxMetaBytes) return null;
+	return reject('max_length', `meta: Ensure this field has no more than ${maxMetaBytes} bytes.`);
 }
 
 function reject(code: string, error: string): RejectedRow {

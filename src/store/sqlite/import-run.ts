@@ -1,6 +1,7 @@
 /** One batch of an import, row by row: create, update, leave or refuse a subscriber. */
 import type { ImportSpec } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
+import type { DisableReason } from '../../api/records.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
 import { duplicateAddress } from '../../engine/rules/errors.js';
 import { type ImportRow, importedActivation, reimportedActivation } from '../../engine/rules/import-rows.js';
@@ -51,7 +52,6 @@ export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome 
 	if (unknown !== undefined) {
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: Unknown variable: ${unknown[0]}.` };
 	}
-	if (isTooLarge(Object.fromEntries(row.meta))) return tooLarge;
 	return create(sql, run, row) ? { kind: 'created' } : meetExisting(sql, run, row);
 }
 
@@ -59,14 +59,16 @@ export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome 
 function create(sql: Sql, run: ImportRun, row: ImportRow): boolean {
 	const reasons = suppressionsAfterLift(sql, run, row);
 	const activation = importedActivation(row, reasons.kept);
+	// Spelled out: spreading `activation` made this literal a quarter of an import's time.
 	const isNew = insertSubscriber(sql, {
-		...activation,
+		is_active: activation.is_active,
+		disable_reason: activation.disable_reason,
 		id: run.nextId,
 		list_id: run.spec.list_id,
 		email: row.email,
 		email_key: row.email_key,
 		name: row.name ?? '',
-		meta: row.meta.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(row.meta)),
+		meta: row.meta_json,
 		source: 'IMPORT',
 		created_at: run.now,
 		import_seq: run.seq,
@@ -78,9 +80,17 @@ function create(sql: Sql, run: ImportRun, row: ImportRow): boolean {
 	return true;
 }
 
+interface Standing {
+	kept: readonly DisableReason[];
+	lifted: readonly DisableReason[];
+}
+
+const nothingStands: Standing = { kept: [], lifted: [] };
+
 /** Which suppressions stand against a row: `reactivate` lifts what `is_active: true` by hand would lift. */
-function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow) {
-	const kept = run.hasSuppressions ? findSuppressions(sql, row.email_key, run.now) : [];
+function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Standing {
+	if (!run.hasSuppressions) return nothingStands;
+	const kept = findSuppressions(sql, row.email_key, run.now);
 	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null || kept.length === 0) {
 		return { kept, lifted: [] };
 	}
@@ -127,7 +137,7 @@ function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow)
 		isBound: reasons.kept.length > 0,
 	});
 	const meta = mergedMeta(stored.meta, row);
-	if (meta.length > maxMetaBytes && isTooLarge(parseRecord(meta))) return tooLarge;
+	if (isTooLarge(meta)) return tooLarge;
 	liftSuppressions(sql, row.email_key, reasons.lifted);
 	const name = row.name ?? stored.name;
 	const isSame =
@@ -176,8 +186,7 @@ const tooLarge: RowOutcome = {
 	error: `meta: Ensure this field has no more than ${maxMetaBytes} bytes.`,
 };
 
-function isTooLarge(meta: Readonly<Record<string, unknown>>): boolean {
-	const text = JSON.stringify(meta);
+function isTooLarge(json: string): boolean {
 	// Three octets a UTF-16 unit at most: short texts need no count.
-	return text.length * 3 > maxMetaBytes && Buffer.byteLength(text) > maxMetaBytes;
+	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
 }
