@@ -124,7 +124,9 @@ const remove = command({
 		const uses = await countUses(cx, field.id);
 		if (cx.dryRun)
 			return cx.wouldDo(`delete the field ${field.variable}${usesNote(uses)}`, { deleted: [field.id] });
-		if (uses === 0) await cx.confirm({ kind: 'mild', what: `delete the field ${field.variable}` });
+		// A script that names the field has agreed, however many hold it today.
+		if (uses === 0 && cx.globals.confirm === undefined)
+			await cx.confirm({ kind: 'mild', what: `delete the field ${field.variable}` });
 		else await confirm(cx, `delete the field ${field.variable}`, field, uses);
 		const api = await cx.api();
 		await api.fields.delete(field.id);

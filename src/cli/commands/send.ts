@@ -34,7 +34,7 @@ const self = command({
 	exits: [3, 5, 6, 9, 12, 13],
 	examples: [
 		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
-		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --bulk --yes --expect-count 10000',
+		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --bulk --yes --expect-count 250',
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
 	],
 	run: async (cx, { options }): Promise<ExitCode | undefined> => {

@@ -1,0 +1,142 @@
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Command, type CommandGroup, isCommand } from '../../src/cli/command.js';
+import { Interrupted } from '../../src/cli/errors.js';
+import { loadNode, tree } from '../../src/cli/tree.js';
+import { cli } from '../support/cli.js';
+import { makeProject } from '../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+
+const examples = (await Promise.all(tree.map(async (entry) => examplesOf(await loadNode(entry))))).flat();
+
+/** What has to be done before an example, on a copy of the database that all of them start from. */
+const before: Readonly<Record<string, readonly string[][]>> = {
+	'mailctl senders add news@example.com': [['senders', 'remove', 'news@example.com', '-y']],
+	'mailctl fields create --variable city --name City': [['fields', 'delete', 'city', '--confirm', 'city']],
+	'mailctl subscribers create -l 12 --email ann@example.com --name Ann --meta city=Oslo': [
+		['subscribers', 'delete', 'ann@example.com', '-l', '12', '-y'],
+	],
+	'mailctl templates create --name Welcome --html-file welcome.html': [
+		['templates', 'delete', 'Welcome', '-y'],
+	],
+	'mailctl config get output': [['config', 'set', 'output', 'json']],
+	'mailctl config unset timeout': [['config', 'set', 'timeout', '1m']],
+};
+
+const files: Readonly<Record<string, string>> = {
+	'people.csv': 'email,name,city\nzoe@example.com,Zoe,Oslo\n',
+	'welcome.html': '<p>Welcome, #name#</p>',
+	'news.html': '<p>News for #name#</p>',
+	'smtp.pass': 'secret\n',
+	'ids.txt': Array.from({ length: 250 }, (_, at) => `${at + 1}\n`).join(''),
+};
+
+/** An example that speaks of a column of its own. */
+const ownFiles: Readonly<Record<string, string>> = {
+	"mailctl subscribers import people.csv --list 12 --map 'Town=city' --create-fields":
+		'email,Town,Plan\nzoe@example.com,Oslo,pro\n',
+};
+
+describe('every example of the help', () => {
+	let sink: SmtpSink;
+	let template: string;
+	let message: string;
+	const home = process.cwd();
+
+	beforeAll(async () => {
+		sink = await startSmtpSink();
+		const project = await makeProject({ smtp: sink.port });
+		const { folder, json } = project;
+		for (let at = 1; at <= 13; at += 1)
+			await json([
+				'lists',
+				'create',
+				'--name',
+				at === 12 ? 'Monthly news' : `List ${at}`,
+				'--email-reason',
+				'r',
+			]);
+		await json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		const rows = Array.from({ length: 249 }, (_, at) => `p${at}@example.com,P${at}`);
+		const people = await project.file('first.csv', ['email,name', 'ann@example.com,Ann', ...rows].join('\n'));
+		await json(['subscribers', 'import', people, '-l', '12']);
+		for (const [name, content] of Object.entries(files)) await project.file(name, content);
+		await json(['templates', 'create', '--name', 'Welcome', '--html-file', join(folder, 'welcome.html')]);
+		for (let at = 1; at <= 3; at += 1)
+			await json(['webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED']);
+		const words = [
+			'send',
+			'--from',
+			'news@example.com',
+			'--to',
+			'ann@example.com',
+			'--subject',
+			'S',
+			'--text',
+			'T',
+		];
+		const answer = (await json([...words, '--no-wait'])) as { messages: { id: string }[] };
+		message = answer.messages[0]?.id ?? '';
+		template = folder;
+	});
+	afterAll(async () => {
+		process.chdir(home);
+		await sink.close();
+	});
+
+	it.each(examples)('runs: %s', async (example) => {
+		const folder = await mkdtemp(join(tmpdir(), 'mailctl-example-'));
+		await cp(template, folder, { recursive: true });
+		if (ownFiles[example] !== undefined) await writeFile(join(folder, 'people.csv'), ownFiles[example]);
+		process.chdir(folder);
+		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
+		for (const argv of before[example] ?? []) expect(await cli(argv, { env })).toMatchObject({ code: 0 });
+
+		const line = parseLine(example.replace('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', message));
+		const stop = new AbortController();
+		const isEndless = line.argv[0] === 'worker' && !line.argv.includes('--drain');
+		const sent = sink.received.length;
+		const running = cli(line.argv, {
+			env: { ...env, ...line.env },
+			interrupts: stop.signal,
+			...(line.input !== null && { stdin: await readFile(line.input) }),
+		});
+		if (isEndless) void sink.until(sent + 1).then(() => stop.abort(new Interrupted('SIGINT')));
+		const { code, stderr } = await running;
+		expect({ code, errors: /^error:.*/m.exec(stderr)?.[0] }).toEqual({ code: 0, errors: undefined });
+	});
+
+	it('is there for every command', async () => {
+		const without = (await Promise.all(tree.map(loadNode)))
+			.flatMap(commandsOf)
+			.filter((one) => (one.examples ?? []).length === 0 && one.hidden !== true)
+			.map((one) => one.name);
+		expect(without).toEqual([]);
+	});
+});
+
+function commandsOf(node: Command | CommandGroup): Command[] {
+	if (isCommand(node)) return [node];
+	return [...(node.self === undefined ? [] : [node.self]), ...node.commands.flatMap(commandsOf)];
+}
+
+function examplesOf(node: Command | CommandGroup): string[] {
+	return commandsOf(node).flatMap(({ examples: lines }) => [...(lines ?? [])]);
+}
+
+/** The words of a line of a shell: quotes, `A=b` in front, `< FILE` and `> FILE` at the end. */
+function parseLine(text: string): { env: Record<string, string>; argv: string[]; input: string | null } {
+	const words = [...text.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
+		word.replaceAll(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),
+	);
+	const start = words.indexOf('mailctl');
+	expect(start).toBeGreaterThanOrEqual(0);
+	const end = words.findIndex((word) => word === '<' || word === '>');
+	return {
+		env: Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2))),
+		argv: words.slice(start + 1, end === -1 ? undefined : end),
+		input: words.includes('<') ? (words[words.indexOf('<') + 1] ?? null) : null,
+	};
+}
