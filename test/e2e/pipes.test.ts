@@ -1,0 +1,107 @@
+// Real pipes and a real process: what a shell sees of the built program.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { programPath } from '../support/cli.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'mailctl-pipes-'));
+const env = {
+	PATH: process.env['PATH'] ?? '',
+	HOME: folder,
+	TERM: 'dumb',
+	MAILCTL_DB: join(folder, 'news.db'),
+	NODE: process.execPath,
+	P: programPath,
+};
+
+/** `mailctl` is a function of the script; its own status is told as `code N` on stderr. */
+function shell(script: string, more: { input?: string } = {}) {
+	const defined = `mailctl() { "$NODE" "$P" "$@"; }; cd "$HOME"; ${script}`;
+	const { stdout, stderr, status } = spawnSync('bash', ['-c', defined], { env, encoding: 'utf8', ...more });
+	return { stdout, stderr, status };
+}
+
+const rows = 2_000;
+
+beforeAll(() => {
+	const people = Array.from({ length: rows }, (_, at) => `p${at}@example.com,Person ${at}`);
+	writeFileSync(join(folder, 'people.csv'), `email,name\n${people.join('\n')}\n`);
+	const made = shell(
+		'mailctl engine init -q --sender news@example.com && ' +
+			'mailctl lists create -q --name Readers --email-reason r && ' +
+			'mailctl subscribers import -q people.csv -l Readers',
+	);
+	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
+});
+
+describe('a pipe', () => {
+	it.each([
+		['-o json | head -c 2', '[\n'],
+		['-o json | head -1', '[\n'],
+		['-o csv | head -1', 'id,email,name'],
+		['-o ndjson | head -c 6', '{"id":'],
+		['| head -1', '1\tp0@example.com'],
+		['-o markdown | head -c 1', '|'],
+	])('whose reader goes away early (%s) ends with 0 and silence', (rest, start) => {
+		const { stdout, stderr } = shell(
+			`mailctl subscribers list -l Readers --all ${rest}; echo "code \${PIPESTATUS[0]}" >&2`,
+		);
+		expect({ start: stdout.slice(0, start.length), stderr }).toEqual({ start, stderr: 'code 0\n' });
+	});
+
+	it('gets every byte of a large document', () => {
+		const { stdout } = shell('mailctl subscribers list -l Readers -o json | cat');
+		expect(stdout.length).toBeGreaterThan(8 * 64 * 1024);
+		const parsed = JSON.parse(stdout) as { email: string }[];
+		expect([parsed.length, parsed.at(-1)?.email]).toEqual([rows, `p${rows - 1}@example.com`]);
+	});
+
+	it('gets every byte when its reader is slow', () => {
+		const slow = `"$NODE" -e 'process.stdin.pause(); setTimeout(() => process.stdin.pipe(process.stdout), 500)'`;
+		expect(shell(`mailctl subscribers list -l Readers -o ndjson | ${slow} | wc -l`).stdout.trim()).toBe(
+			`${rows}`,
+		);
+	});
+
+	it('round-trips ids from one command to the next', () => {
+		const script =
+			'mailctl subscribers list -l Readers --limit 3 --fields id | mailctl subscribers deactivate - -l Readers -o json';
+		expect(
+			(JSON.parse(shell(script).stdout) as { is_active: boolean }[]).map(({ is_active }) => is_active),
+		).toEqual([false, false, false]);
+	});
+
+	it('that is closed, as stdin, is no trouble', () => {
+		expect(shell('mailctl lists list --fields name <&-')).toEqual({
+			stdout: 'Readers\n',
+			stderr: '',
+			status: 0,
+		});
+		const { status, stderr } = shell('mailctl lists create <&-');
+		expect({ status, first: stderr.split('\n')[0]?.slice(0, 21) }).toEqual({
+			status: 2,
+			first: 'error: missing --name',
+		});
+	});
+
+	it('as stdin is read by one option only', () => {
+		const script = 'mailctl subscribers create -l Readers --email x@example.com --meta-json - --token-stdin';
+		const { status } = shell(script, { input: '{}' });
+		expect([0, 2]).toContain(status);
+	});
+
+	it('as stdout that is closed ends quietly', () => {
+		expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
+	});
+
+	it('as a full disk is one clear line and exit 74', () => {
+		const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
+		const [line = '', code] = stderr.split('\n');
+		expect({ line: line.replace(/ENOSPC.*/, 'ENOSPC'), code }).toEqual({
+			line: 'error: ENOSPC',
+			code: 'code 74',
+		});
+	});
+});

@@ -1,0 +1,177 @@
+// Several processes on one database, processes that are stopped, and what they leave on the disk.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { programPath } from '../support/cli.js';
+import { startSmtpSink } from '../support/smtp-sink.js';
+
+interface Ended {
+	code: number | null;
+	stdout: string;
+	stderr: string;
+}
+
+function workplace() {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-together-'));
+	const env = {
+		PATH: process.env['PATH'] ?? '',
+		HOME: folder,
+		TERM: 'dumb',
+		MAILCTL_DB: join(folder, 'news.db'),
+	};
+	const start = (...argv: string[]) =>
+		spawn(process.execPath, [programPath, ...argv], { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+	const run = (...argv: string[]) => ended(start(...argv));
+	const json = async (...argv: string[]): Promise<unknown> => {
+		const { code, stdout, stderr } = await run(...argv, '-o', 'json');
+		if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}: ${stderr}`);
+		return JSON.parse(stdout);
+	};
+	return { folder, env, start, run, json };
+}
+
+async function ended(child: ChildProcess): Promise<Ended> {
+	const text = { stdout: '', stderr: '' };
+	child.stdout?.on('data', (chunk) => {
+		text.stdout += String(chunk);
+	});
+	child.stderr?.on('data', (chunk) => {
+		text.stderr += String(chunk);
+	});
+	const [code] = (await once(child, 'close')) as [number | null];
+	return { code, ...text };
+}
+
+function peopleFile(folder: string, name: string, count: number): string {
+	const rows = Array.from({ length: count }, (_, at) => `${name}${at}@example.com,Person ${at}`);
+	const path = join(folder, `${name}.csv`);
+	writeFileSync(path, `email,name\n${rows.join('\n')}\n`);
+	return path;
+}
+
+describe('processes on one database', () => {
+	it('writing at once lose nothing', async () => {
+		const { folder, run, json } = workplace();
+		await json('engine', 'init');
+		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+		await json('fields', 'create', '--variable', 'city', '--name', 'City');
+		const creates = Array.from({ length: 6 }, (_, at) =>
+			run('subscribers', 'create', '-l', '1', '--email', `single${at}@example.com`, '-q'),
+		);
+		const done = await Promise.all([
+			run('subscribers', 'import', peopleFile(folder, 'one', 20_000), '-l', '1', '-q', '--batch-size', '500'),
+			run('subscribers', 'import', peopleFile(folder, 'two', 20_000), '-l', '1', '-q', '--batch-size', '500'),
+			...creates,
+		]);
+		expect(done.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+			done.map(() => ({ code: 0, stderr: '' })),
+		);
+		expect(await json('lists', 'get', '1', '--fields', 'active_subscribers_count')).toEqual({
+			active_subscribers_count: 40_006,
+		});
+	});
+
+	it('make one database when both are first', async () => {
+		const { run, json } = workplace();
+		const both = await Promise.all([run('engine', 'init', '-q'), run('engine', 'init', '-q')]);
+		expect(both.map(({ code }) => code)).toEqual([0, 0]);
+		expect(await json('lists', 'list')).toEqual([]);
+	});
+
+	it('sending one job send each message once', async () => {
+		const sink = await startSmtpSink();
+		const { folder, run, json } = workplace();
+		await json('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
+		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+		await json('subscribers', 'import', peopleFile(folder, 'p', 500), '-l', '1');
+		const job = [
+			'send',
+			'--from',
+			'news@example.com',
+			'--list',
+			'1',
+			'--subject',
+			'S',
+			'--text',
+			'T',
+			'--job',
+			'j',
+		];
+		await json(...job, '--yes', '--expect-count', '500', '--no-wait');
+		const workers = await Promise.all([run('worker', '--drain'), run('worker', '--drain')]);
+		expect(workers.map(({ code }) => code)).toEqual([0, 0]);
+		const to = sink.received.flatMap((mail) => mail.to);
+		expect([to.length, new Set(to).size]).toEqual([500, 500]);
+		await sink.close();
+	});
+});
+
+describe('an import that is stopped', () => {
+	it.each([
+		'SIGINT',
+		'SIGTERM',
+		'SIGKILL',
+	] as const)('by %s keeps what was acknowledged, and --resume completes it once', async (signal) => {
+		const { folder, start, run, json } = workplace();
+		await json('engine', 'init');
+		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+		const path = peopleFile(folder, 'p', 60_000);
+		writeFileSync(path, 'bad,Nobody\n', { flag: 'a' });
+		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '100', '-o', 'json'];
+		const child = start(...words);
+		const ending = ended(child);
+		// Another process sees that some of it is there: the middle of the work.
+		let seen = 0;
+		while (seen === 0 && child.exitCode === null) {
+			const { active_subscribers_count } = (await json('lists', 'get', '1')) as {
+				active_subscribers_count: number;
+			};
+			seen = active_subscribers_count;
+		}
+		child.kill(signal);
+		const { code, stderr } = await ending;
+		const kept = ((await json('lists', 'get', '1')) as { active_subscribers_count: number })
+			.active_subscribers_count;
+		expect(kept).toBeGreaterThanOrEqual(seen);
+		expect(kept).toBeLessThan(60_000);
+		expect(code).toBe({ SIGINT: 130, SIGTERM: 143, SIGKILL: null }[signal]);
+		if (signal !== 'SIGKILL')
+			expect(stderr).toContain('what was acknowledged stays; run the same command with --resume to go on');
+
+		const resumed = await run(...words, '--resume');
+		expect({ code: resumed.code, document: JSON.parse(resumed.stdout) }).toEqual({
+			code: 9,
+			document: { read: 60_001, created: 60_000, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 },
+		});
+		expect(await json('lists', 'get', '1', '--fields', 'active_subscribers_count')).toEqual({
+			active_subscribers_count: 60_000,
+		});
+	});
+});
+
+describe('files', () => {
+	it('are for their owner only, whatever the umask', async () => {
+		const { folder, env } = workplace();
+		const script =
+			'umask 000; "$NODE" "$P" lists create --name L --email-reason r -q && "$NODE" "$P" config set output json';
+		const { MAILCTL_DB: _, ...rest } = env;
+		const child = spawn('bash', ['-c', script], { env: { ...rest, NODE: process.execPath, P: programPath } });
+		expect((await ended(child)).code).toBe(0);
+		const found = modesUnder(folder);
+		expect(found.filter(({ path }) => /\.db|config\.json/.test(path)).length).toBeGreaterThan(1);
+		expect(found.filter(({ isFolder, mode }) => !isFolder && mode !== 0o600)).toEqual([]);
+		expect(
+			found.filter(({ isFolder, mode, path }) => isFolder && /mailctl$/.test(path) && mode !== 0o700),
+		).toEqual([]);
+	});
+});
+
+function modesUnder(folder: string): { path: string; mode: number; isFolder: boolean }[] {
+	return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => {
+		const found = statSync(join(folder, path));
+		return { path, mode: found.mode & 0o777, isFolder: found.isDirectory() };
+	});
+}
