@@ -277,6 +277,28 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				).toEqual(['email']);
 			});
 
+			it('leaves no reason on who is activated or deactivated through it (14)', async () => {
+				const subscribers = api.subscribers((await newList()).id);
+				const { id } = await subscribers.create({ email: 'a@example.com' });
+				expect(await subscribers.patch(id, { is_active: false })).toMatchObject({
+					is_active: false,
+					disable_reason: null,
+				});
+				expect(await subscribers.patch(id, { is_active: true })).toMatchObject({
+					is_active: true,
+					disable_reason: null,
+				});
+			});
+
+			it('refuses meta that is too large, nested or no JSON value (13)', async () => {
+				const variable = await newField();
+				const subscribers = api.subscribers((await newList()).id);
+				for (const value of ['x'.repeat(70_000), { deep: 1 }, ['list']]) {
+					const input = { email: 'a@example.com', meta: { [variable]: value } } as never;
+					expect(Object.keys(await refusal(subscribers.create(input)))).toEqual(['meta']);
+				}
+			});
+
 			it('ignores unknown and read-only keys (11)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const body = { email: 'a@example.com', id: 7, source: 'FORM', nonsense: true, disable_reason: 'X' };
@@ -421,6 +443,19 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				const before = (await api.report({})).total;
 				await refusal(api.send(body({ to: ['fine@example.com', 'bad'] })));
 				expect((await api.report({})).total).toEqual(before);
+			});
+
+			it('refuses what is longer than it may be (26, 27)', async () => {
+				const long = {
+					subject: 'x'.repeat(999),
+					tag: 'x'.repeat(256),
+					html_body: 'x'.repeat(2 * 1024 * 1024 + 1),
+				};
+				expect(Object.keys(await refusal(api.send(body(long)))).sort()).toEqual([
+					'html_body',
+					'subject',
+					'tag',
+				]);
 			});
 
 			it('refuses an empty and an overlong list of recipients (21)', async () => {

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { need } from '../../src/api/capabilities.js';
 import { systemClock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
-import { apiSuite } from '../contract/api.suite.js';
+import { apiSuite, type Subject } from '../contract/api.suite.js';
+import { extensionsSuite } from '../contract/extensions.suite.js';
 
-apiSuite('the embedded engine', async () => {
+async function open(): Promise<Subject> {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-contract-'));
 	const connection = await connect(
 		{ kind: 'local', url: join(folder, 'engine.db'), create: true },
@@ -23,4 +24,7 @@ apiSuite('the embedded engine', async () => {
 			await rm(folder, { recursive: true });
 		},
 	};
-});
+}
+
+apiSuite('the embedded engine', open);
+extensionsSuite('the embedded engine', open);

@@ -1,0 +1,271 @@
+// What every implementation that offers our extensions must do with them.
+import PostalMime from 'postal-mime';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Api } from '../../src/api/api.js';
+import { type Extensions, type MailingSpec, need } from '../../src/api/capabilities.js';
+import type { Subject } from './api.suite.js';
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export function extensionsSuite(name: string, open: () => Promise<Subject>): void {
+	describe(`the extensions on ${name}`, () => {
+		let subject: Subject;
+		let api: Api;
+		let counter = 0;
+		const unique = (word: string) => `${word}${++counter}`;
+		const ext = <K extends keyof Extensions>(key: K) => need(api, key);
+		const newList = () => api.lists.create({ name: unique('list'), email_reason: 'You asked for it' });
+		const people = async (listId: number) => (await api.subscribers(listId).page({})).results;
+		const parsed = async (id: string) =>
+			PostalMime.parse(Buffer.from((await (await ext('messages')).raw(id)).raw_base64, 'base64'));
+
+		beforeAll(async () => {
+			subject = await open();
+			api = subject.api;
+		});
+		afterAll(() => subject.close());
+
+		it('names itself and what it can (37)', async () => {
+			const { service, idempotentSend, ext: offered } = await api.capabilities();
+			expect({ service, idempotentSend }).toEqual({ service: 'mailctl', idempotentSend: true });
+			expect(Object.keys(offered)).toEqual(
+				expect.arrayContaining(['imports', 'mailings', 'messages', 'templates', 'senders']),
+			);
+		});
+
+		describe('imports (14, 15, 38)', () => {
+			const spec = (list_id: number) => ({ list_id, on_conflict: 'update' as const, reactivate: false });
+			const columns = ['email', 'name'];
+
+			it('creates with the source IMPORT, updates, keeps what a null cell leaves open, and finds duplicates', async () => {
+				const imports = await ext('imports');
+				const list = await newList();
+				await api.subscribers(list.id).create({ email: 'old@example.com', name: 'Old' });
+				const { id, position } = await imports.open(unique('key'), spec(list.id));
+				expect(position).toBe(0);
+				const cells = [
+					'new@example.com',
+					'New',
+					'OLD@example.com',
+					null,
+					'new@EXAMPLE.com',
+					'Again',
+					'nonsense',
+					'x',
+				];
+				const ack = await imports.put(id, { first: 0, columns, cells });
+				expect(ack).toMatchObject({
+					position: 4,
+					counts: { created: 1, updated: 0, unchanged: 1, duplicate: 1, rejected: 1 },
+				});
+				expect(ack.rejects.map(({ row, code }) => [row, code])).toEqual([
+					[2, 'duplicate'],
+					[3, expect.any(String)],
+				]);
+				expect(await imports.finish(id)).toEqual(ack.counts);
+				expect(await people(list.id)).toMatchObject([
+					{ email: 'old@example.com', name: 'Old', source: 'API' },
+					{ email: 'new@example.com', name: 'New', source: 'IMPORT', is_active: true },
+				]);
+			});
+
+			it('answers the same rows again with the same answer, refuses a gap, and reopens where it stood', async () => {
+				const imports = await ext('imports');
+				const list = await newList();
+				const key = unique('key');
+				const { id } = await imports.open(key, spec(list.id));
+				const batch = { first: 0, columns: ['email'], cells: ['a@example.com', 'b@example.com'] };
+				const ack = await imports.put(id, batch);
+				expect(await imports.put(id, batch)).toEqual(ack);
+				await expect(imports.put(id, { ...batch, first: 5 })).rejects.toMatchObject({ code: 'conflict' });
+				expect(await imports.open(key, spec(list.id))).toEqual({ id, position: 2 });
+				await expect(imports.open(key, { ...spec(list.id), reactivate: true })).rejects.toMatchObject({
+					code: 'conflict',
+				});
+				expect((await api.lists.get(list.id)).overall_subscribers_count).toBe(2);
+			});
+
+			it('never makes an inactive subscriber active by itself (14)', async () => {
+				const imports = await ext('imports');
+				const list = await newList();
+				await api.subscribers(list.id).create({ email: 'a@example.com', is_active: false });
+				const { id } = await imports.open(unique('key'), spec(list.id));
+				await imports.put(id, {
+					first: 0,
+					columns: ['email', 'is_active'],
+					cells: ['a@example.com', 'true'],
+				});
+				expect(await people(list.id)).toMatchObject([{ is_active: false }]);
+			});
+
+			it('refuses an unknown list, and columns it does not know', async () => {
+				const imports = await ext('imports');
+				await expect(imports.open(unique('key'), spec(999_999))).rejects.toMatchObject({ code: 'not_found' });
+				const { id } = await imports.open(unique('key'), spec((await newList()).id));
+				const bad = { first: 0, columns: ['email', 'shoe'], cells: ['a@example.com', '44'] };
+				await expect(imports.put(id, bad)).rejects.toMatchObject({ code: 'invalid' });
+			});
+		});
+
+		describe('templates (23)', () => {
+			it('are looked up by their unique name, which is the subject of what is sent', async () => {
+				const templates = await ext('templates');
+				const made = await templates.create({ name: unique('Welcome '), html_body: '<p>Hello #name#</p>' });
+				expect(made).toMatchObject({
+					id: expect.stringMatching(uuid),
+					text_body: '',
+					html_body: '<p>Hello #name#</p>',
+				});
+				await expect(templates.create({ name: made.name, text_body: 'x' })).rejects.toMatchObject({
+					code: 'invalid',
+				});
+				const { messages } = await api.send({
+					from: subject.sender,
+					to: ['a@example.com'],
+					template_unique_id: made.id,
+					context: { name: '<Ann> & co' },
+				});
+				const mail = await parsed(messages[0]?.id ?? '');
+				expect(mail.subject).toBe(made.name);
+				expect(mail.html).toContain('Hello &lt;Ann&gt; &amp; co');
+				expect(mail.text?.trim()).toBe('Hello <Ann> & co');
+				await templates.delete(made.id);
+				await expect(templates.get(made.id)).rejects.toMatchObject({ code: 'not_found' });
+			});
+		});
+
+		describe('variables (24)', () => {
+			const text_body = '#name#|#email#|#color#|#unknown#|#fff#';
+			const send = async (more: object) => {
+				const request = {
+					from: subject.sender,
+					to: ['Var@example.com'],
+					subject: 'for #name#',
+					text_body,
+					...more,
+				};
+				const { messages } = await api.send(request);
+				const mail = await parsed(messages[0]?.id ?? '');
+				return [mail.subject, mail.text?.trim()];
+			};
+
+			it('come from the context, then the one subscriber it is, then what is built in', async () => {
+				await api.fields.create({ variable: 'color', name: 'Colour' });
+				expect(await send({})).toEqual(['for', '|Var@example.com|#color#|#unknown#|#fff#']);
+				const [one, two] = [await newList(), await newList()];
+				await api
+					.subscribers(one.id)
+					.create({ email: 'var@example.com', name: 'One', meta: { color: 'red' } });
+				expect(await send({})).toEqual(['for One', 'One|Var@example.com|red|#unknown#|#fff#']);
+				await api
+					.subscribers(two.id)
+					.create({ email: 'var@example.com', name: 'Two', meta: { color: 'blue' } });
+				// In two lists: nobody knows which, unless the request says so.
+				expect((await send({}))[1]).toContain('#color#');
+				expect(await send({ list_id: two.id })).toEqual([
+					'for Two',
+					'Two|Var@example.com|blue|#unknown#|#fff#',
+				]);
+				expect((await send({ list_id: two.id, context: { color: '#name#' } }))[1]).toBe(
+					'Two|Var@example.com|#name#|#unknown#|#fff#',
+				);
+			});
+		});
+
+		describe('mailings (28, 38)', () => {
+			const spec = (): MailingSpec => ({
+				from: subject.sender,
+				type: 'BULK',
+				subject: 's',
+				text_body: 'Hello #name#',
+			});
+
+			it('stage a list, release it in one stroke, and take nobody twice', async () => {
+				const mailings = await ext('mailings');
+				const list = await newList();
+				const subscribers = api.subscribers(list.id);
+				for (const email of ['a@example.com', 'b@example.com']) await subscribers.create({ email });
+				await subscribers.create({ email: 'off@example.com', is_active: false });
+				const job = unique('job');
+				const { id } = await mailings.open(job, spec());
+				const { counts } = await mailings.addList(id, list.id);
+				expect(counts).toEqual({ staged: 2, suppressed: 0, rejected: 0 });
+				await mailings.addList(id, list.id);
+				expect(await mailings.status(id)).toMatchObject({
+					key: job,
+					state: 'staged',
+					messages: { staged: 2 },
+				});
+				await expect(mailings.release(id, { expect_count: 3 })).rejects.toMatchObject({ code: 'conflict' });
+				expect(await mailings.status(id)).toMatchObject({ state: 'staged' });
+				await mailings.release(id, { expect_count: 2 });
+				expect(await mailings.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
+				await expect(mailings.open(job, { ...spec(), subject: 'other' })).rejects.toMatchObject({
+					code: 'conflict',
+				});
+				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
+				expect(results.map(({ to, type }) => [to, type])).toEqual([
+					['a@example.com', 'BULK'],
+					['b@example.com', 'BULK'],
+				]);
+			});
+
+			it('reject whom a strict variable would leave with a hole', async () => {
+				const mailings = await ext('mailings');
+				const list = await newList();
+				const variable = unique('town');
+				await api.fields.create({ variable, name: 'Town' });
+				await api.subscribers(list.id).create({ email: 'with@example.com', meta: { [variable]: 'Oslo' } });
+				await api.subscribers(list.id).create({ email: 'without@example.com' });
+				const { id } = await mailings.open(unique('job'), {
+					...spec(),
+					text_body: `In #${variable}#`,
+					strict_vars: true,
+				});
+				const { counts, rejects } = await mailings.addList(id, list.id);
+				expect(counts).toEqual({ staged: 1, suppressed: 0, rejected: 1 });
+				expect(rejects[0]?.error).toContain('without@example.com');
+			});
+
+			it('canceled ones send nothing, and deleting a list cancels what waits for its people (17)', async () => {
+				const mailings = await ext('mailings');
+				const list = await newList();
+				await api.subscribers(list.id).create({ email: 'a@example.com' });
+				const { id } = await mailings.open(unique('job'), spec());
+				await mailings.addList(id, list.id);
+				await mailings.release(id, { expect_count: 1 });
+				await api.lists.delete(list.id);
+				expect((await mailings.status(id)).messages).toEqual({ canceled: 1 });
+				const other = await mailings.open(unique('job'), spec());
+				await mailings.cancel(other.id);
+				expect((await mailings.status(other.id)).state).toBe('canceled');
+				await expect(mailings.release(other.id, { expect_count: 0 })).rejects.toMatchObject({
+					code: 'conflict',
+				});
+			});
+		});
+
+		describe('subscribers and fields (13, 16)', () => {
+			it('merges meta where it is stored, and counts what a field is used by', async () => {
+				const [a, b] = [unique('a_'), unique('b_')];
+				const field = await api.fields.create({ variable: a, name: 'A' });
+				await api.fields.create({ variable: b, name: 'B' });
+				const list = await newList();
+				const { id } = await api.subscribers(list.id).create({ email: 'm@example.com', meta: { [a]: '1' } });
+				const subscribers = await ext('subscribers');
+				const merged = await subscribers.merge(list.id, id, {
+					patch: { name: 'M' },
+					set: { [b]: 2 },
+					unset: [],
+				});
+				expect(merged).toMatchObject({ name: 'M', meta: { [a]: '1', [b]: 2 } });
+				expect(await (await ext('fields')).countUses(field.id)).toBe(1);
+				expect((await subscribers.merge(list.id, id, { patch: {}, set: {}, unset: [a] })).meta).toEqual({
+					[b]: 2,
+				});
+				expect(await subscribers.clear(list.id)).toBe(1);
+				expect(await api.lists.get(list.id)).toMatchObject({ overall_subscribers_count: 0 });
+			});
+		});
+	});
+}
