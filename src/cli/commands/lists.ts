@@ -192,11 +192,11 @@ function describe(lists: readonly List[]): string {
 	return `list${lists.length === 1 ? '' : 's'} ${names} with ${people} subscribers`;
 }
 
-/** The document has no bulk deletion: at once on the database itself, elsewhere one by one, ids collected first. */
+/** The document has no bulk deletion: at once where that is offered, elsewhere one by one, ids collected first. */
 async function clearSubscribers(cx: CommandContext, api: Api, found: List): Promise<ExitCode> {
-	const { local } = await cx.connection();
-	if (local !== null && 'clearList' in local && typeof local.clearList === 'function') {
-		const deleted = Number(await local.clearList(found.id));
+	const { ext } = await api.capabilities();
+	if (ext.subscribers !== undefined) {
+		const deleted = await ext.subscribers.clear(found.id, { signal: cx.signal });
 		await cx.out.document({ list_id: found.id, deleted }, `deleted ${deleted} subscribers`);
 		return exits.done;
 	}
