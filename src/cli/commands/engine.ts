@@ -49,12 +49,13 @@ const init = command({
 		if (options.sender !== undefined) await assertAddress(options.sender);
 		const engine = await cx.local();
 		const created = engine.isNew;
+		const hasChange = options.sender !== undefined || Object.keys(values).length > 0;
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		const sender = options.sender === undefined ? null : await addSender(cx, options.sender);
 		const settings = await engine.settings.get();
 		await cx.out.document(
 			{ path: engine.path, created, settings, sender },
-			`${created ? 'made' : 'changed'} ${engine.path}`,
+			sentenceOf(engine.path, created ? 'made' : hasChange ? 'changed' : 'kept'),
 		);
 		if (settings['smtp_url'] === undefined)
 			await cx.hint('no mail server yet: mailctl engine init --smtp smtp://user@host:587');
@@ -64,24 +65,24 @@ const init = command({
 });
 
 const statusColumns: Columns<EngineStatus> = [
-	column('path', 'Database'),
-	column('schema_version', 'Schema'),
-	column('size_bytes', 'Bytes'),
-	column('lists', 'Lists'),
-	column('subscribers', 'Subscribers'),
-	column('suppressions', 'Suppressions'),
+	column('path', 'DATABASE'),
+	column('schema_version', 'SCHEMA'),
+	column('size_bytes', 'BYTES'),
+	column('lists', 'LISTS'),
+	column('subscribers', 'SUBSCRIBERS'),
+	column('suppressions', 'SUPPRESSIONS'),
 	{
 		key: 'messages',
-		header: 'Messages',
+		header: 'MESSAGES',
 		value: ({ messages }) =>
 			Object.entries(messages)
 				.map(([state, count]) => `${state} ${count}`)
 				.join(', '),
 	},
-	column('senders', 'Senders'),
-	column('smtp_url', 'Mail server'),
-	column('public_url', 'Public URL'),
-	column('time_zone', 'Time zone'),
+	column('senders', 'SENDERS'),
+	column('smtp_url', 'MAIL SERVER'),
+	column('public_url', 'PUBLIC URL'),
+	column('time_zone', 'TIME ZONE'),
 ];
 
 const status = command({
@@ -111,7 +112,12 @@ const smtpTest = command({
 		const server = `${test.host}:${test.port}`;
 		if (test.ok) return cx.out.document(test, `${server} takes mail from here (${test.duration_ms} ms)`);
 		if (cx.out.format === 'json') await cx.out.document(test);
-		throw new CliError('smtp', exits.network, `${server}: ${test.reply ?? 'no answer'}`, { retryable: true });
+		// The phase and the system's own words may say the same thing twice.
+		const reply = (test.reply ?? 'no answer').replace(/^(?:(\w+): (?=\1\b))+/, '');
+		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
+			hint: 'mailctl engine init --smtp URL names another mail server',
+			retryable: true,
+		});
 	},
 });
 
@@ -207,6 +213,10 @@ export const group: CommandGroup = {
 	summary: 'the embedded engine: its database and mail server',
 	commands: [init, status, settings, smtpTest] satisfies (Command | CommandGroup)[],
 };
+
+function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {
+	return outcome === 'kept' ? `${path} is there already; nothing was changed` : `${outcome} ${path}`;
+}
 
 /** Before anything is stored: a wrong address must not leave the settings changed. */
 async function assertAddress(email: string): Promise<void> {

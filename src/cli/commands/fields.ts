@@ -10,9 +10,9 @@ import { walk } from '../walk.js';
 
 const columns: Columns<Field> = [
 	column('id', 'ID', { align: 'right' }),
-	column('variable', 'Variable', { isName: true }),
-	column('name', 'Name'),
-	column('date_created', 'Created', { wide: true }),
+	column('variable', 'VARIABLE', { isName: true }),
+	column('name', 'NAME'),
+	column('date_created', 'CREATED', { wide: true }),
 ];
 
 const fieldArg = { name: 'field', summary: 'an id or a variable' } as const;

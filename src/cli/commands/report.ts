@@ -10,9 +10,9 @@ import { type Columns, column } from '../render/columns.js';
 type Row = Report['data'][number];
 
 const columns: Columns<Row> = [
-	column('date', 'Date', { isName: true }),
-	column('sent', 'Sent', { align: 'right' }),
-	column('opened', 'Opened', { align: 'right' }),
+	column('date', 'DATE', { isName: true }),
+	column('sent', 'SENT', { align: 'right' }),
+	column('opened', 'OPENED', { align: 'right' }),
 ];
 
 const report = command({

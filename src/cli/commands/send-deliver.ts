@@ -53,7 +53,9 @@ export async function concludeDelivery(
 	if (summary === null) return exits.done;
 	const { kind, reason, counts, warnings } = summary;
 	for (const warning of warnings) await cx.warn(warning);
-	await cx.note(sentenceOf(counts));
+	// Where nothing went out, "sent 0" in front of the reason says nothing.
+	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
+		await cx.note(sentenceOf(counts));
 	if (kind === 'paused') {
 		throw new CliError(
 			'queue_paused',

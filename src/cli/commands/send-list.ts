@@ -151,10 +151,7 @@ async function deliver(
 		const { writeResults } = await import('./send-results.js');
 		await writeResults(cx, options.results, { campaign: id });
 	}
-	await cx.out.document(
-		documentOf(job, after),
-		summary === null ? `accepted: ${describe(counts)}` : undefined,
-	);
+	await cx.out.document(documentOf(job, after), `released: ${describe(counts)}`);
 	const code = await concludeDelivery(cx, summary);
 	return code === exits.done && counts.rejected > 0 ? exits.partly : code;
 }

@@ -9,8 +9,8 @@ import { walk } from '../walk.js';
 
 const columns: Columns<Sender> = [
 	column('id', 'ID', { align: 'right' }),
-	column('email', 'Address', { isName: true }),
-	column('date_created', 'Added', { wide: true }),
+	column('email', 'ADDRESS', { isName: true }),
+	column('date_created', 'ADDED', { wide: true }),
 ];
 
 const list = command({

@@ -12,10 +12,10 @@ import { walk } from '../walk.js';
 
 const columns: Columns<Template> = [
 	column('id', 'ID'),
-	column('name', 'Name (subject)', { isName: true }),
-	{ key: 'parts', header: 'Parts', value: partsOf },
-	column('date_created', 'Created', { wide: true }),
-	column('date_updated', 'Changed', { wide: true }),
+	column('name', 'NAME (SUBJECT)', { isName: true }),
+	{ key: 'parts', header: 'PARTS', value: partsOf },
+	column('date_created', 'CREATED', { wide: true }),
+	column('date_updated', 'CHANGED', { wide: true }),
 ];
 
 const templateArg = { name: 'template', summary: 'a UUID or an exact name' } as const;

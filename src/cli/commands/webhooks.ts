@@ -11,11 +11,11 @@ import { walk } from '../walk.js';
 
 const columns: Columns<Webhook> = [
 	column('id', 'ID', { align: 'right' }),
-	column('type', 'Type'),
+	column('type', 'TYPE'),
 	column('url', 'URL', { isName: true }),
-	column('is_auth_enabled', 'Auth'),
-	column('login', 'Login', { wide: true }),
-	column('date_created', 'Created', { wide: true }),
+	column('is_auth_enabled', 'AUTH'),
+	column('login', 'LOGIN', { wide: true }),
+	column('date_created', 'CREATED', { wide: true }),
 ];
 
 const hookArg = { name: 'id', summary: 'the id of a webhook' } as const;
@@ -182,7 +182,7 @@ async function* masked(hooks: AsyncIterable<Webhook>, hidden: { any: boolean }):
 }
 
 function shown(reveal: boolean): Columns<Webhook> {
-	return reveal ? [...columns, column('password', 'Password')] : columns;
+	return reveal ? [...columns, column('password', 'PASSWORD')] : columns;
 }
 
 function hintSecrets(cx: CommandContext): Promise<void> {

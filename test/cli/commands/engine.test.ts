@@ -74,6 +74,14 @@ describe('mailctl engine init', () => {
 		expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
 	});
 
+	it('says when there was nothing to change', async () => {
+		const project = await makeProject();
+		expect((await project.run(['engine', 'init', '--no-color'], { columns: 80 })).stderr).toBe(
+			`${project.db} is there already; nothing was changed\n` +
+				'hint: no mail server yet: mailctl engine init --smtp smtp://user@host:587\n',
+		);
+	});
+
 	it('makes nothing in a dry run', async () => {
 		const db = await fresh();
 		const run = await cli(['--db', db, 'engine', 'init', '--sender', 'n@example.com', '-n', '-o', 'json']);

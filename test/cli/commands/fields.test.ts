@@ -133,6 +133,11 @@ describe('mailctl fields', () => {
 		expect(await project.json(['fields', 'rm', '1', '-y'])).toEqual({ deleted: [1] });
 	});
 
+	it('held by nobody are deleted with --confirm VARIABLE as well, and only with the right one', async () => {
+		expect((await project.run(['fields', 'delete', 'city', '--confirm', 'town'])).code).toBe(2);
+		expect(await project.json(['fields', 'delete', 'city', '--confirm', 'city'])).toEqual({ deleted: [1] });
+	});
+
 	it('stay as they are in a dry run', async () => {
 		await holders('a@example.com');
 		const plans = [
