@@ -1,5 +1,4 @@
 /** Opens a store by what names it: a path, `file:` URL or `:memory:` for SQLite. */
-import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../api/datetime.js';
@@ -28,7 +27,8 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 		clock: options.clock,
 		mode: options.mode,
 		role: options.role ?? 'cli',
-		processId: randomUUID(),
+		// Unlike any other is enough; unguessable would load node:crypto, 3 ms of every short command.
+		processId: `${process.pid}-${Math.random().toString(36).slice(2)}`,
 		lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
 		eventDelayMs: options.eventDelayMs ?? 200,
 	});

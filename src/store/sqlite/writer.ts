@@ -18,12 +18,21 @@ export interface WriterOptions {
 	path: string;
 	/** How long a group tries to get the write lock before `StoreError` "locked". */
 	lockTimeoutMs: number;
-	/** How long a group may go on taking operations: short beside other processes, who wait meanwhile. */
-	maxGroupMs: () => number;
+	/** How groups share the lock with other processes; asked before each. */
+	pace: () => Pace;
 	/** Called inside each group, before its first operation. */
 	beforeGroup: () => void;
+	/** Called after a group that kept others waiting, when the lock is free and before the pause. */
+	afterLongGroup: () => void;
 	/** 0 ≤ n < 1, for the jitter between tries. */
 	random: () => number;
+}
+
+export interface Pace {
+	/** How long a group may go on taking operations. */
+	maxGroupMs: number;
+	/** After a group that took longer than a request may wait, how long nobody here asks for the lock. */
+	pauseMs: number;
 }
 
 interface Pending {
@@ -32,8 +41,10 @@ interface Pending {
 	reject(error: unknown): void;
 }
 
-/** Between tries, besides what SQLite itself waits; doubled up to the cap, then spread by jitter. */
-const retryDelay = { firstMs: 5, maxMs: 200 };
+/** Between tries, besides what SQLite itself waits: never longer than others pause, or they would be missed. */
+const retryDelay = { firstMs: 2, maxMs: 15 };
+/** A group that took longer has kept others waiting. */
+const longGroupMs = 20;
 
 export function createWriter(options: WriterOptions): Writer {
 	const { db, path } = options;
@@ -77,16 +88,21 @@ export function createWriter(options: WriterOptions): Writer {
 			done();
 			return;
 		}
-		commitGroup();
-		done();
+		const pace = options.pace();
+		const began = performance.now();
+		commitGroup(pace);
+		// SQLite's lock is no queue: who lets it go and asks again at once starves everybody who polls.
+		if (pace.pauseMs === 0 || performance.now() - began <= longGroupMs) return done();
+		options.afterLongGroup();
+		setTimeout(done, pace.pauseMs);
 	};
 
-	const commitGroup = () => {
+	const commitGroup = (pace: Pace) => {
 		const succeeded: Pending[] = [];
 		const failed: (() => void)[] = [];
 		try {
 			options.beforeGroup();
-			runGroup(succeeded, failed);
+			runGroup(succeeded, failed, pace);
 			commit.run();
 		} catch (error) {
 			if (db.inTransaction) db.exec('ROLLBACK');
@@ -99,8 +115,8 @@ export function createWriter(options: WriterOptions): Writer {
 	};
 
 	/** Throws only what ends the transaction; the operation it hit is then among the succeeded, to be rejected with them. */
-	const runGroup = (succeeded: Pending[], failed: (() => void)[]) => {
-		const end = performance.now() + options.maxGroupMs();
+	const runGroup = (succeeded: Pending[], failed: (() => void)[], pace: Pace) => {
+		const end = performance.now() + pace.maxGroupMs;
 		for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
 			const operation = next;
 			succeeded.push(operation);

@@ -17,10 +17,11 @@ describe('the writer', () => {
 			db,
 			path: 'test.db',
 			lockTimeoutMs: 100,
-			maxGroupMs: () => maxGroupMs,
+			pace: () => ({ maxGroupMs, pauseMs: 0 }),
 			beforeGroup: () => {
 				groups += 1;
 			},
+			afterLongGroup: () => undefined,
 			random: () => 0.5,
 		});
 		return () => db.close();
