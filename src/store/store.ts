@@ -135,7 +135,7 @@ export interface SubscriberPatch {
 export interface Writes {
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
-	/** Its subscribers go with it, its waiting bulk messages are canceled (api-decisions 17). False: no such list. */
+	/** Its subscribers go with it, its waiting bulk messages are canceled. False: no such list. */
 	deleteList(c: { id: number; now: Micros }): Promise<boolean>;
 	/** Deletes all subscribers of the list. `null`: no such list; else how many. */
 	clearList(c: { id: number; now: Micros }): Promise<number | null>;
@@ -150,7 +150,7 @@ export interface Writes {
 	deleteSubscriber(c: { list_id: number; id: number; now: Micros }): Promise<boolean>;
 
 	createField(c: { input: FieldInput; now: Micros }): Promise<Written<Field>>;
-	/** A rename renames the key in every subscriber's meta (api-decisions 16). */
+	/** A rename renames the key in every subscriber's meta. */
 	patchField(c: { id: number; patch: Partial<FieldInput> }): Promise<Written<Field>>;
 	deleteField(c: { id: number }): Promise<boolean>;
 
