@@ -180,6 +180,8 @@ export interface MailingSpec {
 	context?: Readonly<Record<string, string>>;
 	tag?: string;
 	campaign_unique_id?: Uuid;
+	/** The list it is meant for: the same job with another list is another spec. */
+	list_id?: number;
 	/** A variable without a value rejects the row (api-decisions 24). */
 	strict_vars?: boolean;
 }

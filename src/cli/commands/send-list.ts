@@ -16,6 +16,7 @@ import { type ExitCode, exits } from '../exit.js';
 import { explained } from '../refusals.js';
 import { resolveList } from '../resolve.js';
 import { walk } from '../walk.js';
+import { assertAllowed, assertListAllowed } from './send-allowed.js';
 import { assertCanDeliver, concludeDelivery, deliverNow } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
 import type { SendOptions } from './send-options.js';
@@ -31,7 +32,11 @@ export async function sendToList(
 	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
 	const prepared = await prepare(cx, options);
 	if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, list, options);
-	if (options.testTo !== undefined) return sendTest(cx, prepared, list, options, options.testTo);
+	if (options.testTo !== undefined) {
+		assertAllowed(cx, [options.testTo]);
+		return sendTest(cx, prepared, list, options, options.testTo);
+	}
+	await assertListAllowed(cx, list);
 	const mailings = await need(await cx.api(), 'mailings');
 	assertConsent(cx, options);
 	await assertCanDeliver(cx, options);
@@ -172,7 +177,7 @@ function totalOf({ staged, suppressed, rejected }: AcceptCounts): number {
 }
 
 /** The list is in it, so that a job's name cannot go on with another list. */
-function specOf({ request }: Prepared, list: List, options: SendOptions): MailingSpec & { list_id: number } {
+function specOf({ request }: Prepared, list: List, options: SendOptions): MailingSpec {
 	const { cc, bcc, from, type, ...rest } = request;
 	return {
 		...rest,

@@ -10,6 +10,7 @@ import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
 import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
+import { assertAllowed } from './send-allowed.js';
 import { assertCanDeliver, concludeDelivery, deliverNow, parseRate } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
 import { type SendOptions, sendOptions } from './send-options.js';
@@ -45,6 +46,7 @@ const self = command({
 			return sendToList(cx, options, options.list);
 		}
 		assertRecipients(options);
+		assertAllowed(cx, [...options.to, ...options.cc, ...options.bcc]);
 		const prepared = await prepare(cx, options);
 		const request: SendRequest = { ...prepared.request, to: options.to };
 		if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, request, options);
