@@ -62,7 +62,11 @@ export interface Complaint {
 export function classify(error: unknown): Complaint {
 	if (error instanceof CliError) return fromCliError(error);
 	if (error instanceof ApiError) return fromApiError(error);
-	if (error instanceof Error) return fromNamedError(error) ?? bug(error.message);
+	if (error instanceof Error) {
+		// The worker says what it was doing when the store failed; what failed is the cause.
+		const cause = error.cause instanceof Error ? fromNamedError(error.cause) : null;
+		return fromNamedError(error) ?? cause ?? bug(error.message);
+	}
 	return bug(String(error));
 }
 
@@ -145,6 +149,8 @@ function fromNamedError(error: Error): Complaint | null {
 		return complaint('database_missing', exits.usage, error.message, missingHint(error));
 	if (error.name === 'UnsupportedDatabase')
 		return complaint('unsupported_database', exits.usage, error.message, null);
+	if (error.name === 'NoSmtp')
+		return complaint('no_smtp', exits.usage, error.message, 'mailctl engine init --smtp smtp://user@host:587');
 	if (error.name === 'MissingExtension')
 		return complaint('missing_extension', exits.usage, error.message, null);
 	if (error.name === 'StoreError') {
