@@ -5,7 +5,9 @@ if (major < 20 || (major === 20 && minor < 19)) {
 	process.stderr.write(`error: mailctl needs Node.js 20.19 or newer; this is ${process.versions.node}\n`);
 	process.exitCode = 2;
 } else {
-	import('../dist/cli/main.js').then(async ({ main }) => {
-		process.exitCode = await main();
-	});
+	require('../dist/cli/main.js')
+		.main()
+		.then((code) => {
+			process.exitCode = code;
+		});
 }
