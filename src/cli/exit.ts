@@ -150,7 +150,12 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error.name === 'UnsupportedDatabase')
 		return complaint('unsupported_database', exits.usage, error.message, null);
 	if (error.name === 'NoSmtp')
-		return complaint('no_smtp', exits.usage, error.message, 'mailctl engine init --smtp smtp://user@host:587');
+		return complaint(
+			'no_smtp',
+			exits.usage,
+			error.message,
+			'mailctl engine init --smtp smtp://user@host:587',
+		);
 	if (error.name === 'MissingExtension')
 		return complaint('missing_extension', exits.usage, error.message, null);
 	if (error.name === 'StoreError') {
