@@ -15,8 +15,16 @@ export interface Clock {
 
 /** The machine's clock: wall time, refined to microseconds within the process. */
 export const systemClock: Clock = {
-	now: () => Math.round((performance.timeOrigin + performance.now()) * microsPerMs),
+	now: () => started + monotonicMicros(),
 };
+
+/** Since some moment in the past, never backwards. Not `performance`: loading it costs every command 1 ms. */
+export function monotonicMicros(): Micros {
+	const [seconds, nanos] = process.hrtime();
+	return seconds * microsPerSecond + Math.floor(nanos / 1_000);
+}
+
+const started: Micros = Date.now() * microsPerMs - monotonicMicros();
 
 /** `YYYY-MM-DDTHH:MM:SS.ffffff` (api-decisions 19: always six digits). */
 export function formatDateTime(at: Micros): WireDateTime {

@@ -1,5 +1,4 @@
-/** What runs a command, loaded with all commands as one: `--help` and `--version` have no use for it. */
-import './groups.js';
+/** What runs a command: `--help` and `--version` have no use for it. */
 import type { ExitCode } from './exit.js';
 import { parse } from './parse.js';
 import { type RunOptions, run } from './run.js';

@@ -1,5 +1,6 @@
 /** One command from its parsed words to its exit code: settles the settings, builds the context, runs, closes. */
 import type { Api } from '../api/api.js';
+import { microsPerMs, monotonicMicros } from '../api/datetime.js';
 import { findPaths, readConfig } from './config.js';
 import type { ConnectDependencies, Connection, Target } from './connection.js';
 import { createPrompts } from './consent.js';
@@ -37,7 +38,7 @@ export async function run(parsed: Run, { io, connect, interrupts }: RunOptions):
 	const deadline = startDeadline(settings);
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
 	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
-	const start = performance.now();
+	const start = monotonicMicros();
 	const talk = createTalk(io.stderr, {
 		quiet: parsed.globals.quiet === true,
 		paint: await paint(hasColor(io.stderr, settings.color.value, io.env)),
@@ -92,7 +93,8 @@ export async function run(parsed: Run, { io, connect, interrupts }: RunOptions):
 	} finally {
 		deadline.stop();
 		await link.close();
-		if (parsed.globals.verbose === true) await talk.note(`took ${Math.round(performance.now() - start)} ms`);
+		if (parsed.globals.verbose === true)
+			await talk.note(`took ${Math.round((monotonicMicros() - start) / microsPerMs)} ms`);
 	}
 }
 

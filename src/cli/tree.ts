@@ -9,73 +9,73 @@ export interface TreeEntry {
 
 /** One line each, in the order the help shows them. */
 export const tree: readonly TreeEntry[] = [
-	{ name: 'lists', summary: 'mailing lists', load: async () => (await import('./groups.js')).lists },
+	{ name: 'lists', summary: 'mailing lists', load: () => import('./commands/lists.js') },
 	{
 		name: 'subscribers',
 		summary: 'the subscribers of a list',
-		load: async () => (await import('./groups.js')).subscribers,
+		load: () => import('./commands/subscribers.js'),
 	},
 	{
 		name: 'fields',
 		summary: 'additional fields: the variables of subscribers',
-		load: async () => (await import('./groups.js')).fields,
+		load: () => import('./commands/fields.js'),
 	},
 	{
 		name: 'webhooks',
 		summary: 'HTTP notifications',
-		load: async () => (await import('./groups.js')).webhooks,
+		load: () => import('./commands/webhooks.js'),
 	},
 	{
 		name: 'send',
 		summary: 'send a message, or a mailing to a list',
-		load: async () => (await import('./groups.js')).send,
+		load: () => import('./commands/send.js'),
 	},
 	{
 		name: 'report',
 		summary: 'how many messages were sent, opened, bounced',
-		load: async () => (await import('./groups.js')).report,
+		load: () => import('./commands/report.js'),
 	},
 	{
 		name: 'templates',
 		summary: 'message templates',
-		load: async () => (await import('./groups.js')).templates,
+		load: () => import('./commands/templates.js'),
 	},
 	{
 		name: 'senders',
 		summary: 'verified sender addresses',
-		load: async () => (await import('./groups.js')).senders,
+		load: () => import('./commands/senders.js'),
 	},
 	{
 		name: 'messages',
 		summary: 'what became of each message',
-		load: async () => (await import('./groups.js')).messages,
+		load: () => import('./commands/messages.js'),
 	},
-	{ name: 'worker', summary: 'send what is due', load: async () => (await import('./groups.js')).worker },
+	{ name: 'worker', summary: 'send what is due', load: () => import('./commands/worker.js') },
 	{
 		name: 'engine',
 		summary: 'the embedded engine: its database and mail server',
-		load: async () => (await import('./groups.js')).engine,
+		load: () => import('./commands/engine.js'),
 	},
 	{
 		name: 'demo',
 		summary: 'the whole job, nothing to set up',
-		load: async () => (await import('./groups.js')).demo,
+		load: () => import('./commands/demo.js'),
 	},
 	{
 		name: 'config',
 		summary: 'settings of the profiles',
-		load: async () => (await import('./groups.js')).config,
+		load: () => import('./commands/config.js'),
 	},
 	{
 		name: 'commands',
 		summary: 'all commands, for scripts',
-		load: async () => (await import('./groups.js')).commands,
+		load: () => import('./commands/commands.js'),
 	},
-	{ name: 'version', summary: 'the version', load: async () => (await import('./groups.js')).version },
+	{ name: 'version', summary: 'the version', load: () => import('./commands/version.js') },
 	{
 		name: 'help',
 		summary: 'help on a topic or a command',
-		load: async () => (await import('./groups.js')).help,
+		load: () => import('./commands/help.js'),
 	},
 ];
 
