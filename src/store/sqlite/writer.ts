@@ -106,7 +106,9 @@ export function createWriter(options: WriterOptions): Writer {
 			commit.run();
 		} catch (error) {
 			if (db.inTransaction) db.exec('ROLLBACK');
-			rejectAll(succeeded, translateFailure(error, path));
+			// Before the first operation: it would fail again for all that wait, and never be answered.
+			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : pending.splice(0);
+			rejectAll(hit, translateFailure(error, path));
 			for (const reject of failed) reject();
 			return;
 		}

@@ -8,19 +8,21 @@ describe('the writer', () => {
 	let writer: Writer;
 	let groups: number;
 	let maxGroupMs: number;
+	let beforeGroup: () => void;
 	beforeEach(() => {
 		db = new Database(':memory:');
 		db.exec('CREATE TABLE t (x UNIQUE)');
 		groups = 0;
 		maxGroupMs = 1_000;
+		beforeGroup = () => {
+			groups += 1;
+		};
 		writer = createWriter({
 			db,
 			path: 'test.db',
 			lockTimeoutMs: 100,
 			pace: () => ({ maxGroupMs, pauseMs: 0 }),
-			beforeGroup: () => {
-				groups += 1;
-			},
+			beforeGroup: () => beforeGroup(),
 			afterLongGroup: () => undefined,
 			random: () => 0.5,
 		});
@@ -50,6 +52,20 @@ describe('the writer', () => {
 		expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
 		expect(rows()).toEqual([1, 2]);
 		expect(groups).toBe(1);
+	});
+
+	it('rejects all that waits when what comes before the group fails, and tries anew for the next', async () => {
+		beforeGroup = () => {
+			groups += 1;
+			if (groups === 1) throw new Error('damaged');
+		};
+		const outcomes = await Promise.allSettled([insert(1), insert(2)]);
+		expect(
+			outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.message : 'kept')),
+		).toEqual(['damaged', 'damaged']);
+		await insert(3);
+		expect(rows()).toEqual([3]);
+		expect(groups).toBe(2);
 	});
 
 	it('rejects the whole group when the disk is full', async () => {
