@@ -128,12 +128,11 @@ test.each([
 	'å',
 	'\\"',
 	'"a" ',
-])('a hundred thousand times %j is answered within 50 ms', (part) => {
-	const text = part.repeat(100_000 / part.length);
-	const begun = performance.now();
+])('a million characters of %j are answered', (part) => {
+	// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
+	const text = part.repeat(1_000_000 / part.length);
 	for (const hostile of [text, `${text}@b.no`, `a@${text}`, `${text}<a@b.no>`, `"${text}" <a@b.no>`])
-		parseMailbox(hostile);
-	expect((performance.now() - begun) / 5).toBeLessThan(50);
+		expect(parseMailbox(hostile)?.address ?? 'a@b.no').toBe('a@b.no');
 });
 
 test.skipIf(!existsSync(strings))('naughty strings make no address with a control character', () => {

@@ -31,11 +31,10 @@ describe('clean', () => {
 		);
 	});
 
-	it('takes 100 kB of hostile text in under 50 ms', () => {
-		const start = performance.now();
-		clean('👩\u200d'.repeat(30_000));
-		clean('\x1b'.repeat(100_000));
-		expect(performance.now() - start).toBeLessThan(100);
+	it('takes a megabyte of hostile text', () => {
+		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
+		expect(clean('👩\u200d'.repeat(300_000)).length).toBeGreaterThan(900_000);
+		expect(clean('\x1b'.repeat(1_000_000))).toHaveLength(4_000_000);
 	});
 });
 

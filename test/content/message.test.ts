@@ -149,14 +149,14 @@ describe('header fields', () => {
 	});
 
 	it('and parts are written in no time for long runs of blanks', async () => {
-		const blanks = ' '.repeat(100_000);
-		const nbsp = '\u00a0'.repeat(100_000);
-		const start = performance.now();
-		await written(
+		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
+		const blanks = ' '.repeat(1_000_000);
+		const nbsp = '\u00a0'.repeat(1_000_000);
+		const message = await written(
 			{ subject: `a${blanks}b`, html: `<p>a${nbsp}b</p>`, text: null },
 			{ headers: { 'X-A': `a${blanks}b` } },
 		);
-		expect(performance.now() - start).toBeLessThan(2000);
+		expect(message.split('\r\n').every((line) => line.length <= 998)).toBe(true);
 	});
 
 	it('take words of any length', async () => {

@@ -53,10 +53,9 @@ describe('the table', () => {
 		expect(judge(kind, phase, raw)).toBe(verdict);
 	});
 
-	it('judges 100 kB of hostile text within 50 ms', () => {
-		const start = performance.now();
-		judge('refused', 'rcpt', `550 ${'user is '.repeat(12_500)}`);
-		expect(performance.now() - start).toBeLessThan(50);
+	it('judges a megabyte of hostile text', () => {
+		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
+		expect(judge('refused', 'rcpt', `550 ${'user is '.repeat(125_000)}`)).toBe('failed');
 	});
 });
 

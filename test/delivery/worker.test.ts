@@ -5,6 +5,7 @@ import { createContentCache } from '../../src/content/cache.js';
 import type { SmtpPool } from '../../src/delivery/pool.js';
 import { verifyToken } from '../../src/delivery/tracking/tokens.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
+import { StoreError } from '../../src/store/errors.js';
 import { openStore } from '../../src/store/open.js';
 import { testPool, testWorker } from '../support/delivery.js';
 import { createMemoryQueue } from '../support/memory-queue.js';
@@ -43,6 +44,22 @@ describe('a worker before a server that takes everything', () => {
 		expect(new Set(sink.received.map(({ raw }) => messageIdIn(raw))).size).toBe(250);
 		expect(sink.received).toHaveLength(250);
 		expect(sink.connections).toBeLessThanOrEqual(5);
+	});
+
+	it('waits for what a process that died has leased, before a scope counts as settled', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(3) });
+		const now = systemClock.now();
+		await memory.queue.lease({ owner: 'dead', now, until: now + 3_600_000_000, max: 1, scope: null });
+		const run = testWorker(memory, pool, {
+			// The lease runs out while the run waits.
+			sleep: async () => {
+				memory.row(0).until = 0;
+			},
+		}).run({ scope: { submission: memory.row(0).message.submission }, until: 'settled' });
+		expect((await run).counts.sent).toBe(3);
+		expect(memory.states()).toEqual({ sent: 3 });
 	});
 
 	it('says the envelope and the bytes as they are, dots and all', async () => {
@@ -241,15 +258,16 @@ describe('a worker on a real database', () => {
 });
 
 describe('a worker whose store fails', () => {
-	it('stops with an error when outcomes cannot be recorded', async () => {
+	it('stops with the error of the store when outcomes cannot be recorded', async () => {
 		sink = await startSmtpSink();
 		pool = testPool(sink.port);
 		const memory = createMemoryQueue({ to: addresses(400) });
+		const full = new StoreError('disk_full', 'disk full');
 		memory.queue.settle = async () => {
-			throw new Error('disk full');
+			throw full;
 		};
 		const run = testWorker(memory, pool, { sleep: () => setImmediatePromise() }).run(settled);
-		await expect(run).rejects.toThrow('the queue cannot be read or written');
+		await expect(run).rejects.toBe(full);
 		expect(sink.received.length).toBeLessThanOrEqual(215);
 	});
 
