@@ -235,11 +235,21 @@ class Run {
 	}
 
 	async #waitMs(): Promise<number | null> {
-		if (this.#request.until === 'settled') return null;
+		if (this.#request.until === 'settled') return (await this.#isHeldElsewhere()) ? pollMs : null;
 		if (this.#request.until === 'aborted') return pollMs;
 		const due = await this.#settings.reads.nextDue({ scope: this.#request.scope });
 		if (due === null) return null;
 		return Math.min(Math.max((due - this.#settings.clock.now()) / microsPerMs, 10), longestWaitMs);
+	}
+
+	/**
+	 * Of a scope, what another process has leased is not settled: it is sending it, or died and its lease runs out.
+	 * Whoever waits for a send is not to be told that it is over.
+	 */
+	async #isHeldElsewhere(): Promise<boolean> {
+		const { scope } = this.#request;
+		if (scope === null) return false;
+		return ((await this.#settings.reads.countMessages({ scope })).leased ?? 0) > 0;
 	}
 
 	/** Waits for what is in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
@@ -252,8 +262,8 @@ class Run {
 		const isEndless = this.#request.until === 'aborted';
 		const failure = await this.#flushStubbornly(isEndless ? 1 : storeTries);
 		const error = failure ?? (fault.kind === 'store' ? fault : null);
-		if (!isEndless && error !== null)
-			throw new Error('the queue cannot be read or written', { cause: error.error });
+		// The store's own error: it names the file and what to do, and the caller knows it from a bug.
+		if (!isEndless && error !== null) throw error.error;
 		if (!isEndless) return this.#result('paused', fault.kind === 'smtp' ? fault.reason : null);
 		await this.#backOff(fault.kind === 'smtp' ? fault.reason : String(fault.error));
 		return null;
@@ -291,8 +301,7 @@ class Run {
 		clearTimeout(cut);
 		this.#releaseBuffer('drain');
 		const failure = await this.#flushStubbornly(1);
-		if (failure !== null)
-			throw new Error('the last outcomes could not be recorded', { cause: failure.error });
+		if (failure !== null) throw failure.error;
 		return this.#result('aborted', null);
 	}
 
