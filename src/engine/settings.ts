@@ -50,15 +50,16 @@ export async function writeSettings(
 	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
 	values: Readonly<Record<string, string | null>>,
 ): Promise<void> {
-	const errors: FieldErrors = {};
-	const checkedValues: Record<string, string | null> = {};
+	// Entries, never assignments: a name may be `__proto__`.
+	const errors: [string, FieldErrors[string]][] = [];
+	const checkedValues: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values)) {
 		const outcome = checkSetting(name, value);
-		if ('problem' in outcome) errors[name] = [{ code: 'invalid', message: outcome.problem }];
-		else checkedValues[name] = outcome.value;
+		if ('problem' in outcome) errors.push([name, [{ code: 'invalid', message: outcome.problem }]]);
+		else checkedValues.push([name, outcome.value]);
 	}
-	if (Object.keys(errors).length > 0) throw invalid(errors);
-	await store.writes.putSettings({ values: checkedValues, now: clock.now() });
+	if (errors.length > 0) throw invalid(Object.fromEntries(errors));
+	await store.writes.putSettings({ values: Object.fromEntries(checkedValues), now: clock.now() });
 }
 
 type Checked = { value: string | null } | { problem: string };
