@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { DatabaseMissing, StoreError } from '../errors.js';
 import { translateFailure } from './failures.js';
+import { assertOurs } from './migrations.js';
 
 export const memoryPath = ':memory:';
 
@@ -90,6 +91,8 @@ function makeFolder(folder: string): void {
 function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: ConnectionOptions): void {
 	db.pragma(`busy_timeout = ${busyTimeoutMs}`);
 	db.pragma('trusted_schema = OFF');
+	// Before the first pragma that writes: the switch to the log stays in the file, whoever it belongs to.
+	assertOurs(db, path);
 	// Only a file without pages takes a page size: 8 KiB made imports faster than 4 and 16.
 	db.pragma('page_size = 8192');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });

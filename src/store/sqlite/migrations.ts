@@ -43,17 +43,23 @@ export function migrate(
 	}).immediate();
 }
 
+/** Throws `StoreError` "not_a_database" for a database of somebody else; an empty one may become ours. Only reads. */
+export function assertOurs(db: Database.Database, path: string): void {
+	const owner = Number(db.pragma('application_id', { simple: true }));
+	if (owner === applicationId) return;
+	const version = Number(db.pragma('user_version', { simple: true }));
+	const tables = Number(db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get());
+	if (owner === 0 && version === 0 && tables === 0) return;
+	throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
+}
+
 function versionOf(migrations: readonly Migration[]): number {
 	return Math.max(...migrations.map((each) => each.version));
 }
 
 function readVersion(db: Database.Database, path: string, known: number): number {
+	assertOurs(db, path);
 	const version = Number(db.pragma('user_version', { simple: true }));
-	const owner = Number(db.pragma('application_id', { simple: true }));
-	const tables = Number(db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get());
-	if (owner !== applicationId && (owner !== 0 || version !== 0 || tables !== 0)) {
-		throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
-	}
 	if (version > known) {
 		throw new StoreError(
 			'newer_schema',

@@ -6,6 +6,7 @@ import {
 	mkdirSync,
 	mkdtempSync,
 	readdirSync,
+	readFileSync,
 	rmSync,
 	statSync,
 	writeFileSync,
@@ -95,7 +96,9 @@ describe('opening a SQLite database', () => {
 		expect(await codeOf(open('create', folder))).toBe('not_a_database');
 		const other = join(folder, 'other.db');
 		new Database(other).exec('CREATE TABLE t (x)').close();
+		const before = readFileSync(other);
 		expect(await codeOf(open('create', other))).toBe('not_a_database');
+		expect(readFileSync(other).equals(before), 'it is left as it was').toBe(true);
 	});
 
 	it('takes an empty file for a new database', async () => {
@@ -189,10 +192,10 @@ describe('opening a SQLite database', () => {
 			read('trusted_schema'),
 			read('busy_timeout'),
 		]).toEqual(['wal', 2, 1, 8192, -65536, 0, 2, 0, 50]);
-		db.exec('CREATE TABLE t (x)');
+		migrate(db, { path, me: { id: 'me', role: 'cli', host: hostname(), pid: process.pid }, now: noon });
 		db.close();
 		const reader = openConnection({ path, role: 'reader', mode: 'existing', busyTimeoutMs: 50 });
-		expect(() => reader.exec('INSERT INTO t VALUES (1)')).toThrow(/readonly/);
+		expect(() => reader.exec('DELETE FROM settings')).toThrow(/readonly/);
 		reader.close();
 	});
 });
