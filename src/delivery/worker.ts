@@ -59,7 +59,7 @@ export interface WorkerOptions extends ComposerOptions {
 	rate?: number;
 	/** How long a lease lasts, renewed at a third of it; 120,000. */
 	leaseMs?: number;
-	/** What a conversation in flight is given when the signal comes; 10,000. */
+	/** What a conversation in flight is given when the signal comes; 9,000. */
 	drainMs?: number;
 	/** Waits, or returns early when the signal comes. */
 	sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -82,7 +82,8 @@ export function createWorker(options: WorkerOptions): Worker {
 	const settings = {
 		connections: 5,
 		leaseMs: 120_000,
-		drainMs: 10_000,
+		// A second less than whoever stops us waits: what is cut must be recorded before the store is closed.
+		drainMs: 9_000,
 		sleep: sleepUntil,
 		...options,
 	};
