@@ -117,7 +117,10 @@ async function deliver(
 			stall.moved();
 			options.onProgress?.(counts);
 		},
-		onEvent: (event) => trace(`worker ${JSON.stringify(event)}`),
+		onEvent: (event) => {
+			trace(`worker ${JSON.stringify(event)}`);
+			if (event.kind === 'waiting') options.onWaiting?.(event.reason, event.ms);
+		},
 	});
 	try {
 		const signals = [options.signal, stall.signal].filter((signal) => signal !== undefined);

@@ -83,6 +83,8 @@ export interface DeliverOptions {
 	/** Without any outcome for so long, it gives up; milliseconds. */
 	stallMs?: number;
 	onProgress?: (counts: DeliveryCounts) => void;
+	/** The mail server takes nothing at the moment; the next try is in so many milliseconds. */
+	onWaiting?: (reason: string, ms: number) => void;
 }
 
 export interface DeliveryCounts {

@@ -43,7 +43,7 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 		if (confirm === name) return;
 		const flag = `--confirm ${quoted(name)}`;
 		if (confirm !== null)
-			throw new UsageError(`--confirm ${quoted(confirm)} does not name what this will ${what}`, {
+			throw new UsageError(`--confirm ${quoted(confirm)} is not the name that is wanted; this will ${what}`, {
 				hint: flag,
 			});
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });

@@ -7,7 +7,7 @@ import { rootHelp } from './help.js';
 import { createIo, type Io, type IoParts } from './io.js';
 import type { Connect } from './run.js';
 import { didYouMean } from './suggest.js';
-import { tree } from './tree.js';
+import { loadNode, tree } from './tree.js';
 
 declare const __VERSION__: string;
 
@@ -47,7 +47,7 @@ async function dispatch(
 		return say(io, rootHelp(tree));
 	}
 	const entry = tree.find(({ name }) => name === (word ?? 'help'));
-	if (entry === undefined) throw unknownCommand(word ?? '');
+	if (entry === undefined) throw await unknownCommand(word ?? '');
 	const { invoke } = await import('./frame.js');
 	return invoke(entry, word === undefined ? ['help', ...argv] : argv, { io, connect, interrupts });
 }
@@ -57,12 +57,17 @@ async function say(io: Io, text: string): Promise<ExitCode> {
 	return exits.done;
 }
 
-function unknownCommand(word: string): UsageError {
+/** A verb without its group is the likeliest slip: `mailctl import` means `mailctl subscribers import`. */
+async function unknownCommand(word: string): Promise<UsageError> {
+	const nodes = await Promise.all(tree.map(async (entry) => ({ entry, node: await loadNode(entry) })));
+	const groups = nodes.flatMap(({ entry, node }) =>
+		'commands' in node && node.commands.some(({ name }) => name === word)
+			? [`mailctl ${entry.name} ${word}`]
+			: [],
+	);
+	const names = tree.map(({ name }) => name);
 	const hint =
-		didYouMean(
-			word,
-			tree.map(({ name }) => name),
-		) ?? 'mailctl --help';
+		groups.length > 0 ? `did you mean ${groups.join(', ')}?` : (didYouMean(word, names) ?? 'mailctl --help');
 	return new UsageError(`unknown command "${word}"`, { hint });
 }
 

@@ -184,6 +184,7 @@ function makeOut(parsed: Run, io: Io, { format, strong, talk, listed }: OutParts
 		sentence: talk.note,
 		listed: async (shown) => {
 			listed.push(shown);
+			if (shown.shown === 0 && io.stdout.isTTY && !isMachine(format)) await talk.note('nothing to show');
 			if (shown.cut) {
 				const of = shown.total === undefined ? 'more' : count(shown.total);
 				await talk.note(`showing ${count(shown.shown)} of ${of}; --all`);

@@ -67,8 +67,8 @@ tab and line breaks as \\t \\r \\n). csv, json and ndjson are exact.
 mailctl send --from news@example.com --to ann@example.com --subject Hello --text 'Hi #name#'
 mailctl send --from news@example.com --list 12 --template Monthly
 
-Variables are written #name#; --context name=value sets them, subscribers bring their own. --dry-run, --preview and
---eml show the finished message without sending it.
+Variables are written #name#; --context name=value sets them, subscribers bring their own. --preview text|html,
+--eml FILE and --dry-run show the finished message without sending it.
 
 To many: the rows are staged and checked first, then released all at once. On a terminal the count and a sample are
 shown and asked about; a script gives --yes --expect-count N, and nothing is released if the count is another.
@@ -80,7 +80,7 @@ was handed over leaves it uncertain: it is sent again only when somebody says so
 	importing: `
 mailctl subscribers import people.csv --list 12
 
-CSV, TSV and NDJSON, from a file or standard input (-). The encoding, the delimiter and the line ends are found out or
+CSV and TSV, from a file or standard input (-). The encoding, the delimiter and the line ends are found out or
 set by options. A column "email" is required; "name", "is_active" and the fields (by variable or by name) are taken;
 --map 'E-Mail Address=email' names others.
 

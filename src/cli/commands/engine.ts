@@ -1,6 +1,7 @@
 /** `mailctl engine`: the database of this machine and its mail server. */
 
 import { type Command, type CommandGroup, command } from '../command.js';
+import { commandLine } from '../command-line.js';
 import type { EngineStatus } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
@@ -58,9 +59,9 @@ const init = command({
 			sentenceOf(engine.path, created ? 'made' : hasChange ? 'changed' : 'kept'),
 		);
 		if (settings['smtp_url'] === undefined)
-			await cx.hint('no mail server yet: mailctl engine init --smtp smtp://user@host:587');
+			await cx.hint(`no mail server yet: ${commandLine(cx, 'engine init --smtp smtp://user@host:587')}`);
 		else if (Object.keys(values).includes('smtp_url'))
-			await cx.hint('mailctl engine smtp-test tries the mail server');
+			await cx.hint(`${commandLine(cx, 'engine smtp-test')} tries the mail server`);
 	},
 });
 
@@ -105,7 +106,7 @@ const smtpTest = command({
 		const engine = await cx.local();
 		if ((await engine.status()).smtp_url === null) {
 			throw new UsageError('no mail server is configured', {
-				hint: 'mailctl engine init --smtp smtp://user@host:587',
+				hint: commandLine(cx, 'engine init --smtp smtp://user@host:587'),
 			});
 		}
 		const test = await engine.testSmtp();
@@ -115,7 +116,7 @@ const smtpTest = command({
 		// The phase and the system's own words may say the same thing twice.
 		const reply = (test.reply ?? 'no answer').replace(/^(?:(\w+): (?=\1\b))+/, '');
 		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
-			hint: 'mailctl engine init --smtp URL names another mail server',
+			hint: `${commandLine(cx, 'engine init --smtp URL')} names another mail server`,
 			retryable: true,
 		});
 	},

@@ -1,5 +1,6 @@
 /** On the embedded engine `send` works off its own messages; elsewhere the service does. */
 
+import { commandLine } from '../command-line.js';
 import type { DeliveryCounts, DeliveryScope, DeliverySummary } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
@@ -13,7 +14,26 @@ export async function assertCanDeliver(
 ): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || options.wait === false) return;
-	if ((await local.status()).smtp_url === null) throw noSmtp();
+	if ((await local.status()).smtp_url === null) throw noSmtp(cx);
+}
+
+/** What bulk mail carries that its sender should know of before it leaves. */
+export async function warnOfLinks(
+	cx: CommandContext,
+	options: Pick<SendOptions, 'bulk' | 'list'>,
+): Promise<void> {
+	const { local } = await cx.connection();
+	if (local === null) return;
+	if (!options.bulk) {
+		if (options.list !== undefined)
+			await cx.hint('without --bulk these mails carry no List-Unsubscribe header');
+		return;
+	}
+	if ((await local.status()).public_url !== null) return;
+	await cx.warn(
+		'links to unsubscribe point to this machine (http://127.0.0.1:8080): nobody else can follow them',
+	);
+	await cx.hint(commandLine(cx, 'engine init --public-url https://mail.example.com'));
 }
 
 /** Delivers the scope and says what became of it. `null`: nobody waits, or the service does the sending. */
@@ -26,7 +46,7 @@ export async function deliverNow(
 	const { local } = await cx.connection();
 	if (local === null) return null;
 	if (options.wait === false) {
-		await cx.hint('accepted and queued; mailctl worker sends it');
+		await cx.hint(`accepted and queued; ${commandLine(cx, 'worker')} sends it`);
 		return null;
 	}
 	const progress = cx.progress('sending', total);
@@ -62,20 +82,20 @@ export async function concludeDelivery(
 			exits.network,
 			`the mail server takes no mail: ${reason ?? 'unknown reason'}`,
 			{
-				hint: 'nothing is lost: mend it (mailctl engine smtp-test), then run mailctl worker --drain',
+				hint: `nothing is lost: mend it, then run ${commandLine(cx, 'worker --drain')}`,
 				retryable: true,
 			},
 		);
 	}
 	if (kind === 'stalled')
 		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {
-			hint: 'mailctl worker goes on',
+			hint: `${commandLine(cx, 'worker')} goes on`,
 		});
 	if (kind === 'stopped') {
-		await cx.hint('what was accepted stays queued; mailctl worker --drain sends it');
+		await cx.hint(`what was accepted stays queued; ${commandLine(cx, 'worker --drain')} sends it`);
 		cx.signal.throwIfAborted();
 	}
-	if (counts.deferred > 0) await cx.hint('deferred messages are tried again by mailctl worker');
+	if (counts.deferred > 0) await cx.hint(`deferred messages are tried again by ${commandLine(cx, 'worker')}`);
 	if (counts.uncertain > 0) return exits.uncertain;
 	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
 }
@@ -89,9 +109,9 @@ export function parseRate(text: string): number {
 	return perSecond;
 }
 
-export function noSmtp(): CliError {
+export function noSmtp(cx: CommandContext): CliError {
 	return new UsageError('no mail server is configured', {
-		hint: 'mailctl engine init --smtp smtp://user@host:587 --smtp-password-file FILE',
+		hint: commandLine(cx, 'engine init --smtp smtp://user@host:587 --smtp-password-file FILE'),
 	});
 }
 

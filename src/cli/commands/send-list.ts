@@ -17,10 +17,10 @@ import { explained } from '../refusals.js';
 import { resolveList } from '../resolve.js';
 import { walk } from '../walk.js';
 import { assertAllowed, assertListAllowed } from './send-allowed.js';
-import { assertCanDeliver, concludeDelivery, deliverNow } from './send-deliver.js';
+import { assertCanDeliver, concludeDelivery, deliverNow, warnOfLinks } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
 import type { SendOptions } from './send-options.js';
-import { assertAcceptable, compose, showPreview, wantsPreview } from './send-preview.js';
+import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { type Prepared, prepare } from './send-request.js';
 
 export async function sendToList(
@@ -68,6 +68,9 @@ async function release(cx: CommandContext, mailings: Mailings, staging: Staging)
 		// A job that was staged before goes on with what is there: its counts are those of all that was added.
 		const { counts } = await mailings.status(id);
 		const found = totalOf(counts);
+		if (found === 0 && options.expectCount !== 0) {
+			throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers; nothing was sent`);
+		}
 		await assertFindings(cx, { counts, rejects }, options);
 		if (options.maxRecipients !== undefined && found > options.maxRecipients) {
 			throw new UsageError(
@@ -117,6 +120,7 @@ async function agree(
 	counts: AcceptCounts,
 ): Promise<void> {
 	await cx.note(`${describe(counts)} of list ${list.id} "${list.name}"`);
+	await warnOfLinks(cx, options);
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
 	const api = await cx.api();
 	const shown: string[] = [];
@@ -225,15 +229,8 @@ async function preview(
 	});
 	if (wantsPreview(options)) return showPreview(cx, composed, options).then(() => undefined);
 	const count = list.active_subscribers_count;
-	await cx.wouldDo(
-		`send "${composed.subject}" to the ${count} active subscribers of list ${list.id} "${list.name}"`,
-		{
-			list_id: list.id,
-			recipients: count,
-			send: prepared.request,
-			message: composed.raw.toString('latin1'),
-		},
-	);
+	const what = `send "${composed.subject}" to the ${count} active subscribers of list ${list.id} "${list.name}"`;
+	await showDryRun(cx, composed, what, { list_id: list.id, recipients: count, send: prepared.request });
 }
 
 /** What the first subscriber would get, to an address of one's own: with his variables, under no mailing. */

@@ -63,6 +63,25 @@ export async function compose(
 	return composed;
 }
 
+/** A dry run: machines get the plan and the whole message, a person its headers and what it says. */
+export async function showDryRun(
+	cx: CommandContext,
+	composed: ComposedMessage,
+	what: string,
+	plan: object,
+): Promise<void> {
+	await warnOfMissing(cx, composed);
+	await cx.wouldDo(what, { ...plan, message: composed.raw.toString('latin1') });
+	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
+	const [head = ''] = composed.raw.toString('latin1').split('\r\n\r\n', 1);
+	await cx.out.raw(`${cleanLines(`${head.replaceAll('\r\n', '\n')}\n\n${composed.text.trimEnd()}`)}\n`);
+}
+
+function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
+	if (missing.length === 0) return Promise.resolve();
+	return cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
+}
+
 /** Writes what `--eml` and `--preview` ask for. */
 export async function showPreview(
 	cx: CommandContext,
@@ -71,8 +90,7 @@ export async function showPreview(
 ): Promise<void> {
 	if (preview === 'html' && composed.html === null)
 		throw new UsageError('--preview html: the message has no HTML', { hint: '--preview text' });
-	if (composed.missing.length > 0)
-		await cx.warn(`no value for ${composed.missing.map((name) => `#${name}#`).join(', ')}`);
+	await warnOfMissing(cx, composed);
 	if (eml !== undefined && eml !== '-') await writeNew(eml, composed.raw);
 	if (eml === '-')
 		await cx.out.raw(

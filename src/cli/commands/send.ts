@@ -11,10 +11,10 @@ import type { ExitCode } from '../exit.js';
 import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { assertAllowed } from './send-allowed.js';
-import { assertCanDeliver, concludeDelivery, deliverNow, parseRate } from './send-deliver.js';
+import { assertCanDeliver, concludeDelivery, deliverNow, parseRate, warnOfLinks } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
 import { type SendOptions, sendOptions } from './send-options.js';
-import { assertAcceptable, compose, showPreview, wantsPreview } from './send-preview.js';
+import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { contentOf, type Prepared, prepare } from './send-request.js';
 
 type Accept = SendResult['messages'][number];
@@ -98,9 +98,8 @@ async function preview(
 	});
 	if (wantsPreview(options)) await showPreview(cx, composed, options);
 	else
-		await cx.wouldDo(`send "${composed.subject}" to ${request.to.join(', ')}`, {
+		await showDryRun(cx, composed, `send "${composed.subject}" to ${request.to.join(', ')}`, {
 			send: request,
-			message: composed.raw.toString('latin1'),
 		});
 }
 
@@ -133,6 +132,7 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 	if (campaign !== null) await cx.note(`campaign ${campaign}`);
 	const scope: DeliveryScope = submission === null ? null : { submission };
 	if (scope === null || answer.messages_created === 0) return 0;
+	await warnOfLinks(cx, options);
 	const summary = await deliverNow(cx, scope, answer.messages_created, options);
 	if (options.results !== undefined) {
 		const { writeResults } = await import('./send-results.js');

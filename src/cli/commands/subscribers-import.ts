@@ -1,5 +1,6 @@
 /** `subscribers import`: a table into a list, by session and batches; what is refused goes into a file of its own. */
 import { createHash } from 'node:crypto';
+import { emailKey, isEmailAddress } from '../../api/address.js';
 import { type ImportSpec, type Imports, need } from '../../api/capabilities.js';
 import type { Field, List } from '../../api/records.js';
 import type { ImportJob, ImportResult, ImportTotals, MaxErrors } from '../../jobs/imports.js';
@@ -133,14 +134,25 @@ async function createFields(cx: CommandContext, { newFields }: Mapping): Promise
 	}
 }
 
+/** The fate of a row as far as its address decides it; the service looks at the rest. */
+function rowKind(email: string, seen: Set<string>): 'importable' | 'duplicate' | 'rejected' {
+	if (!isEmailAddress(email.trim())) return 'rejected';
+	const key = emailKey(email.trim());
+	if (seen.has(key)) return 'duplicate';
+	seen.add(key);
+	return 'importable';
+}
+
 /** What would be put, without asking the service about each row. */
 async function plan(cx: CommandContext, table: Table, mapping: Mapping, list: List): Promise<undefined> {
 	const { bundleRows } = await import('../../jobs/import-bundles.js');
-	const counts = { read: 0, importable: 0, rejected: 0 };
+	const counts = { read: 0, importable: 0, duplicate: 0, rejected: 0 };
+	const at = mapping.columns.findIndex(({ target }) => target === 'email');
+	const seen = new Set<string>();
 	for await (const { rows, rejects } of bundleRows(table.rows, mapping, 5_000)) {
-		counts.importable += rows.length;
 		counts.rejected += rejects.length;
 		counts.read += rows.length + rejects.length;
+		for (const { cells } of rows) counts[rowKind(cells[at] ?? '', seen)] += 1;
 	}
 	const columns = Object.fromEntries(
 		mapping.columns.map(({ index, target }) => [table.header[index] ?? '', target]),

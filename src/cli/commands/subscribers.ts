@@ -4,6 +4,7 @@ import type { Api } from '../../api/api.js';
 import type { List, Subscriber, SubscriberFilter } from '../../api/records.js';
 import { type CommandGroup, command } from '../command.js';
 import { listOptions, listRows } from '../listing.js';
+import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 import { parseWhere } from '../where.js';
 import { activate, create, deactivate, remove, update } from './subscribers-change.js';
@@ -78,16 +79,22 @@ const get = command({
 	},
 });
 
+/** Which list is what `find` is asked for. */
+const foundColumns: Columns<Subscriber> = [
+	column('list_id', 'LIST', { align: 'right' }),
+	...subscriberColumns.filter(({ key }) => key !== 'list_id'),
+];
+
 const find = command({
 	name: 'find',
 	summary: 'look for an address in all lists',
 	args: [{ name: 'email', summary: 'an e-mail address' }],
-	columns: subscriberColumns,
+	columns: foundColumns,
 	output: 'an array of subscribers, one for each list the address is in',
 	examples: ['mailctl subscribers find ann@example.com'],
 	run: async (cx, { args }) => {
 		const api = await cx.api();
-		await cx.out.rows(everywhere(api, args.email, cx.signal), subscriberColumns, { all: true });
+		await cx.out.rows(everywhere(api, args.email, cx.signal), foundColumns, { all: true });
 	},
 });
 

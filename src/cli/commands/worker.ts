@@ -23,7 +23,7 @@ const worker = command({
 	run: async (cx, { options }) => {
 		const engine = await cx.local();
 		const status = await engine.status();
-		if (status.smtp_url === null) throw noSmtp();
+		if (status.smtp_url === null) throw noSmtp(cx);
 		if (cx.dryRun) return cx.wouldDo('send what is due', { messages: status.messages });
 		const progress = cx.progress('sending', null);
 		try {
@@ -33,6 +33,9 @@ const worker = command({
 				signal: cx.signal,
 				...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 				...(options.connections !== undefined && { connections: options.connections }),
+				onWaiting: (reason, ms) => {
+					void cx.warn(`the mail server takes no mail (${reason}); next try in ${Math.ceil(ms / 1000)} s`);
+				},
 				onProgress: (counts) =>
 					progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
 			});

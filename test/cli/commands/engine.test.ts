@@ -30,7 +30,7 @@ describe('mailctl engine init', () => {
 				settings: { smtp_url: 'smtp://127.0.0.1:25' },
 				sender: { id: 1, email: 'news@example.com', date_created: '2026-11-01T10:00:00.000000' },
 			},
-			stderr: 'hint: mailctl engine smtp-test tries the mail server\n',
+			stderr: `hint: mailctl --db ${db} engine smtp-test tries the mail server\n`,
 		});
 	});
 
@@ -78,7 +78,7 @@ describe('mailctl engine init', () => {
 		const project = await makeProject();
 		expect((await project.run(['engine', 'init', '--no-color'], { columns: 80 })).stderr).toBe(
 			`${project.db} is there already; nothing was changed\n` +
-				'hint: no mail server yet: mailctl engine init --smtp smtp://user@host:587\n',
+				`hint: no mail server yet: mailctl --db ${project.db} engine init --smtp smtp://user@host:587\n`,
 		);
 	});
 
@@ -199,7 +199,7 @@ describe('mailctl engine smtp-test', () => {
 		const without = await makeProject();
 		expect(await without.run(['engine', 'smtp-test'])).toMatchObject({
 			code: 2,
-			stderr: 'error: no mail server is configured\nhint: mailctl engine init --smtp smtp://user@host:587\n',
+			stderr: `error: no mail server is configured\nhint: mailctl --db ${without.db} engine init --smtp smtp://user@host:587\n`,
 		});
 	});
 });

@@ -24,7 +24,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 			stdout: '',
 			stderr:
 				'error: no mail server is configured\n' +
-				'hint: mailctl engine init --smtp smtp://user@host:587 --smtp-password-file FILE\n',
+				`hint: mailctl --db ${project.db} engine init --smtp smtp://user@host:587 --smtp-password-file FILE\n`,
 		});
 		expect(await states(project)).toEqual([]);
 	});
@@ -37,7 +37,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 6, answer: { messages_created: 1 } });
 		expect(errorOf({ code, stderr, stdout })).toMatchObject({
 			code: 'queue_paused',
-			hint: 'nothing is lost: mend it (mailctl engine smtp-test), then run mailctl worker --drain',
+			hint: `nothing is lost: mend it, then run mailctl --db ${project.db} worker --drain`,
 			retryable: true,
 		});
 		expect(await states(project)).toEqual(['queued']);
@@ -88,7 +88,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		const { code, stderr } = await project.run(toAnn);
 		expect({ code, stderr }).toEqual({
 			code: 0,
-			stderr: 'sent 0, deferred 1\nhint: deferred messages are tried again by mailctl worker\n',
+			stderr: `sent 0, deferred 1\nhint: deferred messages are tried again by mailctl --db ${project.db} worker\n`,
 		});
 		expect(await states(project)).toEqual(['deferred', 'deferred']);
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 0, deferred: 0 });
@@ -114,7 +114,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		const result = await project.run([...toAnn, '--wait-timeout', '200ms', '-o', 'json']);
 		expect({ code: result.code, error: errorOf(result) }).toMatchObject({
 			code: 12,
-			error: { code: 'stalled', hint: 'mailctl worker goes on' },
+			error: { code: 'stalled', hint: `mailctl --db ${project.db} worker goes on` },
 		});
 		expect(await states(project)).toEqual(['queued']);
 	});

@@ -51,6 +51,7 @@ describe('mailctl send --list', () => {
 		});
 		expect(run.stderr.split('\n')).toEqual([
 			'2 recipients of list 1 "Readers"',
+			'hint: without --bulk these mails carry no List-Unsubscribe header',
 			`job november, campaign ${JSON.parse(run.stdout).campaign_unique_id}`,
 			'sent 2',
 			'',
@@ -181,6 +182,43 @@ describe('mailctl send --list', () => {
 		});
 		expect(sentTo()).toEqual(['me@example.com']);
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
+	});
+
+	it('warns that the links of bulk mail lead nowhere while there is no public URL', async () => {
+		const warning =
+			'links to unsubscribe point to this machine (http://127.0.0.1:8080): nobody else can follow them';
+		expect((await project.run(agreed('--bulk'))).stderr).toContain(warning);
+		await project.json(['engine', 'init', '--public-url', 'https://mail.example.com']);
+		expect((await project.run(agreed('--bulk'))).stderr).not.toContain('warning:');
+	});
+
+	it('refuses a list without active subscribers, unless that is expected', async () => {
+		await project.json(['lists', 'create', '--name', 'Empty', '--email-reason', 'r']);
+		const empty = (count: string) =>
+			project.run([
+				'send',
+				'--from',
+				'news@example.com',
+				'--list',
+				'Empty',
+				...body,
+				'--yes',
+				'--expect-count',
+				count,
+			]);
+		expect(await empty('2')).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('has no active subscribers'),
+		});
+		expect(await empty('0')).toMatchObject({ code: 0 });
+	});
+
+	it('shows a person the headers and the text with --dry-run', async () => {
+		const { stdout, stderr } = await project.run(send('-n', '-o', 'table'));
+		expect(stderr).toContain('dry run: would send "News for Oslo" to the 2 active subscribers');
+		expect(stdout).toMatch(/^Subject: News for Oslo$/m);
+		expect(stdout).toMatch(/\n\nHi Ann\n$/);
+		expect(sink.received).toEqual([]);
 	});
 
 	it('shows the first message and sends nothing with --preview and --dry-run', async () => {

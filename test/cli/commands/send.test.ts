@@ -278,7 +278,7 @@ describe('mailctl send', () => {
 
 	it('leaves messages queued with --no-wait, for a worker to send', async () => {
 		expect((await project.run([...toAnn, '--no-wait'])).stderr).toBe(
-			'hint: accepted and queued; mailctl worker sends it\n',
+			`hint: accepted and queued; mailctl --db ${project.db} worker sends it\n`,
 		);
 		expect(await messages()).toMatchObject([{ state: 'queued' }]);
 		expect(await project.json(['worker', '--drain'])).toEqual({
