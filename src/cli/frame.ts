@@ -1,5 +1,6 @@
 /** What runs a command: `--help` and `--version` have no use for it. */
 import type { ExitCode } from './exit.js';
+import { fitHelp } from './help.js';
 import { parse } from './parse.js';
 import { type RunOptions, run } from './run.js';
 import { loadNode, type TreeEntry } from './tree.js';
@@ -12,6 +13,6 @@ export async function invoke(
 ): Promise<ExitCode> {
 	const parsed = parse(await loadNode(entry), argv);
 	if (parsed.kind === 'run') return run(parsed, options);
-	await options.io.stdout.write(parsed.text);
+	await options.io.stdout.write(fitHelp(parsed.text, options.io.stdout));
 	return 0;
 }

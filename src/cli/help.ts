@@ -3,6 +3,7 @@ import type { ArgSpec, Command, CommandGroup, OptionSpec } from './command.js';
 import { exitMeanings } from './exit.js';
 import { flagOf, offFlagOf } from './flags.js';
 import { globalOptions } from './globals.js';
+import { fitLines } from './render/fit.js';
 import type { TreeEntry } from './tree.js';
 
 const globalLine = 'Global options: mailctl help';
@@ -32,6 +33,11 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 			]),
 		),
 	]);
+}
+
+/** As wide as the terminal; a pipe gets it as it is. */
+export function fitHelp(text: string, { isTTY, columns }: { isTTY: boolean; columns: number }): string {
+	return isTTY ? fitLines(text, columns) : text;
 }
 
 export function groupHelp(group: CommandGroup, path: readonly string[]): string {

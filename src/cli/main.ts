@@ -3,7 +3,7 @@ import { complain } from './complain.js';
 import { Interrupted, UsageError } from './errors.js';
 import { type ExitCode, exits } from './exit.js';
 import { operands, peek } from './globals.js';
-import { rootHelp } from './help.js';
+import { fitHelp, rootHelp } from './help.js';
 import { createIo, type Io, type IoParts } from './io.js';
 import type { Connect } from './run.js';
 import { didYouMean } from './suggest.js';
@@ -44,7 +44,7 @@ async function dispatch(
 	const [word] = operands(argv);
 	if (argv.includes('--version') && word === undefined) return say(io, `${__VERSION__}\n`);
 	if (word === undefined && argv.every((one) => one === '-h' || one === '--help')) {
-		return say(io, rootHelp(tree));
+		return say(io, fitHelp(rootHelp(tree), io.stdout));
 	}
 	const entry = tree.find(({ name }) => name === (word ?? 'help'));
 	if (entry === undefined) throw await unknownCommand(word ?? '');

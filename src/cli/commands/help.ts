@@ -1,7 +1,7 @@
 /** `mailctl help [topic | command…]`. */
 import { command as describe, isCommand } from '../command.js';
 import { UsageError } from '../errors.js';
-import { commandHelp, groupHelp, rootHelp } from '../help.js';
+import { commandHelp, fitHelp, groupHelp, rootHelp } from '../help.js';
 import { didYouMean } from '../suggest.js';
 import { loadNode, tree } from '../tree.js';
 
@@ -13,7 +13,7 @@ export const command = describe({
 	description: `Topics: ${topics.join(', ')}.`,
 	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
 	examples: ['mailctl help exit-codes', 'mailctl help lists create'],
-	run: async (cx, { args }) => cx.out.raw(await helpOn(args.topic)),
+	run: async (cx, { args }) => cx.out.raw(fitHelp(await helpOn(args.topic), cx.io.stdout)),
 });
 
 async function helpOn(words: readonly string[]): Promise<string> {
