@@ -33,7 +33,6 @@ export interface List {
 export type MetaValue = string | number | boolean | null;
 export type Meta = Record<string, MetaValue>;
 
-export type SubscriberSource = 'IMPORT' | 'FORM' | 'API' | 'APP';
 /** Why the engine itself deactivated somebody (api-decisions 14). */
 export type DisableReason = 'UNSUBSCRIBED' | 'HARDBOUNCED' | 'SOFTBOUNCED' | 'COMPLAINED';
 

@@ -25,7 +25,7 @@ export async function resolveList(
 	options: { by?: By | undefined; signal: AbortSignal },
 ): Promise<List> {
 	const { by, signal } = options;
-	const isId = /^\d{1,15}$/.test(text);
+	const isId = /^[1-9]\d{0,14}$/.test(text);
 	if (by === 'id' && !isId) throw new UsageError(`"${text}" is no id`, { hint: 'use --by name' });
 	if (isId && by !== 'name') {
 		const found = await orNull(api.lists.get(Number(text), { signal }));

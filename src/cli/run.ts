@@ -121,7 +121,7 @@ function finalCode(code: ExitCode, listed: readonly Shown[], globals: RawGlobals
 	return code === exits.done && globals.exitEmpty === true && isEmpty ? exits.empty : code;
 }
 
-/** How long a command may clean up once it was told to stop. */
+/** How long a command may clean up once it was told to stop; a second more than the worker gives what is in flight. */
 const graceMs = 10_000;
 
 /** The command's own end, or the signal's reason when it does not come to one in time. */

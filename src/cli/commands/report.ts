@@ -62,6 +62,7 @@ interface Options {
 
 async function fetchReport(cx: CommandContext, options: Options): Promise<Report> {
 	const { addDays, dayOf, formatWireDate } = await import('../../api/datetime.js');
+	if (options.campaign === '') throw new UsageError('--campaign is empty: give the UUID of a mailing');
 	if (options.last !== undefined && options.from !== undefined) {
 		throw new UsageError('--last and --from both say where the report begins; give one');
 	}

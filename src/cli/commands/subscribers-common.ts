@@ -71,7 +71,7 @@ export async function findSubscriber(
 	text: string,
 	signal: AbortSignal,
 ): Promise<Subscriber | null> {
-	if (/^\d{1,15}$/.test(text)) return orNull(subscribers.get(Number(text), { signal }));
+	if (/^[1-9]\d{0,14}$/.test(text)) return orNull(subscribers.get(Number(text), { signal }));
 	const key = emailKey(text);
 	// A deployment may ignore the filter: what it answers is compared once more.
 	for await (const one of walk(subscribers, { email__exact: text }, { signal })) {

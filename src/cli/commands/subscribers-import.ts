@@ -1,5 +1,4 @@
 /** `subscribers import`: a table into a list, by session and batches; what is refused goes into a file of its own. */
-import { createHash } from 'node:crypto';
 import { emailKey, isEmailAddress } from '../../api/address.js';
 import { type ImportSpec, type Imports, need } from '../../api/capabilities.js';
 import type { Field, List } from '../../api/records.js';
@@ -48,7 +47,10 @@ export const subscriberImport = command({
 		ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
 		delimiter: { kind: 'text', default: 'auto', summary: 'auto, tab, or one character' },
 		encoding: { kind: 'text', default: 'auto', summary: 'auto, utf-8, utf-16le, windows-1251 …' },
-		reactivate: { kind: 'flag', summary: 'is_active cells may activate, and lift an unsubscription' },
+		reactivate: {
+			kind: 'flag',
+			summary: 'who is in the file is active again, unless is_active says no; lifts unsubscriptions',
+		},
 		batchSize: { kind: 'integer', min: 1, max: 100_000, default: 5_000, summary: 'rows a batch' },
 		maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
 		rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
@@ -77,7 +79,7 @@ export const subscriberImport = command({
 			try {
 				await createFields(cx, mapping);
 				const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
-				const key = await keyOf(cx, args.file, { spec, mapping });
+				const key = await keyOf(cx, args.file, table, { spec, mapping });
 				if (!options.resume) await forget(imports, key, spec);
 				const result = await run(cx, {
 					imports,
@@ -218,18 +220,21 @@ async function forget(imports: Imports, key: string, spec: ImportSpec): Promise<
 	if (session.position > 0) await imports.finish(session.id);
 }
 
-/** The same list, file, mapping and options are the same job. Standard input has no second time. */
+/** The same list, file, mapping and options are the same job. */
 async function keyOf(
 	cx: CommandContext,
 	file: string,
-	options: { spec: ImportSpec; mapping: Mapping },
+	table: Table,
+	job: Pick<ImportJob, 'spec' | 'mapping'>,
 ): Promise<string> {
-	const { sourceHash } = await import('../tabular/source.js');
-	const source = file === '-' ? `stdin ${cx.clock.now()}` : await sourceHash(file, cx.signal);
-	const columns = options.mapping.columns.map(({ index, target }) => [index, target]);
-	return createHash('sha256')
-		.update(JSON.stringify([source, options.spec, columns]))
-		.digest('hex');
+	const [{ importKey }, { sourceHash }] = await Promise.all([
+		import('../../jobs/import-key.js'),
+		import('../tabular/source.js'),
+	]);
+	// Standard input has no second time: each run is a job of its own.
+	const source =
+		file === '-' ? { job: `stdin ${cx.clock.now()}` } : { sha256: await sourceHash(file, cx.signal) };
+	return importKey({ ...job, source, encoding: table.encoding, delimiter: table.delimiter });
 }
 
 function assertOptions(file: string, { resume, createFields, ignoreUnknown }: Options): void {

@@ -157,7 +157,7 @@ function hint({ path, message }: Refused): string | undefined {
 }
 
 function idOf(text: string): number {
-	if (!/^\d{1,15}$/.test(text))
+	if (!/^[1-9]\d{0,14}$/.test(text))
 		throw new UsageError(`"${text}" is no id of a webhook`, { hint: 'mailctl webhooks list' });
 	return Number(text);
 }

@@ -66,7 +66,7 @@ function activate(reasons: readonly DisableReason[]): ActivationChange {
 	if (binding === null) {
 		return { kind: 'set', activation: { is_active: true, disable_reason: null }, lift: reasons };
 	}
-	const message = `This address is suppressed (${binding}); remove the suppression first.`;
+	const message = `This address is suppressed (${binding}); it stays inactive until the suppression is removed.`;
 	return { kind: 'refused', errors: { is_active: [{ code: 'suppressed', message }] } };
 }
 
