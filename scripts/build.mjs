@@ -106,6 +106,8 @@ await build({
  * esbuild splits ES modules only, and Node loads those slowly: one by one through promises and the thread pool, 8 ms to
  * start and half a millisecond a file. So the chunks become CommonJS, read at once where they are required.
  */
+// Below a package of type "module" esbuild would take the default export of a chunk for the chunk itself.
+writeFileSync(join(modules, 'package.json'), '{}\n');
 const chunks = readdirSync(modules, { recursive: true }).filter((name) => name.endsWith('.js'));
 await build({
 	entryPoints: chunks.map((name) => join(modules, name)),

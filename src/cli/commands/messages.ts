@@ -11,7 +11,7 @@ import { walk } from '../walk.js';
 type Detailed = Message & { delivery_attempts?: DeliveryAttempt[] };
 
 const columns: Columns<Detailed> = [
-	column('id', 'ID', { isName: true }),
+	column('id', 'ID', { isName: true, isWhole: true }),
 	column('to', 'TO'),
 	column('state', 'STATE'),
 	column('subject', 'SUBJECT'),
@@ -20,7 +20,7 @@ const columns: Columns<Detailed> = [
 	column('tag', 'TAG', { wide: true }),
 	column('campaign_unique_id', 'CAMPAIGN', { wide: true }),
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
-	column('attempts', 'ATTEMPTS', { align: 'right' }),
+	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
 	column('due_at', 'DUE', { wide: true }),
 	column('date_created', 'CREATED', { wide: true }),
 	column('date_sent', 'SENT', { wide: true }),

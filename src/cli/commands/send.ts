@@ -18,7 +18,10 @@ import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from
 import { contentOf, type Prepared, prepare } from './send-request.js';
 
 type Accept = SendResult['messages'][number];
-const columns: Columns<Accept> = [column('to', 'TO'), column('id', 'MESSAGE', { isName: true })];
+const columns: Columns<Accept> = [
+	column('to', 'TO'),
+	column('id', 'MESSAGE', { isName: true, isWhole: true }),
+];
 
 const self = command({
 	name: 'send',

@@ -11,7 +11,7 @@ import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 
 const columns: Columns<Template> = [
-	column('id', 'ID'),
+	column('id', 'ID', { isWhole: true }),
 	column('name', 'NAME (SUBJECT)', { isName: true }),
 	{ key: 'parts', header: 'PARTS', value: partsOf },
 	column('date_created', 'CREATED', { wide: true }),

@@ -9,6 +9,8 @@ export interface Column<T> {
 	/** Only in `wide`, in `csv` and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';
+	/** Never shortened in a table: half an id is of no use to anybody. */
+	isWhole?: boolean;
 	/** What `-o name` prints; the first column if none is marked. */
 	isName?: boolean;
 }

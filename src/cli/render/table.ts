@@ -25,7 +25,8 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 	const natural = columns.map((column, at) =>
 		Math.max(layout.header ? widthOf(column.header) : 0, ...widths(cells, at)),
 	);
-	const widthsFitted = layout.truncate ? squeeze(natural, layout.width) : natural;
+	const least = columns.map((column, at) => (column.isWhole === true ? (natural[at] ?? 0) : leastCells));
+	const widthsFitted = layout.truncate ? squeeze(natural, layout.width, least) : natural;
 	if (widthsFitted === null) return cards(cells, columns, layout);
 	return grid(cells, columns, widthsFitted, layout);
 }
@@ -40,14 +41,19 @@ function widths(cells: readonly (readonly string[])[], at: number): number[] {
 	return [cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), 0)];
 }
 
-/** Shrinks the widest columns first; `null` when even the least does not fit. */
-export function squeeze(natural: readonly number[], total: number): number[] | null {
+/** Shrinks the widest columns first, none below its least; `null` when even that does not fit. */
+export function squeeze(
+	natural: readonly number[],
+	total: number,
+	least: readonly number[] = natural.map(() => leastCells),
+): number[] | null {
 	const room = total - gap * (natural.length - 1);
 	const result = [...natural];
-	const least = natural.map((width) => Math.min(width, leastCells));
-	if (sum(least) > room) return null;
+	const floor = natural.map((width, at) => Math.min(width, least[at] ?? leastCells));
+	if (sum(floor) > room) return null;
 	for (let over = sum(result) - room; over > 0; over -= 1) {
-		const widest = result.indexOf(Math.max(...result));
+		const spare = result.map((width, at) => (width > (floor[at] ?? 0) ? width : 0));
+		const widest = spare.indexOf(Math.max(...spare));
 		result[widest] = (result[widest] ?? 0) - 1;
 	}
 	return result;

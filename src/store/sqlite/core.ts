@@ -9,7 +9,7 @@ import { createFields } from './fields.js';
 import { createFigures } from './figures.js';
 import { createImports, type ParsedRows } from './imports.js';
 import { createLists } from './lists.js';
-import type { StagedSlice, StageSlice } from './mailing-rows.js';
+import type { Slices } from './mailing-rows.js';
 import { createMailings } from './mailings.js';
 import { createMessages } from './messages.js';
 import { createQueue } from './queue.js';
@@ -22,9 +22,7 @@ import type { Sync } from './sync.js';
 import { createTemplates } from './templates.js';
 import { createWebhooks } from './webhooks.js';
 
-export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue> {
-	/** Part of `addListToMailing`; null where that is null. */
-	stageSlice(command: StageSlice): StagedSlice | null;
+export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices {
 	/** Work on a command that needs no transaction; the operation itself then finds it done. */
 	prepareBatch(command: Parameters<Sync<Writes>['putImportBatch']>[0]): void;
 }

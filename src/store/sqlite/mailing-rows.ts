@@ -18,6 +18,14 @@ export interface StagedSlice {
 	isDone: boolean;
 }
 
+/** Parts of operations that would hold the write lock for too long in one transaction. */
+export interface Slices {
+	/** Of `addListToMailing`; null where that is null. */
+	stageSlice(command: StageSlice): StagedSlice | null;
+	/** Of `cancelMailing`: removes messages that were never released; answers how many. */
+	dropStaged(command: { mailing: Uuid; limit: number }): number;
+}
+
 /** Rejects that an expansion lists; it counts all of them. */
 export const maxListedRejects = 100;
 

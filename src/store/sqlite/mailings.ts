@@ -4,7 +4,7 @@ import type { Uuid } from '../../api/records.js';
 import { unverifiedSender } from '../../engine/rules/errors.js';
 import { canonicalJson } from '../../engine/rules/ids.js';
 import { createTally } from './figures.js';
-import { type MailingRow, positionOf, type StagedSlice, type StageSlice } from './mailing-rows.js';
+import { type MailingRow, positionOf, type Slices } from './mailing-rows.js';
 import { countByState } from './messages.js';
 import { flag } from './rows.js';
 import { findSender } from './senders.js';
@@ -16,7 +16,8 @@ import type { Operations } from './sync.js';
 type MailingOperations = Pick<
 	Operations,
 	'mailingStatus' | 'openMailing' | 'addListToMailing' | 'releaseMailing' | 'cancelMailing'
-> & { stageSlice: (command: StageSlice) => StagedSlice | null };
+> &
+	Pick<Slices, 'stageSlice' | 'dropStaged'>;
 
 const columns = 'seq, id, key, spec, strict_vars, state, staged, suppressed, rejected';
 
@@ -40,11 +41,24 @@ export function createMailings(sql: Sql): MailingOperations {
 		cancelMailing: ({ mailing, now }) =>
 			sql.run(
 				`UPDATE mailings
-				SET state = 'canceled', has_open_work = 1, canceled_at = coalesce(canceled_at, ?)
+				SET state = 'canceled', has_open_work = (released_at IS NOT NULL), canceled_at = coalesce(canceled_at, ?)
 				WHERE id = ?`,
 				now,
 				mailing,
 			).changes === 1,
+		// By messages_due: what is staged waits in the lane of its mailing.
+		dropStaged: ({ mailing, limit }) =>
+			sql.run(
+				`DELETE FROM messages
+				WHERE id IN (
+					SELECT id FROM messages
+					WHERE wake_at IS NOT NULL AND lane =
+						(SELECT seq FROM mailings WHERE id = ? AND state = 'canceled' AND released_at IS NULL)
+					LIMIT ?
+				)`,
+				mailing,
+				limit,
+			).changes,
 	};
 }
 

@@ -1,4 +1,4 @@
-/** Expanding a list of any size without holding the write lock for long: slices, each its own commit. */
+/** Staging a list of any size, or dropping it again, without holding the write lock for long: a commit a slice. */
 import type { AcceptCounts, Ack, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
@@ -29,4 +29,19 @@ export async function addInSlices(
 		rejects.push(...slice.rejects.slice(0, maxListedRejects - rejects.length));
 		if (slice.isDone) return { position: slice.position, counts, rejects };
 	}
+}
+
+/**
+ * Canceled in one stroke; what was only staged is then removed, for nobody was ever to get it. Broken off in the
+ * middle, what is left reads as canceled.
+ */
+export async function cancelInSlices(
+	core: Core,
+	writer: Writer,
+	command: { mailing: Uuid; now: Micros },
+): Promise<boolean> {
+	const isKnown = await writer.write(() => core.cancelMailing(command));
+	const slice = { mailing: command.mailing, limit: sliceSize };
+	while (isKnown && (await writer.write(() => core.dropStaged(slice))) === sliceSize);
+	return isKnown;
 }

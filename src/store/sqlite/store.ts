@@ -8,7 +8,7 @@ import { type Core, createCore } from './core.js';
 import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failures.js';
 import { migrate } from './migrations.js';
 import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
-import { addInSlices } from './slices.js';
+import { addInSlices, cancelInSlices } from './slices.js';
 import { createSql } from './sql.js';
 import { createWriter, type Writer } from './writer.js';
 
@@ -185,7 +185,7 @@ function createWrites(core: Core, writer: Writer, eventDelayMs: number): Writes 
 		openMailing: write(core.openMailing),
 		addListToMailing: (command) => addInSlices(core, writer, command),
 		releaseMailing: write(core.releaseMailing),
-		cancelMailing: write(core.cancelMailing),
+		cancelMailing: (command) => cancelInSlices(core, writer, command),
 		openImport: write(core.openImport),
 		putImportBatch: async (command) => {
 			core.prepareBatch(command);

@@ -155,9 +155,13 @@ export function describeMailings(open: OpenEmpty): void {
 			expect(await release(mailing, 3)).toEqual({ kind: 'canceled' });
 			expect(await store.reads.mailingStatus({ id: mailing })).toMatchObject({
 				state: 'canceled',
-				messages: { canceled: 3 },
+				messages: {},
 			});
 			expect(await figures(store)).toEqual([]);
+			expect(await store.reads.pageMessages({ page: 1, page_size: 10, filter: {} })).toEqual({
+				count: 0,
+				results: [],
+			});
 		});
 
 		it('cancels what a released mailing has not sent, and records what was on its way', async () => {

@@ -1,0 +1,45 @@
+// What only the built program can get wrong: packages that are loaded on demand, files that are shipped beside it.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programPath } from '../support/cli.js';
+
+const run = promisify(execFile);
+let home: string;
+beforeAll(async () => {
+	home = await mkdtemp(join(tmpdir(), 'mailctl-built-'));
+});
+afterAll(() => rm(home, { recursive: true }));
+
+const mailctl = async (words: readonly string[], env: Record<string, string> = {}) =>
+	(
+		await run(process.execPath, [programPath, ...words], {
+			cwd: home,
+			env: { HOME: home, LANG: 'C.UTF-8', ...env },
+		})
+	).stdout;
+
+describe('the built program', () => {
+	it('runs the demonstration, and shows one of the thousand mails that arrived', async () => {
+		const text = await mailctl(['demo']);
+		expect(text).toContain('One of the 1,000 mails that arrived:');
+		expect(text).toMatch(/Subject: Good news for \S+/);
+		expect(text).toMatch(/sent +1,000/);
+		expect(text).toContain('its CSS inlined');
+	});
+
+	it('draws tables, marks errors, writes settings and reads tables', async () => {
+		await mailctl(['lists', 'create', '--name', 'News', '--email-reason', 'r']);
+		expect(await mailctl(['lists', 'list', '-o', 'table'])).toMatch(/^ID +NAME +ACTIVE/);
+		const refused = mailctl(['lists', 'get', '99'], { FORCE_COLOR: '1' });
+		await expect(refused).rejects.toMatchObject({
+			code: 3,
+			stderr: expect.stringContaining('\x1b[31merror:\x1b[39m'),
+		});
+		await mailctl(['config', 'set', 'output', 'json']);
+		expect(JSON.parse(await mailctl(['lists', 'list']))).toMatchObject([{ name: 'News' }]);
+	});
+});
