@@ -1,8 +1,10 @@
 /** What runs a command: `--help` and `--version` have no use for it. */
+
+import type { RunOptions } from './create-context.js';
 import type { ExitCode } from './exit.js';
 import { fitHelp } from './help.js';
 import { parse } from './parse.js';
-import { type RunOptions, run } from './run.js';
+import { run } from './run.js';
 import { loadNode, type TreeEntry } from './tree.js';
 
 /** Parses the words behind the program's name for this entry, then prints help or runs. */

@@ -1,11 +1,11 @@
 /** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
 import { complain } from './complain.js';
+import type { Connect } from './create-context.js';
 import { Interrupted, UsageError } from './errors.js';
 import { type ExitCode, exits } from './exit.js';
 import { operands, peek } from './globals.js';
 import { fitHelp, rootHelp } from './help.js';
 import { createIo, type Io, type IoParts } from './io.js';
-import type { Connect } from './run.js';
 import { didYouMean } from './suggest.js';
 import { loadNode, tree } from './tree.js';
 

@@ -1,0 +1,169 @@
+/** Builds what a command is given, from the words of the command line and what they settle to. */
+import type { Api } from '../api/api.js';
+import type { Paths } from './config.js';
+import type { ConnectDependencies, Connection, Target } from './connection.js';
+import { createPrompts } from './consent.js';
+import type { CommandContext } from './context.js';
+import { UsageError } from './errors.js';
+import { type Format, isMachine, type RawGlobals } from './globals.js';
+import type { Io } from './io.js';
+import type { Parsed } from './parse.js';
+import { hasColor, paint } from './render/color.js';
+import { parseFields } from './render/fields.js';
+import { createOut, type Out, type Shown } from './render/out.js';
+import { count } from './render/progress.js';
+import { clockOf, type Settings } from './settings.js';
+import { createSources } from './sources.js';
+import { createTalk, type Talk } from './talk.js';
+import { readTokenOf } from './token.js';
+
+export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;
+
+export interface RunOptions {
+	io: Io;
+	/** Replaces the composition root, for tests of the frame itself. */
+	connect: Connect | null;
+	/** Ctrl-C and SIGTERM. */
+	interrupts: AbortSignal;
+}
+
+export type Run = Extract<Parsed, { kind: 'run' }>;
+
+export interface Settled {
+	paths: Paths;
+	settings: Settings;
+	signal: AbortSignal;
+}
+
+export interface Context {
+	cx: CommandContext;
+	/** What each list printed, for `--exit-empty`. */
+	listed: readonly Shown[];
+	/** Closes the connection, if one was opened. */
+	close(): Promise<void>;
+}
+
+export async function createContext(
+	parsed: Run,
+	{ io, connect }: Omit<RunOptions, 'interrupts'>,
+	{ paths, settings, signal }: Settled,
+): Promise<Context> {
+	const { globals } = parsed;
+	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
+	const talk = createTalk(io.stderr, {
+		quiet: globals.quiet === true,
+		paint: await paint(hasColor(io.stderr, settings.color.value, io.env)),
+		elapsedMs: () => performance.now(),
+	});
+	const sources = createSources(io);
+	const clock = clockOf(settings);
+	const prompts = createPrompts(io, promptOptions(globals, settings, format, io, signal));
+	const listed: Shown[] = [];
+	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
+	const out = makeOut(globals, io, { format, strong, talk, listed });
+	const createsDatabase = parsed.command.createsDatabase === true;
+	const link = linker(settings, { connect, clock, talk, io, globals, sources, createsDatabase });
+	const cx: CommandContext = {
+		...talk,
+		...prompts,
+		io,
+		out,
+		clock,
+		globals,
+		settings,
+		paths,
+		sources,
+		signal,
+		quiet: globals.quiet === true,
+		dryRun: globals.dryRun === true,
+		connection: link.open,
+		api: async (): Promise<Api> => (await link.open()).api,
+		local: async () => {
+			const { local } = await link.open();
+			if (local !== null) return local;
+			throw new UsageError(`${parsed.path.join(' ')} works on the machine that owns the database only`, {
+				hint: 'give --db PATH, or a profile with a database',
+			});
+		},
+		wouldDo: (what, plan) => out.document({ dry_run: true, ...plan }, `dry run: would ${what}`),
+	};
+	return { cx, listed, close: link.close };
+}
+
+function promptOptions(globals: RawGlobals, settings: Settings, format: Format, io: Io, signal: AbortSignal) {
+	const mayAsk = settings.input.value && !isMachine(format);
+	return {
+		canAsk: mayAsk && io.stderr.isTTY && io.stdin.isTTY,
+		yes: globals.yes === true,
+		confirm: globals.confirm ?? null,
+		signal,
+	};
+}
+
+interface OutParts {
+	format: Format;
+	strong: (text: string) => string;
+	talk: Talk;
+	/** What each list printed, for `--exit-empty`. */
+	listed: Shown[];
+}
+
+function makeOut(globals: RawGlobals, io: Io, { format, strong, talk, listed }: OutParts): Out {
+	const options = {
+		format,
+		fields: parseFields(globals.fields),
+		header: globals.header !== false,
+		truncate: globals.truncate !== false,
+		quiet: globals.quiet === true,
+		strong,
+	};
+	return createOut(io.stdout, options, {
+		sentence: talk.note,
+		listed: async (shown) => {
+			listed.push(shown);
+			if (shown.shown === 0 && io.stdout.isTTY && !isMachine(format)) await talk.note('nothing to show');
+			if (shown.cut) {
+				const of = shown.total === undefined ? 'more' : count(shown.total);
+				await talk.note(`showing ${count(shown.shown)} of ${of}; --all`);
+			}
+		},
+	});
+}
+
+interface LinkParts {
+	connect: Connect | null;
+	clock: ConnectDependencies['clock'];
+	talk: Talk;
+	io: Io;
+	globals: RawGlobals;
+	sources: ReturnType<typeof createSources>;
+	/** A named database that is missing is made. */
+	createsDatabase: boolean;
+}
+
+/** The connection, opened by the first who needs it and closed once. */
+function linker(settings: Settings, parts: LinkParts) {
+	let opened: Promise<Connection> | null = null;
+	const open = async (): Promise<Connection> => {
+		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
+		const target = named.kind === 'local' && parts.createsDatabase ? { ...named, create: true } : named;
+		const connect = parts.connect ?? (await import('./connect.js')).connect;
+		return connect(target, {
+			clock: parts.clock,
+			trace: (line) => {
+				if (settings.debug.value) void parts.io.stderr.write(`${line}\n`);
+			},
+			warn: (text) => void parts.talk.warn(text),
+		});
+	};
+	return {
+		open: () => {
+			opened ??= open();
+			return opened;
+		},
+		close: async () => {
+			const connection = await opened?.catch(() => null);
+			await connection?.close();
+		},
+	};
+}
