@@ -74,10 +74,13 @@ describe('processes on one database', () => {
 		});
 	});
 
-	it('make one database when both are first', async () => {
+	it('make one database and one sender when all are first', async () => {
 		const { run, json } = workplace();
-		const both = await Promise.all([run('engine', 'init', '-q'), run('engine', 'init', '-q')]);
-		expect(both.map(({ code }) => code)).toEqual([0, 0]);
+		const all = await Promise.all(
+			[1, 2, 3, 4].map(() => run('engine', 'init', '-q', '--sender', 'news@example.com')),
+		);
+		expect(all.map(({ code, stderr }) => [code, stderr])).toEqual([1, 2, 3, 4].map(() => [0, '']));
+		expect(await json('senders', 'list')).toHaveLength(1);
 		expect(await json('lists', 'list')).toEqual([]);
 	});
 

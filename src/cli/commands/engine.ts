@@ -1,5 +1,7 @@
 /** `mailctl engine`: the database of this machine and its mail server. */
 
+import { need } from '../../api/capabilities.js';
+import type { Sender } from '../../api/records.js';
 import { type Command, type CommandGroup, command } from '../command.js';
 import { commandLine } from '../command-line.js';
 import type { EngineStatus } from '../connection.js';
@@ -8,6 +10,7 @@ import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
 import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
+import { walk } from '../walk.js';
 
 const initOptions = {
 	sender: { kind: 'text', placeholder: 'address', summary: 'a verified sender' },
@@ -226,14 +229,22 @@ async function assertAddress(email: string): Promise<void> {
 		throw new UsageError(`--sender: "${email}" is no e-mail address`, { hint: '--sender news@example.com' });
 }
 
-async function addSender(cx: CommandContext, email: string) {
-	const { need } = await import('../../api/capabilities.js');
+async function addSender(cx: CommandContext, email: string): Promise<Sender> {
 	const senders = await need(await cx.api(), 'senders');
-	const { walk } = await import('../walk.js');
-	for await (const sender of walk(senders, {}, { signal: cx.signal })) {
-		if (sender.email.toLowerCase() === email.toLowerCase()) return sender;
-	}
-	return explained(senders.create({ email }), { input: { email } });
+	const find = async () => {
+		for await (const sender of walk(senders, {}, { signal: cx.signal })) {
+			if (sender.email.toLowerCase() === email.toLowerCase()) return sender;
+		}
+		return null;
+	};
+	const known = await find();
+	if (known !== null) return known;
+	return explained(senders.create({ email }), { input: { email } }).catch(async (error: unknown) => {
+		// Somebody else may have added it since.
+		const added = await find();
+		if (added === null) throw error;
+		return added;
+	});
 }
 
 function settingHint({ path }: Refused): string | undefined {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { DatabaseMissing, StoreError } from '../errors.js';
-import { translateFailure } from './failures.js';
+import { isBusy, translateFailure } from './failures.js';
 import { assertOurs } from './migrations.js';
 
 export const memoryPath = ':memory:';
@@ -31,11 +31,29 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 			timeout: options.busyTimeoutMs,
 			...usualBinding(),
 		});
-		setPragmas(db, options);
+		const connection = db;
+		whileBusy(options.busyTimeoutMs, () => setPragmas(connection, options));
 		return db;
 	} catch (error) {
 		db?.close();
 		throw translateFailure(error, options.path);
+	}
+}
+
+/**
+ * Two processes that open a new file together both want to switch it to the log, and there SQLite answers "busy" at
+ * once, whatever `busy_timeout` says.
+ */
+function whileBusy(timeoutMs: number, attempt: () => void): void {
+	const pauseMs = 20;
+	const sleeper = new Int32Array(new SharedArrayBuffer(4));
+	for (let waitedMs = 0; ; waitedMs += pauseMs) {
+		try {
+			return attempt();
+		} catch (error) {
+			if (!isBusy(error) || waitedMs >= timeoutMs) throw error;
+			Atomics.wait(sleeper, 0, 0, pauseMs);
+		}
 	}
 }
 

@@ -45,11 +45,14 @@ export function migrate(
 
 /** Throws `StoreError` "not_a_database" for a database of somebody else; an empty one may become ours. Only reads. */
 export function assertOurs(db: Database.Database, path: string): void {
-	const owner = Number(db.pragma('application_id', { simple: true }));
-	if (owner === applicationId) return;
-	const version = Number(db.pragma('user_version', { simple: true }));
-	const tables = Number(db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get());
-	if (owner === 0 && version === 0 && tables === 0) return;
+	// In one snapshot: another process may be making it ours between two of these questions.
+	const isOurs = db.transaction(() => {
+		const owner = Number(db.pragma('application_id', { simple: true }));
+		const version = Number(db.pragma('user_version', { simple: true }));
+		const tables = Number(db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get());
+		return owner === applicationId || (owner === 0 && version === 0 && tables === 0);
+	});
+	if (isOurs.deferred()) return;
 	throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
 }
 
