@@ -49,7 +49,8 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 	const sleeper = new Int32Array(new SharedArrayBuffer(4));
 	for (let waitedMs = 0; ; waitedMs += pauseMs) {
 		try {
-			return attempt();
+			attempt();
+			return;
 		} catch (error) {
 			if (!isBusy(error) || waitedMs >= timeoutMs) throw error;
 			Atomics.wait(sleeper, 0, 0, pauseMs);
