@@ -1,6 +1,6 @@
 // What only the built program can get wrong: packages that are loaded on demand, files that are shipped beside it.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -41,5 +41,21 @@ describe('the built program', () => {
 		});
 		await mailctl(['config', 'set', 'output', 'json']);
 		expect(JSON.parse(await mailctl(['lists', 'list']))).toMatchObject([{ name: 'News' }]);
+	});
+
+	it('refuses an older Node in one line, before anything is loaded', async () => {
+		const preload = join(home, 'old-node.cjs');
+		await writeFile(
+			preload,
+			"Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.0' } });",
+		);
+		const refused = run(process.execPath, ['--require', preload, programPath, '--version'], {
+			env: { HOME: home },
+		});
+		await expect(refused).rejects.toMatchObject({
+			code: 2,
+			stdout: '',
+			stderr: 'error: mailctl needs Node.js 20.19 or newer; this is 18.20.0\n',
+		});
 	});
 });
