@@ -11,22 +11,28 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^store\/open\.ts$/, may: ['*'] },
 	{ files: /^api\//, may: [/^api\//] },
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
-	{ files: /^store\/(store|errors)\.ts$/, may: [/^api\//, /^store\/errors\.ts$/] },
+	{ files: /^store\/(store|queue|errors)\.ts$/, may: [/^api\//, /^store\/(queue|errors)\.ts$/] },
 	{
 		files: /^store\/(sqlite|postgres)\//,
-		may: [/^store\/(store|errors)\.ts$/, /^store\/(sqlite|postgres)\//, /^api\//, /^engine\/rules\//],
+		may: [/^store\/(store|queue|errors)\.ts$/, /^store\/(sqlite|postgres)\//, /^api\//, /^engine\/rules\//],
 	},
-	{ files: /^engine\/rules\//, may: [/^engine\/rules\//, /^api\//, /^store\/store\.ts$/] },
-	{ files: /^engine\//, may: [/^engine\//, /^api\//, /^content\//, /^store\/(store|errors)\.ts$/] },
+	{ files: /^engine\/rules\//, may: [/^engine\/rules\//, /^api\//, /^store\/(store|queue)\.ts$/] },
+	{ files: /^engine\//, may: [/^engine\//, /^api\//, /^content\//, /^store\/(store|queue|errors)\.ts$/] },
 	{
 		files: /^delivery\//,
-		may: [/^delivery\//, /^api\//, /^content\//, /^store\/(store|errors)\.ts$/, /^engine\/(events|rules\/)/],
+		may: [
+			/^delivery\//,
+			/^api\//,
+			/^content\//,
+			/^store\/(store|queue|errors)\.ts$/,
+			/^engine\/(events|rules\/)/,
+		],
 	},
 	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^cli\/tabular\//] },
 	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },
 	{ files: /^threads\//, may: [/^threads\//, /^(content|store|cli\/tabular)\//, /^api\//] },
-	{ files: /^cli\//, may: [/^cli\//, /^api\//, /^content\//, /^jobs\//, /^store\/errors\.ts$/] },
+	{ files: /^cli\//, may: [/^cli\//, /^api\//, /^content\//, /^jobs\//, /^store\/(queue|errors)\.ts$/] },
 ];
 
 interface Import {

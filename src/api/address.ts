@@ -12,6 +12,7 @@ export const maxAddressLength = 254;
 /** What tells two addresses apart, without regard to case; compare these, never the addresses. */
 export type EmailKey = string;
 
+/** An address as typed, and as it is compared. */
 export interface Address {
 	/** As written, trimmed. */
 	address: string;

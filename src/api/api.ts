@@ -54,11 +54,13 @@ export interface Crud<T, In, Filter = object> {
 	delete(id: number, call?: Call): Promise<void>;
 }
 
+/** Service document, "HTTP notifications". */
 export interface Webhooks extends Crud<Webhook, WebhookInput> {
 	/** Sends a test notification at once, no retries (service document, `run_test`; api-decisions 33). */
 	test(id: number, call?: Call): Promise<TestResult>;
 }
 
+/** The service document's operations. Every method throws `ApiError`; none is atomic with another. */
 export interface Api {
 	readonly lists: Crud<List, ListInput>;
 	readonly fields: Crud<Field, FieldInput>;

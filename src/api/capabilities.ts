@@ -18,6 +18,7 @@ import type {
 	Uuid,
 } from './records.js';
 
+/** What a deployment can do beyond the service document; learnt once, never an error. */
 export interface Capabilities {
 	readonly service: 'mailctl' | 'unknown';
 	/** False: an unanswered `send` is never repeated by the client. */
@@ -26,6 +27,7 @@ export interface Capabilities {
 	readonly ext: Readonly<Partial<Extensions>>;
 }
 
+/** Every extension there is, by the name a deployment announces it under. */
 export interface Extensions {
 	imports: Imports;
 	mailings: Mailings;
@@ -55,6 +57,7 @@ export async function need<K extends keyof Extensions>(api: Api, name: K): Promi
 	return extension;
 }
 
+/** Message templates. Throws `not_found` and `invalid`; names are unique. */
 export interface Templates {
 	page(request: PageRequest, call?: Call): Promise<Page<Template>>;
 	get(id: Uuid, call?: Call): Promise<Template>;
@@ -63,12 +66,14 @@ export interface Templates {
 	delete(id: Uuid, call?: Call): Promise<void>;
 }
 
+/** Verified sender addresses. Throws `not_found` and `invalid`; addresses are unique without regard to case. */
 export interface Senders {
 	page(request: PageRequest, call?: Call): Promise<Page<Sender>>;
 	create(input: SenderInput, call?: Call): Promise<Sender>;
 	delete(id: number, call?: Call): Promise<void>;
 }
 
+/** All given conditions must hold; absent = any. */
 export interface MessageFilter {
 	status?: MessageState;
 	/** Exact address, compared as uniqueness is. */
@@ -78,6 +83,7 @@ export interface MessageFilter {
 	since?: string;
 }
 
+/** What became of each message, oldest first. Throws `not_found`. */
 export interface Messages {
 	page(request: MessageFilter & PageRequest, call?: Call): Promise<Page<Message>>;
 	get(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
@@ -96,6 +102,7 @@ export interface MetaChange {
 	unset: readonly string[];
 }
 
+/** Atomic changes of subscribers that the document has no operation for. Throws `not_found` and `invalid`. */
 export interface SubscribersPlus {
 	/** `patch` and the merged meta in one operation; `meta` of `patch` is not looked at. */
 	merge(
@@ -108,6 +115,7 @@ export interface SubscribersPlus {
 	clear(listId: number, call?: Call): Promise<number>;
 }
 
+/** What is worth knowing before a field is renamed or deleted. Throws `not_found`. */
 export interface FieldsPlus {
 	/** Subscribers of all lists whose meta holds the variable. */
 	countUses(id: number, call?: Call): Promise<number>;
@@ -119,6 +127,7 @@ export interface Session {
 	position: number;
 }
 
+/** A row that was not taken, and why: `code` for scripts, `error` for people. */
 export interface Reject {
 	/** Row number within the session, counted from 0. */
 	row: number;
@@ -126,12 +135,14 @@ export interface Reject {
 	error: string;
 }
 
+/** What a batch came to. `position` counts the rows acknowledged durably, this batch included. */
 export interface Ack<Counts> {
 	position: number;
 	counts: Counts;
 	rejects: readonly Reject[];
 }
 
+/** How an import treats who is in the list already; part of what makes a job the same job. */
 export interface ImportSpec {
 	list_id: number;
 	on_conflict: 'update' | 'skip' | 'error';
@@ -157,6 +168,7 @@ export interface ImportBatch {
 	cells: readonly (string | null)[];
 }
 
+/** Imports as sessions of numbered batches. Each `put` is atomic; throws `not_found`, `conflict`, `invalid`, `too_large`. */
 export interface Imports {
 	/** `key` names the job (list, source hash, mapping, options): the same key reopens it where it stood. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
@@ -193,6 +205,7 @@ export interface AcceptCounts {
 	rejected: number;
 }
 
+/** Where a mailing stands. */
 export interface MailingStatus {
 	/** The campaign's UUID. */
 	id: Uuid;
@@ -204,6 +217,7 @@ export interface MailingStatus {
 	counts: AcceptCounts;
 }
 
+/** Mailings: staged, then released in one stroke. Throws `not_found`, `conflict`, `invalid`. */
 export interface Mailings {
 	/** `key` is the job's name, unique for ever; the same key with another spec is `conflict`. */
 	open(key: string, spec: MailingSpec, call?: Call): Promise<Session>;

@@ -3,6 +3,7 @@
  * The HTTP server maps `code` to a status and `fields` to DRF's body; the command line maps `code` to an exit code.
  */
 
+/** Why a call failed, whoever answered it; one HTTP status each. */
 export type ApiErrorCode =
 	| 'invalid' // 400 with field errors
 	| 'parse_error' // 400, the body is no JSON
@@ -35,6 +36,7 @@ export interface FieldErrors {
 /** The field name of complaints that concern several fields or the whole body. */
 export const nonFieldErrors = 'non_field_errors';
 
+/** What is known of a failure beyond its code and message. */
 export interface ApiErrorOptions {
 	fields?: FieldErrors;
 	/** Where a remote answer came from; absent on the embedded engine. */
@@ -44,6 +46,7 @@ export interface ApiErrorOptions {
 	cause?: unknown;
 }
 
+/** A call that was refused or not answered. `message` holds no token, password or body. */
 export class ApiError extends Error {
 	override readonly name = 'ApiError';
 	readonly code: ApiErrorCode;

@@ -1,6 +1,7 @@
 /** What a caller gives to create or change a record. The validators beside each resource check the same shapes. */
 import type { Meta, Uuid, WebhookType } from './records.js';
 
+/** Service document, "Lists": both are required to create and to replace. */
 export interface ListInput {
 	name: string;
 	email_reason: string;
@@ -14,11 +15,13 @@ export interface SubscriberInput {
 	is_active?: boolean;
 }
 
+/** Service document, "Additional fields". */
 export interface FieldInput {
 	variable: string;
 	name: string;
 }
 
+/** Service document, "HTTP notifications". */
 export interface WebhookInput {
 	url: string;
 	type: WebhookType;
@@ -47,12 +50,14 @@ export interface SendRequest {
 	campaign_unique_id?: Uuid;
 }
 
+/** A template; a body that is absent is empty. */
 export interface TemplateInput {
 	name: string;
 	text_body?: string;
 	html_body?: string;
 }
 
+/** A plain address, without a name. */
 export interface SenderInput {
 	email: string;
 }

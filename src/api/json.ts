@@ -1,6 +1,7 @@
 /** JSON from outside: what parses may still be too deep to be handled, or hold text that cannot be stored. */
 import { hasLoneSurrogate } from './schema/python.js';
 
+/** The value, or what is wrong with the text. */
 export type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
 /** `syntax` = no JSON at all; the others are JSON that is refused. Messages hold nothing of the text. */

@@ -19,6 +19,7 @@ export const maxCopies = 100;
 /** RFC 5322 s.2.1.1. */
 export const maxSubjectLength = 998;
 
+/** Service document, "Send a message": `type`. */
 export const messageTypes = ['TRANSACTIONAL', 'BULK'] as const;
 
 /** What the messages of one call share. `null` = not given; a body is never empty. */

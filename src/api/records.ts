@@ -31,6 +31,7 @@ export interface List {
 
 /** Values the engine takes in `meta` (api-decisions 13); a foreign deployment may hold anything JSON can say. */
 export type MetaValue = string | number | boolean | null;
+/** Variable → value. */
 export type Meta = Record<string, MetaValue>;
 
 /** Why the engine itself deactivated somebody (api-decisions 14). */
@@ -66,7 +67,9 @@ export interface Field {
 	date_created: WireDateTime;
 }
 
+/** Events that a notification can be about (service document, "Events"). */
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
+/** One of `webhookTypes`. */
 export type WebhookType = (typeof webhookTypes)[number];
 
 /** Service document, "HTTP notification (webhook)". `password` is in the answers, as the document says. */
@@ -95,6 +98,7 @@ export interface SendResult {
 	messages_created: number;
 }
 
+/** Events that the report counts (service document, "Events"). */
 export const eventTypes = [
 	'CREATED',
 	'SENT',
@@ -104,6 +108,7 @@ export const eventTypes = [
 	'SOFTBOUNCED',
 	'HARDBOUNCED',
 ] as const;
+/** One of `eventTypes`. */
 export type EventType = (typeof eventTypes)[number];
 
 /** Query of the events report; documented parameters only. */
@@ -148,6 +153,7 @@ export interface Sender {
 	date_created: WireDateTime;
 }
 
+/** Every state of a message, from staged to final. */
 export const messageStates = [
 	'staged',
 	'queued',
@@ -159,6 +165,7 @@ export const messageStates = [
 	'uncertain',
 	'canceled',
 ] as const;
+/** One of `messageStates`; final are sent, bounced, failed, uncertain and canceled. */
 export type MessageState = (typeof messageStates)[number];
 
 /** One message to one recipient (ours). Times are null until they happen. */

@@ -9,8 +9,10 @@ import { isRecord, typeName } from './schema/python.js';
 /** `create` and `replace` want what is required and fill in defaults; `patch` takes what is given. */
 export type ParseMode = 'create' | 'replace' | 'patch';
 
+/** The checked value, or every complaint. */
 export type Parsed<T> = { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors };
 
+/** Name → field. */
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 
 /** The checked value of a declaration: defaulted fields are present, optional ones may be absent. */
@@ -23,6 +25,7 @@ export type ValueOf<F extends Fields> = Flat<
 /** The type a field set yields. */
 export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
+/** A declared input: checks, types and describes it. */
 export interface FieldSet<T> {
 	/** For `Infer` alone, never set: inference looks at one overload of `parse` only. */
 	readonly type?: T;

@@ -2,4 +2,5 @@
 import { email } from './schema/char.js';
 import { fieldSet } from './schema.js';
 
+/** The input of `senders.create`. */
 export const senderFields = fieldSet({ email: email() });

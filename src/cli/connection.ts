@@ -12,6 +12,7 @@ export type Target =
 	  }
 	| { kind: 'remote'; baseUrl: string; token: string | null };
 
+/** An opened target; `close` it once. */
 export interface Connection {
 	api: Api;
 	target: Target;
@@ -20,6 +21,7 @@ export interface Connection {
 	close(): Promise<void>;
 }
 
+/** What a connection is given by the command line. */
 export interface ConnectDependencies {
 	clock: Clock;
 	/** Trace lines of `--debug`; secrets are redacted before. */
@@ -56,6 +58,7 @@ export interface LocalEngine {
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 }
 
+/** What is in the database, and how it is set up; secrets left out. */
 export interface EngineStatus {
 	path: string;
 	schema_version: number;
@@ -70,8 +73,10 @@ export interface EngineStatus {
 	senders: number;
 }
 
+/** Which messages: those of one submission, of one mailing, or all. */
 export type DeliveryScope = { submission: Uuid } | { mailing: Uuid } | null;
 
+/** What is to be delivered, how fast, and until when. */
 export interface DeliverOptions {
 	scope: DeliveryScope;
 	/** `settled`: until nothing of the scope is due; `stopped`: until the signal, waiting for what comes due. */
@@ -87,6 +92,7 @@ export interface DeliverOptions {
 	onWaiting?: (reason: string, ms: number) => void;
 }
 
+/** Messages by the outcome this run recorded. */
 export interface DeliveryCounts {
 	sent: number;
 	deferred: number;
@@ -96,6 +102,7 @@ export interface DeliveryCounts {
 	canceled: number;
 }
 
+/** How a delivery ended. */
 export interface DeliverySummary {
 	/** `paused`: the mail server refuses everybody (login, TLS, connect); `stalled`: no outcome within `stallMs`. */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
@@ -105,6 +112,7 @@ export interface DeliverySummary {
 	warnings: readonly string[];
 }
 
+/** What trying the mail server came to; milliseconds. */
 export interface SmtpTest {
 	host: string;
 	port: number;
@@ -132,6 +140,7 @@ export interface ComposeRequest {
 	variables: Readonly<Record<string, string>>;
 }
 
+/** A finished message: its bytes (RFC 5322), and its parts as a person reads them. */
 export interface ComposedMessage {
 	raw: Buffer;
 	subject: string;

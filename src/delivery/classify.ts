@@ -1,5 +1,5 @@
 /** Judges a conversation by a table: by code, then enhanced code, then text, and always by phase. */
-import type { Reply, SmtpPhase } from '../store/store.js';
+import type { Reply, SmtpPhase } from '../store/queue.js';
 import type { Conversation } from './conversation.js';
 
 /**

@@ -1,5 +1,5 @@
 /** What came of handing one message to a server, before anybody judges it. */
-import type { Reply } from '../store/store.js';
+import type { Reply } from '../store/queue.js';
 
 /** One message as the server gets it. Addresses are parsed, one a string, without angle brackets. */
 export interface Mail {

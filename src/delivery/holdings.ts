@@ -1,7 +1,7 @@
 /** What a run has leased and not recorded yet: its fences, the ends of its leases, and what is still to begin. */
 import { type Micros, microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
-import type { Fence, Leased } from '../store/store.js';
+import type { Fence, Leased } from '../store/queue.js';
 import type { WorkerOptions } from './worker.js';
 
 export interface Holdings {

@@ -1,6 +1,6 @@
 /** What is recorded about a message after a conversation about it. */
 import type { Micros } from '../api/datetime.js';
-import type { DeliveryOutcome, Leased, Reply } from '../store/store.js';
+import type { DeliveryOutcome, Leased, Reply } from '../store/queue.js';
 import { classify } from './classify.js';
 import type { Conversation } from './conversation.js';
 import { formatReply } from './reply.js';

@@ -3,7 +3,7 @@
  * tell the phase, and only the phase tells whether a broken connection is harmless (before the final dot) or
  * ambiguous (after it).
  */
-import type { SmtpPhase } from '../store/store.js';
+import type { SmtpPhase } from '../store/queue.js';
 
 /** One call an entry of the trace; `line` is free of secrets, the connection masks them. */
 export interface TraceEntry {

@@ -1,6 +1,6 @@
 /** A bounded pool of SMTP connections that are used again and again. */
 import { setMaxListeners } from 'node:events';
-import type { Reply } from '../store/store.js';
+import type { Reply } from '../store/queue.js';
 import type { Conversation, Mail } from './conversation.js';
 import type { TraceEntry } from './phases.js';
 import { localReply } from './reply.js';

@@ -1,5 +1,5 @@
 /** Reads an SMTP reply (RFC 5321 s.4.2) with its enhanced code (RFC 3463); the text is a stranger's. */
-import type { Reply, SmtpPhase } from '../store/store.js';
+import type { Reply, SmtpPhase } from '../store/queue.js';
 
 /** At most so many characters of a reply are kept. */
 const maxText = 500;

@@ -3,7 +3,7 @@
  * changes the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
  */
 import { microsPerMs } from '../api/datetime.js';
-import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/store.js';
+import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/queue.js';
 import type { Composer } from './composer.js';
 import type { Conversation } from './conversation.js';
 import { createHoldings, type Holdings } from './holdings.js';

@@ -1,6 +1,6 @@
 /** nodemailer's errors and results as conversations. */
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
-import type { Reply, SmtpPhase } from '../store/store.js';
+import type { Reply, SmtpPhase } from '../store/queue.js';
 import type { Conversation } from './conversation.js';
 import { localReply, parseReply } from './reply.js';
 import type { SmtpSettings } from './settings.js';

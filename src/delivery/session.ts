@@ -2,7 +2,7 @@
 import { isAscii } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
-import type { Reply, SmtpPhase } from '../store/store.js';
+import type { Reply, SmtpPhase } from '../store/queue.js';
 import type { Conversation, Mail } from './conversation.js';
 import { createPhaseTracker, type PhaseTracker, type TraceEntry } from './phases.js';
 import { localReply, parseReply } from './reply.js';

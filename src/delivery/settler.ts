@@ -1,6 +1,6 @@
 /** Writes outcomes in groups of 50 or 50 ms: one commit for many, and a crash forgets little. */
 import type { Uuid } from '../api/records.js';
-import type { Queue, Settlement } from '../store/store.js';
+import type { Queue, Settlement } from '../store/queue.js';
 
 export interface Settler {
 	/** Never throws; a failed write is told to `onFault` and kept for the next flush. */

@@ -2,7 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
-import type { MessageScope, Queue, Reads } from '../store/store.js';
+import type { MessageScope, Queue } from '../store/queue.js';
+import type { Reads } from '../store/store.js';
 import { type ComposerOptions, createComposer } from './composer.js';
 import type { SmtpPool } from './pool.js';
 import { createRun } from './run.js';

@@ -19,6 +19,7 @@ export interface Wanted {
 	disable_inline: boolean;
 }
 
+/** What will be stored: the content, its hash, the variables it uses. */
 export interface ResolvedContent {
 	content: Content;
 	content_sha256: string;

@@ -5,6 +5,7 @@ import type { Uuid } from '../api/records.js';
 import type { Store, Written } from '../store/store.js';
 import type { EnginePorts } from './ports.js';
 
+/** What every resource of the engine is made from; ids and time come from outside. */
 export interface EngineContext {
 	store: Store;
 	clock: Clock;
@@ -32,11 +33,13 @@ export function checked<T>(
 	return parsed.value;
 }
 
+/** The record, or `not_found`. */
 export function found<T>(record: T | null): T {
 	if (record === null) throw notFound();
 	return record;
 }
 
+/** Nothing, or `not_found` when there was nothing to delete. */
 export function deleted(existed: boolean): void {
 	if (!existed) throw notFound();
 }

@@ -18,6 +18,7 @@ export interface Engine extends Api {
 	readonly ext: Extensions;
 }
 
+/** Assembles the engine. `close` closes the store. */
 export function createEngine(context: EngineContext): Engine {
 	const ext: Extensions = {
 		imports: createImports(context),

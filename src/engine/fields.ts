@@ -7,6 +7,7 @@ import type { Field } from '../api/records.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
+/** Additional fields of the database. */
 export function createFields({ store, clock }: EngineContext): Crud<Field, FieldInput> {
 	const { reads, writes } = store;
 	return {
@@ -28,6 +29,7 @@ export function createFields({ store, clock }: EngineContext): Crud<Field, Field
 	};
 }
 
+/** What the document lacks about fields. */
 export function createFieldsPlus({ store }: EngineContext): FieldsPlus {
 	return {
 		countUses: async (id) => {

@@ -8,6 +8,7 @@ import { type EngineContext, found } from './context.js';
 const maxBatchChars = 4 * 1024 * 1024;
 const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason']);
 
+/** Import sessions of the database. */
 export function createImports({ store, clock, newId }: EngineContext): Imports {
 	const { writes } = store;
 	return {

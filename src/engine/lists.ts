@@ -6,6 +6,7 @@ import type { List } from '../api/records.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
+/** Subscriber lists of the database. */
 export function createLists({ store, clock }: EngineContext): Crud<List, ListInput> {
 	const { reads, writes } = store;
 	return {

@@ -5,6 +5,7 @@ import { mailingFields } from '../api/messages.js';
 import { resolveContent } from './contents.js';
 import { checked, deleted, type EngineContext, found } from './context.js';
 
+/** Mailings of the database. */
 export function createMailings(context: EngineContext): Mailings {
 	const { store, clock } = context;
 	return {

@@ -46,6 +46,7 @@ export function createSend(
 	};
 }
 
+/** Messages of the database, for looking at. */
 export function createMessages({ store, ports }: EngineContext): Messages {
 	return {
 		page: ({ page, page_size, ...filter }) => {

@@ -1,6 +1,7 @@
 /** What the engine needs of the outside world beyond its store; passed in by whoever composes it. */
 import type { TestResult, Uuid, Webhook } from '../api/records.js';
 
+/** Passed in by the composition root; each may be slow, none throws for what is expected. */
 export interface EnginePorts {
 	/** Why a notification must not be sent to this URL, or null. A name that does not resolve is no reason. */
 	checkTarget(url: string): Promise<string | null>;

@@ -5,6 +5,7 @@ import { senderFields } from '../api/senders.js';
 import { checked, deleted, type EngineContext, written } from './context.js';
 import { readPage } from './pages.js';
 
+/** Verified senders of the database. */
 export function createSenders({ store, clock }: EngineContext): Senders {
 	const { reads, writes } = store;
 	return {

@@ -16,8 +16,10 @@ export const settingNames = {
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
 } as const;
 
+/** A setting there is. */
 export type SettingName = keyof typeof settingNames;
 
+/** Settings that are shown masked. */
 export const secretSettings: ReadonlySet<string> = new Set<SettingName>(['smtp_password']);
 
 /** Settings as the engine uses them; `null` = unset. */
@@ -31,6 +33,7 @@ export interface EngineSettings {
 	allowPrivateWebhooks: boolean;
 }
 
+/** The settings as they stand, defaults filled in. */
 export async function readSettings(store: Store): Promise<EngineSettings> {
 	const values = await store.reads.getSettings();
 	const value = (name: SettingName) => values[name] ?? null;

@@ -38,6 +38,7 @@ export function createSubscribers(
 	};
 }
 
+/** What the document lacks about subscribers. */
 export function createSubscribersPlus({ store, clock }: EngineContext): SubscribersPlus {
 	return {
 		merge: async (list_id, id, { patch, set, unset }) => {

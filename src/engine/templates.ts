@@ -4,6 +4,7 @@ import { templateFields } from '../api/templates.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
+/** Message templates of the database. */
 export function createTemplates({ store, clock, newId }: EngineContext): Templates {
 	const { reads, writes } = store;
 	return {

@@ -5,6 +5,7 @@ import { webhookFields } from '../api/webhooks.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
+/** HTTP notifications of the database. */
 export function createWebhooks({ store, clock, ports }: EngineContext): Webhooks {
 	const { reads, writes } = store;
 	const assertTarget = async (url: string | undefined) => {

@@ -33,7 +33,9 @@ import type {
 	Uuid,
 	Webhook,
 } from '../api/records.js';
+import type { Leased, MessageScope, Queue } from './queue.js';
 
+/** A store of one project; `close` waits for what is being written. */
 export interface Store {
 	readonly reads: Reads;
 	readonly writes: Writes;
@@ -61,6 +63,7 @@ export type Written<T> =
 /** A calendar day of the database's time zone, `YYYY-MM-DD`. */
 export type Day = string;
 
+/** Each read sees one committed state. `null` = no such record. */
 export interface Reads {
 	pageLists(c: PageOf): Promise<Slice<List>>;
 	getList(c: { id: number }): Promise<List | null>;
@@ -120,8 +123,6 @@ export interface StoreStatus {
 	messages: Partial<Record<MessageState, number>>;
 }
 
-export type MessageScope = { submission: Uuid } | { mailing: Uuid };
-
 /** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` work on what is stored at that moment. */
 export interface SubscriberPatch {
 	email?: string;
@@ -132,6 +133,7 @@ export interface SubscriberPatch {
 	is_active?: boolean;
 }
 
+/** Each write is one atomic operation, durable when its promise resolves. */
 export interface Writes {
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
@@ -273,65 +275,6 @@ export interface StoredSubmission {
 	content: Content;
 	content_sha256: string;
 }
-
-/** A message as its worker sees it. `variables` holds context over meta over the stored built-ins. */
-export interface Leased extends Fence {
-	submission: Uuid;
-	to: string;
-	list_id: number | null;
-	variables: Record<string, string>;
-	/** Attempts made before this lease. */
-	attempts: number;
-	created_at: Micros;
-}
-
-/** Names one lease of one message: a settle with an older fence is `lost_lease`. */
-export interface Fence {
-	message: Uuid;
-	fence: number;
-}
-
-export interface Queue {
-	/**
-	 * Leases up to `max` due messages, fairly over mailings, transactional first. Expired leases return to the queue.
-	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned.
-	 */
-	lease(c: {
-		owner: string;
-		now: Micros;
-		until: Micros;
-		max: number;
-		scope: MessageScope | null;
-	}): Promise<Leased[]>;
-	renew(c: { owner: string; fences: readonly Fence[]; until: Micros }): Promise<void>;
-	/** State, attempt, figures, suppression, subscriber and events of each message in one operation. */
-	settle(c: { settlements: readonly Settlement[] }): Promise<('recorded' | 'lost_lease')[]>;
-}
-
-export interface Settlement extends Fence {
-	at: Micros;
-	outcome: DeliveryOutcome;
-}
-
-/** Where a conversation ended; `answer` = after the final dot, waiting for the reply. */
-export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
-type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
-
-/** A server's reply, or the local reason why there was none (`code` null). `text` ≤ 500 characters, cleaned of CR and LF. */
-export interface Reply {
-	phase: SmtpPhase;
-	code: number | null;
-	enhanced: string | null;
-	text: string;
-}
-
-export type DeliveryOutcome =
-	| { kind: 'sent'; reply: Reply }
-	| { kind: 'deferred'; reply: Reply; due_at: Micros }
-	| { kind: 'uncertain'; reply: Reply }
-	| { kind: 'bounced'; reply: Reply; suppress: boolean }
-	| { kind: 'failed'; reply: Reply }
-	| { kind: 'released'; why: 'infrastructure' | 'drain' };
 
 /** Something that happened to a message after it was sent. Unknown messages are skipped. */
 export interface TrackedEvent {

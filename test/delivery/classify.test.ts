@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { classify, type Verdict } from '../../src/delivery/classify.js';
 import type { Conversation } from '../../src/delivery/conversation.js';
 import { parseReply } from '../../src/delivery/reply.js';
-import type { SmtpPhase } from '../../src/store/store.js';
+import type { SmtpPhase } from '../../src/store/queue.js';
 
 const judge = (kind: Conversation['kind'], phase: SmtpPhase, raw: string) =>
 	classify({ kind, reply: parseReply(phase, raw), refusedCopies: [] }).verdict;

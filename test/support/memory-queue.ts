@@ -3,7 +3,8 @@ import type { Content, Envelope } from '../../src/api/content.js';
 import type { Micros } from '../../src/api/datetime.js';
 import type { MessageState } from '../../src/api/records.js';
 import type { CompiledContent } from '../../src/content/types.js';
-import type { DeliveryOutcome, Leased, Queue, Reads, StoredSubmission } from '../../src/store/store.js';
+import type { DeliveryOutcome, Leased, Queue } from '../../src/store/queue.js';
+import type { Reads, StoredSubmission } from '../../src/store/store.js';
 
 interface Row {
 	message: Leased;

@@ -8,6 +8,7 @@ import { isWebUrl, maxUrlLength } from './url.js';
 /** A complaint about a text, or null. */
 export type TextRule = (value: string) => FieldError | null;
 
+/** Limits of a text; absent = none. */
 export interface CharOptions {
 	/** Code points. */
 	max?: number;

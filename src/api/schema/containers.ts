@@ -4,6 +4,7 @@ import { findJsonFault } from '../json.js';
 import { type Checked, type Field, field, refuse, valid } from './field.js';
 import { isRecord, typeName } from './python.js';
 
+/** Limits of a list. */
 export interface ListOptions {
 	/** `no` refuses []. */
 	allowEmpty?: 'yes' | 'no';
@@ -36,6 +37,7 @@ export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}):
 	});
 }
 
+/** Limits of a dictionary. */
 export interface DictOptions<T> {
 	/** Looks at a key and its checked value together; a complaint replaces nothing, it is keyed by the key. */
 	check?: (key: string, value: T) => Checked<T>;

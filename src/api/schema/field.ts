@@ -53,6 +53,7 @@ export function nullable<T, P extends Presence>(inner: Field<T, P>): Field<T | n
 	};
 }
 
+/** A value that passed. */
 export function valid<T>(value: T): Checked<T> {
 	return { kind: 'valid', value };
 }

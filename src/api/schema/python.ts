@@ -34,6 +34,7 @@ export function findLoneSurrogate(text: string): number | null {
 	return loneSurrogate.exec(text)?.[0].codePointAt(0) ?? null;
 }
 
+/** True for half of a UTF-16 pair standing alone: no text can be made of it. */
 export function hasLoneSurrogate(text: string): boolean {
 	return loneSurrogate.test(text);
 }

@@ -1,7 +1,7 @@
 /** What the outcome of a delivery changes: the state table of messages, as data. */
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
-import type { DeliveryOutcome, Reply } from '../../store/store.js';
+import type { DeliveryOutcome, Reply } from '../../store/queue.js';
 
 export interface OutcomeEffect {
 	state: MessageState;

@@ -3,7 +3,8 @@
  * transactions: inline behind the writer, or behind a thread that dispatches `{method, command}`.
  */
 import { parseImportRows } from '../../engine/rules/import-rows.js';
-import type { Queue, Reads, Writes } from '../store.js';
+import type { Queue } from '../queue.js';
+import type { Reads, Writes } from '../store.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
 import { createFigures } from './figures.js';

@@ -2,7 +2,8 @@
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
-import type { Leased, MessageScope, StoredSubmission } from '../store.js';
+import type { Leased, MessageScope } from '../queue.js';
+import type { StoredSubmission } from '../store.js';
 import {
 	type AttemptRow,
 	type MessageRow,

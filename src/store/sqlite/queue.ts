@@ -3,7 +3,7 @@ import type { Micros } from '../../api/datetime.js';
 import type { DisableReason } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
-import type { Leased, MessageScope } from '../store.js';
+import type { Leased, MessageScope } from '../queue.js';
 import { parseNames, parseTexts } from './rows.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';

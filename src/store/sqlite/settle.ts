@@ -2,7 +2,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { effectOf, type OutcomeEffect, replyLine } from '../../engine/rules/outcomes.js';
-import type { Settlement } from '../store.js';
+import type { Settlement } from '../queue.js';
 import { countEvent, softBounce } from './counting.js';
 import { createTally, type Tally } from './figures.js';
 import type { Sql } from './sql.js';

@@ -2,7 +2,8 @@
 import { hostname } from 'node:os';
 import type Database from 'better-sqlite3';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
-import type { Queue, Reads, Store, Writes } from '../store.js';
+import type { Queue } from '../queue.js';
+import type { Reads, Store, Writes } from '../store.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
 import { type Core, createCore } from './core.js';
 import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failures.js';

@@ -1,5 +1,6 @@
 /** The store's operations as a synchronous core has them: same names, same commands, plain results. */
-import type { Queue, Reads, Writes } from '../store.js';
+import type { Queue } from '../queue.js';
+import type { Reads, Writes } from '../store.js';
 
 export type Sync<T> = {
 	[K in keyof T]: T[K] extends (...commands: infer C) => Promise<infer R> ? (...commands: C) => R : never;

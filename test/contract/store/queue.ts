@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryOutcome, Store } from '../../../src/store/store.js';
+import type { DeliveryOutcome } from '../../../src/store/queue.js';
+import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
 	busy451,
