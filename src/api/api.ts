@@ -23,6 +23,8 @@ export interface Call {
 	signal?: AbortSignal;
 	/** Same key and body within 24 h: the first answer again (api-decisions 29). Stored with what it accepts. */
 	idempotencyKey?: string;
+	/** Whose idempotency key it is: a server passes its token's name, so that clients do not meet each other's. */
+	client?: string;
 	/** Told of what a `send` was accepted as; the wire carries it in headers. */
 	onAccepted?: (accepted: Accepted) => void;
 }

@@ -83,12 +83,25 @@ export interface MessageFilter {
 	since?: string;
 }
 
+/** Which messages: those of one submission, or of one mailing. */
+export type MessageScope = { submission: Uuid } | { mailing: Uuid };
+
+/** How far the sending of a scope is. */
+export interface SendingProgress {
+	/** Messages by state; absent = 0. */
+	messages: Partial<Record<MessageState, number>>;
+	/** Why the mail server takes nothing at the moment; null = it does, or nobody here knows. */
+	paused: string | null;
+}
+
 /** What became of each message, oldest first. Throws `not_found`. */
 export interface Messages {
 	page(request: MessageFilter & PageRequest, call?: Call): Promise<Page<Message>>;
 	get(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
 	/** The message as it is (or would be) sent, RFC 5322 with CRLF, as latin1-safe base64. */
 	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;
+	/** An unknown scope has no messages. */
+	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
 /** Views of the report that the document lacks (api-decisions 36). */
@@ -217,10 +230,24 @@ export interface MailingStatus {
 	counts: AcceptCounts;
 }
 
+/** One recipient of a mailing; `context` goes over the mailing's own. */
+export interface Recipient {
+	to: string;
+	context?: Readonly<Record<string, string>>;
+}
+
+/** At most 4 MiB; `first` counts rows from 0, so a lost answer is put again. */
+export interface RecipientBatch {
+	first: number;
+	recipients: readonly Recipient[];
+}
+
 /** Mailings: staged, then released in one stroke. Throws `not_found`, `conflict`, `invalid`. */
 export interface Mailings {
 	/** `key` is the job's name, unique for ever; the same key with another spec is `conflict`. */
 	open(key: string, spec: MailingSpec, call?: Call): Promise<Session>;
+	/** The same `first` again: the stored ack again. A gap is `conflict`. Counts are those of this batch. */
+	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** Stages every active subscriber of the list, beside the data. At most 100 rejects are listed. */
 	addList(id: string, listId: number, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** All staged rows at once may be leased; `conflict` when the count is another. */

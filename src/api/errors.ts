@@ -43,6 +43,8 @@ export interface ApiErrorOptions {
 	http?: { status: number; method: string; path: string };
 	/** What the service asked to wait, in milliseconds. */
 	retryAfterMs?: number;
+	/** The request left and no whole answer came: it may have been carried out. */
+	unanswered?: boolean;
 	cause?: unknown;
 }
 
@@ -53,6 +55,7 @@ export class ApiError extends Error {
 	readonly fields: FieldErrors | null;
 	readonly http: { status: number; method: string; path: string } | null;
 	readonly retryAfterMs: number | null;
+	readonly unanswered: boolean;
 
 	constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
 		super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -60,6 +63,7 @@ export class ApiError extends Error {
 		this.fields = options.fields ?? null;
 		this.http = options.http ?? null;
 		this.retryAfterMs = options.retryAfterMs ?? null;
+		this.unanswered = options.unanswered ?? false;
 	}
 }
 

@@ -128,6 +128,8 @@ interface Described {
 	writes?: true;
 	/** Makes the database it is given when there is none yet. */
 	createsDatabase?: true;
+	/** Stays: other processes hear of it, and `serve` keeps its store in threads. */
+	role?: 'serve' | 'worker';
 	/** How consent is asked for; the command itself calls `cx.confirm`. */
 	severity?: 'mild' | 'severe';
 	/** The columns it prints, so that a wrong `--fields` is exit 2 before anything is done. */

@@ -2,7 +2,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createEngine } from '../engine/engine.js';
-import { readSettings, secretSettings, settingNames, writeSettings } from '../engine/settings.js';
+import {
+	defaultListeningUrl,
+	readSettings,
+	secretSettings,
+	settingNames,
+	writeSettings,
+} from '../engine/settings.js';
 import { openStore } from '../store/open.js';
 import type { Store } from '../store/store.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from './connection.js';
@@ -29,6 +35,7 @@ export async function connectLocal(
 		store,
 		clock,
 		newId: randomUUID,
+		listeningUrl: () => defaultListeningUrl,
 		ports: {
 			checkTarget: async (url) => {
 				if ((await readSettings(store)).allowPrivateWebhooks) return null;
@@ -37,6 +44,7 @@ export async function connectLocal(
 			},
 			notifyTest: async (webhook) => (await lazy.notifier()).test(webhook),
 			renderMessage: async (id) => (await lazy.mailer()).renderMessage(id),
+			whyPaused: () => null,
 		},
 	});
 	return {

@@ -1,6 +1,7 @@
 /** Composing and sending on the embedded engine: contents, links, connections and the worker, put together. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { microsPerSecond } from '../api/datetime.js';
 import { invalid } from '../api/errors.js';
 import type { Uuid } from '../api/records.js';
 import { createContentCache } from '../content/cache.js';
@@ -14,7 +15,7 @@ import { publicLinks } from '../delivery/tracking/links.js';
 import { type Keyring, keyringOf } from '../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../delivery/worker.js';
 import { isLoopbackSmtp } from '../engine/contents.js';
-import { type EngineSettings, readSettings } from '../engine/settings.js';
+import { defaultListeningUrl, type EngineSettings, readSettings } from '../engine/settings.js';
 import { createInliner } from '../threads/inliner.js';
 import { freshKey, type LocalParts } from './connect-local.js';
 import {
@@ -34,6 +35,8 @@ export interface Mailer {
 	close(): Promise<void>;
 }
 
+/** A new key signs after 90 days; older ones go on being verified. */
+const keyLifeMicros = 90 * 24 * 3600 * microsPerSecond;
 const inlineDeadlineMs = 5_000;
 const contentCacheBytes = 64 * 1024 * 1024;
 
@@ -50,7 +53,12 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const contents = createContentCache({ inlineCss: inliner.inline, maxBytes: contentCacheBytes });
 	const links = async () => {
 		const settings = await readSettings(store);
-		const keys = await store.writes.ensureKey({ purpose: 'tracking', fresh: freshKey(), now: clock.now() });
+		const keys = await store.writes.ensureKey({
+			purpose: 'tracking',
+			fresh: freshKey(),
+			rotateAfter: keyLifeMicros,
+			now: clock.now(),
+		});
 		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
 	};
 	return {
@@ -70,8 +78,8 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 }
 
 /** A trial on this machine has links that point to this machine; elsewhere no public URL means no links. */
-function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
-	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? linkBase : null);
+function linkBaseOf({ publicUrl, smtpUrl }: EngineSettings): string | null {
+	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? defaultListeningUrl : null);
 }
 
 function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {

@@ -2,6 +2,7 @@
 import type { Api } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
 import type { Message, Uuid } from '../api/records.js';
+import type { Exchange } from '../api/wire.js';
 
 /** Where a command goes: a database of this machine, or a base URL. */
 export type Target =
@@ -16,13 +17,33 @@ export type Target =
 export interface Connection {
 	api: Api;
 	target: Target;
+	/** The wire itself, without retries; on a database of this machine the server's answers without a socket. */
+	exchange: Exchange;
 	/** Null on a deployment: what needs the database itself is not to be had there. */
 	local: LocalEngine | null;
 	close(): Promise<void>;
 }
 
+/** How a deployment is reached; of no use to a database of this machine. */
+export interface RemoteOptions {
+	/** One request, overall; milliseconds. */
+	timeoutMs: number;
+	/** Tries after the first. */
+	retries: number;
+	/** PEM text of further certificate authorities. */
+	caCert: string | null;
+	/** Certificates are not checked. */
+	insecure: boolean;
+	/** URL of an HTTP proxy, before what the environment says. */
+	proxy: string | null;
+}
+
 /** What a connection is given by the command line. */
 export interface ConnectDependencies {
+	/** `serve` and `worker` stay: they are heard of by other processes, and `serve` keeps its store in threads. */
+	role: 'cli' | 'serve' | 'worker';
+	remote: RemoteOptions;
+	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;
 	/** Trace lines of `--debug`; secrets are redacted before. */
 	trace: (line: string) => void;

@@ -1,7 +1,7 @@
 /** Builds what a command is given, from the words of the command line and what they settle to. */
 import type { Api } from '../api/api.js';
 import type { Paths } from './config.js';
-import type { ConnectDependencies, Connection, Target } from './connection.js';
+import type { ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
 import { createPrompts } from './consent.js';
 import type { CommandContext } from './context.js';
 import { UsageError } from './errors.js';
@@ -62,7 +62,8 @@ export async function createContext(
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
 	const out = makeOut(globals, io, { format, strong, talk, listed });
 	const createsDatabase = parsed.command.createsDatabase === true;
-	const link = linker(settings, { connect, clock, talk, io, globals, sources, createsDatabase });
+	const role = parsed.command.role ?? 'cli';
+	const link = linker(settings, { connect, clock, talk, io, globals, sources, createsDatabase, role });
 	const cx: CommandContext = {
 		...talk,
 		...prompts,
@@ -139,6 +140,20 @@ interface LinkParts {
 	sources: ReturnType<typeof createSources>;
 	/** A named database that is missing is made. */
 	createsDatabase: boolean;
+	role: ConnectDependencies['role'];
+}
+
+async function remoteOptions(
+	settings: Settings,
+	{ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>,
+): Promise<RemoteOptions> {
+	return {
+		timeoutMs: settings.timeoutMs.value,
+		retries: settings.retries.value,
+		caCert: globals.caCert === undefined ? null : await sources.file(globals.caCert, '--ca-cert').text(),
+		insecure: globals.insecure === true,
+		proxy: globals.proxy ?? null,
+	};
 }
 
 /** The connection, opened by the first who needs it and closed once. */
@@ -150,6 +165,9 @@ function linker(settings: Settings, parts: LinkParts) {
 		const connect = parts.connect ?? (await import('./connect.js')).connect;
 		return connect(target, {
 			clock: parts.clock,
+			role: parts.role,
+			env: parts.io.env,
+			remote: await remoteOptions(settings, parts),
 			trace: (line) => {
 				if (settings.debug.value) void parts.io.stderr.write(`${line}\n`);
 			},

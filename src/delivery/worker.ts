@@ -1,8 +1,9 @@
 /** The sending worker: leases due messages, delivers them on the pool, and records what became of them. */
+import type { MessageScope } from '../api/capabilities.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
-import type { MessageScope, Queue } from '../store/queue.js';
+import type { Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import { type ComposerOptions, createComposer } from './composer.js';
 import type { SmtpPool } from './pool.js';

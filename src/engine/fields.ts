@@ -8,10 +8,11 @@ import { checked, deleted, type EngineContext, found, written } from './context.
 import { readPage } from './pages.js';
 
 /** Additional fields of the database. */
-export function createFields({ store, clock }: EngineContext): Crud<Field, FieldInput> {
+export function createFields(context: EngineContext): Crud<Field, FieldInput> {
+	const { store, clock } = context;
 	const { reads, writes } = store;
 	return {
-		page: (request) => readPage(store, request, { path: '/sub/fields/' }, (page) => reads.pageFields(page)),
+		page: (request) => readPage(context, request, { path: '/sub/fields/' }, (page) => reads.pageFields(page)),
 		get: async (id) => found(await reads.getField({ id })),
 		create: async (input) =>
 			written(

@@ -7,10 +7,11 @@ import { checked, deleted, type EngineContext, found, written } from './context.
 import { readPage } from './pages.js';
 
 /** Subscriber lists of the database. */
-export function createLists({ store, clock }: EngineContext): Crud<List, ListInput> {
+export function createLists(context: EngineContext): Crud<List, ListInput> {
+	const { store, clock } = context;
 	const { reads, writes } = store;
 	return {
-		page: (request) => readPage(store, request, { path: '/sub/lists/' }, (page) => reads.pageLists(page)),
+		page: (request) => readPage(context, request, { path: '/sub/lists/' }, (page) => reads.pageLists(page)),
 		get: async (id) => found(await reads.getList({ id })),
 		create: async (input) =>
 			written(

@@ -47,12 +47,13 @@ export function createSend(
 }
 
 /** Messages of the database, for looking at. */
-export function createMessages({ store, ports }: EngineContext): Messages {
+export function createMessages(context: EngineContext): Messages {
+	const { store, ports } = context;
 	return {
 		page: ({ page, page_size, ...filter }) => {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: '/ext/messages/', filters: { ...filter } };
-			return readPage(store, request, place, (slice) =>
+			return readPage(context, request, place, (slice) =>
 				store.reads.pageMessages({ ...slice, filter: comparable(filter) }),
 			);
 		},
@@ -60,6 +61,10 @@ export function createMessages({ store, ports }: EngineContext): Messages {
 			const { message, attempts } = found(await store.reads.getMessage({ id }));
 			return { ...message, delivery_attempts: attempts };
 		},
+		progress: async (scope) => ({
+			messages: await store.reads.countMessages({ scope }),
+			paused: ports.whyPaused(),
+		}),
 		raw: async (id) => ({ id, raw_base64: found(await ports.renderMessage(id)).toString('base64') }),
 	};
 }
@@ -78,11 +83,11 @@ function comparable(filter: MessageFilter) {
 	};
 }
 
-// One scope: an embedded database has one owner. A server passes its token's name in the key.
+// An embedded database has one owner; a server's clients have keys of their own.
 function idempotencyKey(request: SendRequest, call: Call | undefined): IdempotencyKey | null {
 	if (call?.idempotencyKey === undefined) return null;
 	const fingerprint = createHash('sha256').update(canonical(request)).digest('hex');
-	return { scope: '', key: call.idempotencyKey, fingerprint };
+	return { scope: call.client ?? '', key: call.idempotencyKey, fingerprint };
 }
 
 /** JSON with sorted keys: the same request in another key order is the same request. */

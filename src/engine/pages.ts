@@ -5,7 +5,8 @@
 import type { PageRequest } from '../api/api.js';
 import { ApiError } from '../api/errors.js';
 import type { Page } from '../api/records.js';
-import type { PageOf, Slice, Store } from '../store/store.js';
+import type { PageOf, Slice } from '../store/store.js';
+import type { EngineContext } from './context.js';
 import { readSettings } from './settings.js';
 
 const defaultPageSize = 100;
@@ -19,7 +20,7 @@ export interface PagePlace {
 
 /** Reads one page through `slice` and dresses it as the wire does. Throws `not_found` "Invalid page.". */
 export async function readPage<T>(
-	store: Store,
+	context: Pick<EngineContext, 'store' | 'listeningUrl'>,
 	request: PageRequest,
 	place: PagePlace,
 	slice: (page: PageOf) => Promise<Slice<T>>,
@@ -29,7 +30,7 @@ export async function readPage<T>(
 	const { count, results } = await slice({ page, page_size });
 	const pages = Math.max(1, Math.ceil(count / page_size));
 	if (page > pages) throw invalidPage();
-	const link = await linker(store, request, place);
+	const link = await linker(context, request, place);
 	return {
 		count,
 		next: page < pages ? link(page + 1) : null,
@@ -55,11 +56,12 @@ function invalidPage(): ApiError {
 }
 
 async function linker(
-	store: Store,
+	{ store, listeningUrl }: Pick<EngineContext, 'store' | 'listeningUrl'>,
 	request: PageRequest,
 	place: PagePlace,
 ): Promise<(page: number) => string> {
-	const { linkBase } = await readSettings(store);
+	const { publicUrl } = await readSettings(store);
+	const linkBase = publicUrl ?? listeningUrl();
 	const filters = Object.entries(place.filters ?? {}).filter(([, value]) => value !== undefined);
 	return (page) => {
 		const query = new URLSearchParams();

@@ -9,4 +9,6 @@ export interface EnginePorts {
 	notifyTest(webhook: Webhook): Promise<TestResult>;
 	/** The finished bytes of a stored message, as its worker would send them; null for an unknown id. */
 	renderMessage(id: Uuid): Promise<Buffer | null>;
+	/** Why the worker of this process sends nothing at the moment; null where it does, or where none runs. */
+	whyPaused(): string | null;
 }

@@ -6,10 +6,12 @@ import { checked, deleted, type EngineContext, written } from './context.js';
 import { readPage } from './pages.js';
 
 /** Verified senders of the database. */
-export function createSenders({ store, clock }: EngineContext): Senders {
+export function createSenders(context: EngineContext): Senders {
+	const { store, clock } = context;
 	const { reads, writes } = store;
 	return {
-		page: (request) => readPage(store, request, { path: '/ext/senders/' }, (page) => reads.pageSenders(page)),
+		page: (request) =>
+			readPage(context, request, { path: '/ext/senders/' }, (page) => reads.pageSenders(page)),
 		create: async (body) => {
 			const { email } = checked(senderFields.parse(body, 'create'));
 			return written(await writes.createSender({ email, email_key: emailKey(email), now: clock.now() }));

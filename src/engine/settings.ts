@@ -4,8 +4,8 @@ import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
 
-/** Where links point when no public URL is set: the address `serve` listens on by default. */
-export const defaultLinkBase = 'http://127.0.0.1:8080';
+/** The address `serve` listens on by default: where links point when no public URL is set. */
+export const defaultListeningUrl = 'http://127.0.0.1:8080';
 
 /** Name → what it is for. `smtp_password` is the one secret: shown masked. */
 export const settingNames = {
@@ -24,9 +24,8 @@ export const secretSettings: ReadonlySet<string> = new Set<SettingName>(['smtp_p
 
 /** Settings as the engine uses them; `null` = unset. */
 export interface EngineSettings {
+	/** No slash at the end. */
 	publicUrl: string | null;
-	/** `publicUrl`, or the default listening address; no slash at the end. */
-	linkBase: string;
 	timeZone: string;
 	smtpUrl: string | null;
 	smtpPassword: string | null;
@@ -37,10 +36,8 @@ export interface EngineSettings {
 export async function readSettings(store: Store): Promise<EngineSettings> {
 	const values = await store.reads.getSettings();
 	const value = (name: SettingName) => values[name] ?? null;
-	const publicUrl = value('public_url');
 	return {
-		publicUrl,
-		linkBase: publicUrl ?? defaultLinkBase,
+		publicUrl: value('public_url'),
 		timeZone: value('time_zone') ?? 'UTC',
 		smtpUrl: value('smtp_url'),
 		smtpPassword: value('smtp_password'),

@@ -9,9 +9,10 @@ import { readPage } from './pages.js';
 
 /** An unknown list is `not_found` before the body is looked at. */
 export function createSubscribers(
-	{ store, clock }: EngineContext,
+	context: EngineContext,
 	list_id: number,
 ): Crud<Subscriber, SubscriberInput, SubscriberFilter> {
+	const { store, clock } = context;
 	const { reads, writes } = store;
 	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
 		found(await reads.getSubscriber({ list_id, id }));
@@ -22,7 +23,7 @@ export function createSubscribers(
 		page: ({ page, page_size, ...filter }) => {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: `/sub/lists/${list_id}/subscribers/`, filters: { ...filter } };
-			return readPage(store, request, place, async (slice) =>
+			return readPage(context, request, place, async (slice) =>
 				found(await reads.pageSubscribers({ ...slice, list_id, filter })),
 			);
 		},

@@ -5,11 +5,12 @@ import { checked, deleted, type EngineContext, found, written } from './context.
 import { readPage } from './pages.js';
 
 /** Message templates of the database. */
-export function createTemplates({ store, clock, newId }: EngineContext): Templates {
+export function createTemplates(context: EngineContext): Templates {
+	const { store, clock, newId } = context;
 	const { reads, writes } = store;
 	return {
 		page: (request) =>
-			readPage(store, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
+			readPage(context, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
 		get: async (id) => found(await reads.getTemplate({ id })),
 		create: async (body) => {
 			const input = checked(templateFields.parse(body, 'create'));

@@ -6,7 +6,8 @@ import { checked, deleted, type EngineContext, found, written } from './context.
 import { readPage } from './pages.js';
 
 /** HTTP notifications of the database. */
-export function createWebhooks({ store, clock, ports }: EngineContext): Webhooks {
+export function createWebhooks(context: EngineContext): Webhooks {
+	const { store, clock, ports } = context;
 	const { reads, writes } = store;
 	const assertTarget = async (url: string | undefined) => {
 		const reason = url === undefined ? null : await ports.checkTarget(url);
@@ -19,7 +20,7 @@ export function createWebhooks({ store, clock, ports }: EngineContext): Webhooks
 		return written(await writes.patchWebhook({ id, patch }));
 	};
 	return {
-		page: (request) => readPage(store, request, { path: '/webhooks/' }, (page) => reads.pageWebhooks(page)),
+		page: (request) => readPage(context, request, { path: '/webhooks/' }, (page) => reads.pageWebhooks(page)),
 		get: async (id) => found(await reads.getWebhook({ id })),
 		create: async (body) => {
 			const value = checked(webhookFields.parse(body, 'create'));

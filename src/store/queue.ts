@@ -1,4 +1,6 @@
 /** Messages on their way to the mail server: leased, delivered outside any transaction, settled. */
+
+import type { MessageScope } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 
@@ -19,8 +21,6 @@ export interface Queue {
 	/** State, attempt, figures, suppression, subscriber and events of each message in one operation. */
 	settle(c: { settlements: readonly Settlement[] }): Promise<('recorded' | 'lost_lease')[]>;
 }
-
-export type MessageScope = { submission: Uuid } | { mailing: Uuid };
 
 /** Names one lease of one message: a settle with an older fence is `lost_lease`. */
 export interface Fence {

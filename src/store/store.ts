@@ -12,6 +12,7 @@ import type {
 	MailingSpec,
 	MailingStatus,
 	MessageFilter,
+	MessageScope,
 	Session,
 } from '../api/capabilities.js';
 import type { Content, Envelope } from '../api/content.js';
@@ -33,7 +34,7 @@ import type {
 	Uuid,
 	Webhook,
 } from '../api/records.js';
-import type { Leased, MessageScope, Queue } from './queue.js';
+import type { Leased, Queue } from './queue.js';
 
 /** A store of one project; `close` waits for what is being written. */
 export interface Store {
@@ -111,6 +112,10 @@ export interface Reads {
 		human: boolean;
 	}): Promise<{ day: Day; type: EventType; count: number }[]>;
 	getSettings(): Promise<Record<string, string>>;
+	/** All tokens, revoked ones too, oldest first. */
+	listTokens(): Promise<StoredToken[]>;
+	/** By the hash of the secret; `null` for one that is unknown or revoked. */
+	findToken(c: { sha256: string }): Promise<StoredToken | null>;
 	status(): Promise<StoreStatus>;
 }
 
@@ -169,12 +174,17 @@ export interface Writes {
 
 	/** `null` removes a setting. A new `time_zone` recounts the daily figures in the same transaction. */
 	putSettings(c: { values: Readonly<Record<string, string | null>>; now: Micros }): Promise<void>;
-	/** The keys of a purpose, newest first, none retired; adds `fresh` when there is none yet. */
+	/** The keys of a purpose, newest first, none retired; adds `fresh` when the newest is older than `rotateAfter`, or there is none. */
 	ensureKey(c: {
 		purpose: 'tracking';
 		fresh: { id: number; secret: string };
+		rotateAfter: Micros;
 		now: Micros;
 	}): Promise<StoredKey[]>;
+	/** False: a living token has this name already. */
+	createToken(c: { sha256: string; name: string; scopes: readonly string[]; now: Micros }): Promise<boolean>;
+	/** False: no living token of this name. */
+	revokeToken(c: { name: string; now: Micros }): Promise<boolean>;
 
 	acceptSubmission(c: Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
 	openMailing(
@@ -217,6 +227,14 @@ export type ImportAck =
 	| { kind: 'gap'; position: number }
 	| { kind: 'not_found' }
 	| { kind: 'list_gone' };
+
+/** A token without its secret. */
+export interface StoredToken {
+	name: string;
+	scopes: string[];
+	created_at: Micros;
+	revoked_at: Micros | null;
+}
 
 export interface StoredKey {
 	id: number;

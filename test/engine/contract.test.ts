@@ -2,16 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { need } from '../../src/api/capabilities.js';
-import { systemClock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
+import { dependencies } from '../support/connect.js';
 
 async function open(): Promise<Subject> {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-contract-'));
 	const connection = await connect(
 		{ kind: 'local', url: join(folder, 'engine.db'), create: true },
-		{ clock: systemClock, trace: () => {}, warn: () => {} },
+		dependencies(),
 	);
 	const sender = 'news@example.com';
 	await (await need(connection.api, 'senders')).create({ email: sender });

@@ -17,10 +17,12 @@ beforeEach(async () => {
 		store,
 		clock,
 		newId: () => `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`,
+		listeningUrl: () => 'http://127.0.0.1:8080',
 		ports: {
 			checkTarget: async () => null,
 			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 0 }),
 			renderMessage: async () => null,
+			whyPaused: () => null,
 		},
 	});
 	await engine.ext.senders.create({ email: 'news@example.com' });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
+import { dependencies } from '../support/connect.js';
 
 it('sends a test notification at once, and says what the target answered (33)', async () => {
 	const bodies: unknown[] = [];
@@ -17,7 +17,7 @@ it('sends a test notification at once, and says what the target answered (33)', 
 	}).listen(0, '127.0.0.1');
 	await once(server, 'listening');
 	const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
-	const deps = { clock: systemClock, trace: () => {}, warn: () => {} };
+	const deps = dependencies();
 	const { api, local, close } = await connect({ kind: 'local', url: ':memory:', create: true }, deps);
 	await local?.settings.set({ allow_private_webhooks: 'true' });
 	const hook = await api.webhooks.create({ url, type: 'OPENED' });

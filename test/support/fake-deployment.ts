@@ -50,6 +50,7 @@ export function connectTo(lists: List[]): Connect {
 		// Only lists are asked for by these tests.
 		api: { lists: crud, close: async () => {} } as unknown as Api,
 		target,
+		exchange: () => Promise.reject(new Error('this deployment has no wire')),
 		local: null,
 		close: async () => {},
 	});

@@ -21,6 +21,7 @@ import { createSubmissions } from './submissions.js';
 import { createSubscribers } from './subscribers.js';
 import type { Sync } from './sync.js';
 import { createTemplates } from './templates.js';
+import { createTokens } from './tokens.js';
 import { createWebhooks } from './webhooks.js';
 
 export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices {
@@ -43,6 +44,7 @@ export function createCore(sql: Sql): Core {
 		...createTemplates(sql),
 		...createSenders(sql),
 		...createSettings(sql),
+		...createTokens(sql),
 		...createSubmissions(sql),
 		...createMailings(sql),
 		...createImports(sql, rowsOf),

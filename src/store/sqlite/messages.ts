@@ -1,8 +1,10 @@
 /** Messages as people look at them. A mailing's state decides what its rows are: release and cancel touch one row. */
+
+import type { MessageScope } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
-import type { Leased, MessageScope } from '../queue.js';
+import type { Leased } from '../queue.js';
 import type { StoredSubmission } from '../store.js';
 import {
 	type AttemptRow,

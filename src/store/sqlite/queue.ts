@@ -1,9 +1,11 @@
 /** The queue's lease: who may deliver what, for how long. Settling is beside it. */
+
+import type { MessageScope } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { DisableReason } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
-import type { Leased, MessageScope } from '../queue.js';
+import type { Leased } from '../queue.js';
 import { parseNames, parseTexts } from './rows.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';

@@ -20,9 +20,10 @@ export function createSettings(sql: Sql): SettingOperations {
 			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
 			if (timeZone(sql) !== zone) recountFigures(sql, timeZone(sql));
 		},
-		ensureKey: ({ purpose, fresh, now }) => {
+		ensureKey: ({ purpose, fresh, rotateAfter, now }) => {
 			const keys = findKeys(sql, purpose);
-			if (keys.length > 0) return keys;
+			const [newest] = keys;
+			if (newest !== undefined && newest.created_at > now - rotateAfter) return keys;
 			sql.run(
 				'INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, ?, ?)',
 				purpose,

@@ -152,6 +152,8 @@ function createReads(core: Core, snapshot: Snapshot): Reads {
 		nextDue: read(core.nextDue),
 		reportFigures: read(core.reportFigures),
 		getSettings: read(core.getSettings),
+		listTokens: read(core.listTokens),
+		findToken: read(core.findToken),
 		status: read(core.status),
 	};
 }
@@ -182,6 +184,8 @@ function createWrites(core: Core, writer: Writer, eventDelayMs: number): Writes 
 		deleteSender: write(core.deleteSender),
 		putSettings: write(core.putSettings),
 		ensureKey: write(core.ensureKey),
+		createToken: write(core.createToken),
+		revokeToken: write(core.revokeToken),
 		acceptSubmission: write(core.acceptSubmission),
 		openMailing: write(core.openMailing),
 		addListToMailing: (command) => addInSlices(core, writer, command),

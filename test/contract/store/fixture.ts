@@ -1,7 +1,8 @@
 /** What every part of the store's suite starts from: an empty store, and short words for common commands. */
 import type { Clock, Micros } from '../../../src/api/datetime.js';
 import type { Subscriber } from '../../../src/api/records.js';
-import type { DeliveryOutcome, Leased, MessageScope, Reply } from '../../../src/store/queue.js';
+import type { MessageScope } from '../../../src/api/capabilities.js';
+import type { DeliveryOutcome, Leased, Reply } from '../../../src/store/queue.js';
 import type { OpenMailing, Store, Submission, TrackedEvent, Written } from '../../../src/store/store.js';
 
 /** Opens an empty store; its database is gone after the test. */

@@ -80,7 +80,12 @@ export function describeRecords(open: OpenEmpty): void {
 
 		it('makes a key once, however often it is asked for', async () => {
 			const ask = (id: number) =>
-				store.writes.ensureKey({ purpose: 'tracking', fresh: { id, secret: `s${id}` }, now: noon });
+				store.writes.ensureKey({
+					purpose: 'tracking',
+					fresh: { id, secret: `s${id}` },
+					rotateAfter: 90 * 86_400_000_000,
+					now: noon,
+				});
 			const made = [{ id: 7, secret: 's7', created_at: noon }];
 			expect(await Promise.all([ask(7), ask(8)])).toEqual([made, made]);
 		});

@@ -1,0 +1,191 @@
+/** Every route as one call of the `Api`: decode, one call, encode. Which values are good is the Api's business. */
+import type { Api, Call, Crud, PageRequest } from '../../api/api.js';
+import type { Extensions, MessageFilter, MessageScope } from '../../api/capabilities.js';
+import { invalid } from '../../api/errors.js';
+import type { Operation } from '../routes.js';
+import type { Query } from './query.js';
+
+/** What a request asks for, as far as HTTP understands it. `body` is parsed JSON of any shape. */
+export interface Asked {
+	/** Integers of the path by name; a part that is no integer never comes here. */
+	ids: Readonly<Record<string, number>>;
+	/** UUIDs of the path by name. */
+	uuids: Readonly<Record<string, string>>;
+	query: Query;
+	body: unknown;
+	call: Call;
+}
+
+/** The Api with every extension, as only the engine has it. */
+export interface Served {
+	api: Api;
+	ext: Extensions;
+}
+
+/** What is answered; `undefined` = no body. */
+export type Perform = (served: Served, asked: Asked) => Promise<unknown>;
+
+export const operations: Readonly<Record<Operation, Perform>> = {
+	...crud('lists', 'list_id', ({ api }) => api.lists),
+	...crud('subscribers', 'id', ({ api }, { ids }) => api.subscribers(id(ids, 'list_id'))),
+	...crud('fields', 'id', ({ api }) => api.fields),
+	...crud('webhooks', 'id', ({ api }) => api.webhooks),
+	'subscribers.page': ({ api }, { ids, query, call }) =>
+		api.subscribers(id(ids, 'list_id')).page({ ...subscriberFilter(query), ...pageOf(query) }, call),
+	'webhooks.test': ({ api }, { ids, call }) => api.webhooks.test(id(ids, 'id'), call),
+	send: ({ api }, { body, call }) => api.send(unchecked(body), call),
+	report: ({ api }, { query, call }) => api.report(unchecked(query.reportQuery()), call),
+
+	'ext.templates.page': ({ ext }, { query, call }) => ext.templates.page(pageOf(query), call),
+	'ext.templates.create': ({ ext }, { body, call }) => ext.templates.create(unchecked(body), call),
+	'ext.templates.get': ({ ext }, { uuids, call }) => ext.templates.get(uuid(uuids), call),
+	'ext.templates.patch': ({ ext }, { uuids, body, call }) =>
+		ext.templates.patch(uuid(uuids), unchecked(body), call),
+	'ext.templates.delete': ({ ext }, { uuids, call }) => ext.templates.delete(uuid(uuids), call),
+	'ext.senders.page': ({ ext }, { query, call }) => ext.senders.page(pageOf(query), call),
+	'ext.senders.create': ({ ext }, { body, call }) => ext.senders.create(unchecked(body), call),
+	'ext.senders.delete': ({ ext }, { ids, call }) => ext.senders.delete(id(ids, 'id'), call),
+	'ext.messages.page': ({ ext }, { query, call }) =>
+		ext.messages.page({ ...messageFilter(query), ...pageOf(query) }, call),
+	'ext.messages.progress': ({ ext }, { query, call }) => ext.messages.progress(scopeOf(query), call),
+	'ext.messages.get': ({ ext }, { uuids, call }) => ext.messages.get(uuid(uuids), call),
+	'ext.messages.raw': ({ ext }, { uuids, call }) => ext.messages.raw(uuid(uuids), call),
+	'ext.reports.report': ({ ext }, { query, call }) => {
+		const tag = query.text('tag');
+		const human = query.boolean('human');
+		return ext.reports.report(
+			{
+				...unchecked<object>(query.reportQuery()),
+				...(tag !== undefined && { tag }),
+				...(human !== undefined && { human }),
+			},
+			call,
+		);
+	},
+	'ext.subscribers.merge': ({ ext }, { ids, body, call }) =>
+		ext.subscribers.merge(id(ids, 'list_id'), id(ids, 'id'), mergeOf(body), call),
+	'ext.subscribers.clear': async ({ ext }, { ids, call }) => ({
+		deleted: await ext.subscribers.clear(id(ids, 'list_id'), call),
+	}),
+	'ext.fields.countUses': async ({ ext }, { ids, call }) => ({
+		count: await ext.fields.countUses(id(ids, 'id'), call),
+	}),
+	'ext.imports.open': ({ ext }, { body, call }) => {
+		const { key, spec } = keyed(body);
+		return ext.imports.open(key, unchecked(spec), call);
+	},
+	'ext.imports.put': ({ ext }, { uuids, ids, body, call }) =>
+		ext.imports.put(uuid(uuids), { ...unchecked<never>(recordOf(body)), first: id(ids, 'first') }, call),
+	'ext.imports.finish': ({ ext }, { uuids, call }) => ext.imports.finish(uuid(uuids), call),
+	'ext.mailings.open': ({ ext }, { body, call }) => {
+		const { key, spec } = keyed(body);
+		return ext.mailings.open(key, unchecked(spec), call);
+	},
+	'ext.mailings.put': ({ ext }, { uuids, ids, body, call }) =>
+		ext.mailings.put(uuid(uuids), { ...unchecked<never>(recordOf(body)), first: id(ids, 'first') }, call),
+	'ext.mailings.addList': ({ ext }, { uuids, ids, call }) =>
+		ext.mailings.addList(uuid(uuids), id(ids, 'list_id'), call),
+	'ext.mailings.release': ({ ext }, { uuids, body, call }) =>
+		ext.mailings.release(uuid(uuids), { expect_count: integerOf(body, 'expect_count') }, call),
+	'ext.mailings.cancel': ({ ext }, { uuids, call }) => ext.mailings.cancel(uuid(uuids), call),
+	'ext.mailings.status': ({ ext }, { uuids, call }) => ext.mailings.status(uuid(uuids), call),
+};
+
+type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks';
+type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';
+
+function crud<R extends Resource, T, In>(
+	resource: R,
+	key: string,
+	of: (served: Served, asked: Asked) => Crud<T, In>,
+): Record<`${R}.${Verb}`, Perform> {
+	const verbs: Record<Verb, Perform> = {
+		page: (served, asked) => of(served, asked).page(pageOf(asked.query), asked.call),
+		create: (served, asked) => of(served, asked).create(unchecked(asked.body), asked.call),
+		get: (served, asked) => of(served, asked).get(id(asked.ids, key), asked.call),
+		replace: (served, asked) =>
+			of(served, asked).replace(id(asked.ids, key), unchecked(asked.body), asked.call),
+		patch: (served, asked) => of(served, asked).patch(id(asked.ids, key), unchecked(asked.body), asked.call),
+		delete: (served, asked) => of(served, asked).delete(id(asked.ids, key), asked.call),
+	};
+	const named = Object.entries(verbs).map(([verb, perform]) => [`${resource}.${verb}`, perform]);
+	// Keys are made of the resource and the verbs above.
+	return Object.fromEntries(named) as Record<`${R}.${Verb}`, Perform>;
+}
+
+/** The engine checks every input itself and answers with DRF's complaints: what comes in is handed on as it came. */
+function unchecked<T>(value: unknown): T {
+	return value as T;
+}
+
+function id(ids: Asked['ids'], name: string): number {
+	const value = ids[name];
+	if (value === undefined) throw new Error(`the route has no {${name}}`);
+	return value;
+}
+
+function uuid(uuids: Asked['uuids']): string {
+	const value = uuids['uuid'];
+	if (value === undefined) throw new Error('the route has no {uuid}');
+	return value;
+}
+
+function pageOf(query: Query): PageRequest {
+	const page = query.integer('page');
+	const page_size = query.integer('page_size');
+	return { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+}
+
+function subscriberFilter(query: Query) {
+	const contains = query.text('email__icontains');
+	const exact = query.text('email__exact');
+	const is_active = query.boolean('is_active');
+	return {
+		...(contains !== undefined && { email__icontains: contains }),
+		...(exact !== undefined && { email__exact: exact }),
+		...(is_active !== undefined && { is_active }),
+	};
+}
+
+function messageFilter(query: Query): MessageFilter {
+	const names = ['status', 'to', 'campaign_unique_id', 'since'] as const;
+	const values = names.flatMap((name) => {
+		const value = query.text(name);
+		return value === undefined ? [] : [[name, value] as const];
+	});
+	return Object.fromEntries(values);
+}
+
+function scopeOf(query: Query): MessageScope {
+	const submission = query.text('submission');
+	const mailing = query.text('mailing');
+	if (submission !== undefined) return { submission };
+	if (mailing !== undefined) return { mailing };
+	throw invalid({ submission: [{ code: 'required', message: 'This field is required.' }] });
+}
+
+function recordOf(body: unknown): Record<string, unknown> {
+	if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body };
+	throw invalid({
+		non_field_errors: [{ code: 'invalid', message: 'Invalid data. Expected a dictionary.' }],
+	});
+}
+
+function keyed(body: unknown): { key: string; spec: unknown } {
+	const { key, ...spec } = recordOf(body);
+	if (typeof key === 'string' && key !== '' && key.length <= 255) return { key, spec };
+	throw invalid({ key: [{ code: 'invalid', message: 'Not a valid string.' }] });
+}
+
+function mergeOf(body: unknown): Parameters<Extensions['subscribers']['merge']>[2] {
+	const { patch = {}, set = {}, unset = [] } = recordOf(body);
+	const isNames = Array.isArray(unset) && unset.every((name) => typeof name === 'string');
+	if (!isNames) throw invalid({ unset: [{ code: 'invalid', message: 'Not a valid list of strings.' }] });
+	return { patch: unchecked(recordOf(patch)), set: unchecked(set), unset };
+}
+
+function integerOf(body: unknown, name: string): number {
+	const value = recordOf(body)[name];
+	if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
+	throw invalid({ [name]: [{ code: 'invalid', message: 'A valid integer is required.' }] });
+}
