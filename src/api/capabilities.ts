@@ -205,7 +205,7 @@ export interface MailingSpec {
 	context?: Readonly<Record<string, string>>;
 	tag?: string;
 	campaign_unique_id?: Uuid;
-	/** The list it is meant for: the same job with another list is another spec. */
+	/** The list it is meant for, whose subscribers the recipients are: the same job with another list is another spec. */
 	list_id?: number;
 	/** A variable without a value rejects the row (api-decisions 24). */
 	strict_vars?: boolean;
@@ -230,7 +230,7 @@ export interface MailingStatus {
 	counts: AcceptCounts;
 }
 
-/** One recipient of a mailing; `context` goes over the mailing's own. */
+/** One recipient of a mailing; `context` goes over the mailing's own, and that over the subscriber's meta. */
 export interface Recipient {
 	to: string;
 	context?: Readonly<Record<string, string>>;
@@ -244,9 +244,16 @@ export interface RecipientBatch {
 
 /** Mailings: staged, then released in one stroke. Throws `not_found`, `conflict`, `invalid`. */
 export interface Mailings {
-	/** `key` is the job's name, unique for ever; the same key with another spec is `conflict`. */
+	/**
+	 * `key` is the job's name, unique for ever; the same key with another spec is `conflict`. The position counts rows
+	 * that were put: subscribers added from lists are numbered apart, so that a file goes on where it stood.
+	 */
 	open(key: string, spec: MailingSpec, call?: Call): Promise<Session>;
-	/** The same `first` again: the stored ack again. A gap is `conflict`. Counts are those of this batch. */
+	/**
+	 * The same `first` again: the stored ack again. A gap is `conflict`, and so is any batch after the release. Counts
+	 * are those of this batch. A recipient of the wrong shape refuses the whole batch (`invalid`), a bad value rejects
+	 * its row: `blank`, `invalid`, `duplicate`, `missing_variable`, `null_characters_not_allowed`, …
+	 */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** Stages every active subscriber of the list, beside the data. At most 100 rejects are listed. */
 	addList(id: string, listId: number, call?: Call): Promise<Ack<AcceptCounts>>;

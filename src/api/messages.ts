@@ -52,6 +52,8 @@ export interface CheckedSend extends CheckedContent {
 export interface CheckedMailing extends CheckedContent {
 	/** A variable without a value rejects its row. */
 	strict_vars: boolean;
+	/** In which list to look for a recipient's subscriber. */
+	list_id: number | null;
 }
 
 const body = char({ trim: 'off', maxBytes: maxBodyBytes });
@@ -86,7 +88,11 @@ const declaredSend = fieldSet(sendDeclaration, {
 });
 
 const declaredMailing = fieldSet(
-	{ ...contentDeclaration, strict_vars: withDefault(boolean(), () => true) },
+	{
+		...contentDeclaration,
+		strict_vars: withDefault(boolean(), () => true),
+		list_id: optional(integer({ min: 1 })),
+	},
 	{ crossCheck: checkContent },
 );
 
@@ -102,6 +108,7 @@ export const mailingFields: OneWay<CheckedMailing> = {
 		mapParsed(declaredMailing.parse(body, 'create'), (value) => ({
 			...normalizeContent(value, { cc: [], bcc: [] }),
 			strict_vars: value.strict_vars,
+			list_id: value.list_id ?? null,
 		})),
 	jsonSchema: () => declaredMailing.jsonSchema('create'),
 };

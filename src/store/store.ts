@@ -194,7 +194,14 @@ export interface Writes {
 	>;
 	/** Expands a list's active subscribers into staged messages. Adding the same list again adds nobody twice. */
 	addListToMailing(c: { mailing: Uuid; list_id: number; now: Micros }): Promise<Ack<AcceptCounts> | null>;
-	/** O(1): one row changes. `count_differs` releases nothing. */
+	/** The same `first` again: the stored ack again. Rules that need stored state are checked here, row by row. */
+	putMailingBatch(c: {
+		mailing: Uuid;
+		first: number;
+		rows: readonly RecipientRow[];
+		now: Micros;
+	}): Promise<MailingAck>;
+	/** One row changes, and the stored acks go. `count_differs` releases nothing. */
 	releaseMailing(c: {
 		mailing: Uuid;
 		expect_count: number;
@@ -227,6 +234,18 @@ export type ImportAck =
 	| { kind: 'gap'; position: number }
 	| { kind: 'not_found' }
 	| { kind: 'list_gone' };
+
+export type MailingAck =
+	| { kind: 'acknowledged'; ack: Ack<AcceptCounts> }
+	| { kind: 'gap'; position: number }
+	| { kind: 'not_found' }
+	/** It takes nobody any more. */
+	| { kind: 'closed'; state: 'released' | 'canceled' };
+
+/** One row of a mailing's batch, its shape checked: a recipient, or why it is none. */
+export type RecipientRow =
+	| { kind: 'recipient'; to: string; to_key: string; context: Readonly<Record<string, string>> }
+	| { kind: 'rejected'; code: string; error: string };
 
 /** A token without its secret. */
 export interface StoredToken {
@@ -279,7 +298,7 @@ export interface OpenMailing {
 	id: Uuid;
 	key: string;
 	spec: MailingSpec;
-	submission: Omit<Submission, 'recipients' | 'list_id' | 'campaign'>;
+	submission: Omit<Submission, 'recipients' | 'campaign'>;
 	now: Micros;
 }
 

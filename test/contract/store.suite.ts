@@ -5,6 +5,7 @@ import { describeFigures } from './store/figures.js';
 import type { OpenEmpty } from './store/fixture.js';
 import { describeImports } from './store/imports.js';
 import { describeLists } from './store/lists.js';
+import { describeMailingBatches } from './store/mailing-batches.js';
 import { describeMailings } from './store/mailings.js';
 import { describeQueue } from './store/queue.js';
 import { describeRecords } from './store/records.js';
@@ -22,6 +23,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeSubmissions(open);
 		describeQueue(open);
 		describeMailings(open);
+		describeMailingBatches(open);
 		describeImports(open);
 		describeFigures(open);
 	});

@@ -88,15 +88,27 @@ export function missingVariables(
 	);
 }
 
-/** What a worker needs: context over the person's own, used ones only. */
+/** A recipient's own context over what is known of the person; used variables only. */
+export function overlayVariables(
+	known: Readonly<Record<string, string>>,
+	used: readonly string[],
+	given: Readonly<Record<string, string>>,
+): Record<string, string> {
+	return Object.fromEntries([...Object.entries(known), ...pick(used, given)]);
+}
+
+/** What a worker needs: a message's own variables over the context of all, used ones only. */
 export function joinVariables(
 	own: Readonly<Record<string, string>>,
 	used: readonly string[],
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	const given = used.filter((name) => Object.hasOwn(context, name));
-	return Object.fromEntries([
-		...Object.entries(own),
-		...given.map((name): [string, string] => [name, context[name] ?? '']),
-	]);
+	// A person's meta never stands against the context: personVariables left out what the context holds.
+	return Object.fromEntries([...pick(used, context), ...Object.entries(own)]);
+}
+
+function pick(used: readonly string[], values: Readonly<Record<string, string>>): [string, string][] {
+	return used
+		.filter((name) => Object.hasOwn(values, name))
+		.map((name): [string, string] => [name, values[name] ?? '']);
 }

@@ -39,9 +39,16 @@ export interface MailingRow {
 	staged: number;
 	suppressed: number;
 	rejected: number;
+	/** Rows of batches acknowledged; what came from lists is numbered apart. */
+	position: number;
 }
 
-/** Recipients read so far. */
-export function positionOf({ staged, suppressed, rejected }: AcceptCounts): number {
-	return staged + suppressed + rejected;
+/** Subscribers read from lists so far. */
+export function readFromLists({ staged, suppressed, rejected, position }: MailingRow): number {
+	return staged + suppressed + rejected - position;
+}
+
+/** What is to be counted, from nothing. */
+export function noCounts(): AcceptCounts {
+	return { staged: 0, suppressed: 0, rejected: 0 };
 }

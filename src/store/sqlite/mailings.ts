@@ -1,10 +1,12 @@
 /** Mailings: rows are staged under a mailing whose one row says whether they may be leased. */
 import type { MailingStatus, Session } from '../../api/capabilities.js';
 import type { Uuid } from '../../api/records.js';
-import { unverifiedSender } from '../../engine/rules/errors.js';
+import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
 import { canonicalJson } from '../../engine/rules/ids.js';
 import { createTally } from './figures.js';
-import { type MailingRow, positionOf, type Slices } from './mailing-rows.js';
+import { findList } from './lists.js';
+import { dropAcks, putBatch } from './mailing-batches.js';
+import type { MailingRow, Slices } from './mailing-rows.js';
 import { countByState } from './messages.js';
 import { flag } from './rows.js';
 import { findSender } from './senders.js';
@@ -15,11 +17,16 @@ import type { Operations } from './sync.js';
 
 type MailingOperations = Pick<
 	Operations,
-	'mailingStatus' | 'openMailing' | 'addListToMailing' | 'releaseMailing' | 'cancelMailing'
+	| 'mailingStatus'
+	| 'openMailing'
+	| 'addListToMailing'
+	| 'putMailingBatch'
+	| 'releaseMailing'
+	| 'cancelMailing'
 > &
 	Pick<Slices, 'stageSlice' | 'dropStaged'>;
 
-const columns = 'seq, id, key, spec, strict_vars, state, staged, suppressed, rejected';
+const columns = 'seq, id, key, spec, strict_vars, state, staged, suppressed, rejected, position';
 
 export function createMailings(sql: Sql): MailingOperations {
 	return {
@@ -37,15 +44,24 @@ export function createMailings(sql: Sql): MailingOperations {
 			if (row === null || row.state !== 'staged') return null;
 			return stageList(sql, row, { list_id, now, limit: Number.MAX_SAFE_INTEGER });
 		},
+		putMailingBatch: ({ mailing, ...batch }) => {
+			const row = findMailing(sql, mailing);
+			return row === null ? { kind: 'not_found' } : putBatch(sql, row, batch);
+		},
 		releaseMailing: (command) => release(sql, command),
-		cancelMailing: ({ mailing, now }) =>
+		cancelMailing: ({ mailing, now }) => {
+			const row = findMailing(sql, mailing);
+			if (row === null) return false;
 			sql.run(
 				`UPDATE mailings
 				SET state = 'canceled', has_open_work = (released_at IS NOT NULL), canceled_at = coalesce(canceled_at, ?)
-				WHERE id = ?`,
+				WHERE seq = ?`,
 				now,
-				mailing,
-			).changes === 1,
+				row.seq,
+			);
+			dropAcks(sql, row.seq);
+			return true;
+		},
 		// By messages_due: what is staged waits in the lane of its mailing.
 		dropStaged: ({ mailing, limit }) =>
 			sql.run(
@@ -67,7 +83,7 @@ function findMailing(sql: Sql, id: Uuid): MailingRow | null {
 }
 
 function session(row: MailingRow): { kind: 'opened'; session: Session } {
-	return { kind: 'opened', session: { id: row.id, position: positionOf(row) } };
+	return { kind: 'opened', session: { id: row.id, position: row.position } };
 }
 
 function openMailing(
@@ -78,6 +94,10 @@ function openMailing(
 	const text = canonicalJson(spec);
 	if (known !== undefined) return known.spec === text ? session(known) : { kind: 'conflict' };
 	if (findSender(sql, submission.from_key) === null) return { kind: 'refused', errors: unverifiedSender };
+	const { list_id } = submission;
+	if (list_id !== null && findList(sql, list_id) === null) {
+		return { kind: 'refused', errors: noSuch('list_id', list_id) };
+	}
 	if (findMailing(sql, id) !== null) {
 		const message = 'Another job is this mailing already.';
 		return { kind: 'refused', errors: { campaign_unique_id: [{ code: 'unique', message }] } };
@@ -91,7 +111,7 @@ function openMailing(
 		flag(spec.strict_vars === true),
 		now,
 	);
-	insertSubmission(sql, { ...submission, list_id: null, campaign: id }, Number(lastInsertRowid));
+	insertSubmission(sql, { ...submission, campaign: id }, Number(lastInsertRowid));
 	return { kind: 'opened', session: { id, position: 0 } };
 }
 
@@ -110,6 +130,7 @@ function release(
 		now,
 		row.seq,
 	);
+	dropAcks(sql, row.seq);
 	// Until now nothing was created that anybody could get.
 	const tally = createTally(sql);
 	tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });

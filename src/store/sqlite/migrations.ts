@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../errors.js';
 import { first } from './migrations/0001-first.js';
+import { mailingBatches } from './migrations/0002-mailing-batches.js';
 import { findOthers, type ProcessIdentity } from './processes.js';
 import { createSql } from './sql.js';
 
@@ -12,7 +13,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const allMigrations: readonly Migration[] = [first];
+const allMigrations: readonly Migration[] = [first, mailingBatches];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = versionOf(allMigrations);

@@ -189,6 +189,7 @@ function createWrites(core: Core, writer: Writer, eventDelayMs: number): Writes 
 		acceptSubmission: write(core.acceptSubmission),
 		openMailing: write(core.openMailing),
 		addListToMailing: (command) => addInSlices(core, writer, command),
+		putMailingBatch: write(core.putMailingBatch),
 		releaseMailing: write(core.releaseMailing),
 		cancelMailing: (command) => cancelInSlices(core, writer, command),
 		openImport: write(core.openImport),

@@ -1,9 +1,18 @@
 /** What every part of the store's suite starts from: an empty store, and short words for common commands. */
+
+import type { MessageScope } from '../../../src/api/capabilities.js';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
 import type { Subscriber } from '../../../src/api/records.js';
-import type { MessageScope } from '../../../src/api/capabilities.js';
 import type { DeliveryOutcome, Leased, Reply } from '../../../src/store/queue.js';
-import type { OpenMailing, Store, Submission, TrackedEvent, Written } from '../../../src/store/store.js';
+import type {
+	MailingAck,
+	OpenMailing,
+	RecipientRow,
+	Store,
+	Submission,
+	TrackedEvent,
+	Written,
+} from '../../../src/store/store.js';
 
 /** Opens an empty store; its database is gone after the test. */
 export type OpenEmpty = (clock: Clock) => Promise<Store>;
@@ -82,7 +91,7 @@ export async function send(store: Store, to: readonly string[], more: Partial<Su
 }
 
 export function mailingOf(key: string, more: Partial<OpenMailing['submission']> = {}): OpenMailing {
-	const { recipients: _, list_id: __, campaign: ___, ...submission } = submissionOf([], { type: 'BULK' });
+	const { recipients: _, campaign: __, ...submission } = submissionOf([], { type: 'BULK' });
 	return {
 		id: newUuid(),
 		key,
@@ -90,6 +99,21 @@ export function mailingOf(key: string, more: Partial<OpenMailing['submission']> 
 		submission: { ...submission, ...more },
 		now: noon,
 	};
+}
+
+/** Puts a batch of recipients: addresses, or whole rows. */
+export function put(
+	store: Store,
+	mailing: string,
+	first: number,
+	recipients: readonly (string | RecipientRow)[],
+): Promise<MailingAck> {
+	const rows = recipients.map((one) => (typeof one === 'string' ? recipientOf(one) : one));
+	return store.writes.putMailingBatch({ mailing, first, rows, now: noon });
+}
+
+export function recipientOf(to: string, context: Readonly<Record<string, string>> = {}): RecipientRow {
+	return { kind: 'recipient', to, to_key: to.toLowerCase(), context };
 }
 
 /** Stages a list under a new mailing and releases it; the mailing's id. */

@@ -15,6 +15,7 @@ import {
 	newSubscriber,
 	noon,
 	type OpenEmpty,
+	put,
 	releasedMailing,
 	send,
 	stateOf,
@@ -46,8 +47,9 @@ export function describeMailings(open: OpenEmpty): void {
 			const opened = { kind: 'opened', session: { id: command.id, position: 0 } };
 			expect(await store.writes.openMailing(command)).toEqual(opened);
 			await store.writes.addListToMailing({ mailing: command.id, list_id, now: noon });
+			await put(store, command.id, 0, ['x@example.org', 'y@example.org']);
 			const again = { ...mailingOf('job'), spec: { ...command.spec } };
-			const session = { id: command.id, position: 3 };
+			const session = { id: command.id, position: 2 };
 			expect(await store.writes.openMailing(again)).toEqual({ kind: 'opened', session });
 			const other = { ...again, spec: { ...command.spec, subject: 'Other' } };
 			expect(await store.writes.openMailing(other)).toEqual({ kind: 'conflict' });
