@@ -1,7 +1,8 @@
 /** `subscribers import`: a table into a list, by session and batches; what is refused goes into a file of its own. */
 import { emailKey, isEmailAddress } from '../../api/address.js';
-import { type ImportSpec, type Imports, need } from '../../api/capabilities.js';
+import type { ImportSpec, Imports } from '../../api/capabilities.js';
 import type { Field, List } from '../../api/records.js';
+import type { ForeignImports } from '../../jobs/foreign/imports.js';
 import type { ImportJob, ImportResult, ImportTotals, MaxErrors } from '../../jobs/imports.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
@@ -11,6 +12,7 @@ import type { Mapping } from '../tabular/header.js';
 import type { Table } from '../tabular/read-table.js';
 import { walk } from '../walk.js';
 import { inList, listOption } from './subscribers-common.js';
+import { importsOf, sayForeign } from './subscribers-import-foreign.js';
 
 interface Options {
 	map: readonly string[];
@@ -21,6 +23,7 @@ interface Options {
 	encoding: string;
 	reactivate: boolean;
 	batchSize: number;
+	concurrency: number;
 	maxErrors: string | undefined;
 	rejects: string | undefined;
 	resume: boolean;
@@ -52,6 +55,13 @@ export const subscriberImport = command({
 			summary: 'who is in the file is active again, unless is_active says no; lifts unsubscriptions',
 		},
 		batchSize: { kind: 'integer', min: 1, max: 100_000, default: 5_000, summary: 'rows a batch' },
+		concurrency: {
+			kind: 'integer',
+			min: 1,
+			max: 64,
+			default: 8,
+			summary: 'requests at a time, on a service that takes rows one by one only',
+		},
 		maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
 		rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
 		resume: { kind: 'flag', summary: 'go on where an earlier run of the same file stopped' },
@@ -68,7 +78,6 @@ export const subscriberImport = command({
 		const maxErrors = options.maxErrors === undefined ? null : parseMaxErrors(options.maxErrors);
 		const rejectsPath = pathOfRejects(args.file, options.rejects);
 		assertOptions(args.file, options);
-		const imports = await need(await cx.api(), 'imports');
 		const { list } = await inList(cx, options);
 		const table = await open(cx, args.file, options);
 		try {
@@ -80,19 +89,20 @@ export const subscriberImport = command({
 				await createFields(cx, mapping);
 				const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 				const key = await keyOf(cx, args.file, table, { spec, mapping });
-				if (!options.resume) await forget(imports, key, spec);
+				const { imports, foreign, batchRows } = await importsOf(cx, options);
+				if (foreign === null && !options.resume) await forget(imports, key, spec);
 				const result = await run(cx, {
 					imports,
 					rows: table.rows,
 					mapping,
 					spec,
 					key,
-					batchRows: options.batchSize,
+					batchRows,
 					...(maxErrors !== null && { maxErrors }),
 					onReject: (rows) => rejects.write(rows),
 					signal: cx.signal,
 				});
-				return await finish(cx, result, rejects.written > 0 ? rejects.path : null, options);
+				return await finish(cx, result, rejects.written > 0 ? rejects.path : null, { options, foreign });
 			} finally {
 				await rejects.close();
 			}
@@ -180,9 +190,11 @@ async function finish(
 	cx: CommandContext,
 	{ outcome, totals, resumedAt }: ImportResult,
 	rejects: string | null,
-	{ resume }: Options,
+	{ options, foreign }: { options: Options; foreign: ForeignImports | null },
 ): Promise<ExitCode | undefined> {
-	if (resume && resumedAt === 0) await cx.note('there was nothing to resume: imported from the beginning');
+	if (foreign !== null) await sayForeign(cx, foreign, options);
+	else if (options.resume && resumedAt === 0)
+		await cx.note('there was nothing to resume: imported from the beginning');
 	await cx.out.document(documentOf(totals), sentenceOf(totals));
 	if (rejects !== null) await cx.hint(`rejected rows are in ${rejects}; mend them and import that file`);
 	if (outcome === 'interrupted') {
