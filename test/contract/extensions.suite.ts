@@ -245,6 +245,205 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
+		describe('recipients put into a mailing (24, 38)', () => {
+			const text_body = '#name#|#plan#|#city#';
+			const opened = async (more: Partial<MailingSpec> = {}) => {
+				const mailings = await ext('mailings');
+				const job = unique('job');
+				const spec: MailingSpec = { from: subject.sender, type: 'BULK', subject: 's', text_body, ...more };
+				const { id, position } = await mailings.open(job, spec);
+				expect(position).toBe(0);
+				return { mailings, id, reopen: () => mailings.open(job, spec) };
+			};
+			const nobody = '00000000-0000-4000-8000-000000000000';
+			const textsOf = async (id: string) => {
+				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
+				return Promise.all(results.map(async ({ id: one }) => (await parsed(one)).text?.trim()));
+			};
+
+			it('have a context over that of all, and that goes over the meta of their subscriber', async () => {
+				const variable = unique('town');
+				await api.fields.create({ variable, name: 'Town' });
+				const list = await newList();
+				await api
+					.subscribers(list.id)
+					.create({ email: 'ann@example.com', name: 'Ann', meta: { [variable]: 'Oslo' } });
+				const { mailings, id } = await opened({
+					text_body: `#name#|#plan#|#${variable}#`,
+					context: { plan: 'all' },
+					list_id: list.id,
+				});
+				const { counts } = await mailings.put(id, {
+					first: 0,
+					recipients: [
+						{ to: 'ann@example.com' },
+						{ to: ' Bob@example.com ', context: { name: 'Bob', plan: 'mine', [variable]: 'Rome' } },
+						{ to: 'ANN+2@example.com', context: { plan: '', unused: 'x' } },
+					],
+				});
+				expect(counts).toEqual({ staged: 3, suppressed: 0, rejected: 0 });
+				await mailings.release(id, { expect_count: 3 });
+				expect(await textsOf(id)).toEqual(['Ann|all|Oslo', 'Bob|mine|Rome', `||#${variable}#`]);
+				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
+				expect(results.map(({ to, list_id }) => [to, list_id])).toEqual([
+					['ann@example.com', list.id],
+					['Bob@example.com', list.id],
+					['ANN+2@example.com', list.id],
+				]);
+			});
+
+			it('are acknowledged once: the same batch again, a gap, a job reopened', async () => {
+				const { mailings, id, reopen } = await opened();
+				const recipients = [
+					{ to: 'a@example.com' },
+					{ to: 'nonsense' },
+					{ to: '' },
+					{ to: 'A@example.com' },
+					{ to: 'b@example.com', context: { name: 'a\u0000b' } },
+				];
+				const ack = await mailings.put(id, { first: 0, recipients });
+				expect(ack).toEqual({
+					position: 5,
+					counts: { staged: 1, suppressed: 0, rejected: 4 },
+					rejects: [
+						{ row: 1, code: 'invalid', error: 'to: Enter a valid email address.' },
+						{ row: 2, code: 'blank', error: 'to: This field may not be blank.' },
+						{ row: 3, code: 'duplicate', error: 'A@example.com is in this mailing already.' },
+						{
+							row: 4,
+							code: 'null_characters_not_allowed',
+							error: 'context.name: Null characters are not allowed.',
+						},
+					],
+				});
+				expect(await mailings.put(id, { first: 0, recipients })).toEqual(ack);
+				for (const first of [1, 6]) {
+					await expect(mailings.put(id, { first, recipients })).rejects.toMatchObject({ code: 'conflict' });
+				}
+				expect(await reopen()).toEqual({ id, position: 5 });
+				expect(await mailings.put(id, { first: 5, recipients: [] })).toEqual({
+					position: 5,
+					counts: { staged: 0, suppressed: 0, rejected: 0 },
+					rejects: [],
+				});
+				expect(await mailings.put(id, { first: 5, recipients: [{ to: 'c@example.com' }] })).toMatchObject({
+					position: 6,
+					counts: { staged: 1 },
+				});
+				expect((await mailings.status(id)).counts).toEqual({ staged: 2, suppressed: 0, rejected: 4 });
+			});
+
+			it('lack no variable when it is strict', async () => {
+				const { mailings, id } = await opened({ strict_vars: true, context: { plan: 'all' } });
+				const recipients = [{ to: 'a@example.com', context: { city: '' } }, { to: 'b@example.com' }];
+				expect(await mailings.put(id, { first: 0, recipients })).toMatchObject({
+					counts: { staged: 1, suppressed: 0, rejected: 1 },
+					rejects: [{ row: 1, code: 'missing_variable', error: 'b@example.com: no value for #city#.' }],
+				});
+			});
+
+			it('come to no mailing that is released, canceled or unknown', async () => {
+				const recipients = [{ to: 'a@example.com' }];
+				const { mailings, id: released } = await opened();
+				await mailings.put(released, { first: 0, recipients });
+				await mailings.release(released, { expect_count: 1 });
+				const { id: canceled } = await opened();
+				await mailings.put(canceled, { first: 0, recipients });
+				await mailings.cancel(canceled);
+				for (const id of [released, canceled]) {
+					for (const first of [0, 1]) {
+						await expect(mailings.put(id, { first, recipients })).rejects.toMatchObject({ code: 'conflict' });
+					}
+				}
+				expect((await mailings.status(canceled)).messages).toEqual({});
+				await expect(mailings.put(nobody, { first: 0, recipients })).rejects.toMatchObject({
+					code: 'not_found',
+				});
+			});
+
+			it.each([
+				['no list', { first: 0, recipients: 'a@example.com' }, 'recipients'],
+				['no list at all', { first: 0 }, 'recipients'],
+				['something else than recipients', { first: 0, recipients: ['a@example.com'] }, 'recipients'],
+				['a recipient without address', { first: 0, recipients: [{ context: {} }] }, 'recipients'],
+				[
+					'a context that is none',
+					{ first: 0, recipients: [{ to: 'a@example.com', context: ['x'] }] },
+					'recipients',
+				],
+				[
+					'a value that is no text',
+					{ first: 0, recipients: [{ to: 'a@example.com', context: { name: { first: 'A' } } }] },
+					'recipients',
+				],
+			])('are refused as a whole when the batch holds %s', async (_, batch, field) => {
+				const { mailings, id, reopen } = await opened();
+				await expect(mailings.put(id, batch as never)).rejects.toMatchObject({
+					code: 'invalid',
+					fields: { [field]: expect.anything() },
+				});
+				expect(await reopen()).toEqual({ id, position: 0 });
+			});
+
+			it('may be ten thousand at once, but not more than 4 MiB', async () => {
+				const { mailings, id } = await opened();
+				const recipients = Array.from({ length: 10_000 }, (_, n) => ({
+					to: `n${n}@example.com`,
+					context: { name: `Number ${n}`, plan: 'free', city: 'Oslo' },
+				}));
+				expect(await mailings.put(id, { first: 0, recipients })).toEqual({
+					position: 10_000,
+					counts: { staged: 10_000, suppressed: 0, rejected: 0 },
+					rejects: [],
+				});
+				const large = [{ to: 'x@example.com', context: { name: 'x'.repeat(4 * 1024 * 1024) } }];
+				await expect(mailings.put(id, { first: 10_000, recipients: large })).rejects.toMatchObject({
+					code: 'too_large',
+				});
+				await mailings.cancel(id);
+			});
+
+			it('may have variables called as properties of objects are', async () => {
+				const { mailings, id } = await opened({ text_body: '#__proto__#|#constructor#|#toString#' });
+				const context = Object.fromEntries([
+					['__proto__', 'p'],
+					['constructor', 'c'],
+				]);
+				await mailings.put(id, { first: 0, recipients: [{ to: 'a@example.com', context }] });
+				await mailings.release(id, { expect_count: 1 });
+				expect(await textsOf(id)).toEqual(['p|c|#toString#']);
+			});
+		});
+
+		describe('progress of a sending', () => {
+			it('is that of one submission, or of one mailing, and nothing for what nobody knows', async () => {
+				const messages = await ext('messages');
+				const accepted: (string | null)[] = [];
+				await api.send(
+					{ from: subject.sender, to: ['a@example.com', 'b@example.com'], subject: 's', text_body: 't' },
+					{ onAccepted: ({ submission }) => accepted.push(submission) },
+				);
+				expect(await messages.progress({ submission: accepted[0] ?? '' })).toMatchObject({
+					messages: { queued: 2 },
+				});
+				const mailings = await ext('mailings');
+				const { id } = await mailings.open(unique('job'), {
+					from: subject.sender,
+					type: 'BULK',
+					subject: 's',
+					text_body: 't',
+				});
+				await mailings.put(id, { first: 0, recipients: [{ to: 'a@example.com' }] });
+				expect((await messages.progress({ mailing: id })).messages).toEqual({ staged: 1 });
+				await mailings.release(id, { expect_count: 1 });
+				expect(await messages.progress({ mailing: id })).toEqual({ messages: { queued: 1 }, paused: null });
+				const unknown = '00000000-0000-4000-8000-000000000000';
+				for (const scope of [{ submission: unknown }, { mailing: unknown }]) {
+					expect((await messages.progress(scope)).messages).toEqual({});
+				}
+			});
+		});
+
 		describe('subscribers and fields (13, 16)', () => {
 			it('merges meta where it is stored, and counts what a field is used by', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
