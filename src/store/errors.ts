@@ -35,7 +35,9 @@ export class DatabaseMissing extends Error {
 /** The kind of database that a URL names is not one this version can open. */
 export class UnsupportedDatabase extends Error {
 	override readonly name = 'UnsupportedDatabase';
+	readonly scheme: string;
 	constructor(scheme: string) {
 		super(`${scheme} databases are not built yet: name a SQLite file instead`);
+		this.scheme = scheme;
 	}
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../api/datetime.js';
 import { UnsupportedDatabase } from './errors.js';
 import { memoryPath } from './sqlite/connection.js';
+import { openSqliteReader, type Reader } from './sqlite/reads.js';
 import { openSqliteStore } from './sqlite/store.js';
 import type { Store } from './store.js';
 
@@ -17,11 +18,16 @@ export interface OpenOptions {
 	lockTimeoutMs?: number;
 	/** How long opens and clicks may wait for company in their commit, in milliseconds; 200 when absent. */
 	eventDelayMs?: number;
+	/**
+	 * `apart`: this process stays, so besides its commits it copies the log back, and deletes what is kept for a time
+	 * only. `with_commits` when absent: the log is copied back by the commits that make it long.
+	 */
+	upkeep?: 'apart' | 'with_commits';
 }
 
 /** Rejects with `DatabaseMissing`, `StoreError` or `UnsupportedDatabase`. */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
-	if (/^postgres(ql)?:\/\//i.test(url)) throw new UnsupportedDatabase('PostgreSQL');
+	assertSupported(url);
 	return openSqliteStore({
 		path: sqlitePath(url),
 		clock: options.clock,
@@ -31,7 +37,23 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 		processId: `${process.pid}-${Math.random().toString(36).slice(2)}`,
 		lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
 		eventDelayMs: options.eventDelayMs ?? 200,
+		upkeep: options.upkeep ?? 'with_commits',
 	});
+}
+
+/** For reading beside the store that writes, which was opened first. Not for `:memory:`, which nobody shares. */
+export async function openReader(url: string): Promise<Reader> {
+	assertSupported(url);
+	return openSqliteReader({ path: sqlitePath(url) });
+}
+
+/** A database that only the connection that made it can see. */
+export function isPrivate(url: string): boolean {
+	return url === memoryPath;
+}
+
+function assertSupported(url: string): void {
+	if (/^postgres(ql)?:\/\//i.test(url)) throw new UnsupportedDatabase('PostgreSQL');
 }
 
 function sqlitePath(url: string): string {

@@ -3,12 +3,13 @@ import { hostname } from 'node:os';
 import type Database from 'better-sqlite3';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import type { Queue } from '../queue.js';
-import type { Reads, Store, Writes } from '../store.js';
+import type { Store, Writes } from '../store.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
 import { type Core, createCore } from './core.js';
-import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failures.js';
+import { sqliteCode, translateFailure } from './failures.js';
 import { migrate } from './migrations.js';
 import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
+import { createReads } from './reads.js';
 import { addInSlices, cancelInSlices } from './slices.js';
 import { createSql } from './sql.js';
 import { createWriter, type Writer } from './writer.js';
@@ -24,6 +25,8 @@ export interface SqliteOptions {
 	lockTimeoutMs: number;
 	/** How long opens and clicks may wait for company in their commit. */
 	eventDelayMs: number;
+	/** See `OpenOptions`. */
+	upkeep: 'apart' | 'with_commits';
 }
 
 /** SQLite's own wait for a lock is a synchronous sleep: short, and tried again with a pause for everybody else. */
@@ -90,7 +93,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 				}, heartbeatEveryMicros / microsPerMs).unref();
 	let isClosed = false;
 	return {
-		reads: createReads(core, (read) => inSnapshot(db, path, read)),
+		reads: createReads({ db, path, core }),
 		writes: createWrites(core, writer, options.eventDelayMs),
 		queue: createQueue(core, writer),
 		close: async () => {
@@ -111,51 +114,6 @@ function copyLogBack(db: Database.Database): void {
 	} catch (error) {
 		if (sqliteCode(error) === null) throw error;
 	}
-}
-
-/** Several statements of one read see one state, whatever other processes commit between them. */
-function inSnapshot<R>(db: Database.Database, path: string, read: () => R): R {
-	try {
-		return db.transaction(read).deferred();
-	} catch (error) {
-		throw isBusy(error) || endsTransaction(error) ? translateFailure(error, path) : error;
-	}
-}
-
-type Snapshot = <R>(read: () => R) => R;
-
-function createReads(core: Core, snapshot: Snapshot): Reads {
-	const read =
-		<C extends unknown[], R>(operation: (...command: C) => R) =>
-		async (...command: C): Promise<R> =>
-			snapshot(() => operation(...command));
-	return {
-		pageLists: read(core.pageLists),
-		getList: read(core.getList),
-		pageSubscribers: read(core.pageSubscribers),
-		getSubscriber: read(core.getSubscriber),
-		sliceSubscribers: read(core.sliceSubscribers),
-		pageFields: read(core.pageFields),
-		getField: read(core.getField),
-		countFieldUses: read(core.countFieldUses),
-		pageWebhooks: read(core.pageWebhooks),
-		getWebhook: read(core.getWebhook),
-		pageTemplates: read(core.pageTemplates),
-		getTemplate: read(core.getTemplate),
-		pageSenders: read(core.pageSenders),
-		findSender: read(core.findSender),
-		pageMessages: read(core.pageMessages),
-		getMessage: read(core.getMessage),
-		getSubmission: read(core.getSubmission),
-		mailingStatus: read(core.mailingStatus),
-		countMessages: read(core.countMessages),
-		nextDue: read(core.nextDue),
-		reportFigures: read(core.reportFigures),
-		getSettings: read(core.getSettings),
-		listTokens: read(core.listTokens),
-		findToken: read(core.findToken),
-		status: read(core.status),
-	};
 }
 
 function createWrites(core: Core, writer: Writer, eventDelayMs: number): Writes {

@@ -1,0 +1,114 @@
+/** The store's operations as they travel between threads. Every name is here once; the compiler misses none. */
+import type { OpenOptions } from '../store/open.js';
+import type { Queue } from '../store/queue.js';
+import type { Reads, Writes } from '../store/store.js';
+import type { Failure } from './thread-errors.js';
+
+/** `thread`: `open` and `close`; the others are the store's own parts. */
+export interface Operation {
+	id: number;
+	part: 'thread' | 'reads' | 'writes' | 'queue';
+	method: string;
+	command: unknown;
+}
+
+export type Answer = { id: number } & (
+	| { kind: 'value'; value: unknown }
+	| { kind: 'failure'; failure: Failure }
+);
+
+/** What a thread opens: the store that writes, or a connection that reads beside it. */
+export interface OpenCommand {
+	role: 'writer' | 'reader';
+	url: string;
+	/** The clock stays: a thread has the machine's own. */
+	options: Omit<OpenOptions, 'clock'>;
+}
+
+/** Runs an operation somewhere else. */
+export type Call = (method: string, command: unknown) => Promise<unknown>;
+
+/** The reads of a store whose operations are run by `call`. */
+export function remoteReads(call: Call): Reads {
+	// Each answer comes from the method of the same name, and a copy between threads keeps its type.
+	return remote(readNames, call) as unknown as Reads;
+}
+
+export function remoteWrites(call: Call): Writes {
+	return remote(writeNames, call) as unknown as Writes;
+}
+
+export function remoteQueue(call: Call): Queue {
+	return remote(queueNames, call) as unknown as Queue;
+}
+
+function remote(names: object, call: Call) {
+	return Object.fromEntries(
+		Object.keys(names).map((method) => [method, (command: unknown) => call(method, command)]),
+	);
+}
+
+const readNames: Readonly<Record<keyof Reads, true>> = {
+	pageLists: true,
+	getList: true,
+	pageSubscribers: true,
+	getSubscriber: true,
+	sliceSubscribers: true,
+	pageFields: true,
+	getField: true,
+	countFieldUses: true,
+	pageWebhooks: true,
+	getWebhook: true,
+	pageTemplates: true,
+	getTemplate: true,
+	pageSenders: true,
+	findSender: true,
+	pageMessages: true,
+	getMessage: true,
+	getSubmission: true,
+	mailingStatus: true,
+	countMessages: true,
+	nextDue: true,
+	reportFigures: true,
+	getSettings: true,
+	listTokens: true,
+	findToken: true,
+	status: true,
+};
+
+const writeNames: Readonly<Record<keyof Writes, true>> = {
+	createList: true,
+	patchList: true,
+	deleteList: true,
+	clearList: true,
+	createSubscriber: true,
+	patchSubscriber: true,
+	deleteSubscriber: true,
+	createField: true,
+	patchField: true,
+	deleteField: true,
+	createWebhook: true,
+	patchWebhook: true,
+	deleteWebhook: true,
+	createTemplate: true,
+	patchTemplate: true,
+	deleteTemplate: true,
+	createSender: true,
+	deleteSender: true,
+	putSettings: true,
+	ensureKey: true,
+	createToken: true,
+	revokeToken: true,
+	acceptSubmission: true,
+	openMailing: true,
+	addListToMailing: true,
+	putMailingBatch: true,
+	releaseMailing: true,
+	cancelMailing: true,
+	openImport: true,
+	putImportBatch: true,
+	finishImport: true,
+	recordEvents: true,
+};
+
+const queueNames: Readonly<Record<keyof Queue, true>> = { lease: true, renew: true, settle: true };

@@ -1,0 +1,73 @@
+/** A thread that owns one connection: the one that writes, or one that reads beside it. */
+import { parentPort } from 'node:worker_threads';
+import { systemClock } from '../api/datetime.js';
+import { openReader, openStore } from '../store/open.js';
+import type { Store } from '../store/store.js';
+import type { Answer, OpenCommand, Operation } from './operations.js';
+import { formatFailure } from './thread-errors.js';
+
+type Run = (command: unknown) => Promise<unknown>;
+
+/** The open connection's parts by name; empty before it is open. */
+let parts: Partial<Pick<Store, 'reads' | 'writes' | 'queue' | 'close'>> = {};
+let answers: Answer[] = [];
+/** What came before is begun before what comes later, `close` last. */
+let turn: Promise<void> = Promise.resolve();
+/** An answer must not wait for a scan behind it. */
+const longMs = 5;
+
+function take(operations: readonly Operation[]): void {
+	turn = turn.then(() => begin(operations));
+}
+
+async function begin(operations: readonly Operation[]): Promise<void> {
+	let since = performance.now();
+	for (const operation of operations) {
+		void answer(operation);
+		if (performance.now() - since <= longMs) continue;
+		await new Promise((resolve) => setImmediate(resolve));
+		since = performance.now();
+	}
+}
+
+async function answer({ id, part, method, command }: Operation): Promise<void> {
+	try {
+		const value = await run(part, method, command);
+		post({ id, kind: 'value', value });
+	} catch (error) {
+		post({ id, kind: 'failure', failure: formatFailure(error) });
+	}
+}
+
+async function run(part: Operation['part'], method: string, command: unknown): Promise<unknown> {
+	// The other side names methods of these parts only, each with its own command (operations.ts).
+	const own = part === 'thread' ? threadOperations : (parts[part] as Record<string, Run> | undefined);
+	const operation = own?.[method];
+	if (operation === undefined) throw new Error(`this thread has no ${part}.${method}`);
+	return operation(command);
+}
+
+const threadOperations: Record<string, Run> = {
+	open: async (command) => {
+		const { role, url, options } = command as OpenCommand;
+		parts =
+			role === 'reader' ? await openReader(url) : await openStore(url, { ...options, clock: systemClock });
+	},
+	close: async () => {
+		await parts.close?.();
+	},
+};
+
+/** Answers of one tick go together, as soon as nothing more is done in it. */
+function post(one: Answer): void {
+	answers.push(one);
+	if (answers.length === 1) process.nextTick(flush);
+}
+
+function flush(): void {
+	const ready = answers;
+	answers = [];
+	parentPort?.postMessage(ready);
+}
+
+parentPort?.on('message', take);

@@ -1,0 +1,67 @@
+/** Errors between threads: a copy keeps neither class nor code, so they travel as data and are built again. */
+import { ApiError, type ApiErrorCode, type FieldErrors } from '../api/errors.js';
+import { DatabaseMissing, StoreError, type StoreErrorCode, UnsupportedDatabase } from '../store/errors.js';
+
+interface Told {
+	message: string;
+	stack: string | null;
+	/** What the cause said; the cause itself stays where it happened. */
+	cause: string | null;
+}
+
+/** An error as data. */
+export type Failure = Told &
+	(
+		| { kind: 'store'; code: StoreErrorCode }
+		| { kind: 'missing'; path: string }
+		| { kind: 'unsupported'; scheme: string }
+		| { kind: 'api'; code: ApiErrorCode; fields: FieldErrors | null }
+		| { kind: 'other'; name: string; code: string | null }
+	);
+
+export function formatFailure(error: unknown): Failure {
+	if (!(error instanceof Error)) {
+		return { kind: 'other', name: 'Error', code: null, message: String(error), stack: null, cause: null };
+	}
+	const told = { message: error.message, stack: error.stack ?? null, cause: causeOf(error) };
+	if (error instanceof StoreError) return { kind: 'store', code: error.code, ...told };
+	if (error instanceof DatabaseMissing) return { kind: 'missing', path: error.path, ...told };
+	if (error instanceof UnsupportedDatabase) return { kind: 'unsupported', scheme: error.scheme, ...told };
+	if (error instanceof ApiError) return { kind: 'api', code: error.code, fields: error.fields, ...told };
+	const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
+	return { kind: 'other', name: error.name, code, ...told };
+}
+
+export function parseFailure(failure: Failure): Error {
+	const error = rebuild(failure);
+	if (failure.stack !== null) error.stack = failure.stack;
+	return error;
+}
+
+function rebuild(failure: Failure): Error {
+	const { message } = failure;
+	const because = failure.cause === null ? {} : { cause: new Error(failure.cause) };
+	switch (failure.kind) {
+		case 'store':
+			return new StoreError(failure.code, message, because);
+		case 'missing':
+			return new DatabaseMissing(failure.path);
+		case 'unsupported':
+			return new UnsupportedDatabase(failure.scheme);
+		case 'api': {
+			const fields = failure.fields === null ? {} : { fields: failure.fields };
+			return new ApiError(failure.code, message, { ...fields, ...because });
+		}
+		case 'other':
+			return Object.assign(
+				new Error(message, because),
+				{ name: failure.name },
+				failure.code === null ? {} : { code: failure.code },
+			);
+	}
+}
+
+function causeOf({ cause }: Error): string | null {
+	if (cause === undefined || cause === null) return null;
+	return cause instanceof Error ? cause.message : String(cause);
+}

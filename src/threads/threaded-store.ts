@@ -1,0 +1,84 @@
+/**
+ * The store for a process that answers requests: one thread writes, another reads, and this one never waits for a
+ * lock, a disk or a scan. Only for files: a database in memory has one thread for both.
+ */
+import { StoreError } from '../store/errors.js';
+import { isPrivate, type OpenOptions } from '../store/open.js';
+import type { Store } from '../store/store.js';
+import { type Channel, openChannel } from './channel.js';
+import {
+	type Call,
+	type OpenCommand,
+	type Operation,
+	remoteQueue,
+	remoteReads,
+	remoteWrites,
+} from './operations.js';
+import { spawnThread } from './spawn.js';
+
+export interface ThreadedOptions extends OpenOptions {
+	/** A thread has ended without being told to: nothing works any more, every call rejects. Called once. */
+	onFailure?: (error: StoreError) => void;
+}
+
+/**
+ * Rejects as `openStore` does. A write that was acknowledged is seen by every later read. Commands carry their own
+ * `now`; heartbeats are by the machine's clock, because `options.clock` cannot cross. Keeps the log and what is kept
+ * for a time only in order, unless told otherwise.
+ */
+export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
+	const { onFailure, clock: _, ...opening } = options;
+	let failure: StoreError | null = null;
+	const fail = (error: StoreError) => {
+		if (failure === null) onFailure?.(error);
+		failure ??= error;
+	};
+	const start = (name: string) => openChannel(spawnThread('store'), { name, onFailure: fail });
+	const writer = start('writing thread');
+	const reader = isPrivate(url) ? writer : start('reading thread');
+	const channels = [...new Set([reader, writer])];
+	try {
+		await open(writer, { role: 'writer', url, options: { upkeep: 'apart', ...opening } });
+		if (reader !== writer) await open(reader, { role: 'reader', url, options: opening });
+	} catch (error) {
+		await endAll(channels);
+		throw error;
+	}
+	let closing: Promise<void> | null = null;
+	const through = (channel: Channel, part: Operation['part']): Call => {
+		return async (method, command) => {
+			if (failure !== null) throw failure;
+			if (closing !== null) throw new StoreError('io', `${url} is closed`);
+			return channel.call({ part, method, command });
+		};
+	};
+	return {
+		reads: remoteReads(through(reader, 'reads')),
+		writes: remoteWrites(through(writer, 'writes')),
+		queue: remoteQueue(through(writer, 'queue')),
+		close: () => {
+			closing ??= closeAll(channels, () => failure !== null);
+			return closing;
+		},
+	};
+}
+
+async function open(channel: Channel, command: OpenCommand): Promise<void> {
+	await channel.call({ part: 'thread', method: 'open', command });
+}
+
+async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
+	try {
+		// The writer last: whoever closes last copies the log back and removes it.
+		for (const channel of channels) await channel.call({ part: 'thread', method: 'close', command: null });
+	} catch (error) {
+		// Of a thread that has failed the owner was told.
+		if (!isFailed()) throw error;
+	} finally {
+		await endAll(channels);
+	}
+}
+
+async function endAll(channels: readonly Channel[]): Promise<void> {
+	await Promise.all(channels.map((channel) => channel.end()));
+}
