@@ -1,0 +1,92 @@
+/** A database of an older schema with data in it: opened, migrated, gone on with. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openStore } from '../../../src/store/open.js';
+import { first } from '../../../src/store/sqlite/migrations/0001-first.js';
+import { migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
+import { figures, fixedClock, lease, noon, put, recipientOf } from '../../contract/store/fixture.js';
+
+const uuid = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
+const [staged, released] = [uuid(1), uuid(2)];
+
+/** As version 1 left it: one mailing staged from a list, one released. */
+const dataOfFirst = `
+INSERT INTO lists VALUES (1, 'News', 'You read News', 3, 0, ${noon});
+INSERT INTO subscribers (id, list_id, email, email_key, name, is_active, meta, source, created_at)
+	VALUES (1, 1, 'a@example.org', 'a@example.org', 'Ann', 1, '{}', 'API', ${noon}),
+		(2, 1, 'b@example.org', 'b@example.org', 'Bob', 1, '{}', 'API', ${noon}),
+		(3, 1, 'c@example.org', 'c@example.org', 'Cy', 1, '{}', 'API', ${noon});
+INSERT INTO senders (email, email_key, created_at) VALUES ('desk@example.org', 'desk@example.org', ${noon});
+INSERT INTO contents VALUES ('hash', 'Hi', 'Hello #name#, #plan#', NULL, 0);
+INSERT INTO mailings (seq, id, key, spec, strict_vars, state, has_open_work, staged, suppressed, rejected, created_at, released_at)
+	VALUES (1, '${staged}', 'job', '{"from":"desk@example.org","subject":"Hi","text_body":"Hello","type":"BULK"}', 0, 'staged', 0, 2, 1, 0, ${noon}, NULL),
+		(2, '${released}', 'other', '{}', 0, 'released', 1, 1, 0, 0, ${noon}, ${noon});
+INSERT INTO mailing_lists VALUES (1, 1, 3);
+INSERT INTO submissions (seq, id, type, envelope, campaign, content_sha256, context, variables, mailing_seq, created_at)
+	VALUES (1, '${uuid(3)}', 'BULK', '{"from":"desk@example.org","reply_to":[],"cc":[],"bcc":[],"headers":{}}', '${staged}', 'hash', '{"plan":"all"}', '["name","plan"]', 1, ${noon}),
+		(2, '${uuid(4)}', 'BULK', '{"from":"desk@example.org","reply_to":[],"cc":[],"bcc":[],"headers":{}}', '${released}', 'hash', '{"plan":"all"}', '["name","plan"]', 2, ${noon});
+INSERT INTO messages (uuid, submission_seq, lane, to_email, to_key, list_id, subscriber_id, variables, state, due_at, wake_at, created_at)
+	VALUES ('${uuid(5)}', 1, 1, 'a@example.org', 'a@example.org', 1, 1, '{"name":"Ann"}', 'staged', ${noon}, ${noon}, ${noon}),
+		('${uuid(6)}', 1, 1, 'b@example.org', 'b@example.org', 1, 2, '{"name":"Bob"}', 'staged', ${noon}, ${noon}, ${noon}),
+		('${uuid(7)}', 2, 2, 'c@example.org', 'c@example.org', 1, 3, '{"name":"Cy"}', 'staged', ${noon}, ${noon}, ${noon});
+INSERT INTO daily_figures VALUES ('total', '2026-03-10', 'CREATED', 'all', 0, 1);
+`;
+
+describe('a database of schema 1 with mailings in it', () => {
+	let folder: string;
+	let path: string;
+	beforeEach(() => {
+		folder = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
+		path = join(folder, 'mailctl.db');
+		const db = new Database(path);
+		migrate(db, { path, me: { id: 'me', role: 'cli', host: hostname(), pid: process.pid }, now: noon }, [
+			first,
+		]);
+		db.exec(dataOfFirst);
+		expect(db.pragma('user_version', { simple: true })).toBe(1);
+		db.close();
+		return () => rmSync(folder, { recursive: true, force: true });
+	});
+	const open = () => openStore(path, { clock: fixedClock, mode: 'existing' });
+
+	it('is migrated when it is opened, with everything in it', async () => {
+		const store = await open();
+		expect((await store.reads.status()).schema_version).toBe(schemaVersion);
+		expect(await store.reads.mailingStatus({ id: staged })).toMatchObject({
+			state: 'staged',
+			messages: { staged: 2 },
+			counts: { staged: 2, suppressed: 1, rejected: 0 },
+		});
+		expect((await lease(store)).map(({ to, variables }) => [to, variables])).toEqual([
+			['c@example.org', { name: 'Cy', plan: 'all' }],
+		]);
+		await store.close();
+	});
+
+	it('takes batches for the mailing that was staged, and keeps their answers over a restart', async () => {
+		const before = await open();
+		const ack = { position: 1, counts: { staged: 1, suppressed: 0, rejected: 0 }, rejects: [] };
+		const rows = [recipientOf('d@example.org', { plan: 'mine' })];
+		expect(await put(before, staged, 1, rows)).toEqual({ kind: 'gap', position: 0 });
+		expect(await put(before, staged, 0, rows)).toEqual({ kind: 'acknowledged', ack });
+		await before.close();
+		const store = await open();
+		expect(await put(store, staged, 0, rows)).toEqual({ kind: 'acknowledged', ack });
+		expect(await store.writes.addListToMailing({ mailing: staged, list_id: 1, now: noon })).toMatchObject({
+			position: 3,
+		});
+		expect(await store.writes.releaseMailing({ mailing: staged, expect_count: 3, now: noon })).toEqual({
+			kind: 'released',
+		});
+		expect((await lease(store, { scope: { mailing: staged } })).map(({ variables }) => variables)).toEqual([
+			{ name: 'Ann', plan: 'all' },
+			{ name: 'Bob', plan: 'all' },
+			{ name: '', plan: 'mine' },
+		]);
+		expect(await figures(store, { campaign: staged })).toEqual(['2026-03-10 CREATED 3']);
+		await store.close();
+	});
+});
