@@ -67,8 +67,8 @@ function stageRecipient(
 ): RowOutcome {
 	const { type, list_id } = staging.submission;
 	const known = findPerson(sql, to_key, list_id);
-	// Somebody made inactive by hand has no suppression, but is not to get the bulk mail of that list either.
-	if (type === 'BULK' && list_id !== null && known?.is_active === false) return { kind: 'suppressed' };
+	// Somebody made inactive by hand has no suppression, but the lease would cancel the message: it is not to be counted.
+	if (type === 'BULK' && known?.is_active === false) return { kind: 'suppressed' };
 	return stageMessage(sql, staging, {
 		person: {
 			email: to,

@@ -196,6 +196,21 @@ export function describeMailingBatches(open: OpenEmpty): void {
 			]);
 		});
 
+		it('leave out whom the only list with the address has inactive: at the lease it would be canceled', async () => {
+			const list_id = await newList(store);
+			await newSubscriber(store, list_id, 'off@example.org', { is_active: false });
+			const id = await opened();
+			expect((await ackOf(id, 0, ['off@example.org'])).counts).toEqual({
+				staged: 0,
+				suppressed: 1,
+				rejected: 0,
+			});
+			const personal = { ...mailingOf('personal'), spec: mailingOf('x').spec };
+			const submission = { ...personal.submission, type: 'TRANSACTIONAL' } as const;
+			await store.writes.openMailing({ ...personal, submission });
+			expect((await ackOf(personal.id, 0, ['off@example.org'])).counts).toMatchObject({ staged: 1 });
+		});
+
 		it('suppress whom every mailing leaves out, and reject who lacks a variable when it is strict', async () => {
 			await send(store, ['gone@example.org']);
 			const message = await deliver(store, { kind: 'sent', reply: accepted250 });
