@@ -12,6 +12,7 @@ import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity }
 import { createReads } from './reads.js';
 import { addInSlices, cancelInSlices } from './slices.js';
 import { createSql } from './sql.js';
+import { startUpkeep } from './upkeep.js';
 import { createWriter, type Writer } from './writer.js';
 
 export interface SqliteOptions {
@@ -39,6 +40,9 @@ const paces = {
 	alone: { maxGroupMs: 2_000, pauseMs: 0, logPages: 12_500 },
 	besideOthers: { maxGroupMs: 100, pauseMs: 30, logPages: 4_000 },
 };
+
+/** The log of a busy server grows by some 10 MiB meanwhile. */
+const upkeepEveryMs = 1_000;
 
 /** Throws `DatabaseMissing` and `StoreError`. */
 export function openSqliteStore(options: SqliteOptions): Store {
@@ -72,7 +76,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		if (Math.abs(now - lastBeat) < heartbeatEveryMicros) return;
 		beat(sql, me, now);
 		pace = findOthers(sql, me, now).length > 0 ? paces.besideOthers : paces.alone;
-		db.pragma(`wal_autocheckpoint = ${pace.logPages}`);
+		db.pragma(`wal_autocheckpoint = ${options.upkeep === 'apart' ? 0 : pace.logPages}`);
 		lastBeat = now;
 	};
 	const writer = createWriter({
@@ -91,6 +95,8 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			: setInterval(() => {
 					writer.write(() => undefined).catch(() => undefined);
 				}, heartbeatEveryMicros / microsPerMs).unref();
+	const upkeep =
+		options.upkeep === 'apart' ? startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs }) : null;
 	let isClosed = false;
 	return {
 		reads: createReads({ db, path, core }),
@@ -100,6 +106,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			if (isClosed) return;
 			isClosed = true;
 			if (timer !== null) clearInterval(timer);
+			upkeep?.stop();
 			if (lastBeat !== 0) await writer.write(() => endBeat(sql, me)).catch(() => undefined);
 			await writer.close();
 			db.close();
