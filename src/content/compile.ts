@@ -2,14 +2,18 @@
 import type { Content } from '../api/content.js';
 import { contentSha256 } from './hash.js';
 import { inlineStyles } from './inline-css.js';
+import { findLinks, type Link, targetUrl } from './links.js';
 import { compileBody, compileSubject, writeFields } from './message.js';
-import { compilePart } from './part.js';
+import { compilePart, type Part } from './part.js';
 import { textAlternative } from './text-alternative.js';
+import { fillTracked, trackedTemplate } from './tracked.js';
 import type { CompiledContent, InlineCss } from './types.js';
 import { quoteAttributes, urlGuards } from './urls.js';
 import { usedVariables } from './variable-names.js';
 import {
+	type Escape,
 	escapeHtml,
+	fillSlot,
 	normalLineEnds,
 	oneLine,
 	parseTemplate,
@@ -26,43 +30,73 @@ export async function compileContent(content: Content, inlineCss: InlineCss): Pr
 	const html = inlined.html === null ? null : quoteAttributes(normalLineEnds(inlined.html));
 	const text =
 		content.text === null ? alternativeOf(html) : { text: normalLineEnds(content.text), warnings: [] };
-	const templates = {
-		subject: parseTemplate(oneLine(content.subject)),
-		text: text.text === null ? null : parseTemplate(text.text),
-		html: html === null ? null : parseTemplate(html, urlGuards(html)),
-	};
 	return {
 		variables: usedVariables(content),
 		warnings: [...inlined.warnings, ...text.warnings],
-		...writers(templates, contentSha256(content)),
+		...writers({ subject: content.subject, text: text.text, html, sha256: contentSha256(content) }),
 	};
 }
 
-interface Templates {
-	subject: Template;
-	text: Template | null;
-	html: Template | null;
+interface Sources {
+	subject: string;
+	text: string | null;
+	html: string | null;
+	sha256: string;
 }
 
-function writers(templates: Templates, sha256: string): Pick<CompiledContent, 'join' | 'preview'> {
-	const { subject, text, html } = templates;
+type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'preview'>;
+
+function writers(sources: Sources): Writers {
+	const { sha256 } = sources;
+	const guards = sources.html === null ? undefined : urlGuards(sources.html);
+	const subject = parseTemplate(oneLine(sources.subject));
+	const text = sources.text === null ? null : parseTemplate(sources.text);
+	const html = sources.html === null ? null : parseTemplate(sources.html, guards);
+	const links = sources.html === null ? [] : findLinks(sources.html);
 	const writeSubject = compileSubject(subject);
-	const writeBody = compileBody({
-		text: text && compilePart({ template: text, subtype: 'plain', escape: normalLineEnds }),
-		html: html && compilePart({ template: html, subtype: 'html', escape: escapeHtml }),
-		sha256,
-	});
+	const textPart = once(() => text && plainPart(text, 'plain', normalLineEnds));
+	// A content is tracked in all its messages or in none, so that only one of the two is ever made.
+	const writePlain = once(() =>
+		compileBody({ text: textPart(), html: html && plainPart(html, 'html', escapeHtml), sha256 }),
+	);
+	const writeTracked = once(() =>
+		compileBody({ text: textPart(), html: trackedPart(sources.html, links, guards), sha256 }),
+	);
 	return {
+		links: links.length,
+		link: (position, variables) => {
+			const link = links[position];
+			return link === undefined ? null : targetUrl(link.target, variables);
+		},
 		join: (envelope, recipient) => {
 			const fields = writeFields(writeSubject(recipient.variables), envelope, recipient);
+			const writeBody = recipient.tracking === null ? writePlain() : writeTracked();
 			// All of it is ASCII by now, and latin1 is the cheapest way to bytes.
-			return Buffer.from(fields + writeBody(recipient.variables), 'latin1');
+			return Buffer.from(fields + writeBody(recipient), 'latin1');
 		},
 		preview: ({ variables }) => ({
 			subject: renderTemplate(subject, variables, oneLine),
 			text: text === null ? '' : renderTemplate(text, variables, normalLineEnds),
 			html: html === null ? null : renderTemplate(html, variables, escapeHtml),
 		}),
+	};
+}
+
+function plainPart(template: Template, subtype: 'plain' | 'html', write: Escape): Part {
+	return compilePart({ template, subtype, fill: (slot, { variables }) => fillSlot(slot, variables, write) });
+}
+
+function trackedPart(html: string | null, links: readonly Link[], guards = urlGuards('')): Part | null {
+	if (html === null) return null;
+	const template = trackedTemplate(html, links, guards);
+	return compilePart({ template, subtype: 'html', fill: fillTracked });
+}
+
+function once<T>(make: () => T): () => T {
+	let made: { value: T } | null = null;
+	return () => {
+		made ??= { value: make() };
+		return made.value;
 	};
 }
 

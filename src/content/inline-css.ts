@@ -1,4 +1,5 @@
 /** When CSS is inlined, and whether the result may be trusted. The work itself is done elsewhere, in a thread. */
+import { findLinks } from './links.js';
 import type { InlineCss } from './types.js';
 import { variablesIn } from './variable-names.js';
 
@@ -14,8 +15,9 @@ export async function inlineStyles(
 	if (Buffer.byteLength(html) > maxInlineBytes) return asWritten(html, 'the HTML is larger than 2 MiB');
 	try {
 		const inlined = await inlineCss(html);
-		if (keepsVariables(html, inlined)) return { html: inlined, warnings: [] };
-		return asWritten(html, 'it would have changed the variables');
+		if (!keepsVariables(html, inlined)) return asWritten(html, 'it would have changed the variables');
+		if (!keepsLinks(html, inlined)) return asWritten(html, 'it would have changed the links');
+		return { html: inlined, warnings: [] };
 	} catch (error) {
 		return asWritten(html, error instanceof Error ? error.message : String(error));
 	}
@@ -34,6 +36,15 @@ export function keepsVariables(before: string, after: string): boolean {
 		const [old, now] = [was.get(name) ?? 0, is.get(name) ?? 0];
 		return now === old || (now > old && styled.has(name));
 	});
+}
+
+/**
+ * The same links in the same order. A click names its link by position: the day the style sheet cannot be inlined in
+ * time, the text as written must give the same positions.
+ */
+export function keepsLinks(before: string, after: string): boolean {
+	const targets = (html: string) => JSON.stringify(findLinks(html).map(({ target }) => target));
+	return targets(before) === targets(after);
 }
 
 function asWritten(html: string, why: string): { html: string; warnings: readonly string[] } {

@@ -1,7 +1,7 @@
 /** The finished message: header fields, then one part or two alternatives. */
 import type { Envelope } from '../api/content.js';
 import { addressField, customField, dateField, tokenField, unstructuredField } from './header-fields.js';
-import type { Part } from './part.js';
+import type { BodyValues, Part } from './part.js';
 import type { Recipient } from './types.js';
 import { oneLine, renderTemplate, type Template } from './variables.js';
 
@@ -14,21 +14,21 @@ export interface MessageParts {
 	sha256: string;
 }
 
-/** Writes the Content-Type and the body of a message for a recipient's variables. */
-export type WriteBody = (variables: Recipient['variables']) => string;
+/** Writes the Content-Type and the body of a message for a recipient. */
+export type WriteBody = (values: BodyValues) => string;
 
 /** Lays out the parts, text first (RFC 2046 s.5.1.4: the last alternative is the preferred one). */
 export function compileBody({ text, html, sha256 }: MessageParts): WriteBody {
 	if (text === null || html === null) {
 		const only = text ?? html;
 		if (only === null) return () => '\r\n';
-		return (variables) => `${only.fields}\r\n${closed(only.body(variables))}`;
+		return (values) => `${only.fields}\r\n${closed(only.body(values))}`;
 	}
 	const boundary = absentBoundary(sha256, [text, html]);
 	const head = `Content-Type: multipart/alternative; boundary="${boundary}"\r\n\r\n--${boundary}\r\n${text.fields}\r\n`;
 	const middle = `\r\n--${boundary}\r\n${html.fields}\r\n`;
 	const end = `\r\n--${boundary}--\r\n`;
-	return (variables) => head + text.body(variables) + middle + html.body(variables) + end;
+	return (values) => head + text.body(values) + middle + html.body(values) + end;
 }
 
 /** Everything above the Content-Type. Throws on a line break or NUL in any field, and on a field that is not the user's. */

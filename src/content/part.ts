@@ -1,30 +1,35 @@
 /** One text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
 import { encodeFragment, encodeValue, type Fragment, QuotedPrintableLine } from './quoted-printable.js';
-import { type Escape, fillSlot, renderTemplate, type Template, type Variables } from './variables.js';
+import type { Recipient } from './types.js';
+import { renderSlots, type Template } from './variables.js';
+
+/** What of a recipient stands in a body. */
+export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 
 /** A part ready to be written; `body` has CRLF line ends and is pure ASCII. */
 export interface Part {
 	/** Content-Type and Content-Transfer-Encoding, with CRLF. */
 	readonly fields: string;
-	body(variables: Variables): string;
+	body(values: BodyValues): string;
 	/** False only where the body could hold a boundary by chance (7bit, which is constant). */
 	isFreeOf(boundary: string): boolean;
 }
 
-export interface PartSource {
-	/** Line ends are LF, in the literals and in what `escape` gives. */
-	template: Template;
+export interface PartSource<S> {
+	/** Line ends are LF, in the literals and in what `fill` gives. */
+	template: Template<S>;
 	subtype: 'plain' | 'html';
-	escape: Escape;
+	/** What stands in a slot for a recipient, already escaped. */
+	fill: (slot: S, values: BodyValues) => string;
 }
 
 /** Encodes what is constant. 7bit for short-lined ASCII without variables, else the smaller by far of the two. */
-export function compilePart(source: PartSource): Part {
-	const { template } = source;
+export function compilePart<S>(source: PartSource<S>): Part {
+	const { template, fill, subtype } = source;
 	const written = template.literals.join('');
 	if (template.slots.length === 0 && isSevenBit(written)) {
 		const constant = crlf(written);
-		return part(source, '7bit', {
+		return part(subtype, '7bit', {
 			body: () => constant,
 			isFreeOf: (boundary) => !constant.includes(boundary),
 		});
@@ -33,40 +38,40 @@ export function compilePart(source: PartSource): Part {
 	const isFreeOf = (boundary: string) => boundary.startsWith('=_');
 	if (isMuchSmallerInBase64(written, fragments)) {
 		const constant = template.slots.length === 0 ? base64(written) : null;
-		const body = (variables: Variables) =>
-			constant ?? base64(renderTemplate(template, variables, source.escape));
-		return part(source, 'base64', { body, isFreeOf });
+		const body = (values: BodyValues) =>
+			constant ?? base64(renderSlots(template, (slot) => fill(slot, values)));
+		return part(subtype, 'base64', { body, isFreeOf });
 	}
-	return part(source, 'quoted-printable', {
-		body: quotedPrintable(template, fragments, source.escape),
+	return part(subtype, 'quoted-printable', {
+		body: quotedPrintable(template, fragments, fill),
 		isFreeOf,
 	});
 }
 
-function part(source: PartSource, encoding: string, rest: Pick<Part, 'body' | 'isFreeOf'>): Part {
+function part(subtype: string, encoding: string, rest: Pick<Part, 'body' | 'isFreeOf'>): Part {
 	const charset = encoding === '7bit' ? 'us-ascii' : 'utf-8';
-	const type = `Content-Type: text/${source.subtype}; charset=${charset}\r\n`;
+	const type = `Content-Type: text/${subtype}; charset=${charset}\r\n`;
 	return { fields: `${type}Content-Transfer-Encoding: ${encoding}\r\n`, ...rest };
 }
 
 /** Every recipient gets a new line counter; pieces and values are laid one after the other. */
-function quotedPrintable(
-	template: Template,
+function quotedPrintable<S>(
+	template: Template<S>,
 	fragments: readonly Fragment[],
-	write: Escape,
-): (variables: Variables) => string {
+	fill: PartSource<S>['fill'],
+): (values: BodyValues) => string {
 	const [first, ...rest] = fragments;
 	if (first === undefined || rest.length === 0) {
 		const constant = first?.text ?? '';
 		return () => constant;
 	}
-	return (variables) => {
+	return (values) => {
 		const line = new QuotedPrintableLine();
 		line.append(first);
 		for (let index = 0; index < rest.length; index++) {
 			const slot = template.slots[index];
 			const fragment = rest[index];
-			if (slot !== undefined) line.append(encodeValue(fillSlot(slot, variables, write)));
+			if (slot !== undefined) line.append(encodeValue(fill(slot, values)));
 			if (fragment !== undefined) line.append(fragment);
 		}
 		return line.toString();

@@ -30,12 +30,21 @@ export function encodeFragment(text: string): Fragment {
 	return measure(lines.map((line, index) => encodeLine(line, index === last)).join('\r\n'));
 }
 
-/** Encodes a value: most are short and plain, and are taken as they are. */
+/** Encodes a value: most are plain, and are taken as they are, in lines where they are long (the addresses of links). */
 export function encodeValue(value: string): Fragment {
-	if (value.length <= maxColumn && isPlain(value)) {
+	if (!isPlain(value)) return encodeFragment(value);
+	if (value.length <= maxColumn) {
 		return { text: value, headLength: value.length, tailLength: value.length, hasBreak: false };
 	}
-	return encodeFragment(value);
+	let text = value.slice(0, maxColumn);
+	let column = maxColumn;
+	for (let from = maxColumn; from < value.length; from += maxColumn) {
+		const line = value.slice(from, from + maxColumn);
+		if (line.startsWith('.') || line.startsWith('F')) return encodeFragment(value);
+		text += softBreak + line;
+		column = line.length;
+	}
+	return { text, headLength: maxColumn, tailLength: column, hasBreak: true };
 }
 
 /** Appends fragments, counting columns. */

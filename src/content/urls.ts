@@ -1,6 +1,5 @@
 /** Which variables of an HTML text decide where a link leads, and whether a value may. */
-import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
-import { variablePattern } from './variable-names.js';
+import { type Attribute, type Piece, piecesOf, readMarkup } from './attributes.js';
 
 /**
  * The URL attribute that a variable opens: what is written before it (never more than could begin a scheme) and
@@ -49,9 +48,9 @@ export function hasSafeScheme(url: string): boolean {
 /** The guards of a document, by the offset of the opening hash of the variable they watch. */
 export function urlGuards(html: string): Map<number, UrlGuard> {
 	const guards = new Map<number, UrlGuard>();
-	for (const { name, segments } of attributesWithVariables(html)) {
-		if (!urlAttributes.has(name)) continue;
-		const pieces = segments.flatMap(piecesOf);
+	for (const attribute of attributesWithVariables(html)) {
+		if (!urlAttributes.has(attribute.name)) continue;
+		const pieces = piecesOf(attribute);
 		const first = pieces.findIndex((piece) => 'name' in piece);
 		const opening = pieces[first];
 		if (opening === undefined || !('name' in opening)) continue;
@@ -70,94 +69,19 @@ export function urlGuards(html: string): Map<number, UrlGuard> {
 export function quoteAttributes(html: string): string {
 	let quoted = '';
 	let from = 0;
-	for (const { quote, start, end } of attributesWithVariables(html)) {
-		if (quote !== QuoteType.Unquoted) continue;
+	for (const { isQuoted, start, end } of attributesWithVariables(html)) {
+		if (isQuoted) continue;
 		quoted += `${html.slice(from, start)}"${html.slice(start, end).replaceAll('"', '&quot;')}"`;
 		from = end;
 	}
 	return from === 0 ? html : quoted + html.slice(from);
 }
 
-/** A run of an attribute's value: as written at `offset`, or a decoded entity (offset null). */
-interface Segment {
-	readonly text: string;
-	readonly offset: number | null;
-}
-
-interface Attribute {
-	readonly name: string;
-	readonly quote: QuoteType;
-	readonly start: number;
-	readonly end: number;
-	readonly segments: readonly Segment[];
-}
-
-type Piece = { readonly text: string } | { readonly name: string; readonly offset: number };
-
 function pieceText(piece: Piece): string {
 	return 'name' in piece ? '' : piece.text;
 }
 
-function piecesOf(segment: Segment): Piece[] {
-	if (segment.offset === null) return [{ text: segment.text }];
-	const pieces: Piece[] = [];
-	let from = 0;
-	for (const match of segment.text.matchAll(variablePattern())) {
-		if (match.index > from) pieces.push({ text: segment.text.slice(from, match.index) });
-		pieces.push({ name: match[1] ?? '', offset: segment.offset + match.index });
-		from = match.index + match[0].length;
-	}
-	if (from < segment.text.length) pieces.push({ text: segment.text.slice(from) });
-	return pieces;
+/** The attributes whose written value has two hashes or more: only they may hold a variable. */
+function attributesWithVariables(html: string): readonly Attribute[] {
+	return readMarkup(html, (_tag, _name, value) => value.indexOf('#') !== value.lastIndexOf('#')).attributes;
 }
-
-/** The attributes whose written value has two hashes or more; positions are offsets into `html`. */
-function attributesWithVariables(html: string): Attribute[] {
-	const found: Attribute[] = [];
-	let name = '';
-	let segments: Segment[] = [];
-	const callbacks: TokenizerCallbacks = {
-		...ignoreAll,
-		onattribname(start, end) {
-			name = html.slice(start, end).toLowerCase();
-			segments = [];
-		},
-		onattribdata(start, end) {
-			segments.push({ text: html.slice(start, end), offset: start });
-		},
-		onattribentity(codepoint) {
-			segments.push({ text: String.fromCodePoint(codepoint), offset: null });
-		},
-		onattribend(quote, end) {
-			const start = segments.find((segment) => segment.offset !== null)?.offset;
-			const value = typeof start === 'number' ? html.slice(start, end) : '';
-			if (typeof start === 'number' && value.indexOf('#') !== value.lastIndexOf('#')) {
-				found.push({ name, quote, start, end, segments });
-			}
-		},
-	};
-	const tokenizer = new Tokenizer({ decodeEntities: true }, callbacks);
-	tokenizer.write(html);
-	tokenizer.end();
-	return found;
-}
-
-function ignore(): void {}
-
-const ignoreAll: TokenizerCallbacks = {
-	onattribdata: ignore,
-	onattribentity: ignore,
-	onattribend: ignore,
-	onattribname: ignore,
-	oncdata: ignore,
-	onclosetag: ignore,
-	oncomment: ignore,
-	ondeclaration: ignore,
-	onend: ignore,
-	onopentagend: ignore,
-	onopentagname: ignore,
-	onprocessinginstruction: ignore,
-	onselfclosingtag: ignore,
-	ontext: ignore,
-	ontextentity: ignore,
-};

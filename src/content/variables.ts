@@ -8,15 +8,16 @@ import { variablePattern } from './variable-names.js';
 
 /** A place for a value. */
 export interface Slot {
+	readonly kind: 'variable';
 	readonly name: string;
 	/** Set where the value decides which scheme a link has. */
 	readonly guard: UrlGuard | null;
 }
 
-/** A text cut at its variables: there is always one literal more than there are slots. */
-export interface Template {
+/** A text cut at its variables (or more: see `trackedTemplate`): there is always one literal more than there are slots. */
+export interface Template<S = Slot> {
 	readonly literals: readonly string[];
-	readonly slots: readonly Slot[];
+	readonly slots: readonly S[];
 }
 
 export type Variables = Readonly<Record<string, string>>;
@@ -25,14 +26,18 @@ export type Escape = (value: string) => string;
 
 const noGuards: ReadonlyMap<number, UrlGuard> = new Map();
 
-/** Cuts a text at its variables. `guards` are by the offset of the opening hash (see `urlGuards`). */
-export function parseTemplate(text: string, guards = noGuards): Template {
+/** Cuts a text at its variables. `guards` are by the offset of the opening hash (see `urlGuards`), `text` begins at `offset`. */
+export function parseTemplate(text: string, guards = noGuards, offset = 0): Template {
 	const literals: string[] = [];
 	const slots: Slot[] = [];
 	let from = 0;
 	for (const match of text.matchAll(variablePattern())) {
 		literals.push(text.slice(from, match.index));
-		slots.push({ name: match[1] ?? '', guard: guards.get(match.index) ?? null });
+		slots.push({
+			kind: 'variable',
+			name: match[1] ?? '',
+			guard: guards.get(offset + match.index) ?? null,
+		});
 		from = match.index + match[0].length;
 	}
 	literals.push(text.slice(from));
@@ -52,9 +57,14 @@ export function fillSlot(slot: Slot, variables: Variables, write: Escape): strin
 
 /** The whole text with its values filled in. */
 export function renderTemplate(template: Template, variables: Variables, write: Escape): string {
+	return renderSlots(template, (slot) => fillSlot(slot, variables, write));
+}
+
+/** The whole text, with what `fill` gives in its slots. */
+export function renderSlots<S>(template: Template<S>, fill: (slot: S) => string): string {
 	let text = template.literals[0] ?? '';
 	for (const [index, slot] of template.slots.entries()) {
-		text += fillSlot(slot, variables, write) + (template.literals[index + 1] ?? '');
+		text += fill(slot) + (template.literals[index + 1] ?? '');
 	}
 	return text;
 }

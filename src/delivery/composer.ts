@@ -8,20 +8,22 @@ import type { Leased } from '../store/queue.js';
 import type { Reads, StoredSubmission } from '../store/store.js';
 import type { Conversation, Mail } from './conversation.js';
 import { localReply } from './reply.js';
-import { publicLinks } from './tracking/links.js';
-import type { Keyring } from './tracking/tokens.js';
+import {
+	type LinkOptions,
+	messageLinks,
+	publicLinks,
+	recipientVariables,
+	trackingOf,
+} from './tracking/links.js';
 
 /** Compiled contents by the hash of what was written. */
 export interface ContentCache {
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
 
-export interface ComposerOptions {
+export interface ComposerOptions extends LinkOptions {
 	reads: Pick<Reads, 'getSubmission'>;
 	contents: ContentCache;
-	/** `null`: no links, and bulk mail carries no List-Unsubscribe. */
-	publicUrl: string | null;
-	keyring: Keyring | null;
 	/** MAIL FROM; the sender's address unless given. */
 	returnPath?: (message: Leased, submission: StoredSubmission) => string;
 }
@@ -86,18 +88,15 @@ function toMail(
 ): Mail {
 	const { envelope } = submission;
 	const from = addressOf(envelope.from);
-	const { publicUrl, keyring } = options;
-	const links =
-		publicUrl === null || keyring === null
-			? null
-			: publicLinks({ publicUrl, keyring, message: message.message });
+	const links = messageLinks(options, message.message);
+	const pages = links && publicLinks(links);
 	const bytes = compiled.join(envelope, {
 		to: message.to,
 		messageId: messageIdOf(message.message, from),
 		dateMs: Math.floor(message.created_at / microsPerMs),
-		// Of the built-ins, so whatever the message brings goes first.
-		variables: { ...links, ...message.variables },
-		listUnsubscribeUrl: submission.type === 'BULK' && links !== null ? links.unsubscribe_url : null,
+		variables: recipientVariables(pages, message.variables),
+		tracking: submission.content.html === null ? null : links && trackingOf(links, compiled.links),
+		listUnsubscribeUrl: submission.type === 'BULK' && pages !== null ? pages.unsubscribe_url : null,
 	});
 	const to = addressOf(message.to);
 	const copies = new Set([...envelope.cc, ...envelope.bcc].map(addressOf));

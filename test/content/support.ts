@@ -37,6 +37,7 @@ export function recipient(over: Partial<Recipient> = {}): Recipient {
 		messageId: '5f0c7b1e@mail.example.com',
 		dateMs: Date.UTC(2026, 0, 2, 3, 4, 5),
 		variables: {},
+		tracking: null,
 		listUnsubscribeUrl: null,
 		...over,
 	};

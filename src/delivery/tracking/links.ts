@@ -1,17 +1,61 @@
 /** The public addresses that every message may carry. */
 import type { Uuid } from '../../api/records.js';
-import { type Keyring, signToken } from './tokens.js';
+import type { Tracking } from '../../content/types.js';
+import { type Keyring, signClickTokens, signToken } from './tokens.js';
 
 export interface PublicLinks {
 	unsubscribe_url: string;
 	view_url: string;
 }
 
-/** `publicUrl` with or without a path and a final slash; `{publicUrl}/u/{token}` and `/v/{token}`. */
-export function publicLinks(c: { publicUrl: string; keyring: Keyring; message: Uuid }): PublicLinks {
-	const base = c.publicUrl.replace(/\/+$/, '');
+/** Where links lead and what signs them. */
+export interface LinkOptions {
+	/** `null`: no links, and bulk mail carries no List-Unsubscribe. */
+	publicUrl: string | null;
+	keyring: Keyring | null;
+}
+
+/** What the links of one message are made from; `publicUrl` with or without a path and a final slash. */
+export interface MessageLinks {
+	publicUrl: string;
+	keyring: Keyring;
+	message: Uuid;
+}
+
+/** Null when there is nowhere to lead to, or nothing to sign with. */
+export function messageLinks({ publicUrl, keyring }: LinkOptions, message: Uuid): MessageLinks | null {
+	return publicUrl === null || keyring === null ? null : { publicUrl, keyring, message };
+}
+
+/** `{publicUrl}/u/{token}` and `/v/{token}`. */
+export function publicLinks({ publicUrl, keyring, message }: MessageLinks): PublicLinks {
+	const base = withoutSlash(publicUrl);
 	return {
-		unsubscribe_url: `${base}/u/${signToken(c.keyring, 'u', c.message)}`,
-		view_url: `${base}/v/${signToken(c.keyring, 'v', c.message)}`,
+		unsubscribe_url: `${base}/u/${signToken(keyring, 'u', message)}`,
+		view_url: `${base}/v/${signToken(keyring, 'v', message)}`,
 	};
+}
+
+/** `{publicUrl}/o/{token}.gif`, and `/c/{token}` for each of so many links. */
+export function trackingOf({ publicUrl, keyring, message }: MessageLinks, links: number): Tracking {
+	const base = withoutSlash(publicUrl);
+	return {
+		openUrl: `${base}/o/${signToken(keyring, 'o', message)}.gif`,
+		clickUrls: signClickTokens(keyring, message, links).map((token) => `${base}/c/${token}`),
+	};
+}
+
+/**
+ * What a message's variables are filled with, in the mail and whenever somebody follows one of its links: whatever the
+ * message brings goes over the built-ins.
+ */
+export function recipientVariables(
+	pages: PublicLinks | null,
+	variables: Readonly<Record<string, string>>,
+): Record<string, string> {
+	return { ...pages, ...variables };
+}
+
+function withoutSlash(url: string): string {
+	return url.replace(/\/+$/, '');
 }

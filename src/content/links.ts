@@ -1,0 +1,119 @@
+/**
+ * The links of an HTML text that a click can be counted on. Each has a position, counted from 0 in the order of the
+ * text as its author wrote it: a link in a mail says only its message and this number, so the same text must give the
+ * same positions for ever.
+ */
+import { type Piece, piecesOf, readMarkup } from './attributes.js';
+import type { Variables } from './variables.js';
+
+/** Where a link leads: its parts as a browser reads them, entities decoded, variables by name. */
+export type LinkTarget = readonly (string | { readonly name: string })[];
+
+/** A link and the offsets of its `href` value, quotes not included. */
+export interface Link {
+	readonly start: number;
+	readonly end: number;
+	readonly target: LinkTarget;
+	/** What the values of its variables decide: nothing, only whether they are clean, or whether it is http(s) at all. */
+	readonly depends: 'constant' | 'clean' | 'whole';
+}
+
+/** A link says its position in two bytes. */
+export const maxLinks = 65_536;
+
+/** The links whose target is http or https, or may become so when its variables are filled in. */
+export function findLinks(html: string): Link[] {
+	const { attributes } = readMarkup(html, (tag, name) => name === 'href' && (tag === 'a' || tag === 'area'));
+	return attributes
+		.filter(({ isRepeated }) => !isRepeated)
+		.flatMap((attribute): Link[] => {
+			const target = cleanTarget(piecesOf(attribute));
+			const depends = dependence(target);
+			return depends === null ? [] : [{ start: attribute.start, end: attribute.end, target, depends }];
+		})
+		.slice(0, maxLinks);
+}
+
+/**
+ * The absolute URL that a link leads to with these values, written as a browser would ask for it: ASCII, no blanks.
+ * Null unless it is http or https. A value with a control character makes it null too: no header may carry one.
+ */
+export function targetUrl(target: LinkTarget, variables: Variables): string | null {
+	if (!hasCleanValues(target, variables)) return null;
+	const written = target.map((piece) => (typeof piece === 'string' ? piece : valueIn(piece.name, variables)));
+	const text = written.join('');
+	if (!URL.canParse(text)) return null;
+	const url = new URL(text);
+	return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null;
+}
+
+/** True when a click on the link can be counted: exactly when `targetUrl` knows where it leads. */
+export function isTrackable(
+	{ depends, target }: Pick<Link, 'depends' | 'target'>,
+	variables: Variables,
+): boolean {
+	switch (depends) {
+		case 'constant':
+			return true;
+		case 'clean':
+			return hasCleanValues(target, variables);
+		case 'whole':
+			return targetUrl(target, variables) !== null;
+	}
+}
+
+/** Own pages of a message: a click on them is an event of its own kind, or none. */
+const ownPages = new Set(['unsubscribe_url', 'view_url']);
+
+/** Null for what is never a link: another scheme, a relative reference, an own page. */
+function dependence(target: LinkTarget): Link['depends'] | null {
+	const [first, ...rest] = target;
+	if (first === undefined) return null;
+	if (typeof first !== 'string') return rest.length === 0 && ownPages.has(first.name) ? null : 'whole';
+	if (rest.length === 0) return targetUrl(target, {}) === null ? null : 'constant';
+	const scheme = /^([^:/?#\\]*)([:/?#\\]?)/.exec(first);
+	if (scheme?.[2] === '') return 'whole';
+	if (scheme?.[2] !== ':' || !/^https?$/i.test(scheme[1] ?? '')) return null;
+	// With its host complete, nothing that follows can make a URL of this text unreadable.
+	const host = /^https?:\/\/[^/?#\\]+[/?#\\]/i.exec(first)?.[0];
+	return host !== undefined && URL.canParse(host) ? 'clean' : 'whole';
+}
+
+/** Reads a URL as browsers do: blanks and controls around it do not count, nor tabs and line breaks inside. */
+function cleanTarget(pieces: readonly Piece[]): LinkTarget {
+	const joined: (string | { name: string })[] = [];
+	for (const piece of pieces) {
+		const last = joined.at(-1);
+		if ('name' in piece) joined.push({ name: piece.name });
+		else if (typeof last === 'string') joined[joined.length - 1] = last + piece.text;
+		else joined.push(piece.text);
+	}
+	const lastIndex = joined.length - 1;
+	return joined
+		.map((piece, index) => {
+			if (typeof piece !== 'string') return piece;
+			let text = piece.replace(/[\t\r\n]/g, '');
+			if (index === 0) text = text.replace(/^[\x00-\x20]+/, '');
+			if (index === lastIndex) text = trimEnd(text);
+			return text;
+		})
+		.filter((piece) => piece !== '');
+}
+
+/** By position: a regular expression for blanks before the end is quadratic on long runs of them. */
+function trimEnd(text: string): string {
+	let end = text.length;
+	while (end > 0 && text.charCodeAt(end - 1) <= 0x20) end--;
+	return text.slice(0, end);
+}
+
+function hasCleanValues(target: LinkTarget, variables: Variables): boolean {
+	return target.every(
+		(piece) => typeof piece === 'string' || !/[\x00-\x1f\x7f-\x9f]/.test(valueIn(piece.name, variables)),
+	);
+}
+
+/** As in the mail: what has no value stays as it is written, and own keys only. */
+function valueIn(name: string, variables: Variables): string {
+	return Object.hasOwn(variables, name) ? (variables[name] ?? '') : `#${name}#`;
+}
