@@ -2,6 +2,7 @@
  * The store for a process that answers requests: one thread writes, another reads, and this one never waits for a
  * lock, a disk or a scan. Only for files: a database in memory has one thread for both.
  */
+import type { Worker } from 'node:worker_threads';
 import { StoreError } from '../store/errors.js';
 import { isPrivate, type OpenOptions } from '../store/open.js';
 import type { Store } from '../store/store.js';
@@ -19,6 +20,8 @@ import { spawnThread } from './spawn.js';
 export interface ThreadedOptions extends OpenOptions {
 	/** A thread has ended without being told to: nothing works any more, every call rejects. Called once. */
 	onFailure?: (error: StoreError) => void;
+	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
+	spawn?: (name: string) => Worker;
 }
 
 /**
@@ -27,13 +30,13 @@ export interface ThreadedOptions extends OpenOptions {
  * for a time only in order, unless told otherwise.
  */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
-	const { onFailure, clock: _, ...opening } = options;
+	const { onFailure, spawn = spawnThread, clock: _, ...opening } = options;
 	let failure: StoreError | null = null;
 	const fail = (error: StoreError) => {
 		if (failure === null) onFailure?.(error);
 		failure ??= error;
 	};
-	const start = (name: string) => openChannel(spawnThread('store'), { name, onFailure: fail });
+	const start = (name: string) => openChannel(spawn('store'), { name, onFailure: fail });
 	const writer = start('writing thread');
 	const reader = isPrivate(url) ? writer : start('reading thread');
 	const channels = [...new Set([reader, writer])];

@@ -12,6 +12,7 @@ import { describeRecords } from './store/records.js';
 import { describeSubmissions } from './store/submissions.js';
 import { describeSubscribers } from './store/subscribers.js';
 import { describeSubscriptions } from './store/subscriptions.js';
+import { describeTokens } from './store/tokens.js';
 
 export function storeSuite(name: string, open: OpenEmpty): void {
 	describe(`a store on ${name}`, () => {
@@ -20,6 +21,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeSubscriptions(open);
 		describeFields(open);
 		describeRecords(open);
+		describeTokens(open);
 		describeSubmissions(open);
 		describeQueue(open);
 		describeMailings(open);

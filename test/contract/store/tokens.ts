@@ -1,0 +1,90 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.js';
+import { day, fixedClock, hour, noon, type OpenEmpty } from './fixture.js';
+
+export function describeTokens(open: OpenEmpty): void {
+	describe('tokens and keys', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			return () => store.close();
+		});
+		const create = (sha256: string, name: string, more: { scopes?: string[]; now?: number } = {}) =>
+			store.writes.createToken({ sha256, name, scopes: ['read'], now: noon, ...more });
+
+		it('finds a token by the hash of its secret, with its scopes', async () => {
+			expect(await create('a1', 'shop', { scopes: ['read', 'send'] })).toBe(true);
+			expect(await store.reads.findToken({ sha256: 'a1' })).toEqual({
+				name: 'shop',
+				scopes: ['read', 'send'],
+				created_at: noon,
+				revoked_at: null,
+			});
+			expect(await store.reads.findToken({ sha256: 'a2' })).toBeNull();
+			expect(await store.reads.findToken({ sha256: '' })).toBeNull();
+		});
+
+		it('refuses a second living token of one name, and changes nothing', async () => {
+			await create('a1', 'shop');
+			expect(await create('a2', 'shop', { scopes: ['admin'] })).toBe(false);
+			expect(await store.reads.findToken({ sha256: 'a2' })).toBeNull();
+			expect(await store.reads.listTokens()).toHaveLength(1);
+			const both = await Promise.all([create('b1', 'desk'), create('b2', 'desk')]);
+			expect(both.sort()).toEqual([false, true]);
+		});
+
+		it('finds a revoked token no more, but lists it', async () => {
+			await create('a1', 'shop');
+			await create('b1', 'desk', { now: noon + 1 });
+			expect(await store.writes.revokeToken({ name: 'shop', now: noon + hour })).toBe(true);
+			expect(await store.reads.findToken({ sha256: 'a1' })).toBeNull();
+			expect(await store.reads.findToken({ sha256: 'b1' })).toMatchObject({ name: 'desk' });
+			expect(await store.reads.listTokens()).toEqual([
+				{ name: 'shop', scopes: ['read'], created_at: noon, revoked_at: noon + hour },
+				{ name: 'desk', scopes: ['read'], created_at: noon + 1, revoked_at: null },
+			]);
+		});
+
+		it('revokes once, and only what is there', async () => {
+			await create('a1', 'shop');
+			expect(await store.writes.revokeToken({ name: 'shop', now: noon + 1 })).toBe(true);
+			expect(await store.writes.revokeToken({ name: 'shop', now: noon + 2 })).toBe(false);
+			expect(await store.writes.revokeToken({ name: 'none', now: noon })).toBe(false);
+			expect((await store.reads.listTokens()).map(({ revoked_at }) => revoked_at)).toEqual([noon + 1]);
+		});
+
+		it('gives the name of a revoked token to a new one', async () => {
+			await create('a1', 'shop');
+			await store.writes.revokeToken({ name: 'shop', now: noon + 1 });
+			expect(await create('a2', 'shop', { now: noon + 2 })).toBe(true);
+			expect(await store.reads.findToken({ sha256: 'a1' })).toBeNull();
+			expect(await store.reads.findToken({ sha256: 'a2' })).toMatchObject({ name: 'shop', revoked_at: null });
+			await store.writes.revokeToken({ name: 'shop', now: noon + 3 });
+			expect((await store.reads.listTokens()).map(({ revoked_at }) => revoked_at)).toEqual([
+				noon + 1,
+				noon + 3,
+			]);
+		});
+
+		it('puts a new key first when the newest has become old, and keeps the others', async () => {
+			const ensure = (id: number, now: number) =>
+				store.writes.ensureKey({
+					purpose: 'tracking',
+					fresh: { id, secret: `s${id}` },
+					rotateAfter: 90 * day,
+					now,
+				});
+			const ids = async (...asked: Parameters<typeof ensure>) =>
+				(await ensure(...asked)).map((key) => key.id);
+			expect(await ids(7, noon)).toEqual([7]);
+			expect(await ids(8, noon + 89 * day)).toEqual([7]);
+			expect(await ids(5, noon + 90 * day)).toEqual([5, 7]);
+			expect(await ids(9, noon + 91 * day)).toEqual([5, 7]);
+			expect(await ensure(3, noon + 180 * day)).toEqual([
+				{ id: 3, secret: 's3', created_at: noon + 180 * day },
+				{ id: 5, secret: 's5', created_at: noon + 90 * day },
+				{ id: 7, secret: 's7', created_at: noon },
+			]);
+		});
+	});
+}
