@@ -1,8 +1,19 @@
 /** Every route as one call of the `Api`: decode, one call, encode. Which values are good is the Api's business. */
-import type { Api, Call, Crud, PageRequest } from '../../api/api.js';
+import type { Api, Call, Crud } from '../../api/api.js';
 import type { Extensions, MessageFilter, MessageScope } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
+import type { ReportQuery } from '../../api/records.js';
 import type { Operation } from '../routes.js';
+import {
+	importBatch,
+	importSpec,
+	jobKey,
+	mergeBody,
+	parseBody,
+	recipientBatch,
+	releaseBody,
+} from './bodies.js';
+import { readPage } from './page.js';
 import type { Query } from './query.js';
 
 /** What a request asks for, as far as HTTP understands it. `body` is parsed JSON of any shape. */
@@ -30,40 +41,43 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	...crud('subscribers', 'id', ({ api }, { ids }) => api.subscribers(id(ids, 'list_id'))),
 	...crud('fields', 'id', ({ api }) => api.fields),
 	...crud('webhooks', 'id', ({ api }) => api.webhooks),
-	'subscribers.page': ({ api }, { ids, query, call }) =>
-		api.subscribers(id(ids, 'list_id')).page({ ...subscriberFilter(query), ...pageOf(query) }, call),
+	'subscribers.page': ({ api }, { ids, query, call }) => {
+		const filter = subscriberFilter(query);
+		const subscribers = api.subscribers(id(ids, 'list_id'));
+		return readPage(query, (page) => subscribers.page({ ...filter, ...page }, call));
+	},
 	'webhooks.test': ({ api }, { ids, call }) => api.webhooks.test(id(ids, 'id'), call),
 	send: ({ api }, { body, call }) => api.send(unchecked(body), call),
-	report: ({ api }, { query, call }) => api.report(unchecked(query.reportQuery()), call),
+	report: async ({ api }, { query, call }) => ({
+		results: await api.report(unchecked(query.reportQuery()), call),
+	}),
 
-	'ext.templates.page': ({ ext }, { query, call }) => ext.templates.page(pageOf(query), call),
+	'ext.templates.page': ({ ext }, { query, call }) =>
+		readPage(query, (page) => ext.templates.page(page, call)),
 	'ext.templates.create': ({ ext }, { body, call }) => ext.templates.create(unchecked(body), call),
 	'ext.templates.get': ({ ext }, { uuids, call }) => ext.templates.get(uuid(uuids), call),
 	'ext.templates.patch': ({ ext }, { uuids, body, call }) =>
 		ext.templates.patch(uuid(uuids), unchecked(body), call),
 	'ext.templates.delete': ({ ext }, { uuids, call }) => ext.templates.delete(uuid(uuids), call),
-	'ext.senders.page': ({ ext }, { query, call }) => ext.senders.page(pageOf(query), call),
+	'ext.senders.page': ({ ext }, { query, call }) => readPage(query, (page) => ext.senders.page(page, call)),
 	'ext.senders.create': ({ ext }, { body, call }) => ext.senders.create(unchecked(body), call),
 	'ext.senders.delete': ({ ext }, { ids, call }) => ext.senders.delete(id(ids, 'id'), call),
-	'ext.messages.page': ({ ext }, { query, call }) =>
-		ext.messages.page({ ...messageFilter(query), ...pageOf(query) }, call),
+	'ext.messages.page': ({ ext }, { query, call }) => {
+		const filter = messageFilter(query);
+		return readPage(query, (page) => ext.messages.page({ ...filter, ...page }, call));
+	},
 	'ext.messages.progress': ({ ext }, { query, call }) => ext.messages.progress(scopeOf(query), call),
 	'ext.messages.get': ({ ext }, { uuids, call }) => ext.messages.get(uuid(uuids), call),
 	'ext.messages.raw': ({ ext }, { uuids, call }) => ext.messages.raw(uuid(uuids), call),
-	'ext.reports.report': ({ ext }, { query, call }) => {
+	'ext.reports.report': async ({ ext }, { query, call }) => {
 		const tag = query.text('tag');
 		const human = query.boolean('human');
-		return ext.reports.report(
-			{
-				...unchecked<object>(query.reportQuery()),
-				...(tag !== undefined && { tag }),
-				...(human !== undefined && { human }),
-			},
-			call,
-		);
+		const narrowed = { ...(tag !== undefined && { tag }), ...(human !== undefined && { human }) };
+		const documented = unchecked<ReportQuery>(query.reportQuery());
+		return { results: await ext.reports.report({ ...documented, ...narrowed }, call) };
 	},
 	'ext.subscribers.merge': ({ ext }, { ids, body, call }) =>
-		ext.subscribers.merge(id(ids, 'list_id'), id(ids, 'id'), mergeOf(body), call),
+		ext.subscribers.merge(id(ids, 'list_id'), id(ids, 'id'), unchecked(parseBody(mergeBody, body)), call),
 	'ext.subscribers.clear': async ({ ext }, { ids, call }) => ({
 		deleted: await ext.subscribers.clear(id(ids, 'list_id'), call),
 	}),
@@ -71,22 +85,23 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		count: await ext.fields.countUses(id(ids, 'id'), call),
 	}),
 	'ext.imports.open': ({ ext }, { body, call }) => {
-		const { key, spec } = keyed(body);
-		return ext.imports.open(key, unchecked(spec), call);
+		const { key, ...spec } = parseBody(importSpec, body);
+		return ext.imports.open(key, spec, call);
 	},
 	'ext.imports.put': ({ ext }, { uuids, ids, body, call }) =>
-		ext.imports.put(uuid(uuids), { ...unchecked<never>(recordOf(body)), first: id(ids, 'first') }, call),
+		ext.imports.put(uuid(uuids), { ...parseBody(importBatch, body), first: id(ids, 'first') }, call),
 	'ext.imports.finish': ({ ext }, { uuids, call }) => ext.imports.finish(uuid(uuids), call),
 	'ext.mailings.open': ({ ext }, { body, call }) => {
-		const { key, spec } = keyed(body);
+		const { key } = parseBody(jobKey, body);
+		const { key: _, ...spec } = unchecked<Record<string, unknown>>(body);
 		return ext.mailings.open(key, unchecked(spec), call);
 	},
 	'ext.mailings.put': ({ ext }, { uuids, ids, body, call }) =>
-		ext.mailings.put(uuid(uuids), { ...unchecked<never>(recordOf(body)), first: id(ids, 'first') }, call),
+		ext.mailings.put(uuid(uuids), { ...parseBody(recipientBatch, body), first: id(ids, 'first') }, call),
 	'ext.mailings.addList': ({ ext }, { uuids, ids, call }) =>
 		ext.mailings.addList(uuid(uuids), id(ids, 'list_id'), call),
 	'ext.mailings.release': ({ ext }, { uuids, body, call }) =>
-		ext.mailings.release(uuid(uuids), { expect_count: integerOf(body, 'expect_count') }, call),
+		ext.mailings.release(uuid(uuids), parseBody(releaseBody, body), call),
 	'ext.mailings.cancel': ({ ext }, { uuids, call }) => ext.mailings.cancel(uuid(uuids), call),
 	'ext.mailings.status': ({ ext }, { uuids, call }) => ext.mailings.status(uuid(uuids), call),
 };
@@ -100,7 +115,7 @@ function crud<R extends Resource, T, In>(
 	of: (served: Served, asked: Asked) => Crud<T, In>,
 ): Record<`${R}.${Verb}`, Perform> {
 	const verbs: Record<Verb, Perform> = {
-		page: (served, asked) => of(served, asked).page(pageOf(asked.query), asked.call),
+		page: (served, asked) => readPage(asked.query, (page) => of(served, asked).page(page, asked.call)),
 		create: (served, asked) => of(served, asked).create(unchecked(asked.body), asked.call),
 		get: (served, asked) => of(served, asked).get(id(asked.ids, key), asked.call),
 		replace: (served, asked) =>
@@ -130,12 +145,6 @@ function uuid(uuids: Asked['uuids']): string {
 	return value;
 }
 
-function pageOf(query: Query): PageRequest {
-	const page = query.integer('page');
-	const page_size = query.integer('page_size');
-	return { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
-}
-
 function subscriberFilter(query: Query) {
 	const contains = query.text('email__icontains');
 	const exact = query.text('email__exact');
@@ -162,30 +171,4 @@ function scopeOf(query: Query): MessageScope {
 	if (submission !== undefined) return { submission };
 	if (mailing !== undefined) return { mailing };
 	throw invalid({ submission: [{ code: 'required', message: 'This field is required.' }] });
-}
-
-function recordOf(body: unknown): Record<string, unknown> {
-	if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body };
-	throw invalid({
-		non_field_errors: [{ code: 'invalid', message: 'Invalid data. Expected a dictionary.' }],
-	});
-}
-
-function keyed(body: unknown): { key: string; spec: unknown } {
-	const { key, ...spec } = recordOf(body);
-	if (typeof key === 'string' && key !== '' && key.length <= 255) return { key, spec };
-	throw invalid({ key: [{ code: 'invalid', message: 'Not a valid string.' }] });
-}
-
-function mergeOf(body: unknown): Parameters<Extensions['subscribers']['merge']>[2] {
-	const { patch = {}, set = {}, unset = [] } = recordOf(body);
-	const isNames = Array.isArray(unset) && unset.every((name) => typeof name === 'string');
-	if (!isNames) throw invalid({ unset: [{ code: 'invalid', message: 'Not a valid list of strings.' }] });
-	return { patch: unchecked(recordOf(patch)), set: unchecked(set), unset };
-}
-
-function integerOf(body: unknown, name: string): number {
-	const value = recordOf(body)[name];
-	if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
-	throw invalid({ [name]: [{ code: 'invalid', message: 'A valid integer is required.' }] });
 }

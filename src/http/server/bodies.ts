@@ -1,0 +1,66 @@
+/** Bodies of our own operations that the Api takes as they are: their shape is checked where they come in. */
+import { invalid } from '../../api/errors.js';
+import { char } from '../../api/schema/char.js';
+import { dict, json, list } from '../../api/schema/containers.js';
+import { type Field, field, nullable, optional, refuse, valid, withDefault } from '../../api/schema/field.js';
+import { boolean, choice, integer } from '../../api/schema/scalars.js';
+import { type FieldSet, fieldSet } from '../../api/schema.js';
+
+/** The checked body. Throws `invalid` with every complaint. */
+export function parseBody<T>(fields: FieldSet<T>, body: unknown): T {
+	const parsed = fields.parse(body, 'create');
+	if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+	return parsed.value;
+}
+
+/** A job's name, or the hash that stands for one. */
+const key = () => char({ max: 255, trim: 'off' });
+
+/** The name alone: what else opens a mailing is the Api's to check. */
+export const jobKey = fieldSet({ key: key() });
+
+export const importSpec = fieldSet({
+	key: key(),
+	list_id: integer({ min: 1 }),
+	on_conflict: withDefault(choice(['update', 'skip', 'error']), () => 'update' as const),
+	reactivate: withDefault(boolean(), () => false),
+});
+
+/** `cells` is long, so it is one check and one complaint. */
+export const importBatch = fieldSet({
+	columns: list(char({ max: 255, trim: 'off' }), { allowEmpty: 'no', max: 1000 }),
+	cells: cells(),
+});
+
+/** Addresses are looked at with the rows: a bad one is a reject, not a refusal of the batch. */
+export const recipientBatch = fieldSet({
+	recipients: list(recipient(), { max: 100_000 }),
+});
+
+export const releaseBody = fieldSet({ expect_count: integer({ min: 0 }) });
+
+/** `patch` is the subscriber's, its `meta` is not looked at; `set` and `unset` change what is stored. */
+export const mergeBody = fieldSet({
+	patch: withDefault(dict(nullable(json())), () => ({})),
+	set: withDefault(dict(nullable(json())), () => ({})),
+	unset: withDefault(list(char({ max: 255, trim: 'off' }), { max: 1000 }), () => []),
+});
+
+function cells(): Field<(string | null)[], 'required'> {
+	const schema = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'null' }] } };
+	return field(schema, (input) => {
+		const isCells = Array.isArray(input) && input.every((cell) => cell === null || typeof cell === 'string');
+		return isCells ? valid(input) : refuse('invalid', 'Not a valid list of strings and nulls.');
+	});
+}
+
+function recipient(): Field<{ to: string; context?: Record<string, string> }, 'required'> {
+	const declared = fieldSet({
+		to: char({ max: 1000 }),
+		context: optional(dict(char({ allowBlank: true, trim: 'off' }), { max: 1000 })),
+	});
+	return field(declared.jsonSchema(), (input) => {
+		const parsed = declared.parse(input, 'create');
+		return parsed.kind === 'valid' ? parsed : { kind: 'invalid', errors: parsed.errors };
+	});
+}

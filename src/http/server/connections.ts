@@ -1,0 +1,73 @@
+/** What is under way on each connection, so that refusals and shutting down cut nothing that is being answered. */
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** One connection. Requests of a pipeline are answered one after another, in order. */
+export interface Connection {
+	readonly socket: Socket;
+	/** Requests begun and not answered yet; aborted when the client leaves. */
+	readonly requests: Map<IncomingMessage, AbortController>;
+	/** Done when the last request of the pipeline is answered. */
+	turn: Promise<void>;
+	/** Said once everything before it is answered, and then the connection ends. */
+	parting: string | null;
+}
+
+export interface Connections {
+	of(socket: Socket): Connection;
+	all(): Iterable<Connection>;
+	begin(connection: Connection, request: IncomingMessage): AbortSignal;
+	finish(connection: Connection, request: IncomingMessage): void;
+	/** Requests under way on all connections. */
+	underWay(): number;
+}
+
+/** Connections are forgotten, and what was asked on them aborted, when they close. */
+export function createConnections(): Connections {
+	const known = new Map<Socket, Connection>();
+	let underWay = 0;
+	const forget = (connection: Connection) => {
+		known.delete(connection.socket);
+		for (const controller of connection.requests.values()) controller.abort();
+	};
+	return {
+		of: (socket) => {
+			const connection = known.get(socket);
+			if (connection !== undefined) return connection;
+			const fresh: Connection = { socket, requests: new Map(), turn: Promise.resolve(), parting: null };
+			known.set(socket, fresh);
+			socket.once('close', () => forget(fresh));
+			return fresh;
+		},
+		all: () => known.values(),
+		begin: ({ socket, requests }, request) => {
+			const controller = new AbortController();
+			if (socket.destroyed) controller.abort();
+			requests.set(request, controller);
+			underWay += 1;
+			return controller.signal;
+		},
+		finish: ({ requests }, request) => {
+			if (requests.delete(request)) underWay -= 1;
+		},
+		underWay: () => underWay,
+	};
+}
+
+/** How long the other side may read what it was told before the connection is destroyed. */
+const lingerMs = 1_000;
+
+/**
+ * Says it and ends. What still comes in is read and dropped for a moment: a connection closed with unread octets is
+ * reset, and the answer lost with it.
+ */
+export function part({ socket }: Pick<Connection, 'socket'>, text: string): void {
+	if (!socket.writable) {
+		socket.destroy();
+		return;
+	}
+	socket.end(text);
+	const timer = setTimeout(() => socket.destroy(), lingerMs);
+	socket.once('close', () => clearTimeout(timer));
+	socket.resume();
+}

@@ -1,0 +1,88 @@
+/** What Prometheus reads: requests by operation and status, how long they took, how many are under way. */
+import { microsPerSecond, monotonicMicros } from '../../api/datetime.js';
+
+/** Name (labels may follow in braces) → value at this moment. */
+export type Gauges = Readonly<Record<string, number>>;
+
+export interface Metrics {
+	/** Begins a request; the answer ends it, once. `operation` is one of few: a label's values are kept for ever. */
+	begin(): (operation: string, status: number) => void;
+	/** Prometheus's text format 0.0.4. */
+	render(gauges?: Gauges): string;
+}
+
+/** Upper limits in seconds. */
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
+
+interface Histogram {
+	counts: number[];
+	count: number;
+	sum: number;
+}
+
+/** Counts since it was made. */
+export function createMetrics(): Metrics {
+	const requests = new Map<string, number>();
+	const durations = new Map<string, Histogram>();
+	let inFlight = 0;
+	return {
+		begin: () => {
+			const began = monotonicMicros();
+			inFlight += 1;
+			return (operation, status) => {
+				inFlight -= 1;
+				const labels = `operation="${operation}",status="${status}"`;
+				requests.set(labels, (requests.get(labels) ?? 0) + 1);
+				const histogram = durations.get(operation) ?? { counts: buckets.map(() => 0), count: 0, sum: 0 };
+				durations.set(operation, histogram);
+				observe(histogram, (monotonicMicros() - began) / microsPerSecond);
+			};
+		},
+		render: (gauges = {}) =>
+			[
+				'# HELP mailctl_http_requests_total Requests answered.',
+				'# TYPE mailctl_http_requests_total counter',
+				...[...requests].map(([labels, count]) => `mailctl_http_requests_total{${labels}} ${count}`),
+				'# HELP mailctl_http_request_duration_seconds Time from request to answer.',
+				'# TYPE mailctl_http_request_duration_seconds histogram',
+				...[...durations].flatMap(([operation, histogram]) => histogramLines(operation, histogram)),
+				'# HELP mailctl_http_requests_in_flight Requests being answered.',
+				'# TYPE mailctl_http_requests_in_flight gauge',
+				`mailctl_http_requests_in_flight ${inFlight}`,
+				...gaugeLines(gauges),
+				'',
+			].join('\n'),
+	};
+}
+
+function observe(histogram: Histogram, seconds: number): void {
+	histogram.count += 1;
+	histogram.sum += seconds;
+	const index = buckets.findIndex((limit) => seconds <= limit);
+	if (index >= 0) histogram.counts[index] = (histogram.counts[index] ?? 0) + 1;
+}
+
+function histogramLines(operation: string, { counts, count, sum }: Histogram): string[] {
+	const name = 'mailctl_http_request_duration_seconds';
+	let below = 0;
+	const lines = buckets.map((limit, index) => {
+		below += counts[index] ?? 0;
+		return `${name}_bucket{operation="${operation}",le="${limit}"} ${below}`;
+	});
+	return [
+		...lines,
+		`${name}_bucket{operation="${operation}",le="+Inf"} ${count}`,
+		`${name}_sum{operation="${operation}"} ${sum}`,
+		`${name}_count{operation="${operation}"} ${count}`,
+	];
+}
+
+function gaugeLines(gauges: Gauges): string[] {
+	const named = new Set<string>();
+	return Object.entries(gauges).flatMap(([series, value]) => {
+		const name = series.split('{')[0] ?? series;
+		const head = named.has(name) ? [] : [`# TYPE ${name} gauge`];
+		named.add(name);
+		return [...head, `${series} ${value}`];
+	});
+}

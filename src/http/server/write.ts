@@ -1,0 +1,68 @@
+/** An answer onto its socket. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpResponse } from '../messages.js';
+import type { One, Serving } from './listen.js';
+
+/** A rest of a body so short is read to its end for the sake of the next request on the connection. */
+const maxDropped = 64 * 1024;
+
+/** Done when the answer is out, or its client gone. */
+export async function send(
+	serving: Serving,
+	one: One,
+	{ answer, id }: { answer: HttpResponse; id: string },
+): Promise<void> {
+	const { request, response } = one;
+	const isLast = serving.isClosing || one.connection.parting !== null || !isSoonRead(one);
+	const done = new Promise<void>((resolve) => {
+		response.once('close', resolve);
+		one.connection.socket.once('close', () => resolve());
+	});
+	response.setTimeout(serving.limits.writeTimeoutMs, () => one.connection.socket.destroy());
+	response.writeHead(answer.status, {
+		...answer.headers,
+		...lengthOf(answer),
+		'X-Request-Id': id,
+		...(isLast && { Connection: 'close' }),
+	});
+	if (isLast && !request.complete) await linger(serving, { request, response, body: answer.body });
+	else {
+		request.resume();
+		response.end(answer.body ?? undefined);
+	}
+	await done;
+}
+
+function lengthOf({ status, headers, body }: HttpResponse): Record<string, string> {
+	if (status === 204 || status === 304 || 'Content-Length' in headers) return {};
+	return { 'Content-Length': String(body === null ? 0 : Buffer.byteLength(body)) };
+}
+
+/** Whether the rest of the body is worth reading. Who waits for leave to send it may send it or not: nobody knows. */
+function isSoonRead({ request, isWaiting }: One): boolean {
+	if (request.complete) return true;
+	return !isWaiting && Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= maxDropped;
+}
+
+/** The answer goes out whole, then what still comes in is dropped until it ends or time is up: a reset would lose the answer. */
+async function linger(
+	{ limits }: Serving,
+	{
+		request,
+		response,
+		body,
+	}: { request: IncomingMessage; response: ServerResponse; body: HttpResponse['body'] },
+): Promise<void> {
+	if (body === null) response.flushHeaders();
+	else response.write(body);
+	request.resume();
+	await new Promise<void>((resolve) => {
+		const timer = setTimeout(resolve, limits.lingerMs);
+		const stop = () => {
+			clearTimeout(timer);
+			resolve();
+		};
+		request.once('end', stop).once('close', stop);
+	});
+	response.end();
+}

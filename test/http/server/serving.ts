@@ -1,0 +1,127 @@
+/** A real engine behind a real server on a free port of this machine. */
+import { createHash, randomUUID } from 'node:crypto';
+import { systemClock } from '../../../src/api/datetime.js';
+import type { EnginePorts } from '../../../src/engine/ports.js';
+import { createEngine, type Engine } from '../../../src/engine/engine.js';
+import { createAuthenticator } from '../../../src/http/server/authenticate.js';
+import { createHandler, type HandlerOptions } from '../../../src/http/server/handler.js';
+import { type HttpServer, type ListenOptions, listen } from '../../../src/http/server/listen.js';
+import { openStore } from '../../../src/store/open.js';
+import type { Store } from '../../../src/store/store.js';
+
+export const tokens = {
+	admin: 'mctl_admin-0123456789abcdefghijABCDEFGHIJ',
+	read: 'mctl_read-0123456789abcdefghijABCDEFGHIJ',
+	send: 'mctl_send-0123456789abcdefghijABCDEFGHIJ',
+} as const;
+
+export interface Deployment {
+	engine: Engine;
+	store: Store;
+	server: HttpServer;
+	/** Every line that was logged. */
+	lines: Record<string, unknown>[];
+	close(): Promise<void>;
+}
+
+export interface DeploymentOptions {
+	handler?: Partial<HandlerOptions>;
+	server?: Partial<ListenOptions>;
+	ports?: Partial<EnginePorts>;
+	/** A file; absent: a database in memory. */
+	database?: string;
+}
+
+/** An empty project with the sender news@example.com and a token of each scope. */
+export async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
+	const clock = systemClock;
+	const store = await openStore(options.database ?? ':memory:', { clock, mode: 'create' });
+	const engine = createEngine({
+		store,
+		clock,
+		newId: randomUUID,
+		listeningUrl: () => 'http://testserver',
+		ports: {
+			checkTarget: async () => null,
+			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 1 }),
+			renderMessage: async () => null,
+			whyPaused: () => null,
+			...options.ports,
+		},
+	});
+	await engine.ext.senders.create({ email: 'news@example.com' });
+	for (const [scope, token] of Object.entries(tokens)) {
+		const sha256 = createHash('sha256').update(token).digest('hex');
+		await store.writes.createToken({ sha256, name: `${scope} token`, scopes: [scope], now: clock.now() });
+	}
+	const lines: Record<string, unknown>[] = [];
+	const log = (line: object) => void lines.push({ ...line });
+	const handler = createHandler({
+		served: { api: engine, ext: engine.ext },
+		version: '1.2.3',
+		extensions: Object.keys(engine.ext).sort(),
+		authenticate: createAuthenticator({ findToken: (sha256) => store.reads.findToken({ sha256 }), clock }),
+		log,
+		...options.handler,
+	});
+	const server = await listen({
+		handler,
+		publicPages: null,
+		host: '127.0.0.1',
+		port: 0,
+		tls: null,
+		log,
+		...options.server,
+	});
+	return {
+		engine,
+		store,
+		server,
+		lines,
+		close: async () => {
+			await server.close({ graceMs: 1000 });
+			await engine.close();
+		},
+	};
+}
+
+export interface Answer {
+	status: number;
+	headers: Headers;
+	text: string;
+	/** Parsed when it is JSON. */
+	body: unknown;
+}
+
+export interface Asking {
+	token?: string | null;
+	headers?: Record<string, string>;
+	/** Sent as JSON. */
+	body?: unknown;
+	/** Sent as it is. */
+	raw?: string | Uint8Array;
+}
+
+/** One request with the admin's token unless another is given. */
+export async function ask(
+	{ server }: Pick<Deployment, 'server'>,
+	method: string,
+	path: string,
+	asking: Asking = {},
+): Promise<Answer> {
+	const token = asking.token === undefined ? tokens.admin : asking.token;
+	const body = asking.raw ?? (asking.body === undefined ? undefined : JSON.stringify(asking.body));
+	const response = await fetch(`${server.url}${path}`, {
+		method,
+		redirect: 'manual',
+		headers: {
+			...(token !== null && { 'X-Secure-Token': token }),
+			...(body !== undefined && { 'Content-Type': 'application/json' }),
+			...asking.headers,
+		},
+		...(body !== undefined && { body }),
+	});
+	const text = await response.text();
+	const isJson = response.headers.get('content-type') === 'application/json' && text !== '';
+	return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
+}
