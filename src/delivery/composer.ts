@@ -11,9 +11,9 @@ import { localReply } from './reply.js';
 import {
 	type LinkOptions,
 	messageLinks,
-	publicLinks,
 	recipientVariables,
 	trackingOf,
+	usedLinks,
 } from './tracking/links.js';
 
 /** Compiled contents by the hash of what was written. */
@@ -89,14 +89,18 @@ function toMail(
 	const { envelope } = submission;
 	const from = addressOf(envelope.from);
 	const links = messageLinks(options, message.message);
-	const pages = links && publicLinks(links);
+	const isBulk = submission.type === 'BULK';
+	const pages =
+		links === null
+			? {}
+			: usedLinks(links, isBulk ? ['unsubscribe_url', ...compiled.variables] : compiled.variables);
 	const bytes = compiled.join(envelope, {
 		to: message.to,
 		messageId: messageIdOf(message.message, from),
 		dateMs: Math.floor(message.created_at / microsPerMs),
 		variables: recipientVariables(pages, message.variables),
 		tracking: submission.content.html === null ? null : links && trackingOf(links, compiled.links),
-		listUnsubscribeUrl: submission.type === 'BULK' && pages !== null ? pages.unsubscribe_url : null,
+		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
 	});
 	const to = addressOf(message.to);
 	const copies = new Set([...envelope.cc, ...envelope.bcc].map(addressOf));

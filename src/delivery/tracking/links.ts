@@ -28,11 +28,15 @@ export function messageLinks({ publicUrl, keyring }: LinkOptions, message: Uuid)
 }
 
 /** `{publicUrl}/u/{token}` and `/v/{token}`. */
-export function publicLinks({ publicUrl, keyring, message }: MessageLinks): PublicLinks {
-	const base = withoutSlash(publicUrl);
+export function publicLinks(links: MessageLinks): PublicLinks {
+	return { unsubscribe_url: pageUrl(links, 'u'), view_url: pageUrl(links, 'v') };
+}
+
+/** Of the public links only those that are named: each costs a signature, and most messages use one. */
+export function usedLinks(links: MessageLinks, names: readonly string[]): Partial<PublicLinks> {
 	return {
-		unsubscribe_url: `${base}/u/${signToken(keyring, 'u', message)}`,
-		view_url: `${base}/v/${signToken(keyring, 'v', message)}`,
+		...(names.includes('unsubscribe_url') && { unsubscribe_url: pageUrl(links, 'u') }),
+		...(names.includes('view_url') && { view_url: pageUrl(links, 'v') }),
 	};
 }
 
@@ -50,10 +54,14 @@ export function trackingOf({ publicUrl, keyring, message }: MessageLinks, links:
  * message brings goes over the built-ins.
  */
 export function recipientVariables(
-	pages: PublicLinks | null,
+	pages: Partial<PublicLinks>,
 	variables: Readonly<Record<string, string>>,
 ): Record<string, string> {
 	return { ...pages, ...variables };
+}
+
+function pageUrl({ publicUrl, keyring, message }: MessageLinks, purpose: 'u' | 'v'): string {
+	return `${withoutSlash(publicUrl)}/${purpose}/${signToken(keyring, purpose, message)}`;
 }
 
 function withoutSlash(url: string): string {

@@ -126,7 +126,10 @@ function macOf(key: TrackingKey, token: Buffer): { mac: Buffer; linkKey: Buffer 
 /** A block for each position, of which the first bytes count. One block a position: ECB hides nothing and need not. */
 function linkChecks(linkKey: Buffer, first: number, count: number): Buffer {
 	const blocks = Buffer.alloc(count * blockBytes);
-	for (let index = 0; index < count; index++) blocks.writeUInt16BE(first + index, index * blockBytes);
+	for (let index = 0; index < count; index++) {
+		blocks[index * blockBytes] = (first + index) >> 8;
+		blocks[index * blockBytes + 1] = first + index;
+	}
 	return createCipheriv('aes-128-ecb', linkKey, null).update(blocks);
 }
 
