@@ -1,0 +1,272 @@
+// Every command and option that is ours alone, against a deployment that is not: refused by name, and nothing written.
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliResult, cli } from '../support/cli.js';
+import { allCommands } from '../support/command-tree.js';
+import { type Foreign, startForeign } from '../support/foreign.js';
+
+type Argv = readonly string[];
+
+/** How a command stands to a deployment that is not ours. */
+type Standing =
+	/** The service document's: `ours` are calls of those of its options that are not; the others are in `plain`. */
+	| { kind: 'document'; plain: Argv; ours: Readonly<Record<string, Argv>> }
+	/** Ours (◇): every call of it is refused, naming what is missing. */
+	| { kind: 'ours'; argv: Argv; extension: string }
+	/** The machine that owns the database (◆): refused with an explicit base URL. */
+	| { kind: 'machine'; argv: Argv }
+	/** Goes to no deployment, or to any by its own words. */
+	| { kind: 'anywhere'; why: string };
+
+const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+const file = '{file}';
+const document = (plain: Argv = [], ours: Readonly<Record<string, Argv>> = {}): Standing => ({
+	kind: 'document',
+	plain,
+	ours,
+});
+const ours = (extension: string, ...argv: Argv): Standing => ({ kind: 'ours', argv, extension });
+const machine = (...argv: Argv): Standing => ({ kind: 'machine', argv });
+const anywhere = (why: string): Standing => ({ kind: 'anywhere', why });
+
+const listing = ['match', 'sort', 'limit', 'all'];
+const inList = ['list', 'by'];
+const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
+const single = ['send', ...mail, '--to', 'ann@example.com'];
+const toList = ['send', ...mail, '--list', '1', '-y', '--expect-count', '1'];
+
+const table: Readonly<Record<string, Standing>> = {
+	'lists list': document(listing),
+	'lists get': document(['by']),
+	'lists create': document(['name', 'emailReason']),
+	'lists update': document(['name', 'emailReason', 'replace', 'by']),
+	'lists delete': document(['by']),
+	'lists clear': document(['by']),
+	'subscribers list': document([
+		...inList,
+		'emailContains',
+		'email',
+		'active',
+		'where',
+		'sort',
+		'limit',
+		'all',
+	]),
+	'subscribers get': document(inList),
+	'subscribers find': document(),
+	'subscribers create': document([...inList, 'email', 'name', 'meta', 'metaJson', 'inactive', 'ifExists']),
+	'subscribers update': document([
+		...inList,
+		'email',
+		'name',
+		'meta',
+		'metaJson',
+		'unsetMeta',
+		'active',
+		'replace',
+	]),
+	'subscribers activate': document(inList),
+	'subscribers deactivate': document(inList),
+	'subscribers delete': document(inList),
+	'subscribers import': document([
+		...inList,
+		'map',
+		'onConflict',
+		'createFields',
+		'ignoreUnknown',
+		'delimiter',
+		'encoding',
+		'reactivate',
+		'batchSize',
+		'concurrency',
+		'maxErrors',
+		'rejects',
+		'resume',
+	]),
+	'fields list': document(listing),
+	'fields get': document(),
+	'fields create': document(['variable', 'name']),
+	'fields update': document(['variable', 'name', 'replace']),
+	'fields delete': document(),
+	'webhooks list': document([...listing, 'showSecrets']),
+	'webhooks get': document(['showSecrets']),
+	'webhooks create': document([
+		'url',
+		'type',
+		'login',
+		'passwordFile',
+		'passwordStdin',
+		'auth',
+		'showSecrets',
+	]),
+	'webhooks update': document([
+		'url',
+		'type',
+		'login',
+		'passwordFile',
+		'passwordStdin',
+		'auth',
+		'replace',
+		'showSecrets',
+	]),
+	'webhooks delete': document(),
+	'webhooks test': document(),
+	send: document(
+		[
+			...['from', 'to', 'cc', 'bcc', 'ccEach', 'replyTo', 'subject', 'text', 'textFile', 'html', 'htmlFile'],
+			...['context', 'contextFile', 'header', 'tag', 'bulk', 'disableInline', 'strictVars', 'maxRecipients'],
+			// Of no meaning without --list, which is ours.
+			...['expectCount', 'skipInvalid', 'sample'],
+			// There is no status to wait for: on such a service `send` ends with its answer.
+			...['wait', 'waitTimeout'],
+		],
+		{
+			template: ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--template', 'Welcome'],
+			list: toList,
+			job: [...toList, '--job', 'monthly'],
+			testTo: [...toList, '--test-to', 'ann@example.com'],
+			campaign: [...single, '--campaign', uuid],
+			idempotencyKey: [...single, '--idempotency-key', 'k'],
+			results: [...single, '--results', file],
+			rate: [...single, '--rate', '10/s'],
+			connections: [...single, '--connections', '2'],
+			preview: [...single, '--preview', 'text'],
+			eml: [...single, '--eml', '-'],
+		},
+	),
+	report: document(['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], {
+		tag: ['report', '--tag', 'news'],
+		human: ['report', '--human'],
+	}),
+	'templates list': ours('templates', 'templates', 'list'),
+	'templates get': ours('templates', 'templates', 'get', uuid),
+	'templates create': ours('templates', 'templates', 'create', '--name', 'W', '--text-file', file),
+	'templates update': ours('templates', 'templates', 'update', uuid, '--name', 'X'),
+	'templates delete': ours('templates', 'templates', 'delete', uuid, '-y'),
+	'templates render': ours('templates', 'templates', 'render', uuid),
+	'senders list': ours('senders', 'senders', 'list'),
+	'senders add': ours('senders', 'senders', 'add', 'a@example.com'),
+	'senders remove': ours('senders', 'senders', 'remove', 'a@example.com', '-y'),
+	'messages list': ours('messages', 'messages', 'list'),
+	'messages get': ours('messages', 'messages', 'get', uuid),
+	'messages raw': ours('messages', 'messages', 'raw', uuid),
+	serve: machine('serve', '--port', '0'),
+	worker: machine('worker', '--drain'),
+	'engine init': machine('engine', 'init', '--sender', 'a@example.com'),
+	'engine status': machine('engine', 'status'),
+	'engine smtp-test': machine('engine', 'smtp-test'),
+	'engine settings get': machine('engine', 'settings', 'get'),
+	'engine settings set': machine('engine', 'settings', 'set', 'time_zone', 'UTC'),
+	'engine settings unset': machine('engine', 'settings', 'unset', 'time_zone'),
+	'engine tokens list': machine('engine', 'tokens', 'list'),
+	'engine tokens create': machine('engine', 'tokens', 'create', '--name', 'ci'),
+	'engine tokens revoke': machine('engine', 'tokens', 'revoke', 'ci', '-y'),
+	demo: machine('demo'),
+	api: anywhere('sends what it is told to, wherever that is'),
+	smoke: anywhere('looks at any deployment; writes with --full only, which is what is asked for'),
+	login: anywhere('keeps a profile of any deployment'),
+	logout: anywhere('forgets the token of a profile'),
+	'profile list': anywhere('profiles are files of this machine'),
+	'profile show': anywhere('profiles are files of this machine'),
+	'profile add': anywhere('profiles are files of this machine'),
+	'profile use': anywhere('profiles are files of this machine'),
+	'profile rename': anywhere('profiles are files of this machine'),
+	'profile remove': anywhere('profiles are files of this machine'),
+	'config list': anywhere('settings are files of this machine'),
+	'config get': anywhere('settings are files of this machine'),
+	'config set': anywhere('settings are files of this machine'),
+	'config unset': anywhere('settings are files of this machine'),
+	'config path': anywhere('settings are files of this machine'),
+	'config explain': anywhere('says which deployment it would be, and goes to none'),
+	commands: anywhere('the tree itself'),
+	version: anywhere('this program'),
+	help: anywhere('this program'),
+};
+
+const commands = await allCommands();
+
+describe('the table of what is ours', () => {
+	it('has a row for every command, and no other', () => {
+		expect(Object.keys(table).sort()).toEqual(commands.map(({ path }) => path).sort());
+	});
+
+	it.each(
+		commands.filter(({ path }) => table[path]?.kind === 'document'),
+	)('knows of every option of $path whether it is ours', ({ path, command }) => {
+		const standing = table[path];
+		if (standing?.kind !== 'document') throw new Error('filtered above');
+		const known = [...new Set([...standing.plain, ...Object.keys(standing.ours)])];
+		expect(known.sort()).toEqual(Object.keys(command.options).sort());
+	});
+});
+
+describe('on a deployment that is not ours', () => {
+	let foreign: Foreign;
+	let home: string;
+
+	beforeAll(async () => {
+		foreign = await startForeign();
+		home = await mkdtemp(join(tmpdir(), 'mailctl-foreign-'));
+		await writeFile(join(home, 'file.txt'), 'T');
+	});
+	afterAll(() => foreign.close());
+
+	const call = (argv: Argv): Promise<CliResult> => {
+		const words = argv.map((word) => (word === file ? join(home, 'file.txt') : word));
+		return cli(['--base-url', foreign.baseUrl, '--no-input', '--retries', '0', ...words], {
+			env: { HOME: home, MAILCTL_TOKEN: 't' },
+		});
+	};
+
+	const refused = async (argv: Argv, says: RegExp) => {
+		const before = foreign.writes.length;
+		const { code, stdout, stderr } = await call(argv);
+		expect({ code, stdout, says: says.test(stderr) ? 'it' : stderr }).toEqual({
+			code: 2,
+			stdout: '',
+			says: 'it',
+		});
+		expect(foreign.writes.slice(before)).toEqual([]);
+	};
+
+	const rows = commands.map(({ path }) => ({ path, standing: table[path] }));
+
+	it.each(
+		rows.flatMap(({ path, standing }) => (standing?.kind === 'ours' ? [{ path, ...standing }] : [])),
+	)('$path is refused, naming the extension, and nothing is written', ({ argv, extension }) =>
+		refused(argv, new RegExp(`this deployment has no "${extension}"`)));
+
+	it.each(
+		rows.flatMap(({ path, standing }) =>
+			standing?.kind === 'document'
+				? Object.entries(standing.ours).map(([option, argv]) => ({ path, option, argv }))
+				: [],
+		),
+	)('$path with the option $option is refused, and nothing is written', ({ argv }) =>
+		refused(argv, /this deployment has no "\w+"|embedded engine|machine that owns the database/));
+
+	it.each(
+		rows.flatMap(({ path, standing }) => (standing?.kind === 'machine' ? [{ path, ...standing }] : [])),
+	)('$path is refused: it is for the machine that owns the database', ({ argv }) =>
+		refused(argv, /machine that owns the database/));
+
+	it('the commands of the document work, and an import goes row by row', async () => {
+		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ code: 0, stdout: 'Readers\n' });
+		expect(await call(single)).toMatchObject({ code: 0, stdout: `ann@example.com\t${uuid}\n` });
+		expect(foreign.writes.splice(0)).toEqual(['POST /message/send/']);
+		await writeFile(join(home, 'people.csv'), 'email,disable_reason\nbob@example.com,UNSUBSCRIBED\n');
+		const words = ['subscribers', 'import', join(home, 'people.csv'), '-l', '1', '-o', 'json'];
+		expect(await call([...words, '-n'])).toMatchObject({ code: 0 });
+		expect(foreign.writes.splice(0)).toEqual([]);
+		const { code, stdout, stderr } = await call(words);
+		expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
+			code: 0,
+			document: { read: 1, created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
+			stderr:
+				'warning: 1 row has a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise\n',
+		});
+		expect(foreign.writes.splice(0)).toEqual(['POST /sub/lists/1/subscribers/']);
+	});
+});

@@ -1,0 +1,55 @@
+/** `mailctl serve` in this process, on a free port, over a database file. */
+import { readFile } from 'node:fs/promises';
+import { Writable } from 'node:stream';
+import { Interrupted } from '../../src/cli/errors.js';
+import { main } from '../../src/cli/main.js';
+import { makeHome } from './cli.js';
+
+export interface RunningServer {
+	/** Without a slash at its end. */
+	baseUrl: string;
+	/** An API token with all rights. */
+	token: string;
+	tokenFile: string;
+	/** As SIGTERM does; gives the exit code. */
+	stop(): Promise<number>;
+}
+
+/** The first start over a database makes its token, so each database is served once. */
+export async function startServer(db: string, more: readonly string[] = []): Promise<RunningServer> {
+	const stop = new AbortController();
+	let said = '';
+	let tell: () => void = () => {};
+	const listening = new Promise<void>((resolve) => {
+		tell = () => {
+			if (/listening on \S+/.test(said)) resolve();
+		};
+	});
+	const hear = new Writable({
+		write(chunk: Buffer, _encoding, done) {
+			said += chunk.toString();
+			tell();
+			done();
+		},
+	});
+	const ended = main({
+		argv: ['--db', db, 'serve', '--port', '0', ...more],
+		env: { HOME: await makeHome(), TERM: 'dumb' },
+		stdout: Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: false }),
+		stderr: Object.assign(hear, { isTTY: false }),
+		interrupts: stop.signal,
+	});
+	const first = await Promise.race([listening, ended]);
+	const baseUrl = /listening on (\S+)/.exec(said)?.[1];
+	if (first !== undefined || baseUrl === undefined) throw new Error(`mailctl serve did not start: ${said}`);
+	const tokenFile = `${db}.token`;
+	return {
+		baseUrl,
+		tokenFile,
+		token: (await readFile(tokenFile, 'utf8')).trim(),
+		stop: () => {
+			stop.abort(new Interrupted('SIGTERM'));
+			return ended;
+		},
+	};
+}
