@@ -8,6 +8,7 @@ import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
 import { changeActivation, startActivation } from '../../engine/rules/subscription.js';
 import type { PageOf, Slice, SubscriberPatch } from '../store.js';
 import { knownVariables } from './fields.js';
+import { type CountSubscribers, createFilteredCounts } from './filtered-counts.js';
 import { counterMove, findList, moveCounters } from './lists.js';
 import { flag, parseRecord, type SubscriberRow, span, subscriberColumns, toSubscriber } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
@@ -26,8 +27,9 @@ type SubscriberOperations = Pick<
 >;
 
 export function createSubscribers(sql: Sql): SubscriberOperations {
+	const count = createFilteredCounts(sql);
 	return {
-		pageSubscribers: (command) => pageSubscribers(sql, command),
+		pageSubscribers: (command) => pageSubscribers(sql, count, command),
 		getSubscriber: ({ list_id, id }) => {
 			const row = findSubscriber(sql, list_id, id);
 			return row === null ? null : toSubscriber(row);
@@ -123,6 +125,7 @@ export function insertSubscriber(sql: Sql, row: NewSubscriber): boolean {
 
 function pageSubscribers(
 	sql: Sql,
+	countRows: CountSubscribers,
 	{ list_id, filter, ...page }: PageOf & { list_id: number; filter: SubscriberFilter },
 ): Slice<ReturnType<typeof toSubscriber>> | null {
 	const list = findList(sql, list_id);
@@ -131,7 +134,7 @@ function pageSubscribers(
 	const isCounted = filter.email__icontains === undefined && filter.email__exact === undefined;
 	const counted = countOf(list.active_count, list.inactive_count, filter.is_active);
 	return {
-		count: isCounted ? counted : sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, ...values),
+		count: isCounted ? counted : countRows(where, values),
 		results: sql
 			.all<SubscriberRow>(
 				`SELECT ${subscriberColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`,
