@@ -40,6 +40,11 @@ export interface Accepted {
 export interface PageRequest {
 	page?: number;
 	page_size?: number;
+	/**
+	 * The query of the link that led here, `?` and all: a remote deployment gets it word for word, in place of every other
+	 * parameter, because its pages may be counted by something else than `page`. The engine has no use for it.
+	 */
+	query?: string;
 }
 
 /**

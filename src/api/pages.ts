@@ -13,15 +13,15 @@ export async function* iterate<T>(
 	{ page_size }: { page_size?: number } = {},
 ): AsyncGenerator<T, void, undefined> {
 	const size = page_size === undefined ? {} : { page_size };
-	const visited = new Set([1]);
+	const visited = new Set(['page 1']);
 	let page = await readPage({ ...size });
 	while (true) {
 		yield* page.results;
 		if (page.next === null) return;
-		const number = pageNumber(page.next);
-		if (visited.has(number)) throw lost(`page ${number} comes after itself`);
-		visited.add(number);
-		const following = await readPage({ ...size, page: number });
+		const { name, request } = nextPage(page.next);
+		if (visited.has(name)) throw lost(`${name.slice(0, 80)} comes after itself`);
+		visited.add(name);
+		const following = await readPage({ ...size, ...request });
 		assertProgress(page, following);
 		page = following;
 	}
@@ -38,13 +38,22 @@ export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[
 	return taken;
 }
 
-// Only the page's number is taken: a link may name a foreign host, or the inside address of a proxied service.
-function pageNumber(next: string): number {
+/** No deployment needs more to find a page. */
+const maxQueryLength = 8_192;
+
+// Only the query is taken: a link may name a foreign host, or the inside address of a proxied service.
+function nextPage(next: string): { name: string; request: PageRequest } {
 	const link = URL.canParse(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
-	const text = link === null ? '' : (link.searchParams.get('page') ?? '1');
+	const query = link?.search ?? '';
+	const text = link?.searchParams.get('page') ?? null;
+	if (text === null) {
+		if (query === '' || query.length > maxQueryLength) throw lost('the link to the next page names no page');
+		// Counted by something else: `offset`, `cursor`, a page by another name.
+		return { name: `page ${query}`, request: { query } };
+	}
 	const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-	if (!(number >= 1)) throw lost('the link to the next page names no page');
-	return number;
+	if (!(number >= 1) || query.length > maxQueryLength) throw lost('the link to the next page names no page');
+	return { name: `page ${number}`, request: { page: number, query } };
 }
 
 function assertProgress<T>(before: Page<T>, after: Page<T>): void {

@@ -83,12 +83,16 @@ export interface Webhook {
 	date_created: WireDateTime;
 }
 
-/** Answer of `run_test` (api-decisions 33). */
+/**
+ * Answer of `run_test` (api-decisions 33). The document shows no body, so a deployment need not tell anything: null is
+ * what it did not say. Our own engine always tells `result` and `duration_ms`.
+ */
 export interface TestResult {
-	result: boolean;
+	/** Whether the target took it. */
+	result: boolean | null;
 	status_code: number | null;
 	error: string | null;
-	duration_ms: number;
+	duration_ms: number | null;
 }
 
 /** Service document, "Send a message", response. */

@@ -50,7 +50,7 @@ export function createSend(
 export function createMessages(context: EngineContext): Messages {
 	const { store, ports } = context;
 	return {
-		page: ({ page, page_size, ...filter }) => {
+		page: ({ page, page_size, query: _, ...filter }) => {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: '/ext/messages/', filters: { ...filter } };
 			return readPage(context, request, place, (slice) =>

@@ -20,7 +20,7 @@ export function createSubscribers(
 		return written(await writes.patchSubscriber({ list_id, id, patch, now: clock.now() }));
 	};
 	return {
-		page: ({ page, page_size, ...filter }) => {
+		page: ({ page, page_size, query: _, ...filter }) => {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: `/sub/lists/${list_id}/subscribers/`, filters: { ...filter } };
 			return readPage(context, request, place, async (slice) =>

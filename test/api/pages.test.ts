@@ -22,7 +22,11 @@ describe('iterating a collection', () => {
 	test('gives every row in order, however small the pages are', async () => {
 		const { read, asked } = collection(7, 3);
 		expect(await all(iterate(read, { page_size: 1000 }))).toEqual([0, 1, 2, 3, 4, 5, 6]);
-		expect(asked).toEqual([{ page_size: 1000 }, { page_size: 1000, page: 2 }, { page_size: 1000, page: 3 }]);
+		expect(asked).toEqual([
+			{ page_size: 1000 },
+			{ page_size: 1000, page: 2, query: '?page=2&q=1' },
+			{ page_size: 1000, page: 3, query: '?page=3&q=1' },
+		]);
 	});
 
 	test('gives nothing of nothing', async () => {
@@ -35,6 +39,18 @@ describe('iterating a collection', () => {
 		expect(asked).toEqual([{}]);
 	});
 
+	test('follows links that count by something else than page, taking nothing of them but their query', async () => {
+		const asked: PageRequest[] = [];
+		const read = async (request: PageRequest): Promise<Page<number>> => {
+			asked.push(request);
+			const offset = Number(new URLSearchParams(request.query ?? '').get('offset') ?? '0');
+			const next = offset < 4 ? `https://elsewhere.example/x/?limit=2&offset=${offset + 2}` : null;
+			return { count: 6, next, previous: null, results: [offset, offset + 1] };
+		};
+		expect(await all(iterate(read))).toEqual([0, 1, 2, 3, 4, 5]);
+		expect(asked).toEqual([{}, { query: '?limit=2&offset=2' }, { query: '?limit=2&offset=4' }]);
+	});
+
 	test.each<[string, (page: number) => { next: string | null; results: number[] }]>([
 		['a page that comes after itself', () => ({ next: '?page=1', results: [1] })],
 		[
@@ -44,6 +60,8 @@ describe('iterating a collection', () => {
 		['an empty page with a next one', (page) => ({ next: `?page=${page + 1}`, results: [] })],
 		['the same rows for ever', (page) => ({ next: `?page=${page + 1}`, results: [1] })],
 		['a link that names no page', () => ({ next: 'http://a/?page=x', results: [1] })],
+		['a cursor that comes after itself', (page) => ({ next: '?cursor=abc', results: [page, Math.random()] })],
+		['a link without a query', () => ({ next: 'http://a/', results: [1] })],
 		['a link that is none', () => ({ next: 'http://[', results: [1] })],
 	])('refuses %s', async (_, answer) => {
 		const read = async ({ page = 1 }: PageRequest) => ({ count: 9, previous: null, ...answer(page) });

@@ -1,0 +1,119 @@
+/**
+ * Answers checked as far as the commands rely on them, and given back as they came, unknown keys and all. Throws
+ * `ApiError` `bad_answer` for anything else.
+ */
+import { ApiError } from '../../api/errors.js';
+import { readJson } from './json-body.js';
+import { quote } from './quote.js';
+import type { Success } from './send.js';
+
+/** A check of one value: says what is missing, or null. */
+export type Check = (value: unknown) => string | null;
+
+/** The parsed body, or `bad_answer` when the check finds something. `T` is what the check looked for. */
+export function decode<T>(success: Success, check: Check): T {
+	const body = readJson(success.answer.body);
+	if (body.kind === 'empty') throw badAnswer(success, 'has no body');
+	if (body.kind === 'invalid') throw badAnswer(success, `is no JSON: ${excerpt(success)}`);
+	const fault = check(body.value);
+	if (fault !== null) throw badAnswer(success, fault);
+	return body.value as T; // `check` looked
+}
+
+/** What a deletion or a release answers is of no interest, as long as it is a success. */
+export function ignoreBody(_: Success): void {}
+
+export function badAnswer({ answer, asked }: Success, fault: string): ApiError {
+	const { status } = answer;
+	return new ApiError('bad_answer', `The answer ${fault} (${asked.method} ${asked.path}).`, {
+		http: { status, method: asked.method, path: asked.path },
+	});
+}
+
+function excerpt({ answer, asked }: Success): string {
+	return quote(answer.body.toString('utf8', 0, 400), asked.secrets).slice(0, 80);
+}
+
+/** An object whose named keys have these kinds; other keys are nobody's business. */
+export function record(kinds: Readonly<Record<string, Kind>>): Check {
+	const wanted = Object.entries(kinds);
+	return (value) => {
+		if (!isRecord(value)) return 'is no object';
+		const missing = wanted.find(([key, kind]) => !isKind[kind](value[key]));
+		return missing === undefined ? null : `has no ${missing[0]} that is ${kindNames[missing[1]]}`;
+	};
+}
+
+/** Service document, "Paginated list envelope". */
+export function pageOf(item: Check): Check {
+	const envelope = record({ count: 'count', next: 'link', results: 'array' });
+	return (value) => {
+		const fault = envelope(value);
+		if (fault !== null || !isRecord(value) || !Array.isArray(value['results'])) return fault;
+		for (const one of value['results']) {
+			const inside = item(one);
+			if (inside !== null) return `has a result that ${inside}`;
+		}
+		return null;
+	};
+}
+
+/** A value under a key. */
+export function within(key: string, inner: Check): Check {
+	return (value) => {
+		if (!isRecord(value)) return 'is no object';
+		const fault = inner(value[key]);
+		return fault === null ? null : `has ${key} that ${fault}`;
+	};
+}
+
+/** All of these. */
+export function every(...checks: readonly Check[]): Check {
+	return (value) => {
+		for (const check of checks) {
+			const fault = check(value);
+			if (fault !== null) return fault;
+		}
+		return null;
+	};
+}
+
+/** A list of such values. */
+export function listOf(item: Check): Check {
+	return (value) => {
+		if (!Array.isArray(value)) return 'is no list';
+		for (const one of value) {
+			const fault = item(one);
+			if (fault !== null) return `has an item that ${fault}`;
+		}
+		return null;
+	};
+}
+
+type Kind = 'id' | 'count' | 'text' | 'boolean' | 'array' | 'object' | 'link' | 'number';
+
+const kindNames: Readonly<Record<Kind, string>> = {
+	id: 'an integer',
+	count: 'a count',
+	text: 'a text',
+	boolean: 'true or false',
+	array: 'a list',
+	object: 'an object',
+	link: 'a link or null',
+	number: 'a number',
+};
+
+const isKind: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+	id: (value) => Number.isSafeInteger(value),
+	count: (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0,
+	text: (value) => typeof value === 'string',
+	boolean: (value) => typeof value === 'boolean',
+	array: Array.isArray,
+	object: isRecord,
+	link: (value) => value === null || typeof value === 'string',
+	number: (value) => typeof value === 'number',
+};
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+	return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,145 @@
+/** One request and its whole answer over a dispatcher: with one deadline, one size limit, no redirects, no retries. */
+import type { Dispatcher } from 'undici';
+import { TransportFailure, toFailure } from './failure.js';
+
+/** What goes out; the path is below the origin, prefix and query included. */
+export interface Outgoing {
+	method: string;
+	path: string;
+	headers: Readonly<Record<string, string>>;
+	body: string | Uint8Array | null;
+	/** From here to the last byte of the answer, connecting and waiting for a connection included. */
+	timeoutMs: number;
+	signal?: AbortSignal | undefined;
+}
+
+/** What came back, still encoded. Header names in lower case, repeated ones joined by `, `. */
+export interface Raw {
+	status: number;
+	headers: Readonly<Record<string, string>>;
+	body: Buffer;
+}
+
+export interface Line {
+	dispatcher: Dispatcher;
+	origin: string;
+	maxBytes: number;
+}
+
+/** Throws `TransportFailure`, and the signal's reason when it fires. */
+export function dispatch(line: Line, outgoing: Outgoing): Promise<Raw> {
+	const { timeoutMs, signal } = outgoing;
+	if (signal?.aborted === true) return Promise.reject(signal.reason);
+	return new Promise((resolve, reject) => {
+		const run = new Run(line, {
+			done: (raw) => {
+				stopWaiting();
+				resolve(raw);
+			},
+			failed: (error) => {
+				stopWaiting();
+				reject(error);
+			},
+		});
+		// undici's own timeouts begin anew with each byte; a server that drips would never meet them.
+		const timer = setTimeout(
+			() => run.giveUp('timeout', `no whole answer within ${timeoutMs} ms`),
+			timeoutMs,
+		);
+		const onAbort = () => run.stop(signal?.reason);
+		signal?.addEventListener('abort', onAbort, { once: true });
+		const stopWaiting = () => {
+			clearTimeout(timer);
+			signal?.removeEventListener('abort', onAbort);
+		};
+		run.start(outgoing);
+	});
+}
+
+interface Ends {
+	done(raw: Raw): void;
+	failed(error: unknown): void;
+}
+
+/** undici tells of an exchange call by call: this gathers them, and ends once. */
+class Run implements Dispatcher.DispatchHandler {
+	readonly #line: Line;
+	readonly #ends: Ends;
+	#controller: Dispatcher.DispatchController | null = null;
+	#status = 0;
+	#headers: Record<string, string> = {};
+	#chunks: Buffer[] = [];
+	#size = 0;
+	#hasEnded = false;
+
+	constructor(line: Line, ends: Ends) {
+		this.#line = line;
+		this.#ends = ends;
+	}
+
+	start({ method, path, headers, body }: Outgoing): void {
+		try {
+			this.#line.dispatcher.dispatch(
+				// Any upper-case word is a method to the wire.
+				{ origin: this.#line.origin, path, method: method as Dispatcher.HttpMethod, headers, body },
+				this,
+			);
+		} catch (error) {
+			this.stop(error);
+		}
+	}
+
+	giveUp(kind: 'timeout' | 'too_large', what: string): void {
+		const written = this.#controller !== null;
+		this.stop(new TransportFailure(kind, `${this.#line.origin}: ${what}`, { written }));
+	}
+
+	stop(reason: unknown): void {
+		if (this.#hasEnded) return;
+		this.#hasEnded = true;
+		this.#ends.failed(reason);
+		this.#controller?.abort(new Error('given up'));
+	}
+
+	/** Called right before the first byte is written. */
+	onRequestStart(controller: Dispatcher.DispatchController): void {
+		this.#controller = controller;
+		if (this.#hasEnded) controller.abort(new Error('given up'));
+	}
+
+	onResponseStart(
+		_: Dispatcher.DispatchController,
+		status: number,
+		headers: Record<string, string | string[] | undefined>,
+	): void {
+		this.#status = status;
+		this.#headers = Object.fromEntries(
+			Object.entries(headers).map(([name, value]) => [name.toLowerCase(), joined(value)]),
+		);
+	}
+
+	onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+		this.#size += chunk.length;
+		if (this.#size > this.#line.maxBytes) this.giveUp('too_large', tooLarge(this.#line.maxBytes));
+		else this.#chunks.push(chunk);
+	}
+
+	onResponseEnd(): void {
+		if (this.#hasEnded) return;
+		this.#hasEnded = true;
+		this.#ends.done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) });
+	}
+
+	onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+		this.stop(toFailure(error, this.#line.origin, this.#controller !== null));
+	}
+}
+
+/** How an answer over the limit is told. */
+export function tooLarge(maxBytes: number): string {
+	return `the answer has more than ${maxBytes} bytes`;
+}
+
+function joined(value: string | string[] | undefined): string {
+	return Array.isArray(value) ? value.join(', ') : (value ?? '');
+}

@@ -1,0 +1,37 @@
+/** The wire itself: one exchange, whatever it answers. */
+import type { Exchange } from '../../api/wire.js';
+import { headerNames } from '../errors.js';
+import { TransportFailure, toApiError } from './failure.js';
+import { quote, secretsOf } from './quote.js';
+import { type Line, traceAnswer } from './send.js';
+
+/** With the line's token unless the request says otherwise; no retries, and redirects are answers. */
+export function createExchange(line: Line): Exchange {
+	return async (request) => {
+		const { method, path, body = null, signal } = request;
+		const token = request.token === undefined ? line.token : request.token;
+		const secrets = [line.token, token].flatMap((one) => secretsOf(one, null));
+		line.trace(`> ${method} ${quote(line.prefix + path, secrets)}`);
+		try {
+			const answer = await line.transport.exchange({
+				method,
+				path: line.prefix + path,
+				headers: {
+					Accept: 'application/json',
+					'Accept-Encoding': 'gzip',
+					...(token !== null && { [headerNames.token]: token }),
+					...request.headers,
+				},
+				body,
+				timeoutMs: line.timeoutMs,
+				signal,
+			});
+			traceAnswer(line, answer, secrets);
+			return answer;
+		} catch (error) {
+			if (!(error instanceof TransportFailure)) throw error;
+			line.trace(`< nothing: ${error.message}`);
+			throw toApiError(error);
+		}
+	};
+}

@@ -1,0 +1,60 @@
+/** What can go wrong on the way to an answer, as far as it decides what may be done about it. */
+import { ApiError } from '../../api/errors.js';
+
+/**
+ * `unreachable`: no connection, nothing was written; `untrusted`: TLS or the proxy said no; `cut`: the connection broke;
+ * `timeout`: no whole answer in time; `too_large`, `garbled`: an answer that is refused.
+ */
+export type FailureKind = 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
+
+/** An exchange without a usable answer. `written`: the request, or some of it, had left. */
+export class TransportFailure extends Error {
+	override readonly name = 'TransportFailure';
+	readonly kind: FailureKind;
+	readonly written: boolean;
+
+	constructor(kind: FailureKind, message: string, { written, cause }: { written: boolean; cause?: unknown }) {
+		super(message, { cause });
+		this.kind = kind;
+		this.written = written;
+	}
+}
+
+/** What the callers of the Api see of it: `bad_answer` when something did answer, else `network`. */
+export function toApiError(failure: TransportFailure): ApiError {
+	const options = { cause: failure.cause };
+	if (failure.kind === 'garbled' || failure.kind === 'too_large')
+		return new ApiError('bad_answer', failure.message, { ...options, unanswered: failure.written });
+	return new ApiError('network', failure.message, { ...options, unanswered: failure.written });
+}
+
+/** An error of undici, of Node's sockets or of TLS, told by its code. `origin` is what was to be reached. */
+export function toFailure(error: Error, origin: string, written: boolean): TransportFailure {
+	const code = codeOf(error);
+	const tell = (kind: FailureKind, text: string) =>
+		new TransportFailure(kind, text, { written, cause: error });
+	if (code === 'UND_ERR_CONNECT_TIMEOUT') return tell('unreachable', `no connection to ${origin} in time`);
+	if (isTrustProblem(code)) return tell('untrusted', `${origin} is not trusted: ${error.message} (${code})`);
+	if (code.startsWith('UND_ERR_PRX') || error.message.startsWith('Proxy response'))
+		return tell('untrusted', `the proxy does not connect to ${origin}: ${error.message}`);
+	if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW')
+		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
+	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
+	return tell('unreachable', `cannot connect to ${origin} (${code})`);
+}
+
+/** Names that never come to be by trying again. */
+export function isPermanent(failure: TransportFailure): boolean {
+	if (failure.kind === 'untrusted') return true;
+	return failure.cause instanceof Error && codeOf(failure.cause) === 'ENOTFOUND';
+}
+
+/** Of several addresses that were tried, each has its own error. */
+function codeOf(error: Error): string {
+	const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
+	return 'code' in first && typeof first.code === 'string' ? first.code : first.name;
+}
+
+function isTrustProblem(code: string): boolean {
+	return /CERT|^ERR_SSL|^ERR_TLS|^UNABLE_TO|^HOSTNAME_MISMATCH$|^EPROTO$/.test(code);
+}

@@ -1,0 +1,31 @@
+/** Which proxies a call may meet: `--proxy`, else the environment; loopback is never proxied. */
+
+/** For EnvHttpProxyAgent; an empty text is none. */
+export interface ProxyChoice {
+	httpProxy: string;
+	httpsProxy: string;
+	noProxy: string;
+}
+
+export interface ProxyQuestion {
+	baseUrl: URL;
+	proxy: string | null;
+	env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Null: straight to the deployment. `--proxy` goes over NO_PROXY; lower-case names go over upper-case ones. */
+export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | null {
+	if (isLoopback(baseUrl.hostname)) return null;
+	if (proxy !== null) return { httpProxy: proxy, httpsProxy: proxy, noProxy: '' };
+	const read = (name: string) => env[name.toLowerCase()] ?? env[name] ?? '';
+	const httpProxy = read('HTTP_PROXY');
+	const httpsProxy = read('HTTPS_PROXY');
+	if (httpProxy === '' && httpsProxy === '') return null;
+	return { httpProxy, httpsProxy, noProxy: read('NO_PROXY') };
+}
+
+/** As a URL writes hosts: lower case, IPv4 in four numbers, IPv6 in brackets. */
+export function isLoopback(hostname: string): boolean {
+	if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
+	return /^127(\.\d+){3}$/.test(hostname) || /^\[::(1|ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4})\]$/.test(hostname);
+}
