@@ -1,0 +1,85 @@
+/** `mailctl smoke`: whether a deployment does what the service document says, for CI. */
+import { command } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import type { ExitCode } from '../exit.js';
+import { groups } from '../smoke/model.js';
+import { reporterNames } from '../smoke/reporters/reporters.js';
+
+const smoke = command({
+	name: 'smoke',
+	summary: 'checks against a deployment, for CI',
+	description:
+		'Reads only, unless --full or --send-to is given. --full creates, reads, changes, filters and deletes lists, ' +
+		'subscribers, fields and webhooks named mailctl-smoke-… and removes them in the end, on Ctrl-C and past the ' +
+		'deadline (2m) too. What breaks the documented contract fails; what the document leaves open is listed as a ' +
+		'deviation and does not.',
+	options: {
+		full: { kind: 'flag', summary: 'create, change and delete things of its own too' },
+		only: { kind: 'choices', choices: groups, summary: 'these groups of checks' },
+		skip: { kind: 'choices', choices: groups, summary: 'all but these groups' },
+		sendTo: { kind: 'text', placeholder: 'ADDRESS', summary: 'send one message there; needs --from' },
+		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'the sender of that message' },
+		reporter: {
+			kind: 'choice',
+			choices: reporterNames,
+			summary: 'form of the report: text, or json with -o json',
+		},
+		reportFile: { kind: 'text', placeholder: 'FILE', summary: 'write the report there, whole or not at all' },
+		cleanupOnly: { kind: 'flag', summary: 'only delete what runs that were killed have left' },
+	},
+	output: '{"run", "target", "started", "duration_ms", "checks", "deviations", "leftovers", "counts"}',
+	exits: [4, 6, 11, 12],
+	examples: [
+		'mailctl smoke',
+		'mailctl smoke --full --reporter junit --report-file smoke.xml',
+		'mailctl smoke --only lists --only report -o json',
+		'mailctl smoke --full --send-to sink@example.com --from news@example.com',
+		'mailctl smoke --cleanup-only',
+	],
+	run: async (cx, { options }): Promise<ExitCode> => {
+		assertSensible(options);
+		await assertAllowedToChange(cx, options);
+		const { smokeCommand } = await import('../smoke/command.js');
+		return smokeCommand(cx, options);
+	},
+});
+
+type Options = Pick<
+	Parameters<typeof import('../smoke/command.js').smokeCommand>[1],
+	'full' | 'only' | 'skip' | 'sendTo' | 'from' | 'cleanupOnly'
+>;
+
+function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options): void {
+	if ((sendTo === undefined) !== (from === undefined))
+		throw new UsageError(
+			`${sendTo === undefined ? '--from' : '--send-to'} is half of it: a message needs both`,
+			{
+				hint: '--send-to sink@example.com --from news@example.com',
+			},
+		);
+	if (cleanupOnly && (full || sendTo !== undefined || only.length > 0 || skip.length > 0))
+		throw new UsageError(
+			'--cleanup-only checks nothing: it goes without --full, --only, --skip and --send-to',
+		);
+}
+
+/** Reading needs no consent; a protected profile asks before anything else (and names what). */
+async function assertAllowedToChange(cx: CommandContext, options: Options): Promise<void> {
+	const { profile, target } = cx.settings;
+	if (options.sendTo !== undefined) {
+		const { parseMailbox } = await import('../../api/address.js');
+		for (const [flag, text] of [
+			['--send-to', options.sendTo],
+			['--from', options.from ?? ''],
+		] as const)
+			if (parseMailbox(text) === null) throw new UsageError(`${flag}: "${text}" is no address`);
+		const { assertAllowed } = await import('./send-allowed.js');
+		assertAllowed(cx, [options.sendTo]);
+	}
+	const changes = options.full || options.cleanupOnly || options.sendTo !== undefined;
+	if (profile.protected !== true || !changes || cx.dryRun) return;
+	await cx.confirm({ kind: 'mild', what: `change "${target.profile}", a protected profile (smoke)` });
+}
+
+export { smoke as command };

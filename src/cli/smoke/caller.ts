@@ -1,0 +1,164 @@
+/** Requests of the checks: JSON both ways over the raw wire, with the waits a deployment asks for. */
+import { type Clock, microsPerMs } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
+import type { Exchange, WireResponse } from '../../api/wire.js';
+
+export interface Ask {
+	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+	/** Below the base URL, with its query. */
+	path: string;
+	/** Sent as JSON. */
+	body?: unknown;
+	/** Another token than the connection's own; null sends none. */
+	token?: string | null;
+}
+
+export interface Answer {
+	method: string;
+	path: string;
+	status: number;
+	/** Names in lower case. */
+	headers: Readonly<Record<string, string>>;
+	text: string;
+	/** Undefined: the body is no JSON. */
+	json: unknown;
+}
+
+export type Caller = (ask: Ask) => Promise<Answer>;
+
+export interface CallerOptions {
+	exchange: Exchange;
+	/** Tries after the first. */
+	retries: number;
+	/** Ends everything; changes that are under way have `changeGraceMs` more to be answered. */
+	signal: AbortSignal;
+	/** The connection's own token: never quoted, wherever a deployment repeats it. */
+	token: string | null;
+	/** For dates in Retry-After. */
+	clock: Clock;
+}
+
+/** A POST that is cut may have been carried out: better to hear its answer than to search for what it made. */
+const changeGraceMs = 2_000;
+/** Longer waits are no wait but a refusal. */
+const maxWaitMs = 60_000;
+const firstPauseMs = 200;
+
+/**
+ * 429, and 503 with Retry-After, mean not processed and are repeated for every method; cuts only for GET, PUT and
+ * DELETE. Another 5xx is not: that is what a check is to find. Throws `ApiError` network, and the signal's reason.
+ */
+export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
+	const once = async (ask: Ask): Promise<Answer | ApiError> => {
+		try {
+			return await exchangeJson(exchange, ask, signal);
+		} catch (error) {
+			signal.throwIfAborted();
+			if (error instanceof ApiError && error.code === 'network' && isRepeatable(ask)) return error;
+			throw error;
+		}
+	};
+	const call: Caller = async (ask) => {
+		for (let attempt = 0; ; attempt += 1) {
+			signal.throwIfAborted();
+			const answer = await once(ask);
+			const waitMs = waitAfter(answer, attempt, clock);
+			if (waitMs === null || attempt >= retries || waitMs > maxWaitMs) {
+				if (answer instanceof ApiError) throw answer;
+				return withoutToken(answer, token);
+			}
+			await sleep(waitMs, signal);
+		}
+	};
+	return call;
+}
+
+/** Resolves after the time, or rejects with the signal's reason. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+	return new Promise((resolve, reject) => {
+		const stop = () => {
+			clearTimeout(timer);
+			reject(signal.reason);
+		};
+		const timer = setTimeout(() => {
+			signal.removeEventListener('abort', stop);
+			resolve();
+		}, ms);
+		if (signal.aborted) stop();
+		else signal.addEventListener('abort', stop, { once: true });
+	});
+}
+
+/** A signal that follows another one so much later; `stop` it when the work is done. */
+export function delayed(signal: AbortSignal, ms: number): { signal: AbortSignal; stop: () => void } {
+	const controller = new AbortController();
+	let timer: NodeJS.Timeout | undefined;
+	const arm = () => {
+		timer = setTimeout(() => controller.abort(signal.reason), ms);
+	};
+	if (signal.aborted) arm();
+	else signal.addEventListener('abort', arm, { once: true });
+	return {
+		signal: controller.signal,
+		stop: () => {
+			clearTimeout(timer);
+			signal.removeEventListener('abort', arm);
+		},
+	};
+}
+
+async function exchangeJson(exchange: Exchange, ask: Ask, signal: AbortSignal): Promise<Answer> {
+	const patience = delayed(signal, ask.method === 'GET' ? 0 : changeGraceMs);
+	try {
+		const response = await exchange({
+			method: ask.method,
+			path: ask.path,
+			headers: { accept: 'application/json', 'content-type': 'application/json' },
+			...(ask.body !== undefined && { body: JSON.stringify(ask.body) }),
+			...(ask.token !== undefined && { token: ask.token }),
+			signal: patience.signal,
+		});
+		return answerOf(ask, response);
+	} finally {
+		patience.stop();
+	}
+}
+
+function answerOf({ method, path }: Ask, { status, headers, body }: WireResponse): Answer {
+	const text = new TextDecoder().decode(body);
+	return { method, path, status, headers, text, json: parse(text) };
+}
+
+function parse(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return undefined;
+	}
+}
+
+function isRepeatable({ method }: Ask): boolean {
+	return method === 'GET' || method === 'PUT' || method === 'DELETE';
+}
+
+/** Milliseconds until the same may be asked again; null: this is the answer. */
+function waitAfter(answer: Answer | ApiError, attempt: number, clock: Clock): number | null {
+	const pause = firstPauseMs * 2 ** attempt;
+	if (answer instanceof ApiError) return pause;
+	const asked = answer.headers['retry-after'];
+	const isUnprocessed = answer.status === 429 || (answer.status === 503 && asked !== undefined);
+	if (!isUnprocessed) return null;
+	return (asked === undefined ? null : retryAfterMs(asked, clock)) ?? pause;
+}
+
+/** RFC 9110 s.10.2.3: seconds or a date. */
+function retryAfterMs(text: string, clock: Clock): number | null {
+	if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1_000;
+	const date = Date.parse(text);
+	return Number.isNaN(date) ? null : Math.max(0, date - clock.now() / microsPerMs);
+}
+
+function withoutToken(answer: Answer, token: string | null): Answer {
+	if (token === null || token.length < 4 || !answer.text.includes(token)) return answer;
+	return { ...answer, text: answer.text.replaceAll(token, '********') };
+}

@@ -1,0 +1,100 @@
+/** Whether anybody answers, who it is, and whether tokens are looked at. */
+import { ApiError } from '../../../api/errors.js';
+import { expectRefusal, expectStatus, said } from '../judge.js';
+import { type Check, Halted, type Probe, Skipped } from '../model.js';
+import { paths, type Workshop } from '../workshop.js';
+
+export function connectionChecks(workshop: Workshop): Check[] {
+	return [
+		{
+			id: 'connection.reachable',
+			group: 'connection',
+			title: 'the deployment answers',
+			need: 'read',
+			run: async (probe) => {
+				const { status } = await reach(probe);
+				return status >= 500 ? `with ${status}` : undefined;
+			},
+		},
+		{
+			id: 'connection.service',
+			group: 'connection',
+			title: 'it says what it is, or nothing at all',
+			need: 'read',
+			run: async () => {
+				const { api } = await workshop.connection();
+				const { service, ext } = await api.capabilities();
+				if (service === 'unknown') return 'a service that is not mailctl';
+				return `mailctl with ${Object.keys(ext).sort().join(', ') || 'no extensions'}`;
+			},
+		},
+		{
+			id: 'connection.slash',
+			group: 'connection',
+			title: 'a path without its last slash is found',
+			need: 'read',
+			run: async (probe) => {
+				const path = paths.lists.slice(0, -1);
+				const { status } = await probe.call({ method: 'GET', path });
+				if (status !== 200) probe.deviate(`GET ${path} is a ${status}`);
+				return undefined;
+			},
+		},
+		{
+			id: 'connection.unknown',
+			group: 'connection',
+			title: 'a path that is not the service’s is refused in JSON',
+			need: 'read',
+			run: async (probe) => {
+				const answer = await probe.call({ method: 'GET', path: '/sub/mailctl-smoke/' });
+				expectRefusal(probe, answer, { what: 'an unknown path', statuses: [404] });
+				return undefined;
+			},
+		},
+	];
+}
+
+export function authChecks({ target, names }: Workshop): Check[] {
+	const refuses = (id: string, title: string, token: string | null): Check => ({
+		id,
+		group: 'auth',
+		title,
+		need: 'read',
+		run: async (probe) => {
+			if (target.isLocal) throw new Skipped('a database of this machine asks for no token');
+			const answer = await probe.call({ method: 'GET', path: paths.lists, token });
+			const what = token === null ? 'a request without a token' : 'a wrong token';
+			// Clients treat both alike (api-decisions 3), but 401 says what is wrong.
+			expectRefusal(probe, answer, { what, statuses: [401] });
+			return undefined;
+		},
+	});
+	return [
+		{
+			id: 'auth.token',
+			group: 'auth',
+			title: 'the token is accepted',
+			need: 'read',
+			run: async (probe) => {
+				const answer = await probe.call({ method: 'GET', path: paths.lists });
+				const isRefused = answer.status === 401 || answer.status === 403;
+				if (isRefused && !target.hasToken)
+					throw new Halted('refused', `${said(answer)} ${answer.status}, and there is no token to give`);
+				if (isRefused) throw new Halted('refused', `${said(answer)} ${answer.status} to the token given`);
+				await expectStatus({ ...probe, call: async () => answer }, { method: 'GET', path: paths.lists }, 200);
+				return undefined;
+			},
+		},
+		refuses('auth.wrong', 'a wrong token is refused', `mailctl-smoke-${names.id}`),
+		refuses('auth.none', 'a request without a token is refused', null),
+	];
+}
+
+async function reach(probe: Probe): Promise<{ status: number }> {
+	try {
+		return await probe.call({ method: 'GET', path: paths.lists });
+	} catch (error) {
+		if (error instanceof ApiError) throw new Halted('unreachable', error.message);
+		throw error;
+	}
+}

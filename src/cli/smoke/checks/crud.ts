@@ -1,0 +1,194 @@
+/** Create, read, find, change, refuse, delete: the same row of checks for every resource (`--full`). */
+import type { Answer, Ask } from '../caller.js';
+import {
+	expectObject,
+	expectRefusal,
+	expectStatus,
+	judgeRecord,
+	judgeValues,
+	objectOf,
+	unexpected,
+} from '../judge.js';
+import { Broken, type Check, type Group, type Probe, Skipped } from '../model.js';
+import { readPage, walkPages, withQuery } from '../pages.js';
+import { type Json, type Shape, shown } from '../shapes.js';
+import { slot } from '../workshop.js';
+
+export interface Resource {
+	group: Group;
+	/** `list`, for the texts. */
+	one: string;
+	shape: Shape;
+	/** The path of its collection. */
+	path(probe: Probe): Promise<string>;
+	/** POSTs, so that what is made is known to the clean-up. */
+	post(probe: Probe, ask: Ask): Promise<Answer>;
+	create(probe: Probe): Promise<Creation>;
+	/** What a PATCH sends; everything else must stay. */
+	patch: Json;
+	replace: {
+		body: Json;
+		/** Documented values of the answer. */
+		expected: Json;
+		/** What the document leaves open: omitted keys return to their defaults (api-decisions 11). */
+		decided?: Json;
+	};
+	refusals: readonly Refusal[];
+}
+
+export interface Creation {
+	body: Json;
+	/** Values the answer must have. */
+	expected: Json;
+}
+
+/** A body the service is to refuse with 400, naming the key. */
+export interface Refusal {
+	/** Completes "… is accepted". */
+	what: string;
+	body: Json;
+	key: string;
+	/** The document says so; otherwise taking it is a deviation. */
+	isDocumented: boolean;
+}
+
+/** How many pages are read to find what was just made. */
+const maxPages = 50;
+
+/** In their order: each but the first needs what the first one made. `between` come before the deletion. */
+export function crudChecks(
+	resource: Resource,
+	between: (made: { get(): Json }) => Check[] = () => [],
+): Check[] {
+	const { group, one } = resource;
+	const made = slot<Json>(`${group}.create`);
+	const check = (verb: string, title: string, run: (probe: Probe) => Promise<string | undefined>): Check => ({
+		id: `${group}.${verb}`,
+		group,
+		title,
+		need: 'change',
+		run,
+	});
+	return [
+		check('create', `a ${one} is created`, async (probe) => {
+			made.set(await create(probe, resource));
+			return undefined;
+		}),
+		check('read', `the new ${one} is read as it was answered`, async (probe) => {
+			await expectStored(probe, resource, made.get());
+			return undefined;
+		}),
+		check('listed', `the new ${one} is in the collection`, (probe) => findIn(probe, resource, made.get())),
+		check('patch', 'PATCH changes what it names and nothing else', async (probe) => {
+			made.set(await patch(probe, resource, made.get()));
+			return undefined;
+		}),
+		check('replace', 'PUT changes all it names', async (probe) => {
+			made.set(await replace(probe, resource, made.get()));
+			return undefined;
+		}),
+		...resource.refusals.map((refusal, at) =>
+			check(`refuses-${at + 1}`, `${refusal.what} is refused`, async (probe) => {
+				await refuse(probe, resource, refusal);
+				return undefined;
+			}),
+		),
+		...between(made),
+		check('delete', `the ${one} is deleted and then gone`, async (probe) => {
+			await remove(probe, resource, made.get());
+			return undefined;
+		}),
+	];
+}
+
+async function create(probe: Probe, resource: Resource): Promise<Json> {
+	const path = await resource.path(probe);
+	const { body, expected } = await resource.create(probe);
+	const answer = await resource.post(probe, { method: 'POST', path, body });
+	if (answer.status !== 201) throw new Broken(unexpected(answer, 201));
+	const record = objectOf(probe, answer);
+	judgeRecord(probe, resource.shape, record, `new ${resource.one}`);
+	judgeValues(probe.fault, record, expected, 'created');
+	if (typeof record['id'] !== 'number') throw new Broken(`the new ${resource.one} has no id`);
+	return record;
+}
+
+async function expectStored(probe: Probe, resource: Resource, record: Json): Promise<void> {
+	const path = await onePath(probe, resource, record);
+	const stored = await expectObject(probe, { method: 'GET', path }, 200);
+	judgeRecord(probe, resource.shape, stored, resource.one);
+	judgeValues(probe.fault, stored, known(resource, record), 'read again');
+}
+
+async function findIn(probe: Probe, resource: Resource, { id }: Json): Promise<string | undefined> {
+	const path = await resource.path(probe);
+	const has = (results: readonly Json[]) => results.some((one) => one['id'] === id);
+	const first = await readPage(probe, path);
+	if (has(first.results)) return undefined;
+	// Ids ascend, so the newest is on the last page; the walk is for deployments that sort otherwise.
+	const last = Math.ceil((first.count ?? 0) / Math.max(1, first.results.length));
+	if (last > 1 && has((await readPage(probe, withQuery(path, { page: last }))).results)) return undefined;
+	let end: string | null = first.next;
+	for await (const page of walkPages(probe, path, maxPages)) {
+		if (has(page.results)) return undefined;
+		end = page.next;
+	}
+	if (end !== null) throw new Skipped(`not on the first ${maxPages} pages nor on the last`);
+	throw new Broken(`${resource.one} ${shown(id)} is on none of the pages`);
+}
+
+async function patch(probe: Probe, resource: Resource, before: Json): Promise<Json> {
+	const path = await onePath(probe, resource, before);
+	const after = await expectObject(probe, { method: 'PATCH', path, body: resource.patch }, 200);
+	judgeRecord(probe, resource.shape, after, resource.one);
+	const expected = { ...known(resource, before), ...resource.patch };
+	judgeValues(probe.fault, after, expected, 'patched');
+	await expectStored(probe, resource, expected);
+	return expected;
+}
+
+async function replace(probe: Probe, resource: Resource, before: Json): Promise<Json> {
+	const path = await onePath(probe, resource, before);
+	const { body, expected, decided = {} } = resource.replace;
+	const after = await expectObject(probe, { method: 'PUT', path, body }, 200);
+	judgeRecord(probe, resource.shape, after, resource.one);
+	const kept = { id: before['id'], date_created: before['date_created'], ...expected };
+	judgeValues(probe.fault, after, kept, 'replaced');
+	judgeValues(probe.deviate, after, decided, 'replaced without it');
+	await expectStored(probe, resource, after);
+	return after;
+}
+
+async function refuse(probe: Probe, resource: Resource, refusal: Refusal): Promise<void> {
+	const path = await resource.path(probe);
+	const answer = await resource.post(probe, { method: 'POST', path, body: refusal.body });
+	if (answer.status < 300 && !refusal.isDocumented) {
+		probe.deviate(`${refusal.what} is accepted`);
+		return;
+	}
+	expectRefusal(probe, answer, { what: refusal.what, statuses: [400] });
+	const body = typeof answer.json === 'object' && answer.json !== null ? answer.json : {};
+	if (!Object.hasOwn(body, refusal.key))
+		probe.deviate(`the refusal of ${refusal.what} does not name ${refusal.key}`);
+}
+
+async function remove(probe: Probe, resource: Resource, record: Json): Promise<void> {
+	const path = await onePath(probe, resource, record);
+	const { text } = await expectStatus(probe, { method: 'DELETE', path }, 204);
+	if (text !== '') probe.deviate('the answer to DELETE has a body');
+	const after = await probe.call({ method: 'GET', path });
+	if (after.status === 200) throw new Broken(`the ${resource.one} is still there after its deletion`);
+	expectRefusal(probe, after, { what: `reading a deleted ${resource.one}`, statuses: [404] });
+	const again = await probe.call({ method: 'DELETE', path });
+	if (again.status < 300) probe.deviate(`deleting a ${resource.one} twice is a ${again.status}, not a 404`);
+	else expectRefusal(probe, again, { what: `deleting a ${resource.one} twice`, statuses: [404] });
+}
+
+async function onePath(probe: Probe, resource: Resource, record: Json): Promise<string> {
+	return `${await resource.path(probe)}${String(record['id'])}/`;
+}
+
+/** Keys of the document only: what else a deployment has may change as it likes. */
+function known({ shape }: Resource, record: Json): Json {
+	return Object.fromEntries(Object.entries(record).filter(([key]) => Object.hasOwn(shape, key)));
+}

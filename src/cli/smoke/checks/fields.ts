@@ -1,0 +1,36 @@
+/** Additional fields. Service document, "Additional fields". */
+import type { Check } from '../model.js';
+import { fieldShape } from '../shapes.js';
+import { paths, type Workshop } from '../workshop.js';
+import { collectionChecks } from './collections.js';
+import { crudChecks } from './crud.js';
+
+export function fieldChecks({ names, ledger }: Workshop): Check[] {
+	const base = { group: 'fields', one: 'field', shape: fieldShape, path: async () => paths.fields } as const;
+	const body = { variable: names.variable, name: 'Smoke' };
+	const replaced = { variable: `${names.variable}_replaced`, name: 'Smoke, replaced' };
+	return [
+		...collectionChecks(base),
+		...crudChecks({
+			...base,
+			post: (probe, ask) => ledger.create(probe, 'field', ask),
+			create: async () => ({ body, expected: body }),
+			patch: { variable: `${names.variable}_patched` },
+			replace: { body: replaced, expected: replaced },
+			refusals: [
+				{
+					what: 'a field without a name',
+					body: { variable: `${names.variable}_refused` },
+					key: 'name',
+					isDocumented: true,
+				},
+				{
+					what: 'a second field of the same variable',
+					body: replaced,
+					key: 'variable',
+					isDocumented: false,
+				},
+			],
+		}),
+	];
+}

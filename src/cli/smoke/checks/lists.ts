@@ -1,0 +1,35 @@
+/** Lists. Service document, "Lists". */
+import type { Check } from '../model.js';
+import { listShape } from '../shapes.js';
+import { paths, type Workshop } from '../workshop.js';
+import { collectionChecks } from './collections.js';
+import { crudChecks } from './crud.js';
+
+export function listChecks({ names, ledger }: Workshop): Check[] {
+	const base = { group: 'lists', one: 'list', shape: listShape, path: async () => paths.lists } as const;
+	const body = { name: names.list, email_reason: 'a check of this deployment' };
+	const replaced = { name: `${names.list}-replaced`, email_reason: 'a check, replaced' };
+	const none = {
+		active_subscribers_count: 0,
+		inactive_subscribers_count: 0,
+		overall_subscribers_count: 0,
+	};
+	return [
+		...collectionChecks(base),
+		...crudChecks({
+			...base,
+			post: (probe, ask) => ledger.create(probe, 'list', ask),
+			create: async () => ({ body, expected: { ...body, ...none } }),
+			patch: { name: `${names.list}-patched` },
+			replace: { body: replaced, expected: { ...replaced, ...none } },
+			refusals: [
+				{
+					what: 'a list without email_reason',
+					body: { name: `${names.list}-refused` },
+					key: 'email_reason',
+					isDocumented: true,
+				},
+			],
+		}),
+	];
+}

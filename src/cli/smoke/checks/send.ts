@@ -1,0 +1,108 @@
+/** One message to one address, only where `--send-to` names it. Service document, "Send a message". */
+import type { Message } from '../../../api/records.js';
+import { sleep } from '../caller.js';
+import { expectRefusal, expectStatus, judgeRecord, judgeRecords, objectOf } from '../judge.js';
+import { Broken, type Check, type Probe, Skipped } from '../model.js';
+import { fault, integer, isObject, type Rule, type Shape, shown, string } from '../shapes.js';
+import { paths, slot, type Workshop } from '../workshop.js';
+
+const isTrue: Rule = (value) => (value === true ? null : fault(`is ${shown(value)}, not true`));
+const array: Rule = (value) => (Array.isArray(value) ? null : fault(`is ${shown(value)}, not an array`));
+const uuid: Rule = (value) =>
+	string(value) ??
+	(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(String(value))
+		? null
+		: fault(`is ${shown(value)}, no UUID`));
+
+const resultShape: Shape = { messages: array, result: isTrue, messages_created: integer };
+const messageShape: Shape = { to: string, id: uuid };
+
+interface Accepted {
+	id: string;
+	/** Named by services of ours. */
+	submission: string | null;
+}
+
+/** How often a service is asked what became of the message. */
+const pollMs = 250;
+
+export function sendChecks(workshop: Workshop): Check[] {
+	const accepted = slot<Accepted>('send.message');
+	const check = (verb: string, title: string, run: (probe: Probe) => Promise<string | undefined>): Check => ({
+		id: `send.${verb}`,
+		group: 'send',
+		title,
+		need: 'send',
+		run,
+	});
+	return [
+		check('refuses-1', 'a message without subject and body is refused', async (probe) => {
+			const { to, from } = address(workshop);
+			const answer = await probe.call({ method: 'POST', path: paths.send, body: { from, to: [to] } });
+			expectRefusal(probe, answer, { what: 'a message without subject and body', statuses: [400] });
+			return undefined;
+		}),
+		check('message', 'one transactional message is accepted', async (probe) => {
+			accepted.set(await sendOne(probe, workshop));
+			return undefined;
+		}),
+		check('delivered', 'the message is sent', (probe) => deliver(probe, workshop, accepted.get())),
+	];
+}
+
+function address({ mail }: Workshop): { to: string; from: string } {
+	if (mail === null) throw new Skipped('no --send-to');
+	return mail;
+}
+
+async function sendOne(probe: Probe, workshop: Workshop): Promise<Accepted> {
+	const { to, from } = address(workshop);
+	const text = `Sent by mailctl smoke to see whether mail leaves; run ${workshop.names.id}.`;
+	const subject = `mailctl smoke ${workshop.names.id}`;
+	const body = { type: 'TRANSACTIONAL', from, to: [to], subject, text_body: text };
+	const answer = await expectStatus(probe, { method: 'POST', path: paths.send, body }, 200);
+	const result = objectOf(probe, answer);
+	judgeRecord(probe, resultShape, result, 'answer');
+	const messages = Array.isArray(result['messages']) ? result['messages'] : [];
+	judgeRecords(probe, messageShape, messages, 'message');
+	if (result['messages_created'] !== messages.length)
+		probe.fault(`messages_created is ${shown(result['messages_created'])} with ${messages.length} messages`);
+	const [first]: unknown[] = messages;
+	if (!isObject(first)) throw new Broken(`no message was created for ${to}: is the address suppressed?`);
+	if (String(first['to']).toLowerCase() !== to.toLowerCase())
+		probe.fault(`the message is to ${shown(first['to'])}`);
+	return { id: String(first['id']), submission: answer.headers['x-submission-id'] ?? null };
+}
+
+/** On a database of this machine this run delivers it; a service of ours is asked; nobody else tells. */
+async function deliver(
+	probe: Probe,
+	workshop: Workshop,
+	{ id, submission }: Accepted,
+): Promise<string | undefined> {
+	const { api, local } = await workshop.connection();
+	const { messages } = (await api.capabilities()).ext;
+	if (messages === undefined) throw new Skipped('the deployment does not tell what becomes of a message');
+	const call = { signal: workshop.signal };
+	if (local !== null) {
+		if ((await local.status()).smtp_url === null)
+			throw new Skipped('no mail server is configured; it is queued');
+		if (submission === null) throw new Skipped('the answer names no submission; it is queued');
+		await local.deliver({ scope: { submission }, until: 'settled', signal: workshop.signal });
+		return conclude(probe, await messages.get(id, call));
+	}
+	for (;;) {
+		const message = await messages.get(id, call);
+		if (!isOnItsWay(message)) return conclude(probe, message);
+		await sleep(pollMs, workshop.signal);
+	}
+}
+
+function isOnItsWay({ state }: Message): boolean {
+	return state === 'staged' || state === 'queued' || state === 'leased';
+}
+
+function conclude(probe: Probe, { state, last_reply: reply }: Message): string | undefined {
+	if (state !== 'sent') probe.fault(`the message is ${state}: ${reply ?? 'no reply'}`);
+	return reply ?? undefined;
+}

@@ -1,0 +1,124 @@
+/** Subscribers. Service document, "Subscribers": those of a list that is there, and of the run's own list. */
+import { expectObject, judgeValues, said } from '../judge.js';
+import { Broken, type Check, type Probe, Skipped } from '../model.js';
+import { judgePaging, readPage, withQuery } from '../pages.js';
+import { type Json, shown, subscriberShape } from '../shapes.js';
+import { paths, type Workshop } from '../workshop.js';
+import { collectionChecks } from './collections.js';
+import { crudChecks } from './crud.js';
+import { filterChecks, ownFilterCheck } from './filters.js';
+
+/** One more than the page of a deployment that has the framework's usual ten. */
+const manySubscribers = 12;
+
+export function subscriberChecks(workshop: Workshop): Check[] {
+	const { names } = workshop;
+	const base = { group: 'subscribers', one: 'subscriber', shape: subscriberShape } as const;
+	const ownPath = async (probe: Probe) => paths.subscribers(await workshop.list(probe));
+	const defaults = { is_active: true, disable_reason: null, is_email_verified: false, source: 'API' };
+	return [
+		...collectionChecks({ ...base, path: existingPath }),
+		...filterChecks(existingPath),
+		...crudChecks(
+			{
+				...base,
+				path: ownPath,
+				post: (probe, ask) => probe.call(ask),
+				create: async (probe) => {
+					const variable = await workshop.variable(probe);
+					const meta = variable === null ? {} : { [variable]: 'Oslo' };
+					const named = { email: names.email(1), name: 'Smoke One' };
+					// The document's form: a string that holds JSON.
+					const body = { ...named, ...(variable !== null && { meta: JSON.stringify(meta) }) };
+					const list_id = await workshop.list(probe);
+					return { body, expected: { ...named, ...defaults, meta, list_id } };
+				},
+				patch: { email: `patched-${names.email(1)}` },
+				replace: {
+					body: { email: `replaced-${names.email(1)}`, name: 'Smoke Replaced' },
+					expected: { email: `replaced-${names.email(1)}`, name: 'Smoke Replaced', is_active: true },
+					decided: { meta: {} },
+				},
+				refusals: [
+					{ what: 'a subscriber without an email', body: { name: 'x' }, key: 'email', isDocumented: true },
+					{ what: 'a malformed address', body: { email: 'smoke' }, key: 'email', isDocumented: false },
+					{
+						what: 'the same address twice in a list',
+						body: { email: `replaced-${names.email(1)}` },
+						key: 'email',
+						isDocumented: false,
+					},
+					{
+						what: 'a meta key that is no field',
+						body: { email: names.email(99), meta: `{"${names.variable}_none": "x"}` },
+						key: 'meta',
+						isDocumented: false,
+					},
+				],
+			},
+			(made) => [
+				activeCheck(ownPath, made),
+				ownFilterCheck(workshop, ownPath),
+				pagingCheck(workshop, ownPath),
+			],
+		),
+	];
+}
+
+/** A list with somebody in it if there is one, else any. */
+async function existingPath(probe: Probe): Promise<string> {
+	const { results } = await readPage(probe, paths.lists);
+	const list = results.find((one) => Number(one['overall_subscribers_count']) > 0) ?? results[0];
+	const id = list?.['id'];
+	if (typeof id !== 'number') throw new Skipped('there is no list to look at');
+	return paths.subscribers(id);
+}
+
+type Path = (probe: Probe) => Promise<string>;
+
+function activeCheck(path: Path, made: { get(): Json }): Check {
+	return {
+		id: 'subscribers.deactivate',
+		group: 'subscribers',
+		title: 'PATCH deactivates, and the list counts it',
+		need: 'change',
+		run: async (probe) => {
+			const own = await path(probe);
+			const one = `${own}${String(made.get()['id'])}/`;
+			const after = await expectObject(
+				probe,
+				{ method: 'PATCH', path: one, body: { is_active: false } },
+				200,
+			);
+			judgeValues(probe.fault, after, { is_active: false, email: made.get()['email'] }, 'deactivated');
+			const list = await expectObject(probe, { method: 'GET', path: own.replace(/subscribers\/$/, '') }, 200);
+			const counts = { active: list['active_subscribers_count'], all: list['overall_subscribers_count'] };
+			const inactive = list['inactive_subscribers_count'];
+			if (Number(counts.active) + Number(inactive) !== Number(counts.all) || Number(inactive) < 1)
+				probe.fault(
+					`the list counts ${shown(counts.active)} active, ${shown(inactive)} inactive, ${shown(counts.all)} in all`,
+				);
+			return undefined;
+		},
+	};
+}
+
+function pagingCheck({ names }: Workshop, path: Path): Check {
+	return {
+		id: 'subscribers.pages',
+		group: 'subscribers',
+		title: `a list of ${manySubscribers} and more is read page by page`,
+		need: 'change',
+		run: async (probe) => {
+			const own = await path(probe);
+			for (let at = 10; at < 10 + manySubscribers; at += 1) {
+				const body = { email: names.email(at) };
+				const answer = await probe.call({ method: 'POST', path: own, body });
+				if (answer.status !== 201) throw new Broken(`${said(answer)} ${answer.status}, not 201`);
+			}
+			await judgePaging(probe, own);
+			const { count } = await readPage(probe, withQuery(own, { email__icontains: names.id.toLowerCase() }));
+			return count === null ? undefined : `${count} subscribers`;
+		},
+	};
+}

@@ -1,0 +1,71 @@
+/**
+ * HTTP notifications. Service document, "HTTP notifications". The target is a name that never resolves (RFC 2606), so
+ * that an event of these seconds is told to nobody; run_test is called only where `--send-to` allows calls outside.
+ */
+import type { Answer, Ask } from '../caller.js';
+import { expectStatus } from '../judge.js';
+import type { Check, Probe } from '../model.js';
+import { isObject, type Json, webhookShape } from '../shapes.js';
+import { paths, type Workshop } from '../workshop.js';
+import { collectionChecks } from './collections.js';
+import { crudChecks } from './crud.js';
+
+export function webhookChecks({ names, ledger }: Workshop): Check[] {
+	const path = async () => paths.webhooks;
+	const base = { group: 'webhooks', one: 'webhook', shape: webhookShape, path } as const;
+	const secret = { login: 'smoke', password: names.id };
+	const body = { url: names.url, type: 'SOFTBOUNCED', is_auth_enabled: true, ...secret };
+	const replaced = { url: `${names.url}-replaced`, type: 'HARDBOUNCED' };
+	const none = { is_auth_enabled: false, login: '', password: '' };
+	return [
+		...collectionChecks(base),
+		...crudChecks(
+			{
+				...base,
+				post: (probe, ask) => ledger.create(probe, 'webhook', ask),
+				create: async () => ({ body, expected: body }),
+				patch: { url: `${names.url}-patched` },
+				replace: { body: replaced, expected: replaced, decided: none },
+				refusals: [
+					{
+						what: 'a webhook without a type',
+						body: { url: `${names.url}-refused` },
+						key: 'type',
+						isDocumented: true,
+					},
+					{
+						what: 'a webhook of an unknown type',
+						body: { url: `${names.url}-refused`, type: 'SMOKED' },
+						key: 'type',
+						isDocumented: true,
+					},
+				],
+			},
+			(made) => [testCheck(made)],
+		),
+	];
+}
+
+/** The document shows neither status nor body of run_test: any 2xx will do (api-decisions 33). */
+function testCheck(made: { get(): Json }): Check {
+	return {
+		id: 'webhooks.test',
+		group: 'webhooks',
+		title: 'run_test is answered',
+		need: 'call',
+		run: async (probe) => {
+			const ask: Ask = { method: 'GET', path: `${paths.webhooks}${String(made.get()['id'])}/run_test/` };
+			const answer = await tested(probe, ask);
+			const result = isObject(answer.json) ? answer.json['result'] : undefined;
+			if (typeof result !== 'boolean') probe.deviate('the answer to run_test has no result');
+			return undefined;
+		},
+	};
+}
+
+async function tested(probe: Probe, ask: Ask): Promise<Answer> {
+	const answer = await probe.call(ask);
+	return answer.status > 200 && answer.status < 300
+		? answer
+		: expectStatus({ ...probe, call: async () => answer }, ask, 200);
+}

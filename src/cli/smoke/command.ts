@@ -1,0 +1,131 @@
+/** What `mailctl smoke` does with its options: dry run, run, report, exit code. */
+import { randomBytes } from 'node:crypto';
+import type { CommandContext } from '../context.js';
+import { CliError } from '../errors.js';
+import { type ExitCode, exits } from '../exit.js';
+import { hasColor, paint } from '../render/color.js';
+import { type Columns, column } from '../render/columns.js';
+import { hasUnicode } from '../render/terminal.js';
+import type { CheckResult, Group, SmokeReport } from './model.js';
+import { nameRun } from './names.js';
+import type { Selection } from './plan.js';
+import { assertWritable, writeReport } from './reporters/report-file.js';
+import { type ReporterName, render } from './reporters/reporters.js';
+import { summaryOf } from './reporters/text.js';
+import {
+	describe,
+	type Finished,
+	findLeftovers,
+	plan,
+	runCleanup,
+	runSmoke,
+	withDeadline,
+} from './session.js';
+
+export interface SmokeOptions {
+	full: boolean;
+	only: readonly Group[];
+	skip: readonly Group[];
+	sendTo: string | undefined;
+	from: string | undefined;
+	reporter: ReporterName | undefined;
+	reportFile: string | undefined;
+	cleanupOnly: boolean;
+}
+
+const columns: Columns<CheckResult> = [
+	column('id', 'CHECK', { isName: true }),
+	column('outcome', 'OUTCOME'),
+	column('title', 'TITLE'),
+	column('detail', 'DETAIL'),
+	column('duration_ms', 'MS', { align: 'right' }),
+];
+
+export async function smokeCommand(cx: CommandContext, options: SmokeOptions): Promise<ExitCode> {
+	const { sendTo: to, from, full, only, skip } = options;
+	const mail = to === undefined || from === undefined ? null : { to, from };
+	const selection: Selection = { full, sends: mail !== null, only, skip };
+	const names = nameRun(cx.clock, () => randomBytes(3).toString('hex'));
+	const deadline = withDeadline(cx);
+	const session = { names, mail, signal: deadline.signal };
+	try {
+		if (cx.dryRun) return await tell(cx, options, () => plan(cx, session, selection), session.signal);
+		const file = options.reportFile;
+		if (file !== undefined && file !== '-') await assertWritable(file);
+		const finished = options.cleanupOnly
+			? await runCleanup(cx, session)
+			: await runSmoke(cx, session, selection);
+		await publish(cx, options, finished.report);
+		return concluded(finished, deadline.signal);
+	} finally {
+		deadline.stop();
+	}
+}
+
+/** `--dry-run`: which checks would run, or what would be deleted. */
+async function tell(
+	cx: CommandContext,
+	options: SmokeOptions,
+	planned: () => ReturnType<typeof plan>,
+	signal: AbortSignal,
+): Promise<ExitCode> {
+	if (options.cleanupOnly) {
+		const things = await findLeftovers(cx, signal);
+		if (cx.out.format === 'json') await cx.wouldDo('', { would_delete: things });
+		else await cx.out.raw(things.map((thing) => `${describe(thing)}\n`).join(''));
+		await cx.note(`dry run: would delete ${things.length} of earlier runs`);
+		return exits.done;
+	}
+	const checks = planned().flatMap(({ check: { id, group, title, need }, isAsked }) =>
+		isAsked ? [{ id, group, title, changes: need !== 'read' }] : [],
+	);
+	if (cx.out.format === 'json') await cx.wouldDo('', { checks });
+	else await cx.out.raw(checks.map(({ id, title }) => `${id.padEnd(26)}${title}\n`).join(''));
+	await cx.note(`dry run: would run ${checks.length} checks`);
+	return exits.done;
+}
+
+/** To the file or to stdout; a format given without a reporter gets the checks as its rows. */
+async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeReport): Promise<void> {
+	const asked = cx.settings.output.value;
+	const reporter = options.reporter ?? (asked === 'json' ? 'json' : 'text');
+	const file = options.reportFile === '-' ? undefined : options.reportFile;
+	const isRows = asked !== null && asked !== 'json' && asked !== 'table' && asked !== 'wide';
+	if (file === undefined && options.reporter === undefined && isRows) {
+		await cx.out.rows(report.checks, columns, { all: true });
+		return cx.note(summaryOf(report));
+	}
+	const colored = file === undefined && hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env);
+	const style = { unicode: hasUnicode(cx.io.env), paint: await paint(colored) };
+	const text = render(reporter, report, style);
+	if (file === undefined) await cx.out.raw(text);
+	else await writeReport(file, text);
+	if (file !== undefined || reporter !== 'text') await cx.note(summaryOf(report));
+}
+
+/**
+ * What is left behind counts most (11), then why the run ended early (130, 143, 12), that nobody answers (6) or the
+ * token is refused (4), and failed checks (11). Thrown, so that machines read it on stderr too.
+ */
+function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
+	const { counts, checks, leftovers } = report;
+	// Returned: behind an aborted signal a thrown error would give way to the signal's own.
+	if (leftovers.length > 0 && signal.aborted) return exits.found;
+	if (leftovers.length === 0 && signal.aborted) throw signal.reason;
+	if (halted?.why === 'unreachable')
+		throw new CliError('network', exits.network, halted.message, { retryable: true });
+	if (halted !== null)
+		throw new CliError('not_authenticated', exits.authentication, halted.message, {
+			hint: 'give a token: MAILCTL_TOKEN, --token-file or mailctl login',
+		});
+	if (counts.failed === 0) return exits.done;
+	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
+	const hint =
+		leftovers.length > 0 ? { hint: 'mailctl smoke --cleanup-only deletes what is left behind' } : {};
+	throw new CliError(
+		'smoke_failed',
+		exits.found,
+		`${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`,
+		hint,
+	);
+}

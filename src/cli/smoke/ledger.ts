@@ -1,0 +1,36 @@
+/** What a run has made, and what it may have made: an unanswered POST may have been carried out. */
+import type { Answer, Ask } from './caller.js';
+import type { Kind, Probe } from './model.js';
+import { isObject } from './shapes.js';
+
+export interface Ledger {
+	/** A POST that makes something; what it made is deleted at the end of the run. */
+	create(probe: Pick<Probe, 'call'>, kind: Kind, ask: Ask): Promise<Answer>;
+	/** Ids that were answered. */
+	made(kind: Kind): readonly number[];
+	/** Something may be there whose id was never heard. */
+	isUncertain(kind: Kind): boolean;
+	/** Nothing was made and nothing tried. */
+	isEmpty(): boolean;
+}
+
+export function createLedger(): Ledger {
+	const known: Record<Kind, Set<number>> = { list: new Set(), field: new Set(), webhook: new Set() };
+	const uncertain = new Set<Kind>();
+	return {
+		async create(probe, kind, ask) {
+			const before = uncertain.has(kind);
+			uncertain.add(kind);
+			const answer = await probe.call(ask);
+			const id = isObject(answer.json) ? answer.json['id'] : undefined;
+			const isMade = answer.status < 300 && typeof id === 'number' && Number.isSafeInteger(id);
+			if (isMade) known[kind].add(id);
+			const isRefused = answer.status >= 400 && answer.status < 500;
+			if (!before && (isMade || isRefused)) uncertain.delete(kind);
+			return answer;
+		},
+		made: (kind) => [...known[kind]],
+		isUncertain: (kind) => uncertain.has(kind),
+		isEmpty: () => uncertain.size === 0 && Object.values(known).every((ids) => ids.size === 0),
+	};
+}

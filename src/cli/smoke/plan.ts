@@ -1,0 +1,75 @@
+/** Which checks a run makes, in which order. */
+import { UsageError } from '../errors.js';
+import { authChecks, connectionChecks } from './checks/connection.js';
+import { fieldChecks } from './checks/fields.js';
+import { listChecks } from './checks/lists.js';
+import { reportChecks } from './checks/report.js';
+import { sendChecks } from './checks/send.js';
+import { subscriberChecks } from './checks/subscribers.js';
+import { webhookChecks } from './checks/webhooks.js';
+import { type Check, type Group, groups } from './model.js';
+import type { Workshop } from './workshop.js';
+
+export interface Selection {
+	/** Makes and changes things too. */
+	full: boolean;
+	/** Sends a message. */
+	sends: boolean;
+	/** Empty: all. */
+	only: readonly Group[];
+	skip: readonly Group[];
+}
+
+/** Without these two nothing else can be checked, so they run even when their groups are not asked for. */
+const gates = new Set(['connection.reachable', 'auth.token']);
+
+export interface Planned {
+	check: Check;
+	/** False: a gate that was not asked for; told of only when it does not pass. */
+	isAsked: boolean;
+}
+
+/** Throws `UsageError` when nothing is left to check. */
+export function planChecks(workshop: Workshop, selection: Selection): Planned[] {
+	const isWanted = (group: Group) =>
+		(selection.only.length === 0 || selection.only.includes(group)) && !selection.skip.includes(group);
+	if (selection.only.includes('send') && !selection.sends)
+		throw new UsageError('--only send sends a message: it needs --send-to and --from');
+	const asked = groups.filter((group) => isWanted(group) && (group !== 'send' || selection.sends));
+	if (asked.length === 0)
+		throw new UsageError('--only and --skip leave nothing to check', {
+			hint: `groups: ${groups.join(', ')}`,
+		});
+	return allChecks(workshop)
+		.filter(({ need }) => isPossible(need, selection))
+		.flatMap((check) => {
+			const isAsked = asked.includes(check.group);
+			return isAsked || gates.has(check.id) ? [{ check, isAsked }] : [];
+		});
+}
+
+function isPossible(need: Check['need'], { full, sends }: Selection): boolean {
+	switch (need) {
+		case 'read':
+			return true;
+		case 'change':
+			return full;
+		case 'send':
+			return sends;
+		case 'call':
+			return full && sends;
+	}
+}
+
+function allChecks(workshop: Workshop): Check[] {
+	return [
+		...connectionChecks(workshop),
+		...authChecks(workshop),
+		...listChecks(workshop),
+		...subscriberChecks(workshop),
+		...fieldChecks(workshop),
+		...webhookChecks(workshop),
+		...reportChecks(),
+		...sendChecks(workshop),
+	];
+}

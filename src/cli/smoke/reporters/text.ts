@@ -1,0 +1,62 @@
+/** The report for people: a line a check, then what differs, what is left behind, and the sum. */
+import { clean } from '../../render/clean.js';
+import type { Paint } from '../../render/color.js';
+import type { CheckResult, Outcome, SmokeReport } from '../model.js';
+
+export interface TextOptions {
+	/** The terminal can show more than ASCII. */
+	unicode: boolean;
+	paint: Paint;
+}
+
+export function textReport(report: SmokeReport, { unicode, paint }: TextOptions): string {
+	const marks = unicode ? unicodeMarks : asciiMarks;
+	const width = Math.max(0, ...report.checks.map(({ id }) => id.length));
+	const lines = report.checks.flatMap((check) => checkLines(check, marks[check.outcome], width, paint));
+	const deviations = report.deviations.map(({ check, text }) => `  ${clean(check)}: ${clean(text)}`);
+	const leftovers = report.leftovers.map(
+		({ kind, id, name, why }) => `  ${kind} ${id ?? '?'} ${clean(name)}: ${clean(why)}`,
+	);
+	return [
+		`${paint.strong('mailctl smoke')} ${clean(report.target)}, run ${report.run}`,
+		...lines,
+		...section('deviations from the contract', deviations, paint),
+		...section('left behind', leftovers, paint),
+		'',
+		summaryOf(report),
+		'',
+	].join('\n');
+}
+
+/** `41 checks: 38 passed, 1 failed, 2 skipped; 3 deviations; 1.2 s`. */
+export function summaryOf({ checks, counts, duration_ms }: SmokeReport): string {
+	const { passed, failed, skipped, deviations, leftovers } = counts;
+	const left = leftovers === 0 ? '' : `; ${leftovers} left behind`;
+	const seconds = (duration_ms / 1000).toFixed(1);
+	return (
+		`${of(checks.length, 'check')}: ${passed} passed, ${failed} failed, ${skipped} skipped; ` +
+		`${of(deviations, 'deviation')}${left}; ${seconds} s`
+	);
+}
+
+type Marks = Readonly<Record<Outcome, string>>;
+const unicodeMarks: Marks = { pass: '✓', deviation: '✓', fail: '✗', skip: '–' };
+const asciiMarks: Marks = { pass: 'ok  ', deviation: 'ok  ', fail: 'FAIL', skip: 'skip' };
+
+function checkLines(check: CheckResult, mark: string, width: number, paint: Paint): string[] {
+	const { id, title, outcome, detail } = check;
+	const said = (detail ?? '').split('\n').map(clean);
+	const isFailed = outcome === 'fail';
+	const shown = isFailed ? paint.red(mark) : outcome === 'skip' ? paint.dim(mark) : mark;
+	const aside = isFailed || said[0] === '' ? '' : ` (${said.join('; ')})`;
+	const line = `${shown} ${id.padEnd(width)}  ${clean(title)}${outcome === 'skip' ? paint.dim(aside) : aside}`;
+	return isFailed ? [line, ...said.map((text) => `    ${text}`)] : [line];
+}
+
+function section(title: string, lines: readonly string[], paint: Paint): string[] {
+	return lines.length === 0 ? [] : ['', paint.strong(title), ...lines];
+}
+
+function of(count: number, word: string): string {
+	return `${count} ${word}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,99 @@
+/** What the checks of a run share: the paths of the service document, the run's names, and what it has made. */
+import type { CommandContext } from '../context.js';
+import { objectOf, unexpected } from './judge.js';
+import type { Ledger } from './ledger.js';
+import { Broken, type Probe, Skipped } from './model.js';
+import { kinds, type RunNames } from './names.js';
+import type { Json } from './shapes.js';
+
+/** Service document, "Endpoints"; stated here again, for this is a check from outside. */
+export const paths = {
+	lists: '/sub/lists/',
+	fields: '/sub/fields/',
+	webhooks: '/webhooks/',
+	report: '/stat/reports/events-report/',
+	send: '/message/send/',
+	list: (id: number) => `/sub/lists/${id}/`,
+	subscribers: (list: number) => `/sub/lists/${list}/subscribers/`,
+} as const;
+
+/** No deployment has so many of anything; fits 32 bits, for a larger one may be refused for its size. */
+export const unknownId = 2_147_483_647;
+
+export interface Workshop {
+	readonly names: RunNames;
+	readonly ledger: Ledger;
+	readonly target: { isLocal: boolean; hasToken: boolean };
+	/** `--send-to` and `--from`. */
+	readonly mail: { to: string; from: string } | null;
+	readonly connection: CommandContext['connection'];
+	readonly signal: AbortSignal;
+	/** A list of the run's own for its subscribers, made on first use. Throws `Skipped` when that fails. */
+	list(probe: Probe): Promise<number>;
+	/** The variable of a field of its own; null where none can be made. */
+	variable(probe: Probe): Promise<string | null>;
+}
+
+export type WorkshopOptions = Omit<Workshop, 'list' | 'variable'>;
+
+export function createWorkshop(options: WorkshopOptions): Workshop {
+	let list: Promise<number | null> | null = null;
+	let variable: Promise<string | null> | null = null;
+	const { names, ledger } = options;
+	return {
+		...options,
+		list: async (probe) => {
+			list ??= makeList(probe, ledger, `${names.list}-subscribers`);
+			const id = await list;
+			if (id === null) throw new Skipped('no list could be made to try them in');
+			return id;
+		},
+		variable: (probe) => {
+			variable ??= makeField(probe, ledger, `${names.variable}_meta`);
+			return variable;
+		},
+	};
+}
+
+/** A slot for what one check of a row makes and the next ones need. */
+export function slot<T>(maker: string): { set(value: T): void; get(): T } {
+	let held: { value: T } | null = null;
+	return {
+		set: (value) => {
+			held = { value };
+		},
+		get: () => {
+			if (held === null) throw new Skipped(`${maker} made nothing to try it with`);
+			return held.value;
+		},
+	};
+}
+
+/** The answer of a creation. Throws `Broken`. */
+export async function created(
+	probe: Probe,
+	ledger: Ledger,
+	{ kind, body }: { kind: (typeof kinds)[number]['kind']; body: object },
+): Promise<Json> {
+	const collection = kinds.find((one) => one.kind === kind)?.collection ?? '';
+	const answer = await ledger.create(probe, kind, { method: 'POST', path: collection, body });
+	if (answer.status !== 201) throw new Broken(unexpected(answer, 201));
+	return objectOf(probe, answer);
+}
+
+async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<number | null> {
+	const body = { name, email_reason: 'a check of this deployment' };
+	const answer = await ledger.create(probe, 'list', { method: 'POST', path: paths.lists, body });
+	return ledgered(answer.json, answer.status);
+}
+
+async function makeField(probe: Probe, ledger: Ledger, variable: string): Promise<string | null> {
+	const body = { variable, name: 'Smoke' };
+	const answer = await ledger.create(probe, 'field', { method: 'POST', path: paths.fields, body });
+	return ledgered(answer.json, answer.status) === null ? null : variable;
+}
+
+function ledgered(json: unknown, status: number): number | null {
+	const id = typeof json === 'object' && json !== null && 'id' in json ? json.id : null;
+	return status < 300 && typeof id === 'number' ? id : null;
+}
