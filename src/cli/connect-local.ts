@@ -11,6 +11,7 @@ import {
 } from '../engine/settings.js';
 import { openStore } from '../store/open.js';
 import type { Store } from '../store/store.js';
+import { localTokens } from './connect-tokens.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from './connection.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
@@ -80,6 +81,7 @@ function localEngine({ store, clock, path, isNew }: LocalParts, lazy: LazyParts)
 				await writeSettings({ store, clock }, values);
 			},
 		},
+		tokens: localTokens({ store, clock }),
 		status: async () => {
 			const [status, settings, senders] = await Promise.all([
 				store.reads.status(),

@@ -70,6 +70,15 @@ export interface LocalEngine {
 		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
 		set(values: Readonly<Record<string, string | null>>): Promise<void>;
 	};
+	/** Who may use the API of this database, once it is served. */
+	tokens: {
+		/** Revoked ones too, oldest first. */
+		list(): Promise<ApiToken[]>;
+		/** The only time the secret is told. `null`: a living token has this name. */
+		create(input: { name: string; scopes: readonly TokenScope[] }): Promise<NewApiToken | null>;
+		/** False: no living token has this name. */
+		revoke(name: string): Promise<boolean>;
+	};
 	status(): Promise<EngineStatus>;
 	/** Delivers what is due: the messages of a scope until each has an outcome, or everything until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
@@ -77,6 +86,25 @@ export interface LocalEngine {
 	testSmtp(): Promise<SmtpTest>;
 	/** The finished message for one recipient of a request, without accepting it. */
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
+}
+
+/** What a token allows: looking, sending, or everything. */
+export const tokenScopes = ['read', 'send', 'admin'] as const;
+export type TokenScope = (typeof tokenScopes)[number];
+
+/** A token without its secret, which is stored nowhere. */
+export interface ApiToken {
+	name: string;
+	/** Those of another version may be unknown to this one. */
+	scopes: readonly string[];
+	date_created: string;
+	/** `null`: it is alive. */
+	date_revoked: string | null;
+}
+
+/** A token that was made just now, with its secret. */
+export interface NewApiToken extends Omit<ApiToken, 'date_revoked'> {
+	token: string;
 }
 
 /** What is in the database, and how it is set up; secrets left out. */

@@ -21,6 +21,7 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl templates create --name Welcome --html-file welcome.html': [
 		['templates', 'delete', 'Welcome', '-y'],
 	],
+	'mailctl engine tokens revoke shop --yes': [['engine', 'tokens', 'create', '--name', 'shop']],
 	'mailctl config get output': [['config', 'set', 'output', 'json']],
 	'mailctl config unset timeout': [['config', 'set', 'timeout', '1m']],
 };

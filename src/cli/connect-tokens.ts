@@ -1,0 +1,31 @@
+/** API tokens of the embedded engine: made here, kept as hashes. */
+import { createHash, randomBytes } from 'node:crypto';
+import { type Clock, formatDateTime } from '../api/datetime.js';
+import type { Scope } from '../http/routes.js';
+import type { Store, StoredToken } from '../store/store.js';
+import type { ApiToken, LocalEngine } from './connection.js';
+
+/** 256 bits behind a prefix by which scanners of repositories, and people, know what it is. */
+export function newToken(): { secret: string; sha256: string } {
+	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
+	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };
+}
+
+export function localTokens({ store, clock }: { store: Store; clock: Clock }): LocalEngine['tokens'] {
+	return {
+		list: async () => (await store.reads.listTokens()).map(toApiToken),
+		create: async ({ name, scopes }) => {
+			const granted: readonly Scope[] = scopes;
+			const { secret, sha256 } = newToken();
+			const now = clock.now();
+			if (!(await store.writes.createToken({ sha256, name, scopes: granted, now }))) return null;
+			return { name, scopes: [...granted], date_created: formatDateTime(now), token: secret };
+		},
+		revoke: (name) => store.writes.revokeToken({ name, now: clock.now() }),
+	};
+}
+
+function toApiToken({ name, scopes, created_at, revoked_at }: StoredToken): ApiToken {
+	const date_revoked = revoked_at === null ? null : formatDateTime(revoked_at);
+	return { name, scopes, date_created: formatDateTime(created_at), date_revoked };
+}
