@@ -48,7 +48,7 @@ const declared = fieldSet({
 	date_from: optional(wireDate()),
 	date_to: optional(wireDate()),
 	campaign_unique_id: optional(uuid()),
-	event_types: optional(oneOrMore(list(choice(eventTypes)))),
+	event_types: optional(choices(choice(eventTypes))),
 });
 
 function wireDate(): Field<Day, 'required'> {
@@ -60,9 +60,17 @@ function wireDate(): Field<Day, 'required'> {
 	});
 }
 
-// A parameter that is not repeated arrives as a text.
-function oneOrMore<T>(inner: Field<T[]>): Field<T[], 'required'> {
-	return field(inner.schema, (input) => inner.check(typeof input === 'string' ? [input] : input));
+// DRF's MultipleChoiceField names the first bad choice only, without its index. A parameter that is not repeated
+// arrives as a text.
+function choices<T>(inner: Field<T>): Field<T[], 'required'> {
+	const all = list(inner);
+	return field(all.schema, (input) => {
+		const values: unknown = typeof input === 'string' ? [input] : input;
+		const bad = Array.isArray(values)
+			? values.map(inner.check).find(({ kind }) => kind === 'invalid')
+			: undefined;
+		return bad?.kind === 'invalid' ? bad : all.check(values);
+	});
 }
 
 function withoutBlanks(query: Readonly<Record<string, unknown>>): Record<string, unknown> {

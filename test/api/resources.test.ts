@@ -217,7 +217,7 @@ describe('a report', () => {
 			{ date_from: wrong, date_to: wrong },
 		],
 		[{ campaign_unique_id: 'x' }, { campaign_unique_id: ['Must be a valid UUID.'] }],
-		[{ event_types: ['SENT', 'X'] }, { event_types: { '1': ['"X" is not a valid choice.'] } }],
+		[{ event_types: ['SENT', 'X'] }, { event_types: ['"X" is not a valid choice.'] }],
 	])('%j covers %j', (query, expected) => expect(days(query)).toEqual(expected));
 
 	test('selects one type, several, or all', () => {

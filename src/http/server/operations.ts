@@ -70,7 +70,7 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.messages.get': ({ ext }, { uuids, call }) => ext.messages.get(uuid(uuids), call),
 	'ext.messages.raw': ({ ext }, { uuids, call }) => ext.messages.raw(uuid(uuids), call),
 	'ext.reports.report': async ({ ext }, { query, call }) => {
-		const tag = query.text('tag');
+		const tag = query.filter('tag');
 		const human = query.boolean('human');
 		const narrowed = { ...(tag !== undefined && { tag }), ...(human !== undefined && { human }) };
 		const documented = unchecked<ReportQuery>(query.reportQuery());
@@ -146,8 +146,8 @@ function uuid(uuids: Asked['uuids']): string {
 }
 
 function subscriberFilter(query: Query) {
-	const contains = query.text('email__icontains');
-	const exact = query.text('email__exact');
+	const contains = query.filter('email__icontains');
+	const exact = query.filter('email__exact');
 	const is_active = query.boolean('is_active');
 	return {
 		...(contains !== undefined && { email__icontains: contains }),
@@ -159,15 +159,15 @@ function subscriberFilter(query: Query) {
 function messageFilter(query: Query): MessageFilter {
 	const names = ['status', 'to', 'campaign_unique_id', 'since'] as const;
 	const values = names.flatMap((name) => {
-		const value = query.text(name);
+		const value = query.filter(name);
 		return value === undefined ? [] : [[name, value] as const];
 	});
 	return Object.fromEntries(values);
 }
 
 function scopeOf(query: Query): MessageScope {
-	const submission = query.text('submission');
-	const mailing = query.text('mailing');
+	const submission = query.filter('submission');
+	const mailing = query.filter('mailing');
 	if (submission !== undefined) return { submission };
 	if (mailing !== undefined) return { mailing };
 	throw invalid({ submission: [{ code: 'required', message: 'This field is required.' }] });

@@ -1,9 +1,14 @@
 /** The query of a request as Django reads it: the last of repeated values counts, a plus is a blank. */
 
+import { invalid } from '../../api/errors.js';
+import { trimWhitespace } from '../../api/schema/python.js';
+
 /** Query parameters by kind. Absent and unusable are told apart where the service does. */
 export interface Query {
 	/** The last value; `undefined` when absent. */
 	text(name: string): string | undefined;
+	/** A filter as django-filter reads it: trimmed, and none when blank. Throws `invalid` for NUL. */
+	filter(name: string): string | undefined;
 	/** `NaN` for what is no plain decimal number, so that a page of that number does not exist. */
 	integer(name: string): number | undefined;
 	/** True/False/true/false/1/0 in any case; everything else filters nothing (api-decisions 9). */
@@ -20,6 +25,7 @@ export function parseQuery(text: string): Query {
 	const last = (name: string) => values.get(name)?.at(-1);
 	return {
 		text: last,
+		filter: (name) => filterOf(name, last(name)),
 		integer: (name) => numberOf(last(name)),
 		boolean: (name) => booleans.get(last(name)?.toLowerCase() ?? ''),
 		reportQuery: () => {
@@ -32,6 +38,15 @@ export function parseQuery(text: string): Query {
 		},
 		withPage: (page) => encode(page === null ? without(values) : new Map(values).set('page', [String(page)])),
 	};
+}
+
+function filterOf(name: string, text: string | undefined): string | undefined {
+	if (text?.includes('\0') === true)
+		throw invalid({
+			[name]: [{ code: 'null_characters_not_allowed', message: 'Null characters are not allowed.' }],
+		});
+	const trimmed = trimWhitespace(text ?? '');
+	return trimmed === '' ? undefined : trimmed;
 }
 
 const booleans: ReadonlyMap<string, boolean> = new Map([

@@ -16,7 +16,7 @@ export async function send(
 	const isLast = serving.isClosing || one.connection.parting !== null || !isSoonRead(one);
 	const done = new Promise<void>((resolve) => {
 		response.once('close', resolve);
-		one.connection.socket.once('close', () => resolve());
+		one.signal.addEventListener('abort', () => resolve(), { once: true });
 	});
 	response.setTimeout(serving.limits.writeTimeoutMs, () => one.connection.socket.destroy());
 	response.writeHead(answer.status, {

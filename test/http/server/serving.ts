@@ -1,8 +1,8 @@
 /** A real engine behind a real server on a free port of this machine. */
 import { createHash, randomUUID } from 'node:crypto';
 import { systemClock } from '../../../src/api/datetime.js';
-import type { EnginePorts } from '../../../src/engine/ports.js';
 import { createEngine, type Engine } from '../../../src/engine/engine.js';
+import type { EnginePorts } from '../../../src/engine/ports.js';
 import { createAuthenticator } from '../../../src/http/server/authenticate.js';
 import { createHandler, type HandlerOptions } from '../../../src/http/server/handler.js';
 import { type HttpServer, type ListenOptions, listen } from '../../../src/http/server/listen.js';
