@@ -1,0 +1,20 @@
+/** What a client is given in tests: short waits, no retries, nobody who reads traces. */
+import type { ClientOptions } from '../../src/http/client/client.js';
+
+export interface ClientWishes extends Partial<Omit<ClientOptions, 'remote'>> {
+	baseUrl: string;
+	remote?: Partial<ClientOptions['remote']>;
+}
+
+/** `random: 0` makes the pauses between tries as short as they can be. */
+export function clientOptions({ remote, ...wishes }: ClientWishes): ClientOptions {
+	return {
+		token: 'a-secret-token',
+		env: {},
+		trace: () => {},
+		warn: () => {},
+		random: () => 0,
+		...wishes,
+		remote: { timeoutMs: 10_000, retries: 0, caCert: null, insecure: false, proxy: null, ...remote },
+	};
+}
