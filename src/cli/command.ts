@@ -130,6 +130,8 @@ interface Described {
 	createsDatabase?: true;
 	/** Stays: other processes hear of it, and `serve` keeps its store in threads. */
 	role?: 'serve' | 'worker';
+	/** Administers the profiles: `--profile`, `--base-url` and `--db` name what is stored, not where the command goes. */
+	profiles?: true;
 	/** How consent is asked for; the command itself calls `cx.confirm`. */
 	severity?: 'mild' | 'severe';
 	/** The columns it prints, so that a wrong `--fields` is exit 2 before anything is done. */

@@ -1,46 +1,168 @@
-/** Changes to the configuration files: through conf, atomically, 0600 in a folder of 0700. */
+/** Changes to the configuration files: through conf, atomically, 0600 in a folder of 0700, one writer at a time. */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type ConfigFile, type Paths, type Profile, readConfig } from './config.js';
+import {
+	type ConfigFile,
+	originOf,
+	type Paths,
+	type Profile,
+	readConfig,
+	readTokens,
+	type StoredToken,
+} from './config.js';
+import { exclusively } from './config-lock.js';
 import { ConfigError } from './errors.js';
 
-/** Sets keys of a profile; `undefined` removes one. An empty profile goes away. Reads first: a broken file stays. */
-export async function changeProfile(
+/** What a change took with it. */
+export interface Changed {
+	/** The origin of a token that was dropped, because its profile names another origin now. */
+	droppedToken: string | null;
+}
+
+/**
+ * Sets keys of a profile; `undefined` removes one. An empty profile goes away. Reads first: a broken file stays.
+ * Another origin drops the profile's token, before the profile can name it.
+ */
+export function changeProfile(
 	paths: Paths,
 	name: string,
 	change: Readonly<Record<string, unknown>>,
-): Promise<void> {
-	const config = readConfig(paths);
-	const merged = Object.entries({ ...config.profiles[name], ...change });
-	const profile: Profile = Object.fromEntries(merged.filter(([, value]) => value !== undefined));
-	const others = Object.entries(config.profiles).filter(([key]) => key !== name);
-	const kept = Object.keys(profile).length === 0 ? others : [...others, [name, profile] as const];
-	await writeConfig(paths, { ...config, profiles: Object.fromEntries(kept) });
+): Promise<Changed> {
+	return writing(paths, async (files) => {
+		const { config } = files;
+		const before = config.profiles[name];
+		const merged = Object.entries({ ...before, ...change });
+		const profile: Profile = Object.fromEntries(merged.filter(([, value]) => value !== undefined));
+		const droppedToken = 'baseUrl' in change ? await dropForeign(files, name, before, profile) : null;
+		const others = Object.entries(config.profiles).filter(([key]) => key !== name);
+		const kept = Object.keys(profile).length === 0 ? others : [...others, [name, profile] as const];
+		await files.saveConfig({ ...config, profiles: Object.fromEntries(kept) });
+		return { droppedToken };
+	});
 }
 
 /** Which profile is used when none is named; `null`: the built-in one. */
-export async function changeDefaultProfile(paths: Paths, name: string | null): Promise<void> {
-	await writeConfig(paths, { ...readConfig(paths), profile: name });
+export function changeDefaultProfile(paths: Paths, name: string | null): Promise<void> {
+	return writing(paths, ({ config, saveConfig }) => saveConfig({ ...config, profile: name }));
 }
 
-async function writeConfig(paths: Paths, { profile, profiles }: ConfigFile): Promise<void> {
-	const conf = await openFile(paths, paths.config);
-	try {
-		conf.set('profiles', profiles);
-		if (profile === null) conf.delete('profile');
-		else conf.set('profile', profile);
-	} catch (cause) {
-		throw new ConfigError(`${paths.config} cannot be written`, { cause });
-	}
+/** A deployment with its token, as one change; `isDefault`: it is used when none is named. */
+export function storeLogin(
+	paths: Paths,
+	name: string,
+	login: { baseUrl: string; token: string; isDefault: boolean },
+): Promise<void> {
+	const { baseUrl, token, isDefault } = login;
+	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
+		// The token names its origin, so that a crash in between can send it nowhere else.
+		await saveTokens({ ...tokens, [name]: { token, origin: originOf(baseUrl) } });
+		await saveConfig({
+			profile: isDefault ? name : config.profile,
+			profiles: { ...config.profiles, [name]: { ...config.profiles[name], baseUrl } },
+		});
+	});
 }
 
-async function openFile(paths: Paths, file: string) {
+/** Forgets the token of a profile; false when there was none. */
+export function removeToken(paths: Paths, name: string): Promise<boolean> {
+	return writing(paths, async ({ tokens, saveTokens }) => {
+		if (!Object.hasOwn(tokens, name)) return false;
+		await saveTokens(without(tokens, name));
+		return true;
+	});
+}
+
+/** The profile, its token and its place as the default one. */
+export function removeProfile(paths: Paths, name: string): Promise<void> {
+	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
+		if (Object.hasOwn(tokens, name)) await saveTokens(without(tokens, name));
+		await saveConfig({
+			profile: config.profile === name ? null : config.profile,
+			profiles: without(config.profiles, name),
+		});
+	});
+}
+
+/** The token goes along: it is there under both names until the profile has the new one. */
+export function renameProfile(paths: Paths, from: string, to: string): Promise<void> {
+	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
+		const token = Object.hasOwn(tokens, from) ? tokens[from] : undefined;
+		if (token !== undefined) await saveTokens({ ...tokens, [to]: token });
+		await saveConfig({
+			profile: config.profile === from ? to : config.profile,
+			profiles: Object.fromEntries(
+				Object.entries(config.profiles).map(([name, profile]) => [name === from ? to : name, profile]),
+			),
+		});
+		if (token !== undefined) await saveTokens({ ...without(tokens, from), [to]: token });
+	});
+}
+
+interface Files {
+	config: ConfigFile;
+	tokens: Readonly<Record<string, StoredToken>>;
+	saveConfig(config: ConfigFile): Promise<void>;
+	saveTokens(tokens: Readonly<Record<string, StoredToken>>): Promise<void>;
+}
+
+/** Both files are read, and found sound, before either is written. */
+async function writing<T>(paths: Paths, change: (files: Files) => Promise<T>): Promise<T> {
+	// A broken file is said to be broken even where the folder cannot be written.
+	readConfig(paths);
+	makeFolder(paths);
+	return exclusively(paths, async () =>
+		change({
+			config: readConfig(paths),
+			tokens: readTokens(paths),
+			saveConfig: ({ profile, profiles }) => save(paths, paths.config, { profile, profiles }),
+			saveTokens: (tokens) => save(paths, paths.credentials, { tokens: asWritten(tokens) }),
+		}),
+	);
+}
+
+async function dropForeign(
+	{ tokens, saveTokens }: Files,
+	name: string,
+	before: Profile | undefined,
+	after: Profile,
+): Promise<string | null> {
+	const stored = Object.hasOwn(tokens, name) ? tokens[name] : undefined;
+	if (stored === undefined) return null;
+	const origin = stored.origin ?? (before?.baseUrl === undefined ? null : originOf(before.baseUrl));
+	if (after.baseUrl !== undefined && origin === originOf(after.baseUrl)) return null;
+	await saveTokens(without(tokens, name));
+	return origin ?? 'nowhere in particular';
+}
+
+function without<T>(record: Readonly<Record<string, T>>, name: string): Record<string, T> {
+	return Object.fromEntries(Object.entries(record).filter(([key]) => key !== name));
+}
+
+/** As it was found: one without an origin stays a bare text. */
+function asWritten(tokens: Readonly<Record<string, StoredToken>>): Record<string, unknown> {
+	return Object.fromEntries(
+		Object.entries(tokens).map(([name, { token, origin }]) => [
+			name,
+			origin === null ? token : { token, origin },
+		]),
+	);
+}
+
+function makeFolder(paths: Paths): void {
 	try {
 		mkdirSync(paths.folder, { recursive: true, mode: 0o700 });
 		// A folder made by somebody else, or under an odd umask, may be open to all.
 		chmodSync(paths.folder, 0o700);
+	} catch (cause) {
+		throw new ConfigError(`${paths.folder} cannot be written`, { cause });
+	}
+}
+
+/** Sets the given keys and leaves others alone; `null` removes one. */
+async function save(paths: Paths, file: string, values: Readonly<Record<string, unknown>>): Promise<void> {
+	try {
 		const { default: Conf } = await import('conf');
-		return new Conf<Record<string, unknown>>({
+		const conf = new Conf<Record<string, unknown>>({
 			cwd: paths.folder,
 			configName: basename(file, '.json'),
 			configFileMode: 0o600,
@@ -48,6 +170,9 @@ async function openFile(paths: Paths, file: string) {
 			accessPropertiesByDotNotation: false,
 			projectName: 'mailctl',
 		});
+		// All keys in one write: a reader never meets half of a change.
+		const merged = Object.entries({ ...conf.store, ...values });
+		conf.store = Object.fromEntries(merged.filter(([, value]) => value !== null));
 	} catch (cause) {
 		throw new ConfigError(`${file} cannot be written`, { cause });
 	}

@@ -92,15 +92,47 @@ export function readConfig(paths: Paths): ConfigFile {
 	};
 }
 
-/** The token stored for a profile; `null` when none is. */
-export function readToken(paths: Paths, profile: string): string | null {
+/** A stored token and the origin it may be sent to; `null`: whichever its profile names. */
+export interface StoredToken {
+	token: string;
+	origin: string | null;
+}
+
+/** Every stored token by its profile. */
+export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> {
 	const found = readJson(paths.credentials);
-	if (found === null) return null;
-	const wrong = new ConfigError(`${paths.credentials}: it is no object of tokens by profile`);
+	if (found === null) return {};
+	const wrong = new ConfigError(`${paths.credentials}: it is no object of tokens by profile`, {
+		hint: 'mend it or move it away',
+	});
 	if (!isObject(found) || !isObject(found['tokens'] ?? {})) throw wrong;
-	const tokens = found['tokens'];
-	const token = isObject(tokens) && Object.hasOwn(tokens, profile) ? tokens[profile] : undefined;
-	return typeof token === 'string' ? token : null;
+	const tokens = isObject(found['tokens']) ? found['tokens'] : {};
+	return Object.fromEntries(
+		Object.entries(tokens).map(([name, value]) => {
+			const stored = storedToken(value);
+			if (stored === null) throw wrong;
+			return [name, stored];
+		}),
+	);
+}
+
+/** The token stored for a profile; `null` when none is. */
+export function readToken(paths: Paths, profile: string): StoredToken | null {
+	const tokens = readTokens(paths);
+	return Object.hasOwn(tokens, profile) ? (tokens[profile] ?? null) : null;
+}
+
+/** Scheme, host and port: where a token of this base URL may go. */
+export function originOf(baseUrl: string): string {
+	return URL.canParse(baseUrl) ? new URL(baseUrl).origin : baseUrl;
+}
+
+/** A token written by hand may stand there without its origin. */
+function storedToken(value: unknown): StoredToken | null {
+	if (typeof value === 'string') return { token: value, origin: null };
+	if (!isObject(value)) return null;
+	const { token, origin } = value;
+	return typeof token === 'string' && typeof origin === 'string' ? { token, origin } : null;
 }
 
 function readJson(path: string): unknown {

@@ -14,6 +14,8 @@ export interface Prompts {
 	confirm(question: Question): Promise<void>;
 	/** A line of text. Throws `UsageError` where nobody can be asked. */
 	ask(question: string): Promise<string>;
+	/** A line that is never shown. Throws `UsageError` where nobody can be asked. */
+	askSecret(question: string): Promise<string>;
 	/** False: questions are answered by flags only. */
 	readonly canAsk: boolean;
 }
@@ -30,6 +32,11 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 		if (!canAsk) throw new UsageError(`nobody can be asked: ${question}`);
 		const { input } = await import('@inquirer/prompts');
 		return answered(input({ message: clean(question) }, streams(io, signal)), signal);
+	};
+	const askSecret = async (question: string): Promise<string> => {
+		if (!canAsk) throw new UsageError(`nobody can be asked: ${question}`);
+		const { password } = await import('@inquirer/prompts');
+		return answered(password({ message: clean(question), mask: false }, streams(io, signal)), signal);
 	};
 	const mild = async (what: string): Promise<void> => {
 		if (yes) return;
@@ -53,6 +60,7 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 	return {
 		canAsk,
 		ask,
+		askSecret,
 		confirm: (question) =>
 			question.kind === 'mild' ? mild(question.what) : severe(question.what, question.name),
 	};

@@ -2,7 +2,7 @@
 import type { Api } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
 import type { Paths } from './config.js';
-import type { Connection, LocalEngine } from './connection.js';
+import type { Connection, LocalEngine, Target } from './connection.js';
 import type { Prompts } from './consent.js';
 import type { RawGlobals } from './globals.js';
 import type { Io } from './io.js';
@@ -28,6 +28,8 @@ export interface CommandContext extends Talk, Prompts {
 	readonly dryRun: boolean;
 	/** Opens the target on first use. */
 	connection(): Promise<Connection>;
+	/** Another target than the call's own, as it would be reached; the caller closes it. */
+	connectTo(target: Target): Promise<Connection>;
 	api(): Promise<Api>;
 	/** The engine itself, for ◆ commands; `UsageError` on a deployment. */
 	local(): Promise<LocalEngine>;

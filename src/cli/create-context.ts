@@ -78,6 +78,7 @@ export async function createContext(
 		quiet: globals.quiet === true,
 		dryRun: globals.dryRun === true,
 		connection: link.open,
+		connectTo: link.connectTo,
 		api: async (): Promise<Api> => (await link.open()).api,
 		local: async () => {
 			const { local } = await link.open();
@@ -159,9 +160,7 @@ async function remoteOptions(
 /** The connection, opened by the first who needs it and closed once. */
 function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
-	const open = async (): Promise<Connection> => {
-		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
-		const target = named.kind === 'local' && parts.createsDatabase ? { ...named, create: true } : named;
+	const connectTo = async (target: Target): Promise<Connection> => {
 		const connect = parts.connect ?? (await import('./connect.js')).connect;
 		return connect(target, {
 			clock: parts.clock,
@@ -174,7 +173,12 @@ function linker(settings: Settings, parts: LinkParts) {
 			warn: (text) => void parts.talk.warn(text),
 		});
 	};
+	const open = async (): Promise<Connection> => {
+		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
+		return connectTo(named.kind === 'local' && parts.createsDatabase ? { ...named, create: true } : named);
+	};
 	return {
+		connectTo,
 		open: () => {
 			opened ??= open();
 			return opened;

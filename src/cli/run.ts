@@ -1,6 +1,6 @@
 /** One command from its parsed words to its exit code: settles the settings, builds the context, runs, closes. */
 import { microsPerMs, monotonicMicros } from '../api/datetime.js';
-import { findPaths, readConfig } from './config.js';
+import { findPaths, type Paths, readConfig } from './config.js';
 import type { CommandContext } from './context.js';
 import { createContext, type Run, type RunOptions } from './create-context.js';
 import { DeadlinePassed } from './errors.js';
@@ -9,13 +9,13 @@ import { isMachine, type RawGlobals } from './globals.js';
 import { readInput } from './input.js';
 import { parseFields, selectColumns } from './render/fields.js';
 import type { Shown } from './render/out.js';
-import { resolveSettings, type Settings } from './settings.js';
+import { type Env, resolveSettings, type Settings } from './settings.js';
 
 export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { io, interrupts } = options;
 	const start = monotonicMicros();
 	const paths = findPaths(io.env);
-	const settings = resolveSettings(parsed.globals, io.env, readConfig(paths), paths);
+	const settings = settle(parsed, io.env, paths);
 	const deadline = startDeadline(settings);
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
 	const { cx, listed, close } = await createContext(parsed, options, { paths, settings, signal });
@@ -35,6 +35,17 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	}
 }
 
+/** What administers the profiles must work where none of them is usable, and goes to none of them by itself. */
+function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
+	const config = readConfig(paths);
+	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
+	const others = { ...globals };
+	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
+	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
+	const isThere = config.profile !== null && Object.hasOwn(config.profiles, config.profile);
+	return resolveSettings(others, rest, isThere ? config : { ...config, profile: null }, paths);
+}
+
 /** A refused change must be refused before it is made, so a wrong `--fields` cannot wait for the first record. */
 function checkFields({ command, globals }: Run, cx: CommandContext): void {
 	const fields = parseFields(globals.fields);
@@ -45,8 +56,9 @@ function checkFields({ command, globals }: Run, cx: CommandContext): void {
 /** A protected profile asks before every change; commands that ask anyway are not asked twice. */
 async function protect({ command, path }: Run, cx: CommandContext): Promise<void> {
 	const { profile, target } = cx.settings;
-	if (profile.protected !== true || command.writes !== true || command.severity !== undefined || cx.dryRun)
+	if (command.writes !== true || command.severity !== undefined || command.profiles === true || cx.dryRun)
 		return;
+	if (profile.protected !== true) return;
 	await cx.confirm({
 		kind: 'mild',
 		what: `change "${target.profile}", a protected profile (${path.join(' ')})`,

@@ -19,7 +19,8 @@ export interface TargetChoice {
 	settings: Profile;
 }
 
-const builtIn = 'local';
+/** The profile that is always there: the default database of this machine. */
+export const builtIn = 'local';
 
 /** Two targets on one level are exit 2, as are an unknown profile and a URL that is none. */
 export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
@@ -107,7 +108,8 @@ function localTarget(url: string): Target {
 	return { kind: 'local', url, create: false };
 }
 
-function remoteTarget(text: string, from: string): Target {
+/** Throws `UsageError` for what is no base URL. */
+export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
 	const url = URL.canParse(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
 		throw new UsageError(`${from}: "${text}" is no http or https URL`);
@@ -115,5 +117,7 @@ function remoteTarget(text: string, from: string): Target {
 		throw new UsageError(`${from}: a URL must not hold a password`, {
 			hint: 'use MAILCTL_TOKEN or --token-file',
 		});
+	if (url.search !== '' || url.hash !== '')
+		throw new UsageError(`${from}: a base URL has no query and no fragment`);
 	return { kind: 'remote', baseUrl: text, token: null };
 }

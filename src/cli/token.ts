@@ -1,5 +1,5 @@
 /** The API token of a call: from a file, standard input, the environment or the profile, never from an argument. */
-import { findPaths, readToken } from './config.js';
+import { findPaths, originOf, readToken } from './config.js';
 import type { Target } from './connection.js';
 import { UsageError } from './errors.js';
 import type { RawGlobals } from './globals.js';
@@ -17,11 +17,23 @@ export async function readTokenOf(
 	const target = settings.target.target();
 	if (target.kind === 'local') return target;
 	const given = await givenToken(globals, env, sources);
-	const token = given ?? (profile === null ? null : readToken(findPaths(env), profile));
+	const token = given ?? (profile === null ? null : storedFor(profile, target.baseUrl, env));
 	return { ...target, token: token === null ? null : checkToken(token) };
 }
 
-async function givenToken(globals: RawGlobals, env: Env, sources: Sources): Promise<string | null> {
+/** A token goes to the origin it was stored for, whatever its profile says by now. */
+function storedFor(profile: string, baseUrl: string, env: Env): string | null {
+	const stored = readToken(findPaths(env), profile);
+	if (stored === null) return null;
+	const origin = originOf(baseUrl);
+	if (stored.origin === null || stored.origin === origin) return stored.token;
+	throw new UsageError(`the token of profile "${profile}" belongs to ${stored.origin}, not to ${origin}`, {
+		hint: `mailctl login --profile ${profile} --base-url ${baseUrl}`,
+	});
+}
+
+/** A token given with this call; `null` without one. Read once: it may come from standard input. */
+export async function givenToken(globals: RawGlobals, env: Env, sources: Sources): Promise<string | null> {
 	if (globals.tokenFile !== undefined && globals.tokenStdin === true)
 		throw new UsageError('--token-file and --token-stdin both give a token; give one');
 	if (globals.tokenFile !== undefined) return sources.file(globals.tokenFile, '--token-file').text();
@@ -32,7 +44,7 @@ async function givenToken(globals: RawGlobals, env: Env, sources: Sources): Prom
 }
 
 /** One line of visible ASCII: anything else cannot be a header value. The message never repeats it. */
-function checkToken(text: string): string {
+export function checkToken(text: string): string {
 	const token = text.trim();
 	if (/^[\x21-\x7e]+$/.test(token)) return token;
 	throw new UsageError(

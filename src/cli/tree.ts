@@ -50,16 +50,42 @@ export const tree: readonly TreeEntry[] = [
 		summary: 'what became of each message',
 		load: () => import('./commands/messages.js'),
 	},
+	{
+		name: 'serve',
+		summary: 'the engine over HTTP, with tracking and the sending worker',
+		load: () => import('./commands/serve.js'),
+	},
+	{
+		name: 'smoke',
+		summary: 'checks against a deployment, for CI',
+		load: () => import('./commands/smoke.js'),
+	},
 	{ name: 'worker', summary: 'send what is due', load: () => import('./commands/worker.js') },
 	{
 		name: 'engine',
 		summary: 'the embedded engine: its database and mail server',
 		load: () => import('./commands/engine.js'),
 	},
+	{ name: 'api', summary: 'one raw request', load: () => import('./commands/api.js') },
 	{
 		name: 'demo',
 		summary: 'the whole job, nothing to set up',
 		load: () => import('./commands/demo.js'),
+	},
+	{
+		name: 'login',
+		summary: 'keep a deployment and its token as a profile',
+		load: () => import('./commands/login.js'),
+	},
+	{
+		name: 'logout',
+		summary: 'forget the token of a profile',
+		load: () => import('./commands/logout.js'),
+	},
+	{
+		name: 'profile',
+		summary: 'stored deployments and databases',
+		load: () => import('./commands/profile.js'),
 	},
 	{
 		name: 'config',

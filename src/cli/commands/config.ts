@@ -6,6 +6,8 @@ import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
 import { type Explained, explain } from '../explain.js';
 import { camel } from '../flags.js';
+import { isProfileKey, parsePreference } from '../preferences.js';
+import { sayDropped } from '../profiles.js';
 import { type Columns, column } from '../render/columns.js';
 import { didYouMean } from '../suggest.js';
 import { checkSetting } from '../target.js';
@@ -73,12 +75,12 @@ const set = command({
 	examples: ['mailctl config set timeout 1m', 'mailctl config set allowRecipients "*@example.com"'],
 	run: async (cx, { args }) => {
 		const key = knownKey(args.key);
-		const value = key === 'profile' ? knownProfile(cx, args.value) : parseValue(key, args.value);
+		const value = key === 'profile' ? knownProfile(cx, args.value) : parsePreference(key, args.value);
 		if (key !== 'profile') checkSetting(key, args.value, profileOf(cx), cx.settings.target.settingsOf);
 		if (cx.dryRun) return cx.wouldDo(`set ${key} to ${args.value}`, { set: key, value });
 		const write = await import('../config-write.js');
 		if (key === 'profile') await write.changeDefaultProfile(cx.paths, String(value));
-		else await write.changeProfile(cx.paths, cx.settings.target.settingsOf, { [key]: value });
+		else await change(cx, { [key]: value });
 		return cx.out.document({ key, value }, `${key} = ${args.value}`);
 	},
 });
@@ -97,7 +99,7 @@ const unset = command({
 		if (cx.dryRun) return cx.wouldDo(`unset ${key}`, { unset: key });
 		const write = await import('../config-write.js');
 		if (key === 'profile') await write.changeDefaultProfile(cx.paths, null);
-		else await write.changeProfile(cx.paths, cx.settings.target.settingsOf, { [key]: undefined });
+		else await change(cx, { [key]: undefined });
 		return cx.out.document({ key, value: null }, `${key} is no longer set`);
 	},
 });
@@ -131,6 +133,13 @@ export const group: CommandGroup = {
 	commands: [list, get, set, unset, path, explainCommand],
 };
 
+/** The profile's settings; a token that belongs elsewhere now is gone, and that is said. */
+async function change(cx: CommandContext, values: Readonly<Record<string, unknown>>): Promise<void> {
+	const { changeProfile } = await import('../config-write.js');
+	const name = cx.settings.target.settingsOf;
+	await sayDropped(cx, name, await changeProfile(cx.paths, name, values));
+}
+
 type Key = keyof Profile | 'profile';
 
 function profileOf(cx: CommandContext): Profile {
@@ -147,30 +156,10 @@ function knownKey(text: string): Key {
 	});
 }
 
-function isProfileKey(key: string): key is keyof Profile {
-	return Object.hasOwn(profileKeys, key);
-}
-
 function knownProfile(cx: CommandContext, name: string): string {
 	const names = ['local', ...Object.keys(readConfig(cx.paths).profiles)];
 	if (names.includes(name)) return name;
 	throw new UsageError(`there is no profile "${name}"`, {
 		hint: didYouMean(name, names) ?? `profiles: ${names.join(', ')}`,
 	});
-}
-
-function parseValue(key: keyof Profile, text: string): unknown {
-	const { check, is } = profileKeys[key];
-	const value =
-		key === 'retries'
-			? /^\d+$/.test(text)
-				? Number(text)
-				: text
-			: key === 'protected'
-				? ({ true: true, false: false }[text] ?? text)
-				: key === 'allowRecipients'
-					? text.split(',').map((one) => one.trim())
-					: text;
-	if (check(value)) return value;
-	throw new UsageError(`${key}: "${text}" is not ${is}`);
 }

@@ -1,0 +1,122 @@
+/** `mailctl api`: one raw request to the deployment, and its answer as it is. */
+import type { WireRequest } from '../../api/wire.js';
+import { headerNames } from '../../http/errors.js';
+import { type ContentSource, command } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import { isMachine } from '../globals.js';
+import { type Base, wirePath } from '../wire-path.js';
+
+const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+export { api as command };
+
+const api = command({
+	name: 'api',
+	summary: 'one raw request',
+	description:
+		'The answer is printed as it is when piped; on a terminal JSON is laid out. Nothing is repeated after a failure. ' +
+		'A path begins at the base URL; on a database of this machine the answers are those of a server over it.',
+	args: [
+		{ name: 'method', summary: 'GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS' },
+		{ name: 'path', summary: 'below the base URL: /sub/lists/' },
+	],
+	options: {
+		data: { kind: 'content', summary: 'the body: itself, @FILE or - (JSON unless a header says otherwise)' },
+		query: { kind: 'list', placeholder: 'K=V', summary: 'a parameter of the query' },
+		header: { kind: 'list', placeholder: "'NAME: VALUE'", summary: 'a further header' },
+		include: { kind: 'flag', summary: 'print status and headers first' },
+		paginate: { kind: 'flag', summary: 'all pages of a GET, as one JSON array of their results' },
+	},
+	output: 'the body, which must be JSON; with --paginate an array of all results',
+	exits: [3, 4, 5, 6, 7, 13],
+	examples: [
+		'mailctl api GET /sub/lists/ --query page_size=5',
+		'mailctl api PATCH sub/lists/12/ --data \'{"name": "News"}\'',
+		'mailctl api GET /sub/lists/12/subscribers/ --paginate',
+	],
+	run: async (cx, { args, options }) => {
+		assertOutput(cx);
+		const { target } = await cx.connection();
+		const base: Base = target.kind === 'remote' ? target.baseUrl : null;
+		const request = {
+			method: methodOf(args.method),
+			path: wirePath(args.path, options.query, base),
+			headers: parseHeaders(options.header),
+			signal: cx.signal,
+		};
+		if (options.paginate) {
+			assertPaging(request.method, options);
+			const { printPages } = await import('./api-pages.js');
+			return printPages(cx, request);
+		}
+		const full = { ...request, ...(await bodyOf(options.data, request)) };
+		const { send } = await import('./api-send.js');
+		return send(cx, full, { include: options.include || request.method === 'HEAD' });
+	},
+});
+
+/** What comes back is no table. A format of the profile's taste is none of this command's business. */
+function assertOutput(cx: CommandContext): void {
+	const { output } = cx.globals;
+	if (output !== undefined && output !== 'json')
+		throw new UsageError(`-o ${output} does not go with api: it prints what is answered`, {
+			hint: isMachine(cx.out.format) ? '--paginate, or -o json' : '-o json insists on JSON',
+		});
+	if (cx.globals.fields !== undefined) throw new UsageError('--fields does not go with api');
+}
+
+function methodOf(text: string): string {
+	const method = text.toUpperCase();
+	if (methods.includes(method)) return method;
+	throw new UsageError(`"${text}" is no method of the API`, { hint: `methods: ${methods.join(', ')}` });
+}
+
+function assertPaging(method: string, { data, include }: { data: unknown; include: boolean }): void {
+	if (method !== 'GET') throw new UsageError('--paginate goes with GET only');
+	if (data !== undefined || include)
+		throw new UsageError('--paginate goes with neither --data nor --include');
+}
+
+async function bodyOf(
+	data: ContentSource | undefined,
+	{ method, headers }: { method: string; headers: Readonly<Record<string, string>> },
+): Promise<Partial<WireRequest>> {
+	if (data === undefined) return {};
+	if (method === 'GET' || method === 'HEAD') throw new UsageError(`--data does not go with ${method}`);
+	return { body: await data.text(), headers: { 'content-type': 'application/json', ...headers } };
+}
+
+/** What HTTP itself sets, and what would go round the token's own ways. */
+const reserved = new Set([
+	headerNames.token.toLowerCase(),
+	'host',
+	'content-length',
+	'transfer-encoding',
+	'connection',
+	'upgrade',
+	'expect',
+	'keep-alive',
+	'te',
+	'trailer',
+]);
+
+/** Names in lower case. */
+function parseHeaders(lines: readonly string[]): Record<string, string> {
+	const headers: Record<string, string> = {};
+	for (const line of lines) {
+		const [, name = '', value = ''] =
+			/^([\w!#$%&'*+.^`|~-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(line) ?? [];
+		const key = name.toLowerCase();
+		if (name === '')
+			throw new UsageError('--header: not NAME: VALUE', { hint: "--header 'Accept-Language: en'" });
+		if (key === headerNames.token.toLowerCase())
+			throw new UsageError(`--header ${name}: a token is no argument`, {
+				hint: 'MAILCTL_TOKEN, --token-file or --token-stdin',
+			});
+		if (reserved.has(key)) throw new UsageError(`--header ${name} is not yours to set`);
+		if (Object.hasOwn(headers, key)) throw new UsageError(`--header ${name} is given twice`);
+		headers[key] = value.trimEnd();
+	}
+	return headers;
+}

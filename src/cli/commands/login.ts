@@ -1,0 +1,135 @@
+/** `mailctl login`: a deployment and its token, checked and kept as a profile. */
+import { ApiError } from '../../api/errors.js';
+import { command } from '../command.js';
+import { type ConfigFile, type Profile, readConfig } from '../config.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import { confirmProtected, newName } from '../profiles.js';
+import { builtIn, remoteTarget } from '../target.js';
+import { checkToken, givenToken } from '../token.js';
+
+export { login as command };
+
+const login = command({
+	name: 'login',
+	summary: 'keep a deployment and its token as a profile',
+	description:
+		'The token is asked for, or comes from --token-stdin, --token-file or MAILCTL_TOKEN; it is tried before it is ' +
+		'stored, in a file that only you can read. It is sent to the origin of this base URL and nowhere else. Without ' +
+		'--profile the profile is called as the host of the base URL.',
+	options: {
+		use: { kind: 'flag', summary: 'make it the default profile; the first one is that anyway' },
+		check: { kind: 'tri', summary: 'try the token before it is stored (on)' },
+	},
+	profiles: true,
+	output: '{"profile", "base_url", "service", "is_default", "checked"}',
+	exits: [4, 6, 7, 78],
+	examples: [
+		'mailctl login --profile prod --base-url https://mail.example.com --token-stdin < token.txt',
+		'mailctl login --base-url https://mail.example.com --token-file token.txt --use',
+	],
+	run: async (cx, { options }) => {
+		const config = readConfig(cx.paths);
+		const { name, baseUrl } = await whereTo(cx, config);
+		await confirmProtected(cx, name, config.profiles[name] ?? {});
+		if (cx.dryRun)
+			return cx.wouldDo(`store a token for ${baseUrl} as profile "${name}"`, {
+				profile: name,
+				base_url: baseUrl,
+			});
+		const token = await tokenFor(cx, baseUrl);
+		const service = options.check === false ? null : await tryToken(cx, baseUrl, token);
+		const isDefault = options.use || config.profile === null || config.profile === name;
+		const { storeLogin } = await import('../config-write.js');
+		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
+		const document = {
+			profile: name,
+			base_url: baseUrl,
+			service,
+			is_default: isDefault,
+			checked: service !== null,
+		};
+		await cx.out.document(
+			document,
+			`logged in to ${baseUrl} as profile "${name}"${isDefault ? ', the default' : ''}`,
+		);
+		if (!isDefault)
+			await cx.hint(`mailctl --profile ${name} … goes there; mailctl profile use ${name} always does`);
+	},
+});
+
+/** The base URL given, else that of the profile, else asked for; and the name it is kept under. */
+async function whereTo(cx: CommandContext, config: ConfigFile): Promise<{ name: string; baseUrl: string }> {
+	if (cx.globals.db !== undefined)
+		throw new UsageError('a database needs no login', {
+			hint: 'mailctl profile add NAME --db PATH keeps one',
+		});
+	const { profiles } = config;
+	const named = cx.globals.profile ?? (cx.io.env['MAILCTL_PROFILE'] || undefined);
+	const given = cx.globals.baseUrl ?? (cx.io.env['MAILCTL_BASE_URL'] || undefined);
+	const stored = profileIn(profiles, named ?? (given === undefined ? config.profile : null));
+	const text = given ?? stored?.baseUrl ?? (await askUrl(cx));
+	const { baseUrl } = remoteTarget(text.trim(), '--base-url');
+	const name = named ?? nameOf(config, baseUrl);
+	const existing = profileIn(profiles, name);
+	if (existing === null) return { name: newName(config, name), baseUrl };
+	if (name === builtIn) newName(config, name);
+	if (existing.db !== undefined)
+		throw new UsageError(`profile "${name}" is a database`, { hint: 'give another --profile' });
+	return { name, baseUrl };
+}
+
+function profileIn(profiles: ConfigFile['profiles'], name: string | null): Profile | null {
+	return name !== null && Object.hasOwn(profiles, name) ? (profiles[name] ?? null) : null;
+}
+
+async function askUrl(cx: CommandContext): Promise<string> {
+	if (cx.canAsk) return cx.ask('Base URL of the deployment:');
+	throw new UsageError('missing --base-url: where the deployment is', { hint: 'or set MAILCTL_BASE_URL' });
+}
+
+/** The profile that is this deployment already, else the name of its host. */
+function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
+	const same = Object.keys(profiles).filter((name) => profiles[name]?.baseUrl === baseUrl);
+	if (profile !== null && same.includes(profile)) return profile;
+	const { hostname } = new URL(baseUrl);
+	const [first] = same;
+	const name = first ?? hostname.replace(/^\[|\]$/g, '').replaceAll(':', '-');
+	if (first === undefined && Object.hasOwn(profiles, name))
+		throw new UsageError(
+			`profile "${name}" is another deployment: ${profiles[name]?.baseUrl ?? 'a database'}`,
+			{
+				hint: 'give --profile NAME',
+			},
+		);
+	return name;
+}
+
+async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
+	const given = await givenToken(cx.globals, cx.io.env, cx.sources);
+	if (given !== null) return checkToken(given);
+	if (!cx.canAsk)
+		throw new UsageError('missing --token-stdin or --token-file: the API token', {
+			hint: 'or set MAILCTL_TOKEN',
+		});
+	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`));
+}
+
+/** One cheap request. A refused token, no answer and an answer of something else end here: nothing is stored. */
+async function tryToken(cx: CommandContext, baseUrl: string, token: string): Promise<string> {
+	const { api, close } = await cx.connectTo({ kind: 'remote', baseUrl, token });
+	try {
+		await api.lists.page({ page_size: 1 }, { signal: cx.signal });
+		return (await api.capabilities()).service;
+	} catch (error) {
+		if (!cx.signal.aborted) await cx.note('nothing was stored; --no-check stores a token without trying it');
+		if (error instanceof ApiError && error.code === 'not_found')
+			throw new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a deployment`, {
+				cause: error,
+				...(error.http !== null && { http: error.http }),
+			});
+		throw error;
+	} finally {
+		await close();
+	}
+}

@@ -1,0 +1,243 @@
+/** `mailctl profile`: stored deployments and databases, and which of them is used. */
+import { type CommandGroup, command } from '../command.js';
+import { type ConfigFile, type Profile, readConfig } from '../config.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import { camel } from '../flags.js';
+import { isProfileKey, parsePreference } from '../preferences.js';
+import { confirmProtected, findProfile, newName, sayDropped, spokenOf, tokenState } from '../profiles.js';
+import { type Columns, column } from '../render/columns.js';
+import { didYouMean } from '../suggest.js';
+import { builtIn, checkSetting } from '../target.js';
+
+/** A profile as it is shown; never a character of its token. */
+interface Shown {
+	name: string;
+	is_default: boolean;
+	base_url: string | null;
+	db: string | null;
+	/** `null` for a database. */
+	token: 'set' | 'not set' | null;
+	protected: boolean;
+}
+
+const columns: Columns<Shown> = [
+	column('name', 'NAME', { isName: true }),
+	column('is_default', 'DEFAULT', { value: ({ is_default }) => (is_default ? '*' : '') }),
+	column('base_url', 'BASE URL'),
+	column('db', 'DATABASE'),
+	column('token', 'TOKEN'),
+	column('protected', 'PROTECTED', { wide: true }),
+];
+
+const preferences = ['output', 'color', 'timeout', 'retries', 'list', 'allowRecipients'] as const;
+type Preferences = Record<(typeof preferences)[number], unknown>;
+
+const whole: Columns<Shown & Preferences> = [
+	...columns,
+	...preferences.map((key) => ({ key, header: key.toUpperCase(), value: (one: Preferences) => one[key] })),
+];
+
+const nameArg = { name: 'name', summary: 'the name of a profile' } as const;
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'show the profiles',
+	profiles: true,
+	columns,
+	output:
+		'an array of {"name", "is_default", "base_url", "db", "token", "protected"}; "token" is "set", "not set" or null',
+	exits: [78],
+	examples: ['mailctl profile list'],
+	run: async (cx) => {
+		const config = readConfig(cx.paths);
+		const names = new Set([builtIn, ...Object.keys(config.profiles)]);
+		const rows = [...names].map((name) => shown(cx, config, name));
+		await cx.out.rows(rows, columns, { all: true });
+		if (config.profile !== null && !names.has(config.profile))
+			await cx.warn(`the default profile "${config.profile}" is not there; mailctl profile use NAME`);
+	},
+});
+
+const show = command({
+	name: 'show',
+	summary: 'show one profile',
+	args: [{ ...nameArg, summary: 'without one: the profile in use', optional: true }],
+	profiles: true,
+	columns: whole,
+	output: 'the profile with its preferences; the token is "set", "not set" or null',
+	exits: [78],
+	examples: ['mailctl profile show', 'mailctl profile show local -o json'],
+	run: async (cx, { args }) => {
+		const config = readConfig(cx.paths);
+		const name = spokenOf(cx, args.name);
+		const profile = findProfile(config, name);
+		// The key order is that of the columns, so that a card and the object read alike.
+		const set = Object.fromEntries(preferences.map((key) => [key, profile[key] ?? null])) as Preferences;
+		await cx.out.record({ ...shown(cx, config, name), ...set }, whole);
+	},
+});
+
+const add = command({
+	name: 'add',
+	summary: 'store a deployment or a database',
+	description: 'With --base-url URL a deployment, whose token mailctl login adds; with --db PATH a database.',
+	args: [nameArg],
+	options: {
+		set: { kind: 'pairs', summary: 'a preference, as config set has them: timeout=1m' },
+		protected: { kind: 'flag', summary: 'every change asks first' },
+		allowRecipients: { kind: 'list', placeholder: 'GLOB', summary: 'whom it may write to: *@example.com' },
+		use: { kind: 'flag', summary: 'make it the default profile' },
+	},
+	profiles: true,
+	columns,
+	output: 'the profile',
+	exits: [78],
+	examples: [
+		'mailctl profile add prod --base-url https://mail.example.com --protected',
+		"mailctl profile add trial --db news.db --allow-recipients '*@example.com' --set timeout=1m --use",
+	],
+	run: async (cx, { args, options }) => {
+		const name = newName(readConfig(cx.paths), args.name);
+		const profile: Record<string, unknown> = {
+			...targetOf(cx),
+			...preferencesOf(options.set),
+			...(options.protected && { protected: true }),
+			...(options.allowRecipients.length > 0 && { allowRecipients: options.allowRecipients }),
+		};
+		if (cx.dryRun) return cx.wouldDo(`add the profile "${name}"`, { profile: name, ...profile });
+		const write = await import('../config-write.js');
+		// A token may be left over from a profile of that name that was removed by hand.
+		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, profile));
+		if (options.use) await write.changeDefaultProfile(cx.paths, name);
+		const record = shown(cx, readConfig(cx.paths), name);
+		await cx.out.record(record, columns);
+		if (record.token === 'not set') await cx.hint(`mailctl login --profile ${name}`);
+	},
+});
+
+const use = command({
+	name: 'use',
+	summary: 'make a profile the default one',
+	args: [{ ...nameArg, summary: 'a profile; local is the database of this machine' }],
+	profiles: true,
+	columns,
+	output: 'the profile',
+	exits: [78],
+	examples: ['mailctl profile use local'],
+	run: async (cx, { args }) => {
+		findProfile(readConfig(cx.paths), args.name);
+		if (cx.dryRun) return cx.wouldDo(`use the profile "${args.name}"`, { profile: args.name });
+		const { changeDefaultProfile } = await import('../config-write.js');
+		await changeDefaultProfile(cx.paths, args.name);
+		await cx.out.record(shown(cx, readConfig(cx.paths), args.name), columns);
+	},
+});
+
+const rename = command({
+	name: 'rename',
+	summary: 'rename a profile; its token goes along',
+	args: [nameArg, { name: 'new-name', summary: 'what it is to be called' }],
+	profiles: true,
+	columns,
+	output: 'the profile',
+	exits: [78],
+	examples: ['mailctl profile rename prod production'],
+	run: async (cx, { args }) => {
+		const config = readConfig(cx.paths);
+		const profile = stored(config, args.name, 'renamed');
+		const name = newName(config, args['new-name']);
+		await confirmProtected(cx, args.name, profile);
+		if (cx.dryRun)
+			return cx.wouldDo(`rename the profile "${args.name}" to "${name}"`, { from: args.name, to: name });
+		const { renameProfile } = await import('../config-write.js');
+		await renameProfile(cx.paths, args.name, name);
+		await cx.out.record(shown(cx, readConfig(cx.paths), name), columns);
+	},
+});
+
+const remove = command({
+	name: 'remove',
+	aliases: ['rm', 'delete'],
+	summary: 'remove a profile and its token',
+	description: 'The default profile is refused: another one has to be used first.',
+	args: [nameArg],
+	profiles: true,
+	severity: 'mild',
+	output: '{"removed": name}',
+	exits: [78],
+	examples: ['mailctl profile remove prod --yes'],
+	run: async (cx, { args }) => {
+		const config = readConfig(cx.paths);
+		const { baseUrl, db } = stored(config, args.name, 'removed');
+		if (config.profile === args.name)
+			throw new UsageError(`"${args.name}" is the default profile`, {
+				hint: `mailctl profile use ${builtIn}, then remove it`,
+			});
+		if (cx.dryRun) return cx.wouldDo(`remove the profile "${args.name}"`, { removed: args.name });
+		await cx.confirm({
+			kind: 'mild',
+			what: `remove the profile "${args.name}" (${baseUrl ?? db ?? 'no target'})`,
+		});
+		const { removeProfile } = await import('../config-write.js');
+		await removeProfile(cx.paths, args.name);
+		await cx.out.document({ removed: args.name }, `removed the profile "${args.name}"`);
+	},
+});
+
+export const group: CommandGroup = {
+	name: 'profile',
+	aliases: ['profiles'],
+	summary: 'stored deployments and databases',
+	commands: [list, show, add, use, rename, remove],
+};
+
+function shown(cx: CommandContext, config: ConfigFile, name: string): Shown {
+	const profile = findProfile(config, name);
+	const { baseUrl = null, db = null } = profile;
+	return {
+		name,
+		is_default: (config.profile ?? builtIn) === name,
+		base_url: baseUrl,
+		db: db ?? (baseUrl === null && name === builtIn ? cx.paths.database : null),
+		token: tokenState(cx, name, profile),
+		protected: profile.protected === true,
+	};
+}
+
+function stored(config: ConfigFile, name: string, done: string): Profile {
+	const profile = findProfile(config, name);
+	if (name !== builtIn) return profile;
+	throw new UsageError(`"${builtIn}" is built in and cannot be ${done}`);
+}
+
+function targetOf(cx: CommandContext): Profile {
+	const { baseUrl, db } = cx.globals;
+	if (baseUrl !== undefined && db !== undefined)
+		throw new UsageError('--base-url and --db both name a target; give one');
+	if (baseUrl === undefined && db === undefined)
+		throw new UsageError('missing --base-url or --db: where the profile goes');
+	return targetProfile(baseUrl, db);
+}
+
+function targetProfile(baseUrl: string | undefined, db: string | undefined): Profile {
+	if (baseUrl !== undefined) checkSetting('baseUrl', baseUrl, {}, '');
+	if (db === '') throw new UsageError('--db: an empty path');
+	return { ...(baseUrl !== undefined && { baseUrl }), ...(db !== undefined && { db }) };
+}
+
+function preferencesOf(pairs: Readonly<Record<string, string>>): Record<string, unknown> {
+	return Object.fromEntries(
+		Object.entries(pairs).map(([word, text]) => {
+			const key = camel(word);
+			const known = [...preferences, 'protected'];
+			if (!isProfileKey(key) || !known.includes(key))
+				throw new UsageError(`--set: there is no preference "${word}"`, {
+					hint: didYouMean(word, known) ?? `preferences: ${known.join(', ')}`,
+				});
+			checkSetting(key, text, {}, '');
+			return [key, parsePreference(key, text)];
+		}),
+	);
+}

@@ -1,0 +1,279 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import { cli, makeHome } from '../../support/cli.js';
+import { makeProject } from '../../support/project.js';
+import { type Answer, wireOf } from '../../support/wire.js';
+
+const base = ['--base-url', 'https://mail.example.com/api', 'api'];
+const always = (answer: Answer | Error) => wireOf(() => answer);
+
+describe('mailctl api', () => {
+	it('prints the body exactly as it was answered', async () => {
+		const wire = always({ body: '{"id":1, "big": 12345678901234567890}' });
+		const { code, stdout, stderr } = await cli([...base, 'get', 'sub/lists/1/'], { connect: wire.connect });
+		expect({ code, stdout, stderr }).toEqual({
+			code: 0,
+			stdout: '{"id":1, "big": 12345678901234567890}',
+			stderr: '',
+		});
+		expect(wire.asked).toMatchObject([{ method: 'GET', path: '/sub/lists/1/', headers: {} }]);
+		expect(wire.asked[0]).not.toHaveProperty('token');
+	});
+
+	it('lays JSON out on a terminal and spells out what could move the cursor', async () => {
+		const json = await cli([...base, 'GET', '/x/'], {
+			connect: always({ body: { name: 'a\u202eb' } }).connect,
+			columns: 80,
+		});
+		expect(json.stdout).toBe('{\n  "name": "a\\u202eb"\n}\n');
+		const text = await cli([...base, 'GET', '/x/'], {
+			connect: always({ body: '<h1>\u001b[2J</h1>\r\n' }).connect,
+			columns: 80,
+		});
+		expect(text.stdout).toBe('<h1>\\x1b[2J</h1>\n');
+	});
+
+	it('sends a body as JSON, with the query and the headers it is given', async () => {
+		const wire = always({ status: 201, body: '{}' });
+		const words = ['POST', '/sub/lists/', '--data', '{"name": "N"}', '--query', 'a=b c', '--query', 'a=&d'];
+		const { code } = await cli([...base, ...words, '--header', 'X-Trace: 7'], { connect: wire.connect });
+		expect(code).toBe(0);
+		expect(wire.asked).toMatchObject([
+			{
+				method: 'POST',
+				path: '/sub/lists/?a=b%20c&a=%26d',
+				headers: { 'content-type': 'application/json', 'x-trace': '7' },
+				body: '{"name": "N"}',
+			},
+		]);
+	});
+
+	it('reads the body from standard input', async () => {
+		const wire = always({});
+		await cli([...base, 'PUT', '/x/', '--data', '-', '--header', 'Content-Type: text/plain'], {
+			connect: wire.connect,
+			stdin: 'hello',
+		});
+		expect(wire.asked).toMatchObject([{ body: 'hello', headers: { 'content-type': 'text/plain' } }]);
+	});
+
+	it('prints status and headers first when asked to', async () => {
+		const wire = always({
+			status: 404,
+			headers: { 'content-type': 'application/json' },
+			body: '{"detail":"Not found."}',
+		});
+		const { code, stdout } = await cli([...base, 'GET', '/x/', '--include'], { connect: wire.connect });
+		expect({ code, stdout }).toEqual({
+			code: 3,
+			stdout: 'HTTP/1.1 404 Not Found\ncontent-type: application/json\n\n{"detail":"Not found."}',
+		});
+	});
+
+	it.each([
+		[400, 5],
+		[401, 4],
+		[403, 4],
+		[404, 3],
+		[405, 5],
+		[409, 5],
+		[429, 7],
+		[301, 7],
+		[500, 7],
+		[503, 7],
+		[507, 7],
+	])('ends %i with %i, the body on stdout and one error line on stderr', async (status, exit) => {
+		const wire = always({ status, body: '{"detail":"So."}' });
+		const { code, stdout, stderr } = await cli([...base, 'GET', '/x/?a=1'], { connect: wire.connect });
+		expect({ code, stdout }).toEqual({ code: exit, stdout: '{"detail":"So."}' });
+		const why = status === 301 ? `${status}, a redirect, to GET /x/` : `${status} to GET /x/: So.`;
+		expect(stderr.split('\n').filter((line) => line.startsWith('error:'))).toEqual([
+			`error: the service answered ${why}`,
+		]);
+	});
+
+	it('insists on JSON with -o json', async () => {
+		const { code, stdout, stderr } = await cli([...base, 'GET', '/', '-o', 'json'], {
+			connect: always({ body: '<html>' }).connect,
+		});
+		expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
+		expect(JSON.parse(stderr).error).toMatchObject({ code: 'bad_answer', exit_code: 7 });
+		const empty = await cli([...base, 'DELETE', '/x/', '--json'], {
+			connect: always({ status: 204 }).connect,
+		});
+		expect(empty).toEqual({ code: 0, stdout: '', stderr: '' });
+	});
+
+	it('ends with 6 when nobody answers', async () => {
+		const wire = always(new ApiError('network', 'connection refused'));
+		expect((await cli([...base, 'GET', '/x/'], { connect: wire.connect })).code).toBe(6);
+	});
+
+	it('calls an unanswered send neither done nor failed', async () => {
+		const wire = always(new ApiError('network', 'the connection was cut', { unanswered: true }));
+		const { code, stderr } = await cli([...base, 'POST', '/message/send/', '--data', '{}'], {
+			connect: wire.connect,
+		});
+		expect(code).toBe(13);
+		expect(stderr).toContain('error: it may or may not have been sent: the connection was cut\n');
+	});
+});
+
+describe('the path of a raw request', () => {
+	it.each([
+		['sub/lists/', '/sub/lists/'],
+		['/sub/lists/?page=2', '/sub/lists/?page=2'],
+		['/', '/'],
+		['https://mail.example.com/api/sub/lists/?page=2', '/sub/lists/?page=2'],
+		['https://mail.example.com:443/api/', '/'],
+		['/sub/fields/ü x/', '/sub/fields/%C3%BC%20x/'],
+	])('%s is %s', async (given, path) => {
+		const wire = always({});
+		expect((await cli([...base, 'GET', given], { connect: wire.connect })).code).toBe(0);
+		expect(wire.asked[0]?.path).toBe(path);
+	});
+
+	it.each([
+		'https://evil.example/api/sub/lists/',
+		'http://mail.example.com/api/sub/lists/',
+		'https://mail.example.com:8443/api/sub/lists/',
+		'https://mail.example.com/apiary/',
+		'https://mail.example.com/api/../admin/',
+		'https://mail.example.com/api/%2e%2e/admin/',
+		'https://ann@mail.example.com/api/x/',
+		'//evil.example/x',
+		'/\\evil.example/x',
+		'/../admin/',
+		'/x/%2E%2e/admin/',
+		'file:///etc/passwd',
+	])('refuses %s before anything is asked', async (given) => {
+		const wire = always({});
+		const { code } = await cli([...base, 'GET', given], { connect: wire.connect });
+		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
+	});
+
+	it.each([
+		[['FETCH', '/x/']],
+		[['GET', '/x/', '--data', '{}']],
+		[['GET', '/x/', '--query', 'x']],
+		[['GET', '/x/', '--header', 'x-secure-token: t']],
+		[['GET', '/x/', '--header', 'Host: evil']],
+		[['GET', '/x/', '--header', 'X-A: 1\r\nX-B: 2']],
+		[['GET', '/x/', '--header', 'X-A: 1', '--header', 'x-a: 2']],
+		[['GET', '/x/', '-o', 'csv']],
+		[['POST', '/x/', '--paginate']],
+		[['GET', '/x/', '--paginate', '--include']],
+	])('refuses %j', async (words) => {
+		const wire = always({});
+		const { code } = await cli([...base, ...words], { connect: wire.connect });
+		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
+	});
+});
+
+describe('mailctl api --paginate', () => {
+	const pages: Record<string, Answer> = {
+		'/x/?q=1': { body: { next: 'http://inside:9/other/?q=1&page=2', results: [{ id: 1 }, { id: 2 }] } },
+		'/x/?q=1&page=2': { body: { next: null, results: [{ id: 3 }] } },
+	};
+
+	it('follows the query of next and prints one array', async () => {
+		const wire = wireOf(({ path }) => pages[path] ?? { status: 404 });
+		const { code, stdout } = await cli([...base, 'GET', '/x/?q=1', '--paginate'], { connect: wire.connect });
+		expect({ code, stdout }).toEqual({ code: 0, stdout: '[\n{"id":1},\n{"id":2},\n{"id":3}\n]\n' });
+	});
+
+	it('prints [] for nothing', async () => {
+		const { stdout } = await cli([...base, 'GET', '/x/', '--paginate'], {
+			connect: always({ body: { next: null, results: [] } }).connect,
+		});
+		expect(stdout).toBe('[]\n');
+	});
+
+	it.each([
+		['a page that comes after itself', { next: '/x/', results: [1] }],
+		['an empty page with a next one', { next: '/x/?page=2', results: [] }],
+		['no page at all', { id: 1 }],
+	])('ends with 7 for %s', async (_, body) => {
+		const { code } = await cli([...base, 'GET', '/x/', '--paginate'], { connect: always({ body }).connect });
+		expect(code).toBe(7);
+	});
+
+	it('ends with 7 when the same rows come for ever', async () => {
+		let page = 1;
+		const wire = wireOf(() => {
+			page += 1;
+			return { body: { next: `/x/?page=${page}`, results: [{ id: 1 }] } };
+		});
+		const { code } = await cli([...base, 'GET', '/x/', '--paginate'], { connect: wire.connect });
+		expect({ code, asked: wire.asked.length }).toEqual({ code: 7, asked: 2 });
+	});
+});
+
+describe('a raw request that changes something', () => {
+	async function protectedHome(more: object = {}): Promise<string> {
+		const home = await makeHome();
+		await mkdir(join(home, '.config/mailctl'), { recursive: true });
+		const prod = { baseUrl: 'https://mail.example.com', protected: true, ...more };
+		await writeFile(join(home, '.config/mailctl/config.json'), JSON.stringify({ profiles: { prod } }));
+		return home;
+	}
+
+	it('only says what it would do in a dry run; reading is done all the same', async () => {
+		const wire = always({ body: '{}' });
+		const { code, stdout } = await cli([...base, 'DELETE', '/sub/lists/1/', '-n', '-o', 'json'], {
+			connect: wire.connect,
+		});
+		expect({ code, document: JSON.parse(stdout), asked: wire.asked }).toEqual({
+			code: 0,
+			document: { dry_run: true, method: 'DELETE', path: '/sub/lists/1/', body: null },
+			asked: [],
+		});
+		await cli([...base, 'GET', '/webhooks/3/run_test/', '-n'], { connect: wire.connect });
+		expect(wire.asked).toEqual([]);
+		await cli([...base, 'GET', '/sub/lists/', '-n'], { connect: wire.connect });
+		expect(wire.asked).toHaveLength(1);
+	});
+
+	it('asks on a protected profile', async () => {
+		const wire = always({ body: '{}' });
+		const env = { HOME: await protectedHome() };
+		const refused = await cli(['-p', 'prod', 'api', 'DELETE', '/sub/lists/1/'], {
+			env,
+			connect: wire.connect,
+		});
+		expect([refused.code, wire.asked.length]).toEqual([2, 0]);
+		const read = await cli(['-p', 'prod', 'api', 'GET', '/sub/lists/1/'], { env, connect: wire.connect });
+		const agreed = await cli(['-p', 'prod', 'api', 'DELETE', '/sub/lists/1/', '-y'], {
+			env,
+			connect: wire.connect,
+		});
+		expect([read.code, agreed.code, wire.asked.length]).toEqual([0, 0, 2]);
+	});
+
+	it('is no way round the recipients a profile allows', async () => {
+		const wire = always({ body: '{}' });
+		const env = { HOME: await protectedHome({ protected: false, allowRecipients: ['*@example.com'] }) };
+		const send = (body: object) =>
+			cli(['-p', 'prod', 'api', 'POST', 'message/send', '--data', JSON.stringify(body)], {
+				env,
+				connect: wire.connect,
+			});
+		expect((await send({ to: ['ann@example.com'], bcc: ['bo@evil.org'] })).code).toBe(2);
+		expect((await send({ to: 'bo@evil.org' })).code).toBe(2);
+		expect(wire.asked).toEqual([]);
+		expect((await send({ to: ['ann@example.com'] })).code).toBe(0);
+	});
+});
+
+describe('a raw request to a database of this machine', () => {
+	it('refuses a URL, which could only mean another place', async () => {
+		const { run } = await makeProject();
+		const { code, stderr } = await run(['api', 'GET', 'http://127.0.0.1:8080/sub/lists/']);
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: 'error: a URL goes with --base-url only; give the path\nhint: mailctl api GET /sub/lists/\n',
+		});
+	});
+});

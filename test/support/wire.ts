@@ -1,0 +1,42 @@
+/** A deployment that answers raw requests from a table, and remembers what it was asked. */
+import type { WireRequest, WireResponse } from '../../src/api/wire.js';
+import type { Target } from '../../src/cli/connection.js';
+import type { Connect } from '../../src/cli/create-context.js';
+import { connectTo } from './fake-deployment.js';
+
+export interface Answer {
+	status?: number;
+	headers?: Readonly<Record<string, string>>;
+	/** A text is the body itself; anything else is written as JSON. */
+	body?: unknown;
+}
+
+export interface Wire {
+	connect: Connect;
+	asked: WireRequest[];
+	targets: Target[];
+}
+
+/** `answer` is asked for each request; an Error is thrown instead of answered. */
+export function wireOf(answer: (request: WireRequest) => Answer | Error): Wire {
+	const asked: WireRequest[] = [];
+	const targets: Target[] = [];
+	const connect: Connect = async (target, dependencies) => {
+		targets.push(target);
+		return {
+			...(await connectTo([])(target, dependencies)),
+			exchange: async (request) => {
+				asked.push(request);
+				const given = answer(request);
+				if (given instanceof Error) throw given;
+				return responseOf(given);
+			},
+		};
+	};
+	return { connect, asked, targets };
+}
+
+function responseOf({ status = 200, headers = {}, body = '' }: Answer): WireResponse {
+	const text = typeof body === 'string' ? body : JSON.stringify(body);
+	return { status, headers, body: new TextEncoder().encode(text), durationMs: 1 };
+}
