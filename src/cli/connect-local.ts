@@ -1,7 +1,7 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { createEngine } from '../engine/engine.js';
+import { createEngine, type Engine } from '../engine/engine.js';
 import {
 	defaultListeningUrl,
 	readSettings,
@@ -21,6 +21,15 @@ export interface LocalParts extends ConnectDependencies {
 	store: Store;
 	path: string;
 	isNew: boolean;
+	presence: Presence;
+}
+
+/** What a running server changes about its engine. */
+export interface Presence {
+	/** Where links begin while no public URL is set. */
+	listeningUrl: string;
+	/** Why the sending worker of this process sends nothing at the moment. */
+	whyPaused: () => string | null;
 }
 
 export async function connectLocal(
@@ -29,14 +38,15 @@ export async function connectLocal(
 ): Promise<Connection> {
 	const { clock } = dependencies;
 	const isNew = !existsSync(target.url);
-	const store = await openStore(target.url, { clock, mode: target.create ? 'create' : 'existing' });
-	const parts: LocalParts = { ...dependencies, store, path: target.url, isNew };
+	const store = await openLocal(target, dependencies);
+	const presence: Presence = { listeningUrl: defaultListeningUrl, whyPaused: () => null };
+	const parts: LocalParts = { ...dependencies, store, path: target.url, isNew, presence };
 	const lazy = lazyParts(parts);
-	const api = createEngine({
+	const engine = createEngine({
 		store,
 		clock,
 		newId: randomUUID,
-		listeningUrl: () => defaultListeningUrl,
+		listeningUrl: () => presence.listeningUrl,
 		ports: {
 			checkTarget: async (url) => {
 				if ((await readSettings(store)).allowPrivateWebhooks) return null;
@@ -45,13 +55,17 @@ export async function connectLocal(
 			},
 			notifyTest: async (webhook) => (await lazy.notifier()).test(webhook),
 			renderMessage: async (id) => (await lazy.mailer()).renderMessage(id),
-			whyPaused: () => null,
+			whyPaused: () => presence.whyPaused(),
 		},
 	});
 	return {
-		api,
+		api: engine,
 		target,
-		local: localEngine(parts, lazy),
+		exchange: async (request) => {
+			const { exchangeLocally } = await import('./connect-exchange.js');
+			return exchangeLocally(engine, request);
+		},
+		local: localEngine(parts, lazy, engine),
 		close: async () => {
 			await lazy.close();
 			await store.close();
@@ -59,7 +73,16 @@ export async function connectLocal(
 	};
 }
 
-function localEngine({ store, clock, path, isNew }: LocalParts, lazy: LazyParts): LocalEngine {
+/** `serve` must never wait for the disk where it answers: its store works in threads. */
+async function openLocal(target: LocalTarget, { clock, role }: ConnectDependencies): Promise<Store> {
+	const options = { clock, mode: target.create ? 'create' : 'existing', role } as const;
+	if (role !== 'serve') return openStore(target.url, options);
+	const { openThreadedStore } = await import('../threads/threaded-store.js');
+	return openThreadedStore(target.url, options);
+}
+
+function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalEngine {
+	const { store, clock, path, isNew } = parts;
 	return {
 		path,
 		isNew,
@@ -100,6 +123,10 @@ function localEngine({ store, clock, path, isNew }: LocalParts, lazy: LazyParts)
 		deliver: async (options) => (await lazy.mailer()).deliver(options),
 		testSmtp: async () => (await lazy.mailer()).testSmtp(),
 		compose: async (request) => (await lazy.mailer()).compose(request),
+		serve: async (options) => {
+			const { serveLocal } = await import('./connect-serve.js');
+			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);
+		},
 	};
 }
 

@@ -15,7 +15,7 @@ import { publicLinks } from '../delivery/tracking/links.js';
 import { type Keyring, keyringOf } from '../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../delivery/worker.js';
 import { isLoopbackSmtp } from '../engine/contents.js';
-import { defaultListeningUrl, type EngineSettings, readSettings } from '../engine/settings.js';
+import { type EngineSettings, readSettings } from '../engine/settings.js';
 import { createInliner } from '../threads/inliner.js';
 import { freshKey, type LocalParts } from './connect-local.js';
 import {
@@ -32,6 +32,10 @@ export interface Mailer {
 	testSmtp(): Promise<SmtpTest>;
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;
+	/** Compiled contents, shared by whoever sends and whoever answers for what was sent. */
+	contents: ContentCache;
+	/** Where links begin and what signs them, at this moment. */
+	links(): Promise<Links>;
 	close(): Promise<void>;
 }
 
@@ -59,7 +63,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 			rotateAfter: keyLifeMicros,
 			now: clock.now(),
 		});
-		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
+		return { publicUrl: linkBaseOf(settings, parts.presence.listeningUrl), keyring: keyringOf(keys) };
 	};
 	return {
 		deliver: async (options) => deliver(parts, await links(), contents, options),
@@ -73,13 +77,15 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 			if (composed.kind === 'unsendable') throw new Error(composed.conversation.reply.text);
 			return composed.mail.bytes;
 		},
+		contents,
+		links,
 		close: () => inliner.close(),
 	};
 }
 
 /** A trial on this machine has links that point to this machine; elsewhere no public URL means no links. */
-function linkBaseOf({ publicUrl, smtpUrl }: EngineSettings): string | null {
-	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? defaultListeningUrl : null);
+function linkBaseOf({ publicUrl, smtpUrl }: EngineSettings, listeningUrl: string): string | null {
+	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? listeningUrl : null);
 }
 
 function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {
@@ -89,7 +95,7 @@ function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {
 	return { ...parsed.settings, password: smtpPassword };
 }
 
-interface Links {
+export interface Links {
 	publicUrl: string | null;
 	keyring: Keyring | null;
 }
@@ -130,6 +136,7 @@ async function deliver(
 			if (event.kind === 'waiting') options.onWaiting?.(event.reason, event.ms);
 		},
 	});
+	options.onReady?.(worker.wake);
 	try {
 		const signals = [options.signal, stall.signal].filter((signal) => signal !== undefined);
 		const result = await worker.run({
@@ -213,6 +220,7 @@ async function compose(
 			messageId: messageIdOf(id, addressOf(from)),
 			dateMs: Math.floor(now / 1000),
 			variables,
+			tracking: null,
 			listUnsubscribeUrl: request.bulk && links !== null ? links.unsubscribe_url : null,
 		},
 	);

@@ -86,6 +86,35 @@ export interface LocalEngine {
 	testSmtp(): Promise<SmtpTest>;
 	/** The finished message for one recipient of a request, without accepting it. */
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
+	/** Answers the API, the links of mails and, unless told otherwise, sends what is due. Throws when it cannot listen. */
+	serve(options: ServeOptions): Promise<RunningServer>;
+}
+
+/** Where and how to listen. */
+export interface ServeOptions {
+	host: string;
+	/** 0: any free one. */
+	port: number;
+	/** PEM texts. */
+	tls: { cert: string; key: string } | null;
+	/** The address of a client is what the proxy in front says (`X-Forwarded-For`). */
+	trustProxy: boolean;
+	/** `null`: another process sends. */
+	sending: Pick<DeliverOptions, 'connections' | 'rate'> | null;
+	/** Told of each request and of what goes wrong, as one object a line; no secrets. */
+	log: (line: object) => void;
+}
+
+/** A server that listens; `close` once. */
+export interface RunningServer {
+	/** Where it listens; no slash at the end. */
+	url: string;
+	/** Where links of mails begin. */
+	publicUrl: string;
+	/** The file with the token that was made because there was none; `null` when there was one. */
+	newTokenFile: string | null;
+	/** Takes nothing new, lets what is in flight end within 10 s, gives leases back. */
+	close(): Promise<void>;
 }
 
 /** What a token allows: looking, sending, or everything. */
@@ -139,6 +168,8 @@ export interface DeliverOptions {
 	onProgress?: (counts: DeliveryCounts) => void;
 	/** The mail server takes nothing at the moment; the next try is in so many milliseconds. */
 	onWaiting?: (reason: string, ms: number) => void;
+	/** Is given what makes an idle run look at once: something new is due. */
+	onReady?: (wake: () => void) => void;
 }
 
 /** Messages by the outcome this run recorded. */

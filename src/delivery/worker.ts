@@ -1,6 +1,7 @@
 /** The sending worker: leases due messages, delivers them on the pool, and records what became of them. */
-import type { MessageScope } from '../api/capabilities.js';
+
 import { setTimeout as delay } from 'node:timers/promises';
+import type { MessageScope } from '../api/capabilities.js';
 import type { Clock } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { Queue } from '../store/queue.js';

@@ -14,6 +14,7 @@ export const settingNames = {
 	smtp_url: 'where mail is handed over: smtp[s]://user@host:port',
 	smtp_password: 'the password that goes with the user of smtp_url',
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
+	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
 /** A setting there is. */
@@ -30,6 +31,8 @@ export interface EngineSettings {
 	smtpUrl: string | null;
 	smtpPassword: string | null;
 	allowPrivateWebhooks: boolean;
+	/** Of one token; `null`: as often as it likes. */
+	requestsPerSecond: number | null;
 }
 
 /** The settings as they stand, defaults filled in. */
@@ -42,6 +45,7 @@ export async function readSettings(store: Store): Promise<EngineSettings> {
 		smtpUrl: value('smtp_url'),
 		smtpPassword: value('smtp_password'),
 		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
+		requestsPerSecond: numberOf(value('requests_per_second')),
 	};
 }
 
@@ -77,10 +81,16 @@ function checkSetting(name: string, value: string | null): Checked {
 				: { problem: `"${value}" is no IANA time zone, such as Europe/Oslo.` };
 		case 'allow_private_webhooks':
 			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
+		case 'requests_per_second':
+			return /^[1-9]\d{0,5}$/.test(value) ? { value } : { problem: 'Must be a number from 1 to 999999.' };
 		case 'smtp_url':
 		case 'smtp_password':
 			return { value };
 	}
+}
+
+function numberOf(value: string | null): number | null {
+	return value === null ? null : Number(value);
 }
 
 function isSettingName(name: string): name is SettingName {

@@ -17,6 +17,7 @@ const worker = command({
 		rate: sendOptions.rate,
 	},
 	writes: true,
+	role: 'worker',
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled"}',
 	exits: [6],
 	examples: ['mailctl worker --drain', 'mailctl worker --connections 10 --rate 50/s'],

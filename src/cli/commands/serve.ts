@@ -1,0 +1,116 @@
+/** `mailctl serve`: the engine over HTTP, until it is told to stop. */
+import type { FileSource } from '../command.js';
+import { command } from '../command.js';
+import { commandLine } from '../command-line.js';
+import type { RunningServer } from '../connection.js';
+import type { CommandContext } from '../context.js';
+import { CliError, UsageError } from '../errors.js';
+import { exits } from '../exit.js';
+import { parseRate } from './send-deliver.js';
+import { sendOptions } from './send-options.js';
+
+const serve = command({
+	name: 'serve',
+	summary: 'the engine over HTTP, with tracking and the sending worker',
+	description:
+		'Answers the API, the pixels, links and unsubscribe pages of the mails it sends, and sends what is due. Every ' +
+		'request of the API wants a token: the first start makes one and names its file; "mailctl engine tokens" makes ' +
+		'more. One line of JSON a request goes to standard output. On Ctrl-C or SIGTERM what is under way is finished ' +
+		'within 10 s, and the exit code is 0.',
+	options: {
+		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },
+		port: { kind: 'integer', min: 0, max: 65_535, default: 8080, summary: 'the port; 0 takes a free one' },
+		tlsCert: { kind: 'file', summary: 'certificate and chain, PEM' },
+		tlsKey: { kind: 'file', summary: 'private key, PEM' },
+		worker: { kind: 'tri', summary: 'send what is due (default), or leave it to "mailctl worker"' },
+		trustProxy: { kind: 'flag', summary: 'a proxy in front says who the client is (X-Forwarded-For)' },
+		connections: sendOptions.connections,
+		rate: sendOptions.rate,
+	},
+	role: 'serve',
+	exits: [74],
+	examples: [
+		'mailctl serve --port 8080',
+		'mailctl serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem',
+	],
+	run: async (cx, { options }) => {
+		const tls = await readTls(options.tlsCert, options.tlsKey);
+		const engine = await cx.local();
+		if (cx.dryRun) return cx.wouldDo(`listen on ${options.host}:${options.port}`, { database: engine.path });
+		const sending = {
+			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
+			...(options.connections !== undefined && { connections: options.connections }),
+		};
+		const server = await engine
+			.serve({
+				host: options.host,
+				port: options.port,
+				tls,
+				trustProxy: options.trustProxy,
+				sending: options.worker === false ? null : sending,
+				log: logTo(cx),
+			})
+			.catch((error: unknown) => Promise.reject(cannotListen(error, options)));
+		await greet(cx, server);
+		await untilStopped(cx.signal);
+		await server.close();
+		return exits.done;
+	},
+});
+
+async function readTls(
+	cert: FileSource | undefined,
+	key: FileSource | undefined,
+): Promise<{ cert: string; key: string } | null> {
+	if (cert === undefined && key === undefined) return null;
+	if (cert === undefined || key === undefined)
+		throw new UsageError('--tls-cert and --tls-key go together; give both');
+	return { cert: await cert.text(), key: await key.text() };
+}
+
+async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
+	const { newTokenFile, url, publicUrl } = server;
+	await cx.note(`listening on ${url}`);
+	if (newTokenFile !== null) await cx.note(`made an API token with all rights: ${newTokenFile}`);
+	if (publicUrl !== url) return;
+	await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`);
+	await cx.hint(commandLine(cx, 'engine settings set public_url https://mail.example.com'));
+}
+
+/** A log that nobody reads must not fill the memory: what does not fit is left out, and said so. */
+const mostWaitingBytes = 1024 * 1024;
+
+function logTo({ io, quiet }: CommandContext): (line: object) => void {
+	let lost = 0;
+	return (line) => {
+		if (quiet) return;
+		if (io.stdout.raw.writableLength > mostWaitingBytes) {
+			lost += 1;
+			return;
+		}
+		const missing = lost === 0 ? {} : { lost_lines: lost };
+		lost = 0;
+		// A reader that went away is no reason to stop serving.
+		io.stdout.write(`${JSON.stringify({ ...line, ...missing })}\n`).catch(() => undefined);
+	};
+}
+
+function untilStopped(signal: AbortSignal): Promise<void> {
+	return new Promise((resolve) => {
+		if (signal.aborted) return resolve();
+		signal.addEventListener('abort', () => resolve(), { once: true });
+	});
+}
+
+function cannotListen(error: unknown, { host, port }: { host: string; port: number }): unknown {
+	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+	if (code === 'EADDRINUSE')
+		return new UsageError(`port ${port} of ${host} is in use`, { hint: 'give another --port', cause: error });
+	if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+		return new UsageError(`cannot listen on ${host}:${port} (${code})`, { cause: error });
+	if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_TLS'))
+		return new CliError('tls', exits.usage, 'the certificate or its key cannot be used', { cause: error });
+	return error;
+}
+
+export { serve as command };

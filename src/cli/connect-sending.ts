@@ -1,0 +1,99 @@
+/** The sending worker of `serve`: goes on whatever happens, and follows the settings as other processes change them. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { readSettings } from '../engine/settings.js';
+import type { Store } from '../store/store.js';
+import type { Mailer } from './connect-mail.js';
+import type { DeliverOptions } from './connection.js';
+
+export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
+	store: Store;
+	mailer: Pick<Mailer, 'deliver'>;
+	log: (line: object) => void;
+}
+
+export interface Sending {
+	/** Something new is due. */
+	wake(): void;
+	/** Why nothing is sent at the moment. */
+	whyPaused(): string | null;
+	/** No more leases; what is in flight gets 9 s, the rest goes back to the queue. */
+	stop(): Promise<void>;
+}
+
+/** How often settings are looked at; and how long a run that failed waits before the next. */
+const settingsEveryMs = 2_000;
+
+export function startSending(options: SendingOptions): Sending {
+	const stopping = new AbortController();
+	const state: State = { paused: null, wake: () => {} };
+	const ended = loop(options, state, stopping.signal);
+	return {
+		wake: () => state.wake(),
+		whyPaused: () => state.paused,
+		stop: () => {
+			stopping.abort();
+			return ended;
+		},
+	};
+}
+
+interface State {
+	paused: string | null;
+	wake: () => void;
+}
+
+async function loop(options: SendingOptions, state: State, signal: AbortSignal): Promise<void> {
+	while (!signal.aborted) {
+		try {
+			const configured = await fingerprint(options.store);
+			if (configured === null) state.paused = 'no mail server is configured';
+			else await runWith(options, state, { configured, signal });
+		} catch (error) {
+			state.paused = error instanceof Error ? error.message : String(error);
+			options.log({ event: 'worker_failed', error: state.paused });
+		}
+		await delay(settingsEveryMs, undefined, { signal }).catch(() => undefined);
+	}
+}
+
+/** One run with the settings as they are; it ends when they change. */
+async function runWith(
+	{ store, mailer, log, connections, rate }: SendingOptions,
+	state: State,
+	{ configured, signal }: { configured: string; signal: AbortSignal },
+): Promise<void> {
+	const changed = new AbortController();
+	const watch = setInterval(async () => {
+		const now = await fingerprint(store).catch(() => configured);
+		if (now !== configured) changed.abort();
+	}, settingsEveryMs);
+	state.paused = null;
+	try {
+		await mailer.deliver({
+			scope: null,
+			until: 'stopped',
+			signal: AbortSignal.any([signal, changed.signal]),
+			...(connections !== undefined && { connections }),
+			...(rate !== undefined && { rate }),
+			onReady: (wake) => {
+				state.wake = wake;
+			},
+			onProgress: () => {
+				state.paused = null;
+			},
+			onWaiting: (reason, ms) => {
+				state.paused = reason;
+				log({ event: 'sending_paused', reason, retry_in_ms: ms });
+			},
+		});
+	} finally {
+		clearInterval(watch);
+		state.wake = () => {};
+	}
+}
+
+/** The settings a run is made from; `null` without a mail server. */
+async function fingerprint(store: Store): Promise<string | null> {
+	const { smtpUrl, smtpPassword, publicUrl } = await readSettings(store);
+	return smtpUrl === null ? null : JSON.stringify([smtpUrl, smtpPassword, publicUrl]);
+}

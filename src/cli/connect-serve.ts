@@ -1,0 +1,122 @@
+/** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
+import { createHash, randomBytes } from 'node:crypto';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import type { Engine } from '../engine/engine.js';
+import { readSettings } from '../engine/settings.js';
+import { createAuthenticator } from '../http/server/authenticate.js';
+import { createHandler } from '../http/server/handler.js';
+import { listen } from '../http/server/listen.js';
+import { createThrottle } from '../http/server/throttle.js';
+import type { LocalParts } from './connect-local.js';
+import type { Mailer } from './connect-mail.js';
+import { type Sending, startSending } from './connect-sending.js';
+import type { RunningServer, ServeOptions } from './connection.js';
+
+declare const __VERSION__: string;
+
+export interface ServeParts extends LocalParts {
+	engine: Engine;
+	mailer: Mailer;
+}
+
+/** What is in flight when the server is told to stop gets so long. */
+const graceMs = 8_000;
+
+export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
+	const { store, engine, clock, presence, mailer } = parts;
+	const newTokenFile = await ensureToken(parts);
+	const { requestsPerSecond: perSecond } = await readSettings(store);
+	let sending: Sending | null = null;
+	const wake = () => sending?.wake();
+	const server = await listen({
+		handler: createHandler({
+			served: waking(engine, wake),
+			version: __VERSION__,
+			extensions: Object.keys(engine.ext).sort(),
+			authenticate: createAuthenticator({
+				findToken: (sha256) => store.reads.findToken({ sha256 }),
+				clock,
+			}),
+			...(perSecond !== null && { throttle: createThrottle({ perSecond, burst: 2 * perSecond, clock }) }),
+			gauges: () => gauges(parts),
+			ready: async () => {
+				await store.reads.getSettings();
+				return null;
+			},
+			log: options.log,
+		}),
+		publicPages: null,
+		host: options.host,
+		port: options.port,
+		tls: options.tls,
+		trustProxy: options.trustProxy,
+		log: options.log,
+	});
+	presence.listeningUrl = server.url;
+	if (options.sending !== null) {
+		sending = startSending({ store, mailer, log: options.log, ...options.sending });
+		presence.whyPaused = sending.whyPaused;
+	}
+	return {
+		url: server.url,
+		publicUrl: (await readSettings(store)).publicUrl ?? server.url,
+		newTokenFile,
+		close: async () => {
+			await Promise.all([server.close({ graceMs }), sending?.stop()]);
+		},
+	};
+}
+
+/** Acceptances wake the worker, which otherwise looks once a second. */
+function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['ext'] } {
+	const { ext } = engine;
+	const api: Engine = {
+		...engine,
+		send: async (request, call) => {
+			const answer = await engine.send(request, call);
+			wake();
+			return answer;
+		},
+	};
+	const mailings: Engine['ext']['mailings'] = {
+		...ext.mailings,
+		release: async (id, expected, call) => {
+			await ext.mailings.release(id, expected, call);
+			wake();
+		},
+	};
+	return { api, ext: { ...ext, mailings } };
+}
+
+async function gauges({ store }: ServeParts): Promise<Record<string, number>> {
+	const { messages, lists, subscribers, size_bytes } = await store.reads.status();
+	return {
+		mailctl_lists: lists,
+		mailctl_subscribers: subscribers,
+		mailctl_database_bytes: size_bytes,
+		...Object.fromEntries(
+			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
+		),
+	};
+}
+
+/** An API that nobody may use is of no use: the first start makes a token. `null`: there is one. */
+async function ensureToken({ store, clock, path }: ServeParts): Promise<string | null> {
+	const tokens = await store.reads.listTokens();
+	if (tokens.some(({ revoked_at }) => revoked_at === null)) return null;
+	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
+	const file = `${path}.token`;
+	const fresh = `${file}.${process.pid}`;
+	await writeFile(fresh, `${secret}\n`, { mode: 0o600, flag: 'wx' });
+	const sha256 = createHash('sha256').update(secret).digest('hex');
+	const isMade = await store.writes.createToken({
+		sha256,
+		name: tokens.some(({ name }) => name === 'admin') ? `admin-${clock.now()}` : 'admin',
+		scopes: ['admin'],
+		now: clock.now(),
+	});
+	// By rename: who reads the file never sees half of a token.
+	if (isMade) await rename(fresh, file);
+	else await rm(fresh);
+	return isMade ? file : null;
+}
