@@ -22,6 +22,8 @@ export interface CliOptions {
 	interactive?: boolean;
 	connect?: MainOptions['connect'];
 	interrupts?: AbortSignal;
+	/** Told of all that stderr holds by now, each time something is written. */
+	heard?: (text: string) => void;
 }
 
 /** A home folder of one's own, so that no test reads this machine's configuration. */
@@ -33,7 +35,7 @@ export function makeHome(): Promise<string> {
 export async function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
 	const isTTY = options.columns !== undefined;
 	const stdout = capture(isTTY, options.columns);
-	const stderr = capture(isTTY, options.columns);
+	const stderr = capture(isTTY, options.columns, options.heard);
 	const code = await main({
 		argv,
 		env: { HOME: await makeHome(), TERM: 'xterm', ...options.env },
@@ -65,17 +67,19 @@ function inputOf(input: CliOptions['stdin']): Readable {
 	return stream;
 }
 
-function capture(isTTY: boolean, columns: number | undefined) {
+function capture(isTTY: boolean, columns: number | undefined, heard?: (text: string) => void) {
 	const chunks: Buffer[] = [];
 	const stream = new Writable({
 		write(chunk: Buffer, _encoding, done) {
 			chunks.push(Buffer.from(chunk));
+			heard?.(Buffer.concat(chunks).toString('utf8'));
 			done();
 		},
 	});
 	const more = columns === undefined ? {} : { columns };
 	return {
-		stream: Object.assign(stream, { isTTY, ...more }),
+		// Like the process's own streams it cannot be ended: a prompt tries to when it is answered.
+		stream: Object.assign(stream, { isTTY, end: () => stream, ...more }),
 		text: () => Buffer.concat(chunks).toString('utf8'),
 	};
 }

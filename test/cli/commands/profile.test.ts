@@ -1,0 +1,405 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import type { Target } from '../../../src/cli/connection.js';
+import type { Connect } from '../../../src/cli/create-context.js';
+import { type CliOptions, cli, makeHome } from '../../support/cli.js';
+import { connectTo } from '../../support/fake-deployment.js';
+
+const url = 'https://mail.example.com';
+const folderOf = (home: string) => join(home, '.config/mailctl');
+
+async function homeWith(config: unknown = null, credentials: unknown = null): Promise<string> {
+	const home = await makeHome();
+	await mkdir(folderOf(home), { recursive: true });
+	const write = (name: string, content: unknown) =>
+		writeFile(join(folderOf(home), name), typeof content === 'string' ? content : JSON.stringify(content));
+	if (config !== null) await write('config.json', config);
+	if (credentials !== null) await write('credentials.json', credentials);
+	return home;
+}
+
+async function readFileOf(home: string, name: string): Promise<unknown> {
+	return JSON.parse(await readFile(join(folderOf(home), name), 'utf8'));
+}
+
+/** A deployment that takes the token `good`; its targets are remembered. */
+function deployment(
+	targets: Target[] = [],
+	refusal: ApiError = new ApiError('not_authenticated', 'Invalid token.'),
+) {
+	const connect: Connect = async (target, dependencies) => {
+		targets.push(target);
+		const connection = await connectTo([])(target, dependencies);
+		const { lists, ...rest } = connection.api;
+		const page: typeof lists.page = async (request) => {
+			if (target.kind === 'remote' && target.token !== 'good') throw refusal;
+			return lists.page(request);
+		};
+		const capabilities = async () => ({ service: 'mailctl' as const, idempotentSend: true, ext: {} });
+		return { ...connection, api: { ...rest, lists: { ...lists, page }, capabilities } };
+	};
+	return connect;
+}
+
+const run = (home: string, argv: readonly string[], options: CliOptions = {}) =>
+	cli(argv, { connect: deployment(), ...options, env: { HOME: home, ...options.env } });
+
+describe('mailctl login', () => {
+	const words = ['login', '--profile', 'prod', '--base-url', url, '--token-stdin'];
+
+	it('stores base URL and token apart, for their owner only, and is the default when it is the first', async () => {
+		const home = await makeHome();
+		const { code, stdout } = await run(home, [...words, '-o', 'json'], { stdin: 'good\n' });
+		expect({ code, document: JSON.parse(stdout) }).toEqual({
+			code: 0,
+			document: { profile: 'prod', base_url: url, service: 'mailctl', is_default: true, checked: true },
+		});
+		expect(await readFileOf(home, 'config.json')).toEqual({
+			profile: 'prod',
+			profiles: { prod: { baseUrl: url } },
+		});
+		expect(await readFileOf(home, 'credentials.json')).toEqual({
+			tokens: { prod: { token: 'good', origin: url } },
+		});
+		const modes = ['', 'config.json', 'credentials.json'].map(async (name) =>
+			((await stat(join(folderOf(home), name))).mode & 0o777).toString(8),
+		);
+		expect(await Promise.all(modes)).toEqual(['700', '600', '600']);
+		expect((await readdir(folderOf(home))).sort()).toEqual(['config.json', 'credentials.json']);
+		const targets: Target[] = [];
+		await run(home, ['lists', 'list'], { connect: deployment(targets) });
+		expect(targets).toEqual([{ kind: 'remote', baseUrl: url, token: 'good' }]);
+	});
+
+	it('keeps another default profile unless told --use', async () => {
+		const home = await homeWith({ profile: 'local', profiles: {} });
+		await run(home, words, { stdin: 'good' });
+		expect(await readFileOf(home, 'config.json')).toMatchObject({ profile: 'local' });
+		await run(home, [...words, '--use'], { stdin: 'good' });
+		expect(await readFileOf(home, 'config.json')).toMatchObject({ profile: 'prod' });
+	});
+
+	it('is named after the host without --profile, and finds the same deployment again', async () => {
+		const home = await makeHome();
+		await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' });
+		expect((await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
+		await run(home, ['profile', 'rename', 'mail.example.com', 'prod']);
+		await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' });
+		expect(await readFileOf(home, 'config.json')).toEqual({
+			profile: 'prod',
+			profiles: { prod: { baseUrl: url } },
+		});
+	});
+
+	it('takes the base URL from the profile when only the token is new', async () => {
+		const home = await homeWith({ profiles: { prod: { baseUrl: url, timeout: '1m' } } });
+		const { code } = await run(home, ['login', '-p', 'prod'], { env: { MAILCTL_TOKEN: 'good' } });
+		expect(code).toBe(0);
+		expect(await readFileOf(home, 'config.json')).toMatchObject({
+			profiles: { prod: { baseUrl: url, timeout: '1m' } },
+		});
+	});
+
+	it.each([
+		['a refused token', new ApiError('not_authenticated', 'Invalid token.'), 4],
+		['a forbidden one', new ApiError('permission_denied', 'No.'), 4],
+		['no answer', new ApiError('network', 'connection refused'), 6],
+		['an answer of something else', new ApiError('bad_answer', 'HTML'), 7],
+		['a place without lists', new ApiError('not_found', 'Not found.'), 7],
+	])('stores nothing after %s', async (_, refusal, exit) => {
+		const home = await makeHome();
+		const { code, stderr } = await run(home, words, { stdin: 'bad', connect: deployment([], refusal) });
+		expect(code).toBe(exit);
+		expect(stderr).toContain('nothing was stored');
+		expect(stderr).not.toContain('bad\n');
+		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
+	});
+
+	it('stores without trying with --no-check', async () => {
+		const home = await makeHome();
+		const { code } = await run(home, [...words, '--no-check'], {
+			stdin: 'later',
+			connect: () => Promise.reject(new Error('must not connect')),
+		});
+		expect(code).toBe(0);
+		expect(await readFileOf(home, 'credentials.json')).toMatchObject({
+			tokens: { prod: { token: 'later' } },
+		});
+	});
+
+	it.each([
+		['no token and nobody to ask', ['login', '--base-url', url]],
+		['no base URL', ['login', '--token-stdin']],
+		['a password in the URL', ['login', '--base-url', 'https://a:b@mail.example.com', '--token-stdin']],
+		['a URL of something else', ['login', '--base-url', 'ftp://mail.example.com', '--token-stdin']],
+		['a query in the URL', ['login', '--base-url', `${url}/?token=1`, '--token-stdin']],
+		['a name that is none', ['login', '--base-url', url, '-p', '__proto__', '--token-stdin']],
+		['the built-in name', ['login', '--base-url', url, '-p', 'local', '--token-stdin']],
+		['a database', ['login', '--db', 'x.db', '--token-stdin']],
+	])('is exit 2 for %s', async (_, argv) => {
+		const home = await makeHome();
+		expect((await run(home, argv, { stdin: 'good' })).code).toBe(2);
+		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
+	});
+
+	it('asks for both and never echoes the token', async () => {
+		const home = await makeHome();
+		const { code, stderr } = await typed(
+			home,
+			['login'],
+			[
+				['Base URL', url],
+				['API token', 'good'],
+			],
+		);
+		expect(code).toBe(0);
+		expect(stderr).toContain('API token for https://mail.example.com:');
+		expect(stderr).not.toContain('good');
+		expect(await readFileOf(home, 'credentials.json')).toMatchObject({
+			tokens: { 'mail.example.com': { token: 'good' } },
+		});
+	});
+
+	it('leaves corrupt files as they are, exit 78', async () => {
+		const config = await homeWith('{"profiles": ');
+		expect((await run(config, words, { stdin: 'good' })).code).toBe(78);
+		expect(await readFile(join(folderOf(config), 'config.json'), 'utf8')).toBe('{"profiles": ');
+		for (const text of [
+			'{"tokens": ',
+			'[]',
+			'{"tokens": {"prod": 7}}',
+			'{"tokens": {"prod": {"token": "t"}}}',
+		]) {
+			const home = await homeWith({ profiles: {} }, text);
+			expect((await run(home, words, { stdin: 'good' })).code).toBe(78);
+			expect(await readFile(join(folderOf(home), 'credentials.json'), 'utf8')).toBe(text);
+		}
+	});
+
+	it('loses nothing when two write at the same time', async () => {
+		const home = await makeHome();
+		const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+		const done = await Promise.all(
+			names.map((name) =>
+				run(home, ['login', '-p', name, '--base-url', url, '--token-stdin'], { stdin: 'good' }),
+			),
+		);
+		expect(done.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0]);
+		const config = (await readFileOf(home, 'config.json')) as { profiles: object };
+		const credentials = (await readFileOf(home, 'credentials.json')) as { tokens: object };
+		expect([Object.keys(config.profiles).sort(), Object.keys(credentials.tokens).sort()]).toEqual([
+			names,
+			names,
+		]);
+	});
+
+	it('takes over from a writer that died', async () => {
+		const home = await homeWith({ profiles: {} });
+		await writeFile(join(folderOf(home), 'lock'), '');
+		const { utimes } = await import('node:fs/promises');
+		await utimes(join(folderOf(home), 'lock'), 1, 1);
+		expect((await run(home, words, { stdin: 'good' })).code).toBe(0);
+	});
+});
+
+describe('the token of a profile', () => {
+	const stored = { tokens: { prod: { token: 'good', origin: url } } };
+
+	it('is refused to another origin, whatever the profile says by now', async () => {
+		const home = await homeWith({ profiles: { prod: { baseUrl: 'https://evil.example' } } }, stored);
+		const targets: Target[] = [];
+		const { code, stderr } = await run(home, ['-p', 'prod', 'lists', 'list'], {
+			connect: deployment(targets),
+		});
+		expect({ code, stderr, targets }).toEqual({
+			code: 2,
+			stderr:
+				'error: the token of profile "prod" belongs to https://mail.example.com, not to https://evil.example\n' +
+				'hint: mailctl login --profile prod --base-url https://evil.example\n',
+			targets: [],
+		});
+	});
+
+	it('is dropped when the base URL is set to another origin, and kept on the same', async () => {
+		const home = await homeWith({ profiles: { prod: { baseUrl: url } } }, stored);
+		await run(home, ['config', 'set', 'baseUrl', `${url}/api`, '-p', 'prod']);
+		expect(await readFileOf(home, 'credentials.json')).toEqual(stored);
+		const { stderr } = await run(home, ['config', 'set', 'baseUrl', 'https://other.example', '-p', 'prod']);
+		expect(stderr).toContain('the token of profile "prod" was for https://mail.example.com and is removed');
+		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
+	});
+
+	it('written without its origin is dropped with the base URL it stood beside', async () => {
+		const home = await homeWith({ profiles: { prod: { baseUrl: url } } }, { tokens: { prod: 'good' } });
+		await run(home, ['config', 'set', 'baseUrl', 'https://other.example', '-p', 'prod']);
+		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
+	});
+
+	it('left over from a removed profile does not go to a new one of that name', async () => {
+		const home = await homeWith({ profiles: {} }, stored);
+		await run(home, ['profile', 'add', 'prod', '--base-url', 'https://other.example']);
+		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
+	});
+
+	it('is forgotten by logout, which says what stays', async () => {
+		const home = await homeWith({ profile: 'prod', profiles: { prod: { baseUrl: url } } }, stored);
+		const { code, stdout, stderr } = await run(home, ['logout', '-o', 'json'], {
+			env: { MAILCTL_TOKEN: 't' },
+		});
+		expect({ code, document: JSON.parse(stdout) }).toEqual({
+			code: 0,
+			document: { profile: 'prod', removed: true },
+		});
+		expect(stderr).toBe(
+			'the profile stays (https://mail.example.com); mailctl profile remove prod removes it\n' +
+				'warning: MAILCTL_TOKEN is set and is used all the same\n',
+		);
+		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
+		const again = await run(home, ['logout', '-o', 'json']);
+		expect(JSON.parse(again.stdout)).toEqual({ profile: 'prod', removed: false });
+		expect((await run(home, ['logout', '-p', 'nobody'])).code).toBe(2);
+	});
+});
+
+describe('mailctl profile', () => {
+	const config = {
+		profile: 'prod',
+		profiles: { prod: { baseUrl: url, protected: true }, trial: { db: '/t.db', timeout: '1m' } },
+	};
+	const credentials = { tokens: { prod: { token: 's3cret', origin: url } } };
+
+	it('lists all with the default one marked, never a character of a token', async () => {
+		const home = await homeWith(config, credentials);
+		const { stdout } = await run(home, ['profile', 'list', '-o', 'json']);
+		expect(JSON.parse(stdout)).toEqual([
+			{
+				name: 'local',
+				is_default: false,
+				base_url: null,
+				db: join(home, '.local/share/mailctl/mailctl.db'),
+				token: null,
+				protected: false,
+			},
+			{ name: 'prod', is_default: true, base_url: url, db: null, token: 'set', protected: true },
+			{ name: 'trial', is_default: false, base_url: null, db: '/t.db', token: null, protected: false },
+		]);
+		expect(stdout).not.toContain('s3');
+	});
+
+	it('shows one with its preferences', async () => {
+		const home = await homeWith(config, credentials);
+		expect(JSON.parse((await run(home, ['profile', 'show', 'trial', '--json'])).stdout)).toMatchObject({
+			name: 'trial',
+			timeout: '1m',
+			retries: null,
+			allowRecipients: null,
+		});
+		expect(JSON.parse((await run(home, ['profile', 'show', '--json'])).stdout)).toMatchObject({
+			name: 'prod',
+		});
+		const unknown = await run(home, ['profile', 'show', 'trail']);
+		expect([unknown.code, unknown.stderr]).toEqual([
+			2,
+			'error: there is no profile "trail"\nhint: did you mean trial?\n',
+		]);
+	});
+
+	it('adds a deployment or a database with its preferences', async () => {
+		const home = await makeHome();
+		const words = ['profile', 'add', 'p', '--db', '/p.db', '--protected', '--set', 'retries=5', '--use'];
+		const { code } = await run(home, [...words, '--allow-recipients', '*@example.com']);
+		expect(code).toBe(0);
+		expect(await readFileOf(home, 'config.json')).toEqual({
+			profile: 'p',
+			profiles: {
+				p: { db: '/p.db', retries: 5, protected: true, allowRecipients: ['*@example.com'] },
+			},
+		});
+	});
+
+	it.each([
+		[['add', 'x']],
+		[['add', 'x', '--db', 'a', '--base-url', url]],
+		[['add', 'x', '--base-url', 'nowhere']],
+		[['add', 'prod', '--db', 'a']],
+		[['add', 'local', '--db', 'a']],
+		[['add', 'a b', '--db', 'a']],
+		[['add', 'x', '--db', 'a', '--set', 'timeout=5']],
+		[['add', 'x', '--db', 'a', '--set', 'baseUrl=https://x.example']],
+		[['use', 'nobody']],
+		[['rename', 'nobody', 'x']],
+		[['rename', 'local', 'x']],
+		[['rename', 'trial', 'prod']],
+		[['remove', 'local', '-y']],
+		[['remove', 'prod', '-y']],
+		[['remove', 'trial']],
+	])('refuses %j and changes nothing', async (words) => {
+		const home = await homeWith(config, credentials);
+		expect((await run(home, ['profile', ...words])).code).toBe(2);
+		expect(await readFileOf(home, 'config.json')).toEqual(config);
+	});
+
+	it('renames with token and place, asking on a protected one', async () => {
+		const home = await homeWith(config, credentials);
+		expect((await run(home, ['profile', 'rename', 'prod', 'live'])).code).toBe(2);
+		expect((await run(home, ['profile', 'rename', 'prod', 'live', '-y'])).code).toBe(0);
+		expect(await readFileOf(home, 'config.json')).toEqual({
+			profile: 'live',
+			profiles: { live: config.profiles.prod, trial: config.profiles.trial },
+		});
+		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: { live: credentials.tokens.prod } });
+	});
+
+	it('uses another, then removes the former with its token', async () => {
+		const home = await homeWith(config, credentials);
+		expect((await run(home, ['profile', 'use', 'local'])).code).toBe(0);
+		const { stdout } = await run(home, ['profile', 'rm', 'prod', '-y', '-o', 'json']);
+		expect(JSON.parse(stdout)).toEqual({ removed: 'prod' });
+		expect(await readFileOf(home, 'config.json')).toEqual({
+			profile: 'local',
+			profiles: { trial: config.profiles.trial },
+		});
+		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
+	});
+
+	it('asks before it removes, and no is 130', async () => {
+		const home = await homeWith(config, credentials);
+		expect((await typed(home, ['profile', 'remove', 'trial'], [['Go on?', 'n']])).code).toBe(130);
+		expect(await readFileOf(home, 'config.json')).toEqual(config);
+		expect((await typed(home, ['profile', 'remove', 'trial'], [['Go on?', 'y']])).code).toBe(0);
+	});
+
+	it('mends a default profile that is not there', async () => {
+		const home = await homeWith({ profile: 'gone', profiles: {} });
+		const { stderr } = await run(home, ['profile', 'list']);
+		expect(stderr).toBe('warning: the default profile "gone" is not there; mailctl profile use NAME\n');
+		expect((await run(home, ['lists', 'list'])).code).toBe(2);
+		expect((await run(home, ['profile', 'use', 'local'])).code).toBe(0);
+		expect((await run(home, ['lists', 'list'])).code).toBe(0);
+	});
+
+	it('changes nothing in a dry run', async () => {
+		const home = await homeWith(config, credentials);
+		for (const words of [
+			['profile', 'add', 'x', '--db', 'a'],
+			['profile', 'use', 'local'],
+			['profile', 'rename', 'trial', 'x'],
+			['profile', 'remove', 'trial'],
+			['logout'],
+			['login', '-p', 'x', '--base-url', url],
+		]) {
+			const { code, stdout } = await run(home, [...words, '-n', '-o', 'json']);
+			expect({ words, code, dry: JSON.parse(stdout).dry_run }).toEqual({ words, code: 0, dry: true });
+		}
+		expect(await readFileOf(home, 'config.json')).toEqual(config);
+		expect(await readFileOf(home, 'credentials.json')).toEqual(credentials);
+	});
+});
+
+/** Types each answer when its question has appeared, as a person would. */
+async function typed(home: string, argv: readonly string[], answers: readonly (readonly [string, string])[]) {
+	const { typing } = await import('../../support/typing.js');
+	return typing(answers, (options) => run(home, argv, options));
+}

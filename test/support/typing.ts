@@ -1,0 +1,27 @@
+/** A person at a terminal: types each answer when its question has appeared. */
+import { PassThrough } from 'node:stream';
+import type { CliOptions, CliResult } from './cli.js';
+
+/** Each answer is what is typed, Enter included, once stderr shows the text before it. */
+export function typing(
+	answers: readonly (readonly [question: string, answer: string])[],
+	run: (options: CliOptions) => Promise<CliResult>,
+): Promise<CliResult> {
+	const stdin = new PassThrough();
+	const waiting = [...answers];
+	let read = 0;
+	return run({
+		stdin,
+		interactive: true,
+		columns: 100,
+		heard: (text) => {
+			const [next] = waiting;
+			const at = next === undefined ? -1 : text.indexOf(next[0], read);
+			if (next === undefined || at === -1) return;
+			read = at + next[0].length;
+			waiting.shift();
+			// The prompt listens once it has been drawn.
+			setImmediate(() => stdin.write(`${next[1]}\n`));
+		},
+	});
+}
