@@ -1,8 +1,10 @@
 /** Bodies of our own operations that the Api takes as they are: their shape is checked where they come in. */
+import type { Recipient } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
 import { char } from '../../api/schema/char.js';
 import { dict, json, list } from '../../api/schema/containers.js';
-import { type Field, field, nullable, optional, refuse, valid, withDefault } from '../../api/schema/field.js';
+import { type Field, field, nullable, refuse, valid, withDefault } from '../../api/schema/field.js';
+import { isRecord } from '../../api/schema/python.js';
 import { boolean, choice, integer } from '../../api/schema/scalars.js';
 import { type FieldSet, fieldSet } from '../../api/schema.js';
 
@@ -54,13 +56,24 @@ function cells(): Field<(string | null)[], 'required'> {
 	});
 }
 
-function recipient(): Field<{ to: string; context?: Record<string, string> }, 'required'> {
-	const declared = fieldSet({
-		to: char({ max: 1000 }),
-		context: optional(dict(char({ allowBlank: true, trim: 'off' }), { max: 1000 })),
-	});
-	return field(declared.jsonSchema(), (input) => {
-		const parsed = declared.parse(input, 'create');
-		return parsed.kind === 'valid' ? parsed : { kind: 'invalid', errors: parsed.errors };
-	});
+/** The shape alone; the value goes on as it came. */
+function recipient(): Field<Recipient, 'required'> {
+	const schema = {
+		type: 'object',
+		properties: {
+			to: { type: 'string' },
+			context: { type: 'object', additionalProperties: { type: 'string' } },
+		},
+		required: ['to'],
+	};
+	return field(schema, (input) =>
+		isRecipient(input) ? valid(input) : refuse('invalid', 'Use {"to": "…", "context": {"name": "value"}}.'),
+	);
+}
+
+function isRecipient(input: unknown): input is Recipient {
+	if (!isRecord(input) || typeof input['to'] !== 'string') return false;
+	const { context } = input;
+	if (context === undefined) return true;
+	return isRecord(context) && Object.values(context).every((value) => typeof value === 'string');
 }

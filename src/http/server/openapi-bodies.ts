@@ -1,0 +1,104 @@
+/** Which body each operation takes and gives, as schemas: the validators' own, and the records. */
+import { fieldFields } from '../../api/fields.js';
+import { listFields } from '../../api/lists.js';
+import { mailingFields, sendFields } from '../../api/messages.js';
+import type { JsonSchema } from '../../api/schema/field.js';
+import { senderFields } from '../../api/senders.js';
+import { subscriberFields } from '../../api/subscribers.js';
+import { templateFields } from '../../api/templates.js';
+import { webhookFields } from '../../api/webhooks.js';
+import type { Operation } from '../routes.js';
+import { importBatch, importSpec, jobKey, mergeBody, recipientBatch, releaseBody } from './bodies.js';
+import { pageOf, ref } from './openapi-records.js';
+
+/** Name → schema of everything a body can be. */
+export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
+	ListInput: listFields.jsonSchema(),
+	ListPatch: listFields.jsonSchema('patch'),
+	SubscriberInput: subscriberFields.jsonSchema(),
+	SubscriberPatch: subscriberFields.jsonSchema('patch'),
+	FieldInput: fieldFields.jsonSchema(),
+	FieldPatch: fieldFields.jsonSchema('patch'),
+	WebhookInput: webhookFields.jsonSchema(),
+	WebhookPatch: webhookFields.jsonSchema('patch'),
+	SendRequest: sendFields.jsonSchema(),
+	TemplateInput: templateFields.jsonSchema(),
+	TemplatePatch: templateFields.jsonSchema('patch'),
+	SenderInput: senderFields.jsonSchema(),
+	SubscriberMerge: mergeBody.jsonSchema(),
+	ImportSpec: importSpec.jsonSchema(),
+	ImportBatch: importBatch.jsonSchema(),
+	MailingSpec: { allOf: [jobKey.jsonSchema(), mailingFields.jsonSchema()] },
+	RecipientBatch: recipientBatch.jsonSchema(),
+	ReleaseBody: releaseBody.jsonSchema(),
+};
+
+/** What an operation takes and gives; null = no body. */
+export interface Bodies {
+	input: JsonSchema | null;
+	output: JsonSchema | null;
+}
+
+/** Every operation has its row: the compiler asks for it. */
+export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
+	...crud('lists', 'List'),
+	...crud('subscribers', 'Subscriber'),
+	...crud('fields', 'Field'),
+	...crud('webhooks', 'Webhook'),
+	'webhooks.test': gives('TestResult'),
+	send: takes('SendRequest', 'SendResult'),
+	report: gives('Report'),
+	'ext.templates.page': { input: null, output: pageOf('Template') },
+	'ext.templates.create': takes('TemplateInput', 'Template'),
+	'ext.templates.get': gives('Template'),
+	'ext.templates.patch': takes('TemplatePatch', 'Template'),
+	'ext.templates.delete': nothing(),
+	'ext.senders.page': { input: null, output: pageOf('Sender') },
+	'ext.senders.create': takes('SenderInput', 'Sender'),
+	'ext.senders.delete': nothing(),
+	'ext.messages.page': { input: null, output: pageOf('Message') },
+	'ext.messages.progress': gives('SendingProgress'),
+	'ext.messages.get': gives('MessageDetail'),
+	'ext.messages.raw': gives('RawMessage'),
+	'ext.reports.report': gives('Report'),
+	'ext.subscribers.merge': takes('SubscriberMerge', 'Subscriber'),
+	'ext.subscribers.clear': gives('Deleted'),
+	'ext.fields.countUses': gives('Count'),
+	'ext.imports.open': takes('ImportSpec', 'Session'),
+	'ext.imports.put': takes('ImportBatch', 'ImportAck'),
+	'ext.imports.finish': gives('ImportCounts'),
+	'ext.mailings.open': takes('MailingSpec', 'Session'),
+	'ext.mailings.put': takes('RecipientBatch', 'AcceptAck'),
+	'ext.mailings.addList': gives('AcceptAck'),
+	'ext.mailings.release': { input: ref('ReleaseBody'), output: null },
+	'ext.mailings.cancel': nothing(),
+	'ext.mailings.status': gives('MailingStatus'),
+};
+
+type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';
+
+function crud<R extends string>(resource: R, name: string): Record<`${R}.${Verb}`, Bodies> {
+	const rows: Record<Verb, Bodies> = {
+		page: { input: null, output: pageOf(name) },
+		create: takes(`${name}Input`, name),
+		get: gives(name),
+		replace: takes(`${name}Input`, name),
+		patch: takes(`${name}Patch`, name),
+		delete: nothing(),
+	};
+	const named = Object.entries(rows).map(([verb, bodies]) => [`${resource}.${verb}`, bodies]);
+	// Keys are made of the resource and the verbs above.
+	return Object.fromEntries(named) as Record<`${R}.${Verb}`, Bodies>;
+}
+
+function takes(input: string, output: string): Bodies {
+	return { input: ref(input), output: ref(output) };
+}
+
+function gives(output: string): Bodies {
+	return { input: null, output: ref(output) };
+}
+
+function nothing(): Bodies {
+	return { input: null, output: null };
+}

@@ -1,0 +1,180 @@
+/** What the API answers with, as JSON Schemas: the records of `api/records.ts` and `api/capabilities.ts`. */
+import { messageStates, webhookTypes } from '../../api/records.js';
+import type { JsonSchema } from '../../api/schema/field.js';
+
+/** A reference to one of the document's schemas. */
+export function ref(name: string): JsonSchema {
+	return { $ref: `#/components/schemas/${name}` };
+}
+
+/** The envelope of a collection. */
+export function pageOf(name: string): JsonSchema {
+	const link = { type: ['string', 'null'], format: 'uri' };
+	return record({ count, next: link, previous: link, results: { type: 'array', items: ref(name) } });
+}
+
+const text = { type: 'string' };
+const textOrNull = { type: ['string', 'null'] };
+const id = { type: 'integer', minimum: 1 };
+const count = { type: 'integer', minimum: 0 };
+const flag = { type: 'boolean' };
+const uuid = { type: 'string', format: 'uuid' };
+const uuidOrNull = { type: ['string', 'null'], format: 'uuid' };
+const moment = {
+	type: 'string',
+	description: 'UTC without a zone, six fractional digits.',
+	pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$`,
+};
+const momentOrNull = { ...moment, type: ['string', 'null'] };
+const day = { type: 'string', pattern: String.raw`^\d{2}\.\d{2}\.\d{4}$` };
+const states = {
+	type: 'object',
+	description: 'Messages by state; absent = 0.',
+	properties: Object.fromEntries(messageStates.map((state) => [state, count])),
+	additionalProperties: false,
+};
+
+/** All keys are always there. */
+function record(properties: Record<string, JsonSchema>): JsonSchema {
+	return { type: 'object', properties, required: Object.keys(properties) };
+}
+
+const message = {
+	id: uuid,
+	to: text,
+	from: text,
+	subject: text,
+	type: { type: 'string', enum: ['TRANSACTIONAL', 'BULK'] },
+	tag: textOrNull,
+	campaign_unique_id: uuidOrNull,
+	list_id: { type: ['integer', 'null'] },
+	state: { type: 'string', enum: [...messageStates] },
+	attempts: count,
+	due_at: momentOrNull,
+	date_created: moment,
+	date_sent: momentOrNull,
+	last_reply: textOrNull,
+};
+
+const importCounts = record({
+	created: count,
+	updated: count,
+	unchanged: count,
+	duplicate: count,
+	rejected: count,
+});
+const acceptCounts = record({ staged: count, suppressed: count, rejected: count });
+
+/** Name → schema. */
+export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
+	List: record({
+		id,
+		name: text,
+		email_reason: text,
+		active_subscribers_count: count,
+		inactive_subscribers_count: count,
+		overall_subscribers_count: count,
+		date_created: moment,
+	}),
+	Subscriber: record({
+		id,
+		list_id: id,
+		email: { type: 'string', format: 'email' },
+		name: text,
+		is_active: flag,
+		disable_reason: textOrNull,
+		is_email_verified: flag,
+		meta: { type: 'object', additionalProperties: true },
+		source: { type: 'string', enum: ['IMPORT', 'FORM', 'API', 'APP'] },
+		opt_in_signed: momentOrNull,
+		date_created: moment,
+	}),
+	Field: record({ id, variable: text, name: text, date_created: moment }),
+	Webhook: record({
+		id,
+		url: { type: 'string', format: 'uri' },
+		type: { type: 'string', enum: [...webhookTypes] },
+		is_auth_enabled: flag,
+		login: text,
+		password: text,
+		date_created: moment,
+	}),
+	TestResult: record({
+		result: flag,
+		status_code: { type: ['integer', 'null'] },
+		error: textOrNull,
+		duration_ms: count,
+	}),
+	SendResult: record({
+		messages: { type: 'array', items: record({ to: text, id: uuid }) },
+		result: flag,
+		messages_created: count,
+	}),
+	Report: record({
+		results: record({
+			total: record({
+				sent: count,
+				opened: count,
+				opened_percent: text,
+				redirected_percent: { type: 'number' },
+				softbounced_percent: { type: 'number' },
+				unsubscribed_percent: { type: 'number' },
+				hardbounced_percent: { type: 'number' },
+			}),
+			data: { type: 'array', items: record({ date: day, opened: count, sent: count }) },
+		}),
+	}),
+	Template: record({
+		id: uuid,
+		name: text,
+		text_body: text,
+		html_body: text,
+		date_created: moment,
+		date_updated: moment,
+	}),
+	Sender: record({ id, email: { type: 'string', format: 'email' }, date_created: moment }),
+	Message: record(message),
+	MessageDetail: record({ ...message, delivery_attempts: { type: 'array', items: ref('DeliveryAttempt') } }),
+	DeliveryAttempt: record({
+		number: count,
+		at: moment,
+		outcome: text,
+		phase: text,
+		code: { type: ['integer', 'null'] },
+		enhanced: textOrNull,
+		text,
+	}),
+	RawMessage: record({ id: uuid, raw_base64: { type: 'string', contentEncoding: 'base64' } }),
+	SendingProgress: record({ messages: states, paused: textOrNull }),
+	Deleted: record({ deleted: count }),
+	Count: record({ count }),
+	Session: record({ id: uuid, position: count }),
+	Reject: record({ row: count, code: text, error: text }),
+	ImportCounts: importCounts,
+	ImportAck: record({
+		position: count,
+		counts: ref('ImportCounts'),
+		rejects: { type: 'array', items: ref('Reject') },
+	}),
+	AcceptCounts: acceptCounts,
+	AcceptAck: record({
+		position: count,
+		counts: ref('AcceptCounts'),
+		rejects: { type: 'array', items: ref('Reject') },
+	}),
+	MailingStatus: record({
+		id: uuid,
+		key: text,
+		state: { type: 'string', enum: ['staged', 'released', 'canceled'] },
+		messages: states,
+		counts: ref('AcceptCounts'),
+	}),
+	/** DRF's two shapes of a refusal. */
+	Refusal: record({ detail: text }),
+	Invalid: {
+		type: 'object',
+		description:
+			'Complaints by field; those of lists and dictionaries by index and key; of several fields: non_field_errors.',
+		additionalProperties: { anyOf: [{ type: 'array', items: text }, { type: 'object' }] },
+	},
+};

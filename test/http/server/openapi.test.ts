@@ -1,0 +1,98 @@
+/** The OpenAPI document: whole, sound, and unchanged unless somebody meant it. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { routes } from '../../../src/http/routes.js';
+import { describeApi } from '../../../src/http/server/openapi.js';
+import { ask, deploy } from './serving.js';
+
+const golden = join(import.meta.dirname, 'openapi.json');
+const document = describeApi('0.0.0');
+
+interface Described {
+	operationId: string;
+	parameters?: { name: string; in: string; required?: boolean; schema: object }[];
+	responses: Record<string, object>;
+}
+
+// Made by us in this shape; the tests below look at what is in it.
+const paths = document['paths'] as Record<string, Record<string, Described>>;
+const described = Object.entries(paths).flatMap(([path, methods]) =>
+	Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+);
+
+/**
+ * To renew the golden file after a wanted change:
+ * `RENEW=1 npx vitest run test/http/server/openapi.test.ts && npx biome format --write test/http/server/openapi.json`.
+ */
+function agreed(): unknown {
+	if (process.env['RENEW'] !== undefined) writeFileSync(golden, JSON.stringify(document, null, '\t'));
+	return JSON.parse(readFileSync(golden, 'utf8'));
+}
+
+describe('the OpenAPI document', () => {
+	it('is the one that was agreed', () => {
+		expect(document).toEqual(agreed());
+	});
+
+	it('describes every route once, under its own name', () => {
+		const names = described.map(({ operation }) => operation.operationId);
+		expect(new Set(names).size).toBe(names.length);
+		expect(names).toEqual(expect.arrayContaining(Object.keys(routes)));
+		expect(names.filter((name) => name.startsWith('service.')).length).toBe(5);
+		expect(names.length).toBe(Object.keys(routes).length + 5);
+	});
+
+	it('names for each operation every part of its path, and a success', () => {
+		for (const { path, operation } of described) {
+			const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+			const named = (operation.parameters ?? []).filter((one) => one.in === 'path').map(({ name }) => name);
+			expect(named).toEqual(parts);
+			expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true);
+		}
+	});
+
+	it('refers to nothing that is not there, and keeps nothing that is not referred to', () => {
+		const references = new Set(referencesIn(document));
+		for (const reference of references) expect(lookUp(reference), reference).toBeDefined();
+		const kept = Object.entries(document['components'] as Record<string, object>)
+			.filter(([kind]) => kind !== 'securitySchemes')
+			.flatMap(([kind, entries]) => Object.keys(entries).map((name) => `#/components/${kind}/${name}`));
+		expect(kept.filter((name) => !references.has(name))).toEqual([]);
+	});
+
+	it('is plain JSON without undefined, and its schemas are objects', () => {
+		expect(JSON.parse(JSON.stringify(document))).toEqual(document);
+		for (const { operation } of described)
+			for (const { schema } of operation.parameters ?? []) expect(typeof schema).toBe('object');
+	});
+
+	it('is served without a token, with the version of the program', async () => {
+		const deployment = await deploy();
+		const answer = await ask(deployment, 'GET', '/openapi.json', { token: null });
+		await deployment.close();
+		expect(answer.status).toBe(200);
+		expect(answer.body).toEqual(describeApi('1.2.3'));
+	});
+});
+
+function referencesIn(value: unknown): string[] {
+	if (typeof value !== 'object' || value === null) return [];
+	return Object.entries(value).flatMap(([key, inner]) =>
+		key === '$ref' ? [String(inner)] : referencesIn(inner),
+	);
+}
+
+function lookUp(reference: string): unknown {
+	expect(reference.startsWith('#/')).toBe(true);
+	return reference
+		.slice(2)
+		.split('/')
+		.reduce<unknown>(
+			(at, part) =>
+				typeof at === 'object' && at !== null
+					? Object.entries(at).find(([key]) => key === part)?.[1]
+					: undefined,
+			document,
+		);
+}
