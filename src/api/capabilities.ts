@@ -207,7 +207,7 @@ export interface MailingSpec {
 	campaign_unique_id?: Uuid;
 	/** The list it is meant for, whose subscribers the recipients are: the same job with another list is another spec. */
 	list_id?: number;
-	/** A variable without a value rejects the row (api-decisions 24). */
+	/** A variable without a value rejects the row (api-decisions 24); so it is unless said otherwise. */
 	strict_vars?: boolean;
 }
 

@@ -54,6 +54,7 @@ async function openMailing(context: EngineContext, key: string, spec: MailingSpe
 		id: mailing.campaign_unique_id ?? newId(),
 		key,
 		spec,
+		strict_vars: mailing.strict_vars,
 		submission: {
 			id: newId(),
 			type,

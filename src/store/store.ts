@@ -297,7 +297,10 @@ export interface OpenMailing {
 	/** The campaign's UUID, used when the key is new. */
 	id: Uuid;
 	key: string;
+	/** As it was given: kept, and compared when the job is opened again. */
 	spec: MailingSpec;
+	/** What the spec comes to: a variable without a value rejects its row. */
+	strict_vars: boolean;
 	submission: Omit<Submission, 'recipients' | 'campaign'>;
 	now: Micros;
 }

@@ -250,7 +250,14 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const opened = async (more: Partial<MailingSpec> = {}) => {
 				const mailings = await ext('mailings');
 				const job = unique('job');
-				const spec: MailingSpec = { from: subject.sender, type: 'BULK', subject: 's', text_body, ...more };
+				const spec: MailingSpec = {
+					from: subject.sender,
+					type: 'BULK',
+					subject: 's',
+					text_body,
+					strict_vars: false,
+					...more,
+				};
 				const { id, position } = await mailings.open(job, spec);
 				expect(position).toBe(0);
 				return { mailings, id, reopen: () => mailings.open(job, spec) };
@@ -333,8 +340,12 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await mailings.status(id)).counts).toEqual({ staged: 2, suppressed: 0, rejected: 4 });
 			});
 
-			it('lack no variable when it is strict', async () => {
-				const { mailings, id } = await opened({ strict_vars: true, context: { plan: 'all' } });
+			it.each([
+				['it is strict', { strict_vars: true }],
+				['nothing is said of it', { strict_vars: undefined }],
+				['it is said as a form says it', { strict_vars: 'true' }],
+			])('lack no variable when %s', async (_, strict) => {
+				const { mailings, id } = await opened({ ...(strict as object), context: { plan: 'all' } });
 				const recipients = [{ to: 'a@example.com', context: { city: '' } }, { to: 'b@example.com' }];
 				expect(await mailings.put(id, { first: 0, recipients })).toMatchObject({
 					counts: { staged: 1, suppressed: 0, rejected: 1 },

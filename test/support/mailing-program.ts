@@ -16,6 +16,7 @@ const opened = await store.writes.openMailing({
 	id: randomUUID(),
 	key: 'job',
 	spec: { from: 'news@example.com', type: 'BULK', subject: 'Hi', text_body: 'Hello' },
+	strict_vars: false,
 	submission: {
 		id: randomUUID(),
 		type: 'BULK',

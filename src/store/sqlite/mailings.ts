@@ -88,7 +88,7 @@ function session(row: MailingRow): { kind: 'opened'; session: Session } {
 
 function openMailing(
 	sql: Sql,
-	{ id, key, spec, submission, now }: Parameters<Operations['openMailing']>[0],
+	{ id, key, spec, strict_vars, submission, now }: Parameters<Operations['openMailing']>[0],
 ): ReturnType<Operations['openMailing']> {
 	const known = sql.get<MailingRow>(`SELECT ${columns} FROM mailings WHERE key = ?`, key);
 	const text = canonicalJson(spec);
@@ -108,7 +108,7 @@ function openMailing(
 		id,
 		key,
 		text,
-		flag(spec.strict_vars === true),
+		flag(strict_vars),
 		now,
 	);
 	insertSubmission(sql, { ...submission, campaign: id }, Number(lastInsertRowid));

@@ -96,6 +96,7 @@ export function mailingOf(key: string, more: Partial<OpenMailing['submission']> 
 		id: newUuid(),
 		key,
 		spec: { from: 'desk@example.org', type: 'BULK', subject: 'Hi', text_body: 'Hello' },
+		strict_vars: false,
 		submission: { ...submission, ...more },
 		now: noon,
 	};

@@ -31,7 +31,7 @@ export function describeMailingBatches(open: OpenEmpty): void {
 		});
 		const opened = async (more: Parameters<typeof mailingOf>[1] = {}, strict_vars = false) => {
 			const command = mailingOf('job', more);
-			await store.writes.openMailing({ ...command, spec: { ...command.spec, strict_vars } });
+			await store.writes.openMailing({ ...command, strict_vars });
 			return command.id;
 		};
 		const ackOf = async (...batch: Parameters<typeof put> extends [Store, ...infer Rest] ? Rest : never) => {

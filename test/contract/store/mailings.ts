@@ -115,7 +115,7 @@ export function describeMailings(open: OpenEmpty): void {
 			await newSubscriber(store, list_id, 'd@example.org', { meta: { city: 'Oslo' } });
 			const variables = ['city', 'name', 'unsubscribe_url', 'given'];
 			const command = mailingOf('job', { variables, context: { given: 'x' } });
-			await store.writes.openMailing({ ...command, spec: { ...command.spec, strict_vars: true } });
+			await store.writes.openMailing({ ...command, strict_vars: true });
 			const ack = await store.writes.addListToMailing({ mailing: command.id, list_id, now: noon });
 			expect(ack?.counts).toEqual({ staged: 1, suppressed: 0, rejected: 3 });
 			expect(ack?.rejects[0]).toEqual({
