@@ -8,6 +8,7 @@ import type { Leased } from '../store/queue.js';
 import type { Reads, StoredSubmission } from '../store/store.js';
 import type { Conversation, Mail } from './conversation.js';
 import { localReply } from './reply.js';
+import { createSubmissions } from './submissions.js';
 import {
 	type LinkOptions,
 	messageLinks,
@@ -35,25 +36,11 @@ export interface Composer {
 	): Promise<{ kind: 'mail'; mail: Mail } | { kind: 'unsendable'; conversation: Conversation }>;
 }
 
-/** Submissions kept between messages: several mailings at once take turns in the queue. */
-const cachedSubmissions = 200;
-
 export function createComposer(options: ComposerOptions): Composer {
-	const submissions = new Map<Uuid, StoredSubmission>();
-
-	const getSubmission = async (id: Uuid) => {
-		const cached = submissions.get(id);
-		if (cached !== undefined) return cached;
-		const submission = await options.reads.getSubmission({ id });
-		if (submission === null) return null;
-		const oldest = submissions.keys().next().value;
-		if (submissions.size >= cachedSubmissions && oldest !== undefined) submissions.delete(oldest);
-		submissions.set(id, submission);
-		return submission;
-	};
+	const submissions = createSubmissions(options.reads);
 	return {
 		async compose(message) {
-			const submission = await getSubmission(message.submission);
+			const submission = await submissions.get(message.submission);
 			if (submission === null) return unsendable('its submission is gone');
 			try {
 				const compiled = await options.contents.get(submission.content_sha256, submission.content);

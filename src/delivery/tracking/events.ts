@@ -1,0 +1,48 @@
+/** From a request for one of a message's links to the event that is recorded: bounded, cleaned, labelled. */
+import type { Micros } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
+import type { TrackedEvent } from '../../store/store.js';
+
+/** What was seen of whoever asked. */
+export interface Visitor {
+	ip: string | null;
+	userAgent: string | null;
+}
+
+export interface Happening {
+	message: Uuid;
+	type: 'OPENED' | 'REDIRECTED' | 'UNSUBSCRIBED';
+	at: Micros;
+	/** Position and target of a click; null else. */
+	link: { position: number; url: string } | null;
+	machine: boolean;
+	visitor: Visitor;
+}
+
+const maxUserAgent = 500;
+/** The longest IPv6 address with an IPv4 tail, and room for a zone. */
+const maxIp = 64;
+const maxUrl = 2048;
+
+/** An event for the store. What comes from outside is cut to size and freed of control characters. */
+export function trackedEvent({ message, type, at, link, machine, visitor }: Happening): TrackedEvent {
+	return {
+		message,
+		type,
+		at,
+		link: link?.position ?? null,
+		machine,
+		ip: clean(visitor.ip, maxIp),
+		user_agent: clean(visitor.userAgent, maxUserAgent),
+		url: clean(link?.url ?? null, maxUrl),
+		smtp_code: null,
+		diagnostic: null,
+	};
+}
+
+/** Null for what is empty then. Never half a surrogate pair at the end. */
+function clean(text: string | null, maxLength: number): string | null {
+	const printable = (text ?? '').slice(0, maxLength * 2).replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ');
+	const cut = printable.trim().slice(0, maxLength);
+	return cut === '' ? null : cut.replace(/[\ud800-\udbff]$/, '');
+}

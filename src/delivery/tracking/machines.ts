@@ -1,0 +1,115 @@
+/**
+ * Which opens and clicks a program made, not a person. Such events are labelled, kept and counted; the report leaves
+ * them out when asked for people only (api-decisions 30). Pure but for the window of clicks, which is memory only.
+ */
+import { type Micros, microsPerSecond } from '../../api/datetime.js';
+import type { MessageState, Uuid } from '../../api/records.js';
+
+/** Why an event is taken for a machine's. */
+export type MachineReason =
+	| 'image_proxy'
+	| 'scanner'
+	| 'robot'
+	| 'program'
+	| 'headless'
+	| 'head'
+	| 'prefetch'
+	| 'too_soon'
+	| 'many_links';
+
+/** One request for a pixel or a link. */
+export interface Visit {
+	kind: 'open' | 'click';
+	method: string;
+	/** Names in lower case. */
+	headers: Readonly<Record<string, string | undefined>>;
+	at: Micros;
+}
+
+interface KnownProgram {
+	readonly reason: MachineReason;
+	readonly pattern: RegExp;
+	/** Absent: both. */
+	readonly only?: Visit['kind'];
+}
+
+/** By user agent; the first that matches decides. */
+export const knownPrograms: readonly KnownProgram[] = [
+	// They fetch once for all their users, often without anybody reading; the reader behind them is not to be seen.
+	{ reason: 'image_proxy', pattern: /GoogleImageProxy|ggpht\.com|YahooMailProxy|YahooCacheSystem/i },
+	// Apple's Mail Privacy Protection loads every picture of every mail, read or not, and says only this.
+	{ reason: 'image_proxy', pattern: /^Mozilla\/5\.0$/ },
+	// Gmail looks at pictures while it delivers; no browser ever wrote these two one after the other.
+	{ reason: 'image_proxy', pattern: /Edge\/12\.246 Mozilla\/5\.0$/ },
+	{
+		reason: 'scanner',
+		pattern:
+			/Barracuda|BitDefender|Cloudmark|Fortinet|FortiGuard|Forcepoint|McAfee|Mimecast|Netcraft|PhishTank|Proofpoint|SafeBrowsing|Safelinks|Sophos|Symantec|Trend ?Micro|urlscan|VirusTotal|WebSense|Zscaler/i,
+	},
+	// Office asks for a link itself before it hands it to the browser. An open by it is Outlook, with somebody before it.
+	{ reason: 'scanner', pattern: /\bms-?office\b|Microsoft Office/i, only: 'click' },
+	{ reason: 'headless', pattern: /Headless|PhantomJS|Puppeteer|Playwright|Selenium/i },
+	{ reason: 'program', pattern: /^$/ },
+	{
+		reason: 'program',
+		pattern:
+			/^(aiohttp|Apache-HttpClient|axios|curl|Go-http-client|Guzzle|HTTPie|httpx|Java|libwww-perl|lwp|node|PHP|PostmanRuntime|python|Ruby|undici|Wget)\b/i,
+	},
+	// Cubot makes telephones.
+	{
+		reason: 'robot',
+		pattern: /(?<!\bcu)bot\b|crawler|spider|slurp|externalhit|linkpreview|UriPreview|WhatsApp\//i,
+	},
+];
+
+/** What a request alone shows; null: it may be a person's. */
+export function machineRequest({ kind, method, headers }: Visit): MachineReason | null {
+	if (method === 'HEAD') return 'head';
+	if (prefetchHeaders.some((name) => /prefetch|prerender|preview/i.test(headers[name] ?? '')))
+		return 'prefetch';
+	const userAgent = (headers['user-agent'] ?? '').trim().slice(0, maxLooked);
+	const known = knownPrograms.find(
+		({ only, pattern }) => (only === undefined || only === kind) && pattern.test(userAgent),
+	);
+	return known?.reason ?? null;
+}
+
+/** Nobody reads a mail within two seconds of its delivery, nor before the mail server has answered for it. */
+export function isTooSoon(message: { state: MessageState; sent_at: Micros | null }, at: Micros): boolean {
+	if (message.sent_at !== null) return at < message.sent_at + soonSeconds * microsPerSecond;
+	return message.state === 'leased' || message.state === 'queued' || message.state === 'deferred';
+}
+
+/** Remembers which links of a message were clicked within the last seconds. */
+export interface ClickWindow {
+	/** True for a click on the third different link of a message within ten seconds, and those after it. */
+	isBurst(click: { message: Uuid; link: number; at: Micros }): boolean;
+}
+
+/**
+ * Scanners follow all links of a mail at once. What the first two were is not known when they come, and an event is
+ * not taken back: they stay a person's. One process remembers its own clicks, of so many messages at most.
+ */
+export function createClickWindow(maxMessages = 10_000): ClickWindow {
+	// A Map keeps the order of insertion: the message clicked longest ago is first.
+	const clicked = new Map<Uuid, Map<number, Micros>>();
+	return {
+		isBurst({ message, link, at }) {
+			const links = clicked.get(message) ?? new Map<number, Micros>();
+			clicked.delete(message);
+			for (const [other, clickedAt] of links) {
+				if (clickedAt + burst.seconds * microsPerSecond < at) links.delete(other);
+			}
+			if (links.size < burst.links || links.has(link)) links.set(link, at);
+			clicked.set(message, links);
+			const oldest = clicked.keys().next().value;
+			if (clicked.size > maxMessages && oldest !== undefined) clicked.delete(oldest);
+			return links.size >= burst.links;
+		},
+	};
+}
+
+const prefetchHeaders = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'];
+const maxLooked = 500;
+const soonSeconds = 2;
+const burst = { links: 3, seconds: 10 };

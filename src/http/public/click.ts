@@ -1,0 +1,60 @@
+/** `/c/{token}`: counts a click and leads on to where the mail's author wanted. Never to anything else. */
+import { trackedEvent } from '../../delivery/tracking/events.js';
+import { type ClickWindow, isTooSoon, machineRequest } from '../../delivery/tracking/machines.js';
+import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/ports.js';
+import { verifyClickToken } from '../../delivery/tracking/tokens.js';
+import type { HttpResponse, PublicRequest } from '../messages.js';
+import { commonHeaders, failedPage, notFoundPage } from './pages.js';
+import { visitorOf } from './visitor.js';
+
+export interface ClickRequest {
+	request: PublicRequest;
+	token: string;
+}
+
+/** A click is recorded as lazily as an open: the reader does not wait for the disk. */
+export async function click(
+	ports: TrackingPorts,
+	window: ClickWindow,
+	{ request, token }: ClickRequest,
+): Promise<HttpResponse> {
+	const at = ports.now();
+	const followed = await follow(ports, token).catch(() => 'failed' as const);
+	if (followed === 'failed') return failedPage('look');
+	if (followed === null) return notFoundPage();
+	const { message, link } = followed;
+	// The window is asked of every click, so that it has seen those that are a machine's for another reason.
+	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
+	const machine =
+		isBurst ||
+		isTooSoon(message, at) ||
+		machineRequest({ kind: 'click', method: request.method, headers: request.headers, at }) !== null;
+	ports
+		.record(
+			trackedEvent({
+				message: message.id,
+				type: 'REDIRECTED',
+				at,
+				link,
+				machine,
+				visitor: visitorOf(request),
+			}),
+		)
+		.catch((error: unknown) => ports.lost?.(error));
+	return { status: 302, headers: { Location: link.url, ...commonHeaders }, body: null };
+}
+
+interface Followed {
+	message: TrackedMessage;
+	link: { position: number; url: string };
+}
+
+async function follow(ports: TrackingPorts, token: string): Promise<Followed | null> {
+	const keyring = await ports.keyring();
+	const verified = keyring && verifyClickToken(keyring, token);
+	if (verified === null) return null;
+	const message = await ports.find(verified.message);
+	if (message === null) return null;
+	const url = await ports.link(message, verified.link);
+	return url === null ? null : { message, link: { position: verified.link, url } };
+}

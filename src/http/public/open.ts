@@ -1,0 +1,48 @@
+/** `/o/{token}.gif`: the pixel. Whatever is asked for, the same picture is the answer. */
+import { trackedEvent } from '../../delivery/tracking/events.js';
+import { isTooSoon, machineRequest } from '../../delivery/tracking/machines.js';
+import type { TrackingPorts } from '../../delivery/tracking/ports.js';
+import { verifyToken } from '../../delivery/tracking/tokens.js';
+import type { HttpResponse, PublicRequest } from '../messages.js';
+import { commonHeaders } from './pages.js';
+import { visitorOf } from './visitor.js';
+
+/** One transparent point. */
+const gif = Buffer.from('R0lGODlhAQABAPAAAAAAAAAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==', 'base64');
+
+/** Answers at once: an open is durable up to 200 ms later, and one that cannot be recorded is still a picture. */
+export async function open(
+	ports: TrackingPorts,
+	request: PublicRequest,
+	rest: string,
+): Promise<HttpResponse> {
+	record(ports, request, rest.replace(/\.gif$/, '')).catch((error: unknown) => ports.lost?.(error));
+	return {
+		status: 200,
+		headers: {
+			'Content-Type': 'image/gif',
+			...commonHeaders,
+			// Mail in a browser is another site's page, and some of them take only pictures that allow it.
+			'Cross-Origin-Resource-Policy': 'cross-origin',
+		},
+		body: gif,
+	};
+}
+
+async function record(ports: TrackingPorts, request: PublicRequest, token: string): Promise<void> {
+	const at = ports.now();
+	const keyring = await ports.keyring();
+	const message = keyring && verifyToken(keyring, 'o', token);
+	if (message === null) return;
+	const machine =
+		machineRequest({ kind: 'open', method: request.method, headers: request.headers, at }) !== null ||
+		(await isOpenedTooSoon(ports, message, at));
+	await ports.record(
+		trackedEvent({ message, type: 'OPENED', at, link: null, machine, visitor: visitorOf(request) }),
+	);
+}
+
+async function isOpenedTooSoon(ports: TrackingPorts, message: string, at: number): Promise<boolean> {
+	const found = await ports.find(message);
+	return found !== null && isTooSoon(found, at);
+}

@@ -1,0 +1,40 @@
+/**
+ * `/v/{token}`: the mail in a browser, as its recipient got it, but for links and pixel: whoever looks at it here has
+ * been counted by nobody, and is not counted as an open.
+ */
+import type { TrackingPorts } from '../../delivery/tracking/ports.js';
+import { verifyToken } from '../../delivery/tracking/tokens.js';
+import type { HttpResponse } from '../messages.js';
+import { commonHeaders, failedPage, notFoundPage, textMessagePage } from './pages.js';
+
+/** The author's HTML is a stranger's: no script, no form, no frame, an origin of its own; links open as ever. */
+const policy = [
+	"default-src 'none'",
+	'img-src * data:',
+	"style-src 'unsafe-inline'",
+	'font-src *',
+	"base-uri 'none'",
+	"form-action 'none'",
+	"frame-ancestors 'none'",
+	'sandbox allow-popups allow-popups-to-escape-sandbox',
+].join('; ');
+
+export async function view(ports: TrackingPorts, token: string): Promise<HttpResponse> {
+	try {
+		const keyring = await ports.keyring();
+		const id = keyring && verifyToken(keyring, 'v', token);
+		const message = id === null ? null : await ports.find(id);
+		const shown = message && (await ports.view(message));
+		if (shown === null) return notFoundPage();
+		if (shown.html === null) return textMessagePage(shown);
+		const headers = {
+			'Content-Type': 'text/html; charset=utf-8',
+			'Content-Security-Policy': policy,
+			...commonHeaders,
+		};
+		return { status: 200, headers, body: shown.html };
+	} catch (error) {
+		ports.lost?.(error);
+		return failedPage('look');
+	}
+}
