@@ -8,6 +8,7 @@ import { UsageError } from '../errors.js';
 import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
+import { idOf, test } from './webhooks-test.js';
 
 const columns: Columns<Webhook> = [
 	column('id', 'ID', { align: 'right' }),
@@ -138,7 +139,7 @@ const remove = command({
 export const group: CommandGroup = {
 	name: 'webhooks',
 	summary: 'HTTP notifications of what happens to messages',
-	commands: [list, get, create, update, remove],
+	commands: [list, get, create, update, remove, test],
 };
 
 async function find(cx: CommandContext, text: string): Promise<Webhook> {
@@ -154,12 +155,6 @@ function hint({ path, message }: Refused): string | undefined {
 	if (/private|loopback|reserved/.test(message))
 		return 'mailctl engine settings set allow_private_webhooks true allows them on this database';
 	return 'a URL of http or https: https://hooks.example.com/in';
-}
-
-function idOf(text: string): number {
-	if (!/^[1-9]\d{0,14}$/.test(text))
-		throw new UsageError(`"${text}" is no id of a webhook`, { hint: 'mailctl webhooks list' });
-	return Number(text);
 }
 
 type Masked = Omit<Webhook, 'password'> & { password: string | null };

@@ -1,0 +1,34 @@
+/** A deployment that has the service document and nothing more: the engine, its extensions out of sight. */
+import type { Api } from '../../src/api/api.js';
+import type { Extensions } from '../../src/api/capabilities.js';
+import { connect } from '../../src/cli/connect.js';
+import type { Connection } from '../../src/cli/connection.js';
+import type { Connect } from '../../src/cli/create-context.js';
+
+export interface StrippedOptions {
+	/** Extensions that stay; none of them by default, and the service is unknown then. */
+	keep?: readonly (keyof Extensions)[];
+	/** Changes what the API does, after it is stripped. */
+	change?: (api: Api) => Api;
+}
+
+/** `--db` names the database behind it; the command line sees a deployment without an engine of its own. */
+export function stripped({ keep = [], change = (api) => api }: StrippedOptions = {}): Connect {
+	return async (target, dependencies): Promise<Connection> => {
+		const connection = await connect(target, dependencies);
+		const { capabilities, ...rest } = connection.api;
+		const api: Api = {
+			...rest,
+			capabilities: async () => {
+				const { ext } = await capabilities();
+				const kept = Object.fromEntries(keep.map((name) => [name, ext[name]]));
+				return {
+					service: keep.length === 0 ? 'unknown' : 'mailctl',
+					idempotentSend: keep.length > 0,
+					ext: kept,
+				};
+			},
+		};
+		return { ...connection, api: change(api), local: null };
+	};
+}

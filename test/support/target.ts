@@ -1,0 +1,31 @@
+/** Somebody who is told of things over HTTP, on this machine. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface NotifiedTarget {
+	url: string;
+	/** Bodies as they came. */
+	received: string[];
+	close(): Promise<void>;
+}
+
+/** Answers every request with `status`. */
+export async function startTarget(status: number): Promise<NotifiedTarget> {
+	const received: string[] = [];
+	const server = createServer((request, response) => {
+		const chunks: Buffer[] = [];
+		request.on('data', (chunk: Buffer) => chunks.push(chunk));
+		request.on('end', () => {
+			received.push(Buffer.concat(chunks).toString('utf8'));
+			response.writeHead(status).end();
+		});
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	// A TCP server has an address of this kind once it listens.
+	const { port } = server.address() as AddressInfo;
+	return {
+		url: `http://127.0.0.1:${port}/in`,
+		received,
+		close: () => new Promise((resolve) => server.close(() => resolve())),
+	};
+}
