@@ -50,11 +50,13 @@ describe('on a database and on a server over one', () => {
 		const local = await localSide();
 		const remote = await remoteSide();
 		try {
+			const here: object[] = [];
+			const there: object[] = [];
 			for (const line of script) {
-				const here = await shown(local, [...line, '-o', format], options);
-				const there = await shown(remote, [...line, '-o', format], options);
-				expect(there).toEqual(here);
+				here.push(await shown(local, [...line, '-o', format], options));
+				there.push(await shown(remote, [...line, '-o', format], options));
 			}
+			expect(there).toEqual(here);
 		} finally {
 			await Promise.all([local.close(), remote.close()]);
 		}

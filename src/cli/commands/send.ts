@@ -13,6 +13,7 @@ import { type Columns, column } from '../render/columns.js';
 import { assertAllowed } from './send-allowed.js';
 import { assertCanDeliver, concludeDelivery, deliverNow, parseRate, warnOfLinks } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
+import { assertHonoured } from './send-honoured.js';
 import { type SendOptions, sendOptions } from './send-options.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { contentOf, type Prepared, prepare } from './send-request.js';
@@ -44,6 +45,7 @@ const self = command({
 	run: async (cx, { options }): Promise<ExitCode | undefined> => {
 		assertOutputs(options);
 		if (options.rate !== undefined) parseRate(options.rate);
+		await assertHonoured(cx, options);
 		if (options.list !== undefined) {
 			const { sendToList } = await import('./send-list.js');
 			return sendToList(cx, options, options.list);
