@@ -31,9 +31,24 @@ const started: Micros = Date.now() * microsPerMs - monotonicMicros();
 
 /** `YYYY-MM-DDTHH:MM:SS.ffffff` (api-decisions 19: always six digits). */
 export function formatDateTime(at: Micros): WireDateTime {
-	const ms = Math.floor(at / microsPerMs);
-	const rest = String(at - ms * microsPerMs).padStart(3, '0');
-	return `${new Date(ms).toISOString().slice(0, -1)}${rest}`;
+	const day = Math.floor(at / microsPerDay);
+	if (day !== lastDay.number) lastDay = { number: day, text: dayText(day) };
+	const micros = at - day * microsPerDay;
+	const seconds = Math.floor(micros / microsPerSecond);
+	const minutes = Math.floor(seconds / 60);
+	const time = `${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}`;
+	return `${lastDay.text}T${time}.${String(micros % microsPerSecond).padStart(6, '0')}`;
+}
+
+/** The day written last: pages of records have few, and `Date` takes a sixth of the time of reading a page. */
+let lastDay = { number: 0, text: '1970-01-01' };
+
+function dayText(day: number): string {
+	return new Date(day * msPerDay).toISOString().slice(0, -'T00:00:00.000Z'.length);
+}
+
+function twoDigits(count: number): string {
+	return count < 10 ? `0${count}` : `${count}`;
 }
 
 /** A calendar day of some time zone, `YYYY-MM-DD`; such days compare as texts. */

@@ -27,10 +27,13 @@ export async function readPage<T>(
 ): Promise<Page<T>> {
 	const page = pageNumber(request.page);
 	const page_size = pageSize(request.page_size);
-	const { count, results } = await slice({ page, page_size });
+	// Together: a store in threads is asked for both with one message.
+	const [{ count, results }, link] = await Promise.all([
+		slice({ page, page_size }),
+		linker(context, request, place),
+	]);
 	const pages = Math.max(1, Math.ceil(count / page_size));
 	if (page > pages) throw invalidPage();
-	const link = await linker(context, request, place);
 	return {
 		count,
 		next: page < pages ? link(page + 1) : null,

@@ -13,8 +13,8 @@ let parts: Partial<Pick<Store, 'reads' | 'writes' | 'queue' | 'close'>> = {};
 let answers: Answer[] = [];
 /** What came before is begun before what comes later, `close` last. */
 let turn: Promise<void> = Promise.resolve();
-/** An answer must not wait for a scan behind it. */
-const longMs = 5;
+/** An answer must not wait for much that is behind it; meanwhile the other side can write it out. */
+const longMs = 1;
 
 function take(operations: readonly Operation[]): void {
 	turn = turn.then(() => begin(operations));

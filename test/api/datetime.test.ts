@@ -22,6 +22,14 @@ describe('a moment', () => {
 		);
 	});
 
+	test('is written as the calendar has it, whatever was written before', () => {
+		fc.assert(
+			fc.property(fc.integer({ min: -2_000_000_000_000, max: 9_000_000_000_000 }), (ms) => {
+				expect(formatDateTime(ms * 1000 + 7)).toBe(`${new Date(ms).toISOString().slice(0, -1)}007`);
+			}),
+		);
+	});
+
 	test.each([
 		'',
 		'2026-02-30T00:00:00',

@@ -70,6 +70,52 @@ export function toSubscriber(row: SubscriberRow): Subscriber {
 	};
 }
 
+/** The columns a subscriber is shown with, in the order of `SubscriberTuple`. */
+export const shownColumns =
+	'id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at';
+
+export type SubscriberTuple = readonly [
+	id: number,
+	list_id: number,
+	email: string,
+	name: string,
+	is_active: number,
+	disable_reason: string | null,
+	is_email_verified: number,
+	meta: string,
+	source: string,
+	opt_in_signed: Micros | null,
+	created_at: Micros,
+];
+
+export function tupleToSubscriber(tuple: SubscriberTuple): Subscriber {
+	const [
+		id,
+		list_id,
+		email,
+		name,
+		is_active,
+		disable_reason,
+		is_email_verified,
+		meta,
+		source,
+		opt_in_signed,
+	] = tuple;
+	return {
+		id,
+		list_id,
+		email,
+		name,
+		is_active: is_active === 1,
+		disable_reason,
+		is_email_verified: is_email_verified === 1,
+		meta: meta === '{}' ? {} : parseRecord(meta),
+		source,
+		opt_in_signed: opt_in_signed === null ? null : formatDateTime(opt_in_signed),
+		date_created: formatDateTime(tuple[10]),
+	};
+}
+
 export interface FieldRow {
 	id: number;
 	variable: string;

@@ -10,7 +10,17 @@ import type { PageOf, Slice, SubscriberPatch } from '../store.js';
 import { knownVariables } from './fields.js';
 import { type CountSubscribers, createFilteredCounts } from './filtered-counts.js';
 import { counterMove, findList, moveCounters } from './lists.js';
-import { flag, parseRecord, type SubscriberRow, span, subscriberColumns, toSubscriber } from './rows.js';
+import {
+	flag,
+	parseRecord,
+	type SubscriberRow,
+	type SubscriberTuple,
+	shownColumns,
+	span,
+	subscriberColumns,
+	toSubscriber,
+	tupleToSubscriber,
+} from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
 import { findSuppressions, liftSuppressions } from './suppressions.js';
 import type { Operations } from './sync.js';
@@ -36,9 +46,9 @@ export function createSubscribers(sql: Sql): SubscriberOperations {
 		},
 		sliceSubscribers: ({ list_id, after, limit, active_only }) =>
 			sql
-				.all<SubscriberRow>(
+				.tuples<SubscriberTuple>(
 					// subscribers_of_list (list_id, rowid)
-					`SELECT ${subscriberColumns}
+					`SELECT ${shownColumns}
 					FROM subscribers
 					WHERE list_id = ? AND id > ? AND is_active >= ?
 					ORDER BY id
@@ -48,7 +58,7 @@ export function createSubscribers(sql: Sql): SubscriberOperations {
 					flag(active_only),
 					limit,
 				)
-				.map(toSubscriber),
+				.map(tupleToSubscriber),
 		createSubscriber: (command) => createSubscriber(sql, command),
 		patchSubscriber: (command) => patchSubscriber(sql, command),
 		deleteSubscriber: ({ list_id, id }) => {
@@ -136,12 +146,12 @@ function pageSubscribers(
 	return {
 		count: isCounted ? counted : countRows(where, values),
 		results: sql
-			.all<SubscriberRow>(
-				`SELECT ${subscriberColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`,
+			.tuples<SubscriberTuple>(
+				`SELECT ${shownColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`,
 				...values,
 				...span(page),
 			)
-			.map(toSubscriber),
+			.map(tupleToSubscriber),
 	};
 }
 
