@@ -1,9 +1,11 @@
 /** The events report: totals, a picture, and a test for scripts. */
 import { need } from '../../api/capabilities.js';
+import type { Day } from '../../api/datetime.js';
 import { type EventType, eventTypes, type Report, type ReportQuery } from '../../api/records.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
+import { exits } from '../exit.js';
 import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 
@@ -61,32 +63,44 @@ interface Options {
 }
 
 async function fetchReport(cx: CommandContext, options: Options): Promise<Report> {
-	const { addDays, dayOf, formatWireDate } = await import('../../api/datetime.js');
+	const { addDays, formatWireDate } = await import('../../api/datetime.js');
 	if (options.campaign === '') throw new UsageError('--campaign is empty: give the UUID of a mailing');
 	if (options.last !== undefined && options.from !== undefined) {
 		throw new UsageError('--last and --from both say where the report begins; give one');
 	}
+	const days = options.last === undefined ? null : daysOf(options.last);
 	const api = await cx.api();
-	const to = options.to ?? dayOf(cx.clock.now(), await timeZone(cx));
-	const from = options.last === undefined ? options.from : addDays(to, 1 - daysOf(options.last));
+	// Refused before anything is asked: a report that ignores an option would be a wrong one.
+	const reports = options.tag === undefined && !options.human ? null : await need(api, 'reports');
+	const to = days === null ? options.to : (options.to ?? (await today(cx)));
+	const from = days === null || to === undefined ? options.from : addDays(to, 1 - days);
 	const query: ReportQuery = {
 		...(from !== undefined && { date_from: formatWireDate(from) }),
-		...((options.to !== undefined || options.last !== undefined) && { date_to: formatWireDate(to) }),
+		...(to !== undefined && { date_to: formatWireDate(to) }),
 		...(options.campaign !== undefined && { campaign_unique_id: options.campaign }),
 		...(options.event.length > 0 && { event_types: options.event }),
 	};
 	const call = { signal: cx.signal };
-	if (options.tag === undefined && !options.human)
-		return explained(api.report(query, call), { input: query });
-	const reports = await need(api, 'reports');
+	if (reports === null) return explained(api.report(query, call), { input: query });
 	const more = { ...query, ...(options.tag !== undefined && { tag: options.tag }), human: options.human };
 	return explained(reports.report(more, call), { input: more });
 }
 
-/** The days are the service's; elsewhere than on our own database its zone is not told, and UTC is the default. */
-async function timeZone(cx: CommandContext): Promise<string> {
-	const { local } = await cx.connection();
-	return local === null ? 'UTC' : (await local.status()).time_zone;
+/**
+ * The days are the service's. Our own database tells its time zone; a deployment's today is the last day of the report
+ * it answers without dates, whether that has 7 rows or 8.
+ */
+async function today(cx: CommandContext): Promise<Day> {
+	const { dayOf, parseWireDate } = await import('../../api/datetime.js');
+	const { local, api } = await cx.connection();
+	if (local !== null) return dayOf(cx.clock.now(), (await local.status()).time_zone);
+	const { data } = await api.report({}, { signal: cx.signal });
+	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
+	const last = days.at(-1);
+	if (last !== undefined) return last;
+	throw new CliError('bad_answer', exits.server, 'the report of this deployment names no day', {
+		hint: 'give --to DATE',
+	});
 }
 
 function daysOf(text: string): number {
@@ -141,7 +155,8 @@ function parseTest(text: string): Test {
 
 function isTrue({ name, operator, value }: Test, { total }: Report): boolean {
 	const actual = Number(total[name]);
-	if (Number.isNaN(actual)) throw new CliError('bad_answer', 7, `the service answered no number for ${name}`);
+	if (Number.isNaN(actual))
+		throw new CliError('bad_answer', exits.server, `the service answered no number for ${name}`);
 	switch (operator) {
 		case '>':
 			return actual > value;

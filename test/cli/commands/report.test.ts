@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
+import { stripped } from '../../support/stripped.js';
 
 describe('mailctl report', () => {
 	let project: Project;
@@ -164,5 +165,54 @@ describe('mailctl report', () => {
 		expect(spark.stdout.split('\n').slice(-3)).toEqual(['sent   ____-_# max 3', 'opened _______ max 0', '']);
 		const none = await project.run(['report', '--chart', 'none', ...now], { columns: 80 });
 		expect(none.stdout.trimEnd().split('\n')).toHaveLength(8);
+	});
+
+	describe('of a deployment without extensions', () => {
+		it('takes the last day of its own report for today, whichever zone it counts in', async () => {
+			const asked: unknown[] = [];
+			const connect = stripped({
+				change: (api) => ({
+					...api,
+					report: async (query, call) => {
+						asked.push(query);
+						const report = await api.report(
+							query.date_to === undefined ? { date_from: '01.11.2026', date_to: '08.11.2026' } : query,
+							call,
+						);
+						// Eight rows, and not in order: the document promises neither.
+						return query.date_to === undefined ? { ...report, data: report.data.toReversed() } : report;
+					},
+				}),
+			});
+			const { data } = (await project.json(['report', '--last', '2d', ...now], { connect })) as {
+				data: { date: string }[];
+			};
+			expect(data.map(({ date }) => date)).toEqual(['07.11.2026', '08.11.2026']);
+			expect(asked).toEqual([{}, { date_from: '07.11.2026', date_to: '08.11.2026' }]);
+		});
+
+		it('asks once where the days are given', async () => {
+			const words = ['report', '--last', '2d', '--to', '2026-11-07', '-o', 'ndjson'];
+			const { code, stdout } = await project.run(words, { connect: stripped() });
+			expect([code, stdout.trim().split('\n').length]).toEqual([0, 2]);
+		});
+
+		it('refuses --tag and --human, which it would ignore, before it is asked', async () => {
+			const connect = stripped({
+				change: (api) => ({ ...api, report: () => Promise.reject(new Error('asked')) }),
+			});
+			for (const words of [['--tag', 'x'], ['--human'], ['--last', '7d', '--human']]) {
+				const { code, stderr } = await project.run(['report', ...words], { connect });
+				expect(code).toBe(2);
+				expect(stderr).toContain('this deployment has no "reports"');
+			}
+		});
+
+		it('is exit 7 when its report names no day', async () => {
+			const connect = stripped({
+				change: (api) => ({ ...api, report: async () => ({ ...(await api.report({})), data: [] }) }),
+			});
+			expect((await project.run(['report', '--last', '7d'], { connect })).code).toBe(7);
+		});
 	});
 });
