@@ -11,6 +11,8 @@ export interface Ask {
 	body?: unknown;
 	/** Another token than the connection's own; null sends none. */
 	token?: string | null;
+	/** Fewer tries than the caller has. */
+	retries?: number;
 }
 
 export interface Answer {
@@ -63,7 +65,7 @@ export function createCaller({ exchange, retries, signal, token, clock }: Caller
 			signal.throwIfAborted();
 			const answer = await once(ask);
 			const waitMs = waitAfter(answer, attempt, clock);
-			if (waitMs === null || attempt >= retries || waitMs > maxWaitMs) {
+			if (waitMs === null || attempt >= Math.min(retries, ask.retries ?? retries) || waitMs > maxWaitMs) {
 				if (answer instanceof ApiError) throw answer;
 				return withoutToken(answer, token);
 			}

@@ -3,7 +3,7 @@ import type { Answer, Caller } from './caller.js';
 import type { Ledger } from './ledger.js';
 import type { Kind, Leftover, Probe } from './model.js';
 import { isOfRun, type KindOfThing, kinds } from './names.js';
-import { walkPages } from './pages.js';
+import { walkPages, withQuery } from './pages.js';
 import { isObject } from './shapes.js';
 
 export interface Thing {
@@ -19,17 +19,19 @@ export type Removal = Leftover | null;
 /** A deployment of many thousand lists is walked to its end: what is left behind may be anywhere. */
 const maxPages = 10_000;
 
-/** Things of earlier runs, all ids before anything is deleted. Throws for a collection that cannot be read. */
-export async function findThings(call: Caller, run: string | null, only?: Kind): Promise<Thing[]> {
+/** Things of one run, or of any when null, all of them before anything is deleted. Throws for what cannot be read. */
+export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const found: Thing[] = [];
-	for (const of of kinds) {
-		if (only !== undefined && of.kind !== only) continue;
-		for await (const { results } of walkPages(quietly(call), of.collection, maxPages)) {
-			for (const record of results) {
-				const { id, [of.key]: name } = record;
-				if (typeof id === 'number' && typeof name === 'string' && isOfRun(of.kind, name, run))
-					found.push({ kind: of.kind, id, name });
-			}
+	const of = kindOf(kind);
+	for await (const { results } of walkPages(
+		quietly(call),
+		withQuery(of.collection, { page_size: 1_000 }),
+		maxPages,
+	)) {
+		for (const record of results) {
+			const { id, [of.key]: name } = record;
+			if (typeof id === 'number' && typeof name === 'string' && isOfRun(of.kind, name, run))
+				found.push({ kind: of.kind, id, name });
 		}
 	}
 	return found;

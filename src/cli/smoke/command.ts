@@ -12,15 +12,8 @@ import type { Selection } from './plan.js';
 import { assertWritable, writeReport } from './reporters/report-file.js';
 import { type ReporterName, render } from './reporters/reporters.js';
 import { summaryOf } from './reporters/text.js';
-import {
-	describe,
-	type Finished,
-	findLeftovers,
-	plan,
-	runCleanup,
-	runSmoke,
-	withDeadline,
-} from './session.js';
+import { type Finished, findLeftovers, plan, runCleanup, runSmoke, withDeadline } from './session.js';
+import { describe } from './sweep.js';
 
 export interface SmokeOptions {
 	full: boolean;
@@ -76,7 +69,7 @@ async function tell(
 		await cx.note(`dry run: would delete ${things.length} of earlier runs`);
 		return exits.done;
 	}
-	const checks = planned().flatMap(({ check: { id, group, title, need }, isAsked }) =>
+	const checks = (await planned()).flatMap(({ check: { id, group, title, need }, isAsked }) =>
 		isAsked ? [{ id, group, title, changes: need !== 'read' }] : [],
 	);
 	if (cx.out.format === 'json') await cx.wouldDo('', { checks });

@@ -48,6 +48,11 @@ export function planChecks(workshop: Workshop, selection: Selection): Planned[] 
 		});
 }
 
+/** The two alone, for a clean-up that must know whether anybody answers. */
+export function planGates(workshop: Workshop): Planned[] {
+	return allChecks(workshop).flatMap((check) => (gates.has(check.id) ? [{ check, isAsked: false }] : []));
+}
+
 function isPossible(need: Check['need'], { full, sends }: Selection): boolean {
 	switch (need) {
 		case 'read':

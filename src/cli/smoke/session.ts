@@ -1,14 +1,23 @@
 /** One run of `mailctl smoke`: its checks or its clean-up alone, until the deadline, then the report. */
-import { formatDateTime, microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import { formatDateTime, monotonicMicros } from '../../api/datetime.js';
 import type { CommandContext } from '../context.js';
-import { DeadlinePassed } from '../errors.js';
+import { CliError, DeadlinePassed } from '../errors.js';
+import { exits } from '../exit.js';
 import { type Caller, createCaller, delayed } from './caller.js';
-import { cleanUp, findThings, removeThing, type Thing } from './cleanup.js';
+import { cleanUp, findThings, type Thing } from './cleanup.js';
 import { createLedger, type Ledger } from './ledger.js';
-import type { CheckResult, HaltReason, Kind, Leftover, SmokeReport } from './model.js';
-import type { RunNames } from './names.js';
-import { type Planned, planChecks, type Selection } from './plan.js';
+import {
+	Broken,
+	type CheckResult,
+	type HaltReason,
+	type Kind,
+	type Leftover,
+	type SmokeReport,
+} from './model.js';
+import { kinds, type RunNames } from './names.js';
+import { type Planned, planChecks, planGates, type Selection } from './plan.js';
 import { type ChecksRun, runChecks } from './run.js';
+import { cleaned, messageOf, nothing, since, sweep } from './sweep.js';
 import { createWorkshop, type Workshop } from './workshop.js';
 
 export interface SessionOptions {
@@ -23,8 +32,11 @@ export interface Finished {
 	halted: { why: HaltReason; message: string } | null;
 }
 
-/** The command as a whole has ten seconds after its signal; two are for the report and the closing. */
-const cleanupGraceMs = 8_000;
+/**
+ * The command as a whole has ten seconds after its signal. A change that is under way takes up to two of them, and so
+ * does the last deletion of the clean-up.
+ */
+const cleanupGraceMs = 5_000;
 
 /** What `--deadline` is when nobody gives one. */
 export const defaultDeadline = { ms: 120_000, text: '2m' } as const;
@@ -39,9 +51,12 @@ export function withDeadline(cx: CommandContext): { signal: AbortSignal; stop: (
 }
 
 /** The checks of a run, without running them. */
-export function plan(cx: CommandContext, options: SessionOptions, selection: Selection): Planned[] {
-	const target = { isLocal: true, hasToken: false };
-	return planChecks(workshopOf(cx, options, { ledger: createLedger(), target }), selection);
+export async function plan(
+	cx: CommandContext,
+	options: SessionOptions,
+	selection: Selection,
+): Promise<Planned[]> {
+	return planChecks(await workshopOf(cx, options, createLedger()), selection);
 }
 
 /** Runs the checks, cleans up, and reports; never throws for what the deployment does. */
@@ -54,22 +69,14 @@ export async function runSmoke(
 	const started = cx.clock.now();
 	const ledger = createLedger();
 	const { signal, names } = options;
-	const { target } = await cx.connection();
-	const hasToken = target.kind === 'remote' && target.token !== null;
-	const workshop = workshopOf(cx, options, {
-		ledger,
-		target: { isLocal: target.kind === 'local', hasToken },
-	});
-	const planned = planChecks(workshop, selection);
+	const planned = planChecks(await workshopOf(cx, options, ledger), selection);
 	const progress = cx.progress('checking', planned.length);
 	let done = 0;
 	let checks: ChecksRun;
 	try {
 		checks = await runChecks({
+			...checking(await callerOf(cx, signal), signal),
 			planned,
-			call: await callerOf(cx, signal),
-			signal,
-			whyStopped: () => whyStopped(signal),
 			onResult: () => {
 				done += 1;
 				progress.update(done);
@@ -79,45 +86,38 @@ export async function runSmoke(
 		progress.stop();
 	}
 	const { results, deviations, halted } = checks;
-	const cleaned = ledger.isEmpty() ? null : await cleanedUp(cx, options, ledger);
-	const all = cleaned === null ? results : [...results, cleaned.result];
-	const leftovers = cleaned?.leftovers ?? [];
+	const cleanup = ledger.isEmpty() ? null : await cleanedUp(cx, options, ledger);
+	const all = cleanup === null ? results : [...results, cleanup.result];
+	const leftovers = cleanup?.leftovers ?? [];
 	const whole = { checks: all, deviations, leftovers };
 	return { report: await reportOf(cx, { run: names.id, started, start, ...whole }), halted };
 }
 
 /** `--cleanup-only`: what any run has left, each a check of its own. */
-export async function runCleanup(cx: CommandContext, { names, signal }: SessionOptions): Promise<Finished> {
+export async function runCleanup(cx: CommandContext, options: SessionOptions): Promise<Finished> {
 	const start = monotonicMicros();
 	const started = cx.clock.now();
-	const call = await callerOf(cx, signal);
-	const checks: CheckResult[] = [];
-	const leftovers: Leftover[] = [];
-	for (const thing of await findThings(call, null)) {
-		const before = monotonicMicros();
-		const removal = await removeThing(call, thing, null);
-		if (removal !== null) leftovers.push(removal);
-		checks.push({
-			id: `cleanup.${thing.kind}-${thing.id}`,
-			title: `${describe(thing)} is deleted`,
-			group: 'cleanup',
-			outcome: removal === null ? 'pass' : 'fail',
-			detail: removal?.why ?? null,
-			duration_ms: since(before),
-		});
-	}
-	const whole = { checks, deviations: [], leftovers };
-	return { report: await reportOf(cx, { run: names.id, started, start, ...whole }), halted: null };
+	const call = await callerOf(cx, options.signal);
+	const workshop = await workshopOf(cx, options, createLedger());
+	const gates = await runChecks({ ...checking(call, options.signal), planned: planGates(workshop) });
+	const swept = gates.results.length > 0 ? nothing : await sweep(call, options.signal);
+	const checks = [...gates.results, ...swept.checks];
+	const whole = { checks, deviations: [], leftovers: swept.leftovers };
+	const report = await reportOf(cx, { run: options.names.id, started, start, ...whole });
+	return { report, halted: gates.halted };
 }
 
-/** What `--cleanup-only` would delete. */
+/** What `--cleanup-only` would delete. Throws exit 11 for a collection that cannot be read. */
 export async function findLeftovers(cx: CommandContext, signal: AbortSignal): Promise<Thing[]> {
-	return findThings(await callerOf(cx, signal), null);
-}
-
-/** `list 12 "mailctl-smoke-…"`. */
-export function describe({ kind, id, name }: Thing): string {
-	return `${kind} ${id} "${name}"`;
+	const call = await callerOf(cx, signal);
+	const found: Thing[] = [];
+	try {
+		for (const { kind } of kinds) found.push(...(await findThings(call, null, kind)));
+	} catch (error) {
+		if (error instanceof Broken) throw new CliError('smoke_failed', exits.found, error.message);
+		throw error;
+	}
+	return found;
 }
 
 async function cleanedUp(
@@ -132,14 +132,8 @@ async function cleanedUp(
 		const call = await callerOf(cx, patience.signal);
 		const leftovers = await cleanUp(call, ledger, { id: names.id, nameOf });
 		const whys = leftovers.map(({ kind, id, name, why }) => `${kind} ${id ?? '?'} "${name}": ${why}`);
-		const result: CheckResult = {
-			id: 'cleanup.all',
-			title: 'everything the run made is deleted',
-			group: 'cleanup',
-			outcome: leftovers.length === 0 ? 'pass' : 'fail',
-			detail: leftovers.length === 0 ? null : whys.join('\n'),
-			duration_ms: since(start),
-		};
+		const fault = whys.length === 0 ? null : whys.join('\n');
+		const result = cleaned('all', 'everything the run made is deleted', start, fault);
 		return { result, leftovers };
 	} finally {
 		patience.stop();
@@ -152,20 +146,19 @@ async function callerOf(cx: CommandContext, signal: AbortSignal): Promise<Caller
 	return createCaller({ exchange, retries: cx.settings.retries.value, signal, token, clock: cx.clock });
 }
 
-function workshopOf(
+async function workshopOf(
 	cx: CommandContext,
 	{ names, mail, signal }: SessionOptions,
-	more: Pick<Workshop, 'ledger' | 'target'>,
-): Workshop {
-	return createWorkshop({ names, mail, signal, connection: cx.connection, ...more });
+	ledger: Ledger,
+): Promise<Workshop> {
+	const { target } = cx.dryRun ? { target: null } : await cx.connection();
+	// The owner of a database needs none.
+	const hasToken = target?.kind !== 'remote' || target.token !== null;
+	return createWorkshop({ names, mail, signal, ledger, hasToken, connection: cx.connection });
 }
 
-function whyStopped({ reason }: AbortSignal): string {
-	return reason instanceof Error ? reason.message : 'stopped';
-}
-
-function since(start: number): number {
-	return Math.round((monotonicMicros() - start) / microsPerMs);
+function checking(call: Caller, signal: AbortSignal) {
+	return { call, signal, whyStopped: () => messageOf(signal.reason), onResult: () => {} };
 }
 
 interface Parts extends Pick<SmokeReport, 'run' | 'checks' | 'deviations' | 'leftovers'> {

@@ -1,10 +1,8 @@
 /** What the checks of a run share: the paths of the service document, the run's names, and what it has made. */
 import type { CommandContext } from '../context.js';
-import { objectOf, unexpected } from './judge.js';
 import type { Ledger } from './ledger.js';
-import { Broken, type Probe, Skipped } from './model.js';
-import { kinds, type RunNames } from './names.js';
-import type { Json } from './shapes.js';
+import { type Probe, Skipped } from './model.js';
+import type { RunNames } from './names.js';
 
 /** Service document, "Endpoints"; stated here again, for this is a check from outside. */
 export const paths = {
@@ -23,7 +21,8 @@ export const unknownId = 2_147_483_647;
 export interface Workshop {
 	readonly names: RunNames;
 	readonly ledger: Ledger;
-	readonly target: { isLocal: boolean; hasToken: boolean };
+	/** There is a token to be refused. */
+	readonly hasToken: boolean;
 	/** `--send-to` and `--from`. */
 	readonly mail: { to: string; from: string } | null;
 	readonly connection: CommandContext['connection'];
@@ -67,18 +66,6 @@ export function slot<T>(maker: string): { set(value: T): void; get(): T } {
 			return held.value;
 		},
 	};
-}
-
-/** The answer of a creation. Throws `Broken`. */
-export async function created(
-	probe: Probe,
-	ledger: Ledger,
-	{ kind, body }: { kind: (typeof kinds)[number]['kind']; body: object },
-): Promise<Json> {
-	const collection = kinds.find((one) => one.kind === kind)?.collection ?? '';
-	const answer = await ledger.create(probe, kind, { method: 'POST', path: collection, body });
-	if (answer.status !== 201) throw new Broken(unexpected(answer, 201));
-	return objectOf(probe, answer);
 }
 
 async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<number | null> {

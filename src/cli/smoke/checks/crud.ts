@@ -44,6 +44,8 @@ export interface Creation {
 
 /** A body the service is to refuse with 400, naming the key. */
 export interface Refusal {
+	/** The last part of the check's id. */
+	id: string;
 	/** Completes "… is accepted". */
 	what: string;
 	body: Json;
@@ -55,9 +57,13 @@ export interface Refusal {
 /** How many pages are read to find what was just made. */
 const maxPages = 50;
 
-/** In their order: each but the first needs what the first one made. `between` come before the deletion. */
+/**
+ * In their order: each but the first needs what the first one made. `existing` look at the collection as it is, so that
+ * a new deployment has something to look at; `between` come before the deletion.
+ */
 export function crudChecks(
 	resource: Resource,
+	existing: readonly Check[],
 	between: (made: { get(): Json }) => Check[] = () => [],
 ): Check[] {
 	const { group, one } = resource;
@@ -74,6 +80,7 @@ export function crudChecks(
 			made.set(await create(probe, resource));
 			return undefined;
 		}),
+		...existing,
 		check('read', `the new ${one} is read as it was answered`, async (probe) => {
 			await expectStored(probe, resource, made.get());
 			return undefined;
@@ -87,8 +94,8 @@ export function crudChecks(
 			made.set(await replace(probe, resource, made.get()));
 			return undefined;
 		}),
-		...resource.refusals.map((refusal, at) =>
-			check(`refuses-${at + 1}`, `${refusal.what} is refused`, async (probe) => {
+		...resource.refusals.map((refusal) =>
+			check(refusal.id, `${refusal.what} is refused`, async (probe) => {
 				await refuse(probe, resource, refusal);
 				return undefined;
 			}),
@@ -142,7 +149,7 @@ async function patch(probe: Probe, resource: Resource, before: Json): Promise<Js
 	const after = await expectObject(probe, { method: 'PATCH', path, body: resource.patch }, 200);
 	judgeRecord(probe, resource.shape, after, resource.one);
 	const expected = { ...known(resource, before), ...resource.patch };
-	judgeValues(probe.fault, after, expected, 'patched');
+	judgeValues(probe.fault, after, expected, 'after PATCH');
 	await expectStored(probe, resource, expected);
 	return expected;
 }
@@ -153,8 +160,8 @@ async function replace(probe: Probe, resource: Resource, before: Json): Promise<
 	const after = await expectObject(probe, { method: 'PUT', path, body }, 200);
 	judgeRecord(probe, resource.shape, after, resource.one);
 	const kept = { id: before['id'], date_created: before['date_created'], ...expected };
-	judgeValues(probe.fault, after, kept, 'replaced');
-	judgeValues(probe.deviate, after, decided, 'replaced without it');
+	judgeValues(probe.fault, after, kept, 'after PUT');
+	judgeValues(probe.deviate, after, decided, 'after a PUT that omits it');
 	await expectStored(probe, resource, after);
 	return after;
 }

@@ -9,9 +9,8 @@ export function fieldChecks({ names, ledger }: Workshop): Check[] {
 	const base = { group: 'fields', one: 'field', shape: fieldShape, path: async () => paths.fields } as const;
 	const body = { variable: names.variable, name: 'Smoke' };
 	const replaced = { variable: `${names.variable}_replaced`, name: 'Smoke, replaced' };
-	return [
-		...collectionChecks(base),
-		...crudChecks({
+	return crudChecks(
+		{
 			...base,
 			post: (probe, ask) => ledger.create(probe, 'field', ask),
 			create: async () => ({ body, expected: body }),
@@ -19,18 +18,21 @@ export function fieldChecks({ names, ledger }: Workshop): Check[] {
 			replace: { body: replaced, expected: replaced },
 			refusals: [
 				{
+					id: 'requires-name',
 					what: 'a field without a name',
 					body: { variable: `${names.variable}_refused` },
 					key: 'name',
 					isDocumented: true,
 				},
 				{
+					id: 'unique',
 					what: 'a second field of the same variable',
 					body: replaced,
 					key: 'variable',
 					isDocumented: false,
 				},
 			],
-		}),
-	];
+		},
+		collectionChecks(base),
+	);
 }

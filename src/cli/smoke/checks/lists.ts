@@ -14,9 +14,8 @@ export function listChecks({ names, ledger }: Workshop): Check[] {
 		inactive_subscribers_count: 0,
 		overall_subscribers_count: 0,
 	};
-	return [
-		...collectionChecks(base),
-		...crudChecks({
+	return crudChecks(
+		{
 			...base,
 			post: (probe, ask) => ledger.create(probe, 'list', ask),
 			create: async () => ({ body, expected: { ...body, ...none } }),
@@ -24,12 +23,14 @@ export function listChecks({ names, ledger }: Workshop): Check[] {
 			replace: { body: replaced, expected: { ...replaced, ...none } },
 			refusals: [
 				{
+					id: 'requires-reason',
 					what: 'a list without email_reason',
 					body: { name: `${names.list}-refused` },
 					key: 'email_reason',
 					isDocumented: true,
 				},
 			],
-		}),
-	];
+		},
+		collectionChecks(base),
+	);
 }

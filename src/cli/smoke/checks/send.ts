@@ -36,7 +36,7 @@ export function sendChecks(workshop: Workshop): Check[] {
 		run,
 	});
 	return [
-		check('refuses-1', 'a message without subject and body is refused', async (probe) => {
+		check('requires-body', 'a message without subject and body is refused', async (probe) => {
 			const { to, from } = address(workshop);
 			const answer = await probe.call({ method: 'POST', path: paths.send, body: { from, to: [to] } });
 			expectRefusal(probe, answer, { what: 'a message without subject and body', statuses: [400] });

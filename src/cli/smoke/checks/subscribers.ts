@@ -1,6 +1,6 @@
 /** Subscribers. Service document, "Subscribers": those of a list that is there, and of the run's own list. */
-import { expectObject, judgeValues, said } from '../judge.js';
-import { Broken, type Check, type Probe, Skipped } from '../model.js';
+import { expectObject, expectStatus, judgeValues } from '../judge.js';
+import { type Check, type Probe, Skipped } from '../model.js';
 import { judgePaging, readPage, withQuery } from '../pages.js';
 import { type Json, shown, subscriberShape } from '../shapes.js';
 import { paths, type Workshop } from '../workshop.js';
@@ -8,65 +8,82 @@ import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 import { filterChecks, ownFilterCheck } from './filters.js';
 
-/** One more than the page of a deployment that has the framework's usual ten. */
-const manySubscribers = 12;
+/** One more than a page of ten, which is not uncommon. */
+const manySubscribers = 11;
 
 export function subscriberChecks(workshop: Workshop): Check[] {
 	const { names } = workshop;
 	const base = { group: 'subscribers', one: 'subscriber', shape: subscriberShape } as const;
+	const existingPath = existing();
 	const ownPath = async (probe: Probe) => paths.subscribers(await workshop.list(probe));
 	const defaults = { is_active: true, disable_reason: null, is_email_verified: false, source: 'API' };
-	return [
-		...collectionChecks({ ...base, path: existingPath }),
-		...filterChecks(existingPath),
-		...crudChecks(
-			{
-				...base,
-				path: ownPath,
-				post: (probe, ask) => probe.call(ask),
-				create: async (probe) => {
-					const variable = await workshop.variable(probe);
-					const meta = variable === null ? {} : { [variable]: 'Oslo' };
-					const named = { email: names.email(1), name: 'Smoke One' };
-					// The document's form: a string that holds JSON.
-					const body = { ...named, ...(variable !== null && { meta: JSON.stringify(meta) }) };
-					const list_id = await workshop.list(probe);
-					return { body, expected: { ...named, ...defaults, meta, list_id } };
-				},
-				patch: { email: `patched-${names.email(1)}` },
-				replace: {
-					body: { email: `replaced-${names.email(1)}`, name: 'Smoke Replaced' },
-					expected: { email: `replaced-${names.email(1)}`, name: 'Smoke Replaced', is_active: true },
-					decided: { meta: {} },
-				},
-				refusals: [
-					{ what: 'a subscriber without an email', body: { name: 'x' }, key: 'email', isDocumented: true },
-					{ what: 'a malformed address', body: { email: 'smoke' }, key: 'email', isDocumented: false },
-					{
-						what: 'the same address twice in a list',
-						body: { email: `replaced-${names.email(1)}` },
-						key: 'email',
-						isDocumented: false,
-					},
-					{
-						what: 'a meta key that is no field',
-						body: { email: names.email(99), meta: `{"${names.variable}_none": "x"}` },
-						key: 'meta',
-						isDocumented: false,
-					},
-				],
+	return crudChecks(
+		{
+			...base,
+			path: ownPath,
+			post: (probe, ask) => probe.call(ask),
+			create: async (probe) => {
+				const variable = await workshop.variable(probe);
+				const meta = variable === null ? {} : { [variable]: 'Oslo' };
+				const named = { email: names.email(1), name: 'Smoke One' };
+				// The document's form: a string that holds JSON.
+				const body = { ...named, ...(variable !== null && { meta: JSON.stringify(meta) }) };
+				const list_id = await workshop.list(probe);
+				return { body, expected: { ...named, ...defaults, meta, list_id } };
 			},
-			(made) => [
-				activeCheck(ownPath, made),
-				ownFilterCheck(workshop, ownPath),
-				pagingCheck(workshop, ownPath),
+			patch: { email: `patched-${names.email(1)}` },
+			replace: {
+				body: { email: `replaced-${names.email(1)}`, name: 'Smoke Replaced' },
+				expected: { email: `replaced-${names.email(1)}`, name: 'Smoke Replaced', is_active: true },
+				decided: { meta: {} },
+			},
+			refusals: [
+				{
+					id: 'requires-email',
+					what: 'a subscriber without an email',
+					body: { name: 'x' },
+					key: 'email',
+					isDocumented: true,
+				},
+				{
+					id: 'malformed',
+					what: 'a malformed address',
+					body: { email: 'smoke' },
+					key: 'email',
+					isDocumented: false,
+				},
+				{
+					id: 'unique',
+					what: 'the same address twice in a list',
+					body: { email: `replaced-${names.email(1)}` },
+					key: 'email',
+					isDocumented: false,
+				},
+				{
+					id: 'unknown-meta',
+					what: 'a meta key that is no field',
+					body: { email: names.email(99), meta: `{"${names.variable}_none": "x"}` },
+					key: 'meta',
+					isDocumented: false,
+				},
 			],
-		),
-	];
+		},
+		[...collectionChecks({ ...base, path: existingPath }), ...filterChecks(existingPath)],
+		(made) => [activeCheck(ownPath, made), ownFilterCheck(workshop, ownPath), pagingCheck(workshop, ownPath)],
+	);
+}
+
+/** Looked for once: the path of `findExisting` for all checks of a run. */
+function existing(): Path {
+	let found: Promise<string> | null = null;
+	return (probe) => {
+		found ??= findExisting(probe);
+		return found;
+	};
 }
 
 /** A list with somebody in it if there is one, else any. */
-async function existingPath(probe: Probe): Promise<string> {
+async function findExisting(probe: Probe): Promise<string> {
 	const { results } = await readPage(probe, paths.lists);
 	const list = results.find((one) => Number(one['overall_subscribers_count']) > 0) ?? results[0];
 	const id = list?.['id'];
@@ -107,18 +124,18 @@ function pagingCheck({ names }: Workshop, path: Path): Check {
 	return {
 		id: 'subscribers.pages',
 		group: 'subscribers',
-		title: `a list of ${manySubscribers} and more is read page by page`,
+		title: 'a list of several pages is read page by page',
 		need: 'change',
 		run: async (probe) => {
 			const own = await path(probe);
-			for (let at = 10; at < 10 + manySubscribers; at += 1) {
-				const body = { email: names.email(at) };
-				const answer = await probe.call({ method: 'POST', path: own, body });
-				if (answer.status !== 201) throw new Broken(`${said(answer)} ${answer.status}, not 201`);
+			const first = await readPage(probe, withQuery(own, { page_size: 1 }));
+			// Where pages of one row are not to be had, a few more may take a second page.
+			const missing = first.results.length === 1 ? 0 : manySubscribers - first.results.length;
+			for (let at = 0; at < missing; at += 1) {
+				const body = { email: names.email(10 + at) };
+				await expectStatus(probe, { method: 'POST', path: own, body }, 201);
 			}
-			await judgePaging(probe, own);
-			const { count } = await readPage(probe, withQuery(own, { email__icontains: names.id.toLowerCase() }));
-			return count === null ? undefined : `${count} subscribers`;
+			return judgePaging(probe, own);
 		},
 	};
 }

@@ -17,33 +17,33 @@ export function webhookChecks({ names, ledger }: Workshop): Check[] {
 	const body = { url: names.url, type: 'SOFTBOUNCED', is_auth_enabled: true, ...secret };
 	const replaced = { url: `${names.url}-replaced`, type: 'HARDBOUNCED' };
 	const none = { is_auth_enabled: false, login: '', password: '' };
-	return [
-		...collectionChecks(base),
-		...crudChecks(
-			{
-				...base,
-				post: (probe, ask) => ledger.create(probe, 'webhook', ask),
-				create: async () => ({ body, expected: body }),
-				patch: { url: `${names.url}-patched` },
-				replace: { body: replaced, expected: replaced, decided: none },
-				refusals: [
-					{
-						what: 'a webhook without a type',
-						body: { url: `${names.url}-refused` },
-						key: 'type',
-						isDocumented: true,
-					},
-					{
-						what: 'a webhook of an unknown type',
-						body: { url: `${names.url}-refused`, type: 'SMOKED' },
-						key: 'type',
-						isDocumented: true,
-					},
-				],
-			},
-			(made) => [testCheck(made)],
-		),
-	];
+	return crudChecks(
+		{
+			...base,
+			post: (probe, ask) => ledger.create(probe, 'webhook', ask),
+			create: async () => ({ body, expected: body }),
+			patch: { url: `${names.url}-patched` },
+			replace: { body: replaced, expected: replaced, decided: none },
+			refusals: [
+				{
+					id: 'requires-type',
+					what: 'a webhook without a type',
+					body: { url: `${names.url}-refused` },
+					key: 'type',
+					isDocumented: true,
+				},
+				{
+					id: 'known-type',
+					what: 'a webhook of an unknown type',
+					body: { url: `${names.url}-refused`, type: 'SMOKED' },
+					key: 'type',
+					isDocumented: true,
+				},
+			],
+		},
+		collectionChecks(base),
+		(made) => [testCheck(made)],
+	);
 }
 
 /** The document shows neither status nor body of run_test: any 2xx will do (api-decisions 33). */

@@ -40,8 +40,8 @@ export function summaryOf({ checks, counts, duration_ms }: SmokeReport): string 
 }
 
 type Marks = Readonly<Record<Outcome, string>>;
-const unicodeMarks: Marks = { pass: '✓', deviation: '✓', fail: '✗', skip: '–' };
-const asciiMarks: Marks = { pass: 'ok  ', deviation: 'ok  ', fail: 'FAIL', skip: 'skip' };
+const unicodeMarks: Marks = { pass: '✓', deviation: '~', fail: '✗', skip: '–' };
+const asciiMarks: Marks = { pass: 'ok  ', deviation: 'dev ', fail: 'FAIL', skip: 'skip' };
 
 function checkLines(check: CheckResult, mark: string, width: number, paint: Paint): string[] {
 	const { id, title, outcome, detail } = check;
