@@ -11,6 +11,7 @@ export interface Queue {
 	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned.
 	 */
 	lease(c: {
+		/** `host:pid:…`, unique: whoever opens the database to stay gives back leases of processes that are gone. */
 		owner: string;
 		now: Micros;
 		until: Micros;

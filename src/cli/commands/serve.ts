@@ -70,11 +70,13 @@ async function readTls(
 
 async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	const { newTokenFile, url, publicUrl } = server;
-	await cx.note(`listening on ${url}`);
 	if (newTokenFile !== null) await cx.note(`made an API token with all rights: ${newTokenFile}`);
-	if (publicUrl !== url) return;
-	await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`);
-	await cx.hint(commandLine(cx, 'engine settings set public_url https://mail.example.com'));
+	if (publicUrl === url) {
+		await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`);
+		await cx.hint(commandLine(cx, 'engine settings set public_url https://mail.example.com'));
+	}
+	// Last: whoever waits for this line has read the others.
+	await cx.note(`listening on ${url}`);
 }
 
 /** A log that nobody reads must not fill the memory: what does not fit is left out, and said so. */

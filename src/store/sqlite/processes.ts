@@ -53,7 +53,8 @@ export function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): LiveProc
 	return fresh.filter((other) => other.host !== me.host || isRunning(other.pid));
 }
 
-function isRunning(pid: number): boolean {
+/** On this machine. */
+export function isRunning(pid: number): boolean {
 	try {
 		process.kill(pid, 0);
 		return true;

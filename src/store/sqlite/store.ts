@@ -10,6 +10,7 @@ import { sqliteCode, translateFailure } from './failures.js';
 import { migrate } from './migrations.js';
 import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
 import { createReads } from './reads.js';
+import { reclaimLeases } from './reclaim.js';
 import { addInSlices, cancelInSlices } from './slices.js';
 import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
@@ -97,6 +98,8 @@ export function openSqliteStore(options: SqliteOptions): Store {
 				}, heartbeatEveryMicros / microsPerMs).unref();
 	const upkeep =
 		options.upkeep === 'apart' ? startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs }) : null;
+	if (options.role !== 'cli')
+		writer.write(() => reclaimLeases(sql, { host: me.host, now: clock.now() })).catch(() => undefined);
 	let isClosed = false;
 	return {
 		reads: createReads({ db, path, core }),

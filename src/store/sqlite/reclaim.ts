@@ -1,0 +1,46 @@
+/** Leases of workers of this machine that are gone: nobody waits for their end. */
+import type { Micros } from '../../api/datetime.js';
+import { microsPerSecond } from '../../api/datetime.js';
+import { isRunning } from './processes.js';
+import type { Sql } from './sql.js';
+import { lanes } from './submissions.js';
+
+/** No lease is longer; what waits longer is deferred. */
+const longestLease: Micros = 600 * microsPerSecond;
+
+/**
+ * Owners are called `host:pid:…` (see `Queue.lease`). A pid that is somebody else's by now keeps its leases until they
+ * end; a worker wrongly given up finds its fences outdated.
+ */
+export function reclaimLeases(sql: Sql, { host, now }: { host: string; now: Micros }): void {
+	const mailings = sql.all<{ seq: number }>('SELECT seq FROM mailings WHERE has_open_work = 1 ORDER BY seq');
+	for (const lane of [lanes.transactional, lanes.bulk, ...mailings.map(({ seq }) => seq)]) {
+		// messages_due (lane, wake_at): the leased and the shortly deferred, not the whole queue.
+		const owners = sql.all<{ lease_owner: string }>(
+			`SELECT DISTINCT lease_owner
+			FROM messages
+			WHERE lane = ? AND wake_at > ? AND wake_at <= ? AND state = 'leased' AND lease_owner IS NOT NULL`,
+			lane,
+			now,
+			now + longestLease,
+		);
+		for (const { lease_owner } of owners) {
+			if (!isGone(lease_owner, host)) continue;
+			sql.run(
+				`UPDATE messages
+				SET wake_at = ?
+				WHERE lane = ? AND wake_at > ? AND wake_at <= ? AND state = 'leased' AND lease_owner = ?`,
+				now,
+				lane,
+				now,
+				now + longestLease,
+				lease_owner,
+			);
+		}
+	}
+}
+
+function isGone(owner: string, host: string): boolean {
+	const [ownHost, pid] = owner.split(':');
+	return ownHost === host && pid !== undefined && /^\d+$/.test(pid) && !isRunning(Number(pid));
+}

@@ -1,0 +1,270 @@
+// The program serving: its token, its log, its worker, its end, and what a kill leaves.
+import { execFile } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { isBuilt } from '../support/cli.js';
+import { makeProject } from '../support/project.js';
+import { type Serving, type ServingOptions, startServing } from '../support/serving.js';
+import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+
+const running: Serving[] = [];
+const serve = async (options?: ServingOptions) => {
+	const serving = await startServing(options);
+	running.push(serving);
+	return serving;
+};
+const sinks: SmtpSink[] = [];
+const newSink = async (options: Parameters<typeof startSmtpSink>[0] = {}) => {
+	const sink = await startSmtpSink(options);
+	sinks.push(sink);
+	return sink;
+};
+const json = { 'Content-Type': 'application/json' };
+const mail = (to: readonly string[]) =>
+	JSON.stringify({ from: 'news@example.com', to, subject: 'Hello', html_body: '<p>Hello</p>' });
+
+afterEach(async () => {
+	await Promise.all(running.splice(0).map((one) => one.stop('SIGKILL')));
+	await Promise.all(sinks.splice(0).map((one) => one.close()));
+});
+
+describe.runIf(isBuilt)('mailctl serve', () => {
+	it('makes an admin token at its first start, in a file for its owner alone, and names the file', async () => {
+		const serving = await serve();
+		expect(serving.stderr()).toContain(`made an API token with all rights: ${serving.tokenFile}`);
+		expect(statSync(serving.tokenFile).mode & 0o777).toBe(0o600);
+		expect((await serving.fetch('/sub/lists/')).status).toBe(200);
+		expect((await serving.fetch('/sub/lists/', { token: null })).status).toBe(401);
+		expect((await serving.fetch('/sub/lists/', { token: 'wrong' })).status).toBe(401);
+	});
+
+	it('makes no second token at its second start', async () => {
+		const first = await serve();
+		expect(await first.stop()).toBe(0);
+		const before = await readFile(first.tokenFile, 'utf8');
+		const second = await serve({ project: first.project });
+		expect(await readFile(second.tokenFile, 'utf8')).toBe(before);
+		expect(second.stderr()).not.toContain('token');
+	});
+
+	it('knows tokens by their scopes, and a revoked one no longer', async () => {
+		const serving = await serve();
+		const { project } = serving;
+		const made = await project.json(['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send']);
+		const { token } = made as { token: string };
+		const send = { method: 'POST', headers: json, body: mail(['a@example.com']), token };
+		expect((await serving.fetch('/message/send/', send)).status).toBe(200);
+		expect((await serving.fetch('/sub/lists/', { token })).status).toBe(403);
+		await project.json(['engine', 'tokens', 'revoke', 'shop', '-y']);
+		await vi.waitFor(
+			async () => expect((await serving.fetch('/message/send/', send)).status).toBe(401),
+			5000,
+		);
+	});
+
+	it('writes one line of JSON a request, without a secret', async () => {
+		const serving = await serve();
+		await serving.fetch('/sub/lists/?page=1&secret=hidden');
+		await serving.fetch('/webhooks/', {
+			method: 'POST',
+			headers: json,
+			body: JSON.stringify({ url: 'https://example.com/', type: 'OPENED', login: 'a', password: 'hush' }),
+		});
+		await vi.waitFor(() => expect(serving.log()).toHaveLength(2));
+		expect(serving.log()).toMatchObject([
+			{ method: 'GET', path: '/sub/lists/', status: 200, token: 'admin', error: null },
+			{ method: 'POST', path: '/webhooks/', status: 201, token: 'admin', error: null },
+		]);
+		const text = JSON.stringify(serving.log()) + serving.stderr();
+		expect(text).not.toContain(serving.token);
+		expect(text).not.toContain('hush');
+		expect(text).not.toContain('hidden');
+	});
+
+	it('begins links of pages with the public URL of the settings, else with where it listens', async () => {
+		const serving = await serve();
+		const { project, url } = serving;
+		await project.json(['lists', 'create', '--name', 'A', '--email-reason', 'r']);
+		await project.json(['lists', 'create', '--name', 'B', '--email-reason', 'r']);
+		const nextOf = async () => {
+			const answer = await serving.fetch('/sub/lists/?page_size=1', { headers: { Host: 'evil.example' } });
+			return ((await answer.json()) as { next: string }).next;
+		};
+		expect(await nextOf()).toBe(`${url}/sub/lists/?page=2&page_size=1`);
+		await project.json(['engine', 'settings', 'set', 'public_url', 'https://mail.example.com/m']);
+		expect(await nextOf()).toBe('https://mail.example.com/m/sub/lists/?page=2&page_size=1');
+	});
+
+	it('sends what the API accepts, at once', async () => {
+		const sink = await newSink();
+		const serving = await serve({ smtp: sink.port });
+		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
+		await sink.until(1);
+		expect(sink.received[0]?.to).toEqual(['a@example.com']);
+		expect(await serving.stop()).toBe(0);
+	});
+
+	it('leaves sending to a worker of its own with --no-worker', async () => {
+		const sink = await newSink();
+		const serving = await serve({ smtp: sink.port, args: ['--no-worker'] });
+		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
+		expect(await serving.project.json(['worker', '--drain'])).toMatchObject({ sent: 1 });
+		expect(sink.received).toHaveLength(1);
+	});
+
+	it('begins to send when a mail server is set while it runs', async () => {
+		const sink = await newSink();
+		const serving = await serve();
+		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
+		await serving.project.json(['engine', 'init', '--smtp', `smtp://127.0.0.1:${sink.port}`]);
+		await sink.until(1);
+	});
+
+	it('ends with 0 on SIGTERM and on Ctrl-C, having answered what was under way', async () => {
+		for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+			const serving = await serve();
+			const answers = Promise.all(
+				Array.from({ length: 50 }, (_, at) =>
+					serving
+						.fetch('/sub/fields/', {
+							method: 'POST',
+							headers: json,
+							body: JSON.stringify({ variable: `v${at}`, name: 'n' }),
+						})
+						.then(({ status }) => status)
+						.catch(() => null),
+				),
+			);
+			await vi.waitFor(() => expect(serving.log().length).toBeGreaterThan(0));
+			expect(await serving.stop(signal)).toBe(0);
+			const created = (await answers).filter((status) => status === 201).length;
+			const fields = await serving.project.json(['fields', 'list']);
+			expect((fields as unknown[]).length).toBeGreaterThanOrEqual(created);
+		}
+	});
+
+	it('gives leases back when it is stopped before a slow mail server has answered', async () => {
+		const sink = await newSink({ onMailFrom: () => undefined });
+		const serving = await serve({ smtp: sink.port });
+		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
+		await vi.waitFor(() => expect(sink.connections).toBeGreaterThan(0), 5000);
+		expect(await serving.stop()).toBe(0);
+		expect(await serving.project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
+	}, 30_000);
+
+	it('loses nothing it has answered when it is killed, and sends it after the next start', async () => {
+		const sink = await newSink();
+		const first = await serve({ smtp: sink.port });
+		const to = Array.from({ length: 40 }, (_, at) => `a${at}@example.com`);
+		const statuses = to.map((one) =>
+			first
+				.fetch('/message/send/', { method: 'POST', headers: json, body: mail([one]) })
+				.then(({ status }) => status === 200)
+				.catch(() => false),
+		);
+		await sink.until(3);
+		await first.stop('SIGKILL');
+		const accepted = (await Promise.all(statuses)).filter(Boolean).length;
+		await serve({ project: first.project });
+		const distinct = () => new Set(sink.received.map(({ raw }) => messageIdIn(raw))).size;
+		await vi.waitFor(() => expect(distinct()).toBeGreaterThanOrEqual(accepted), 10_000);
+	}, 30_000);
+
+	it('goes on although nobody reads its log', async () => {
+		const serving = await serve();
+		serving.process.stdout?.pause();
+		for (let at = 0; at < 1500; at += 1) {
+			const { status } = await serving.fetch('/sub/lists/');
+			if (status !== 200) expect(status).toBe(200);
+		}
+		serving.process.stdout?.resume();
+		expect(await serving.stop()).toBe(0);
+	}, 30_000);
+
+	it('answers over TLS with a certificate and its key', async () => {
+		const project = await makeProject();
+		const [cert, key] = [join(project.folder, 'cert.pem'), join(project.folder, 'key.pem')];
+		const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
+		await promisify(execFile)('openssl', [
+			...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+			...['-keyout', key, '-out', cert, '-days', '2', ...subject],
+		]);
+		const serving = await serve({ project, args: ['--tls-cert', cert, '--tls-key', key] });
+		expect(serving.url).toMatch(/^https:/);
+		const status = await new Promise<number | undefined>((resolve, reject) => {
+			readFile(cert).then((ca) => {
+				request(`${serving.url}/healthz`, { ca }, (answer) => resolve(answer.resume().statusCode))
+					.on('error', reject)
+					.end();
+			}, reject);
+		});
+		expect(status).toBe(200);
+		const remote = ['--base-url', serving.url, '--token-file', serving.tokenFile];
+		const { cli } = await import('../support/cli.js');
+		expect((await cli([...remote, 'lists', 'list'])).code).toBe(6);
+		expect(await cli([...remote, '--ca-cert', cert, 'lists', 'list'])).toMatchObject({ code: 0, stderr: '' });
+	});
+
+	it('says which port is in use, which file is no certificate', async () => {
+		const serving = await serve();
+		const port = new URL(serving.url).port;
+		const { project } = serving;
+		expect(await project.run(['serve', '--port', port])).toMatchObject({
+			code: 2,
+			stderr: `error: port ${port} of 127.0.0.1 is in use\nhint: give another --port\n`,
+		});
+		const bad = await project.file('bad.pem', 'nonsense');
+		const refused = await project.run(['serve', '--port', '0', '--tls-cert', bad, '--tls-key', bad]);
+		expect(refused).toMatchObject({ code: 2, stdout: '' });
+		expect(await project.run(['serve', '--port', '0', '--tls-cert', bad])).toMatchObject({ code: 2 });
+	});
+
+	it('says whether it lives, whether it can work, and how it is, to those who may know', async () => {
+		const serving = await serve();
+		expect((await serving.fetch('/healthz', { token: null })).status).toBe(200);
+		expect((await serving.fetch('/readyz', { token: null })).status).toBe(200);
+		expect((await serving.fetch('/metrics', { token: null })).status).toBe(401);
+		const bearer = await serving.fetch('/metrics', {
+			token: null,
+			headers: { Authorization: `Bearer ${serving.token}` },
+		});
+		expect(bearer.status).toBe(200);
+		const text = await bearer.text();
+		expect(text).toMatch(/^mailctl_lists 0$/m);
+		expect(text).toMatch(/^# TYPE mailctl_lists gauge$/m);
+	});
+
+	it('throttles a token by the setting', async () => {
+		const project = await makeProject();
+		await project.json(['engine', 'settings', 'set', 'requests_per_second', '1']);
+		const serving = await serve({ project });
+		const answers = await Promise.all(Array.from({ length: 6 }, () => serving.fetch('/sub/lists/')));
+		const refused = answers.find(({ status }) => status === 429);
+		expect(refused?.headers.get('retry-after')).toBe('1');
+		expect(await refused?.json()).toEqual({
+			detail: 'Request was throttled. Expected available in 1 second.',
+		});
+	});
+
+	it('stands a client that opens connections and says nothing', async () => {
+		const serving = await serve();
+		const { port, hostname } = new URL(serving.url);
+		const silent = Array.from({ length: 50 }, () => connect(Number(port), hostname));
+		expect((await serving.fetch('/sub/lists/')).status).toBe(200);
+		expect(await serving.stop()).toBe(0);
+		for (const socket of silent) socket.destroy();
+	});
+
+	it('makes its token only where it serves: a named database that is missing stays missing', async () => {
+		const project = await makeProject();
+		const missing = join(project.folder, 'missing.db');
+		const { cli } = await import('../support/cli.js');
+		expect(await cli(['--db', missing, 'serve', '--port', '0'])).toMatchObject({ code: 2 });
+		expect(existsSync(missing)).toBe(false);
+	});
+});
