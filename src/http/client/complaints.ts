@@ -14,7 +14,7 @@ export function readComplaints(body: unknown): FieldErrors | null {
 		return errors === null ? null : { [nonFieldErrors]: errors };
 	}
 	if (!isRecord(body) || isProblem(body)) return null;
-	const listed = listedErrors(body['errors']);
+	const listed = listedErrors(body['errors']) ?? listedErrors(body['detail']);
 	if (listed !== null) return listed;
 	if (isRecord(body['errors'])) return readComplaints(body['errors']);
 	return readFields(body, 0);
@@ -29,7 +29,10 @@ export function withCode(fields: FieldErrors, code: string): FieldErrors {
 /** `detail` stands for the whole request; RFC 7807 has `title`; others `message` or `error`. */
 function isProblem(body: Record<string, unknown>): boolean {
 	if ('errors' in body) return false;
-	return ['detail', 'message', 'error', 'title'].some((key) => typeof body[key] === 'string');
+	return (
+		isRecord(body['error']) ||
+		['detail', 'message', 'error', 'title'].some((key) => typeof body[key] === 'string')
+	);
 }
 
 function readFields(body: Record<string, unknown>, depth: number): FieldErrors | null {
@@ -51,14 +54,15 @@ function readValue(value: unknown, depth: number): FieldErrors[string] | null {
 	return readFields({ ...value }, depth);
 }
 
-/** `[{"field": "email", "message": "…"}]`, as many services list them. */
+/** `[{"field": "email", "message": "…"}]`, as many services list them, or FastAPI's `[{"loc": […], "msg": "…"}]`. */
 function listedErrors(value: unknown): FieldErrors | null {
 	if (!Array.isArray(value) || !value.every(isRecord)) return null;
 	const fields = new Map<string, FieldError[]>();
 	for (const one of value) {
-		const text = one['message'] ?? one['detail'] ?? one['title'];
+		const text = one['message'] ?? one['detail'] ?? one['msg'] ?? one['title'];
 		if (typeof text !== 'string') continue;
-		const field = typeof one['field'] === 'string' ? one['field'] : nonFieldErrors;
+		const place: unknown = Array.isArray(one['loc']) ? one['loc'].at(-1) : one['field'];
+		const field = typeof place === 'string' ? place : nonFieldErrors;
 		const code = typeof one['code'] === 'string' ? one['code'] : codeOfText(text);
 		fields.set(field, [...(fields.get(field) ?? []), { code, message: text }]);
 	}
@@ -108,7 +112,8 @@ function codeOfText(text: string): string {
 	return known.find(([pattern]) => pattern.test(text))?.[1] ?? 'invalid';
 }
 
-function mapErrors(fields: FieldErrors, map: (error: FieldError) => FieldError): FieldErrors {
+/** Every complaint changed, wherever it is nested. */
+export function mapErrors(fields: FieldErrors, map: (error: FieldError) => FieldError): FieldErrors {
 	return Object.fromEntries(
 		Object.entries(fields).map(([key, value]) => [
 			key,

@@ -85,13 +85,14 @@ class Run implements Dispatcher.DispatchHandler {
 				this,
 			);
 		} catch (error) {
-			this.stop(error);
+			this.onResponseError(null, error instanceof Error ? error : new Error(String(error)));
 		}
 	}
 
 	giveUp(kind: 'timeout' | 'too_large', what: string): void {
 		const written = this.#controller !== null;
-		this.stop(new TransportFailure(kind, `${this.#line.origin}: ${what}`, { written }));
+		const text = written ? what : `no connection, and ${what}`;
+		this.stop(new TransportFailure(kind, `${this.#line.origin}: ${text}`, { written }));
 	}
 
 	stop(reason: unknown): void {
@@ -130,7 +131,7 @@ class Run implements Dispatcher.DispatchHandler {
 		this.#ends.done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) });
 	}
 
-	onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+	onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
 		this.stop(toFailure(error, this.#line.origin, this.#controller !== null));
 	}
 }

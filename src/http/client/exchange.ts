@@ -16,12 +16,14 @@ export function createExchange(line: Line): Exchange {
 			const answer = await line.transport.exchange({
 				method,
 				path: line.prefix + path,
-				headers: {
-					Accept: 'application/json',
-					'Accept-Encoding': 'gzip',
-					...(token !== null && { [headerNames.token]: token }),
-					...request.headers,
-				},
+				headers: merged(
+					{
+						Accept: 'application/json',
+						'Accept-Encoding': 'gzip',
+						...(token !== null && { [headerNames.token]: token }),
+					},
+					request.headers ?? {},
+				),
 				body,
 				timeoutMs: line.timeoutMs,
 				signal,
@@ -34,4 +36,14 @@ export function createExchange(line: Line): Exchange {
 			throw toApiError(error);
 		}
 	};
+}
+
+/** Names are compared without regard to case; what the caller gives wins. */
+function merged(
+	own: Readonly<Record<string, string>>,
+	given: Readonly<Record<string, string>>,
+): Record<string, string> {
+	const names = new Set(Object.keys(given).map((name) => name.toLowerCase()));
+	const kept = Object.entries(own).filter(([name]) => !names.has(name.toLowerCase()));
+	return { ...Object.fromEntries(kept), ...given };
 }

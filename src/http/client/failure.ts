@@ -2,10 +2,18 @@
 import { ApiError } from '../../api/errors.js';
 
 /**
- * `unreachable`: no connection, nothing was written; `untrusted`: TLS or the proxy said no; `cut`: the connection broke;
- * `timeout`: no whole answer in time; `too_large`, `garbled`: an answer that is refused.
+ * `unsendable`: no request can say this; `unreachable`: no connection, nothing was written; `untrusted`: TLS or the
+ * proxy said no; `cut`: the connection broke; `timeout`: no whole answer in time; `too_large`, `garbled`: an answer that
+ * is refused.
  */
-export type FailureKind = 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
+export type FailureKind =
+	| 'unsendable'
+	| 'unreachable'
+	| 'untrusted'
+	| 'cut'
+	| 'timeout'
+	| 'too_large'
+	| 'garbled';
 
 /** An exchange without a usable answer. `written`: the request, or some of it, had left. */
 export class TransportFailure extends Error {
@@ -33,20 +41,23 @@ export function toFailure(error: Error, origin: string, written: boolean): Trans
 	const code = codeOf(error);
 	const tell = (kind: FailureKind, text: string) =>
 		new TransportFailure(kind, text, { written, cause: error });
+	if (code === 'UND_ERR_INVALID_ARG')
+		return tell('unsendable', `the request cannot be sent to ${origin}: ${error.message}`);
 	if (code === 'UND_ERR_CONNECT_TIMEOUT') return tell('unreachable', `no connection to ${origin} in time`);
 	if (isTrustProblem(code)) return tell('untrusted', `${origin} is not trusted: ${error.message} (${code})`);
 	if (code.startsWith('UND_ERR_PRX') || error.message.startsWith('Proxy response'))
 		return tell('untrusted', `the proxy does not connect to ${origin}: ${error.message}`);
-	if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW')
+	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
 		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
 	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
 	return tell('unreachable', `cannot connect to ${origin} (${code})`);
 }
 
-/** Names that never come to be by trying again. */
-export function isPermanent(failure: TransportFailure): boolean {
-	if (failure.kind === 'untrusted') return true;
-	return failure.cause instanceof Error && codeOf(failure.cause) === 'ENOTFOUND';
+/** What another try would not change. A connection that did not come in 10 s is one: TCP itself has tried again. */
+export function isPermanent({ kind, written, cause }: TransportFailure): boolean {
+	if (kind === 'timeout') return !written;
+	if (kind !== 'unreachable') return kind !== 'cut';
+	return cause instanceof Error && ['ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].includes(codeOf(cause));
 }
 
 /** Of several addresses that were tried, each has its own error. */

@@ -1,7 +1,7 @@
 /** An answer that is no success as an `ApiError`: DRF's bodies, RFC 7807, other services' habits, pages of proxies. */
 import { ApiError, type ApiErrorCode, type FieldErrors, listFieldErrors } from '../../api/errors.js';
 import { codeOf, headerNames, statusOf } from '../errors.js';
-import { readComplaints, withCode } from './complaints.js';
+import { mapErrors, readComplaints, withCode } from './complaints.js';
 import { readJson } from './json-body.js';
 import { quote } from './quote.js';
 import type { Answer } from './transport.js';
@@ -21,7 +21,7 @@ export function refusalOf(answer: Answer, asked: Asked, retryAfterMs: number | n
 	if (status < 400) return new ApiError('bad_answer', redirectText(answer, asked), { http });
 	const told = answer.headers[headerNames.errorCode.toLowerCase()] ?? null;
 	const body = readJson(answer.body);
-	const fields = body.kind === 'valid' ? fieldsOf(body.value, status, told) : null;
+	const fields = body.kind === 'valid' ? fieldsOf(body.value, status, { told, asked }) : null;
 	const more = { http, ...(retryAfterMs !== null && { retryAfterMs }) };
 	const code = apiCode(status, told);
 	if (fields !== null) return new ApiError(code, quote(firstOf(fields), asked.secrets), { ...more, fields });
@@ -41,10 +41,15 @@ function redirectText({ status, headers }: Answer, { secrets }: Asked): string {
 
 const refusedByField: ReadonlySet<number> = new Set([400, 409, 422]);
 
-function fieldsOf(body: unknown, status: number, told: string | null): FieldErrors | null {
-	if (!refusedByField.has(status)) return null;
-	const fields = readComplaints(body);
-	return fields === null || told === null ? fields : withCode(fields, told);
+function fieldsOf(
+	body: unknown,
+	status: number,
+	{ told, asked }: { told: string | null; asked: Asked },
+): FieldErrors | null {
+	const read = refusedByField.has(status) ? readComplaints(body) : null;
+	if (read === null) return null;
+	const fields = mapErrors(read, (error) => ({ ...error, message: quote(error.message, asked.secrets) }));
+	return told === null ? fields : withCode(fields, told);
 }
 
 /** The header tells `parse_error` from `invalid`, which share a status. */

@@ -131,8 +131,7 @@ function lost(line: Line, failure: TransportFailure): Try {
 	const error = toApiError(failure);
 	line.trace(`< nothing: ${failure.message}`);
 	const told = { kind: 'lost', status: null, error, retryAfterMs: null } as const;
-	if (failure.kind === 'garbled' || failure.kind === 'too_large' || isPermanent(failure))
-		return { ...told, verdict: 'final' };
+	if (isPermanent(failure)) return { ...told, verdict: 'final' };
 	return { ...told, verdict: failure.written ? 'unclear' : 'unprocessed' };
 }
 

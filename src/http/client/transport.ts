@@ -2,6 +2,7 @@
 import type { Dispatcher } from 'undici';
 import { decompress } from './decompress.js';
 import { dispatch, type Outgoing } from './dispatch.js';
+import { TransportFailure } from './failure.js';
 import { type ProxyChoice, proxyFor } from './proxy.js';
 
 /** Of an answer, decoded. */
@@ -77,6 +78,13 @@ async function openDispatcher(options: TransportOptions): Promise<Dispatcher> {
 }
 
 async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Promise<Dispatcher> {
+	for (const url of [proxy.httpProxy, proxy.httpsProxy]) {
+		if (url === '' || URL.canParse(url)) continue;
+		// Not the text itself: it may hold a password.
+		throw new TransportFailure('untrusted', 'the proxy is no URL such as http://host:port', {
+			written: false,
+		});
+	}
 	const { openProxyAgent } = await import('./proxied.js');
 	return openProxyAgent({ ...shared, ...proxy, requestTls: tls, proxyTls: tls });
 }

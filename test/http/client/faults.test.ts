@@ -1,0 +1,250 @@
+// Every fault of a remote service: what the client makes of it, what the shell sees, and what reached the service.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import { iterate, take } from '../../../src/api/pages.js';
+import { classify } from '../../../src/cli/exit.js';
+import { type Client, createClient } from '../../../src/http/client/client.js';
+import { type ClientWishes, clientOptions } from '../../support/client.js';
+import {
+	type Act,
+	emptyPage,
+	type HostileService,
+	startHostileService,
+} from '../../support/hostile-service.js';
+
+const token = 'a-secret-token';
+let service: HostileService;
+const clients: Client[] = [];
+
+beforeEach(async () => {
+	service = await startHostileService();
+});
+afterEach(async () => {
+	for (const client of clients.splice(0)) await client.close();
+	await service.close();
+});
+
+function client(wishes: Partial<ClientWishes> = {}): Client {
+	const made = createClient(clientOptions({ baseUrl: service.url, token, ...wishes }));
+	clients.push(made);
+	return made;
+}
+
+async function failure(attempt: Promise<unknown>): Promise<ApiError> {
+	const error: unknown = await attempt.then(
+		() => new Error('did not fail'),
+		(reason) => reason,
+	);
+	if (error instanceof ApiError) return error;
+	throw error;
+}
+
+const list = { id: 1, name: 'News' };
+const page = (more: object) => ({ ...emptyPage, ...more });
+const json = (body: unknown): Act => ({ kind: 'json', body });
+
+describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
+	const bomb = (encoding: 'gzip' | 'deflate' | 'br'): Act => ({
+		kind: 'bomb',
+		encoding,
+		bytes: 65 * 2 ** 20,
+	});
+	it.each<[string, Act]>([
+		['a page of HTML', { kind: 'text', type: 'text/html', text: '<html><title>Log in</title></html>' }],
+		['no body', { kind: 'empty', status: 200 }],
+		['JSON that breaks off', { kind: 'text', type: 'application/json', text: '{"count": 1, "resu' }],
+		['text that is no UTF-8', { kind: 'raw', text: 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n"\xff"' }],
+		['a list in place of a page', json([list])],
+		['a page without results', json({ count: 0, next: null, previous: null })],
+		['a page without a count', json({ next: null, previous: null, results: [] })],
+		['a page whose count is a text', json(page({ count: '0' }))],
+		['a page whose next is a number', json(page({ next: 2 }))],
+		['a page without next', json({ count: 0, previous: null, results: [] })],
+		['a result without an id', json(page({ count: 1, results: [{ name: 'News' }] }))],
+		['a result whose id is a text', json(page({ count: 1, results: [{ id: '1', name: 'News' }] }))],
+		['a result that is null', json(page({ count: 1, results: [null] }))],
+		['a gzip bomb', bomb('gzip')],
+		['a deflate bomb', bomb('deflate')],
+		['a brotli bomb', bomb('br')],
+		[
+			'an encoding nobody knows',
+			{ kind: 'json', body: emptyPage, headers: { 'content-encoding': 'zstd, gzip' } },
+		],
+		['gzip that is none', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'gzip' } }],
+		['bytes that are no HTTP', { kind: 'raw', text: '220 mail.example.com ESMTP\r\n' }],
+	])('%s', async (_, act) => {
+		service.answer(act);
+		const error = await failure(client({ remote: { retries: 3 } }).api.lists.page({}));
+		expect(error).toMatchObject({ code: 'bad_answer', message: expect.stringMatching(/\S/) });
+		expect(classify(error).exit).toBe(7);
+		expect(service.asked()).toHaveLength(1);
+	});
+
+	it('says where and what', async () => {
+		service.answer(json(page({ count: 1, results: [{ id: 1 }] })));
+		const error = await failure(client().api.lists.page({}));
+		expect(error.message).toBe('The answer has a result that has no name that is a text (GET /sub/lists/).');
+		expect(error.http).toEqual({ status: 200, method: 'GET', path: '/sub/lists/' });
+	});
+});
+
+describe('a redirect', () => {
+	it.each([
+		['to the same host', 301, '/elsewhere/'],
+		['to another host', 302, 'https://elsewhere.example/sub/lists/'],
+		['to another scheme', 307, 'http://127.0.0.1/'],
+		['that keeps the method', 308, '//elsewhere.example/'],
+		['that sees other', 303, '/login?next=/sub/lists/'],
+	])('%s is not followed: bad_answer, exit 7', async (_, status, location) => {
+		service.answer({ kind: 'empty', status, headers: { location } });
+		const error = await failure(
+			client({ remote: { retries: 3 } }).api.lists.create({ name: 'a', email_reason: 'b' }),
+		);
+		expect(error.code).toBe('bad_answer');
+		expect(error.message).toContain(`${status} and redirects to ${location}`);
+		expect(classify(error).exit).toBe(7);
+		expect(service.asked()).toHaveLength(1);
+	});
+
+	it('to a foreign origin takes no token there', async () => {
+		const foreign = await startHostileService();
+		service.answer({ kind: 'empty', status: 302, headers: { location: `${foreign.url}/sub/lists/` } });
+		await failure(client().api.lists.page({}));
+		await failure(client().api.lists.delete(1));
+		expect(foreign.seen).toEqual([]);
+		expect(foreign.connections()).toBe(0);
+		await foreign.close();
+	});
+
+	it('names its target cleaned and without our token', async () => {
+		const location = `https://elsewhere.example/?token=${token}&x=\u0085`;
+		service.answer({ kind: 'empty', status: 302, headers: { location } });
+		const { message } = await failure(client().api.lists.page({}));
+		expect(message).toContain('https://elsewhere.example/?token=***&x=\\x85');
+		expect(message).not.toContain(token);
+	});
+});
+
+describe('pages that lead nowhere', () => {
+	it('a foreign next is a query on our own base URL, and the token stays at home', async () => {
+		const foreign = await startHostileService();
+		service.answer(
+			json(page({ count: 2, next: `${foreign.url}/stolen/?page=2&shard=7`, results: [list] })),
+			json(page({ count: 2, results: [{ id: 2, name: 'Other' }] })),
+		);
+		const { api } = client();
+		const rows = await take(
+			iterate((request) => api.lists.page(request)),
+			10,
+		);
+		expect(rows).toEqual([list, { id: 2, name: 'Other' }]);
+		expect(service.asked().map(({ url }) => url)).toEqual(['/sub/lists/', '/sub/lists/?page=2&shard=7']);
+		expect(foreign.connections()).toBe(0);
+		await foreign.close();
+	});
+
+	it.each([
+		['to itself', '?page=1'],
+		['on and on to the same rows', '?page=2'],
+		['to no page', 'not a link'],
+	])('%s end as bad_answer, exit 7', async (_, next) => {
+		service.answer(json(page({ count: 9, next, results: [list] })));
+		const { api } = client();
+		const error = await failure(
+			take(
+				iterate((request) => api.lists.page(request)),
+				10,
+			),
+		);
+		expect(error.code).toBe('bad_answer');
+		expect(classify(error).exit).toBe(7);
+		expect(service.asked().length).toBeLessThanOrEqual(2);
+	});
+});
+
+describe('no whole answer is network, exit 6', () => {
+	it('nobody listens: nothing was sent, so nothing is uncertain', async () => {
+		const url = service.url;
+		await service.close();
+		const error = await failure(client({ baseUrl: url }).api.lists.create({ name: 'a', email_reason: 'b' }));
+		expect(error).toMatchObject({ code: 'network', unanswered: false });
+		expect(error.message).toBe(`cannot connect to ${url} (ECONNREFUSED)`);
+		expect(classify(error).exit).toBe(6);
+		service = await startHostileService();
+	});
+
+	it('a host that does not exist', async () => {
+		const error = await failure(client({ baseUrl: 'http://nobody.invalid' }).api.lists.page({}));
+		expect(error).toMatchObject({ code: 'network', unanswered: false });
+		expect(classify(error).exit).toBe(6);
+	});
+
+	it.each<[string, Act]>([
+		['cut after the request was written', { kind: 'cut' }],
+		['cut within the answer', { kind: 'truncated', text: '{"id": 1, "name": "Ne' }],
+	])('%s: it may have been carried out', async (_, act) => {
+		service.answer(act);
+		const error = await failure(client().api.lists.create({ name: 'a', email_reason: 'b' }));
+		expect(error).toMatchObject({ code: 'network', unanswered: true, http: null });
+		expect(classify(error).exit).toBe(6);
+		expect(service.asked()).toHaveLength(1);
+	});
+
+	it.each<[string, Act]>([
+		['a server that says nothing', { kind: 'silent' }],
+		['a server that drips, however long it goes on', { kind: 'drip' }],
+	])('%s meets the deadline', async (_, act) => {
+		service.answer(act);
+		const error = await failure(client({ remote: { timeoutMs: 250 } }).api.lists.page({}));
+		expect(error).toMatchObject({ code: 'network', unanswered: true });
+		expect(error.message).toBe(`${service.url}: no whole answer within 250 ms`);
+		expect(classify(error).exit).toBe(6);
+	});
+
+	it('a token that no header can hold is not sent, and not shown', async () => {
+		const error = await failure(client({ token: 'two\r\nlines' }).api.lists.page({}));
+		expect(error).toMatchObject({ code: 'network', unanswered: false });
+		expect(error.message).not.toContain('two');
+		expect(service.seen).toEqual([]);
+	});
+
+	it('a call that is given up ends at once, with the reason it was given up for', async () => {
+		service.answer({ kind: 'drip' });
+		const stop = new AbortController();
+		const { api } = client();
+		const call = api.lists.page({}, { signal: stop.signal });
+		const reason = new Error('enough');
+		stop.abort(reason);
+		await expect(call).rejects.toBe(reason);
+		await expect(api.lists.page({}, { signal: stop.signal })).rejects.toBe(reason);
+	});
+});
+
+describe('errors of a service', () => {
+	it.each([
+		[400, 5],
+		[401, 4],
+		[403, 4],
+		[404, 3],
+		[409, 5],
+		[413, 5],
+		[422, 5],
+		[429, 7],
+		[500, 7],
+		[502, 7],
+		[503, 7],
+		[507, 7],
+	])('a %d is exit %d, whatever its body', async (status, exit) => {
+		const { api } = client();
+		for (const act of [
+			{ kind: 'json', status, body: { detail: 'No.' } },
+			{ kind: 'text', status, text: '<html><head><title>Sorry</title></head></html>', type: 'text/html' },
+			{ kind: 'empty', status },
+		] satisfies Act[]) {
+			service.answer(act);
+			const error = await failure(api.lists.get(7));
+			expect(classify(error).exit).toBe(exit);
+			expect(error.http).toEqual({ status, method: 'GET', path: '/sub/lists/7/' });
+		}
+	});
+});

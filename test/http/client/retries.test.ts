@@ -1,0 +1,282 @@
+// What is tried again, and what never is: the service counts what reaches it.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import { classify } from '../../../src/cli/exit.js';
+import { type Client, createClient } from '../../../src/http/client/client.js';
+import { nextTry, parseRetryAfter, type Tried, verdictOf } from '../../../src/http/client/retry.js';
+import { clientOptions } from '../../support/client.js';
+import {
+	type Act,
+	emptyPage,
+	type HostileService,
+	ours,
+	startHostileService,
+} from '../../support/hostile-service.js';
+
+let service: HostileService;
+let client: Client;
+
+beforeEach(async () => {
+	service = await startHostileService();
+	client = createClient(clientOptions({ baseUrl: service.url, remote: { retries: 3 } }));
+});
+afterEach(async () => {
+	await client.close();
+	await service.close();
+});
+
+const list = { id: 1, name: 'News', email_reason: 'asked' };
+const fine: Act = { kind: 'json', body: list };
+const sent: Act = {
+	kind: 'json',
+	body: { messages: [{ to: 'a@example.com', id: 'x' }], result: true, messages_created: 1 },
+};
+const throttled = (retryAfter?: string): Act => ({
+	kind: 'json',
+	status: 429,
+	body: { detail: 'Request was throttled.' },
+	headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+});
+const unavailable = (retryAfter?: string): Act => ({
+	kind: 'empty',
+	status: 503,
+	headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+});
+const broken = (status: number): Act => ({ kind: 'text', status, text: '<html>', type: 'text/html' });
+const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };
+const input = { name: 'News', email_reason: 'asked' };
+
+const asked = () => service.asked().map(({ method }) => method);
+
+async function failure(attempt: Promise<unknown>): Promise<ApiError> {
+	const error: unknown = await attempt.then(
+		() => new Error('did not fail'),
+		(reason) => reason,
+	);
+	if (error instanceof ApiError) return error;
+	throw error;
+}
+
+describe('what was not processed is tried again with every method', () => {
+	it.each<[string, Act]>([
+		['a 429 without Retry-After', throttled()],
+		['a 429 with Retry-After', throttled('0')],
+		['a 429 whose Retry-After is garbage', throttled('soon')],
+		['a 429 whose Retry-After is negative', throttled('-5')],
+		['a 429 whose Retry-After is a date that has passed', throttled('Fri, 20 Nov 2020 08:00:00 GMT')],
+		['a 503 with Retry-After', unavailable('0')],
+	])('%s', async (_, act) => {
+		const { api } = client;
+		for (const [method, call] of [
+			['GET', () => api.lists.get(1)],
+			['POST', () => api.lists.create(input)],
+			['PATCH', () => api.lists.patch(1, input)],
+			['PUT', () => api.lists.replace(1, input)],
+		] as const) {
+			service.seen.length = 0;
+			service.answer(act, fine);
+			expect(await call()).toEqual(list);
+			expect(asked()).toEqual([method, method]);
+		}
+		service.answer(act, sent);
+		expect(await api.send(message)).toMatchObject({ messages_created: 1 });
+		service.answer(act, { kind: 'empty', status: 204 });
+		expect(await api.webhooks.test(1)).toMatchObject({ result: null });
+	});
+
+	it('ends after its retries, with what the service said last: exit 7', async () => {
+		service.answer(throttled('0'));
+		const error = await failure(client.api.lists.create(input));
+		expect(error).toMatchObject({ code: 'throttled', message: 'Request was throttled.', retryAfterMs: 0 });
+		expect(classify(error).exit).toBe(7);
+		expect(asked()).toHaveLength(4);
+	});
+
+	it.each([
+		'61',
+		'86400',
+		'999999999999',
+		'Fri, 20 Nov 2099 08:00:00 GMT',
+	])('gives up at once when it is to wait for %s', async (retryAfter) => {
+		service.answer(throttled(retryAfter));
+		const error = await failure(client.api.lists.get(1));
+		expect(error.retryAfterMs).toBeGreaterThan(60_000);
+		expect(asked()).toHaveLength(1);
+	});
+
+	it('nothing is tried again when no retries are wanted', async () => {
+		const patient = createClient(clientOptions({ baseUrl: service.url, remote: { retries: 0 } }));
+		service.answer(throttled('0'), fine);
+		await failure(patient.api.lists.get(1));
+		expect(asked()).toHaveLength(1);
+		await patient.close();
+	});
+});
+
+describe('what may have been processed is tried again where twice is once', () => {
+	const faults: [string, Act][] = [
+		['a 500', broken(500)],
+		['a 502', broken(502)],
+		['a 503 without Retry-After', unavailable()],
+		['a 504', broken(504)],
+		['a cut', { kind: 'cut' }],
+		['a cut within the answer', { kind: 'truncated', text: '{' }],
+	];
+
+	it.each(faults)('%s: GET, PUT and DELETE', async (_, act) => {
+		const { api } = client;
+		service.answer(act, fine);
+		expect(await api.lists.get(1)).toEqual(list);
+		service.answer(act, fine);
+		expect(await api.lists.replace(1, input)).toEqual(list);
+		service.answer(act, { kind: 'empty', status: 204 });
+		await api.lists.delete(1);
+		expect(asked()).toEqual(['GET', 'GET', 'PUT', 'PUT', 'DELETE', 'DELETE']);
+	});
+
+	it.each(
+		faults,
+	)('%s: never POST, PATCH, a test of a webhook, nor a send to a deployment of others', async (_, act) => {
+		const { api } = client;
+		for (const call of [
+			() => api.lists.create(input),
+			() => api.lists.patch(1, input),
+			() => api.webhooks.test(1),
+			() => api.send(message),
+		]) {
+			service.seen.length = 0;
+			service.answer(act, fine);
+			await failure(call());
+			expect(asked()).toHaveLength(1);
+		}
+	});
+
+	it.each(faults)('%s: a send to a deployment of ours, with one key', async (_, act) => {
+		service.introduce(ours);
+		service.answer(act, act, sent);
+		expect(await client.api.send(message)).toMatchObject({ result: true });
+		const keys = service.asked().map(({ headers }) => headers['idempotency-key']);
+		expect(keys).toHaveLength(3);
+		expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
+		expect(new Set(keys).size).toBe(1);
+	});
+
+	it('the caller’s key is the key', async () => {
+		service.introduce(ours);
+		service.answer({ kind: 'cut' }, sent);
+		await client.api.send(message, { idempotencyKey: 'mine' });
+		expect(service.asked().map(({ headers }) => headers['idempotency-key'])).toEqual(['mine', 'mine']);
+	});
+
+	it('a timeout, each try with its own', async () => {
+		const hasty = createClient(
+			clientOptions({ baseUrl: service.url, remote: { retries: 1, timeoutMs: 250 } }),
+		);
+		service.answer({ kind: 'drip' }, fine);
+		expect(await hasty.api.lists.get(1)).toEqual(list);
+		service.answer({ kind: 'silent' }, fine);
+		expect(await failure(hasty.api.lists.create(input))).toMatchObject({ code: 'network', unanswered: true });
+		await hasty.close();
+	});
+
+	it('a DELETE that finds nothing after a cut has done its work', async () => {
+		const gone: Act = { kind: 'json', status: 404, body: { detail: 'Not found.' } };
+		service.answer({ kind: 'cut' }, gone);
+		await client.api.lists.delete(1);
+		service.answer(throttled('0'), gone);
+		expect(await failure(client.api.lists.delete(1))).toMatchObject({ code: 'not_found' });
+	});
+
+	it('stops waiting when the call is given up', async () => {
+		service.answer(throttled('30'));
+		const stop = new AbortController();
+		const reason = new Error('enough');
+		const lines: string[] = [];
+		const traced = createClient(
+			clientOptions({
+				baseUrl: service.url,
+				remote: { retries: 3 },
+				trace: (line) => {
+					lines.push(line);
+					if (line.startsWith('* again')) stop.abort(reason);
+				},
+			}),
+		);
+		await expect(traced.api.lists.get(1, { signal: stop.signal })).rejects.toBe(reason);
+		expect(lines.at(-1)).toBe('* again in 30000 ms');
+		await traced.close();
+	});
+});
+
+describe('the rules', () => {
+	const tried: Tried = {
+		verdict: 'unclear',
+		retryAfterMs: null,
+		tries: 1,
+		retries: 3,
+		waitedMs: 0,
+		isRepeatable: true,
+		random: 0.5,
+	};
+
+	it.each([
+		[1, 0, 125],
+		[1, 1, 250],
+		[2, 0.5, 375],
+		[3, 0, 500],
+		[6, 0, 4_000],
+		[12, 1, 8_000],
+	])('back off twice as long each time, up to 8 s, half of it chance: try %d', (tries, random, wait) => {
+		expect(nextTry({ ...tried, tries, random, retries: 20 })).toBe(wait);
+	});
+
+	it('waits no longer than a minute in all', () => {
+		expect(nextTry({ ...tried, retryAfterMs: 60_000 })).toBe(60_000);
+		expect(nextTry({ ...tried, retryAfterMs: 60_001 })).toBeNull();
+		expect(nextTry({ ...tried, retryAfterMs: 30_000, waitedMs: 30_001 })).toBeNull();
+	});
+
+	it('never repeats what is final', () => {
+		expect(nextTry({ ...tried, verdict: 'final' })).toBeNull();
+		expect(nextTry({ ...tried, isRepeatable: false })).toBeNull();
+		expect(nextTry({ ...tried, isRepeatable: false, verdict: 'unprocessed' })).not.toBeNull();
+	});
+
+	it.each([
+		[429, false, 'unprocessed'],
+		[503, true, 'unprocessed'],
+		[503, false, 'unclear'],
+		[500, true, 'unclear'],
+		[501, false, 'final'],
+		[505, false, 'final'],
+		[507, false, 'unclear'],
+		[400, false, 'final'],
+		[404, false, 'final'],
+		[302, false, 'final'],
+	])('a %d (Retry-After: %s) is %s', (status, hasRetryAfter, verdict) => {
+		expect(verdictOf(status, hasRetryAfter)).toBe(verdict);
+	});
+
+	it.each([
+		['5', 5_000],
+		[' 0 ', 0],
+		['Sat, 21 Nov 2026 08:00:30 GMT', 30_000],
+		['Sat, 21 Nov 2026 07:00:00 GMT', 0],
+		['Saturday, 21-Nov-26 08:00:30 GMT', 30_000],
+		['-5', null],
+		['1.5', null],
+		['1e3', null],
+		['9'.repeat(40), null],
+		['soon', null],
+		['', null],
+		[undefined, null],
+	])('Retry-After %j is %j ms', (header, ms) => {
+		expect(parseRetryAfter(header, Date.UTC(2026, 10, 21, 8))).toBe(ms);
+	});
+});
+
+it('an empty page needs no second try', async () => {
+	service.answer({ kind: 'json', body: emptyPage });
+	await client.api.lists.page({});
+	expect(asked()).toEqual(['GET']);
+});

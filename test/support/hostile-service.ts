@@ -1,0 +1,171 @@
+/** A deployment that does what it is told to, however wrong: every fault of a remote service, on a real socket. */
+import {
+	createServer as createHttpServer,
+	type IncomingHttpHeaders,
+	type IncomingMessage,
+	type RequestListener,
+	type Server,
+	type ServerResponse,
+} from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
+
+/** One request as it arrived, whole: the outside witness of what a client sent. */
+export interface Seen {
+	method: string;
+	/** Path and query. */
+	url: string;
+	headers: IncomingHttpHeaders;
+	body: string;
+}
+
+/** What is done about one request. */
+export type Act =
+	| { kind: 'json'; body: unknown; status?: number; headers?: Record<string, string> }
+	| { kind: 'text'; text: string; status?: number; type?: string; headers?: Record<string, string> }
+	/** Nothing, with this status. */
+	| { kind: 'empty'; status: number; headers?: Record<string, string> }
+	/** The connection breaks when the request was read. */
+	| { kind: 'cut' }
+	/** A head that promises more than comes, then a cut. */
+	| { kind: 'truncated'; text: string }
+	/** A byte now and then, for ever. */
+	| { kind: 'drip' }
+	/** Never a byte. */
+	| { kind: 'silent' }
+	/** So many bytes of JSON, small on the wire. */
+	| { kind: 'bomb'; encoding: 'gzip' | 'deflate' | 'br'; bytes: number }
+	/** Bytes that are no HTTP. */
+	| { kind: 'raw'; text: string };
+
+export interface HostileService {
+	/** No slash at the end. */
+	url: string;
+	seen: Seen[];
+	/** Requests but those for `/`, which asks who this is. */
+	asked(): Seen[];
+	/** From now on; the last one stays. `/` has its own answer. */
+	answer(...acts: readonly Act[]): void;
+	/** For `GET /`; a 404 until told otherwise. */
+	introduce(act: Act): void;
+	/** Connections taken so far. */
+	connections(): number;
+	close(): Promise<void>;
+}
+
+export interface HostileOptions {
+	/** PEM texts. */
+	tls?: { cert: string; key: string };
+}
+
+export const emptyPage = { count: 0, next: null, previous: null, results: [] };
+/** A deployment of ours, as it says so. */
+export const ours: Act = {
+	kind: 'json',
+	body: { service: 'mailctl', version: '1.0.0', extensions: ['templates', 'imports', 'dancing'] },
+};
+
+export async function startHostileService({ tls }: HostileOptions = {}): Promise<HostileService> {
+	const seen: Seen[] = [];
+	let acts: readonly Act[] = [{ kind: 'json', body: emptyPage }];
+	let introduction: Act = { kind: 'json', status: 404, body: { detail: 'Not found.' } };
+	let connections = 0;
+	const sockets = new Set<Socket>();
+	const listener: RequestListener = async (request, response) => {
+		const one = await read(request).catch(() => null);
+		if (one === null) return;
+		seen.push(one);
+		if (isIntroduction(one)) return perform(introduction, response);
+		const [act, ...rest] = acts;
+		if (rest.length > 0) acts = rest;
+		if (act !== undefined) perform(act, response);
+	};
+	const server: Server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
+	server.on('connection', (socket: Socket) => {
+		connections += 1;
+		sockets.add(socket);
+		socket.on('error', () => {});
+		socket.on('close', () => sockets.delete(socket));
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const { port } = server.address() as AddressInfo; // it listens on TCP
+	return {
+		url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+		seen,
+		asked: () => seen.filter((one) => !isIntroduction(one)),
+		answer: (...next) => {
+			acts = next;
+		},
+		introduce: (act) => {
+			introduction = act;
+		},
+		connections: () => connections,
+		close: async () => {
+			for (const socket of sockets) socket.destroy();
+			await new Promise((resolve) => server.close(resolve));
+		},
+	};
+}
+
+function isIntroduction({ method, url }: Seen): boolean {
+	return method === 'GET' && (url === '/' || url === '/prefix/');
+}
+
+async function read(request: IncomingMessage): Promise<Seen> {
+	const chunks: Buffer[] = [];
+	for await (const chunk of request) chunks.push(chunk as Buffer); // no encoding is set
+	const { method = '', url = '', headers } = request;
+	return { method, url, headers, body: Buffer.concat(chunks).toString('utf8') };
+}
+
+const json = 'application/json';
+
+function perform(act: Act, response: ServerResponse): void {
+	switch (act.kind) {
+		case 'json':
+			response.writeHead(act.status ?? 200, { 'content-type': json, ...act.headers });
+			response.end(JSON.stringify(act.body));
+			return;
+		case 'text':
+			response.writeHead(act.status ?? 200, { 'content-type': act.type ?? 'text/plain', ...act.headers });
+			response.end(act.text);
+			return;
+		case 'empty':
+			response.writeHead(act.status, act.headers);
+			response.end();
+			return;
+		case 'cut':
+			response.socket?.destroy();
+			return;
+		case 'truncated':
+			response.writeHead(200, { 'content-type': json, 'content-length': act.text.length + 100 });
+			response.write(act.text, () => response.socket?.destroy());
+			return;
+		case 'drip':
+			drip(response);
+			return;
+		case 'silent':
+			return;
+		case 'bomb':
+			response.writeHead(200, { 'content-type': json, 'content-encoding': act.encoding });
+			response.end(bomb(act));
+			return;
+		case 'raw':
+			response.socket?.end(act.text, 'latin1');
+			return;
+	}
+}
+
+function drip(response: ServerResponse): void {
+	response.writeHead(200, { 'content-type': json });
+	const timer = setInterval(() => response.write(' '), 20);
+	response.on('close', () => clearInterval(timer));
+}
+
+function bomb({ encoding, bytes }: Extract<Act, { kind: 'bomb' }>): Buffer {
+	const text = Buffer.alloc(bytes, 0x20);
+	const fast = { [constants.BROTLI_PARAM_QUALITY]: 1 };
+	if (encoding === 'br') return brotliCompressSync(text, { params: fast });
+	return encoding === 'gzip' ? gzipSync(text) : deflateSync(text);
+}
