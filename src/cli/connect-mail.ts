@@ -5,18 +5,17 @@ import { microsPerSecond } from '../api/datetime.js';
 import { invalid } from '../api/errors.js';
 import type { Uuid } from '../api/records.js';
 import { createContentCache } from '../content/cache.js';
-import { compileContent } from '../content/compile.js';
-import { addressOf, type ContentCache, createComposer, messageIdOf } from '../delivery/composer.js';
+import { type ContentCache, createComposer } from '../delivery/composer.js';
 import { createPool } from '../delivery/pool.js';
 import { formatReply } from '../delivery/reply.js';
 import type { SmtpSettings } from '../delivery/settings.js';
 import { parseSmtpUrl } from '../delivery/smtp-url.js';
-import { publicLinks } from '../delivery/tracking/links.js';
-import { type Keyring, keyringOf } from '../delivery/tracking/tokens.js';
+import { keyringOf } from '../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../delivery/worker.js';
 import { isLoopbackSmtp } from '../engine/contents.js';
 import { type EngineSettings, readSettings } from '../engine/settings.js';
 import { createInliner } from '../threads/inliner.js';
+import { composeMessage, inlineDeadlineMs, type Links } from './connect-compose.js';
 import { freshKey, type LocalParts } from './connect-local.js';
 import {
 	type ComposedMessage,
@@ -41,7 +40,6 @@ export interface Mailer {
 
 /** A new key signs after 90 days; older ones go on being verified. */
 const keyLifeMicros = 90 * 24 * 3600 * microsPerSecond;
-const inlineDeadlineMs = 5_000;
 const contentCacheBytes = 64 * 1024 * 1024;
 
 /** Refuses a mail server's URL that could never work, before it is stored. */
@@ -68,7 +66,8 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	return {
 		deliver: async (options) => deliver(parts, await links(), contents, options),
 		testSmtp: async () => testSmtp(smtpOf(await readSettings(store)), parts),
-		compose: async (request) => compose(request, await links(), clock.now(), inliner.inline),
+		compose: async (request) =>
+			composeMessage(request, { links: await links(), now: clock.now(), inline: inliner.inline }),
 		renderMessage: async (id) => {
 			const found = await store.reads.getMessage({ id });
 			if (found === null) return null;
@@ -93,11 +92,6 @@ function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {
 	const parsed = parseSmtpUrl(smtpUrl);
 	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
 	return { ...parsed.settings, password: smtpPassword };
-}
-
-export interface Links {
-	publicUrl: string | null;
-	keyring: Keyring | null;
 }
 
 async function deliver(
@@ -199,31 +193,4 @@ async function testSmtp(settings: SmtpSettings, { trace }: LocalParts): Promise<
 		reply: refused === null ? null : `${refused.phase}: ${formatReply(refused)}`,
 		duration_ms: Math.round(performance.now() - began),
 	};
-}
-
-async function compose(
-	request: ComposeRequest,
-	{ publicUrl, keyring }: Links,
-	now: number,
-	inline: (html: string) => Promise<string>,
-): Promise<ComposedMessage> {
-	const { subject, text, html, disable_inline, from, reply_to, cc, headers } = request;
-	const compiled = await compileContent({ subject, text, html, disable_inline }, inline);
-	const id = randomUUID();
-	const links =
-		publicUrl === null || keyring === null ? null : publicLinks({ publicUrl, keyring, message: id });
-	const variables: Record<string, string> = { ...links, ...request.variables };
-	const raw = compiled.join(
-		{ from, reply_to, cc, bcc: [], headers },
-		{
-			to: request.to,
-			messageId: messageIdOf(id, addressOf(from)),
-			dateMs: Math.floor(now / 1000),
-			variables,
-			tracking: null,
-			listUnsubscribeUrl: request.bulk && links !== null ? links.unsubscribe_url : null,
-		},
-	);
-	const missing = compiled.variables.filter((name) => !Object.hasOwn(variables, name));
-	return { raw, ...compiled.preview({ variables }), missing, warnings: compiled.warnings };
 }

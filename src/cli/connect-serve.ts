@@ -1,5 +1,4 @@
 /** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
-import { createHash, randomBytes } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import type { Engine } from '../engine/engine.js';
 import { readSettings } from '../engine/settings.js';
@@ -10,6 +9,8 @@ import { createThrottle } from '../http/server/throttle.js';
 import type { LocalParts } from './connect-local.js';
 import type { Mailer } from './connect-mail.js';
 import { type Sending, startSending } from './connect-sending.js';
+import { newToken } from './connect-tokens.js';
+import { trackingPages } from './connect-tracking.js';
 import type { RunningServer, ServeOptions } from './connection.js';
 
 declare const __VERSION__: string;
@@ -45,7 +46,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			},
 			log: options.log,
 		}),
-		publicPages: null,
+		publicPages: trackingPages(parts, mailer, options.log),
 		host: options.host,
 		port: options.port,
 		tls: options.tls,
@@ -104,11 +105,10 @@ async function gauges({ store }: ServeParts): Promise<Record<string, number>> {
 async function ensureToken({ store, clock, path }: ServeParts): Promise<string | null> {
 	const tokens = await store.reads.listTokens();
 	if (tokens.some(({ revoked_at }) => revoked_at === null)) return null;
-	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
+	const { secret, sha256 } = newToken();
 	const file = `${path}.token`;
 	const fresh = `${file}.${process.pid}`;
 	await writeFile(fresh, `${secret}\n`, { mode: 0o600, flag: 'wx' });
-	const sha256 = createHash('sha256').update(secret).digest('hex');
 	const isMade = await store.writes.createToken({
 		sha256,
 		name: tokens.some(({ name }) => name === 'admin') ? `admin-${clock.now()}` : 'admin',

@@ -1,0 +1,41 @@
+/** The public pages of a server: who follows a link of a mail, and what that changes. */
+import { createTracking } from '../delivery/tracking/lookup.js';
+import type { PublicHandler } from '../http/messages.js';
+import { createPublicHandler } from '../http/public/handler.js';
+import type { LocalParts } from './connect-local.js';
+import type { Mailer } from './connect-mail.js';
+
+/** Settings and keys are read again after so long. */
+const linksForMs = 1_000;
+
+export function trackingPages(
+	{ store, clock }: LocalParts,
+	{ contents, links }: Pick<Mailer, 'contents' | 'links'>,
+	log: (line: object) => void,
+): PublicHandler {
+	return createPublicHandler(
+		createTracking({
+			reads: store.reads,
+			writes: store.writes,
+			contents,
+			links: keptFor(linksForMs, links),
+			clock,
+			lost: (error) => log({ event: 'tracking_lost', error: String(error) }),
+		}),
+	);
+}
+
+/** Asked on every open, and written to the database when a key is due: once a second is enough. A failure is not kept. */
+function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
+	let kept: { value: Promise<T>; until: number } | null = null;
+	return () => {
+		const now = performance.now();
+		if (kept !== null && kept.until > now) return kept.value;
+		const value = read();
+		kept = { value, until: now + ms };
+		value.catch(() => {
+			kept = null;
+		});
+		return value;
+	};
+}
