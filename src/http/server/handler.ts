@@ -259,8 +259,9 @@ function operationName({ place, operation }: Looked): string {
 	return operation ?? 'other';
 }
 
-/** Somebody may have put a token into a path that does not exist: only words are shown. */
+/** Somebody may have put a token into a path that does not exist: only words are shown, and none of public pages. */
 function maskPath(path: string): string {
+	if (/^\/[ocuv]\//.test(path)) return `${path.slice(0, 3)}…`;
 	const parts = path.slice(0, 512).split('/');
 	return parts.map((part) => (/^[a-z_.-]{0,20}$/.test(part) ? part : '…')).join('/');
 }

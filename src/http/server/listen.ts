@@ -141,7 +141,9 @@ async function answer(serving: Serving, one: One): Promise<void> {
 	let answered: HttpResponse | null = null;
 	if (!signal.aborted) {
 		answered = await answerFor(serving, one, { id, upload });
-		if (connection.socket.writable) await send(serving, one, { answer: answered, id });
+		// What broke off is answered by the refusal at the end of the connection.
+		const isBroken = connection.parting !== null && !request.complete;
+		if (connection.socket.writable && !isBroken) await send(serving, one, { answer: answered, id });
 	}
 	upload.release();
 	serving.connections.finish(connection, request);

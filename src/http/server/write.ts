@@ -13,7 +13,7 @@ export async function send(
 	{ answer, id }: { answer: HttpResponse; id: string },
 ): Promise<void> {
 	const { request, response } = one;
-	const isLast = serving.isClosing || one.connection.parting !== null || !isSoonRead(one);
+	const isLast = serving.isClosing || !isSoonRead(one);
 	const done = new Promise<void>((resolve) => {
 		response.once('close', resolve);
 		one.signal.addEventListener('abort', () => resolve(), { once: true });

@@ -1,0 +1,497 @@
+/** The decisions of the contract, one by one, over real sockets on the real engine. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import { createThrottle } from '../../../src/http/server/throttle.js';
+import { StoreError } from '../../../src/store/errors.js';
+import {
+	type Answer,
+	type Asking,
+	ask,
+	type Deployment,
+	type DeploymentOptions,
+	deploy,
+	tokens,
+} from './serving.js';
+
+let deployment: Deployment;
+async function restart(options: DeploymentOptions): Promise<void> {
+	await deployment.close();
+	deployment = await deploy(options);
+}
+beforeEach(async () => {
+	deployment = await deploy();
+});
+afterEach(() => deployment.close());
+
+const wire = (method: string, path: string, asking?: Asking): Promise<Answer> =>
+	ask(deployment, method, path, asking);
+const list = { name: 'News', email_reason: 'You asked' };
+const letter = { from: 'news@example.com', to: ['a@example.com'], subject: 'Hi', text_body: 'Hello' };
+const unknown = '7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11';
+
+describe('bodies', () => {
+	it('are read as UTF-8 and written as UTF-8, compact, with U+2028 escaped', async () => {
+		const answer = await wire('POST', '/sub/lists/', { body: { name: 'Ærø \u2028 😀', email_reason: 'ж' } });
+		expect(answer.status).toBe(201);
+		expect(answer.text).toMatch(/^\{"id":1,"name":"Ærø \\u2028 😀","email_reason":"ж","active_/);
+		expect(answer.headers.get('content-type')).toBe('application/json');
+		expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
+	});
+
+	it.each([
+		['no JSON', '{'],
+		['a byte order mark', '\ufeff{}'],
+		['NaN', '{"name": NaN}'],
+		['octets that are no UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
+		['33 levels', '['.repeat(33) + ']'.repeat(33)],
+		['a hundred thousand levels', '['.repeat(100_000)],
+		['a hundred thousand levels that are closed', '['.repeat(100_000) + ']'.repeat(100_000)],
+	])('of %s are a parse error', async (_, raw) => {
+		const answer = await wire('POST', '/sub/lists/', { raw });
+		expect(answer.status).toBe(400);
+		expect(answer.text).toMatch(/^\{"detail":"JSON parse error - .*"\}$/);
+		expect(answer.headers.get('x-error-code')).toBe('parse_error');
+	});
+
+	it('with lone surrogates and NUL are refused by the field', async () => {
+		const raw = '{"name": "a\\ud800b", "email_reason": "x\\u0000y"}';
+		const answer = await wire('POST', '/sub/lists/', { raw });
+		expect(answer.status).toBe(400);
+		expect(Object.keys(answer.body as object)).toEqual(['name', 'email_reason']);
+	});
+
+	it('without a type are refused, unless there is nothing', async () => {
+		const typeless = { raw: '{}', headers: { 'Content-Type': '' } };
+		expect(await wire('POST', '/sub/lists/', typeless)).toMatchObject({
+			status: 415,
+			text: '{"detail":"Unsupported media type \\"\\" in request."}',
+		});
+		const nothing = await wire('POST', '/sub/lists/', { raw: '', headers: { 'Content-Type': 'text/plain' } });
+		expect(nothing.status).toBe(400);
+		expect(nothing.body).toEqual({
+			name: ['This field is required.'],
+			email_reason: ['This field is required.'],
+		});
+		expect(nothing.headers.get('x-error-code')).toBe('required');
+	});
+
+	it('that are compressed are refused', async () => {
+		const answer = await wire('POST', '/sub/lists/', { raw: 'x', headers: { 'Content-Encoding': 'gzip' } });
+		expect(answer).toMatchObject({
+			status: 415,
+			text: '{"detail":"Unsupported media type \\"gzip\\" in request."}',
+		});
+	});
+
+	it('with keys like __proto__ change nothing but themselves', async () => {
+		const raw = '{"__proto__": {"name": "x"}, "constructor": 1, "email_reason": "y"}';
+		expect(await wire('POST', '/sub/lists/', { raw })).toMatchObject({
+			status: 400,
+			text: '{"name":["This field is required."]}',
+		});
+	});
+});
+
+describe('who asks', () => {
+	it('is told what is missing, unknown or not allowed, before anything is read', async () => {
+		const broken = { raw: '{', headers: { 'Content-Type': 'text/plain' } };
+		const missing = await wire('POST', '/sub/lists/', { ...broken, token: null });
+		expect(missing.text).toBe('{"detail":"Authentication credentials were not provided."}');
+		const wrong = await wire('POST', '/sub/lists/', { ...broken, token: 'wrong' });
+		expect(wrong.text).toBe('{"detail":"Invalid token."}');
+		for (const { status, headers } of [missing, wrong]) {
+			expect(status).toBe(401);
+			expect(headers.get('www-authenticate')).toBe('X-Secure-Token');
+			expect(headers.get('x-error-code')).toBe('not_authenticated');
+		}
+		expect(await wire('POST', '/sub/lists/', { ...broken, token: tokens.read })).toMatchObject({
+			status: 403,
+			text: '{"detail":"You do not have permission to perform this action."}',
+		});
+	});
+
+	it('may do what the scopes of the token say', async () => {
+		const may = async (token: string, method: string, path: string) =>
+			(await wire(method, path, { token, ...(method === 'POST' && { body: {} }) })).status !== 403;
+		const paths: [string, string][] = [
+			['GET', '/sub/lists/'],
+			['GET', '/webhooks/'],
+			['POST', '/sub/lists/'],
+			['POST', '/message/send/'],
+			['GET', `/ext/mailings/${unknown}/`],
+		];
+		const rights = async (token: string) =>
+			Promise.all(paths.map(([method, path]) => may(token, method, path)));
+		expect(await rights(tokens.read)).toEqual([true, false, false, false, false]);
+		expect(await rights(tokens.send)).toEqual([false, false, false, true, true]);
+		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true]);
+	});
+
+	it('needs no token to see who we are and how we are', async () => {
+		expect(await wire('GET', '/', { token: null })).toMatchObject({
+			status: 200,
+			text: '{"service":"mailctl","version":"1.2.3","extensions":["fields","imports","mailings","messages","reports","senders","subscribers","templates"]}',
+		});
+		expect(await wire('GET', '/healthz', { token: null })).toMatchObject({
+			status: 200,
+			text: '{"status":"ok"}',
+		});
+		expect(await wire('GET', '/readyz', { token: null })).toMatchObject({
+			status: 200,
+			text: '{"status":"ok"}',
+		});
+		const refused = await wire('POST', '/healthz', { token: null, body: {} });
+		expect(refused).toMatchObject({ status: 405, text: '{"detail":"Method \\"POST\\" not allowed."}' });
+		expect(refused.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
+	});
+
+	it('is throttled by the name of the token', async () => {
+		let now = 0;
+		await restart({
+			handler: { throttle: createThrottle({ perSecond: 0.4, burst: 2, clock: { now: () => now } }) },
+		});
+		const statuses = async (token: string, times: number) => {
+			const answers: Answer[] = [];
+			for (let i = 0; i < times; i++) answers.push(await wire('GET', '/sub/lists/', { token }));
+			return answers;
+		};
+		const answers = await statuses(tokens.admin, 3);
+		expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+		expect(answers[2]?.text).toBe('{"detail":"Request was throttled. Expected available in 3 seconds."}');
+		expect(answers[2]?.headers.get('retry-after')).toBe('3');
+		expect((await statuses(tokens.read, 1))[0]?.status).toBe(200);
+		now += 2_000_000;
+		const waiting = (await statuses(tokens.admin, 1))[0];
+		expect(waiting?.text).toBe('{"detail":"Request was throttled. Expected available in 1 second."}');
+		now += 500_000;
+		expect((await statuses(tokens.admin, 1))[0]?.status).toBe(200);
+	});
+});
+
+describe('paths', () => {
+	it('are answered without their last slash, not redirected', async () => {
+		expect((await wire('POST', '/sub/lists', { body: list })).status).toBe(201);
+		expect((await wire('GET', '/sub/lists/1')).status).toBe(200);
+		expect((await wire('DELETE', '/sub/lists/1')).status).toBe(204);
+	});
+
+	it.each([
+		'/nope/',
+		'/sub//lists/',
+		'/sub/lists//',
+		'/sub/lists/%zz/',
+		'/sub/lists/1.5/',
+		'/sub/lists/01/',
+		'/sub/lists/+1/',
+		'/sub/lists/1%2F/',
+		'/sub/lists/18446744073709551616/',
+		'/sub/lists/9007199254740993/',
+		'/healthz/',
+		'/sub/lists/constructor/',
+		'/ext/templates/1/',
+		`/ext/templates/${unknown}0/`,
+		'/o/abc.gif',
+		'/%2e%2e/etc/passwd',
+	])('that lead nowhere are a 404 in JSON: %s', async (path) => {
+		expect(await wire('GET', path)).toMatchObject({ status: 404, text: '{"detail":"Not found."}' });
+	});
+
+	it('are compared decoded; UUIDs in any case', async () => {
+		await wire('POST', '/sub/l%69sts/', { body: list });
+		expect((await wire('GET', '/sub/lists/%31/')).status).toBe(200);
+		const { body } = await wire('POST', '/ext/templates/', { body: { name: 'T', text_body: 'x' } });
+		const { id } = body as { id: string };
+		expect((await wire('GET', `/ext/templates/${id.toUpperCase()}/`)).status).toBe(200);
+	});
+
+	it('name their methods', async () => {
+		const options = await wire('OPTIONS', '/sub/lists/');
+		expect(options).toMatchObject({ status: 204, text: '' });
+		expect(options.headers.get('allow')).toBe('GET, POST, HEAD, OPTIONS');
+		expect(options.headers.get('content-length')).toBe(null);
+	});
+
+	it('answer HEAD as GET without the body, but a test of a webhook', async () => {
+		let tests = 0;
+		await restart({
+			ports: {
+				notifyTest: async () => {
+					tests += 1;
+					return { result: true, status_code: 200, error: null, duration_ms: 1 };
+				},
+			},
+		});
+		const hook = { url: 'https://example.com/', type: 'OPENED' };
+		await wire('POST', '/webhooks/', { body: hook });
+		const [get, head] = [await wire('GET', '/webhooks/1/'), await wire('HEAD', '/webhooks/1/')];
+		expect(head.status).toBe(200);
+		expect(head.text).toBe('');
+		expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'));
+		const refused = await wire('HEAD', '/webhooks/1/run_test/');
+		expect(refused.status).toBe(405);
+		expect(refused.headers.get('allow')).toBe('GET, OPTIONS');
+		expect(tests).toBe(0);
+		expect(await wire('GET', '/webhooks/1/run_test/')).toMatchObject({
+			status: 200,
+			text: '{"result":true,"status_code":200,"error":null,"duration_ms":1}',
+		});
+		expect(tests).toBe(1);
+	});
+});
+
+describe('collections', () => {
+	it('link with the public URL and keep what else the query holds, sorted and encoded as DRF does', async () => {
+		for (let i = 0; i < 5; i++) await wire('POST', '/sub/lists/', { body: list });
+		const links = async (query: string) => {
+			const { next, previous } = (
+				await wire('GET', `/sub/lists/?${query}`, { headers: { Host: 'evil.example' } })
+			).body as Record<string, string>;
+			return [next, previous];
+		};
+		expect(await links('page_size=2&x=a b&x=~*!&page=2&b=%C3%A9')).toEqual([
+			'http://testserver/sub/lists/?b=%C3%A9&page=3&page_size=2&x=a+b&x=~%2A%21',
+			'http://testserver/sub/lists/?b=%C3%A9&page_size=2&x=a+b&x=~%2A%21',
+		]);
+		expect(await links('page=last&page_size=2')).toEqual([
+			null,
+			'http://testserver/sub/lists/?page=2&page_size=2',
+		]);
+		await deployment.store.writes.putSettings({
+			values: { public_url: 'https://mail.example.com/api' },
+			now: 0,
+		});
+		expect(await links('page_size=4')).toEqual([
+			'https://mail.example.com/api/sub/lists/?page=2&page_size=4',
+			null,
+		]);
+	});
+
+	it('are 404 "Invalid page." for what is no page, and ignore what is no size', async () => {
+		for (const page of ['0', '2', '-1', 'abc', '1.0', '', '%00', '01', '9007199254740993'])
+			expect(await wire('GET', `/sub/lists/?page=${page}`)).toMatchObject({
+				status: 404,
+				text: '{"detail":"Invalid page."}',
+			});
+		for (const size of ['0', '-1', 'abc', '', '99999'])
+			expect((await wire('GET', `/sub/lists/?page_size=${size}`)).status).toBe(200);
+	});
+});
+
+describe('sending', () => {
+	const send = (key: string | null, more: object = {}) =>
+		wire('POST', '/message/send/', {
+			body: { ...letter, ...more },
+			...(key !== null && { headers: { 'Idempotency-Key': key } }),
+		});
+
+	it('says in headers what the call was accepted as', async () => {
+		await deployment.store.writes.putSettings({ values: { public_url: 'https://mail.example.com' }, now: 0 });
+		const one = await send(null);
+		expect(one.status).toBe(200);
+		expect(one.headers.get('x-submission-id')).toMatch(/^[0-9a-f-]{36}$/);
+		expect(one.headers.get('x-campaign-id')).toBe(null);
+		expect(one.headers.get('idempotency-replayed')).toBe(null);
+		const bulk = await send(null, { type: 'BULK' });
+		expect(bulk.headers.get('x-campaign-id')).toMatch(/^[0-9a-f-]{36}$/);
+	});
+
+	it('answers a repeated key with the first answer, and another body with 422', async () => {
+		const first = await send('k-1');
+		const again = await send('k-1');
+		expect(again.text).toBe(first.text);
+		expect(again.headers.get('idempotency-replayed')).toBe('true');
+		expect(again.headers.get('x-submission-id')).toBe(first.headers.get('x-submission-id'));
+		const other = await send('k-1', { subject: 'Other' });
+		expect(other.status).toBe(422);
+		expect(other.headers.get('x-error-code')).toBe('unprocessable');
+	});
+
+	it('keeps the keys of one token apart from those of another', async () => {
+		const asSender = { body: letter, token: tokens.send, headers: { 'Idempotency-Key': 'same' } };
+		const mine = await send('same');
+		const theirs = await wire('POST', '/message/send/', asSender);
+		expect(theirs.status).toBe(200);
+		expect(theirs.text).not.toBe(mine.text);
+	});
+
+	it.each(['a b', 'é', 'x'.repeat(256), ''])('refuses the key "%s"', async (key) => {
+		const answer = await send(key);
+		expect(answer.status).toBe(400);
+		expect(answer.body).toEqual({ 'Idempotency-Key': ['Use 1 to 255 visible ASCII characters.'] });
+	});
+});
+
+describe('sessions', () => {
+	it('import over the wire, the same batch twice being one', async () => {
+		await wire('POST', '/sub/lists/', { body: list });
+		const open = { key: 'job', list_id: 1, on_conflict: 'update', reactivate: false };
+		const session = (await wire('POST', '/ext/imports/', { body: open })).body as {
+			id: string;
+			position: number;
+		};
+		expect(session.position).toBe(0);
+		const batch = { columns: ['email', 'name'], cells: ['a@example.com', null, 'nonsense', 'B'] };
+		const path = `/ext/imports/${session.id}/batches`;
+		const first = await wire('PUT', `${path}/0/`, { body: batch });
+		expect(first.body).toMatchObject({ position: 2, counts: { created: 1, rejected: 1 } });
+		expect((await wire('PUT', `${path}/0/`, { body: batch })).text).toBe(first.text);
+		expect((await wire('PUT', `${path}/7/`, { body: batch })).status).toBe(409);
+		expect((await wire('POST', '/ext/imports/', { body: { ...open, on_conflict: 'skip' } })).status).toBe(
+			409,
+		);
+		expect((await wire('POST', `/ext/imports/${session.id}/finish/`)).body).toMatchObject({
+			created: 1,
+			rejected: 1,
+		});
+	});
+
+	it.each([
+		['POST', '/ext/imports/', {}],
+		['POST', '/ext/imports/', { key: 'k', list_id: 'x' }],
+		['POST', '/ext/imports/', { key: '', list_id: 1 }],
+		['POST', '/ext/imports/', { key: 'k', list_id: 1, on_conflict: 'maybe' }],
+		['PUT', `/ext/imports/${unknown}/batches/0/`, {}],
+		['PUT', `/ext/imports/${unknown}/batches/0/`, { columns: 'email', cells: [] }],
+		['PUT', `/ext/imports/${unknown}/batches/0/`, { columns: [], cells: [] }],
+		['PUT', `/ext/imports/${unknown}/batches/0/`, { columns: ['email'], cells: [1] }],
+		['PUT', `/ext/imports/${unknown}/batches/0/`, { columns: ['name'], cells: ['x'] }],
+		['PUT', `/ext/mailings/${unknown}/batches/0/`, { recipients: [{ to: 1 }] }],
+		['PUT', `/ext/mailings/${unknown}/batches/0/`, { recipients: [{ to: 'a', context: { x: 1 } }] }],
+		['PUT', `/ext/mailings/${unknown}/batches/0/`, { recipients: {} }],
+		['POST', '/ext/mailings/', {}],
+		['POST', '/ext/mailings/', []],
+		['POST', '/ext/mailings/', { key: 'k' }],
+		['POST', `/ext/mailings/${unknown}/release/`, { expect_count: -1 }],
+		['PATCH', '/ext/lists/1/subscribers/1/', { unset: 'x' }],
+		['PATCH', '/ext/lists/1/subscribers/1/', { patch: [] }],
+		['GET', '/ext/messages/progress/', undefined],
+		['GET', '/ext/messages/?since=yesterday', undefined],
+	])('refuse a wrong shape: %s %s %j', async (method, path, body) => {
+		const answer = await wire(method, path, body === undefined ? {} : { body });
+		expect(answer.status).toBe(400);
+		expect(answer.body).toEqual(expect.any(Object));
+	});
+});
+
+describe('failures of the service', () => {
+	const failing = (error: unknown) => {
+		deployment.engine.lists.page = () => Promise.reject(error);
+		return wire('GET', '/sub/lists/');
+	};
+
+	it('are 503 with Retry-After when the database is locked too long', async () => {
+		const answer = await failing(new StoreError('locked', '/var/lib/news.db is locked'));
+		expect(answer).toMatchObject({ status: 503, text: '{"detail":"The database is busy. Try again."}' });
+		expect(answer.headers.get('retry-after')).toBe('1');
+	});
+
+	it('are 507 when the disk is full', async () => {
+		const answer = await failing(new StoreError('disk_full', 'no room beside /var/lib/news.db'));
+		expect(answer).toMatchObject({ status: 507, text: '{"detail":"The disk of the service is full."}' });
+	});
+
+	it.each([
+		new StoreError('io', 'SELECT * FROM tokens: disk I/O error at /var/lib/news.db'),
+		new TypeError('cannot read secret'),
+		'a text',
+		null,
+	])('say nothing of %s, but the log does', async (error) => {
+		const answer = await failing(error);
+		expect(answer).toMatchObject({ status: 500, text: '{"detail":"A server error occurred."}' });
+		expect(answer.headers.get('x-error-code')).toBe('server_error');
+		const id = answer.headers.get('x-request-id');
+		expect(deployment.lines).toMatchObject([
+			{ level: 'error', id, method: 'GET', path: '/sub/lists/' },
+			{ id, status: 500, error: 'server_error' },
+		]);
+	});
+
+	it('pass on what the service asks to wait', async () => {
+		const answer = await failing(new ApiError('throttled', 'Slow down.', { retryAfterMs: 2500 }));
+		expect(answer.status).toBe(429);
+		expect(answer.headers.get('retry-after')).toBe('3');
+	});
+
+	it('are a reason not to be ready, while being alive', async () => {
+		await restart({ handler: { ready: async () => 'the disk is full' } });
+		const answer = await wire('GET', '/readyz', { token: null });
+		expect(answer).toMatchObject({
+			status: 503,
+			text: '{"status":"unavailable","detail":"the disk is full"}',
+		});
+		await restart({ handler: { ready: () => Promise.reject(new Error('/var/lib/news.db')) } });
+		expect((await wire('GET', '/readyz')).text).toBe(
+			'{"status":"unavailable","detail":"The database does not answer."}',
+		);
+		expect((await wire('GET', '/healthz')).status).toBe(200);
+	});
+});
+
+describe('what is counted and logged', () => {
+	it('shows to Prometheus, which brings its token in its own way', async () => {
+		await restart({
+			handler: {
+				gauges: async () => ({
+					'mailctl_messages{state="sent"}': 2,
+					'mailctl_messages{state="queued"}': 1,
+					mailctl_lists: 0,
+				}),
+			},
+		});
+		await wire('GET', '/sub/lists/');
+		await wire('GET', '/sub/lists/?page=9');
+		await wire('GET', '/nope/');
+		expect((await wire('GET', '/metrics', { token: null })).status).toBe(401);
+		expect((await wire('GET', '/metrics', { token: tokens.send })).status).toBe(403);
+		const answer = await wire('GET', '/metrics', {
+			token: null,
+			headers: { Authorization: `Bearer ${tokens.read}` },
+		});
+		expect(answer.status).toBe(200);
+		expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+		const lines = answer.text.split('\n');
+		expect(lines).toEqual(
+			expect.arrayContaining([
+				'mailctl_http_requests_total{operation="lists.page",status="200"} 1',
+				'mailctl_http_requests_total{operation="lists.page",status="404"} 1',
+				'mailctl_http_requests_total{operation="other",status="404"} 1',
+				'mailctl_http_request_duration_seconds_bucket{operation="lists.page",le="+Inf"} 2',
+				'mailctl_http_request_duration_seconds_count{operation="lists.page"} 2',
+				'mailctl_http_requests_in_flight 1',
+				'# TYPE mailctl_messages gauge',
+				'mailctl_messages{state="sent"} 2',
+				'mailctl_lists 0',
+			]),
+		);
+		expect(lines.filter((line) => line === '# TYPE mailctl_messages gauge').length).toBe(1);
+		expect(
+			lines.every((line) => line === '' || /^(# (HELP|TYPE) .+|[a-z_]+(\{[^}]+\})? [0-9.e+-]+)$/.test(line)),
+		).toBe(true);
+	});
+
+	it('is one line a request, without query, token or body', async () => {
+		await wire('GET', '/sub/lists/?email=secret@example.com');
+		await wire('GET', `/${tokens.admin}/sub`, { token: null });
+		expect(deployment.lines).toEqual([
+			{
+				time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+				id: expect.any(String),
+				method: 'GET',
+				path: '/sub/lists/',
+				status: 200,
+				ms: expect.any(Number),
+				bytes: 52,
+				token: 'admin token',
+				ip: '127.0.0.1',
+				error: null,
+			},
+			expect.objectContaining({ path: '/…/sub', status: 404, token: null, error: 'not_found', bytes: 23 }),
+		]);
+	});
+
+	it('is told nobody whom it does not concern: answers are not kept and not guessed at', async () => {
+		const { headers } = await wire('GET', '/sub/lists/');
+		expect(headers.get('cache-control')).toBe('no-store');
+		expect(headers.get('x-content-type-options')).toBe('nosniff');
+	});
+});

@@ -1,0 +1,416 @@
+/** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { HttpResponse } from '../../../src/http/messages.js';
+import { ask, type Deployment, type DeploymentOptions, deploy, tokens } from './serving.js';
+import { dial, type Wire } from './wire.js';
+
+let deployment: Deployment;
+const wires: Wire[] = [];
+
+async function start(options: DeploymentOptions = {}): Promise<void> {
+	deployment = await deploy(options);
+}
+async function open(): Promise<Wire> {
+	const wire = await dial(deployment.server.url);
+	wires.push(wire);
+	return wire;
+}
+afterEach(async () => {
+	for (const wire of wires.splice(0)) wire.destroy();
+	await deployment.close();
+});
+
+const host = 'Host: x\r\n';
+const token = `X-Secure-Token: ${tokens.admin}\r\n`;
+const json = 'Content-Type: application/json\r\n';
+const list = '{"name":"News","email_reason":"You asked"}';
+const detail = (text: string) => JSON.stringify({ detail: text });
+
+function post(body: string, more = ''): string {
+	return `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}${more}Content-Length: ${body.length}\r\n\r\n${body}`;
+}
+const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${host}${token}${more}\r\n`;
+
+describe('what is too large', () => {
+	it('refuses a URL of more than 8 KiB with 414, and goes on with the connection', async () => {
+		await start();
+		const wire = await open();
+		wire.write(get(`/sub/lists/?x=${'a'.repeat(8192)}`));
+		expect(await wire.read()).toMatchObject({
+			status: 414,
+			body: detail('The URL of the request is too long.'),
+		});
+		wire.write(get('/sub/lists/'));
+		expect(await wire.read()).toMatchObject({ status: 200 });
+	});
+
+	it('refuses headers of more than 16 KiB with 431 in JSON and ends the connection', async () => {
+		await start();
+		const wire = await open();
+		wire.write(get('/', `X-Long: ${'a'.repeat(20_000)}\r\n`));
+		const answer = await wire.read();
+		expect(answer).toMatchObject({ status: 431, body: detail('The headers of the request are too large.') });
+		expect(answer?.headers).toMatchObject({ 'content-type': 'application/json', connection: 'close' });
+		await wire.closed();
+	});
+
+	it('refuses a body announced past 10 MiB before it is sent, and past 4 MiB for a batch', async () => {
+		await start();
+		for (const [path, size, limit] of [
+			['POST /sub/lists/', 10 * 1024 * 1024 + 1, 10],
+			['PUT /ext/imports/7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11/batches/0/', 4 * 1024 * 1024 + 1, 4],
+		] as const) {
+			const wire = await open();
+			wire.write(`${path} HTTP/1.1\r\n${host}${token}${json}Content-Length: ${size}\r\n\r\n`);
+			const answer = await wire.read();
+			expect(answer).toMatchObject({
+				status: 413,
+				body: detail(`The request body is larger than ${limit} MiB.`),
+			});
+			expect(answer?.headers['connection']).toBe('close');
+			expect(answer?.headers['x-error-code']).toBe('too_large');
+		}
+	});
+
+	it('stops reading a chunked body at the limit, and the answer arrives although more was sent', async () => {
+		await start();
+		const wire = await open();
+		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\n`);
+		const chunk = Buffer.concat([
+			Buffer.from('100000\r\n'),
+			Buffer.alloc(0x100000, 0x20),
+			Buffer.from('\r\n'),
+		]);
+		for (let sent = 0; sent < 12; sent++) wire.write(chunk);
+		expect(await wire.read()).toMatchObject({ status: 413 });
+		await wire.closed();
+	});
+
+	it('takes a body of exactly 10 MiB', async () => {
+		await start();
+		const padding = ' '.repeat(10 * 1024 * 1024 - list.length);
+		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list + padding })).toMatchObject({
+			status: 201,
+		});
+	});
+
+	it('answers 503 with Retry-After when the bodies of all requests together are too much, and takes them again later', async () => {
+		await start({ server: { limits: { maxBytesInFlight: 100_000 } } });
+		const [first, second] = [await open(), await open()];
+		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 90000\r\n\r\n`;
+		first.write(head + ' '.repeat(60_000));
+		await vi.waitUntil(() => first.socket.bytesWritten > 60_000);
+		await ask(deployment, 'GET', '/healthz');
+		second.write(head + ' '.repeat(60_000));
+		const answer = await second.read();
+		expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+		first.write(' '.repeat(30_000 - list.length) + list);
+		expect(await first.read()).toMatchObject({ status: 201 });
+		const third = await open();
+		third.write(head + ' '.repeat(90_000 - list.length) + list);
+		expect(await third.read()).toMatchObject({ status: 201 });
+	});
+
+	it('answers 503 to requests past the number it will hold at once', async () => {
+		const release: (() => void)[] = [];
+		await start({
+			server: { limits: { maxRequests: 2 } },
+			handler: { ready: () => new Promise((resolve) => release.push(() => resolve(null))) },
+		});
+		const waiting = [ask(deployment, 'GET', '/readyz'), ask(deployment, 'GET', '/readyz')];
+		await vi.waitUntil(() => release.length === 2);
+		const answer = await ask(deployment, 'GET', '/healthz');
+		expect(answer.status).toBe(503);
+		expect(answer.headers.get('retry-after')).toBe('1');
+		for (const one of release) one();
+		for (const one of await Promise.all(waiting)) expect(one.status).toBe(200);
+	});
+});
+
+describe('what is too slow', () => {
+	const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, checkIntervalMs: 50 };
+
+	it('refuses headers that drip with 408 in JSON', async () => {
+		await start({ server: { limits } });
+		const wire = await open();
+		wire.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+		expect(await wire.read()).toMatchObject({
+			status: 408,
+			body: detail('The request took too long to arrive.'),
+		});
+		await wire.closed();
+	});
+
+	it('refuses a body that never ends with 408, and lets go of what it held', async () => {
+		await start({ server: { limits: { ...limits, maxBytesInFlight: 1000 } } });
+		const wire = await open();
+		wire.write(
+			`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 900\r\n\r\n${' '.repeat(800)}`,
+		);
+		expect(await wire.read()).toMatchObject({ status: 408 });
+		await wire.closed();
+		await vi.waitUntil(() => deployment.lines.length === 1);
+		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: ' '.repeat(900) })).toMatchObject({
+			status: 400,
+		});
+	});
+
+	it('closes a connection that says nothing', async () => {
+		await start({ server: { limits } });
+		const wire = await open();
+		await wire.closed();
+	});
+
+	it('closes an idle connection after its time', async () => {
+		await start({ server: { limits: { keepAliveTimeoutMs: 200 } } });
+		const wire = await open();
+		wire.write(get('/'));
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		await wire.closed();
+	});
+
+	it('gives up a client that does not take its answer', async () => {
+		const large: HttpResponse = { status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) };
+		await start({ server: { limits: { writeTimeoutMs: 200 }, publicPages: async () => large } });
+		const wire = await open();
+		wire.socket.pause();
+		wire.write(get('/o/x.gif'));
+		await vi.waitUntil(() => deployment.lines.length === 1, { timeout: 10_000 });
+	});
+});
+
+describe('what is no request', () => {
+	it.each([
+		['garbage', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
+		[
+			'both Content-Length and Transfer-Encoding',
+			`POST / HTTP/1.1\r\n${host}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+		],
+		['two lengths', `POST / HTTP/1.1\r\n${host}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde`],
+		['a length that is no number', `POST / HTTP/1.1\r\n${host}Content-Length: 4x\r\n\r\nabcd`],
+		['an unknown transfer encoding', `POST / HTTP/1.1\r\n${host}Transfer-Encoding: xchunked\r\n\r\nabcd`],
+		['a blank before the colon', `POST / HTTP/1.1\r\n${host}Content-Length : 4\r\n\r\nabcd`],
+		['a folded header', `GET / HTTP/1.1\r\n${host}X: a\r\n b\r\n\r\n`],
+		['a NUL in a header', `GET / HTTP/1.1\r\n${host}X: a\0b\r\n\r\n`],
+		['an unknown method', `FETCH / HTTP/1.1\r\n${host}\r\n`],
+		['another version', `GET / HTTP/3.7\r\n${host}\r\n`],
+		['no Host', 'GET / HTTP/1.1\r\n\r\n'],
+		['a blank in the target', `GET / x HTTP/1.1\r\n${host}\r\n`],
+	])('refuses %s with 400 in JSON', async (_, text) => {
+		await start();
+		const wire = await open();
+		wire.write(text);
+		const answer = await wire.read();
+		expect(answer?.status).toBe(400);
+		expect(answer?.headers['content-type']).toBe('application/json');
+		expect(JSON.parse(answer?.body ?? '')).toEqual({ detail: expect.any(String) });
+	});
+
+	it('refuses a broken chunk of a body it is reading, once, and ends', async () => {
+		await start();
+		const wire = await open();
+		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
+		expect(await wire.read()).toMatchObject({ status: 400 });
+		expect(await wire.read()).toBe(null);
+	});
+
+	it('answers what came before the garbage first', async () => {
+		await start();
+		const wire = await open();
+		wire.write(`${get('/sub/lists/')}${get('/sub/fields/')}NONSENSE\r\n\r\n`);
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		expect(await wire.read()).toMatchObject({ status: 400 });
+		expect(await wire.read()).toBe(null);
+	});
+});
+
+describe('what HTTP allows', () => {
+	it('answers a pipeline in order, one after another', async () => {
+		await start();
+		const wire = await open();
+		wire.write(post(list) + get('/sub/lists/1/') + post('{') + get('/sub/lists/'));
+		expect(await wire.read()).toMatchObject({ status: 201 });
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		expect(await wire.read()).toMatchObject({ status: 400 });
+		expect(JSON.parse((await wire.read())?.body ?? '')).toMatchObject({ count: 1 });
+	});
+
+	it('asks for the body of Expect: 100-continue only from who may send it', async () => {
+		await start();
+		const head = (secret: string) =>
+			`POST /sub/lists/ HTTP/1.1\r\n${host}X-Secure-Token: ${secret}\r\n${json}Expect: 100-continue\r\nContent-Length: ${list.length}\r\n\r\n`;
+		const welcome = await open();
+		welcome.write(head(tokens.admin));
+		await vi.waitUntil(() => welcome.received() === 'HTTP/1.1 100 Continue\r\n\r\n');
+		welcome.write(list);
+		expect(await welcome.read()).toMatchObject({ status: 201 });
+		const stranger = await open();
+		stranger.write(head('nobody'));
+		expect(await stranger.read()).toMatchObject({ status: 401, headers: { connection: 'close' } });
+		expect(stranger.received()).not.toContain('100 Continue');
+		const other = await open();
+		other.write(`GET / HTTP/1.1\r\n${host}Expect: miracles\r\n\r\n`);
+		expect(await other.read()).toMatchObject({ status: 417 });
+	});
+
+	it('keeps the connection when a short body was not wanted', async () => {
+		await start();
+		const wire = await open();
+		wire.write(`POST /nope/ HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nhello${get('/sub/lists/')}`);
+		expect(await wire.read()).toMatchObject({ status: 404, headers: { connection: 'keep-alive' } });
+		expect(await wire.read()).toMatchObject({ status: 200 });
+	});
+
+	it('lets who is not let in send nothing: the answer does not wait for the body', async () => {
+		await start();
+		const wire = await open();
+		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${json}Content-Length: 10000000\r\n\r\n`);
+		expect(await wire.read()).toMatchObject({ status: 401, headers: { connection: 'close' } });
+	});
+
+	it('takes the whole URL as a proxy sends it, and HTTP/1.0', async () => {
+		await start();
+		const wire = await open();
+		wire.write(get('http://elsewhere.example/sub/lists/?page=1'));
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		const old = await open();
+		old.write(`GET /sub/lists/ HTTP/1.0\r\n${token}\r\n`);
+		expect(await old.read()).toMatchObject({ status: 200 });
+		await old.closed();
+	});
+
+	it('refuses TRACE like any method that is not there', async () => {
+		await start();
+		const wire = await open();
+		wire.write(`TRACE /sub/lists/ HTTP/1.1\r\n${host}${token}\r\n`);
+		expect(await wire.read()).toMatchObject({
+			status: 405,
+			headers: { allow: 'GET, POST, HEAD, OPTIONS' },
+			body: detail('Method "TRACE" not allowed.'),
+		});
+	});
+
+	it('tells the call when the client has left', async () => {
+		let signal: AbortSignal | undefined;
+		await start();
+		deployment.engine.webhooks.test = (_id, call) => {
+			signal = call?.signal;
+			return new Promise(() => {});
+		};
+		const wire = await open();
+		wire.write(get('/webhooks/1/run_test/'));
+		await vi.waitUntil(() => signal !== undefined);
+		expect(signal?.aborted).toBe(false);
+		wire.destroy();
+		await vi.waitUntil(() => signal?.aborted === true);
+	});
+});
+
+describe('public pages', () => {
+	it('are asked first, with the address of the client, and their token is in no log', async () => {
+		const seen: unknown[] = [];
+		await start({
+			server: {
+				publicPages: async ({ path, method, query, body, ip }) => {
+					seen.push({
+						path,
+						method,
+						query: query.get('a'),
+						body: body === null ? null : Buffer.from(body).toString(),
+						ip,
+					});
+					return path === '/u/none'
+						? null
+						: { status: 200, headers: { 'Content-Type': 'text/plain' }, body: 'page' };
+				},
+			},
+		});
+		expect(await ask(deployment, 'GET', '/u/secretsecret?a=1', { token: null })).toMatchObject({
+			status: 200,
+			text: 'page',
+		});
+		await ask(deployment, 'POST', '/u/secretsecret', { token: null, raw: 'List-Unsubscribe=One-Click' });
+		expect(await ask(deployment, 'GET', '/u/none')).toMatchObject({
+			status: 404,
+			text: detail('Not found.'),
+		});
+		expect(seen.slice(0, 2)).toEqual([
+			{ path: '/u/secretsecret', method: 'GET', query: '1', body: null, ip: '127.0.0.1' },
+			{
+				path: '/u/secretsecret',
+				method: 'POST',
+				query: null,
+				body: 'List-Unsubscribe=One-Click',
+				ip: '127.0.0.1',
+			},
+		]);
+		expect(deployment.lines.map(({ path }) => path)).toEqual(['/u/…', '/u/…', '/u/…']);
+	});
+
+	it('that fail are a 500 that says nothing', async () => {
+		await start({ server: { publicPages: () => Promise.reject(new Error('SELECT token FROM secrets')) } });
+		const answer = await ask(deployment, 'GET', '/o/abc.gif', { token: null });
+		expect(answer).toMatchObject({ status: 500, text: detail('A server error occurred.') });
+		expect(deployment.lines[0]).toMatchObject({ level: 'error', path: '/o/…' });
+	});
+
+	it('believe a proxy about the address only when told to', async () => {
+		const ips: (string | null)[] = [];
+		const publicPages = async ({ ip }: { ip: string | null }) => {
+			ips.push(ip);
+			return { status: 200, headers: {}, body: null };
+		};
+		const forwarded = { 'X-Forwarded-For': '6.6.6.6, 203.0.113.9' };
+		await start({ server: { publicPages } });
+		await ask(deployment, 'GET', '/o/x', { headers: forwarded });
+		await deployment.close();
+		await start({ server: { publicPages, trustProxy: true } });
+		await ask(deployment, 'GET', '/o/x', { headers: forwarded });
+		await ask(deployment, 'GET', '/o/x', { headers: { 'X-Forwarded-For': 'nonsense' } });
+		expect(ips).toEqual(['127.0.0.1', '203.0.113.9', '127.0.0.1']);
+	});
+});
+
+describe('closing', () => {
+	it('answers what is under way, ends idle connections, and takes nothing new', async () => {
+		let release = () => {};
+		const ready = () =>
+			new Promise<null>((resolve) => {
+				release = () => resolve(null);
+			});
+		await start({ handler: { ready } });
+		const [idle, busy] = [await open(), await open()];
+		idle.write(get('/'));
+		await idle.read();
+		const before = release;
+		busy.write(get('/readyz'));
+		await vi.waitUntil(() => release !== before);
+		const closing = deployment.server.close({ graceMs: 20_000 });
+		await idle.closed();
+		await expect(dial(deployment.server.url)).rejects.toThrow('ECONNREFUSED');
+		release();
+		expect(await busy.read()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+		await closing;
+	});
+
+	it('cuts what is still under way when the grace is over', async () => {
+		let isAsked = false;
+		const ready = () => {
+			isAsked = true;
+			return new Promise<never>(() => {});
+		};
+		await start({ handler: { ready } });
+		const wire = await open();
+		wire.write(get('/readyz'));
+		await vi.waitUntil(() => isAsked);
+		await deployment.server.close({ graceMs: 50 });
+		expect(await wire.read()).toBe(null);
+	});
+
+	it('rejects an address that is taken', async () => {
+		await start();
+		const port = Number(new URL(deployment.server.url).port);
+		await expect(deploy({ server: { port } })).rejects.toThrow('EADDRINUSE');
+	});
+});
