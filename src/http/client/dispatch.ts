@@ -1,6 +1,6 @@
 /** One request and its whole answer over a dispatcher: with one deadline, one size limit, no redirects, no retries. */
 import type { Dispatcher } from 'undici';
-import { TransportFailure, toFailure } from './failure.js';
+import { TransportFailure, toFailure, type Way } from './failure.js';
 
 /** What goes out; the path is below the origin, prefix and query included. */
 export interface Outgoing {
@@ -20,9 +20,8 @@ export interface Raw {
 	body: Buffer;
 }
 
-export interface Line {
+export interface Line extends Way {
 	dispatcher: Dispatcher;
-	origin: string;
 	maxBytes: number;
 }
 
@@ -128,11 +127,13 @@ class Run implements Dispatcher.DispatchHandler {
 	onResponseEnd(): void {
 		if (this.#hasEnded) return;
 		this.#hasEnded = true;
-		this.#ends.done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) });
+		const raw = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) };
+		// undici frees the connection one turn later: a call made before that would open another one.
+		setImmediate(() => setImmediate(() => this.#ends.done(raw)));
 	}
 
 	onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
-		this.stop(toFailure(error, this.#line.origin, this.#controller !== null));
+		this.stop(toFailure(error, this.#line, this.#controller !== null));
 	}
 }
 

@@ -36,21 +36,28 @@ export function toApiError(failure: TransportFailure): ApiError {
 	return new ApiError('network', failure.message, { ...options, unanswered: failure.written });
 }
 
-/** An error of undici, of Node's sockets or of TLS, told by its code. `origin` is what was to be reached. */
-export function toFailure(error: Error, origin: string, written: boolean): TransportFailure {
+/** What was to be reached, and through what: ` through the proxy host:port` or nothing. */
+export interface Way {
+	origin: string;
+	through: string;
+}
+
+/** An error of undici, of Node's sockets or of TLS, told by its code. */
+export function toFailure(error: Error, { origin, through }: Way, written: boolean): TransportFailure {
 	const code = codeOf(error);
 	const tell = (kind: FailureKind, text: string) =>
 		new TransportFailure(kind, text, { written, cause: error });
 	if (code === 'UND_ERR_INVALID_ARG')
 		return tell('unsendable', `the request cannot be sent to ${origin}: ${error.message}`);
-	if (code === 'UND_ERR_CONNECT_TIMEOUT') return tell('unreachable', `no connection to ${origin} in time`);
+	if (code === 'UND_ERR_CONNECT_TIMEOUT')
+		return tell('unreachable', `no connection to ${origin}${through} in time`);
 	if (isTrustProblem(code)) return tell('untrusted', `${origin} is not trusted: ${error.message} (${code})`);
 	if (code.startsWith('UND_ERR_PRX') || error.message.startsWith('Proxy response'))
-		return tell('untrusted', `the proxy does not connect to ${origin}: ${error.message}`);
+		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
 		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
 	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
-	return tell('unreachable', `cannot connect to ${origin} (${code})`);
+	return tell('unreachable', `cannot connect to ${origin}${through} (${code})`);
 }
 
 /** What another try would not change. A connection that did not come in 10 s is one: TCP itself has tried again. */

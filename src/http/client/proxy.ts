@@ -16,12 +16,31 @@ export interface ProxyQuestion {
 /** Null: straight to the deployment. `--proxy` goes over NO_PROXY; lower-case names go over upper-case ones. */
 export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | null {
 	if (isLoopback(baseUrl.hostname)) return null;
-	if (proxy !== null) return { httpProxy: proxy, httpsProxy: proxy, noProxy: '' };
+	if (proxy !== null) return { httpProxy: withScheme(proxy), httpsProxy: withScheme(proxy), noProxy: '' };
 	const read = (name: string) => env[name.toLowerCase()] ?? env[name] ?? '';
-	const httpProxy = read('HTTP_PROXY');
-	const httpsProxy = read('HTTPS_PROXY');
+	const httpProxy = withScheme(read('HTTP_PROXY'));
+	const httpsProxy = withScheme(read('HTTPS_PROXY'));
 	if (httpProxy === '' && httpsProxy === '') return null;
 	return { httpProxy, httpsProxy, noProxy: read('NO_PROXY') };
+}
+
+/** `host:port` is an http proxy, as other programs read these variables. */
+function withScheme(proxy: string): string {
+	return proxy === '' || proxy.includes('://') ? proxy : `http://${proxy}`;
+}
+
+/** Whether it is a URL of a kind that undici can go through. */
+export function isProxyUrl(text: string): boolean {
+	return URL.canParse(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
+}
+
+/** For messages, without the proxy's password; it does not say which of two proxies, or that NO_PROXY was obeyed. */
+export function throughText({ httpProxy, httpsProxy, noProxy }: ProxyChoice): string {
+	const url = httpsProxy === '' ? httpProxy : httpsProxy;
+	const isOne = noProxy === '' && (httpProxy === '' || httpsProxy === '' || httpProxy === httpsProxy);
+	return isOne && URL.canParse(url)
+		? ` through the proxy ${new URL(url).host}`
+		: ', which may go through a proxy';
 }
 
 /** As a URL writes hosts: lower case, IPv4 in four numbers, IPv6 in brackets. */

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import { decompress } from './decompress.js';
 import { dispatch, type Outgoing } from './dispatch.js';
 import { TransportFailure } from './failure.js';
-import { type ProxyChoice, proxyFor } from './proxy.js';
+import { isProxyUrl, type ProxyChoice, proxyFor, throughText } from './proxy.js';
 
 /** Of an answer, decoded. */
 export const maxAnswerBytes = 64 * 1024 * 1024;
@@ -43,13 +43,15 @@ export interface Transport {
 export function createTransport(options: TransportOptions): Transport {
 	const { origin } = options.baseUrl;
 	const maxBytes = options.maxBytes ?? maxAnswerBytes;
+	const proxy = proxyFor(options);
+	const through = proxy === null ? '' : throughText(proxy);
 	let opened: Promise<Dispatcher> | null = null;
 	return {
 		exchange: async (outgoing) => {
-			opened ??= openDispatcher(options);
+			opened ??= openDispatcher(options, proxy);
 			const dispatcher = await opened;
 			const started = process.hrtime();
-			const raw = await dispatch({ dispatcher, origin, maxBytes }, outgoing);
+			const raw = await dispatch({ dispatcher, origin, through, maxBytes }, outgoing);
 			const encoding = raw.headers['content-encoding'] ?? '';
 			const body = await decompress(raw.body, encoding, { maxBytes, origin });
 			const [seconds, nanos] = process.hrtime(started);
@@ -62,8 +64,7 @@ export function createTransport(options: TransportOptions): Transport {
 	};
 }
 
-async function openDispatcher(options: TransportOptions): Promise<Dispatcher> {
-	const proxy = proxyFor(options);
+async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | null): Promise<Dispatcher> {
 	const tls = await tlsOptions(options);
 	const shared = {
 		connections,
@@ -79,7 +80,7 @@ async function openDispatcher(options: TransportOptions): Promise<Dispatcher> {
 
 async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Promise<Dispatcher> {
 	for (const url of [proxy.httpProxy, proxy.httpsProxy]) {
-		if (url === '' || URL.canParse(url)) continue;
+		if (url === '' || isProxyUrl(url)) continue;
 		// Not the text itself: it may hold a password.
 		throw new TransportFailure('untrusted', 'the proxy is no URL such as http://host:port', {
 			written: false,

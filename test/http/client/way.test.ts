@@ -1,0 +1,258 @@
+// The way to a deployment: proxies, certificates, base URLs, connections. Proxy and service are real sockets.
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import { classify } from '../../../src/cli/exit.js';
+import { type Client, createClient } from '../../../src/http/client/client.js';
+import { proxyFor } from '../../../src/http/client/proxy.js';
+import { type Certificates, makeCertificates } from '../../support/certificates.js';
+import { type ClientWishes, clientOptions } from '../../support/client.js';
+import { emptyPage, type HostileService, startHostileService } from '../../support/hostile-service.js';
+import { type Proxy, type ProxyOptions, startProxy } from '../../support/proxy.js';
+
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+	for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function service(options: Parameters<typeof startHostileService>[0] = {}): Promise<HostileService> {
+	const started = await startHostileService(options);
+	ends.push(started.close);
+	return started;
+}
+
+async function proxy(options: ProxyOptions): Promise<Proxy> {
+	const started = await startProxy(options);
+	ends.push(started.close);
+	return started;
+}
+
+function client(wishes: ClientWishes): Client {
+	const made = createClient(clientOptions(wishes));
+	ends.push(made.close);
+	return made;
+}
+
+async function failure(attempt: Promise<unknown>): Promise<ApiError> {
+	const error: unknown = await attempt.then(
+		() => new Error('did not fail'),
+		(reason) => reason,
+	);
+	if (error instanceof ApiError) return error;
+	throw error;
+}
+
+const portOf = (url: string) => Number(new URL(url).port);
+
+describe('certificates', () => {
+	let trusted: Certificates;
+	let other: Certificates;
+	beforeAll(async () => {
+		[trusted, other] = await Promise.all([
+			makeCertificates(['IP:127.0.0.1', 'DNS:mail.example.com']),
+			makeCertificates(['DNS:elsewhere.example']),
+		]);
+	});
+
+	it('are refused from strangers, exit 6; nothing was sent', async () => {
+		const { url, seen } = await service({ tls: trusted });
+		const error = await failure(client({ baseUrl: url, remote: { retries: 3 } }).api.lists.page({}));
+		expect(error).toMatchObject({ code: 'network', unanswered: false });
+		expect(error.message).toContain(`${url} is not trusted`);
+		expect(classify(error).exit).toBe(6);
+		expect(seen).toEqual([]);
+	});
+
+	it('are taken from --ca-cert', async () => {
+		const { url, seen } = await service({ tls: trusted });
+		const { api } = client({ baseUrl: url, remote: { caCert: trusted.ca } });
+		expect(await api.lists.page({})).toEqual(emptyPage);
+		expect(seen[0]?.headers['x-secure-token']).toBe('a-secret-token');
+	});
+
+	it('must be for the host that was asked, whoever signed them', async () => {
+		const { url, seen } = await service({ tls: other });
+		const error = await failure(client({ baseUrl: url, remote: { caCert: other.ca } }).api.lists.page({}));
+		expect(error.message).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
+		expect(seen).toEqual([]);
+	});
+
+	it('are not looked at with --insecure, which is said once', async () => {
+		const warnings: string[] = [];
+		const { url } = await service({ tls: other });
+		const { api } = client({
+			baseUrl: url,
+			remote: { insecure: true },
+			warn: (text) => warnings.push(text),
+		});
+		await api.lists.page({});
+		await api.lists.page({});
+		expect(warnings).toEqual([`--insecure: the certificate of ${new URL(url).host} is not checked`]);
+	});
+
+	it('a --ca-cert that is none is an error of ours, not a crash', async () => {
+		const { url } = await service({ tls: trusted });
+		const error = await failure(
+			client({ baseUrl: url, remote: { caCert: '-----BEGIN CERTIFICATE-----\nnonsense' } }).api.lists.page(
+				{},
+			),
+		);
+		expect(error.code).toBe('network');
+	});
+
+	it('plain http on a TLS port is no answer', async () => {
+		const { url } = await service({ tls: trusted });
+		const error = await failure(client({ baseUrl: url.replace('https:', 'http:') }).api.lists.page({}));
+		expect([6, 7]).toContain(classify(error).exit);
+	});
+
+	it('hold through a proxy, for the host behind it', async () => {
+		const { url, seen } = await service({ tls: trusted });
+		const { url: proxyUrl, tunnels } = await proxy({ to: portOf(url) });
+		const through = (remote: ClientWishes['remote']) =>
+			client({ baseUrl: 'https://mail.example.com', remote: { proxy: proxyUrl, ...remote } }).api.lists.page(
+				{},
+			);
+		expect(await through({ caCert: trusted.ca })).toEqual(emptyPage);
+		expect(await through({ insecure: true })).toEqual(emptyPage);
+		expect(await failure(through({}))).toMatchObject({ code: 'network', unanswered: false });
+		expect(await failure(through({ caCert: other.ca }))).toMatchObject({
+			code: 'network',
+			unanswered: false,
+		});
+		expect(tunnels.map(({ target }) => target)).toEqual(Array(4).fill('mail.example.com:443'));
+		expect(seen).toHaveLength(2);
+	});
+});
+
+describe('a proxy', () => {
+	let target: HostileService;
+	beforeEach(async () => {
+		target = await service();
+	});
+
+	it.each<[string, (url: string) => Partial<ClientWishes>]>([
+		['--proxy', (url) => ({ remote: { proxy: url } })],
+		['HTTP_PROXY', (url) => ({ env: { HTTP_PROXY: url } })],
+		['http_proxy over HTTP_PROXY', (url) => ({ env: { http_proxy: url, HTTP_PROXY: 'http://127.0.0.1:9' } })],
+		['a proxy without a scheme', (url) => ({ env: { HTTP_PROXY: new URL(url).host } })],
+		['--proxy over the environment', (url) => ({ remote: { proxy: url }, env: { NO_PROXY: '*' } })],
+	])('is gone through for %s', async (_, wishes) => {
+		const { url, tunnels, plain } = await proxy({ to: portOf(target.url) });
+		const { api } = client({ baseUrl: 'http://mail.example.com', ...wishes(url) });
+		expect(await api.lists.page({})).toEqual(emptyPage);
+		expect(tunnels).toEqual([{ target: 'mail.example.com:80', authorization: undefined }]);
+		expect(plain).toEqual([]);
+		expect(target.seen[0]).toMatchObject({ url: '/sub/lists/', headers: { host: 'mail.example.com' } });
+	});
+
+	it('gets its own credentials and never the token', async () => {
+		const { host, tunnels } = await proxy({ to: portOf(target.url) });
+		const { api } = client({
+			baseUrl: 'http://mail.example.com',
+			remote: { proxy: `http://ann:p%40ss@${host}` },
+		});
+		await api.lists.page({});
+		const basic = `Basic ${Buffer.from('ann:p@ss').toString('base64')}`;
+		expect(tunnels).toEqual([{ target: 'mail.example.com:80', authorization: basic }]);
+		expect(target.seen[0]?.headers).not.toHaveProperty('proxy-authorization');
+	});
+
+	it.each([
+		['http://127.0.0.1'],
+		['http://localhost'],
+		['http://service.localhost'],
+		['http://[::1]'],
+		['https://127.9.9.9'],
+		['http://2130706433'],
+		['http://[::ffff:127.0.0.1]'],
+	])('is never asked for loopback: %s', (url) => {
+		const env = { HTTP_PROXY: 'http://p.example', HTTPS_PROXY: 'http://p.example' };
+		expect(proxyFor({ baseUrl: new URL(url), proxy: 'http://p.example', env })).toBeNull();
+	});
+
+	it('is not asked for what NO_PROXY names', async () => {
+		const { url, tunnels } = await proxy({ to: portOf(target.url) });
+		for (const name of ['NO_PROXY', 'no_proxy']) {
+			const { api } = client({
+				baseUrl: 'http://mail.nowhere.invalid',
+				env: { HTTP_PROXY: url, [name]: 'example.com, .nowhere.invalid' },
+			});
+			expect(await failure(api.lists.page({}))).toMatchObject({ code: 'network' });
+		}
+		expect(tunnels).toEqual([]);
+	});
+
+	it.each([407, 403, 502])('that answers %d: network, exit 6, nothing was sent', async (refuse) => {
+		const { url } = await proxy({ to: portOf(target.url), refuse });
+		const { api } = client({ baseUrl: 'http://mail.example.com', remote: { proxy: url, retries: 3 } });
+		const error = await failure(api.lists.create({ name: 'a', email_reason: 'b' }));
+		expect(error).toMatchObject({ code: 'network', unanswered: false });
+		expect(error.message).toContain('proxy');
+		expect(classify(error).exit).toBe(6);
+		expect(target.seen).toEqual([]);
+	});
+
+	it('that is not there, or no URL: its password is not shown', async () => {
+		for (const url of ['http://ann:hidden@127.0.0.1:9', 'ann:hidden@', 'ftp://ann:hidden@127.0.0.1']) {
+			const { api } = client({ baseUrl: 'http://mail.example.com', remote: { proxy: url } });
+			const error = await failure(api.lists.page({}));
+			expect(error).toMatchObject({ code: 'network', unanswered: false });
+			expect(error.message).not.toContain('hidden');
+			expect(error.message).toContain('proxy');
+		}
+	});
+});
+
+describe('a base URL', () => {
+	it.each(['', '/', '/prefix', '/prefix/', '/deep/er/'])('may end in %j', async (suffix) => {
+		const { url, seen } = await service();
+		await client({ baseUrl: url + suffix }).api.lists.page({ page: 2 });
+		expect(seen[0]?.url).toBe(`${suffix.replace(/\/$/, '')}/sub/lists/?page=2`);
+	});
+
+	it.each([
+		[
+			'http://mail.example.com',
+			'a-token',
+			['http://mail.example.com is plain http: anybody on the way can read the token'],
+		],
+		[
+			'http://mail.example.com',
+			null,
+			['http://mail.example.com is plain http: anybody on the way can read what is sent'],
+		],
+		['http://127.0.0.1:8080', 'a-token', []],
+		['http://localhost', 'a-token', []],
+		['https://mail.example.com', 'a-token', []],
+	])('%s with the token %j warns: %j', (baseUrl, token, expected) => {
+		const warnings: string[] = [];
+		client({ baseUrl, token, warn: (text) => warnings.push(text) });
+		expect(warnings).toEqual(expected);
+	});
+});
+
+describe('connections', () => {
+	it('are kept for the next call', async () => {
+		const { url, connections } = await service();
+		const { api } = client({ baseUrl: url });
+		for (let i = 0; i < 5; i++) await api.lists.page({});
+		expect(connections()).toBe(1);
+	});
+
+	it('are at most 16 at a time, for any number of calls', async () => {
+		const { url, connections, seen } = await service();
+		const { api } = client({ baseUrl: url });
+		await Promise.all(Array.from({ length: 100 }, () => api.lists.page({})));
+		expect(seen).toHaveLength(100);
+		expect(connections()).toBeLessThanOrEqual(16);
+	});
+
+	it('end with the client, and what is under way with them', async () => {
+		const { url, answer } = await service();
+		answer({ kind: 'silent' });
+		const one = client({ baseUrl: url });
+		const call = failure(one.api.lists.page({}));
+		await one.close();
+		expect((await call).code).toBe('network');
+	});
+});

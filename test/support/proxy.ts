@@ -1,0 +1,61 @@
+/** A proxy that tunnels by CONNECT (RFC 9110 s.9.3.6), on loopback; it notes what it was asked for. */
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+
+export interface Proxy {
+	/** No slash at the end. */
+	url: string;
+	host: string;
+	/** `host:port` of each CONNECT, and the credentials that came along. */
+	tunnels: { target: string; authorization: string | undefined }[];
+	/** Requests that were no CONNECT. */
+	plain: string[];
+	close(): Promise<void>;
+}
+
+export interface ProxyOptions {
+	/** Where every tunnel leads, whatever name was asked for. */
+	to: number;
+	/** Answers this instead of tunnelling. */
+	refuse?: number;
+}
+
+export async function startProxy({ to, refuse }: ProxyOptions): Promise<Proxy> {
+	const tunnels: Proxy['tunnels'] = [];
+	const plain: string[] = [];
+	const sockets = new Set<Socket>();
+	const server = createServer((request, response) => {
+		plain.push(`${request.method} ${request.url}`);
+		response.writeHead(400).end();
+	});
+	const keep = (socket: Socket) => {
+		sockets.add(socket);
+		socket.on('error', () => {});
+		socket.on('close', () => sockets.delete(socket));
+	};
+	server.on('connection', keep);
+	server.on('connect', (request, client: Socket) => {
+		tunnels.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] });
+		if (refuse !== undefined) {
+			client.end(`HTTP/1.1 ${refuse} No\r\ncontent-length: 0\r\n\r\n`);
+			return;
+		}
+		const service = connect(to, '127.0.0.1', () => {
+			client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+			service.pipe(client).pipe(service);
+		});
+		keep(service);
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const { port } = server.address() as AddressInfo; // it listens on TCP
+	return {
+		url: `http://127.0.0.1:${port}`,
+		host: `127.0.0.1:${port}`,
+		tunnels,
+		plain,
+		close: async () => {
+			for (const socket of sockets) socket.destroy();
+			await new Promise((resolve) => server.close(resolve));
+		},
+	};
+}
