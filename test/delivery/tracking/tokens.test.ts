@@ -4,8 +4,10 @@ import { publicLinks } from '../../../src/delivery/tracking/links.js';
 import {
 	type Keyring,
 	keyringOf,
+	signClickTokens,
 	signToken,
 	tokenPurposes,
+	verifyClickToken,
 	verifyToken,
 } from '../../../src/delivery/tracking/tokens.js';
 
@@ -56,6 +58,79 @@ describe('a token', () => {
 	it('is refused quietly whatever it is', () => {
 		fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => verifyToken(ring, 'u', text) === null));
 		expect(verifyToken(ring, 'u', 'é'.repeat(50))).toBeNull();
+	});
+});
+
+describe('a click token', () => {
+	const tokens = signClickTokens(ring, message, 41);
+	const token = tokens[7] ?? '';
+
+	it('gives back its message and its link, and is 58 characters that begin as the message’s', () => {
+		expect(tokens).toHaveLength(41);
+		expect(new Set(tokens).size).toBe(41);
+		for (const [link, one] of tokens.entries()) {
+			expect(one).toMatch(/^[\w-]{58}$/);
+			expect(one.slice(0, 50)).toBe(signToken(ring, 'c', message));
+			expect(verifyClickToken(ring, one)).toEqual({ message, link });
+		}
+		fc.assert(
+			fc.property(fc.uuid(), fc.integer({ min: 1, max: 300 }), (id, links) => {
+				const last = signClickTokens(ring, id, links).at(-1) ?? '';
+				expect(verifyClickToken(ring, last)).toEqual({ message: id, link: links - 1 });
+			}),
+		);
+		expect(signClickTokens(ring, message, 0)).toEqual([]);
+	});
+	it('reaches the last of 65,536 links', () => {
+		const last = signClickTokens(ring, message, 65_536).at(-1) ?? '';
+		expect(verifyClickToken(ring, last)).toEqual({ message, link: 65_535 });
+	});
+	it('is refused when any single bit of its text is flipped', () => {
+		const text = Buffer.from(token, 'latin1');
+		for (let bit = 0; bit < text.length * 8; bit += 1) {
+			const bent = Buffer.from(text);
+			bent.writeUInt8(bent.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+			expect(verifyClickToken(ring, bent.toString('latin1'))).toBeNull();
+		}
+	});
+	it('is refused when any single bit of what it carries is flipped', () => {
+		const parts = [Buffer.from(token.slice(0, 50), 'base64url'), Buffer.from(token.slice(50), 'base64url')];
+		for (const [index, part] of parts.entries()) {
+			for (let bit = 0; bit < part.length * 8; bit += 1) {
+				const bent = Buffer.from(part);
+				bent.writeUInt8(bent.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+				const text = parts.map((whole, at) => (at === index ? bent : whole).toString('base64url')).join('');
+				expect(verifyClickToken(ring, text)).toBeNull();
+			}
+		}
+	});
+	it('is refused for any other position with the same check', () => {
+		const suffix = Buffer.from(token.slice(50), 'base64url');
+		for (let position = 0; position < 65_536; position += 251) {
+			suffix.writeUInt16BE(position);
+			expect(verifyClickToken(ring, token.slice(0, 50) + suffix.toString('base64url'))).toBeNull();
+		}
+	});
+	it('does not carry the links of another message, another purpose or another key', () => {
+		const other = signClickTokens(ring, '0b7f9d4e-6c1a-4f3e-9a55-2f6f1c9b8d11', 8)[7] ?? '';
+		expect(verifyClickToken(ring, token.slice(0, 50) + other.slice(50))).toBeNull();
+		for (const purpose of tokenPurposes) {
+			const whole = signToken(ring, purpose, message) + token.slice(50);
+			expect(verifyClickToken(ring, whole)).toEqual(purpose === 'c' ? { message, link: 7 } : null);
+			expect(verifyToken(ring, purpose, token)).toBeNull();
+		}
+		const younger = signClickTokens([young, old], message, 8)[7] ?? '';
+		expect(verifyClickToken([young, old], token.slice(0, 50) + younger.slice(50))).toBeNull();
+	});
+	it('lives as long as its key is in the ring', () => {
+		expect(verifyClickToken([young, old], token)).toEqual({ message, link: 7 });
+		expect(verifyClickToken([young], token)).toBeNull();
+	});
+	it('is refused quietly whatever it is', () => {
+		fc.assert(fc.property(fc.string({ maxLength: 70 }), (text) => verifyClickToken(ring, text) === null));
+		for (const text of ['', token.slice(0, 50), `${token}A`, `${token} `, `${token.slice(0, 57)}=`]) {
+			expect(verifyClickToken(ring, text)).toBeNull();
+		}
 	});
 });
 

@@ -1,0 +1,150 @@
+// Which opens and clicks are taken for a machine's, by what the request shows and when it comes.
+import { describe, expect, it } from 'vitest';
+import {
+	createClickWindow,
+	isTooSoon,
+	type MachineReason,
+	machineRequest,
+	type Visit,
+} from '../../../src/delivery/tracking/machines.js';
+
+const chrome =
+	'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36';
+
+function reasonOf(userAgent: string | undefined, over: Partial<Visit> = {}): MachineReason | null {
+	return machineRequest({
+		kind: 'open',
+		method: 'GET',
+		at: 0,
+		headers: { 'user-agent': userAgent },
+		...over,
+	});
+}
+
+describe('a request', () => {
+	it.each<[string]>([
+		[chrome],
+		[
+			'Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148',
+		],
+		['Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Gecko/20100101 Thunderbird/115.5.0'],
+		[
+			'Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 Chrome/119.0.0.0 Mobile Safari/537.36',
+		],
+		['Outlook-iOS/709.2226530.prod.iphone (3.24.1)'],
+		['Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.17126; Pro)'],
+		['Mozilla/4.0 (compatible; ms-office; MSOffice 16)'],
+		['NodeMail/2 (Javanese edition)'],
+	])('of %s may be a person’s', (userAgent) => {
+		expect(reasonOf(userAgent)).toBeNull();
+	});
+
+	it.each<[MachineReason, string]>([
+		[
+			'image_proxy',
+			'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)',
+		],
+		['image_proxy', 'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html'],
+		['image_proxy', 'Mozilla/5.0'],
+		[
+			'image_proxy',
+			'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/42.0.2311.135 Safari/537.36 Edge/12.246 Mozilla/5.0',
+		],
+		['scanner', 'BarracudaCentral'],
+		[
+			'headless',
+			'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/120.0.0.0 Safari/537.36',
+		],
+		['program', ''],
+		['program', 'curl/8.4.0'],
+		['program', 'python-requests/2.31.0'],
+		['program', 'Wget/1.21.3'],
+		['program', 'Go-http-client/1.1'],
+		['program', 'node'],
+		['robot', 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'],
+		['robot', 'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)'],
+		['robot', 'facebookexternalhit/1.1'],
+		['robot', 'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5'],
+	])('is a machine’s (%s) by %j', (reason, userAgent) => {
+		expect(reasonOf(userAgent)).toBe(reason);
+	});
+
+	it('without a user agent is a program’s', () => {
+		expect(reasonOf(undefined)).toBe('program');
+	});
+
+	it('of Office for a link is a look ahead; for the pixel it is Outlook', () => {
+		const office = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)';
+		expect(reasonOf(office, { kind: 'click' })).toBe('scanner');
+		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');
+	});
+
+	it('is a machine’s when it is HEAD, or says that it comes before anybody wants it', () => {
+		expect(reasonOf(chrome, { method: 'HEAD' })).toBe('head');
+		for (const headers of [
+			{ purpose: 'prefetch' },
+			{ 'sec-purpose': 'prefetch;prerender' },
+			{ 'x-purpose': 'preview' },
+			{ 'x-moz': 'prefetch' },
+		]) {
+			expect(reasonOf(chrome, { headers: { 'user-agent': chrome, ...headers } })).toBe('prefetch');
+		}
+	});
+
+	it('is judged in no time however long its user agent', () => {
+		for (const part of ['bot', 'a', ' ', 'Mozilla/5.0', 'cubot ', '\u0000']) {
+			const userAgent = part.repeat(100_000 / part.length);
+			expect(['robot', 'program', null]).toContain(reasonOf(userAgent));
+		}
+	});
+});
+
+describe('the time', () => {
+	it('is too soon within two seconds of the delivery', () => {
+		const sent = { state: 'sent', sent_at: 10_000_000 } as const;
+		expect([9_000_000, 10_000_000, 11_999_999, 12_000_000].map((at) => isTooSoon(sent, at))).toEqual([
+			true,
+			true,
+			true,
+			false,
+		]);
+	});
+
+	it('is too soon before the mail server’s answer is recorded, and unknown when it was lost', () => {
+		expect(isTooSoon({ state: 'leased', sent_at: null }, 5)).toBe(true);
+		expect(isTooSoon({ state: 'uncertain', sent_at: null }, 5)).toBe(false);
+		expect(isTooSoon({ state: 'bounced', sent_at: null }, 5)).toBe(false);
+	});
+});
+
+describe('clicks on several links of one message', () => {
+	const second = 1_000_000;
+
+	it('are a machine’s from the third different link within ten seconds on', () => {
+		const window = createClickWindow();
+		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
+			window.isBurst({ message: 'm', link, at: at * second }),
+		);
+		expect(clicks).toEqual([false, false, false, false, true, true, true]);
+	});
+
+	it('are a person’s when they take their time, and count for each message alone', () => {
+		const window = createClickWindow();
+		expect([0, 1, 2, 3].map((link) => window.isBurst({ message: 'm', link, at: link * 6 * second }))).toEqual(
+			[false, false, false, false],
+		);
+		expect(['a', 'b', 'c'].map((message, link) => window.isBurst({ message, link, at: 0 }))).toEqual([
+			false,
+			false,
+			false,
+		]);
+	});
+
+	it('are remembered for so many messages only', () => {
+		const window = createClickWindow(2);
+		const at = 0;
+		for (const message of ['a', 'b', 'c']) for (const link of [0, 1]) window.isBurst({ message, link, at });
+		expect(window.isBurst({ message: 'c', link: 2, at })).toBe(true);
+		expect(window.isBurst({ message: 'a', link: 2, at })).toBe(false);
+	});
+});

@@ -1,0 +1,343 @@
+// The addresses in a mail, asked for over HTTP as mail programs, browsers and scanners ask.
+
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { signClickTokens } from '../../../src/delivery/tracking/tokens.js';
+import { type Delivered, type Served, startServed, unsubscribeUrl } from '../../support/served.js';
+
+const browser =
+	'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36';
+const html =
+	'<p>Hi #name#</p><a href="https://shop.example/?a=1&amp;who=#email#">one</a> <a href="mailto:x@y.z">m</a>' +
+	' <a href="#unsubscribe_url#">out</a> <a href="#view_url#">see</a> <a href="http://two.example/b">two</a>' +
+	' <a href="#site#">three</a>';
+
+let served: Served;
+let path: string;
+beforeEach(async () => {
+	path = join(mkdtempSync(join(tmpdir(), 'mailctl-public-')), 'mail.db');
+	served = await startServed(path);
+});
+afterEach(() => served.close());
+
+const mail = async (over: Parameters<Served['deliver']>[0] = {}) => {
+	const delivered = await served.deliver({
+		html_body: html,
+		context: { name: 'Ada', site: 'https://three.example/x y' },
+		...over,
+	});
+	served.later(60);
+	return delivered;
+};
+
+const ask = (url: string, init: RequestInit = {}) =>
+	fetch(url, { redirect: 'manual', ...init, headers: { 'User-Agent': browser, ...init.headers } });
+
+interface EventRow {
+	type: string;
+	link: number | null;
+	machine: number;
+	url: string | null;
+	user_agent: string | null;
+	ip: string | null;
+}
+
+function events(): EventRow[] {
+	const db = new Database(path, { readonly: true });
+	try {
+		return db
+			.prepare<[], EventRow>('SELECT type, link, machine, url, user_agent, ip FROM events ORDER BY id')
+			.all();
+	} finally {
+		db.close();
+	}
+}
+
+const recorded = (count: number) => expect.poll(events, { timeout: 5000 }).toHaveLength(count);
+
+describe('the pixel', () => {
+	it('is always the same picture, and an open by a good token', async () => {
+		const { pixel } = await mail();
+		const answer = await ask(pixel);
+		expect(answer.status).toBe(200);
+		expect(Object.fromEntries(answer.headers)).toMatchObject({
+			'content-type': 'image/gif',
+			'cache-control': 'no-store',
+			'content-length': '43',
+			'referrer-policy': 'no-referrer',
+		});
+		const picture = Buffer.from(await answer.arrayBuffer());
+		expect(picture.toString('latin1', 0, 6)).toBe('GIF89a');
+		await recorded(1);
+		expect(events()).toEqual([
+			{ type: 'OPENED', link: null, machine: 0, url: null, user_agent: browser, ip: '127.0.0.1' },
+		]);
+		for (const bad of [pixel.replace('.gif', 'x.gif'), `${served.url}/o/`, `${served.url}/o/a/b?c`]) {
+			const same = await ask(bad);
+			expect(same.status).toBe(200);
+			expect(Buffer.from(await same.arrayBuffer()).equals(picture)).toBe(true);
+		}
+		expect(events()).toHaveLength(1);
+	});
+
+	it('answers HEAD without a body, as a machine’s open', async () => {
+		const { pixel } = await mail();
+		const answer = await ask(pixel, { method: 'HEAD' });
+		expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '43']);
+		await recorded(1);
+		expect(events()[0]).toMatchObject({ type: 'OPENED', machine: 1 });
+	});
+
+	it('is a picture when the store fails, and the failure is told', async () => {
+		const { pixel } = await mail();
+		served.ports.record = () => Promise.reject(new Error('disk full'));
+		expect((await ask(pixel)).status).toBe(200);
+		expect(served.lost).toEqual([new Error('disk full')]);
+		served.ports.keyring = () => Promise.reject(new Error('locked'));
+		expect((await ask(pixel)).status).toBe(200);
+		expect(served.lost).toHaveLength(2);
+	});
+
+	it('is a machine’s within two seconds of the delivery', async () => {
+		const { pixel } = await served.deliver({ html_body: '<p>x</p>' });
+		await ask(pixel);
+		await recorded(1);
+		expect(events()[0]).toMatchObject({ machine: 1 });
+	});
+
+	it('keeps a user agent short and on one line', async () => {
+		const { pixel } = await mail();
+		await ask(pixel, { headers: { 'User-Agent': `Mail\t${'x'.repeat(2000)}` } });
+		await recorded(1);
+		expect(events()[0]?.user_agent).toBe(`Mail ${'x'.repeat(495)}`);
+	});
+});
+
+describe('a link', () => {
+	it('leads where its author wanted, values filled in', async () => {
+		const { links } = await mail();
+		expect(links).toHaveLength(3);
+		const targets = [];
+		for (const link of links) {
+			const answer = await ask(link);
+			expect(answer.status).toBe(302);
+			expect(answer.headers.get('cache-control')).toBe('no-store');
+			expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
+			targets.push(answer.headers.get('location'));
+		}
+		expect(targets).toEqual([
+			'https://shop.example/?a=1&who=ada@example.org',
+			'http://two.example/b',
+			'https://three.example/x%20y',
+		]);
+		await recorded(3);
+		expect(events()).toEqual([
+			expect.objectContaining({ type: 'REDIRECTED', link: 0, machine: 0, url: targets[0] }),
+			expect.objectContaining({ type: 'REDIRECTED', link: 1, machine: 0, url: targets[1] }),
+			// Three links within ten seconds.
+			expect.objectContaining({ type: 'REDIRECTED', link: 2, machine: 1, url: targets[2] }),
+		]);
+	});
+
+	it('that is not exactly one of ours is a 404 page, never a redirect', async () => {
+		const { links, pixel, id } = await mail();
+		const [first = '', second = ''] = links;
+		const o = /\/o\/([\w-]+)/.exec(pixel)?.[1] ?? '';
+		const tokenAt = first.lastIndexOf('/') + 1;
+		const bad = [
+			first.slice(0, -1),
+			`${first}A`,
+			`${first}/`,
+			first.slice(0, tokenAt + 50),
+			first.slice(0, tokenAt + 50) + second.slice(tokenAt + 50, -1),
+			`${served.url}/c/${o}${first.slice(-8)}`,
+			`${served.url}/c/${id}`,
+			`${served.url}/c/https://evil.example/`,
+			`${served.url}/c/?url=https://evil.example/`,
+		];
+		for (const url of bad) {
+			const answer = await ask(url);
+			expect([url, answer.status, answer.headers.get('location')]).toEqual([url, 404, null]);
+			expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+			expect(await answer.text()).toContain('This link does not work');
+		}
+		expect(events()).toEqual([]);
+	});
+
+	it('whose values make it no web address stays as it is in the mail, and is a 404 when asked for', async () => {
+		const { email, links, id } = await mail({ context: { site: 'javascript:alert(1)' } });
+		expect(links).toHaveLength(2);
+		expect(email.html).toContain('<a href="#">three</a>');
+		const keyring = await served.ports.keyring();
+		const signed = keyring === null ? [] : signClickTokens(keyring, id, 4);
+		expect(`${served.url}/c/${signed[0]}`).toBe(links[0]);
+		for (const token of signed.slice(2)) expect((await ask(`${served.url}/c/${token}`)).status).toBe(404);
+	});
+
+	it('answers HEAD with the same, as a machine’s click', async () => {
+		const { links } = await mail();
+		const answer = await ask(links[1] ?? '', { method: 'HEAD' });
+		expect([answer.status, answer.headers.get('location')]).toEqual([302, 'http://two.example/b']);
+		await recorded(1);
+		expect(events()[0]).toMatchObject({ type: 'REDIRECTED', link: 1, machine: 1 });
+	});
+
+	it('leads on when the click cannot be recorded, and says so when its target cannot be read', async () => {
+		const { links } = await mail();
+		served.ports.record = () => Promise.reject(new Error('disk full'));
+		expect((await ask(links[0] ?? '')).status).toBe(302);
+		served.ports.find = () => Promise.reject(new Error('locked'));
+		const answer = await ask(links[0] ?? '');
+		expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60']);
+		expect(await answer.text()).toContain('That did not work');
+	});
+
+	it('goes on working when its list, its subscriber and the day are gone', async () => {
+		const list = await served.engine.lists.create({ name: 'People', email_reason: 'x' });
+		await served.engine.subscribers(list.id).create({ email: 'ada@example.org', name: 'Ada' });
+		const { links } = await mail({ context: { site: 'https://three.example/' } });
+		await served.engine.lists.delete(list.id);
+		served.later(40 * 86_400);
+		expect((await ask(links[0] ?? '')).headers.get('location')).toBe(
+			'https://shop.example/?a=1&who=ada@example.org',
+		);
+	});
+});
+
+describe('unsubscribing', () => {
+	const isSuppressed = async () => {
+		const { messages } = await served.engine.send({
+			from: 'news@example.com',
+			to: ['ada@example.org'],
+			subject: 'again',
+			text_body: 'x',
+			type: 'BULK',
+		});
+		return messages.length === 0;
+	};
+
+	it('is not done by looking: GET, HEAD and prefetch change nothing', async () => {
+		const url = unsubscribeUrl(await mail());
+		for (const init of [{}, { method: 'HEAD' }, { headers: { 'Sec-Purpose': 'prefetch' } }]) {
+			expect((await ask(url, init)).status).toBe(200);
+		}
+		const page = await (await ask(url)).text();
+		expect(page).toContain('Shall a…@example.org get no more mailings from News (news@example.com)?');
+		expect(page).toContain('<form method="post"><button type="submit">Unsubscribe</button></form>');
+		expect(page).not.toContain('ada@');
+		expect(events()).toEqual([]);
+		expect(await isSuppressed()).toBe(false);
+	});
+
+	it('is done by the form, is durable when answered, and may be done twice', async () => {
+		const url = unsubscribeUrl(await mail());
+		for (let time = 1; time <= 2; time++) {
+			const answer = await ask(url, { method: 'POST' });
+			expect(answer.status).toBe(200);
+			expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+			expect(events()).toHaveLength(time);
+			expect(await answer.text()).toContain(
+				'a…@example.org will get no more mailings from News (news@example.com).',
+			);
+		}
+		expect(events()[0]).toMatchObject({ type: 'UNSUBSCRIBED', machine: 0 });
+		expect(await isSuppressed()).toBe(true);
+		expect((await served.engine.report({})).total.unsubscribed_percent).toBe(100);
+	});
+
+	it.each<[string, () => RequestInit['body']]>([
+		['urlencoded', () => new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })],
+		[
+			'multipart',
+			() => {
+				const form = new FormData();
+				form.set('List-Unsubscribe', 'One-Click');
+				return form;
+			},
+		],
+	])('is done with one click of the mail program (RFC 8058), %s', async (_kind, body) => {
+		const url = unsubscribeUrl(await mail());
+		const answer = await ask(url, { method: 'POST', body: body() ?? null });
+		expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+		expect(await answer.text()).toBe('Unsubscribed.\n');
+		expect(events()).toHaveLength(1);
+	});
+
+	it('names the list it is about', async () => {
+		const list = await served.engine.lists.create({ name: 'Birds & <bees>', email_reason: 'x' });
+		await served.engine.subscribers(list.id).create({ email: 'ada@example.org', name: 'Ada' });
+		const page = await (await ask(unsubscribeUrl(await mail()))).text();
+		expect(page).toContain('You get them as a reader of “Birds &amp; &lt;bees&gt;”.');
+	});
+
+	it('that could not be stored says that it did not work', async () => {
+		const url = unsubscribeUrl(await mail());
+		served.ports.record = () => Promise.reject(new Error('disk full'));
+		const answer = await ask(url, { method: 'POST' });
+		expect(answer.status).toBe(503);
+		expect(await answer.text()).toContain('You are not unsubscribed yet');
+	});
+
+	it('with a bad token is a 404 page, and other methods are a 405', async () => {
+		const url = unsubscribeUrl(await mail());
+		for (const method of ['GET', 'POST']) expect((await ask(`${url}x`, { method })).status).toBe(404);
+		const answer = await ask(url, { method: 'DELETE' });
+		expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+		expect(events()).toEqual([]);
+	});
+});
+
+describe('the mail in a browser', () => {
+	const viewUrl = ({ email }: Delivered) => /href="([^"]*\/v\/[^"]*)"/.exec(email.html ?? '')?.[1] ?? '';
+
+	it('is what its recipient got, links as written, and no open', async () => {
+		const answer = await ask(viewUrl(await mail()));
+		const body = await answer.text();
+		expect(answer.status).toBe(200);
+		expect(body).toContain(
+			'<p>Hi Ada</p><a href="https://shop.example/?a=1&amp;who=ada@example.org">one</a>',
+		);
+		expect(body).not.toMatch(/\/[oc]\//);
+		expect(events()).toEqual([]);
+	});
+
+	it('is kept apart from everything', async () => {
+		const answer = await ask(viewUrl(await mail()));
+		expect(Object.fromEntries(answer.headers)).toMatchObject({
+			'content-security-policy':
+				"default-src 'none'; img-src * data:; style-src 'unsafe-inline'; font-src *; base-uri 'none'; " +
+				"form-action 'none'; frame-ancestors 'none'; sandbox allow-popups allow-popups-to-escape-sandbox",
+			'x-frame-options': 'DENY',
+			'x-content-type-options': 'nosniff',
+			'x-robots-tag': 'noindex, nofollow',
+			'cache-control': 'no-store',
+			'referrer-policy': 'no-referrer',
+		});
+		expect(answer.headers.get('set-cookie')).toBeNull();
+	});
+
+	it('is a readable page for a mail without HTML', async () => {
+		const { email } = await served.deliver({
+			subject: 'Plain <news>',
+			text_body: 'Hello <you>,\nsee https://x.example/a?b=1&c=2.\n#view_url#',
+		});
+		const url = /http:\S+\/v\/\S+/.exec(email.text ?? '')?.[0] ?? '';
+		const answer = await ask(url);
+		expect(answer.status).toBe(200);
+		const body = await answer.text();
+		expect(body).toContain('<h1>Plain &lt;news&gt;</h1>');
+		expect(body).toContain(
+			'Hello &lt;you&gt;,\nsee <a href="https://x.example/a?b=1&amp;c=2" rel="noreferrer nofollow">https://x.example/a?b=1&amp;c=2</a>.',
+		);
+	});
+
+	it('with a bad token is a 404 page', async () => {
+		const url = viewUrl(await mail());
+		expect((await ask(url.slice(0, -1))).status).toBe(404);
+		expect((await ask(url.replace('/v/', '/u/'))).status).toBe(404);
+		expect((await ask(url, { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD');
+	});
+});

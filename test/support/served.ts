@@ -1,0 +1,146 @@
+/** A project whose mails are really delivered to a sink and whose public pages really listen. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import PostalMime, { type Email } from 'postal-mime';
+import { systemClock } from '../../src/api/datetime.js';
+import type { SendRequest } from '../../src/api/inputs.js';
+import type { Uuid } from '../../src/api/records.js';
+import { createContentCache } from '../../src/content/cache.js';
+import { createPool } from '../../src/delivery/pool.js';
+import { createTracking } from '../../src/delivery/tracking/lookup.js';
+import type { TrackingPorts } from '../../src/delivery/tracking/ports.js';
+import { keyringOf } from '../../src/delivery/tracking/tokens.js';
+import { createWorker } from '../../src/delivery/worker.js';
+import { createEngine, type Engine } from '../../src/engine/engine.js';
+import { createPublicHandler } from '../../src/http/public/handler.js';
+import { listen } from '../../src/http/server/listen.js';
+import { openStore } from '../../src/store/open.js';
+import type { Store } from '../../src/store/store.js';
+import { plainSettings } from './delivery.js';
+import { startSmtpSink } from './smtp-sink.js';
+
+export interface Delivered {
+	id: Uuid;
+	email: Email;
+	raw: string;
+	/** Addresses in the HTML, as they were sent. */
+	pixel: string;
+	links: string[];
+}
+
+export interface Served {
+	url: string;
+	store: Store;
+	engine: Engine;
+	/** What the pages work with; a test may put something else in place of a port. */
+	ports: TrackingPorts;
+	/** Sends to one recipient and gives what has arrived. */
+	deliver(request: Partial<SendRequest>): Promise<Delivered>;
+	/** Adds to the time of day, in seconds: who reads a mail does so later than its delivery. */
+	later(seconds: number): void;
+	/** Lost opens and clicks. */
+	lost: unknown[];
+	close(): Promise<void>;
+}
+
+export async function startServed(path = ':memory:'): Promise<Served> {
+	let offset = 0;
+	const clock = { now: () => systemClock.now() + offset };
+	const store = await openStore(path, { clock, mode: 'create', eventDelayMs: 5 });
+	const engine = createEngine({
+		store,
+		clock,
+		newId: randomUUID,
+		listeningUrl: () => 'http://127.0.0.1:8080',
+		ports: {
+			checkTarget: async () => null,
+			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 0 }),
+			renderMessage: async () => null,
+			whyPaused: () => null,
+		},
+	});
+	await engine.ext.senders.create({ email: 'news@example.com' });
+	const fresh = { id: 7, secret: randomBytes(32).toString('base64url') };
+	const keys = await store.writes.ensureKey({
+		purpose: 'tracking',
+		fresh,
+		rotateAfter: 1e15,
+		now: clock.now(),
+	});
+	const keyring = keyringOf(keys);
+	const contents = createContentCache({ inlineCss: async (html) => html, maxBytes: 1e7 });
+	const lost: unknown[] = [];
+	let url = '';
+	const ports = createTracking({
+		reads: store.reads,
+		writes: store.writes,
+		contents,
+		links: async () => ({ publicUrl: url, keyring }),
+		clock,
+		lost: (error) => lost.push(error),
+	});
+	const server = await listen({
+		handler: async () => ({ status: 404, headers: {}, body: null }),
+		publicPages: createPublicHandler(ports),
+		host: '127.0.0.1',
+		port: 0,
+		tls: null,
+		log: () => undefined,
+	});
+	url = server.url;
+	await store.writes.putSettings({ values: { public_url: url }, now: clock.now() });
+	const sink = await startSmtpSink();
+	const pool = createPool({ settings: plainSettings(sink.port) });
+	const worker = createWorker({
+		queue: store.queue,
+		reads: store.reads,
+		contents,
+		pool,
+		clock,
+		owner: 'test',
+		publicUrl: url,
+		keyring,
+		random: () => 0.5,
+	});
+	return {
+		url,
+		store,
+		engine,
+		ports,
+		lost,
+		later: (seconds) => {
+			offset += seconds * 1e6;
+		},
+		deliver: async (request) => {
+			const { messages } = await engine.send({
+				from: 'News <news@example.com>',
+				to: ['ada@example.org'],
+				subject: 'News',
+				type: 'BULK',
+				...request,
+			});
+			await worker.run({ scope: null, until: 'settled' });
+			const raw = sink.received.at(-1)?.raw ?? Buffer.alloc(0);
+			const email = await PostalMime.parse(raw);
+			return {
+				id: messages[0]?.id ?? '',
+				email,
+				raw: raw.toString('latin1'),
+				pixel: /src="([^"]*\/o\/[^"]*)"/.exec(email.html ?? '')?.[1] ?? '',
+				links: [...(email.html ?? '').matchAll(/href="([^"]*\/c\/[^"]*)"/g)].map((match) => match[1] ?? ''),
+			};
+		},
+		close: async () => {
+			pool.close();
+			await server.close({ graceMs: 1000 });
+			await sink.close();
+			await engine.close();
+			await store.close();
+		},
+	};
+}
+
+/** The link for unsubscribing of a bulk message. */
+export function unsubscribeUrl({ email }: Delivered): string {
+	const field = email.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '';
+	return field.replace(/[<>]/g, '');
+}
