@@ -15,14 +15,14 @@ if (unknown.length > 0) {
 	process.exitCode = 2;
 } else {
 	// Inside the package, so that imports of packages resolve.
-	const folder = 'node_modules/.cache/bench';
+	const folder = `node_modules/.cache/bench-${process.pid}`;
 	mkdirSync(folder, { recursive: true });
 	process.stdout.write(
 		`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}\n`,
 	);
 	for (const name of names.filter((one) => wanted.length === 0 || wanted.includes(one)))
 		await run(name, folder);
-	rmSync(folder, { recursive: true });
+	rmSync(folder, { recursive: true, force: true });
 }
 
 async function run(name, folder) {

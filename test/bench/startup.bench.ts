@@ -1,5 +1,6 @@
 // CPU time of short commands against an empty Node, in turn, on an idle database.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,18 +16,23 @@ export const bench: Bench = {
 		const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: '', XDG_DATA_HOME: '' };
 		const mailctl = (...words: string[]) => cpuSeconds([bin, ...words], env);
 		mailctl('lists', 'create', '--name', 'News', '--email-reason', 'asked');
+		const server = await startServer(env, home);
+		const remote = ['--base-url', server.url, '--token-file', server.tokenFile];
 		const samples = {
 			empty: [] as number[],
 			help: [] as number[],
 			version: [] as number[],
 			list: [] as number[],
+			remote: [] as number[],
 		};
 		for (let i = 0; i < rounds; i++) {
 			samples.empty.push(cpuSeconds(['-e', '0'], env));
 			samples.help.push(mailctl('--help'));
 			samples.version.push(mailctl('--version'));
 			samples.list.push(mailctl('lists', 'list', '-o', 'tsv'));
+			samples.remote.push(mailctl(...remote, 'lists', 'list', '-o', 'tsv'));
 		}
+		await server.stop();
 		rmSync(home, { recursive: true });
 		const row = (what: string, values: readonly number[], goal: string): BenchRow => ({
 			what,
@@ -40,14 +46,39 @@ export const bench: Bench = {
 			row('--help', samples.help, '≤ 1.35'),
 			row('--version', samples.version, '≤ 1.35'),
 			row('lists list -o tsv (local)', samples.list, '≤ 1.7'),
+			row('lists list -o tsv (remote)', samples.remote, '≤ 2.2'),
 		];
 	},
 };
 
+async function startServer(env: NodeJS.ProcessEnv, home: string) {
+	const database = join(home, '.local/share/mailctl/mailctl.db');
+	const child = spawn(process.execPath, [bin, 'serve', '--db', database, '--port', '0'], {
+		env,
+		stdio: ['ignore', 'ignore', 'pipe'],
+	});
+	let said = '';
+	for await (const chunk of child.stderr) {
+		said += String(chunk);
+		if (said.includes('listening on ')) break;
+	}
+	const url = /listening on (\S+)/.exec(said)?.[1] ?? '';
+	const stop = async () => {
+		child.kill('SIGTERM');
+		await once(child, 'exit');
+	};
+	return { url, tokenFile: `${database}.token`, stop };
+}
+
 /** The operating system's own accounting of a finished child, as bash's `times` tells it. */
 function cpuSeconds(words: readonly string[], env: NodeJS.ProcessEnv): number {
-	const script = '"$0" "$@" >/dev/null 2>&1; times';
-	const { stdout } = spawnSync('bash', ['-c', script, process.execPath, ...words], { env, encoding: 'utf8' });
+	const script = '"$0" "$@" >/dev/null 2>&1 || exit 1; times';
+	const { status, stdout } = spawnSync('bash', ['-c', script, process.execPath, ...words], {
+		env,
+		encoding: 'utf8',
+	});
+	// What fails at once is fast.
+	if (status !== 0) throw new Error(`${words.join(' ')} failed`);
 	// The second line of `times` is the children's: user, then system.
 	const [user = '', system = ''] = (stdout.trim().split('\n')[1] ?? '').split(' ');
 	return seconds(user) + seconds(system);

@@ -1,0 +1,44 @@
+// What the disk under a database can do: printed beside whatever is durable.
+import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { median } from './bench.js';
+
+/** Median time of writing 8 KiB over what a file holds, as a log does, and waiting for the disk, in milliseconds. */
+export function syncMs(folder: string): number {
+	const path = join(folder, 'sync');
+	const file = openSync(path, 'w');
+	const page = Buffer.alloc(8192);
+	const rounds = 50;
+	writeSync(file, Buffer.alloc(page.length * rounds));
+	fdatasyncSync(file);
+	const times = Array.from({ length: rounds }, (_, at) => {
+		const began = performance.now();
+		writeSync(file, page, 0, page.length, at * page.length);
+		fdatasyncSync(file);
+		return performance.now() - began;
+	});
+	closeSync(file);
+	rmSync(path);
+	return median(times);
+}
+
+/** Rows a second, each in a commit of its own that waits for the disk (WAL, FULL). */
+export function singleCommits(folder: string, seconds: number): number {
+	const path = join(folder, 'commits.db');
+	const db = new Database(path);
+	db.pragma('journal_mode = WAL');
+	db.pragma('synchronous = FULL');
+	db.exec('CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, email TEXT UNIQUE)');
+	const insert = db.prepare('INSERT INTO rows (email) VALUES (?)');
+	const stamp = Math.random();
+	const began = performance.now();
+	let count = 0;
+	while (performance.now() - began < seconds * 1000) {
+		insert.run(`${stamp}-${count}@example.org`);
+		count += 1;
+	}
+	const rate = count / ((performance.now() - began) / 1000);
+	db.close();
+	return rate;
+}

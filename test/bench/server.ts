@@ -1,0 +1,99 @@
+// A served database for benches: made by the program itself, in a folder that is gone afterwards.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const program = join(process.cwd(), 'bin/mailctl.js');
+
+/** A database with a verified sender and the list 1. */
+export interface Place {
+	folder: string;
+	path: string;
+	env: NodeJS.ProcessEnv;
+	run(...words: string[]): void;
+	remove(): void;
+}
+
+export function newPlace(): Place {
+	if (!existsSync('dist')) throw new Error('dist/ is missing: npm run build');
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-bench-'));
+	const path = join(folder, 'bench.db');
+	const env = { PATH: process.env['PATH'], HOME: folder, MAILCTL_DB: path };
+	const run = (...words: string[]) => {
+		const { status, stderr } = spawnSync(process.execPath, [program, ...words], { env, encoding: 'utf8' });
+		if (status !== 0) throw new Error(`mailctl ${words.join(' ')} ended with ${status}: ${stderr}`);
+	};
+	run('engine', 'init', '--sender', 'desk@example.org', '-q');
+	run('lists', 'create', '--name', 'People', '--email-reason', 'asked', '-q');
+	return { folder, path, env, run, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** A CSV file of so many people, their addresses in no order. */
+export function peopleFile(folder: string, name: string, count: number): string {
+	const file = join(folder, `${name}.csv`);
+	// A step without a factor in common visits each number once.
+	const number = (row: number) => (row * 7_919) % 10_000_019;
+	const rows = Array.from({ length: count }, (_, row) => `${name}${number(row)}@example.org,Person ${row}`);
+	writeFileSync(file, `email,name\n${rows.join('\n')}\n`);
+	return file;
+}
+
+export interface Running {
+	url: string;
+	token: string;
+	child: ChildProcess;
+	stop(): Promise<void>;
+}
+
+/** `mailctl serve` on a free port; its log goes nowhere. */
+export async function serve(place: Place, ...words: string[]): Promise<Running> {
+	const port = await freePort();
+	const child = spawn(process.execPath, [program, 'serve', '--port', String(port), '-q', ...words], {
+		env: place.env,
+		stdio: ['ignore', 'ignore', 'inherit'],
+	});
+	await listening(port);
+	const token = readFileSync(`${place.path}.token`, 'utf8').trim();
+	return { url: `http://127.0.0.1:${port}`, token, child, stop: () => ended(child) };
+}
+
+/** A Node program of its own that answers each request with `answer`, the text of a listener. */
+export async function bareServer(answer: string): Promise<Omit<Running, 'token'>> {
+	const port = await freePort();
+	const text = `require('node:http').createServer(${answer}).listen(${port}, '127.0.0.1')`;
+	const child = spawn(process.execPath, ['-e', text], { stdio: 'inherit' });
+	await listening(port);
+	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
+}
+
+async function freePort(): Promise<number> {
+	const server = createServer();
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const { port } = server.address() as AddressInfo;
+	await new Promise((resolve) => server.close(resolve));
+	return port;
+}
+
+async function listening(port: number): Promise<void> {
+	const until = performance.now() + 20_000;
+	while (performance.now() < until) {
+		const isOpen = await new Promise<boolean>((resolve) => {
+			const socket = connect(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
+			socket.on('close', () => undefined).unref();
+			setTimeout(() => socket.destroy(), 50);
+		});
+		if (isOpen) return;
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	}
+	throw new Error(`nothing listens on ${port}`);
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+	if (child.exitCode !== null) return;
+	const exit = new Promise((resolve) => child.once('exit', resolve));
+	child.kill('SIGTERM');
+	await exit;
+}

@@ -1,0 +1,36 @@
+// wrk, which costs a tenth of what a load generator in Node would take from the server beside it.
+import { spawn, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const hasWrk: boolean = spawnSync('wrk', ['-v']).error === undefined;
+
+export interface Load {
+	url: string;
+	connections: number;
+	seconds: number;
+	headers?: Readonly<Record<string, string>>;
+	/** Lua that defines `request`, for other than one GET; and the folder where it may lie. */
+	script?: { folder: string; lua: string };
+}
+
+/** Requests answered a second. Throws when one was not answered with success. */
+export async function requestsPerSecond(load: Load): Promise<number> {
+	const words = ['-t1', `-c${load.connections}`, `-d${load.seconds}`];
+	for (const [name, value] of Object.entries(load.headers ?? {})) words.push('-H', `${name}: ${value}`);
+	if (load.script !== undefined) {
+		const file = join(load.script.folder, 'wrk.lua');
+		writeFileSync(file, load.script.lua);
+		words.push('-s', file);
+	}
+	const text = await output('wrk', [...words, load.url]);
+	if (/Non-2xx|Socket errors/.test(text)) throw new Error(text);
+	return Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1]);
+}
+
+async function output(command: string, words: readonly string[]): Promise<string> {
+	const child = spawn(command, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+	let text = '';
+	for await (const chunk of child.stdout) text += String(chunk);
+	return text;
+}
