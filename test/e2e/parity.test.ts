@@ -63,13 +63,23 @@ describe('on a database and on a server over one', () => {
 	});
 });
 
-/** What must be equal: the line itself, so that a difference names it, the exit code and standard output. */
+/** What must be equal: the line itself, so that a difference names it, the exit code, standard output, the failure. */
 async function shown(side: Side, line: Line, options: CliOptions) {
-	const argv = await filled(side, line);
-	const { code, stdout, stderr } = await side.run(argv, options);
-	// A failure's own words are compared too: which line of stderr came from progress and hints is told by this word.
-	const error = /^error: .*$/m.exec(stderr)?.[0] ?? '';
-	return { line: line.join(' '), code, stdout: settled(stdout, side), error: settled(error, side) };
+	const { code, stdout, stderr } = await side.run(await filled(side, line), options);
+	return {
+		line: line.join(' '),
+		code,
+		stdout: settled(stdout, side),
+		error: settled(failureOf(stderr), side),
+	};
+}
+
+/** The error without progress, notes and hints; as JSON without `http`, which only a deployment has. */
+function failureOf(stderr: string): string {
+	const text = /^\S*error:.*$/m.exec(stderr)?.[0];
+	const json = /^\{"error":.*\}$/m.exec(stderr)?.[0];
+	if (json === undefined) return text ?? '';
+	return JSON.stringify(JSON.parse(json), (key, value: unknown) => (key === 'http' ? undefined : value));
 }
 
 /**
@@ -77,16 +87,21 @@ async function shown(side: Side, line: Line, options: CliOptions) {
  * the port that a server happened to get, the folder of a side. Widths stay as they are, so tables must still line up.
  */
 function settled(text: string, { folder }: Side): string {
-	return text
-		.replaceAll(folder, '{folder}')
-		.replace(/(?!11111111-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uuid}')
-		.replace(/(?!11111111-)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]*(?=…)/g, '{uuid}')
-		.replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?/g, '{time}')
-		.replace(/[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, '{date}')
-		.replace(/("duration_ms": ?)\d+/g, '$1{ms}')
-		.replace(/\b\d+ ms\b/g, '{ms} ms')
-		.replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:{port}')
-		.replace(/"raw_base64": ?"([^"]*)"/g, (_, raw: string) => Buffer.from(raw, 'base64').toString('latin1'));
+	return (
+		text
+			.replace(/"raw_base64": ?"([^"]*)"/g, (_, raw: string) => Buffer.from(raw, 'base64').toString('latin1'))
+			.replaceAll(folder, '{folder}')
+			// The duration of a webhook's test, the last of its columns.
+			.replace(/^((?:true|false)\t\d*\t[^\t\n]*\t)\d+$/gm, '$1{ms}')
+			.replace(/(?!11111111-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uuid}')
+			.replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?/g, '{time}')
+			.replace(/[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, '{date}')
+			.replace(/("duration_ms": ?)\d+/g, '$1{ms}')
+			.replace(/\b\d+ ms\b/g, '{ms} ms')
+			.replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:{port}')
+			// What `api --include` shows of the socket: an embedded database has none.
+			.replace(/^(?:content-length|x-request-id|date|connection|keep-alive): .*\r?\n/gm, '')
+	);
 }
 
 /** `{name}` in a line, as this side has it. */

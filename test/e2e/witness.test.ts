@@ -267,7 +267,7 @@ describe.skipIf(missing !== null)(
 			const other = ['send', '--from', 'other@example.com', '--subject', 'S', '--text', 'T'];
 			expect(await refusal(...other, '--to', 'ann@example.com')).toMatchObject({
 				exit: 5,
-				details: [{ path: 'from', message: 'This sender address is not verified.' }],
+				details: [{ path: 'from', message: 'This sender address is not verified. (other@example.com)' }],
 			});
 		});
 
