@@ -29,6 +29,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		],
 	},
 	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^cli\/tabular\//] },
+	{ files: /^http\/(errors|routes|messages)\.ts$/, may: [/^http\/(errors|routes|messages)\.ts$/, /^api\//] },
 	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },
 	{ files: /^threads\//, may: [/^threads\//, /^(content|store|cli\/tabular)\//, /^api\//] },

@@ -65,6 +65,7 @@ export async function connectLocal(
 			const { exchangeLocally } = await import('./connect-exchange.js');
 			return exchangeLocally(engine, request);
 		},
+		compose: async (request) => (await lazy.mailer()).compose(request),
 		local: localEngine(parts, lazy, engine),
 		close: async () => {
 			await lazy.close();
@@ -122,7 +123,6 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		},
 		deliver: async (options) => (await lazy.mailer()).deliver(options),
 		testSmtp: async () => (await lazy.mailer()).testSmtp(),
-		compose: async (request) => (await lazy.mailer()).compose(request),
 		serve: async (options) => {
 			const { serveLocal } = await import('./connect-serve.js');
 			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);

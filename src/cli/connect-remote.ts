@@ -4,9 +4,32 @@ import type { ConnectDependencies, Connection, Target } from './connection.js';
 
 export function connectRemote(
 	target: Extract<Target, { kind: 'remote' }>,
-	{ remote, env, trace, warn }: ConnectDependencies,
+	{ remote, env, trace, warn, clock }: ConnectDependencies,
 ): Connection {
 	const { baseUrl, token } = target;
 	const client = createClient({ baseUrl, token, remote, env, trace, warn });
-	return { api: client.api, target, exchange: client.exchange, local: null, close: client.close };
+	const composer = lazyComposer();
+	return {
+		api: client.api,
+		target,
+		exchange: client.exchange,
+		compose: async (request) => (await composer.load()).compose(request, clock),
+		local: null,
+		close: async () => {
+			await composer.close();
+			await client.close();
+		},
+	};
+}
+
+/** Composing takes the mail's own parts, which most commands have no use for. */
+function lazyComposer() {
+	let loading: Promise<import('./connect-compose.js').RemoteComposer> | null = null;
+	return {
+		load: () => {
+			loading ??= import('./connect-compose.js').then(({ createRemoteComposer }) => createRemoteComposer());
+			return loading;
+		},
+		close: async () => (await loading)?.close(),
+	};
 }

@@ -19,6 +19,8 @@ export interface Connection {
 	target: Target;
 	/** The wire itself, without retries; on a database of this machine the server's answers without a socket. */
 	exchange: Exchange;
+	/** The finished message for one recipient of a request, made here: nothing is accepted, nobody is asked. */
+	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	/** Null on a deployment: what needs the database itself is not to be had there. */
 	local: LocalEngine | null;
 	close(): Promise<void>;
@@ -84,8 +86,6 @@ export interface LocalEngine {
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
 	/** Connects, says EHLO and logs in; sends nothing. Throws `NoSmtp` when none is configured. */
 	testSmtp(): Promise<SmtpTest>;
-	/** The finished message for one recipient of a request, without accepting it. */
-	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	/** Answers the API, the links of mails and, unless told otherwise, sends what is due. Throws when it cannot listen. */
 	serve(options: ServeOptions): Promise<RunningServer>;
 }

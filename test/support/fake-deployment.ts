@@ -51,6 +51,7 @@ export function connectTo(lists: List[]): Connect {
 		api: { lists: crud, close: async () => {} } as unknown as Api,
 		target,
 		exchange: () => Promise.reject(new Error('this deployment has no wire')),
+		compose: () => Promise.reject(new Error('nothing is composed here')),
 		local: null,
 		close: async () => {},
 	});

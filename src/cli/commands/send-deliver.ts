@@ -1,10 +1,11 @@
-/** On the embedded engine `send` works off its own messages; elsewhere the service does. */
-
+/** On the embedded engine `send` works off its own messages; a server of ours is waited for, others tell nothing. */
+import { ApiError } from '../../api/errors.js';
 import { commandLine } from '../command-line.js';
 import type { DeliveryCounts, DeliveryScope, DeliverySummary } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
-import { type ExitCode, exits } from '../exit.js';
+import { classify, type ExitCode, exits } from '../exit.js';
+import { sentenceOf, settledOf, troublesOf } from './send-counts.js';
 import type { SendOptions } from './send-options.js';
 
 /** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
@@ -36,33 +37,66 @@ export async function warnOfLinks(
 	await cx.hint(commandLine(cx, 'engine init --public-url https://mail.example.com'));
 }
 
-/** Delivers the scope and says what became of it. `null`: nobody waits, or the service does the sending. */
+/** Delivers the scope, or waits until a server has. `null`: nobody waits, or the service does not tell. */
 export async function deliverNow(
 	cx: CommandContext,
 	scope: DeliveryScope,
 	total: number,
 	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
 ): Promise<DeliverySummary | null> {
-	const { local } = await cx.connection();
-	if (local === null) return null;
+	const { api, local } = await cx.connection();
+	const messages = (await api.capabilities()).ext.messages;
+	if (messages === undefined || scope === null) return null;
 	if (options.wait === false) {
-		await cx.hint(`accepted and queued; ${commandLine(cx, 'worker')} sends it`);
+		await cx.hint(`accepted and queued; ${await sender(cx)} sends it`);
 		return null;
 	}
 	const progress = cx.progress('sending', total);
+	const onProgress = (counts: DeliveryCounts) => progress.update(settledOf(counts), troublesOf(counts));
+	const { signal } = cx;
 	try {
+		if (local === null) {
+			const { watchSending } = await import('./send-watch.js');
+			const elapsedMs = () => performance.now();
+			return await watchSending(messages, scope, {
+				signal,
+				stallMs: options.waitTimeout,
+				onProgress,
+				elapsedMs,
+			}).catch(accepted);
+		}
 		return await local.deliver({
 			scope,
 			until: 'settled',
-			signal: cx.signal,
+			signal,
 			stallMs: options.waitTimeout,
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
-			onProgress: (counts) => progress.update(settled(counts), troubles(counts)),
+			onProgress,
 		});
 	} finally {
 		progress.stop();
 	}
+}
+
+/** Whoever reads only that the network failed would send again. */
+function accepted(error: unknown): never {
+	if (!(error instanceof ApiError)) throw error;
+	const { code, exit, retryable } = classify(error);
+	const message = `the messages are accepted, but what became of them is not known: ${error.message}`;
+	const hint = 'mailctl messages list shows them; do not send them again';
+	throw new CliError(code, exit, message, { hint, retryable, cause: error });
+}
+
+/** Who sends what is still queued: a command on this machine, or the server by itself. */
+async function sender(cx: CommandContext, words = 'worker'): Promise<string> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server' : commandLine(cx, words);
+}
+
+async function senderAfter(cx: CommandContext): Promise<string> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server sends it' : `run ${commandLine(cx, 'worker --drain')}`;
 }
 
 /** The words after a delivery, and the exit code they mean. */
@@ -82,20 +116,20 @@ export async function concludeDelivery(
 			exits.network,
 			`the mail server takes no mail: ${reason ?? 'unknown reason'}`,
 			{
-				hint: `nothing is lost: mend it, then run ${commandLine(cx, 'worker --drain')}`,
+				hint: `nothing is lost: mend it, then ${await senderAfter(cx)}`,
 				retryable: true,
 			},
 		);
 	}
 	if (kind === 'stalled')
 		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {
-			hint: `${commandLine(cx, 'worker')} goes on`,
+			hint: `${await sender(cx)} goes on`,
 		});
 	if (kind === 'stopped') {
-		await cx.hint(`what was accepted stays queued; ${commandLine(cx, 'worker --drain')} sends it`);
+		await cx.hint(`what was accepted stays queued; ${await sender(cx, 'worker --drain')} sends it`);
 		cx.signal.throwIfAborted();
 	}
-	if (counts.deferred > 0) await cx.hint(`deferred messages are tried again by ${commandLine(cx, 'worker')}`);
+	if (counts.deferred > 0) await cx.hint(`deferred messages are tried again by ${await sender(cx)}`);
 	if (counts.uncertain > 0) return exits.uncertain;
 	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
 }
@@ -113,22 +147,4 @@ export function noSmtp(cx: CommandContext): CliError {
 	return new UsageError('no mail server is configured', {
 		hint: commandLine(cx, 'engine init --smtp smtp://user@host:587 --smtp-password-file FILE'),
 	});
-}
-
-export function sentenceOf(counts: DeliveryCounts): string {
-	const parts = Object.entries(counts).filter(([name, count]) => count > 0 || name === 'sent');
-	return parts.map(([name, count]) => `${name} ${count.toLocaleString('en-US')}`).join(', ');
-}
-
-function settled(counts: DeliveryCounts): number {
-	return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
-function troubles({ bounced, failed, deferred }: DeliveryCounts): string {
-	const parts = [
-		bounced > 0 ? `${bounced} bounced` : '',
-		failed > 0 ? `${failed} failed` : '',
-		deferred > 0 ? `${deferred} deferred` : '',
-	];
-	return parts.filter((part) => part !== '').join(', ');
 }

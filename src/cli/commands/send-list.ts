@@ -8,10 +8,10 @@ import {
 	type Mailings,
 	need,
 } from '../../api/capabilities.js';
-import type { SendRequest } from '../../api/inputs.js';
-import type { List, Subscriber } from '../../api/records.js';
+import { ApiError } from '../../api/errors.js';
+import type { List } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
-import { Declined, UsageError } from '../errors.js';
+import { CliError, Declined, UsageError } from '../errors.js';
 import { type ExitCode, exits } from '../exit.js';
 import { explained } from '../refusals.js';
 import { resolveList } from '../resolve.js';
@@ -20,8 +20,9 @@ import { assertAllowed, assertListAllowed } from './send-allowed.js';
 import { assertCanDeliver, concludeDelivery, deliverNow, warnOfLinks } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
 import type { SendOptions } from './send-options.js';
-import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
+import { wantsPreview } from './send-preview.js';
 import { type Prepared, prepare } from './send-request.js';
+import { previewList, sendTest } from './send-trial.js';
 
 export async function sendToList(
 	cx: CommandContext,
@@ -31,13 +32,13 @@ export async function sendToList(
 	assertOptions(options);
 	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
 	const prepared = await prepare(cx, options);
-	if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, list, options);
+	if (wantsPreview(options) || cx.dryRun) return previewList(cx, { prepared, list, options });
 	if (options.testTo !== undefined) {
 		assertAllowed(cx, [options.testTo]);
-		return sendTest(cx, prepared, list, options, options.testTo);
+		return sendTest(cx, { prepared, list, options }, options.testTo);
 	}
-	await assertListAllowed(cx, list);
 	const mailings = await need(await cx.api(), 'mailings');
+	await assertListAllowed(cx, list);
 	assertConsent(cx, options);
 	await assertCanDeliver(cx, options);
 	if (options.results !== undefined)
@@ -62,35 +63,70 @@ interface Staging {
 
 /** Stages and checks; whatever speaks against it ends here, with nothing released. */
 async function release(cx: CommandContext, mailings: Mailings, staging: Staging): Promise<void> {
-	const { id, list, options } = staging;
 	try {
-		const { rejects } = await mailings.addList(id, list.id);
-		// A job that was staged before goes on with what is there: its counts are those of all that was added.
-		const { counts } = await mailings.status(id);
-		const found = totalOf(counts);
-		if (found === 0 && options.expectCount !== 0) {
-			throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers; nothing was sent`);
-		}
-		await assertFindings(cx, { counts, rejects }, options);
-		if (options.maxRecipients !== undefined && found > options.maxRecipients) {
-			throw new UsageError(
-				`${found} recipients are more than --max-recipients ${options.maxRecipients}; nothing was released`,
-			);
-		}
-		if (options.expectCount !== undefined && options.expectCount !== found) {
-			throw new UsageError(
-				`the list has ${found} recipients, not ${options.expectCount}; nothing was released`,
-				{
-					hint: `--expect-count ${found} if that is right`,
-				},
-			);
-		}
-		await agree(cx, staging, counts);
-		await mailings.release(id, { expect_count: counts.staged });
+		await releaseOnce(mailings, staging, await stage(cx, mailings, staging));
 	} catch (error) {
+		// What may be on its way is not called back by somebody who only lost an answer.
+		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		// A name that was made up is of no use to anybody: what was staged under it goes.
-		if (options.job === undefined || error instanceof Declined) await mailings.cancel(id);
+		if (staging.options.job === undefined || error instanceof Declined) await drop(cx, mailings, staging);
 		throw error;
+	}
+}
+
+/** How many are staged, once nothing speaks against sending to them. */
+async function stage(cx: CommandContext, mailings: Mailings, staging: Staging): Promise<number> {
+	const { id, list, options } = staging;
+	const { rejects } = await mailings.addList(id, list.id);
+	// A job that was staged before goes on with what is there: its counts are those of all that was added.
+	const { counts } = await mailings.status(id);
+	const found = totalOf(counts);
+	if (found === 0 && options.expectCount !== 0) {
+		throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers; nothing was sent`);
+	}
+	await assertFindings(cx, { counts, rejects }, options);
+	if (options.maxRecipients !== undefined && found > options.maxRecipients) {
+		throw new UsageError(
+			`${found} recipients are more than --max-recipients ${options.maxRecipients}; nothing was released`,
+		);
+	}
+	if (options.expectCount !== undefined && options.expectCount !== found) {
+		throw new UsageError(
+			`the list has ${found} recipients, not ${options.expectCount}; nothing was released`,
+			{
+				hint: `--expect-count ${found} if that is right`,
+			},
+		);
+	}
+	await agree(cx, staging, counts);
+	return counts.staged;
+}
+
+/** The error that led here is the one to tell: a second one only gets a line. */
+async function drop(cx: CommandContext, mailings: Mailings, { id, job }: Staging): Promise<void> {
+	await mailings.cancel(id).catch(() => cx.warn(`what was staged as "${job}" could not be dropped`));
+}
+
+/** A release that nobody answered may have happened; only the mailing itself can tell. */
+async function releaseOnce(mailings: Mailings, { id, job }: Staging, staged: number): Promise<void> {
+	try {
+		await mailings.release(id, { expect_count: staged });
+	} catch (error) {
+		if (!(error instanceof ApiError) || !error.unanswered) throw error;
+		const state = await mailings.status(id).then(
+			(status) => status.state,
+			() => null,
+		);
+		if (state === 'released') return;
+		throw new CliError(
+			'uncertain',
+			exits.uncertain,
+			`the mailing may or may not be released: ${error.message}`,
+			{
+				hint: `run it again with --job ${job}: nobody gets it twice`,
+				cause: error,
+			},
+		);
 	}
 }
 
@@ -201,75 +237,4 @@ function assertOptions(options: SendOptions): void {
 		throw new UsageError('--cc and --bcc do not go with --list: a copy of every message is never meant');
 	if (options.idempotencyKey !== undefined)
 		throw new UsageError('--idempotency-key does not go with --list; --job NAME plays that part');
-}
-
-async function firstOf(cx: CommandContext, list: List): Promise<Subscriber> {
-	const api = await cx.api();
-	for await (const one of walk(
-		api.subscribers(list.id),
-		{ is_active: true },
-		{ signal: cx.signal, limit: 1 },
-	))
-		return one;
-	throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers`);
-}
-
-async function preview(
-	cx: CommandContext,
-	prepared: Prepared,
-	list: List,
-	options: SendOptions,
-): Promise<undefined> {
-	const subscriber = await firstOf(cx, list);
-	await assertAcceptable(cx, { ...prepared.request, to: [subscriber.email] });
-	const composed = await compose(cx, prepared, {
-		to: subscriber.email,
-		subscriber,
-		email_reason: list.email_reason,
-	});
-	if (wantsPreview(options)) return showPreview(cx, composed, options).then(() => undefined);
-	const count = list.active_subscribers_count;
-	const what = `send "${composed.subject}" to the ${count} active subscribers of list ${list.id} "${list.name}"`;
-	await showDryRun(cx, composed, what, { list_id: list.id, recipients: count, send: prepared.request });
-}
-
-/** What the first subscriber would get, to an address of one's own: with his variables, under no mailing. */
-async function sendTest(
-	cx: CommandContext,
-	prepared: Prepared,
-	list: List,
-	options: SendOptions,
-	to: string,
-): Promise<ExitCode> {
-	await assertCanDeliver(cx, options);
-	const subscriber = await firstOf(cx, list);
-	const composed = await compose(cx, prepared, {
-		to: subscriber.email,
-		subscriber,
-		email_reason: list.email_reason,
-	});
-	const meta = Object.entries(subscriber.meta).filter(
-		([, value]) => value !== null && typeof value !== 'object',
-	);
-	const context = {
-		...Object.fromEntries(meta.map(([key, value]) => [key, String(value)])),
-		name: subscriber.name,
-		email_reason: list.email_reason,
-		...prepared.request.context,
-	};
-	const api = await cx.api();
-	let submission: string | null = null;
-	const request: SendRequest = { ...prepared.request, type: 'TRANSACTIONAL', to: [to], context };
-	const sending = api.send(request, {
-		signal: cx.signal,
-		onAccepted: (accepted) => {
-			submission = accepted.submission;
-		},
-	});
-	const answer = await explained(sending, { input: request, hint: sendHint });
-	await cx.note(`a trial of "${composed.subject}" as for ${subscriber.email}, to ${to}`);
-	await cx.out.document(answer);
-	if (submission === null) return exits.done;
-	const summary = await deliverNow(cx, { submission }, 1, options);
-	return concludeDelivery(cx, summary);
 }

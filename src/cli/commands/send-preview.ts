@@ -1,7 +1,6 @@
 /** `--preview`, `--eml` and `--dry-run`: the finished message for one recipient, and nothing is accepted. */
 
 import { emailKey } from '../../api/address.js';
-import { need } from '../../api/capabilities.js';
 import { type FieldErrors, invalid } from '../../api/errors.js';
 import type { SendRequest } from '../../api/inputs.js';
 import type { Subscriber } from '../../api/records.js';
@@ -13,7 +12,7 @@ import { cleanLines } from '../render/clean.js';
 import { walk } from '../walk.js';
 import { sendHint } from './send-hints.js';
 import type { SendOptions } from './send-options.js';
-import { contentOf, type Prepared } from './send-request.js';
+import { contentOf, isOpaque, type Prepared } from './send-request.js';
 
 /** Whom the message is composed for: an address, or a subscriber with what is known of him. */
 export type Addressee = { to: string; subscriber: Subscriber | null; email_reason: string | null };
@@ -30,26 +29,30 @@ export async function assertAcceptable(cx: CommandContext, request: SendRequest)
 	if (refused !== null) await explained(Promise.reject(invalid(refused)), { input: request, hint: sendHint });
 }
 
+/** Which addresses a deployment verified is told by its extension alone; without it nothing is held against one. */
 async function unverified(cx: CommandContext, key: string): Promise<FieldErrors | null> {
-	const senders = await need(await cx.api(), 'senders');
+	const { ext } = await (await cx.api()).capabilities();
+	const { senders } = ext;
+	if (senders === undefined) return null;
 	for await (const { email } of walk(senders, {}, { signal: cx.signal })) {
 		if (emailKey(email) === key) return null;
 	}
 	return { from: [{ code: 'invalid', message: 'Sender address is not verified.' }] };
 }
 
+/** The finished message. Throws `UsageError` where only the service knows what it says. */
 export async function compose(
 	cx: CommandContext,
 	prepared: Prepared,
 	addressee: Addressee,
 ): Promise<ComposedMessage> {
 	const { request } = prepared;
-	const { local } = await cx.connection();
-	if (local === null)
+	if (isOpaque(prepared))
 		throw new UsageError(
-			'--preview, --eml and --dry-run need the embedded engine: a deployment does not show its messages',
+			'the message cannot be shown: this deployment does not tell what is in its templates',
 		);
-	const composed = await local.compose({
+	const connection = await cx.connection();
+	const composed = await connection.compose({
 		from: typeof request.from === 'string' ? request.from : (request.from[0] ?? ''),
 		to: addressee.to,
 		...contentOf(prepared),

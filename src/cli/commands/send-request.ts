@@ -7,10 +7,15 @@ import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { SendOptions } from './send-options.js';
 
-/** A request without its recipients, and the template it names, if it does. */
+/** A request without its recipients, and the template it names, where that can be read. */
 export interface Prepared {
 	request: Omit<SendRequest, 'to'>;
 	template: Template | null;
+}
+
+/** True when only the service knows what will be said: its templates cannot be read. */
+export function isOpaque({ request, template }: Prepared): boolean {
+	return request.template_unique_id !== undefined && template === null;
 }
 
 export async function prepare(cx: CommandContext, options: SendOptions): Promise<Prepared> {
@@ -26,7 +31,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 		...(options.subject !== undefined && { subject: options.subject }),
 		...(text_body !== undefined && { text_body }),
 		...(html_body !== undefined && { html_body }),
-		...(template !== null && { template_unique_id: template.id }),
+		...(options.template !== undefined && { template_unique_id: template?.id ?? options.template }),
 		...(options.replyTo.length > 0 && { reply_to: options.replyTo }),
 		...(options.cc.length > 0 && { cc: options.cc }),
 		...(options.bcc.length > 0 && { bcc: options.bcc }),
@@ -70,11 +75,17 @@ function assertBodies(options: SendOptions): void {
 	if (hasBody) throw new UsageError('a body does not go with --template; give one of them');
 }
 
-async function findTemplate(cx: CommandContext, text: string): Promise<Template> {
+/** `null`: a UUID on a deployment whose templates cannot be read; it knows them by UUID alone. */
+async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
+	const api = await cx.api();
+	const { ext } = await api.capabilities();
+	if (ext.templates === undefined && uuid.test(text)) return null;
+	await need(api, 'templates');
 	const { resolveTemplate } = await import('../resolve.js');
-	await need(await cx.api(), 'templates');
-	return resolveTemplate(await cx.api(), text, cx.signal);
+	return resolveTemplate(api, text, cx.signal);
 }
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 async function readContext(file: FileSource | undefined): Promise<Record<string, string>> {
 	if (file === undefined) return {};

@@ -14,9 +14,10 @@ import { assertAllowed } from './send-allowed.js';
 import { assertCanDeliver, concludeDelivery, deliverNow, parseRate, warnOfLinks } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
 import { assertHonoured } from './send-honoured.js';
+import { maybeSent } from './send-once.js';
 import { type SendOptions, sendOptions } from './send-options.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
-import { contentOf, type Prepared, prepare } from './send-request.js';
+import { contentOf, isOpaque, type Prepared, prepare } from './send-request.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -96,6 +97,10 @@ async function preview(
 	options: SendOptions,
 ): Promise<undefined> {
 	await assertAcceptable(cx, request);
+	if (isOpaque(prepared) && !wantsPreview(options)) {
+		const what = `send template ${request.template_unique_id} to ${request.to.join(', ')}`;
+		return cx.wouldDo(what, { send: request }).then(() => undefined);
+	}
 	const composed = await compose(cx, prepared, {
 		to: request.to[0] ?? '',
 		subscriber: null,
@@ -111,6 +116,7 @@ async function preview(
 /** Variables that nothing gives a value to. A field may: which person it is, the service knows. */
 async function assertVariables(cx: CommandContext, prepared: Prepared, options: SendOptions): Promise<void> {
 	if (!(options.strictVars ?? options.bulk)) return;
+	if (isOpaque(prepared)) return refuseStrict(options);
 	const { missingVariables } = await import('./send-variables.js');
 	const missing = await missingVariables(cx, contentOf(prepared), prepared.request.context ?? {});
 	if (missing.length === 0) return;
@@ -119,19 +125,29 @@ async function assertVariables(cx: CommandContext, prepared: Prepared, options: 
 	});
 }
 
+/** Bulk alone asks for what can be checked; who says --strict-vars wants it checked. */
+function refuseStrict({ strictVars }: SendOptions): void {
+	if (strictVars === true)
+		throw new UsageError(
+			'--strict-vars cannot be kept: this deployment does not tell what is in its templates',
+		);
+}
+
 async function accept(cx: CommandContext, request: SendRequest, options: SendOptions): Promise<ExitCode> {
 	const api = await cx.api();
-	const { service } = await api.capabilities();
+	const { idempotentSend } = await api.capabilities();
+	// Ours keep the key, so that an unanswered call may be repeated; others would only see a strange header.
+	const key = idempotentSend ? (options.idempotencyKey ?? randomUUID()) : null;
 	let accepted: Accepted | null = null;
 	const call: Call = {
 		signal: cx.signal,
 		onAccepted: (one) => {
 			accepted = one;
 		},
-		// Ours keep the key, so that an unanswered call may be repeated; others would only see a strange header.
-		...(service === 'mailctl' && { idempotencyKey: options.idempotencyKey ?? randomUUID() }),
+		...(key !== null && { idempotencyKey: key }),
 	};
-	const answer = await explained(api.send(request, call), { input: request, hint: sendHint });
+	const sending = maybeSent(cx, api.send(request, call), key);
+	const answer = await explained(sending, { input: request, hint: sendHint });
 	await print(cx, answer, request);
 	const { campaign, submission } = accepted ?? { campaign: null, submission: null };
 	if (campaign !== null) await cx.note(`campaign ${campaign}`);

@@ -2,7 +2,8 @@
 import { command } from '../command.js';
 import { CliError } from '../errors.js';
 import { exits } from '../exit.js';
-import { noSmtp, parseRate, sentenceOf } from './send-deliver.js';
+import { sentenceOf } from './send-counts.js';
+import { noSmtp, parseRate } from './send-deliver.js';
 import { sendOptions } from './send-options.js';
 
 const worker = command({
