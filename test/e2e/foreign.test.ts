@@ -22,6 +22,7 @@ type Standing =
 
 const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 const file = '{file}';
+const people = '{people}';
 const document = (plain: Argv = [], ours: Readonly<Record<string, Argv>> = {}): Standing => ({
 	kind: 'document',
 	plain,
@@ -102,6 +103,8 @@ const table: Readonly<Record<string, Standing>> = {
 			...['context', 'contextFile', 'header', 'tag', 'bulk', 'disableInline', 'strictVars', 'maxRecipients'],
 			// Of no meaning without --list, which is ours.
 			...['expectCount', 'skipInvalid', 'sample'],
+			// Made here, out of what is given; a trial is one message.
+			...['preview', 'eml', 'testTo'],
 			// There is no status to wait for: on such a service `send` ends with its answer.
 			...['wait', 'waitTimeout'],
 		],
@@ -109,14 +112,11 @@ const table: Readonly<Record<string, Standing>> = {
 			template: ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--template', 'Welcome'],
 			list: toList,
 			job: [...toList, '--job', 'monthly'],
-			testTo: [...toList, '--test-to', 'ann@example.com'],
 			campaign: [...single, '--campaign', uuid],
 			idempotencyKey: [...single, '--idempotency-key', 'k'],
 			results: [...single, '--results', file],
 			rate: [...single, '--rate', '10/s'],
 			connections: [...single, '--connections', '2'],
-			preview: [...single, '--preview', 'text'],
-			eml: [...single, '--eml', '-'],
 		},
 	),
 	report: document(['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], {
@@ -168,6 +168,28 @@ const table: Readonly<Record<string, Standing>> = {
 	help: anywhere('this program'),
 };
 
+/** Calls of the document's commands that change something: with `--dry-run` they only read. */
+const changes: Readonly<Record<string, Argv>> = {
+	'lists create': ['--name', 'New', '--email-reason', 'r'],
+	'lists update': ['1', '--name', 'Other'],
+	'lists delete': ['1'],
+	'lists clear': ['1'],
+	'subscribers create': ['-l', '1', '--email', 'new@example.com'],
+	'subscribers update': ['ann@example.com', '-l', '1', '--meta', 'city=Rome'],
+	'subscribers activate': ['1', '-l', '1'],
+	'subscribers deactivate': ['1', '-l', '1'],
+	'subscribers delete': ['1', '-l', '1'],
+	'subscribers import': [people, '-l', '1', '--create-fields'],
+	'fields create': ['--variable', 'new', '--name', 'New'],
+	'fields update': ['city', '--variable', 'town'],
+	'fields delete': ['city'],
+	'webhooks create': ['--url', 'https://hooks.example.com/', '--type', 'OPENED'],
+	'webhooks update': ['1', '--type', 'REDIRECTED'],
+	'webhooks delete': ['1'],
+	'webhooks test': ['1'],
+	send: single.slice(1),
+};
+
 const commands = await allCommands();
 
 describe('the table of what is ours', () => {
@@ -193,11 +215,16 @@ describe('on a deployment that is not ours', () => {
 		foreign = await startForeign();
 		home = await mkdtemp(join(tmpdir(), 'mailctl-foreign-'));
 		await writeFile(join(home, 'file.txt'), 'T');
+		await writeFile(
+			join(home, 'people.csv'),
+			'email,disable_reason,Town\nbob@example.com,UNSUBSCRIBED,Oslo\n',
+		);
 	});
 	afterAll(() => foreign.close());
 
 	const call = (argv: Argv): Promise<CliResult> => {
-		const words = argv.map((word) => (word === file ? join(home, 'file.txt') : word));
+		const files: Readonly<Record<string, string>> = { [file]: 'file.txt', [people]: 'people.csv' };
+		const words = argv.map((word) => (files[word] === undefined ? word : join(home, files[word])));
 		return cli(['--base-url', foreign.baseUrl, '--no-input', '--retries', '0', ...words], {
 			env: { HOME: home, MAILCTL_TOKEN: 't' },
 		});
@@ -238,15 +265,27 @@ describe('on a deployment that is not ours', () => {
 	)('$path is refused: it is for the machine that owns the database', ({ argv, says }) =>
 		refused(argv, says ?? /machine that owns the database/));
 
+	it.each(
+		commands.flatMap(({ path, command }) =>
+			command.writes === true && table[path]?.kind === 'document' ? [{ path }] : [],
+		),
+	)('$path with --dry-run shows what it would do, and writes nothing', async ({ path }) => {
+		const argv = changes[path];
+		if (argv === undefined) throw new Error(`no call of ${path} that changes something`);
+		const before = foreign.writes.length;
+		const { code, stdout, stderr } = await call([...path.split(' '), ...argv, '-n', '-o', 'json']);
+		expect({ code, stderr, plan: JSON.parse(stdout) }).toMatchObject({ code: 0, plan: { dry_run: true } });
+		expect(foreign.writes.slice(before)).toEqual([]);
+		// The one GET of the document that does something.
+		expect(foreign.reads.filter((read) => read.includes('run_test'))).toEqual([]);
+	});
+
 	it('the commands of the document work, and an import goes row by row', async () => {
 		foreign.writes.splice(0);
 		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ code: 0, stdout: 'Readers\n' });
 		expect(await call(single)).toMatchObject({ code: 0, stdout: `ann@example.com\t${uuid}\n` });
 		expect(foreign.writes.splice(0)).toEqual(['POST /message/send/']);
-		await writeFile(join(home, 'people.csv'), 'email,disable_reason\nbob@example.com,UNSUBSCRIBED\n');
-		const words = ['subscribers', 'import', join(home, 'people.csv'), '-l', '1', '-o', 'json'];
-		expect(await call([...words, '-n'])).toMatchObject({ code: 0 });
-		expect(foreign.writes.splice(0)).toEqual([]);
+		const words = ['subscribers', 'import', people, '-l', '1', '--map', 'Town=city', '-o', 'json'];
 		const { code, stdout, stderr } = await call(words);
 		expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
 			code: 0,

@@ -172,6 +172,23 @@ export const script: readonly Line[] = [
 	['send', ...mail, '--list', '1', '--bulk', '-y', '--expect-count', '{active}', '--job', 'monthly'],
 	['send', ...mail, '--list', '2', '--test-to', 'me@example.com'],
 
+	['send', ...mail, '--to', 'zoe@example.com', '--context', 'name=Zoe', '-n'],
+	['send', ...mail, '--to', 'zoe@example.com', '--context', 'name=Zoe', '--preview', 'text'],
+	['send', ...mail, '--to', 'zoe@example.com', '--context', 'name=Zoe', '--eml', '-'],
+	['send', ...mail, '--list', '1', '-n'],
+	['send', ...noMail, '--to', 'zoe@example.com', '-n'],
+	[
+		'send',
+		'--from',
+		'news@example.com',
+		'--to',
+		'p6@example.com',
+		'--template',
+		'Welcome',
+		'--preview',
+		'html',
+	],
+
 	['messages', 'list', '--to', 'zoe@example.com'],
 	['messages', 'list', '--status', 'bounced'],
 	['messages', 'list', '--campaign', '11111111-1111-4111-8111-111111111111'],
