@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 
-export interface Proxy {
+export interface TunnelProxy {
 	/** No slash at the end. */
 	url: string;
 	host: string;
@@ -20,8 +20,8 @@ export interface ProxyOptions {
 	refuse?: number;
 }
 
-export async function startProxy({ to, refuse }: ProxyOptions): Promise<Proxy> {
-	const tunnels: Proxy['tunnels'] = [];
+export async function startProxy({ to, refuse }: ProxyOptions): Promise<TunnelProxy> {
+	const tunnels: TunnelProxy['tunnels'] = [];
 	const plain: string[] = [];
 	const sockets = new Set<Socket>();
 	const server = createServer((request, response) => {

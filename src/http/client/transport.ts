@@ -58,7 +58,8 @@ export function createTransport(options: TransportOptions): Transport {
 			return { ...raw, body, durationMs: seconds * 1_000 + nanos / 1_000_000 };
 		},
 		close: async () => {
-			const dispatcher = await opened;
+			// What could not be opened has been told to whoever asked for it.
+			const dispatcher = await opened?.catch(() => null);
 			await dispatcher?.destroy();
 		},
 	};

@@ -7,7 +7,7 @@ import { proxyFor } from '../../../src/http/client/proxy.js';
 import { type Certificates, makeCertificates } from '../../support/certificates.js';
 import { type ClientWishes, clientOptions } from '../../support/client.js';
 import { emptyPage, type HostileService, startHostileService } from '../../support/hostile-service.js';
-import { type Proxy, type ProxyOptions, startProxy } from '../../support/proxy.js';
+import { type ProxyOptions, startProxy, type TunnelProxy } from '../../support/proxy.js';
 
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -20,7 +20,7 @@ async function service(options: Parameters<typeof startHostileService>[0] = {}):
 	return started;
 }
 
-async function proxy(options: ProxyOptions): Promise<Proxy> {
+async function proxy(options: ProxyOptions): Promise<TunnelProxy> {
 	const started = await startProxy(options);
 	ends.push(started.close);
 	return started;
