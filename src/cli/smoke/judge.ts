@@ -73,12 +73,12 @@ export function judgeValues(
 ): void {
 	for (const [key, value] of Object.entries(expected)) {
 		if (!isSame(record[key], value))
-			tellOne(`${when}: ${key} is ${valueOf(key, record[key])}, not ${valueOf(key, value)}`);
+			tellOne(`${when}: ${key} is ${quotedValue(key, record[key])}, not ${quotedValue(key, value)}`);
 	}
 }
 
 /** Passwords of webhooks are in no output. */
-function valueOf(key: string, value: unknown): string {
+function quotedValue(key: string, value: unknown): string {
 	return key === 'password' && value !== '' ? '********' : shown(value);
 }
 

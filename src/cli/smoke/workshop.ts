@@ -3,6 +3,7 @@ import type { CommandContext } from '../context.js';
 import type { Ledger } from './ledger.js';
 import { type Probe, Skipped } from './model.js';
 import type { RunNames } from './names.js';
+import { isObject } from './shapes.js';
 
 /** Service document, "Endpoints"; stated here again, for this is a check from outside. */
 export const paths = {
@@ -71,7 +72,10 @@ export function slot<T>(maker: string): { set(value: T): void; get(): T } {
 async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<number | null> {
 	const body = { name, email_reason: 'a check of this deployment' };
 	const answer = await ledger.create(probe, 'list', { method: 'POST', path: paths.lists, body });
-	return ledgered(answer.json, answer.status);
+	const id = ledgered(answer.json, answer.status);
+	// Subscribers are about to be put there: it must be the list that was made, whatever the answer said.
+	const stored = id === null ? null : await probe.call({ method: 'GET', path: paths.list(id) });
+	return isObject(stored?.json) && stored.json['name'] === name ? id : null;
 }
 
 async function makeField(probe: Probe, ledger: Ledger, variable: string): Promise<string | null> {

@@ -4,6 +4,7 @@ import {
 	expectObject,
 	expectRefusal,
 	expectStatus,
+	isSame,
 	judgeRecord,
 	judgeValues,
 	objectOf,
@@ -19,6 +20,8 @@ export interface Resource {
 	/** `list`, for the texts. */
 	one: string;
 	shape: Shape;
+	/** The key that holds the run's name: what has another there is not ours to change. */
+	mark: string;
 	/** The path of its collection. */
 	path(probe: Probe): Promise<string>;
 	/** POSTs, so that what is made is known to the clean-up. */
@@ -117,7 +120,21 @@ async function create(probe: Probe, resource: Resource): Promise<Json> {
 	judgeRecord(probe, resource.shape, record, `new ${resource.one}`);
 	judgeValues(probe.fault, record, expected, 'created');
 	if (typeof record['id'] !== 'number') throw new Broken(`the new ${resource.one} has no id`);
+	await assertOurs(probe, resource, { id: record['id'], mark: body[resource.mark] });
 	return record;
+}
+
+/** Whatever the answer said: the checks to come change and delete what has this id. */
+async function assertOurs(
+	probe: Probe,
+	resource: Resource,
+	made: { id: number; mark: unknown },
+): Promise<void> {
+	const path = await onePath(probe, resource, made);
+	const stored = await expectObject(probe, { method: 'GET', path }, 200);
+	const { mark, one } = resource;
+	if (!isSame(stored[mark], made.mark))
+		throw new Broken(`${one} ${made.id}, said to be the new one, has the ${mark} ${shown(stored[mark])}`);
 }
 
 async function expectStored(probe: Probe, resource: Resource, record: Json): Promise<void> {

@@ -12,6 +12,7 @@ export function fieldChecks({ names, ledger }: Workshop): Check[] {
 	return crudChecks(
 		{
 			...base,
+			mark: 'variable',
 			post: (probe, ask) => ledger.create(probe, 'field', ask),
 			create: async () => ({ body, expected: body }),
 			patch: { variable: `${names.variable}_patched` },

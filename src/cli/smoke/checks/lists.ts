@@ -17,6 +17,7 @@ export function listChecks({ names, ledger }: Workshop): Check[] {
 	return crudChecks(
 		{
 			...base,
+			mark: 'name',
 			post: (probe, ask) => ledger.create(probe, 'list', ask),
 			create: async () => ({ body, expected: { ...body, ...none } }),
 			patch: { name: `${names.list}-patched` },

@@ -23,8 +23,9 @@ interface Accepted {
 	submission: string | null;
 }
 
-/** How often a service is asked what became of the message. */
+/** How often a service is asked what became of the message, and how many times: half a minute in all. */
 const pollMs = 250;
+const maxPolls = 120;
 
 export function sendChecks(workshop: Workshop): Check[] {
 	const accepted = slot<Accepted>('send.message');
@@ -91,11 +92,14 @@ async function deliver(
 		await local.deliver({ scope: { submission }, until: 'settled', signal: workshop.signal });
 		return conclude(probe, await messages.get(id, call));
 	}
-	for (;;) {
+	for (let poll = 0; poll < maxPolls; poll += 1) {
 		const message = await messages.get(id, call);
 		if (!isOnItsWay(message)) return conclude(probe, message);
+		const paused = submission === null ? null : (await messages.progress({ submission }, call)).paused;
+		if (paused !== null) throw new Broken(`the service sends nothing at the moment: ${paused}`);
 		await sleep(pollMs, workshop.signal);
 	}
+	throw new Broken(`the message is not on its way after ${(maxPolls * pollMs) / 1000} s`);
 }
 
 function isOnItsWay({ state }: Message): boolean {

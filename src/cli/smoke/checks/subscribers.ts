@@ -20,6 +20,7 @@ export function subscriberChecks(workshop: Workshop): Check[] {
 	return crudChecks(
 		{
 			...base,
+			mark: 'email',
 			path: ownPath,
 			post: (probe, ask) => probe.call(ask),
 			create: async (probe) => {

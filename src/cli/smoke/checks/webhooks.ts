@@ -20,6 +20,7 @@ export function webhookChecks({ names, ledger }: Workshop): Check[] {
 	return crudChecks(
 		{
 			...base,
+			mark: 'url',
 			post: (probe, ask) => ledger.create(probe, 'webhook', ask),
 			create: async () => ({ body, expected: body }),
 			patch: { url: `${names.url}-patched` },

@@ -1,0 +1,533 @@
+// Whole runs of `smoke` against deployments on sockets: ours, another hand's, and ones that break one thing each.
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Interrupted } from '../../src/cli/errors.js';
+import { type CliOptions, type CliResult, cli, startProgram } from '../support/cli.js';
+import { startWitness, witnessMissing } from '../support/drf.js';
+import { makeProject, type Project } from '../support/project.js';
+import { type RunningServer, startServer } from '../support/running-server.js';
+import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+import { type Answered, type Passing, startTampering, type Tamper } from '../support/tampering.js';
+
+let sink: SmtpSink;
+let project: Project;
+let server: RunningServer;
+
+beforeAll(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+	for (const name of ['News', 'Offers', 'mailctl-smoke-tests'])
+		await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+	for (const email of ['ann@example.com', 'bob@example.com', 'ANNA@example.org'])
+		await project.json(['subscribers', 'create', '-l', '1', '--email', email]);
+	await project.json(['fields', 'create', '--variable', 'mailctl_smoke_city', '--name', 'City']);
+	await project.json(['webhooks', 'create', '--url', 'https://mailctl-smoke.invalid/in', '--type', 'OPENED']);
+	server = await startServer(project.db);
+});
+afterAll(async () => {
+	await server.stop();
+	await sink.close();
+});
+
+interface Report {
+	run: string;
+	target: string;
+	checks: { id: string; group: string; outcome: string; detail: string | null }[];
+	deviations: { check: string; text: string }[];
+	leftovers: { kind: string; id: number; name: string }[];
+	counts: Record<string, number>;
+}
+
+function smoke(baseUrl: string, argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+	const env = { MAILCTL_TOKEN: server.token, ...options.env };
+	return cli(['--base-url', baseUrl, 'smoke', ...argv], { ...options, env });
+}
+
+/** Everything there is, so that a run can be seen to leave it as it was. */
+async function holdings(): Promise<unknown> {
+	const listed = await Promise.all(
+		['lists', 'fields', 'webhooks'].map((word) => project.json([word, 'list'])),
+	);
+	return [...listed, await project.json(['subscribers', 'list', '-l', '1'])];
+}
+
+describe('smoke against mailctl serve', () => {
+	it('passes everything, sends one mail, and leaves the deployment as it was', async () => {
+		const before = await holdings();
+		const words = ['--full', '--send-to', 'sink@example.com', '--from', 'news@example.com', '-o', 'json'];
+		const { code, stdout } = await smoke(server.baseUrl, words);
+		const report: Report = JSON.parse(stdout);
+		expect(report.checks.filter(({ outcome }) => outcome !== 'pass')).toEqual([]);
+		expect({ code, deviations: report.deviations, leftovers: report.leftovers }).toEqual({
+			code: 0,
+			deviations: [],
+			leftovers: [],
+		});
+		expect(report.checks.find(({ id }) => id === 'send.delivered')).toMatchObject({ outcome: 'pass' });
+		expect(sink.received.map(({ to }) => to)).toEqual([['sink@example.com']]);
+		expect(await holdings()).toEqual(before);
+	});
+
+	it('changes nothing by default: it asks with GET only', async () => {
+		const methods = new Set<string>();
+		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
+			methods.add(passing.method);
+			return ask(passing);
+		});
+		const { code } = await smoke(proxy.baseUrl, ['--reporter', 'tap']);
+		await proxy.close();
+		expect({ code, methods: [...methods] }).toEqual({ code: 0, methods: ['GET'] });
+	});
+});
+
+describe.skipIf((await witnessMissing()) !== null)('smoke against another hand’s service', () => {
+	it('passes it, busy and without challenges as it is, and lists where it differs', async () => {
+		const witness = await startWitness({ flaky: true, noChallenge: true });
+		const env = { MAILCTL_TOKEN: witness.token };
+		const words = ['--full', '--send-to', 'sink@example.com', '--from', witness.sender, '-o', 'json'];
+		const { code, stdout } = await smoke(witness.baseUrl, words, { env });
+		await witness.stop();
+		const report: Report = JSON.parse(stdout);
+		expect({ code, counts: report.counts }).toMatchObject({ code: 0, counts: { failed: 0, leftovers: 0 } });
+		expect([...new Set(report.deviations.map(({ check }) => check))]).toEqual([
+			'connection.slash',
+			'connection.unknown',
+			'auth.wrong',
+			'auth.none',
+			'subscribers.replace',
+			'subscribers.unique',
+			'webhooks.replace',
+			'report.shape',
+		]);
+	});
+});
+
+/** One thing that is broken, and the check that is to find it. */
+interface Defect {
+	name: string;
+	words: readonly string[];
+	tamper: Tamper;
+	check: string;
+	says: RegExp;
+}
+
+const isGet = (path: RegExp) => (passing: Passing) => passing.method === 'GET' && path.test(passing.path);
+const object = (value: unknown) => value as Record<string, unknown>; // what these paths answer
+
+/** Changes the JSON of the answers to some requests. */
+function changing(
+	picks: (passing: Passing) => boolean,
+	change: (body: Record<string, unknown>, passing: Passing) => object,
+): Tamper {
+	return async (passing, ask) => {
+		const answered = await ask(passing);
+		if (!picks(passing) || answered.status >= 300) return answered;
+		return { ...answered, body: change(structuredClone(object(answered.body)), passing) };
+	};
+}
+
+/** Answers some requests itself. */
+function answering(picks: (passing: Passing) => boolean, answered: Partial<Answered>): Tamper {
+	return async (passing, ask) =>
+		picks(passing)
+			? { status: 200, headers: { 'content-type': 'application/json' }, body: {}, ...answered }
+			: ask(passing);
+}
+
+/** Sends some requests on changed. */
+function sending(picks: (passing: Passing) => boolean, change: (passing: Passing) => Passing): Tamper {
+	return (passing, ask) => ask(picks(passing) ? change(passing) : passing);
+}
+
+const html = { headers: { 'content-type': 'text/html' }, body: '<h1>It works</h1>' };
+const pageOf = (path: string) => isGet(new RegExp(`^${path}(\\?|$)`));
+const method = (name: string, path: RegExp) => (passing: Passing) =>
+	passing.method === name && path.test(passing.path);
+const firstOf = (body: Record<string, unknown>) => object((body['results'] as unknown[])[0]);
+
+const defects: readonly Defect[] = [
+	{
+		name: 'a figure that is a text',
+		words: ['--only', 'lists'],
+		tamper: changing(pageOf('/sub/lists/'), (body) => {
+			firstOf(body)['active_subscribers_count'] = '3';
+			return body;
+		}),
+		check: 'lists.page',
+		says: /list 1: active_subscribers_count is a string, not an integer/,
+	},
+	{
+		name: 'a key that is missing',
+		words: ['--only', 'subscribers'],
+		tamper: changing(pageOf('/sub/lists/1/subscribers/'), (body) => {
+			delete firstOf(body)['opt_in_signed'];
+			return body;
+		}),
+		check: 'subscribers.page',
+		says: /opt_in_signed is missing/,
+	},
+	{
+		name: 'a count that is too high',
+		words: ['--only', 'lists'],
+		tamper: changing(pageOf('/sub/lists/'), (body) => ({ ...body, count: 7 })),
+		check: 'lists.page',
+		says: /count is 7, but the only page has 3/,
+	},
+	{
+		name: 'a second page that leads to itself',
+		words: ['--only', 'lists'],
+		tamper: changing(isGet(/[?&]page=2/), (body, { path }) => ({ ...body, next: `http://inside${path}` })),
+		check: 'lists.paging',
+		says: /next of the second page leads to page 2/,
+	},
+	{
+		name: 'the first page again',
+		words: ['--only', 'lists'],
+		tamper: sending(isGet(/[?&]page=2/), (passing) => ({
+			...passing,
+			path: passing.path.replace('page=2', 'page=1'),
+		})),
+		check: 'lists.paging',
+		says: /id 1 is on both pages/,
+	},
+	{
+		name: 'an unknown id that is found',
+		words: ['--only', 'fields'],
+		tamper: answering(isGet(/fields\/2147483647/), { body: { id: 1 } }),
+		check: 'fields.unknown',
+		says: /an unknown field is accepted/,
+	},
+	{
+		name: 'an error page in HTML',
+		words: ['--only', 'fields'],
+		tamper: answering(pageOf('/sub/fields/'), { ...html, status: 500 }),
+		check: 'fields.page',
+		says: /GET \/sub\/fields\/ answered 500, not 200: <h1>It works<\/h1>/,
+	},
+	{
+		name: 'HTML that says 200',
+		words: ['--only', 'report'],
+		tamper: answering(isGet(/events-report/), html),
+		check: 'report.shape',
+		says: /a body that is no JSON \(text\/html\)/,
+	},
+	{
+		name: 'a redirect',
+		words: ['--only', 'webhooks'],
+		tamper: answering(pageOf('/webhooks/'), { status: 302, headers: { location: 'http://127.0.0.1:1/' } }),
+		check: 'webhooks.page',
+		says: /answered 302, not 200/,
+	},
+	{
+		name: 'a token that is not looked at',
+		words: ['--only', 'auth'],
+		tamper: sending(
+			({ token }) => token !== null,
+			(passing) => ({ ...passing, token: server.token }),
+		),
+		check: 'auth.wrong',
+		says: /a wrong token is accepted/,
+	},
+	{
+		name: 'requests without a token that are answered',
+		words: ['--only', 'auth'],
+		tamper: sending(
+			({ token }) => token === null,
+			(passing) => ({ ...passing, token: server.token }),
+		),
+		check: 'auth.none',
+		says: /without a token is accepted/,
+	},
+	{
+		name: 'a percentage that is no text',
+		words: ['--only', 'report'],
+		tamper: changing(isGet(/events-report/), ({ results }) => {
+			const { total, data } = object(results);
+			return { results: { total: { ...object(total), opened_percent: 0 }, data } };
+		}),
+		check: 'report.shape',
+		says: /opened_percent is a number, not a string/,
+	},
+	{
+		name: 'dates that are not looked at',
+		words: ['--only', 'report'],
+		tamper: sending(isGet(/date_from/), (passing) => ({ ...passing, path: '/stat/reports/events-report/' })),
+		check: 'report.dates',
+		says: /is outside of the days asked for/,
+	},
+	{
+		name: 'a filter that is not looked at',
+		words: ['--only', 'subscribers'],
+		tamper: sending(isGet(/email__exact/), (passing) => ({
+			...passing,
+			path: passing.path.replace('email__exact', 'email'),
+		})),
+		check: 'subscribers.filters',
+		says: /email__exact answers subscriber 2, who is not meant/,
+	},
+	{
+		name: 'is_active that is not looked at',
+		words: ['--only', 'subscribers'],
+		tamper: sending(isGet(/is_active=False/), (passing) => ({
+			...passing,
+			path: passing.path.replace('is_active', 'active'),
+		})),
+		check: 'subscribers.filters',
+		says: /is_active answers subscriber 1, who is not meant/,
+	},
+	{
+		name: 'a creation that is a 200',
+		words: ['--full', '--only', 'lists'],
+		tamper: async (passing, ask) => {
+			const answered = await ask(passing);
+			return answered.status === 201 ? { ...answered, status: 200 } : answered;
+		},
+		check: 'lists.create',
+		says: /POST \/sub\/lists\/ answered 200, not 201/,
+	},
+	{
+		name: 'something else kept than was answered',
+		words: ['--full', '--only', 'lists'],
+		tamper: changing(isGet(/lists\/\d+\/$/), (body) => ({ ...body, email_reason: 'another' })),
+		check: 'lists.read',
+		says: /read again: email_reason is "another", not "a check of this deployment"/,
+	},
+	{
+		name: 'a PATCH that empties what it does not name',
+		words: ['--full', '--only', 'subscribers'],
+		tamper: sending(method('PATCH', /subscribers\/\d+\/$/), (passing) => ({
+			...passing,
+			body: { ...object(passing.body), name: '' },
+		})),
+		check: 'subscribers.patch',
+		says: /after PATCH: name is "", not "Smoke One"/,
+	},
+	{
+		name: 'a PUT that wants what is optional',
+		words: ['--full', '--only', 'subscribers'],
+		tamper: answering(method('PUT', /subscribers\/\d+\/$/), { status: 400, body: { meta: ['Required.'] } }),
+		check: 'subscribers.replace',
+		says: /answered 400, not 200: {"meta":\["Required."\]}/,
+	},
+	{
+		name: 'what is required and not asked for',
+		words: ['--full', '--only', 'webhooks'],
+		tamper: sending(
+			(passing) => passing.method === 'POST' && object(passing.body)['type'] === undefined,
+			(passing) => ({ ...passing, body: { ...object(passing.body), type: 'OPENED' } }),
+		),
+		check: 'webhooks.requires-type',
+		says: /a webhook without a type is accepted/,
+	},
+	{
+		name: 'a message that is not counted',
+		words: ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'],
+		tamper: changing(method('POST', /message\/send/), (body) => ({ ...body, messages_created: 0 })),
+		check: 'send.message',
+		says: /messages_created is 0 with 1 messages/,
+	},
+];
+
+describe('smoke against a deployment with one thing broken', () => {
+	it.each(defects)('finds $name', async ({ words, tamper, check, says }) => {
+		const before = await holdings();
+		const proxy = await startTampering(server.baseUrl, tamper);
+		const { code, stdout } = await smoke(proxy.baseUrl, [...words, '-o', 'json']);
+		await proxy.close();
+		const report: Report = JSON.parse(stdout);
+		const found = report.checks.find(({ id }) => id === check);
+		expect({ code, outcome: found?.outcome, left: report.leftovers }).toEqual({
+			code: 11,
+			outcome: 'fail',
+			left: [],
+		});
+		expect(found?.detail).toMatch(says);
+		expect(await holdings()).toEqual(before);
+	});
+
+	it('finds that nothing is deleted, and lists what it had to leave', async () => {
+		const proxy = await startTampering(
+			server.baseUrl,
+			answering(({ method: name }) => name === 'DELETE', { status: 204, body: undefined }),
+		);
+		const { code, stdout, stderr } = await smoke(proxy.baseUrl, ['--full', '--only', 'fields', '-o', 'json']);
+		await proxy.close();
+		const report: Report = JSON.parse(stdout);
+		expect(report.checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id)).toEqual([
+			'fields.delete',
+			'cleanup.all',
+		]);
+		expect(report.leftovers).toEqual([expect.objectContaining({ kind: 'field' })]);
+		expect({ code, error: JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '').error }).toMatchObject({
+			code: 11,
+			error: { code: 'smoke_failed', exit_code: 11, hint: expect.stringContaining('--cleanup-only') },
+		});
+		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
+	});
+
+	it('touches nothing of somebody else’s that a creation answers with', async () => {
+		const before = await holdings();
+		const proxy = await startTampering(
+			server.baseUrl,
+			changing(method('POST', /^\/sub\/lists\/$/), (body) => ({ ...body, id: 1 })),
+		);
+		const words = ['--full', '--only', 'lists', '--only', 'subscribers', '-o', 'json'];
+		const { code, stdout } = await smoke(proxy.baseUrl, words);
+		await proxy.close();
+		const { checks }: Report = JSON.parse(stdout);
+		expect({ code, detail: checks.find(({ id }) => id === 'lists.create')?.detail }).toEqual({
+			code: 11,
+			detail: 'list 1, said to be the new one, has the name "News"',
+		});
+		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
+		expect(await holdings()).toEqual(before);
+	});
+
+	it.each([
+		{
+			name: 'no count',
+			change: ({ count: _, ...rest }: Record<string, unknown>) => rest,
+			says: 'the envelope has no count',
+		},
+		{
+			name: 'a key of its own',
+			change: (body: Record<string, unknown>) => {
+				eachField(body)['colour'] = 'red';
+				return body;
+			},
+			says: 'field 1: colour is no key of the document',
+		},
+		{
+			name: 'times in another form',
+			change: (body: Record<string, unknown>) => {
+				eachField(body)['date_created'] = '2026-11-21T10:00:00Z';
+				return body;
+			},
+			says: 'field 1: date_created is "2026-11-21T10:00:00Z", not <YYYY-MM-DDTHH:MM:SS.ffffff>',
+		},
+	])('lists $name as a deviation, and passes', async ({ change, says }) => {
+		const tamper = changing(isGet(/^\/sub\/fields\//), change);
+		const proxy = await startTampering(server.baseUrl, tamper);
+		const { code, stdout } = await smoke(proxy.baseUrl, ['--only', 'fields', '-o', 'json']);
+		await proxy.close();
+		const { deviations }: Report = JSON.parse(stdout);
+		expect({ code, text: deviations[0]?.text }).toEqual({ code: 0, text: says });
+	});
+});
+
+/** The one field there is, by itself or in the collection. */
+function eachField(body: Record<string, unknown>): Record<string, unknown> {
+	return 'results' in body ? firstOf(body) : body;
+}
+
+/** Passes requests on until the one that `picks` chooses has been answered, then tells. */
+function watching(picks: (passing: Passing) => boolean, tell: () => void): Tamper {
+	return async (passing, ask) => {
+		const answered = await ask(passing);
+		if (picks(passing)) tell();
+		return answered;
+	};
+}
+
+describe('smoke that is ended early', () => {
+	const isFieldPatch = method('PATCH', /^\/sub\/fields\//);
+
+	it.each([
+		['SIGINT', 130],
+		['SIGTERM', 143],
+	] as const)('cleans up on %s, and still reports', async (signal, expected) => {
+		const before = await holdings();
+		const stop = new AbortController();
+		const proxy = await startTampering(
+			server.baseUrl,
+			watching(isFieldPatch, () => stop.abort(new Interrupted(signal))),
+		);
+		const { code, stdout } = await smoke(proxy.baseUrl, ['--full', '-o', 'json'], {
+			interrupts: stop.signal,
+		});
+		await proxy.close();
+		const report: Report = JSON.parse(stdout);
+		expect(code).toBe(expected);
+		expect(report.checks.find(({ id }) => id === 'report.shape')).toMatchObject({ outcome: 'skip' });
+		expect(report.checks.at(-1)).toMatchObject({ id: 'cleanup.all', outcome: 'pass' });
+		expect(await holdings()).toEqual(before);
+	});
+
+	it('cleans up past its deadline, which is 12', async () => {
+		const before = await holdings();
+		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
+			// Never answered: only the deadline ends it.
+			if (isGet(/events-report/)(passing)) return new Promise<never>(() => {});
+			return ask(passing);
+		});
+		const words = ['--full', '--deadline', '3s', '--only', 'subscribers', '--only', 'report'];
+		const { code, stdout, stderr } = await smoke(proxy.baseUrl, [...words, '-o', 'json']);
+		await proxy.close();
+		const report: Report = JSON.parse(stdout);
+		expect({ code, stderr }).toEqual({
+			code: 12,
+			stderr: expect.stringContaining('out of time: --deadline 3s'),
+		});
+		expect(report.checks.find(({ id }) => id === 'report.shape')).toMatchObject({ outcome: 'skip' });
+		expect(report.leftovers).toEqual([]);
+		expect(await holdings()).toEqual(before);
+	});
+
+	it('finds by its name what was made by a request whose answer was lost', async () => {
+		const before = await holdings();
+		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
+			const answered = await ask(passing);
+			if (method('POST', /^\/sub\/fields\/$/)(passing)) throw new Error('cut');
+			return answered;
+		});
+		const { code, stdout } = await smoke(proxy.baseUrl, ['--full', '--only', 'fields', '-o', 'json']);
+		await proxy.close();
+		const report: Report = JSON.parse(stdout);
+		expect(code).toBe(11);
+		expect(report.checks.find(({ id }) => id === 'fields.create')).toMatchObject({ outcome: 'fail' });
+		expect(report.leftovers).toEqual([]);
+		expect(await holdings()).toEqual(before);
+	});
+
+	it('leaves a mess when it is killed, which --cleanup-only removes, and nothing else', async () => {
+		const before = await holdings();
+		let tell: () => void = () => {};
+		const reached = new Promise<void>((resolve) => {
+			tell = resolve;
+		});
+		const proxy = await startTampering(server.baseUrl, watching(isFieldPatch, tell));
+		const child = startProgram(['--base-url', proxy.baseUrl, 'smoke', '--full'], {
+			HOME: project.folder,
+			MAILCTL_TOKEN: server.token,
+		});
+		const ended = once(child, 'exit');
+		await Promise.race([reached, ended]);
+		child.kill('SIGKILL');
+		await ended;
+		await proxy.close();
+		expect(await holdings()).not.toEqual(before);
+
+		const dry = await smoke(server.baseUrl, ['--cleanup-only', '--dry-run']);
+		expect(dry.stdout).toMatch(/^list \d+ "mailctl-smoke-.*\nfield \d+ "mailctl_smoke_/);
+		expect(await holdings()).not.toEqual(before);
+		const { code, stdout } = await smoke(server.baseUrl, ['--cleanup-only']);
+		expect({ code, stdout }).toEqual({
+			code: 0,
+			stdout: expect.stringMatching(/list \d+ "mailctl-smoke-.*is deleted/),
+		});
+		expect(await holdings()).toEqual(before);
+	});
+
+	it('says with a report that nobody answers (6), or that the token is refused (4)', async () => {
+		const nobody = await smoke('http://127.0.0.1:1', ['-o', 'json']);
+		const refused = await smoke(server.baseUrl, ['-o', 'json'], { env: { MAILCTL_TOKEN: 'wrong' } });
+		const outcomes = [nobody, refused].map(({ code, stdout }) => {
+			const { checks }: Report = JSON.parse(stdout);
+			return [code, ...checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id)];
+		});
+		expect(outcomes).toEqual([
+			[6, 'connection.reachable'],
+			[4, 'auth.token'],
+		]);
+	});
+});
