@@ -51,13 +51,10 @@ type Options = Pick<
 >;
 
 function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options): void {
-	if ((sendTo === undefined) !== (from === undefined))
-		throw new UsageError(
-			`${sendTo === undefined ? '--from' : '--send-to'} is half of it: a message needs both`,
-			{
-				hint: '--send-to sink@example.com --from news@example.com',
-			},
-		);
+	if (from === undefined && sendTo !== undefined)
+		throw new UsageError('--send-to alone sends nothing: it needs --from');
+	if (from !== undefined && sendTo === undefined)
+		throw new UsageError('--from alone sends nothing: it needs --send-to');
 	if (cleanupOnly && (full || sendTo !== undefined || only.length > 0 || skip.length > 0))
 		throw new UsageError(
 			'--cleanup-only checks nothing: it goes without --full, --only, --skip and --send-to',

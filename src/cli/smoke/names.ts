@@ -8,8 +8,6 @@ export interface RunNames {
 	list: string;
 	variable: string;
 	url: string;
-	/** For a service that takes only names which resolve. */
-	resolvableUrl: string;
 	/** Of a reserved domain (RFC 2606), for subscribers; nothing is sent to them. */
 	email(number: number): string;
 }
@@ -23,7 +21,6 @@ export function nameRun(clock: Clock, random: () => string): RunNames {
 		list: `mailctl-smoke-${id}`,
 		variable: `mailctl_smoke_${id.replace('-', '_').toLowerCase()}`,
 		url: `https://mailctl-smoke.invalid/mailctl-smoke-${id}`,
-		resolvableUrl: `https://example.com/mailctl-smoke-${id}`,
 		email: (number) => `smoke-${number}.${id.toLowerCase()}@example.com`,
 	};
 }
@@ -46,8 +43,7 @@ export const kinds: readonly KindOfThing[] = [
 const patterns: Readonly<Record<Kind, RegExp>> = {
 	list: /^mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-[a-z]+)?$/,
 	field: /^mailctl_smoke_(\d{8}t\d{6}_[0-9a-f]{6})(?:_[a-z]+)?$/,
-	webhook:
-		/^https:\/\/(?:mailctl-smoke\.invalid|example\.com)\/mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-[a-z]+)?$/,
+	webhook: /^https:\/\/mailctl-smoke\.invalid\/mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-[a-z]+)?$/,
 };
 
 /** Whether a run made it: the run of that id, or any when null. */

@@ -1,0 +1,80 @@
+// How the checks ask: what is repeated, what is not, and what an answer never shows.
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import type { Exchange, WireResponse } from '../../../src/api/wire.js';
+import { type Ask, createCaller } from '../../../src/cli/smoke/caller.js';
+
+const noon = Date.parse('2026-11-21T12:00:00Z') * 1000;
+
+function answer(status: number, headers: Record<string, string> = {}, body = '{}'): WireResponse {
+	return { status, headers, body: new TextEncoder().encode(body), durationMs: 1 };
+}
+
+/** Answers in turn, the last one for ever. */
+function callerOf(answers: readonly (WireResponse | Error)[], retries = 3) {
+	let asked = 0;
+	const exchange: Exchange = async () => {
+		const given = answers[Math.min(asked, answers.length - 1)] ?? answer(500);
+		asked += 1;
+		if (given instanceof Error) throw given;
+		return given;
+	};
+	const { signal } = new AbortController();
+	const call = createCaller({ exchange, retries, signal, token: 'secret-token', clock: { now: () => noon } });
+	return { call, asked: () => asked };
+}
+
+const get: Ask = { method: 'GET', path: '/sub/lists/' };
+const post: Ask = { method: 'POST', path: '/sub/lists/', body: { name: 'x' } };
+const cut = new ApiError('network', 'cut');
+
+describe('a request of the checks', () => {
+	it.each([
+		['429', answer(429, { 'retry-after': '0' })],
+		['429 without a time', answer(429)],
+		['503 with Retry-After', answer(503, { 'retry-after': '0' })],
+		['503 with a date', answer(503, { 'retry-after': 'Sat, 21 Nov 2026 12:00:00 GMT' })],
+	])('is repeated after %s, a POST too: it was not processed', async (_, busy) => {
+		const { call, asked } = callerOf([busy, answer(201)]);
+		expect({ status: (await call(post)).status, asked: asked() }).toEqual({ status: 201, asked: 2 });
+	});
+
+	it('ends with the refusal when the tries are used up', async () => {
+		const { call, asked } = callerOf([answer(429, { 'retry-after': '0' })], 2);
+		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 429, asked: 3 });
+	});
+
+	it('does not wait an hour because a deployment says so', async () => {
+		const { call, asked } = callerOf([answer(503, { 'retry-after': '3600' })]);
+		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 503, asked: 1 });
+	});
+
+	it.each([500, 502, 503])('does not hide a %i by asking again', async (status) => {
+		const { call, asked } = callerOf([answer(status), answer(200)]);
+		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status, asked: 1 });
+	});
+
+	it('is repeated after a cut unless it may have been carried out twice', async () => {
+		const reading = callerOf([cut, answer(200)]);
+		const creating = callerOf([cut, answer(201)]);
+		expect((await reading.call(get)).status).toBe(200);
+		await expect(creating.call(post)).rejects.toBe(cut);
+		expect([reading.asked(), creating.asked()]).toEqual([2, 1]);
+	});
+
+	it('never shows the token that a deployment repeats', async () => {
+		const { call } = callerOf([answer(400, {}, '{"detail": "bad secret-token"}')]);
+		expect((await call(get)).text).toBe('{"detail": "bad ********"}');
+	});
+
+	it('ends with the signal’s reason while it waits', async () => {
+		const stop = new AbortController();
+		const exchange: Exchange = async () => {
+			stop.abort(new Error('interrupted'));
+			return answer(429, { 'retry-after': '30' });
+		};
+		const clock = { now: () => noon };
+		const call = createCaller({ exchange, retries: 3, signal: stop.signal, token: null, clock });
+		await expect(call(get)).rejects.toThrow('interrupted');
+	});
+});

@@ -1,0 +1,168 @@
+// The report in its four forms: what a person, a TAP harness, a JUnit reader and a program make of it.
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { paint } from '../../../src/cli/render/color.js';
+import type { CheckResult, SmokeReport } from '../../../src/cli/smoke/model.js';
+import { render } from '../../../src/cli/smoke/reporters/reporters.js';
+import { parseTap } from './tap.js';
+
+const hostile = 'says <b>&"\'\u001b[31m # red \\ \u202e ]]> \ud800\u0000 end';
+
+function check(id: string, more: Partial<CheckResult> = {}): CheckResult {
+	return {
+		id,
+		title: `title of ${id}`,
+		group: 'lists',
+		outcome: 'pass',
+		detail: null,
+		duration_ms: 12,
+		...more,
+	};
+}
+
+const report: SmokeReport = {
+	run: '20261121T081237-3fa9c2',
+	target: 'https://mail.example.com',
+	started: '2026-11-21T08:12:37.000Z',
+	duration_ms: 1234,
+	checks: [
+		check('lists.page', { detail: '2 of 2' }),
+		check('lists.get', { outcome: 'deviation' }),
+		check('lists.create', { outcome: 'fail', detail: `first\n${hostile}` }),
+		check('lists.delete', { outcome: 'skip', detail: 'lists.create made nothing # at all' }),
+	],
+	deviations: [{ check: 'lists.get', text: hostile }],
+	leftovers: [{ kind: 'list', id: 7, name: 'mailctl-smoke-20261121T081237-3fa9c2', why: hostile }],
+	counts: { passed: 2, failed: 1, skipped: 1, deviations: 1, leftovers: 1 },
+};
+
+const plain = await paint(false);
+const rendered = (name: Parameters<typeof render>[0], unicode = true) =>
+	render(name, report, { unicode, paint: plain });
+
+const cleaned = String.raw`says <b>&"'\x1b[31m # red \ \u202e ]]> \ud800\x00 end`;
+
+describe('the text', () => {
+	it('has a line a check, what differs, what is left, and the sum', () => {
+		expect(rendered('text').split('\n')).toEqual([
+			'mailctl smoke https://mail.example.com, run 20261121T081237-3fa9c2',
+			'✓ lists.page    title of lists.page (2 of 2)',
+			'~ lists.get     title of lists.get',
+			'✗ lists.create  title of lists.create',
+			'    first',
+			`    ${cleaned}`,
+			'– lists.delete  title of lists.delete (lists.create made nothing # at all)',
+			'',
+			'deviations from the contract',
+			`  lists.get: ${cleaned}`,
+			'',
+			'left behind',
+			`  list 7 mailctl-smoke-20261121T081237-3fa9c2: ${cleaned}`,
+			'',
+			'4 checks: 2 passed, 1 failed, 1 skipped; 1 deviation; 1 left behind; 1.2 s',
+			'',
+		]);
+	});
+
+	it('is ASCII where the terminal is poor', () => {
+		expect(rendered('text', false)).toMatch(/^[\x20-\x7e\n]*$/);
+		expect(rendered('text', false)).toContain('\nFAIL lists.create  title of lists.create\n');
+	});
+});
+
+describe('TAP', () => {
+	it('is version 14 with a plan, skips, and data a reader can parse', () => {
+		const { version, planned, tests } = parseTap(rendered('tap'));
+		expect({ version, planned, tests }).toEqual({
+			version: 14,
+			planned: 4,
+			tests: [
+				{
+					ok: true,
+					number: 1,
+					description: 'lists.page: title of lists.page',
+					skip: null,
+					data: { duration_ms: 12 },
+				},
+				{
+					ok: true,
+					number: 2,
+					description: 'lists.get: title of lists.get',
+					skip: null,
+					data: { deviations: [cleaned], duration_ms: 12 },
+				},
+				{
+					ok: false,
+					number: 3,
+					description: 'lists.create: title of lists.create',
+					skip: null,
+					data: { message: `first; ${cleaned}`, severity: 'fail', duration_ms: 12 },
+				},
+				{
+					ok: true,
+					number: 4,
+					description: 'lists.delete: title of lists.delete',
+					skip: 'lists.create made nothing # at all',
+					data: {},
+				},
+			],
+		});
+	});
+});
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+describe.skipIf(!hasPython)('JUnit', () => {
+	it('is XML that another parser reads, whatever the deployment said', () => {
+		const program = `
+import json, sys, xml.etree.ElementTree as tree
+suite = tree.fromstring(sys.stdin.buffer.read())
+print(json.dumps({
+    "tag": suite.tag,
+    "attributes": suite.attrib,
+    "cases": [[c.get("classname"), c.get("name"), c.get("time"), [[x.tag, x.get("message"), x.text] for x in c]] for c in suite.iter("testcase")],
+}))`;
+		const { stdout, stderr } = spawnSync('python3', ['-c', program], { input: rendered('junit') });
+		expect(stderr.toString()).toBe('');
+		const readable = 'says <b>&"\'\ufffd[31m # red \\ \u202e ]]> \ufffd\ufffd end';
+		expect(JSON.parse(stdout.toString())).toEqual({
+			tag: 'testsuite',
+			attributes: {
+				name: 'mailctl smoke',
+				tests: '4',
+				failures: '1',
+				errors: '0',
+				skipped: '1',
+				time: '1.234',
+				timestamp: '2026-11-21T08:12:37.000',
+			},
+			cases: [
+				['mailctl.smoke.lists', 'lists.page: title of lists.page', '0.012', []],
+				[
+					'mailctl.smoke.lists',
+					'lists.get: title of lists.get',
+					'0.012',
+					[['system-out', null, `deviation: ${readable}`]],
+				],
+				[
+					'mailctl.smoke.lists',
+					'lists.create: title of lists.create',
+					'0.012',
+					[['failure', `first\n${readable}`, `first\n${readable}`]],
+				],
+				[
+					'mailctl.smoke.lists',
+					'lists.delete: title of lists.delete',
+					'0.012',
+					[['skipped', 'lists.create made nothing # at all', null]],
+				],
+			],
+		});
+	});
+});
+
+describe('JSON', () => {
+	it('is the report itself', () => {
+		expect(JSON.parse(rendered('json'))).toEqual(report);
+	});
+});

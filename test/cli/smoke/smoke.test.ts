@@ -1,0 +1,171 @@
+// The command itself, on a database: its options, its outputs, its report file.
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../support/project.js';
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+});
+
+describe('smoke on a database', () => {
+	it('passes in full without a deployment, and leaves nothing', async () => {
+		const { code, stdout } = await project.run(['smoke', '--full']);
+		expect({ code, sum: stdout.trimEnd().split('\n').at(-1) }).toEqual({
+			code: 0,
+			sum: expect.stringMatching(/^65 checks: 6\d passed, 0 failed, \d skipped; 0 deviations; [\d.]+ s$/),
+		});
+		expect(await project.json(['lists', 'list'])).toEqual([]);
+		expect(await project.json(['fields', 'list'])).toEqual([]);
+		expect(await project.json(['webhooks', 'list'])).toEqual([]);
+	});
+
+	it('answers one document with -o json', async () => {
+		const report = await project.json(['smoke', '--only', 'auth']);
+		expect(report).toEqual({
+			run: expect.stringMatching(/^\d{8}T\d{6}-[0-9a-f]{6}$/),
+			target: project.db,
+			started: expect.stringMatching(/^2\d{3}-\d\d-\d\dT[\d:.]+Z$/),
+			duration_ms: expect.any(Number),
+			checks: ['auth.token', 'auth.wrong', 'auth.none'].map((id) => ({
+				id,
+				title: expect.any(String),
+				group: 'auth',
+				outcome: 'pass',
+				detail: null,
+				duration_ms: expect.any(Number),
+			})),
+			deviations: [],
+			leftovers: [],
+			counts: { passed: 3, failed: 0, skipped: 0, deviations: 0, leftovers: 0 },
+		});
+	});
+
+	it('takes another format for the rows of its checks', async () => {
+		const { stdout } = await project.run(['smoke', '--only', 'auth', '-o', 'tsv', '--fields', 'id,outcome']);
+		expect(stdout).toBe('auth.token\tpass\nauth.wrong\tpass\nauth.none\tpass\n');
+	});
+
+	it('leaves groups out, and takes several', async () => {
+		const only = (await project.json(['smoke', '--only', 'auth', '--only', 'report'])) as Groups;
+		const skip = (await project.json(['smoke', '--skip', 'connection', '--skip', 'subscribers'])) as Groups;
+		expect([groupsOf(only), groupsOf(skip)]).toEqual([
+			['auth', 'report'],
+			['auth', 'lists', 'fields', 'webhooks', 'report'],
+		]);
+	});
+
+	it.each([
+		[['--only', 'list'], '--only: "list" is not a choice'],
+		[['--only', 'lists', '--skip', 'lists'], '--only and --skip leave nothing to check'],
+		[['--only', 'send'], '--only send sends a message: it needs --send-to and --from'],
+		[['--send-to', 'a@example.com'], '--send-to alone sends nothing: it needs --from'],
+		[['--from', 'a@example.com'], '--from alone sends nothing: it needs --send-to'],
+		[['--send-to', 'nobody', '--from', 'a@example.com'], '--send-to: "nobody" is no address'],
+		[
+			['--cleanup-only', '--full'],
+			'--cleanup-only checks nothing: it goes without --full, --only, --skip and --send-to',
+		],
+		[['--report-file', '/nowhere/at/all.xml'], /^--report-file \/nowhere\/at\/all\.xml: the folder/],
+	])('refuses %j before anything is asked', async (words, message) => {
+		const result = await project.run(['smoke', ...words, '-o', 'json']);
+		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
+		const said = errorOf(result)['message'];
+		if (typeof message === 'string') expect(said).toBe(message);
+		else expect(said).toMatch(message);
+	});
+
+	it('names the groups there are', async () => {
+		const { stderr } = await project.run(['smoke', '--skip', 'x']);
+		expect(stderr).toContain('connection, auth, lists, subscribers, fields, webhooks, report, send');
+	});
+
+	it('lists the checks that would run, and runs none, with --dry-run', async () => {
+		const plan = await project.json(['smoke', '--full', '--only', 'fields', '--dry-run']);
+		expect(plan).toMatchObject({
+			dry_run: true,
+			checks: expect.arrayContaining([
+				{ id: 'fields.page', group: 'fields', title: expect.any(String), changes: false },
+				{ id: 'fields.create', group: 'fields', title: expect.any(String), changes: true },
+			]),
+		});
+		const { code, stdout } = await project.run(['smoke', '-n', '--only', 'auth']);
+		expect({ code, stdout }).toEqual({
+			code: 0,
+			stdout: expect.stringMatching(/^auth\.token +the token is accepted\n/),
+		});
+	});
+
+	it('deletes with --cleanup-only what runs have left, and nothing else', async () => {
+		const run = '20261121T081237-3fa9c2';
+		for (const name of [`mailctl-smoke-${run}-patched`, 'mailctl-smoke-tests', 'News'])
+			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+		const variable = 'mailctl_smoke_20261121t081237_3fa9c2';
+		await project.json(['fields', 'create', '--variable', variable, '--name', 'x']);
+		await project.json(['fields', 'create', '--variable', 'mailctl_smoke_city', '--name', 'City']);
+		const url = `https://mailctl-smoke.invalid/mailctl-smoke-${run}`;
+		await project.json(['webhooks', 'create', '--url', url, '--type', 'OPENED']);
+
+		const { checks } = (await project.json(['smoke', '--cleanup-only'])) as { checks: { title: string }[] };
+		expect(checks.map(({ title }) => title)).toEqual([
+			`list 1 "mailctl-smoke-${run}-patched" is deleted`,
+			`field 1 "${variable}" is deleted`,
+			`webhook 1 "${url}" is deleted`,
+		]);
+		const left = await Promise.all(
+			['lists', 'fields', 'webhooks'].map((word) => project.json([word, 'list'])),
+		);
+		expect(left).toMatchObject([
+			[{ name: 'mailctl-smoke-tests' }, { name: 'News' }],
+			[{ variable: 'mailctl_smoke_city' }],
+			[],
+		]);
+	});
+
+	it('writes its report into a file, in place of an older one, with a line on stderr', async () => {
+		const file = join(project.folder, 'smoke.xml');
+		await writeFile(file, 'an older report that is longer than nothing');
+		const words = ['smoke', '--only', 'auth', '--reporter', 'junit', '--report-file', file];
+		const { code, stdout, stderr } = await project.run(words);
+		expect({ code, stdout, stderr }).toEqual({
+			code: 0,
+			stdout: '',
+			stderr: expect.stringMatching(/^3 checks: 3 passed, 0 failed, 0 skipped; 0 deviations; [\d.]+ s\n$/),
+		});
+		expect(await readFile(file, 'utf8')).toMatch(/^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuite /);
+		expect((await readdir(project.folder)).filter((name) => name.startsWith('smoke.xml'))).toEqual([
+			'smoke.xml',
+		]);
+	});
+
+	it('refuses a folder as its report file', async () => {
+		const folder = join(project.folder, 'reports');
+		await mkdir(folder);
+		const result = await project.run(['smoke', '--report-file', folder, '-o', 'json']);
+		expect({ code: result.code, message: errorOf(result)['message'] }).toEqual({
+			code: 2,
+			message: `--report-file ${folder} is a folder`,
+		});
+	});
+
+	it('skips the delivery where no mail server is configured, and says so', async () => {
+		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
+		const { checks } = (await project.json(['smoke', ...words])) as {
+			checks: { id: string; detail: string }[];
+		};
+		expect(checks).toMatchObject([
+			{ id: 'send.requires-body', outcome: 'pass' },
+			{ id: 'send.message', outcome: 'pass' },
+			{ id: 'send.delivered', outcome: 'skip', detail: 'no mail server is configured; it is queued' },
+		]);
+	});
+});
+
+interface Groups {
+	checks: { group: string }[];
+}
+
+function groupsOf({ checks }: Groups): string[] {
+	return [...new Set(checks.map(({ group }) => group))];
+}
