@@ -5,9 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Command, type CommandGroup, isCommand } from '../../src/cli/command.js';
 import { Interrupted } from '../../src/cli/errors.js';
 import { loadNode, tree } from '../../src/cli/tree.js';
+import { makeCertificates } from '../support/certificates.js';
 import { cli } from '../support/cli.js';
 import { makeProject } from '../support/project.js';
+import { type RunningServer, startServer } from '../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+import { type NotifiedTarget, startTarget } from '../support/target.js';
 
 const examples = (await Promise.all(tree.map(async (entry) => examplesOf(await loadNode(entry))))).flat();
 
@@ -24,6 +27,13 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl engine tokens revoke shop --yes': [['engine', 'tokens', 'create', '--name', 'shop']],
 	'mailctl config get output': [['config', 'set', 'output', 'json']],
 	'mailctl config unset timeout': [['config', 'set', 'timeout', '1m']],
+	'mailctl webhooks test 3': [
+		['engine', 'settings', 'set', 'allow_private_webhooks', 'true'],
+		['webhooks', 'update', '3', '--url', '{target}'],
+	],
+	'mailctl logout --profile prod': [['profile', 'add', 'prod', '--base-url', 'https://mail.example.com']],
+	'mailctl profile rename prod production': [['profile', 'add', 'prod', '--db', 'news.db']],
+	'mailctl profile remove prod --yes': [['profile', 'add', 'prod', '--db', 'news.db']],
 };
 
 const files: Readonly<Record<string, string>> = {
@@ -44,12 +54,27 @@ describe('every example of the help', () => {
 	let sink: SmtpSink;
 	let template: string;
 	let message: string;
+	let target: NotifiedTarget;
+	let deployment: RunningServer;
 	const home = process.cwd();
+	/** Where the examples go: a deployment, a target and a port that are really there. */
+	const here = (word: string) =>
+		word
+			.replace('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', message)
+			.replace('{target}', target.url)
+			.replace(/^https:\/\/mail\.example\.com$/, deployment.baseUrl)
+			.replace(/^8080$/, '0');
 
 	beforeAll(async () => {
 		sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		const { folder, json } = project;
+		target = await startTarget(204);
+		deployment = await startServer((await makeProject()).db);
+		await project.file('token.txt', `${deployment.token}\n`);
+		const { cert, key } = await makeCertificates(['IP:127.0.0.1']);
+		await project.file('cert.pem', cert);
+		await project.file('key.pem', key);
 		for (let at = 1; at <= 13; at += 1)
 			await json([
 				'lists',
@@ -84,7 +109,7 @@ describe('every example of the help', () => {
 	});
 	afterAll(async () => {
 		process.chdir(home);
-		await sink.close();
+		await Promise.all([sink.close(), target.close(), deployment.stop()]);
 	});
 
 	it.each(examples)('runs: %s', async (example) => {
@@ -93,15 +118,19 @@ describe('every example of the help', () => {
 		if (ownFiles[example] !== undefined) await writeFile(join(folder, 'people.csv'), ownFiles[example]);
 		process.chdir(folder);
 		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
-		for (const argv of before[example] ?? []) expect(await cli(argv, { env })).toMatchObject({ code: 0 });
+		for (const argv of before[example] ?? [])
+			expect(await cli(argv.map(here), { env })).toMatchObject({ code: 0 });
 
-		const line = parseLine(example.replace('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', message));
+		const line = parseLine(example);
 		const stop = new AbortController();
 		const isEndless = line.argv[0] === 'worker' && !line.argv.includes('--drain');
 		const sent = sink.received.length;
-		const running = cli(line.argv, {
+		const running = cli(line.argv.map(here), {
 			env: { ...env, ...line.env },
 			interrupts: stop.signal,
+			heard: (text) => {
+				if (text.includes('listening on')) stop.abort(new Interrupted('SIGINT'));
+			},
 			...(line.input !== null && { stdin: await readFile(line.input) }),
 		});
 		if (isEndless) void sink.until(sent + 1).then(() => stop.abort(new Interrupted('SIGINT')));
