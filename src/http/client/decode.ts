@@ -14,7 +14,7 @@ export type Check = (value: unknown) => string | null;
 export function decode<T>(success: Success, check: Check): T {
 	const body = readJson(success.answer.body);
 	if (body.kind === 'empty') throw badAnswer(success, 'has no body');
-	if (body.kind === 'invalid') throw badAnswer(success, `is no JSON: ${excerpt(success)}`);
+	if (body.kind === 'invalid') throw badAnswer(success, `${body.fault}: ${excerpt(success)}`);
 	const fault = check(body.value);
 	if (fault !== null) throw badAnswer(success, fault);
 	return body.value as T; // `check` looked

@@ -57,7 +57,7 @@ export async function send(line: Line, ask: Ask): Promise<Success> {
 	let waitedMs = 0;
 	let wasUnclear = false;
 	for (let tries = 1; ; tries++) {
-		const tried = await tryOnce(line, ask, asked);
+		const tried = settled(await tryOnce(line, ask, asked), { ask, wasUnclear });
 		if (tried.kind === 'success') return { answer: tried.answer, asked, isAlreadyGone: false };
 		if (wasUnclear && route.method === 'DELETE' && tried.status === 404)
 			return { answer: tried.answer, asked, isAlreadyGone: true };
@@ -75,6 +75,13 @@ export async function send(line: Line, ask: Ask): Promise<Success> {
 		await pause(wait, ask.call?.signal);
 		waitedMs += wait;
 	}
+}
+
+/** A 409 for a key we sent before: the earlier try is still at work (api-decisions 29), and its answer is what we want. */
+function settled(tried: Try, { ask, wasUnclear }: { ask: Ask; wasUnclear: boolean }): Try {
+	const isStillRunning =
+		ask.operation === 'send' && wasUnclear && tried.kind === 'refused' && tried.status === 409;
+	return isStillRunning ? { ...tried, verdict: 'unprocessed' } : tried;
 }
 
 function isRepeatableRoute({ method, isUnsafe }: Route): boolean {

@@ -54,6 +54,8 @@ describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
 		['no body', { kind: 'empty', status: 200 }],
 		['JSON that breaks off', { kind: 'text', type: 'application/json', text: '{"count": 1, "resu' }],
 		['text that is no UTF-8', { kind: 'raw', text: 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n"\xff"' }],
+		['JSON 10,000 levels deep', { kind: 'text', text: `${'['.repeat(10_000)}${']'.repeat(10_000)}` }],
+		['a head without end', { kind: 'raw', text: `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(100_000)}\r\n\r\n` }],
 		['a list in place of a page', json([list])],
 		['a page without results', json({ count: 0, next: null, previous: null })],
 		['a page without a count', json({ next: null, previous: null, results: [] })],

@@ -161,6 +161,15 @@ describe('what may have been processed is tried again where twice is once', () =
 		expect(new Set(keys).size).toBe(1);
 	});
 
+	it('a send whose first try is still at work waits for its answer', async () => {
+		const running: Act = { kind: 'json', status: 409, body: { detail: 'Still running.' } };
+		service.introduce(ours);
+		service.answer({ kind: 'cut' }, running, running, sent);
+		expect(await client.api.send(message)).toMatchObject({ result: true });
+		service.answer(running, sent);
+		expect(await failure(client.api.send(message))).toMatchObject({ code: 'conflict' });
+	});
+
 	it('the caller’s key is the key', async () => {
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, sent);
