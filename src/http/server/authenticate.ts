@@ -1,5 +1,5 @@
 /** Who a token belongs to: by its hash, asked of the store at most once a second. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
 import { type Scope, scopes } from '../routes.js';
 
@@ -27,14 +27,13 @@ const maxKept = 10_000;
 const maxTokenLength = 512;
 
 interface Kept {
-	hash: Buffer;
 	until: Micros;
 	principal: Promise<Principal | null>;
 }
 
 /**
  * The store's failure is the caller's, and is not kept. Scopes unknown to this version allow nothing.
- * What is looked up is a hash, so timing tells nothing of the token; the comparison takes the same time for all.
+ * Only hashes are looked up and compared, here and in the store: how long that takes tells nothing of a token.
  */
 export function createAuthenticator({ findToken, clock }: AuthenticatorOptions): Authenticate {
 	const kept = new Map<string, Kept>();
@@ -46,14 +45,15 @@ export function createAuthenticator({ findToken, clock }: AuthenticatorOptions):
 	};
 	return async (token) => {
 		if (token === '' || token.length > maxTokenLength) return null;
-		const hash = createHash('sha256').update(token).digest();
-		const key = hash.toString('hex');
+		const key = createHash('sha256').update(token).digest('hex');
 		const now = clock.now();
 		const known = kept.get(key);
-		if (known !== undefined && known.until > now && timingSafeEqual(known.hash, hash)) return known.principal;
+		if (known !== undefined && known.until > now) return known.principal;
 		const principal = ask(key);
+		// Put at the end: the first of the map are the oldest.
+		kept.delete(key);
 		makeRoom(kept, now);
-		kept.set(key, { hash, until: now + keepFor, principal });
+		kept.set(key, { until: now + keepFor, principal });
 		principal.catch(() => kept.delete(key));
 		return principal;
 	};

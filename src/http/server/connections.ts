@@ -5,6 +5,8 @@ import type { Socket } from 'node:net';
 /** One connection. Requests of a pipeline are answered one after another, in order. */
 export interface Connection {
 	readonly socket: Socket;
+	/** Kept, for a closed socket no longer knows. */
+	readonly remoteAddress: string | null;
 	/** Requests begun and not answered yet; aborted when the client leaves. */
 	readonly requests: Map<IncomingMessage, AbortController>;
 	/** Done when the last request of the pipeline is answered. */
@@ -34,7 +36,13 @@ export function createConnections(): Connections {
 		of: (socket) => {
 			const connection = known.get(socket);
 			if (connection !== undefined) return connection;
-			const fresh: Connection = { socket, requests: new Map(), turn: Promise.resolve(), parting: null };
+			const fresh: Connection = {
+				socket,
+				remoteAddress: socket.remoteAddress ?? null,
+				requests: new Map(),
+				turn: Promise.resolve(),
+				parting: null,
+			};
 			known.set(socket, fresh);
 			socket.once('close', () => forget(fresh));
 			return fresh;

@@ -6,6 +6,7 @@ import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { headerNames } from '../errors.js';
 import type { About, Handler, HttpRequest, HttpResponse } from '../messages.js';
 import { type Method, maxBatchBytes, maxBodyBytes, type Operation, type Route, routes } from '../routes.js';
+import { assertAllowed, assertNotTooOften, authenticated, bearerOf, identified } from './access.js';
 import { asApiError, empty, type Headers, headOf, json, refusal } from './answers.js';
 import type { Authenticate, Principal } from './authenticate.js';
 import { readJson } from './body.js';
@@ -79,7 +80,7 @@ function look(request: HttpRequest): Looked {
 		place,
 		operation,
 		query: parseQuery(query),
-		shownPath: place === null ? maskPath(path) : path,
+		shownPath: isHarmless(place) ? path : maskPath(path),
 	};
 }
 
@@ -95,9 +96,9 @@ async function answer(options: Settled, asked: Looked, about: About): Promise<Ht
 	const { place, operation, method } = asked;
 	if (place === null) throw notFound();
 	if (place.kind === 'own') return answerOwn(ownOptions(options, asked, about), place.path, method);
-	const principal = await authenticated(options, asked.request);
+	const principal = await authenticated(options.authenticate, asked.request.headers);
 	about.token = principal.name;
-	if (operation !== null) assertAllowed(principal, routes[operation]);
+	if (operation !== null) assertAllowed(principal, routes[operation].scope);
 	assertNotTooOften(options.throttle, principal);
 	const allow = { Allow: place.allow };
 	if (method === 'OPTIONS') return empty(204, allow);
@@ -157,38 +158,6 @@ async function assertList({ api }: Served, { path, values }: Place): Promise<voi
 	await api.lists.get(ids['list_id']);
 }
 
-async function authenticated(options: Settled, { headers }: HttpRequest): Promise<Principal> {
-	const token = headers[headerNames.token.toLowerCase()];
-	if (token === undefined) throw notAuthenticated('Authentication credentials were not provided.');
-	return identified(options, token);
-}
-
-async function identified({ authenticate }: Settled, token: string): Promise<Principal> {
-	const principal = await authenticate(token);
-	if (principal === null) throw notAuthenticated('Invalid token.');
-	return principal;
-}
-
-function notAuthenticated(message: string): ApiError {
-	return new ApiError('not_authenticated', message);
-}
-
-function assertAllowed({ scopes }: Principal, { scope }: Pick<Route, 'scope'>): void {
-	if (scopes.includes('admin') || scopes.includes(scope)) return;
-	throw new ApiError('permission_denied', 'You do not have permission to perform this action.');
-}
-
-function assertNotTooOften(throttle: Throttle | undefined, { name }: Principal): void {
-	const seconds = throttle?.(name) ?? 0;
-	if (seconds <= 0) return;
-	const whole = Math.ceil(seconds);
-	throw new ApiError(
-		'throttled',
-		`Request was throttled. Expected available in ${whole} second${whole === 1 ? '' : 's'}.`,
-		{ retryAfterMs: whole * 1000 },
-	);
-}
-
 function methodNotAllowed(method: string): ApiError {
 	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
 }
@@ -220,14 +189,16 @@ function idempotencyKey(headers: HttpRequest['headers']): string | undefined {
 
 /** `/metrics` wants a token with `read`; Prometheus gives it in its own way. */
 function ownOptions(options: Settled, { request }: Looked, about: About): OwnOptions {
+	const { authenticate } = options;
 	return {
 		...options,
 		authorize: async () => {
-			const bearer = /^Bearer +(\S+) *$/i.exec(request.headers['authorization'] ?? '')?.[1];
-			const principal =
-				bearer === undefined ? await authenticated(options, request) : await identified(options, bearer);
+			const bearer = bearerOf(request.headers);
+			const principal = await (bearer === undefined
+				? authenticated(authenticate, request.headers)
+				: identified(authenticate, bearer));
 			about.token = principal.name;
-			assertAllowed(principal, { scope: 'read' });
+			assertAllowed(principal, 'read');
 		},
 		methodNotAllowed,
 	};
@@ -235,12 +206,19 @@ function ownOptions(options: Settled, { request }: Looked, about: About): OwnOpt
 
 function refuse(options: HandlerOptions, asked: Looked, about: About, error: unknown): HttpResponse {
 	const allow: Headers = asked.place === null ? {} : { Allow: asked.place.allow };
+	if (asked.request.signal?.aborted === true) {
+		about.error = 'client_left';
+		return empty(clientLeft);
+	}
 	const known = asApiError(error);
 	if (known === null) report(options, asked, about, error);
 	const answered = known ?? new ApiError('server_error', 'A server error occurred.');
 	about.error = answered.code;
 	return refusal(answered, allow);
 }
+
+/** For figures and logs alone, as others number it: nobody is there to be told. */
+const clientLeft = 499;
 
 function report(
 	{ log, clock = systemClock }: HandlerOptions,
@@ -257,6 +235,11 @@ function report(
 function operationName({ place, operation }: Looked): string {
 	if (place?.kind === 'own') return place.path;
 	return operation ?? 'other';
+}
+
+/** Words of the table, integers and UUIDs: no token is one of these. */
+function isHarmless(place: Place | OwnPlace | null): boolean {
+	return place !== null && (place.kind === 'own' || readIds(place.values) !== null);
 }
 
 /** Somebody may have put a token into a path that does not exist: only words are shown, and none of public pages. */

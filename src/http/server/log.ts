@@ -4,23 +4,23 @@ import type { HttpResponse } from '../messages.js';
 import type { One, Serving } from './listen.js';
 import { clientIp } from './serve.js';
 
-/** `status` is null when the client left before there was an answer. */
+/** `status` is null when the client left before it was asked what it wanted, 499 when it left before the answer. */
 export function logLine(
 	serving: Serving,
-	{ request }: Pick<One, 'request'>,
+	one: One,
 	{ id, began, answer }: { id: string; began: number; answer: HttpResponse | null },
 ): object {
 	const now = serving.clock.now();
 	return {
 		time: `${formatDateTime(now)}Z`,
 		id,
-		method: request.method ?? '',
+		method: one.request.method ?? '',
 		path: answer?.about?.path ?? '',
 		status: answer?.status ?? null,
 		ms: Math.round((now - began) / 100) / 10,
 		bytes: answer?.body == null ? 0 : Buffer.byteLength(answer.body),
 		token: answer?.about?.token ?? null,
-		ip: clientIp(serving, request),
+		ip: clientIp(serving, one),
 		error: answer?.about?.error ?? null,
 	};
 }

@@ -23,7 +23,7 @@ export async function answerFor(
 	const method = request.method ?? 'GET';
 	const page = serving.publicPages === null ? null : publicPath(target);
 	if (page !== null && serving.publicPages !== null) {
-		const shown = await askPages(serving, serving.publicPages, { request, page, upload, id });
+		const shown = await askPages(serving, serving.publicPages, { one, page, upload, id });
 		if (shown !== null) return { ...shown, about: { path: maskToken(page.path), token: null, error: null } };
 	}
 	const asked: HttpRequest = { method, target, headers: headersOf(request), body: upload.read, signal, id };
@@ -58,15 +58,16 @@ function publicPath(target: string): Page | null {
 async function askPages(
 	serving: Serving,
 	pages: PublicHandler,
-	{ request, page, upload, id }: { request: IncomingMessage; page: Page; upload: Upload; id: string },
+	{ one, page, upload, id }: { one: One; page: Page; upload: Upload; id: string },
 ): Promise<HttpResponse | null> {
+	const { request } = one;
 	try {
 		return await pages({
 			method: request.method ?? 'GET',
 			...page,
 			headers: headersOf(request),
 			body: request.method === 'POST' ? await upload.read(maxPublicBody) : null,
-			ip: clientIp(serving, request),
+			ip: clientIp(serving, one),
 		});
 	} catch (error) {
 		const known = asApiError(error);
@@ -81,17 +82,12 @@ async function askPages(
 /** The socket's address, or what the proxy in front says of it: its last word, the others are the client's own. */
 export function clientIp(
 	{ trustProxy }: Pick<Serving, 'trustProxy'>,
-	request: IncomingMessage,
+	{ request, connection }: Pick<One, 'request' | 'connection'>,
 ): string | null {
-	const forwarded = request.headers['x-forwarded-for'];
-	const last =
-		trustProxy === true
-			? String(forwarded ?? '')
-					.split(',')
-					.at(-1)
-					?.trim()
-			: undefined;
-	const address = last !== undefined && isIP(last) !== 0 ? last : request.socket.remoteAddress;
+	const forwarded = String(request.headers['x-forwarded-for'] ?? '');
+	const last = trustProxy === true ? forwarded.split(',').at(-1)?.trim() : undefined;
+	const address = last !== undefined && isIP(last) !== 0 ? last : connection.remoteAddress;
+	// An IPv4 client of a socket that takes both.
 	return address?.replace(/^::ffff:(?=\d+\.)/, '') ?? null;
 }
 

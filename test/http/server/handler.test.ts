@@ -472,6 +472,7 @@ describe('what is counted and logged', () => {
 	it('is one line a request, without query, token or body', async () => {
 		await wire('GET', '/sub/lists/?email=secret@example.com');
 		await wire('GET', `/${tokens.admin}/sub`, { token: null });
+		await wire('GET', `/sub/lists/${tokens.admin}/`);
 		expect(deployment.lines).toEqual([
 			{
 				time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
@@ -486,6 +487,7 @@ describe('what is counted and logged', () => {
 				error: null,
 			},
 			expect.objectContaining({ path: '/…/sub', status: 404, token: null, error: 'not_found', bytes: 23 }),
+			expect.objectContaining({ path: '/sub/lists/…/', status: 404, token: 'admin token' }),
 		]);
 	});
 

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Authenticate, createAuthenticator } from '../../../src/http/server/authenticate.js';
+
+const sha256 = (token: string) => createHash('sha256').update(token).digest('hex');
+let now = 0;
+let asked: string[] = [];
+let stored: Map<string, { name: string; scopes: string[] }>;
+let authenticate: Authenticate;
+
+beforeEach(() => {
+	now = 0;
+	asked = [];
+	stored = new Map([[sha256('good'), { name: 'ci', scopes: ['read', 'send', 'fly'] }]]);
+	authenticate = createAuthenticator({
+		findToken: async (hash) => {
+			asked.push(hash);
+			return stored.get(hash) ?? null;
+		},
+		clock: { now: () => now },
+	});
+});
+
+describe('who a token belongs to', () => {
+	it('is asked by its hash; rights that this version does not know are none', async () => {
+		expect(await authenticate('good')).toEqual({ name: 'ci', scopes: ['read', 'send'] });
+		expect(asked).toEqual([sha256('good')]);
+	});
+
+	it('is nobody for what is unknown, empty or too long, the last two without asking', async () => {
+		expect(await authenticate('bad')).toBe(null);
+		expect(await authenticate('')).toBe(null);
+		expect(await authenticate('x'.repeat(513))).toBe(null);
+		expect(asked).toEqual([sha256('bad')]);
+	});
+
+	it('is asked once a second at most, good or bad, and at once by many', async () => {
+		await Promise.all([authenticate('good'), authenticate('good'), authenticate('bad'), authenticate('bad')]);
+		now = 999_999;
+		await authenticate('good');
+		expect(asked.length).toBe(2);
+		stored.clear();
+		now = 1_000_000;
+		expect(await authenticate('good')).toBe(null);
+		expect(asked.length).toBe(3);
+	});
+
+	it('is asked again after a failure, which is the caller’s', async () => {
+		let isBroken = true;
+		const shaky = createAuthenticator({
+			findToken: async () => {
+				if (isBroken) throw new Error('locked');
+				return { name: 'ci', scopes: ['read'] };
+			},
+			clock: { now: () => now },
+		});
+		await expect(shaky('good')).rejects.toThrow('locked');
+		isBroken = false;
+		expect(await shaky('good')).toEqual({ name: 'ci', scopes: ['read'] });
+	});
+
+	it('is remembered of no more than ten thousand tokens, the latest', async () => {
+		for (let i = 0; i < 10_001; i++) await authenticate(`t${i}`);
+		expect(asked.length).toBe(10_001);
+		await authenticate('t10000');
+		expect(asked.length).toBe(10_001);
+		await authenticate('t0');
+		expect(asked.length).toBe(10_002);
+	});
+});

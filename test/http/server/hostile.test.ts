@@ -1,0 +1,135 @@
+/** A client that means no good: tens of thousands of requests, and the server is as it was. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Hostile, hostileConnection, randomFrom } from './hostile-requests.js';
+import { ask, type Deployment, deploy, tokens } from './serving.js';
+import { dial, type WireAnswer } from './wire.js';
+
+const wanted = 50_000;
+const atOnce = 32;
+const seed = 20_261_121;
+
+let deployment: Deployment;
+const statuses = new Map<number, number>();
+const logged = { lines: 0, withSecrets: [] as string[], errors: [] as string[] };
+/** Long enough to be none of the words of an answer. */
+const secrets = Object.values(tokens);
+const holdsSecret = (text: string) => secrets.some((secret) => text.includes(secret.slice(5)));
+
+beforeAll(async () => {
+	const log = (line: object) => {
+		const text = JSON.stringify(line);
+		logged.lines += 1;
+		if (holdsSecret(text)) logged.withSecrets.push(text);
+		if ('level' in line || ('status' in line && Number(line.status) >= 500)) logged.errors.push(text);
+	};
+	deployment = await deploy({
+		server: {
+			log,
+			limits: { headersTimeoutMs: 1000, requestTimeoutMs: 1500, checkIntervalMs: 100, lingerMs: 50 },
+		},
+		handler: { log },
+	});
+	await deployment.store.writes.putSettings({ values: { public_url: 'https://mail.example.com' }, now: 0 });
+	for (const name of ['one', 'two'])
+		await ask(deployment, 'POST', '/sub/lists/', { body: { name, email_reason: 'x' } });
+});
+afterAll(() => deployment.close());
+
+/** Says it, and gives whole answers until the server closes. */
+async function attack({ bytes, ending }: Hostile): Promise<WireAnswer[]> {
+	const wire = await dial(deployment.server.url);
+	await new Promise<void>((resolve) => wire.socket.write(bytes, () => resolve()));
+	if (ending === 'cut') {
+		wire.destroy();
+		return [];
+	}
+	const answers: WireAnswer[] = [];
+	const method = bytes.subarray(0, 4).toString();
+	for (let answer = await wire.read(method); answer !== null; answer = await wire.read(method))
+		answers.push(answer);
+	wire.destroy();
+	expect(holdsSecret(wire.received())).toBe(false);
+	return answers;
+}
+
+function judge(answer: WireAnswer): void {
+	statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+	expect(answer.headers).not.toHaveProperty('x-injected');
+	if (answer.headers['content-type'] === 'application/json' && answer.body !== '') JSON.parse(answer.body);
+}
+
+/** Bytes of the heap that are in use, after a collection. */
+function heapInUse(): number {
+	setFlagsFromString('--expose-gc');
+	const collect: unknown = runInNewContext('gc');
+	if (typeof collect === 'function') collect();
+	const { heapUsed, external } = process.memoryUsage();
+	return heapUsed + external;
+}
+
+describe('a hostile client', () => {
+	it('gets no 5xx, no secret and no memory for fifty thousand requests', { timeout: 180_000 }, async () => {
+		let connections = 0;
+		let heapWhenWarm = 0;
+		const work = async () => {
+			while (logged.lines < wanted) {
+				const hostile = hostileConnection(randomFrom(seed + connections++));
+				for (const answer of await attack(hostile)) judge(answer);
+				if (heapWhenWarm === 0 && logged.lines > wanted / 5) heapWhenWarm = heapInUse();
+			}
+		};
+		await Promise.all(Array.from({ length: atOnce }, work));
+		expect(logged.errors).toEqual([]);
+		expect([...statuses.keys()].filter((status) => status >= 500)).toEqual([]);
+		expect(logged.withSecrets).toEqual([]);
+		// Each kind of answer was met: the requests were not all refused at the door.
+		expect([...statuses.keys()]).toEqual(
+			expect.arrayContaining([200, 201, 204, 400, 401, 403, 404, 405, 413, 414, 415, 417, 431]),
+		);
+		expect(heapInUse() - heapWhenWarm).toBeLessThan(30 * 1024 * 1024);
+		expect(await ask(deployment, 'GET', '/healthz')).toMatchObject({ status: 200 });
+	});
+
+	it.each([
+		[
+			'both lengths',
+			(inner: string) =>
+				`Content-Length: ${inner.length + 5}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${inner}`,
+		],
+		[
+			'both, the other way round',
+			(inner: string) =>
+				`Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`,
+		],
+		[
+			'two lengths',
+			(inner: string) => `Content-Length: 0\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`,
+		],
+		['a list of lengths', (inner: string) => `Content-Length: 0, ${inner.length}\r\n\r\n${inner}`],
+		['an odd encoding', (inner: string) => `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`],
+		[
+			'an encoding twice',
+			(inner: string) => `Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n${inner}`,
+		],
+		[
+			'a chunk extension with a line end',
+			(inner: string) => `Transfer-Encoding: chunked\r\n\r\n0;a\n\r\n\r\n${inner}`,
+		],
+		['a bare line feed', (inner: string) => `X: y\nContent-Length: 0\r\n\r\n${inner}`],
+		['a blank before the colon', (inner: string) => `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${inner}`],
+	])('smuggles nothing with %s', async (_, frame) => {
+		const body = '{"name":"smuggled","email_reason":"x"}';
+		const head = (target: string) =>
+			`POST ${target} HTTP/1.1\r\nHost: x\r\nX-Secure-Token: ${tokens.admin}\r\nContent-Type: application/json\r\n`;
+		const inner = `${head('/sub/lists/')}Content-Length: ${body.length}\r\n\r\n${body}`;
+		const wire = await dial(deployment.server.url);
+		wire.write(`${head('/sub/fields/')}${frame(inner)}`);
+		const answers = [await wire.read(), await wire.read()];
+		expect(answers[0]?.status).toBe(400);
+		expect(answers[1]).toBe(null);
+		const { text } = await ask(deployment, 'GET', '/sub/lists/?page_size=1000');
+		expect(text).not.toContain('smuggled');
+	});
+});
