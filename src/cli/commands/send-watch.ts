@@ -38,10 +38,9 @@ export async function watchSending(
 		if (progress === null) return end('stopped');
 		const before = settledOf(counts);
 		counts = countsOf(progress.messages);
-		if (settledOf(counts) !== before) {
-			movedAt = elapsedMs();
-			onProgress(counts);
-		}
+		if (settledOf(counts) !== before) movedAt = elapsedMs();
+		// Told even when nothing moved: who waits for the first message wants to see that somebody waits.
+		onProgress(counts);
 		if (openOf(progress) === 0) return end('settled');
 		const still = elapsedMs() - movedAt;
 		if (progress.paused !== null && still >= Math.min(pausedMs, stallMs))
