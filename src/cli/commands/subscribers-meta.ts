@@ -4,7 +4,8 @@ import type { SubscriberInput } from '../../api/inputs.js';
 import type { List, Meta, MetaValue, Subscriber } from '../../api/records.js';
 import type { ContentSource } from '../command.js';
 import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
+import { CliError, UsageError } from '../errors.js';
+import { exits } from '../exit.js';
 
 export interface Change {
 	patch: Partial<Omit<SubscriberInput, 'meta'>>;
@@ -45,10 +46,19 @@ async function readChangeWrite(
 	for (const key of unset) delete meta[key];
 	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
 	const after = await subscribers.get(current.id, call);
-	if (JSON.stringify(after.meta) === JSON.stringify(changed.meta)) return after;
-	throw new UsageError(
+	if (isSame(after.meta, changed.meta)) return after;
+	throw new CliError(
+		'conflict',
+		exits.refused,
 		`somebody else changed the meta of ${current.email} at the same time; look at it and try again`,
+		{ hint: `mailctl subscribers get ${current.id} --list ${list.id}`, retryable: true },
 	);
+}
+
+/** The order of keys is the service's affair. */
+function isSame(one: Meta, other: Meta): boolean {
+	const sorted = (meta: Meta) => JSON.stringify(Object.entries(meta).sort(([a], [b]) => (a < b ? -1 : 1)));
+	return sorted(one) === sorted(other);
 }
 
 export async function readMeta(options: {

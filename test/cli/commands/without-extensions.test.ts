@@ -1,0 +1,180 @@
+// A deployment that has the service document and nothing more: what our own engine does in one stroke is done by hand.
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Api } from '../../../src/api/api.js';
+import { makeProject, type Project } from '../../support/project.js';
+import { stripped } from '../../support/stripped.js';
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+	await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+	for (const variable of ['city', 'plan'])
+		await project.json(['fields', 'create', '--variable', variable, '--name', variable]);
+	await project.json([
+		'subscribers',
+		'create',
+		'-l',
+		'L',
+		'--email',
+		'ann@example.com',
+		'--meta',
+		'city=Oslo',
+	]);
+});
+
+/** `change` is called with each patch before it is made; what it does happens in between. */
+const patching = (before: (api: Api) => Promise<unknown>, after: (api: Api) => Promise<unknown>) =>
+	stripped({
+		change: (api) => ({
+			...api,
+			subscribers: (list) => {
+				const subscribers = api.subscribers(list);
+				return {
+					...subscribers,
+					patch: async (id, input, call) => {
+						await before(api);
+						const changed = await subscribers.patch(id, input, call);
+						await after(api);
+						return changed;
+					},
+				};
+			},
+		}),
+	});
+const nothing = async () => undefined;
+
+describe('meta of a subscriber', () => {
+	const update = ['subscribers', 'update', 'ann@example.com', '-l', 'L'];
+
+	it('is merged by reading, changing and writing', async () => {
+		const words = [...update, '--meta', 'plan=pro', '--unset-meta', 'city', '--name', 'Ann'];
+		expect(await project.json(words, { connect: stripped() })).toMatchObject({
+			name: 'Ann',
+			meta: { plan: 'pro' },
+		});
+		expect(await project.json(['subscribers', 'get', 'ann@example.com', '-l', 'L'])).toMatchObject({
+			name: 'Ann',
+			meta: { plan: 'pro' },
+		});
+	});
+
+	it('keeps what is not named', async () => {
+		await project.json([...update, '--meta', 'plan=pro'], { connect: stripped() });
+		expect(await project.json(['subscribers', 'get', '1', '-l', 'L'])).toMatchObject({
+			meta: { city: 'Oslo', plan: 'pro' },
+		});
+	});
+
+	it('is exit 5 when somebody else changed it at the same time', async () => {
+		const connect = patching(nothing, (api) => api.subscribers(1).patch(1, { meta: { city: 'Bergen' } }));
+		const { code, stderr } = await project.run([...update, '--meta', 'plan=pro'], { connect });
+		expect({ code, stderr }).toEqual({
+			code: 5,
+			stderr:
+				'error: somebody else changed the meta of ann@example.com at the same time; look at it and try again\n' +
+				'hint: mailctl subscribers get 1 --list 1\n',
+		});
+	});
+
+	it('in another order is the same meta', async () => {
+		const connect = stripped({
+			change: (api) => ({
+				...api,
+				subscribers: (list) => {
+					const subscribers = api.subscribers(list);
+					return {
+						...subscribers,
+						get: async (id, call) => {
+							const found = await subscribers.get(id, call);
+							return { ...found, meta: Object.fromEntries(Object.entries(found.meta).reverse()) };
+						},
+					};
+				},
+			}),
+		});
+		expect((await project.run([...update, '--meta', 'plan=pro'], { connect })).code).toBe(0);
+	});
+});
+
+describe('clearing a list', () => {
+	const clear = ['lists', 'clear', 'L', '--confirm', 'L', '-o', 'json'];
+
+	beforeEach(async () => {
+		const rows = Array.from({ length: 250 }, (_, at) => `p${at}@example.com`);
+		const people = await project.file('people.csv', ['email', ...rows].join('\n'));
+		await project.json(['subscribers', 'import', people, '-l', 'L']);
+	});
+
+	it('deletes every subscriber of every page: their ids are collected first', async () => {
+		const { code, stdout } = await project.run(clear, { connect: stripped() });
+		expect({ code, document: JSON.parse(stdout) }).toEqual({
+			code: 0,
+			document: { list_id: 1, deleted: 251 },
+		});
+		expect(await project.json(['subscribers', 'list', '-l', 'L'])).toEqual([]);
+	});
+
+	it('goes on past those who are gone already, exit 9', async () => {
+		const connect = stripped({
+			change: (api) => ({
+				...api,
+				subscribers: (list) => {
+					const subscribers = api.subscribers(list);
+					return {
+						...subscribers,
+						delete: async (id, call) => {
+							if (id === 7) await subscribers.delete(id, call);
+							return subscribers.delete(id, call);
+						},
+					};
+				},
+			}),
+		});
+		const { code, stdout, stderr } = await project.run(clear, { connect });
+		expect({ code, document: JSON.parse(stdout) }).toEqual({
+			code: 9,
+			document: { list_id: 1, deleted: 250 },
+		});
+		expect(stderr).toContain('warning: 7: Not found.');
+		expect(await project.json(['subscribers', 'list', '-l', 'L'])).toEqual([]);
+	});
+});
+
+describe('a field whose uses nobody counts', () => {
+	const connect = stripped();
+
+	it('is deleted with --confirm VARIABLE only, used or not', async () => {
+		const refused = await project.run(['fields', 'delete', 'plan', '-y'], { connect });
+		expect(refused).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: this will delete the field plan (how many subscribers hold it is not known here)\n' +
+				'hint: add --confirm plan to agree\n',
+		});
+		expect((await project.run(['fields', 'delete', 'plan', '--confirm', 'plan'], { connect })).code).toBe(0);
+		expect(await project.json(['fields', 'list'])).toMatchObject([{ variable: 'city' }]);
+	});
+
+	it('is renamed with --confirm VARIABLE only, but given another name for people without', async () => {
+		const rename = ['fields', 'update', 'city', '--variable', 'town'];
+		expect((await project.run([...rename, '-y'], { connect })).code).toBe(2);
+		expect((await project.run(['fields', 'update', 'city', '--name', 'Town'], { connect })).code).toBe(0);
+		expect((await project.run([...rename, '--confirm', 'city'], { connect })).code).toBe(0);
+		expect(await project.json(['subscribers', 'get', '1', '-l', 'L'])).toMatchObject({
+			meta: { town: 'Oslo' },
+		});
+	});
+});
+
+describe('what such a deployment lacks', () => {
+	it.each([
+		['templates', ['templates', 'list']],
+		['senders', ['senders', 'add', 'a@example.com']],
+		['messages', ['messages', 'list']],
+	])('is exit 2 naming %s', async (extension, words) => {
+		const { code, stderr } = await project.run(words, { connect: stripped() });
+		expect(code).toBe(2);
+		expect(stderr).toContain(`error: this deployment has no "${extension}"`);
+	});
+});
