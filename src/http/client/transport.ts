@@ -69,6 +69,8 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 	const tls = await tlsOptions(options);
 	const shared = {
 		connections,
+		// The build leaves it out.
+		allowH2: false,
 		// One deadline holds over the whole call instead.
 		headersTimeout: 0,
 		bodyTimeout: 0,
