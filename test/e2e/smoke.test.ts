@@ -80,6 +80,25 @@ describe('smoke against mailctl serve', () => {
 	});
 });
 
+describe('smoke with a token that may read', () => {
+	it('passes, and skips what takes more rights', async () => {
+		const made = ['engine', 'tokens', 'create', '--name', 'ci', '--scope', 'read', '-q'];
+		const { stdout: token } = await project.run(made);
+		const env = { MAILCTL_TOKEN: token.trim() };
+		const { code, stdout } = await smoke(server.baseUrl, ['-o', 'json'], { env });
+		const { checks }: Report = JSON.parse(stdout);
+		const skipped = checks.filter(({ group, outcome }) => group === 'webhooks' && outcome === 'skip');
+		expect(checks.filter(({ outcome }) => outcome === 'fail')).toEqual([]);
+		expect({ code, skipped: skipped.map(({ id, detail }) => [id, detail]) }).toEqual({
+			code: 0,
+			skipped: ['page', 'paging', 'get', 'unknown'].map((verb) => [
+				`webhooks.${verb}`,
+				'the token may not read webhooks',
+			]),
+		});
+	});
+});
+
 describe.skipIf((await witnessMissing()) !== null)('smoke against another hand’s service', () => {
 	it('passes it, busy and without challenges as it is, and lists where it differs', async () => {
 		const witness = await startWitness({ flaky: true, noChallenge: true });
@@ -365,6 +384,20 @@ describe('smoke against a deployment with one thing broken', () => {
 		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
 	});
 
+	it('skips the webhooks of a deployment that wants names which resolve', async () => {
+		const proxy = await startTampering(
+			server.baseUrl,
+			answering(method('POST', /^\/webhooks\/$/), { status: 400, body: { url: ['No such host.'] } }),
+		);
+		const { code, stdout } = await smoke(proxy.baseUrl, ['--full', '--only', 'webhooks', '-o', 'json']);
+		await proxy.close();
+		const { checks }: Report = JSON.parse(stdout);
+		expect({ code, created: checks.find(({ id }) => id === 'webhooks.create') }).toMatchObject({
+			code: 0,
+			created: { outcome: 'skip', detail: 'the deployment refuses a URL whose name does not resolve' },
+		});
+	});
+
 	it('touches nothing of somebody else’s that a creation answers with', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(
@@ -486,6 +519,27 @@ describe('smoke that is ended early', () => {
 		expect(code).toBe(11);
 		expect(report.checks.find(({ id }) => id === 'fields.create')).toMatchObject({ outcome: 'fail' });
 		expect(report.leftovers).toEqual([]);
+		expect(await holdings()).toEqual(before);
+	});
+
+	it('gives up on a deployment that does not answer its deletions, and lists what is left: 11', async () => {
+		const before = await holdings();
+		const stop = new AbortController();
+		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
+			if (passing.method === 'DELETE') return new Promise<never>(() => {});
+			const answered = await ask(passing);
+			if (isFieldPatch(passing)) stop.abort(new Interrupted('SIGINT'));
+			return answered;
+		});
+		const words = ['--full', '--only', 'fields', '-o', 'json'];
+		const { code, stdout } = await smoke(proxy.baseUrl, words, { interrupts: stop.signal });
+		await proxy.close();
+		const { leftovers }: Report = JSON.parse(stdout);
+		expect({ code, leftovers }).toEqual({
+			code: 11,
+			leftovers: [expect.objectContaining({ kind: 'field', name: expect.stringMatching(/^mailctl_smoke_/) })],
+		});
+		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
 		expect(await holdings()).toEqual(before);
 	});
 

@@ -93,6 +93,8 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
 	const text = render(reporter, report, style);
 	if (file === undefined) await cx.out.raw(text);
 	else await writeReport(file, text);
+	// Who asks for JSON gets his document, wherever the report of another form goes.
+	if (file !== undefined && asked === 'json') await cx.out.document(report);
 	if (file !== undefined || reporter !== 'text') await cx.note(summaryOf(report));
 }
 

@@ -2,6 +2,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { cli } from '../../support/cli.js';
 import { errorOf, makeProject, type Project } from '../../support/project.js';
 
 let project: Project;
@@ -139,6 +140,25 @@ describe('smoke on a database', () => {
 		]);
 	});
 
+	it('answers the document with -o json, whatever the file holds', async () => {
+		const file = join(project.folder, 'smoke.tap');
+		const words = ['smoke', '--only', 'auth', '--reporter', 'tap', '--report-file', file];
+		const report = (await project.json(words)) as Groups;
+		expect(groupsOf(report)).toEqual(['auth']);
+		expect(await readFile(file, 'utf8')).toMatch(/^TAP version 14\n1\.\.3\n/);
+	});
+
+	it('says why its message is not sent where the mail server takes none', async () => {
+		const closed = await makeProject({ smtp: 1 });
+		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
+		const { checks } = (await closed.json(['smoke', ...words], { code: 11 })) as { checks: object[] };
+		expect(checks.at(-1)).toMatchObject({
+			id: 'send.delivered',
+			outcome: 'fail',
+			detail: expect.stringMatching(/^the mail server takes no mail: .*ECONNREFUSED/),
+		});
+	});
+
 	it('refuses a folder as its report file', async () => {
 		const folder = join(project.folder, 'reports');
 		await mkdir(folder);
@@ -159,6 +179,40 @@ describe('smoke on a database', () => {
 			{ id: 'send.message', outcome: 'pass' },
 			{ id: 'send.delivered', outcome: 'skip', detail: 'no mail server is configured; it is queued' },
 		]);
+	});
+});
+
+describe('smoke with a profile that is careful', () => {
+	const home = async (profile: object) => {
+		const folder = join(project.folder, '.config/mailctl');
+		await mkdir(folder, { recursive: true, mode: 0o700 });
+		const profiles = { prod: { db: project.db, ...profile } };
+		await writeFile(join(folder, 'config.json'), JSON.stringify({ profiles }), { mode: 0o600 });
+		return (words: readonly string[]) =>
+			cli(['-p', 'prod', 'smoke', ...words], { env: { HOME: project.folder } });
+	};
+
+	it('reads a protected one without asking, and changes it with consent only', async () => {
+		const run = await home({ protected: true });
+		const codes = [];
+		for (const words of [
+			['--only', 'lists'],
+			['--only', 'lists', '--full'],
+			['--cleanup-only'],
+			['--full', '-n'],
+		])
+			codes.push((await run(words)).code);
+		expect(codes).toEqual([0, 2, 2, 0]);
+		expect((await run(['--only', 'lists', '--full', '--yes'])).code).toBe(0);
+	});
+
+	it('sends to nobody whom the profile may not write to', async () => {
+		const run = await home({ allowRecipients: ['*@example.com'] });
+		const { code, stderr } = await run(['--send-to', 'sink@example.org', '--from', 'news@example.com']);
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: expect.stringContaining('this profile may not write to sink@example.org'),
+		});
 	});
 });
 

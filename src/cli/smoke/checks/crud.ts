@@ -12,7 +12,7 @@ import {
 } from '../judge.js';
 import { Broken, type Check, type Group, type Probe, Skipped } from '../model.js';
 import { readPage, walkPages, withQuery } from '../pages.js';
-import { type Json, type Shape, shown } from '../shapes.js';
+import { isObject, type Json, type Shape, shown } from '../shapes.js';
 import { slot } from '../workshop.js';
 
 export interface Resource {
@@ -37,6 +37,8 @@ export interface Resource {
 		decided?: Json;
 	};
 	refusals: readonly Refusal[];
+	/** A key whose value a deployment is free to refuse, and what it then is that cannot be tried. */
+	mayRefuse?: { key: string; why: string };
 }
 
 export interface Creation {
@@ -115,6 +117,9 @@ async function create(probe: Probe, resource: Resource): Promise<Json> {
 	const path = await resource.path(probe);
 	const { body, expected } = await resource.create(probe);
 	const answer = await resource.post(probe, { method: 'POST', path, body });
+	const { mayRefuse } = resource;
+	if (answer.status === 400 && isObject(answer.json) && answer.json[mayRefuse?.key ?? ''] !== undefined)
+		throw new Skipped(mayRefuse?.why ?? '');
 	if (answer.status !== 201) throw new Broken(unexpected(answer, 201));
 	const record = objectOf(probe, answer);
 	judgeRecord(probe, resource.shape, record, `new ${resource.one}`);

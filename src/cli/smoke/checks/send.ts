@@ -89,7 +89,9 @@ async function deliver(
 		if ((await local.status()).smtp_url === null)
 			throw new Skipped('no mail server is configured; it is queued');
 		if (submission === null) throw new Skipped('the answer names no submission; it is queued');
-		await local.deliver({ scope: { submission }, until: 'settled', signal: workshop.signal });
+		const scope = { submission };
+		const { kind, reason } = await local.deliver({ scope, until: 'settled', signal: workshop.signal });
+		if (kind === 'paused') throw new Broken(`the mail server takes no mail: ${reason ?? 'no reason'}`);
 		return conclude(probe, await messages.get(id, call));
 	}
 	for (let poll = 0; poll < maxPolls; poll += 1) {

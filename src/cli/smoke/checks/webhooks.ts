@@ -25,6 +25,8 @@ export function webhookChecks({ names, ledger }: Workshop): Check[] {
 			create: async () => ({ body, expected: body }),
 			patch: { url: `${names.url}-patched` },
 			replace: { body: replaced, expected: replaced, decided: none },
+			// A name that resolves would be somebody's: better not to try than to tell him of events.
+			mayRefuse: { key: 'url', why: 'the deployment refuses a URL whose name does not resolve' },
 			refusals: [
 				{
 					id: 'requires-type',
