@@ -11,7 +11,7 @@ const missing = await witnessMissing();
 
 describe.skipIf(missing !== null)(
 	`a Django REST framework deployment, 10 records a page${missing === null ? '' : ` (${missing})`}`,
-	{ timeout: 120_000 },
+	{ timeout: 300_000 },
 	() => {
 		let witness: Witness;
 		let folder: string;

@@ -58,7 +58,7 @@ export const subscriberImport = command({
 		concurrency: {
 			kind: 'integer',
 			min: 1,
-			max: 64,
+			max: 16,
 			default: 8,
 			summary: 'requests at a time, on a service that takes rows one by one only',
 		},

@@ -55,12 +55,13 @@ async function createAgain(parts: FateParts, row: ForeignRow, error: ApiError): 
 	if (known === 'unknown') return unknown(error);
 	if (known !== null) return { kind: 'created' };
 	// An answer of 5xx, and nobody was made: the row is what the service cannot bear.
-	if (!error.unanswered) return rejectedBy(error);
+	if (error.code === 'server_error' && !error.unanswered) return rejectedBy(error);
 	try {
 		await pace.call(() => subscribers.create(creationOf(row)));
 		return { kind: 'created' };
 	} catch (second) {
-		if (!(second instanceof ApiError) || !(isOpen(second) || isRefusal(second))) throw second;
+		if (!(second instanceof ApiError) || isBusy(second) || !(isOpen(second) || isRefusal(second)))
+			throw second;
 		const late = await askAgain(() => people.search(row.email));
 		if (late === 'unknown') return unknown(second);
 		if (late !== null) return { kind: 'created' };
@@ -96,14 +97,16 @@ async function update(
 	const write = () => parts.pace.call(() => parts.subscribers.patch(id, patch));
 	try {
 		// Twice the same change is one change.
-		await write().catch((error: unknown) => (isUnanswered(error) ? write() : Promise.reject(error)));
+		await write().catch((error: unknown) =>
+			isUnanswered(error) || isBusy(error) ? write() : Promise.reject(error),
+		);
 		return { kind: 'updated' };
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
 		// Deleted meanwhile, or the whole list: then creating says so.
 		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row);
 		if (isRefusal(error)) return rejectedBy(error);
-		if (!isOpen(error)) throw error;
+		if (isBusy(error) || !isOpen(error)) throw error;
 		const after = await askAgain(() => fresh(parts, id));
 		if (after === 'unknown') return unknown(error);
 		if (after !== null && patchOf(row, after, parts.spec.reactivate) === null) return { kind: 'updated' };
@@ -126,7 +129,12 @@ async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 
 /** It may or may not have been carried out. */
 function isOpen(error: ApiError): boolean {
-	return error.unanswered || error.code === 'server_error';
+	return error.unanswered || error.code === 'server_error' || isBusy(error);
+}
+
+/** 503: no fault of the row. Once more, then it concerns the whole import. */
+function isBusy(error: unknown): boolean {
+	return error instanceof ApiError && error.code === 'unavailable';
 }
 
 function isUnanswered(error: unknown): boolean {

@@ -5,7 +5,7 @@
  * how long the file is.
  */
 import { type EmailKey, emailKey } from '../../api/address.js';
-import type { Crud } from '../../api/api.js';
+import type { Crud, PageRequest } from '../../api/api.js';
 import type { SubscriberInput } from '../../api/inputs.js';
 import { iterate } from '../../api/pages.js';
 import type { Page, Subscriber, SubscriberFilter } from '../../api/records.js';
@@ -81,7 +81,7 @@ class ListedPeople implements People {
 	/** A deployment may ignore the filter: what it answers is compared once more. */
 	async #matching(filter: SubscriberFilter, email: string): Promise<Known | null> {
 		const key = emailKey(email);
-		const read = (request: { page?: number }) =>
+		const read = (request: PageRequest) =>
 			this.#pace.call(() => this.#subscribers.page({ ...filter, ...request }));
 		for await (const one of iterate(read)) {
 			if (emailKey(one.email) === key) return knownOf(one);
@@ -91,8 +91,7 @@ class ListedPeople implements People {
 
 	async #walk(): Promise<void> {
 		const walked = new Map<EmailKey, Known>();
-		const read = (request: { page?: number; page_size?: number }) =>
-			this.#pace.call(() => this.#subscribers.page(request));
+		const read = (request: PageRequest) => this.#pace.call(() => this.#subscribers.page(request));
 		for await (const one of iterate(read, { page_size: pageSize })) walked.set(...entryOf(one));
 		this.#walked = walked;
 	}

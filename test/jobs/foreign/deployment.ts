@@ -61,7 +61,7 @@ export async function startDeployment(options: DeploymentOptions = {}): Promise<
 		create: (input) => wire(`create ${input.email}`, () => subscribers.create(input)),
 		patch: (id, input) => wire(`patch ${id}`, () => subscribers.patch(id, input)),
 		get: (id) => wire(`get ${id}`, () => subscribers.get(id)),
-		page: ({ page, page_size, ...filter }) => {
+		page: ({ page, page_size, query: _, ...filter }) => {
 			const size = pageSize ?? page_size;
 			const request = { ...filter, ...(page && { page }), ...(size && { page_size: size }) };
 			const named = Object.entries(filter).map(([name, value]) => `${name}=${value}`);

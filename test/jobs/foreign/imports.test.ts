@@ -300,6 +300,37 @@ describe('a request without an answer', () => {
 	});
 });
 
+describe('a deployment that is busy', () => {
+	const busy = () => new ApiError('unavailable', 'maintenance');
+	const rows = [
+		['email', 'name'],
+		['ann@example.com', 'Ann'],
+		['bob@example.com', 'Bob'],
+	];
+
+	it('for one request is asked once more, and no row is blamed for it', async () => {
+		const failed = new Set<string>();
+		await start({
+			before: (call) => {
+				if (!/^(create|patch)/.test(call) || failed.has(call)) return;
+				failed.add(call);
+				throw busy();
+			},
+		});
+		await deployment.add({ email: 'ann@example.com' });
+		expect((await importRows(rows)).counts).toEqual(counts({ created: 1, updated: 1 }));
+	});
+
+	it('for longer ends the import', async () => {
+		await start({
+			before: (call) => {
+				if (call.startsWith('create')) throw busy();
+			},
+		});
+		await expect(importRows(rows)).rejects.toMatchObject({ code: 'unavailable' });
+	});
+});
+
 describe('a deployment that throttles', () => {
 	it('is given a pause by all, as long as it asked for', async () => {
 		let left = 2;
