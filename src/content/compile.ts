@@ -83,7 +83,11 @@ function writers(sources: Sources): Writers {
 }
 
 function plainPart(template: Template, subtype: 'plain' | 'html', write: Escape): Part {
-	return compilePart({ template, subtype, fill: (slot, { variables }) => fillSlot(slot, variables, write) });
+	return compilePart({
+		template,
+		subtype,
+		fill: (slot, { variables }, add) => add(fillSlot(slot, variables, write)),
+	});
 }
 
 function trackedPart(html: string | null, links: readonly Link[], guards = urlGuards('')): Part | null {

@@ -1,5 +1,5 @@
 /** One text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
-import { encodeFragment, encodeValue, type Fragment, QuotedPrintableLine } from './quoted-printable.js';
+import { encodeFragment, type Fragment, QuotedPrintableLine } from './quoted-printable.js';
 import type { Recipient } from './types.js';
 import { renderSlots, type Template } from './variables.js';
 
@@ -19,8 +19,8 @@ export interface PartSource<S> {
 	/** Line ends are LF, in the literals and in what `fill` gives. */
 	template: Template<S>;
 	subtype: 'plain' | 'html';
-	/** What stands in a slot for a recipient, already escaped. */
-	fill: (slot: S, values: BodyValues) => string;
+	/** Writes what stands in a slot for a recipient, already escaped, in pieces or at once. */
+	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;
 }
 
 /** Encodes what is constant. 7bit for short-lined ASCII without variables, else the smaller by far of the two. */
@@ -39,7 +39,7 @@ export function compilePart<S>(source: PartSource<S>): Part {
 	if (isMuchSmallerInBase64(written, fragments)) {
 		const constant = template.slots.length === 0 ? base64(written) : null;
 		const body = (values: BodyValues) =>
-			constant ?? base64(renderSlots(template, (slot) => fill(slot, values)));
+			constant ?? base64(renderSlots(template, (slot) => filledText(slot, values, fill)));
 		return part(subtype, 'base64', { body, isFreeOf });
 	}
 	return part(subtype, 'quoted-printable', {
@@ -67,15 +67,24 @@ function quotedPrintable<S>(
 	}
 	return (values) => {
 		const line = new QuotedPrintableLine();
+		const write = (text: string) => line.appendValue(text);
 		line.append(first);
 		for (let index = 0; index < rest.length; index++) {
 			const slot = template.slots[index];
 			const fragment = rest[index];
-			if (slot !== undefined) line.append(encodeValue(fill(slot, values)));
+			if (slot !== undefined) fill(slot, values, write);
 			if (fragment !== undefined) line.append(fragment);
 		}
 		return line.toString();
 	};
+}
+
+function filledText<S>(slot: S, values: BodyValues, fill: PartSource<S>['fill']): string {
+	let text = '';
+	fill(slot, values, (piece) => {
+		text += piece;
+	});
+	return text;
 }
 
 /** Printable ASCII, tabs and line ends; lines ≤ 998; no line that begins `From ` or with a dot, or ends in a blank. */

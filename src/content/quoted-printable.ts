@@ -31,7 +31,7 @@ export function encodeFragment(text: string): Fragment {
 }
 
 /** Encodes a value: most are plain, and are taken as they are, in lines where they are long (the addresses of links). */
-export function encodeValue(value: string): Fragment {
+function encodeValue(value: string): Fragment {
 	if (!isPlain(value)) return encodeFragment(value);
 	if (value.length <= maxColumn) {
 		return { text: value, headLength: value.length, tailLength: value.length, hasBreak: false };
@@ -51,6 +51,17 @@ export function encodeValue(value: string): Fragment {
 export class QuotedPrintableLine {
 	#text = '';
 	#column = 0;
+	#last: { value: string; fragment: Fragment } | null = null;
+
+	/** Encodes and appends. A long value that comes again and again, as what all links begin with, is encoded once. */
+	appendValue(value: string): void {
+		if (value.length <= maxColumn) {
+			this.append(encodeValue(value));
+			return;
+		}
+		if (this.#last?.value !== value) this.#last = { value, fragment: encodeValue(value) };
+		this.append(this.#last.fragment);
+	}
 
 	append(fragment: Fragment): void {
 		if (fragment.text === '') return;

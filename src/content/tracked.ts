@@ -74,17 +74,19 @@ export function trackedTemplate(
 	return { literals, slots };
 }
 
-/** What stands in a slot for this recipient, already escaped; without tracking, what its author wrote. */
-export function fillTracked(slot: TrackedSlot, { variables, tracking }: BodyValues): string {
-	switch (slot.kind) {
-		case 'variable':
-			return fillSlot(slot, variables, escapeHtml);
-		case 'pixel':
-			return escapeHtml(tracking?.openUrl ?? '');
-		case 'link': {
-			const url = isTrackable(slot, variables) ? tracking?.clickUrls[slot.position] : undefined;
-			return url === undefined ? renderTemplate(slot.written, variables, escapeHtml) : escapeHtml(url);
-		}
+/** Writes what stands in a slot for this recipient, already escaped; without tracking, what its author wrote. */
+export function fillTracked(
+	slot: TrackedSlot,
+	{ variables, tracking }: BodyValues,
+	write: (text: string) => void,
+): void {
+	if (slot.kind === 'variable') write(fillSlot(slot, variables, escapeHtml));
+	else if (slot.kind === 'pixel') write(escapeHtml(tracking?.openUrl ?? ''));
+	else if (tracking === null || !isTrackable(slot, variables)) {
+		write(renderTemplate(slot.written, variables, escapeHtml));
+	} else {
+		write(escapeHtml(tracking.clickUrl));
+		write(escapeHtml(tracking.clickEnds[slot.position] ?? ''));
 	}
 }
 

@@ -20,8 +20,9 @@ export interface Recipient {
 export interface Tracking {
 	/** The pixel's address. */
 	openUrl: string;
-	/** What stands in place of each link, by its position; at least `CompiledContent.links` of them. */
-	clickUrls: readonly string[];
+	/** What the addresses of all links begin with, and what each ends with, by its position: `CompiledContent.links` of them. */
+	clickUrl: string;
+	clickEnds: readonly string[];
 }
 
 /** Inlines the CSS of an HTML document; rejects past its deadline or on hostile input. */

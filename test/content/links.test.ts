@@ -15,7 +15,8 @@ const pixel =
 function trackingFor({ links }: Pick<CompiledContent, 'links'>): Tracking {
 	return {
 		openUrl: 'https://m.test/o/T.gif',
-		clickUrls: Array.from({ length: links }, (_, position) => `https://m.test/c/T${position}`),
+		clickUrl: 'https://m.test/c/T',
+		clickEnds: Array.from({ length: links }, (_, position) => String(position)),
 	};
 }
 
@@ -142,7 +143,7 @@ describe('a link that is counted', () => {
 
 	it('is escaped where it stands', async () => {
 		const compiled = await compile("<a href='https://x.y/'>a</a>");
-		const tracking = { openUrl: 'https://m.test/"o', clickUrls: ["https://m.test/it's?a&b"] };
+		const tracking = { openUrl: 'https://m.test/"o', clickUrl: "https://m.test/it's?", clickEnds: ['a&b'] };
 		expect(await arrived(compiled, {}, tracking)).toContain(
 			"<a href='https://m.test/it&#39;s?a&amp;b'>a</a>",
 		);

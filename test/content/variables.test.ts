@@ -75,6 +75,8 @@ describe('variables', () => {
 			'<a href="https://x.y/ onclick=alert(1)" class=x>',
 		);
 		expect(await shown('<a href=#u# class=x>', { u: '' })).toBe('<a href="" class=x>');
+		expect(await shown('<a href=&amp;#u# class=x>', { u: 'a b' })).toBe('<a href="&amp;a b" class=x>');
+		expect(await shown('<a href=x href=#u#>', { u: 'a b' })).toBe('<a href=x href="a b">');
 	});
 });
 

@@ -100,7 +100,7 @@ inBrowser(
 				opened_percent: '100',
 				unsubscribed_percent: 0,
 			});
-			expect(served.lost).toEqual([]);
+			expect(served.failures).toEqual([]);
 		} finally {
 			target.close();
 		}

@@ -37,8 +37,10 @@ export interface Served {
 	deliver(request: Partial<SendRequest>): Promise<Delivered>;
 	/** Adds to the time of day, in seconds: who reads a mail does so later than its delivery. */
 	later(seconds: number): void;
-	/** Lost opens and clicks. */
-	lost: unknown[];
+	/** What went wrong behind the answers. */
+	failures: unknown[];
+	/** Waits until what was answered is recorded. */
+	settled(): Promise<void>;
 	close(): Promise<void>;
 }
 
@@ -68,7 +70,7 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 	});
 	const keyring = keyringOf(keys);
 	const contents = createContentCache({ inlineCss: async (html) => html, maxBytes: 1e7 });
-	const lost: unknown[] = [];
+	const failures: unknown[] = [];
 	let url = '';
 	const ports = createTracking({
 		reads: store.reads,
@@ -76,11 +78,12 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 		contents,
 		links: async () => ({ publicUrl: url, keyring }),
 		clock,
-		lost: (error) => lost.push(error),
+		failed: (error) => failures.push(error),
 	});
+	const pages = createPublicHandler(ports);
 	const server = await listen({
 		handler: async () => ({ status: 404, headers: {}, body: null }),
-		publicPages: createPublicHandler(ports),
+		publicPages: pages,
 		host: '127.0.0.1',
 		port: 0,
 		tls: null,
@@ -106,7 +109,8 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 		store,
 		engine,
 		ports,
-		lost,
+		failures,
+		settled: pages.settled,
 		later: (seconds) => {
 			offset += seconds * 1e6;
 		},
@@ -132,6 +136,7 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 		close: async () => {
 			pool.close();
 			await server.close({ graceMs: 1000 });
+			await pages.settled();
 			await sink.close();
 			await engine.close();
 			await store.close();

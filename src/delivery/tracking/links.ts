@@ -43,10 +43,10 @@ export function usedLinks(links: MessageLinks, names: readonly string[]): Partia
 /** `{publicUrl}/o/{token}.gif`, and `/c/{token}` for each of so many links. */
 export function trackingOf({ publicUrl, keyring, message }: MessageLinks, links: number): Tracking {
 	const base = withoutSlash(publicUrl);
-	return {
-		openUrl: `${base}/o/${signToken(keyring, 'o', message)}.gif`,
-		clickUrls: signClickTokens(keyring, message, links).map((token) => `${base}/c/${token}`),
-	};
+	const openUrl = `${base}/o/${signToken(keyring, 'o', message)}.gif`;
+	if (links === 0) return { openUrl, clickUrl: '', clickEnds: [] };
+	const { begin, ends } = signClickTokens(keyring, message, links);
+	return { openUrl, clickUrl: `${base}/c/${begin}`, clickEnds: ends };
 }
 
 /**

@@ -16,8 +16,8 @@ export interface TrackingOptions {
 	/** The settings and keys of this moment; asked on every request, so whoever passes it caches. */
 	links(): Promise<LinkOptions>;
 	clock: Clock;
-	/** Told of opens and clicks that could not be recorded. */
-	lost?(error: unknown): void;
+	/** See `TrackingPorts`. */
+	failed?(error: unknown): void;
 }
 
 export function createTracking(options: TrackingOptions): TrackingPorts {
@@ -49,7 +49,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 			return list?.name ?? null;
 		},
 		now: clock.now,
-		...(options.lost !== undefined && { lost: options.lost }),
+		...(options.failed !== undefined && { failed: options.failed }),
 	};
 }
 

@@ -42,6 +42,6 @@ export interface TrackingPorts {
 	/** The name of the list the message was sent to; null: to none, or it is deleted. */
 	listName(message: TrackedMessage): Promise<string | null>;
 	now(): Micros;
-	/** Told of an open or a click that could not be recorded: whoever made it has had an answer already. */
-	lost?(error: unknown): void;
+	/** Told what went wrong behind an answer that cannot say it: an event that is lost, a page that could not be shown. */
+	failed?(error: unknown): void;
 }

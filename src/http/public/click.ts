@@ -5,21 +5,27 @@ import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/port
 import { verifyClickToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders, failedPage, notFoundPage } from './pages.js';
+import type { Recorder } from './recorder.js';
 import { visitorOf } from './visitor.js';
 
-export interface ClickRequest {
-	request: PublicRequest;
-	token: string;
+/** What the clicks of one server share. */
+export interface Visits {
+	ports: TrackingPorts;
+	recorder: Recorder;
+	window: ClickWindow;
 }
 
 /** A click is recorded as lazily as an open: the reader does not wait for the disk. */
 export async function click(
-	ports: TrackingPorts,
-	window: ClickWindow,
-	{ request, token }: ClickRequest,
+	{ ports, recorder, window }: Visits,
+	request: PublicRequest,
+	token: string,
 ): Promise<HttpResponse> {
 	const at = ports.now();
-	const followed = await follow(ports, token).catch(() => 'failed' as const);
+	const followed = await follow(ports, token).catch((error: unknown) => {
+		ports.failed?.(error);
+		return 'failed' as const;
+	});
 	if (followed === 'failed') return failedPage('look');
 	if (followed === null) return notFoundPage();
 	const { message, link } = followed;
@@ -29,18 +35,9 @@ export async function click(
 		isBurst ||
 		isTooSoon(message, at) ||
 		machineRequest({ kind: 'click', method: request.method, headers: request.headers, at }) !== null;
-	ports
-		.record(
-			trackedEvent({
-				message: message.id,
-				type: 'REDIRECTED',
-				at,
-				link,
-				machine,
-				visitor: visitorOf(request),
-			}),
-		)
-		.catch((error: unknown) => ports.lost?.(error));
+	const visitor = visitorOf(request);
+	const event = trackedEvent({ message: message.id, type: 'REDIRECTED', at, link, machine, visitor });
+	recorder.later(() => ports.record(event));
 	return { status: 302, headers: { Location: link.url, ...commonHeaders }, body: null };
 }
 

@@ -5,20 +5,27 @@ import type { HttpResponse, PublicHandler, PublicRequest } from '../messages.js'
 import { click } from './click.js';
 import { open } from './open.js';
 import { commonHeaders, notFoundPage } from './pages.js';
+import { createRecorder } from './recorder.js';
 import { texts } from './texts.js';
 import { unsubscribe } from './unsubscribe.js';
 import { view } from './view.js';
 
-/** Never throws: a store that fails is a page that says so, or a pixel like any other. */
-export function createPublicHandler(ports: TrackingPorts): PublicHandler {
-	const window = createClickWindow();
-	return async (request) => {
+/** The pages of one server. Never throw: a store that fails is a page that says so, or a pixel like any other. */
+export interface PublicPages extends PublicHandler {
+	/** Resolves when every open and click that was answered is recorded, or lost: wait for it before the store is closed. */
+	settled(): Promise<void>;
+}
+
+export function createPublicHandler(ports: TrackingPorts): PublicPages {
+	const recorder = createRecorder((error) => ports.failed?.(error));
+	const visits = { ports, recorder, window: createClickWindow() };
+	const handler: PublicHandler = async (request) => {
 		const [, kind, rest = ''] = /^\/([ocuv])\/(.*)$/s.exec(request.path) ?? [];
 		switch (kind) {
 			case 'o':
-				return allowed(request, ['GET', 'HEAD'], () => open(ports, request, rest));
+				return allowed(request, ['GET', 'HEAD'], () => open(visits, request, rest));
 			case 'c':
-				return allowed(request, ['GET', 'HEAD'], () => click(ports, window, { request, token: rest }));
+				return allowed(request, ['GET', 'HEAD'], () => click(visits, request, rest));
 			case 'u':
 				return allowed(request, ['GET', 'HEAD', 'POST'], () => unsubscribe(ports, request, rest));
 			case 'v':
@@ -27,6 +34,7 @@ export function createPublicHandler(ports: TrackingPorts): PublicHandler {
 				return kind === undefined ? null : notFoundPage();
 		}
 	};
+	return Object.assign(handler, { settled: recorder.settled });
 }
 
 async function allowed(

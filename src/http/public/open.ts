@@ -5,6 +5,7 @@ import type { TrackingPorts } from '../../delivery/tracking/ports.js';
 import { verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders } from './pages.js';
+import type { Recorder } from './recorder.js';
 import { visitorOf } from './visitor.js';
 
 /** One transparent point. */
@@ -12,11 +13,11 @@ const gif = Buffer.from('R0lGODlhAQABAPAAAAAAAAAAACH5BAEAAAAALAAAAAABAAEAAAICRAE
 
 /** Answers at once: an open is durable up to 200 ms later, and one that cannot be recorded is still a picture. */
 export async function open(
-	ports: TrackingPorts,
+	{ ports, recorder }: { ports: TrackingPorts; recorder: Recorder },
 	request: PublicRequest,
 	rest: string,
 ): Promise<HttpResponse> {
-	record(ports, request, rest.replace(/\.gif$/, '')).catch((error: unknown) => ports.lost?.(error));
+	recorder.later(() => record(ports, request, rest.replace(/\.gif$/, '')));
 	return {
 		status: 200,
 		headers: {

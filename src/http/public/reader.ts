@@ -5,8 +5,9 @@ import { parseMailbox } from '../../api/address.js';
 export function maskedAddress(mailbox: string): string {
 	const address = parseMailbox(mailbox)?.address ?? mailbox;
 	const at = address.lastIndexOf('@');
+	if (at === -1) return '…';
 	const [first = ''] = address.slice(0, at);
-	return at < 2 ? `…${address.slice(Math.max(at, 0))}` : `${first}…${address.slice(at)}`;
+	return at < 2 ? `…${address.slice(at)}` : `${first}…${address.slice(at)}`;
 }
 
 /** `News (news@example.com)`, or the address alone. */

@@ -5,7 +5,7 @@ export const language = 'en';
 export const texts = {
 	unsubscribe: {
 		title: 'Unsubscribe',
-		question: (address: string, sender: string) => `Shall ${address} get no more mailings from ${sender}?`,
+		question: (address: string, sender: string) => `Stop sending mailings from ${sender} to ${address}?`,
 		list: (name: string) => `You get them as a reader of “${name}”.`,
 		button: 'Unsubscribe',
 		note: 'Nothing changes until you press the button.',

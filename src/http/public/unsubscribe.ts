@@ -38,7 +38,7 @@ export async function unsubscribe(
 		);
 		return isOneClick(request) ? oneClickAnswer() : unsubscribedPage(reader(message));
 	} catch (error) {
-		ports.lost?.(error);
+		ports.failed?.(error);
 		return failedPage(request.method === 'POST' ? 'unsubscribe' : 'look');
 	}
 }

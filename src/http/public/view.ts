@@ -34,7 +34,7 @@ export async function view(ports: TrackingPorts, token: string): Promise<HttpRes
 		};
 		return { status: 200, headers, body: shown.html };
 	} catch (error) {
-		ports.lost?.(error);
+		ports.failed?.(error);
 		return failedPage('look');
 	}
 }

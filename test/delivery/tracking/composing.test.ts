@@ -1,0 +1,126 @@
+// Which mails are tracked, and that what a mail says and what its links lead to are filled with the same values.
+import PostalMime from 'postal-mime';
+import { describe, expect, it } from 'vitest';
+import { createContentCache } from '../../../src/content/cache.js';
+import { contentSha256 } from '../../../src/content/hash.js';
+import { type ComposerOptions, createComposer } from '../../../src/delivery/composer.js';
+import { trackedEvent } from '../../../src/delivery/tracking/events.js';
+import type { Leased } from '../../../src/store/queue.js';
+import type { StoredSubmission } from '../../../src/store/store.js';
+
+const message: Leased = {
+	message: '0b7f9d4e-6c1a-4f3e-9a55-2f6f1c9b8d10',
+	fence: 1,
+	submission: 's',
+	to: 'ada@example.org',
+	list_id: null,
+	variables: { name: 'Ada' },
+	attempts: 0,
+	created_at: 1_000_000,
+};
+const keyring: ComposerOptions['keyring'] = [{ id: 1, secret: Buffer.alloc(32, 1) }];
+const html = '<p>Hi #name#</p><a href="https://x.y/">x</a>';
+
+async function composed(
+	submission: Partial<Pick<StoredSubmission, 'type'>> & { html: string | null },
+	options: Partial<ComposerOptions> = {},
+) {
+	const content = { subject: 's', text: 'Hi, see https://x.y/', html: submission.html, disable_inline: true };
+	const stored: StoredSubmission = {
+		id: 's',
+		type: 'TRANSACTIONAL',
+		envelope: { from: 'news@example.com', reply_to: [], cc: [], bcc: [], headers: {} },
+		tag: null,
+		campaign: null,
+		content,
+		content_sha256: contentSha256(content),
+		...(submission.type !== undefined && { type: submission.type }),
+	};
+	const composer = createComposer({
+		reads: { getSubmission: async () => stored },
+		contents: createContentCache({ inlineCss: async (written) => written, maxBytes: 1e6 }),
+		publicUrl: 'https://m.test/news/',
+		keyring,
+		...options,
+	});
+	const result = await composer.compose(message);
+	if (result.kind !== 'mail') throw new Error(result.conversation.reply.text);
+	return { raw: result.mail.bytes.toString('latin1'), ...(await PostalMime.parse(result.mail.bytes)) };
+}
+
+describe('a mail', () => {
+	it.each(['TRANSACTIONAL', 'BULK'] as const)('with HTML is tracked: %s', async (type) => {
+		const mail = await composed({ type, html });
+		expect(mail.html).toMatch(
+			/^<p>Hi Ada<\/p><a href="https:\/\/m\.test\/news\/c\/[\w-]{58}">x<\/a><img src="https:\/\/m\.test\/news\/o\/[\w-]{50}\.gif" width="1" height="1" alt="" style="[^"]*">\n?$/,
+		);
+		expect(mail.text?.trim()).toBe('Hi, see https://x.y/');
+		expect(/^List-Unsubscribe: <https:\/\/m\.test\/news\/u\/[\w-]{50}>\r$/m.test(mail.raw)).toBe(
+			type === 'BULK',
+		);
+	});
+
+	it('without HTML is as it was written', async () => {
+		expect((await composed({ html: null })).raw).not.toContain('m.test');
+	});
+
+	it.each<[string, Partial<ComposerOptions>]>([
+		['a public URL', { publicUrl: null }],
+		['a key', { keyring: null }],
+	])('without %s is as it was written', async (_what, options) => {
+		const mail = await composed({ html, type: 'BULK' }, options);
+		expect(mail.html?.trim()).toBe('<p>Hi Ada</p><a href="https://x.y/">x</a>');
+		expect(mail.raw).not.toContain('List-Unsubscribe');
+	});
+
+	it('has its own pages where it names them, unless it brings a value of that name', async () => {
+		const mail = await composed({ html: '<a href="#unsubscribe_url#">u</a><a href="#view_url#">v</a>' });
+		expect(mail.html).toMatch(
+			/<a href="https:\/\/m\.test\/news\/u\/[\w-]{50}">u<\/a><a href="https:\/\/m\.test\/news\/v\/[\w-]{50}">v<\/a>/,
+		);
+		message.variables['view_url'] = 'https://own.example/';
+		const own = await composed({ html: '<a href="#view_url#">v</a>' });
+		delete message.variables['view_url'];
+		expect(own.html).toContain('<a href="https://own.example/">v</a>');
+	});
+
+	it('is the same on every attempt', async () => {
+		expect((await composed({ html })).raw).toBe((await composed({ html })).raw);
+	});
+});
+
+describe('an event', () => {
+	const seen = (userAgent: string | null, url = 'https://x.y/') =>
+		trackedEvent({
+			message: 'm',
+			type: 'REDIRECTED',
+			at: 5,
+			link: { position: 3, url },
+			machine: false,
+			visitor: { ip: '::1', userAgent },
+		});
+
+	it('holds what was seen', () => {
+		expect(seen('Mail/1')).toEqual({
+			message: 'm',
+			type: 'REDIRECTED',
+			at: 5,
+			link: 3,
+			machine: false,
+			ip: '::1',
+			user_agent: 'Mail/1',
+			url: 'https://x.y/',
+			smtp_code: null,
+			diagnostic: null,
+		});
+	});
+
+	it('holds no control character, nothing too long, and no half of a character', () => {
+		expect(seen('a\u0000b\r\nc\u001b[1m\u2028d').user_agent).toBe('a b c [1m d');
+		expect(seen('x'.repeat(501)).user_agent).toBe('x'.repeat(500));
+		expect(seen(`${'x'.repeat(499)}😀`).user_agent).toBe('x'.repeat(499));
+		expect(seen(' \t ').user_agent).toBeNull();
+		expect(seen(null).user_agent).toBeNull();
+		expect(seen('x', `https://x.y/${'a'.repeat(9000)}`).url).toHaveLength(2048);
+	});
+});
