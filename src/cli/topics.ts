@@ -41,6 +41,8 @@ function environment(): string {
 		'A target is a database (--db), a deployment (--base-url) or a profile. The one on the highest level wins as a',
 		'whole; two on one level are refused. An empty variable counts as unset.',
 		'',
+		'mailctl login keeps a token for one origin, apart from the configuration. It is never sent to another one.',
+		'',
 	].join('\n');
 }
 
@@ -74,6 +76,8 @@ To many: the rows are staged and checked first, then released all at once. On a 
 shown and asked about; a script gives --yes --expect-count N, and nothing is released if the count is another.
 
 On the embedded engine the command delivers the messages itself and waits; --no-wait leaves them to mailctl worker.
+On a mailctl server it waits until the server has sent them; other services do not say what becomes of a message.
+A send that nobody answered is exit 13: it may have happened.
 A crash in between repeats at most what was being sent, with the same Message-ID. An answer lost after the message
 was handed over leaves it uncertain: it is sent again only when somebody says so.
 `,

@@ -3,7 +3,7 @@ import { type CommandGroup, command } from '../command.js';
 import { type ConfigFile, type Profile, readConfig } from '../config.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
-import { camel } from '../flags.js';
+import { camel, kebab } from '../flags.js';
 import { isProfileKey, parsePreference } from '../preferences.js';
 import { confirmProtected, findProfile, newName, sayDropped, spokenOf, tokenState } from '../profiles.js';
 import { type Columns, column } from '../render/columns.js';
@@ -35,7 +35,11 @@ type Preferences = Record<(typeof preferences)[number], unknown>;
 
 const whole: Columns<Shown & Preferences> = [
 	...columns,
-	...preferences.map((key) => ({ key, header: key.toUpperCase(), value: (one: Preferences) => one[key] })),
+	...preferences.map((key) => ({
+		key,
+		header: kebab(key).replace('-', ' ').toUpperCase(),
+		value: (one: Preferences) => one[key],
+	})),
 ];
 
 const nameArg = { name: 'name', summary: 'the name of a profile' } as const;

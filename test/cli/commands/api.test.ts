@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import { cli, makeHome } from '../../support/cli.js';
 import { makeProject } from '../../support/project.js';
+import { startServer } from '../../support/running-server.js';
 import { type Answer, wireOf } from '../../support/wire.js';
 
 const base = ['--base-url', 'https://mail.example.com/api', 'api'];
@@ -275,5 +276,34 @@ describe('a raw request to a database of this machine', () => {
 			code: 2,
 			stderr: 'error: a URL goes with --base-url only; give the path\nhint: mailctl api GET /sub/lists/\n',
 		});
+	});
+
+	it('is answered as a server over that database answers', async () => {
+		const { db, run } = await makeProject();
+		const server = await startServer(db);
+		const there = (argv: readonly string[]) =>
+			cli(['--base-url', server.baseUrl, ...argv], { env: { MAILCTL_TOKEN: server.token } });
+		try {
+			const body = ['--data', '{"name": "News", "email_reason": "r"}'];
+			const { code, stdout } = await run(['api', 'POST', 'sub/lists/', ...body]);
+			expect({ code, list: JSON.parse(stdout) }).toMatchObject({ code: 0, list: { id: 1, name: 'News' } });
+			for (const argv of [
+				['api', 'GET', '/sub/lists/1/'],
+				['api', 'GET', '/sub/lists/', '--paginate'],
+				['api', 'GET', '/sub/lists/99/'],
+				['api', 'GET', '/nowhere/'],
+				['api', 'PATCH', '/sub/lists/1/', '--data', '{"name": ""}'],
+				['api', 'PUT', '/sub/lists/', '--data', '{}'],
+				['api', 'POST', '/sub/lists/', '--data', '{"name": '],
+				['api', 'POST', '/sub/lists/', '--data', 'x', '--header', 'Content-Type: text/plain'],
+			])
+				expect(await there(argv)).toEqual(await run(argv));
+			const links = await there(['api', 'GET', `${server.baseUrl}/sub/lists/?page_size=1`, '--json']);
+			expect(JSON.parse(links.stdout)).toMatchObject({ count: 1, next: null });
+			expect((await there(['api', 'DELETE', '/sub/lists/1/'])).code).toBe(0);
+			expect((await run(['api', 'GET', '/sub/lists/1/'])).code).toBe(3);
+		} finally {
+			await server.stop();
+		}
 	});
 });
