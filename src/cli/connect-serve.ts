@@ -29,6 +29,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	const { requestsPerSecond: perSecond } = await readSettings(store);
 	let sending: Sending | null = null;
 	const wake = () => sending?.wake();
+	const pages = trackingPages(parts, mailer, options.log);
 	const server = await listen({
 		handler: createHandler({
 			served: waking(engine, wake),
@@ -46,7 +47,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			},
 			log: options.log,
 		}),
-		publicPages: trackingPages(parts, mailer, options.log),
+		publicPages: pages,
 		host: options.host,
 		port: options.port,
 		tls: options.tls,
@@ -64,6 +65,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		newTokenFile,
 		close: async () => {
 			await Promise.all([server.close({ graceMs }), sending?.stop()]);
+			await pages.settled();
 		},
 	};
 }

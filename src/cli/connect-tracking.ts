@@ -1,7 +1,6 @@
 /** The public pages of a server: who follows a link of a mail, and what that changes. */
 import { createTracking } from '../delivery/tracking/lookup.js';
-import type { PublicHandler } from '../http/messages.js';
-import { createPublicHandler } from '../http/public/handler.js';
+import { createPublicHandler, type PublicPages } from '../http/public/handler.js';
 import type { LocalParts } from './connect-local.js';
 import type { Mailer } from './connect-mail.js';
 
@@ -12,7 +11,7 @@ export function trackingPages(
 	{ store, clock }: LocalParts,
 	{ contents, links }: Pick<Mailer, 'contents' | 'links'>,
 	log: (line: object) => void,
-): PublicHandler {
+): PublicPages {
 	return createPublicHandler(
 		createTracking({
 			reads: store.reads,
@@ -20,7 +19,7 @@ export function trackingPages(
 			contents,
 			links: keptFor(linksForMs, links),
 			clock,
-			lost: (error) => log({ event: 'tracking_lost', error: String(error) }),
+			failed: (error) => log({ event: 'tracking_failed', error: String(error) }),
 		}),
 	);
 }

@@ -123,6 +123,10 @@ export const plainContents: { get(): Promise<CompiledContent> } = {
 	get: async () => ({
 		variables: [],
 		warnings: [],
+		links: 0,
+		link: () => null,
+		links: 0,
+		link: () => null,
 		join: (envelope, recipient) =>
 			Buffer.from(
 				[
