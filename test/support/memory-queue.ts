@@ -125,8 +125,6 @@ export const plainContents: { get(): Promise<CompiledContent> } = {
 		warnings: [],
 		links: 0,
 		link: () => null,
-		links: 0,
-		link: () => null,
 		join: (envelope, recipient) =>
 			Buffer.from(
 				[
