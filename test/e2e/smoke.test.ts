@@ -81,6 +81,24 @@ describe('smoke against mailctl serve', () => {
 });
 
 describe('smoke with a token that may read', () => {
+	it('fails in full: what was asked for cannot be tried', async () => {
+		const made = ['engine', 'tokens', 'create', '--name', 'ci2', '--scope', 'read', '-q'];
+		const env = { MAILCTL_TOKEN: (await project.run(made)).stdout.trim() };
+		const words = ['--full', '--only', 'subscribers', '-o', 'json'];
+		const { code, stdout } = await smoke(server.baseUrl, words, { env });
+		const { checks }: Report = JSON.parse(stdout);
+		const failed = checks.filter(({ outcome }) => outcome === 'fail');
+		expect({ code, failed: failed.map(({ id, detail }) => [id, detail]) }).toEqual({
+			code: 11,
+			failed: [
+				[
+					'subscribers.create',
+					expect.stringMatching(/^no list could be made: POST \/sub\/lists\/ answered 403, not 201/),
+				],
+			],
+		});
+	});
+
 	it('passes, and skips what takes more rights', async () => {
 		const made = ['engine', 'tokens', 'create', '--name', 'ci', '--scope', 'read', '-q'];
 		const { stdout: token } = await project.run(made);

@@ -35,8 +35,8 @@ export function expectRefusal(
 	{ what, statuses }: { what: string; statuses: readonly number[] },
 ): void {
 	const { status } = answer;
-	if (status < 400) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
-	if (status >= 500) throw new Broken(`${what}: ${unexpected(answer, statuses[0] ?? 400)}`);
+	if (status < 300) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
+	if (status < 400 || status >= 500) throw new Broken(`${what}: ${unexpected(answer, statuses[0] ?? 400)}`);
 	if (!statuses.includes(status)) probe.deviate(`${what} is a ${status}, not a ${statuses.join(' or ')}`);
 	if (!isObject(answer.json))
 		probe.deviate(

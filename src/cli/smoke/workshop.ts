@@ -1,7 +1,9 @@
 /** What the checks of a run share: the paths of the service document, the run's names, and what it has made. */
 import type { CommandContext } from '../context.js';
+import type { Answer } from './caller.js';
+import { unexpected } from './judge.js';
 import type { Ledger } from './ledger.js';
-import { type Probe, Skipped } from './model.js';
+import { Broken, type Probe, Skipped } from './model.js';
 import type { RunNames } from './names.js';
 import { isObject } from './shapes.js';
 
@@ -28,7 +30,7 @@ export interface Workshop {
 	readonly mail: { to: string; from: string } | null;
 	readonly connection: CommandContext['connection'];
 	readonly signal: AbortSignal;
-	/** A list of the run's own for its subscribers, made on first use. Throws `Skipped` when that fails. */
+	/** A list of the run's own for its subscribers, made on first use. Throws `Broken` when that fails, then `Skipped`. */
 	list(probe: Probe): Promise<number>;
 	/** The variable of a field of its own; null where none can be made. */
 	variable(probe: Probe): Promise<string | null>;
@@ -37,16 +39,20 @@ export interface Workshop {
 export type WorkshopOptions = Omit<Workshop, 'list' | 'variable'>;
 
 export function createWorkshop(options: WorkshopOptions): Workshop {
-	let list: Promise<number | null> | null = null;
+	let list: Promise<Made> | null = null;
+	let isTold = false;
 	let variable: Promise<string | null> | null = null;
 	const { names, ledger } = options;
 	return {
 		...options,
 		list: async (probe) => {
 			list ??= makeList(probe, ledger, `${names.list}-subscribers`);
-			const id = await list;
-			if (id === null) throw new Skipped('no list could be made to try them in');
-			return id;
+			const made = await list;
+			if (made.kind === 'made') return made.id;
+			// The first who needs it fails, or nobody would; the others only have nothing to try.
+			if (isTold) throw new Skipped('no list could be made to try them in');
+			isTold = true;
+			throw new Broken(`no list could be made: ${made.why}`);
 		},
 		variable: (probe) => {
 			variable ??= makeField(probe, ledger, `${names.variable}_meta`);
@@ -54,6 +60,8 @@ export function createWorkshop(options: WorkshopOptions): Workshop {
 		},
 	};
 }
+
+type Made = { kind: 'made'; id: number } | { kind: 'failed'; why: string };
 
 /** A slot for what one check of a row makes and the next ones need. */
 export function slot<T>(maker: string): { set(value: T): void; get(): T } {
@@ -69,22 +77,25 @@ export function slot<T>(maker: string): { set(value: T): void; get(): T } {
 	};
 }
 
-async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<number | null> {
+/** Subscribers are about to be put there: it must be the list that was made, whatever the answer said. */
+async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<Made> {
 	const body = { name, email_reason: 'a check of this deployment' };
 	const answer = await ledger.create(probe, 'list', { method: 'POST', path: paths.lists, body });
-	const id = ledgered(answer.json, answer.status);
-	// Subscribers are about to be put there: it must be the list that was made, whatever the answer said.
-	const stored = id === null ? null : await probe.call({ method: 'GET', path: paths.list(id) });
-	return isObject(stored?.json) && stored.json['name'] === name ? id : null;
+	const id = idOf(answer);
+	if (id === null) return { kind: 'failed', why: unexpected(answer, 201) };
+	const stored = await probe.call({ method: 'GET', path: paths.list(id) });
+	if (isObject(stored.json) && stored.json['name'] === name) return { kind: 'made', id };
+	return { kind: 'failed', why: `list ${id}, said to be the new one, has another name` };
 }
 
 async function makeField(probe: Probe, ledger: Ledger, variable: string): Promise<string | null> {
 	const body = { variable, name: 'Smoke' };
 	const answer = await ledger.create(probe, 'field', { method: 'POST', path: paths.fields, body });
-	return ledgered(answer.json, answer.status) === null ? null : variable;
+	return idOf(answer) === null ? null : variable;
 }
 
-function ledgered(json: unknown, status: number): number | null {
-	const id = typeof json === 'object' && json !== null && 'id' in json ? json.id : null;
+/** Of what a POST made; null where it was refused. */
+function idOf({ status, json }: Answer): number | null {
+	const id = isObject(json) ? json['id'] : null;
 	return status < 300 && typeof id === 'number' ? id : null;
 }

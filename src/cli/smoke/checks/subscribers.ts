@@ -1,9 +1,9 @@
 /** Subscribers. Service document, "Subscribers": those of a list that is there, and of the run's own list. */
-import { expectObject, expectStatus, judgeValues } from '../judge.js';
+import { expectObject, expectRefusal, expectStatus, judgeValues } from '../judge.js';
 import { type Check, type Probe, Skipped } from '../model.js';
 import { judgePaging, readPage, withQuery } from '../pages.js';
 import { type Json, shown, subscriberShape } from '../shapes.js';
-import { paths, type Workshop } from '../workshop.js';
+import { paths, unknownId, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 import { filterChecks, ownFilterCheck } from './filters.js';
@@ -69,7 +69,7 @@ export function subscriberChecks(workshop: Workshop): Check[] {
 				},
 			],
 		},
-		[...collectionChecks({ ...base, path: existingPath }), ...filterChecks(existingPath)],
+		[...collectionChecks({ ...base, path: existingPath }), unknownListCheck(), ...filterChecks(existingPath)],
 		(made) => [activeCheck(ownPath, made), ownFilterCheck(workshop, ownPath), pagingCheck(workshop, ownPath)],
 	);
 }
@@ -90,6 +90,20 @@ async function findExisting(probe: Probe): Promise<string> {
 	const id = list?.['id'];
 	if (typeof id !== 'number') throw new Skipped('there is no list to look at');
 	return paths.subscribers(id);
+}
+
+function unknownListCheck(): Check {
+	return {
+		id: 'subscribers.unknown-list',
+		group: 'subscribers',
+		title: 'a list that is not there has no subscribers: a 404',
+		need: 'read',
+		run: async (probe) => {
+			const answer = await probe.call({ method: 'GET', path: paths.subscribers(unknownId) });
+			expectRefusal(probe, answer, { what: 'an unknown list', statuses: [404] });
+			return undefined;
+		},
+	};
 }
 
 type Path = (probe: Probe) => Promise<string>;
