@@ -30,7 +30,6 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	let sending: Sending | null = null;
 	const wake = () => sending?.wake();
 	const pages = trackingPages(parts, mailer, options.log);
-	const pages = trackingPages(parts, mailer, options.log);
 	const server = await listen({
 		handler: createHandler({
 			served: waking(engine, wake),
@@ -66,7 +65,6 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		newTokenFile,
 		close: async () => {
 			await Promise.all([server.close({ graceMs }), sending?.stop()]);
-			await pages.settled();
 			await pages.settled();
 		},
 	};
