@@ -131,7 +131,7 @@ async function dropForeign(
 	const origin = stored.origin ?? (before?.baseUrl === undefined ? null : originOf(before.baseUrl));
 	if (after.baseUrl !== undefined && origin === originOf(after.baseUrl)) return null;
 	await saveTokens(without(tokens, name));
-	return origin ?? 'nowhere in particular';
+	return origin ?? 'an unknown origin';
 }
 
 function without<T>(record: Readonly<Record<string, T>>, name: string): Record<string, T> {

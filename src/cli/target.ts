@@ -112,7 +112,7 @@ function localTarget(url: string): Target {
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
 	const url = URL.canParse(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
-		throw new UsageError(`${from}: "${text}" is no http or https URL`);
+		throw new UsageError(`${from}: "${text}" is no http or https URL`, schemeHint(text));
 	if (url.username !== '' || url.password !== '')
 		throw new UsageError(`${from}: a URL must not hold a password`, {
 			hint: 'use MAILCTL_TOKEN or --token-file',
@@ -120,4 +120,9 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	if (url.search !== '' || url.hash !== '')
 		throw new UsageError(`${from}: a base URL has no query and no fragment`);
 	return { kind: 'remote', baseUrl: text, token: null };
+}
+
+/** A host without its scheme is the likeliest slip. */
+function schemeHint(text: string): { hint?: string } {
+	return /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text) ? { hint: `https://${text}` } : {};
 }

@@ -19,10 +19,10 @@ export async function send(
 	if (changes(request)) {
 		await assertRecipients(cx, request);
 		const what = `${request.method} ${request.path}`;
-		if (cx.dryRun)
-			return cx
-				.wouldDo(what, { method: request.method, path: request.path, body: request.body ?? null })
-				.then(() => undefined);
+		if (cx.dryRun) {
+			const { method, path } = request;
+			return cx.wouldDo(what, { method, path, body: shownBody(request) }).then(() => undefined);
+		}
 		await confirmProtected(cx, what);
 	}
 	const { exchange } = await cx.connection();
@@ -70,6 +70,15 @@ export function parsed(body: Uint8Array): unknown {
 /** A GET that sends a test notification changes nothing stored, but is no reading either. */
 function changes({ method, path }: WireRequest): boolean {
 	return !['GET', 'HEAD', 'OPTIONS'].includes(method) || /\/run_test\/?(\?|$)/.test(path);
+}
+
+/** As it would be sent, but for a password: a plan ends up in logs. */
+function shownBody({ body }: WireRequest): unknown {
+	if (body === undefined) return null;
+	const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+	const json = parsed(bytes);
+	if (typeof json !== 'object' || json === null) return Buffer.from(bytes).toString('utf8');
+	return 'password' in json ? { ...json, password: null } : json;
 }
 
 async function confirmProtected(cx: CommandContext, what: string): Promise<void> {

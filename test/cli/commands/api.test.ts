@@ -231,6 +231,13 @@ describe('a raw request that changes something', () => {
 			document: { dry_run: true, method: 'DELETE', path: '/sub/lists/1/', body: null },
 			asked: [],
 		});
+		const hook = await cli(
+			[...base, 'POST', '/webhooks/', '--data', '{"url": "u", "password": "p"}', '-n', '--json'],
+			{
+				connect: wire.connect,
+			},
+		);
+		expect(JSON.parse(hook.stdout).body).toEqual({ url: 'u', password: null });
 		await cli([...base, 'GET', '/webhooks/3/run_test/', '-n'], { connect: wire.connect });
 		expect(wire.asked).toEqual([]);
 		await cli([...base, 'GET', '/sub/lists/', '-n'], { connect: wire.connect });

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
@@ -159,6 +159,35 @@ describe('mailctl login', () => {
 		expect(stderr).not.toContain('good');
 		expect(await readFileOf(home, 'credentials.json')).toMatchObject({
 			tokens: { 'mail.example.com': { token: 'good' } },
+		});
+	});
+
+	it('stores nothing when Ctrl-C answers the question for the token', async () => {
+		const home = await makeHome();
+		const { code } = await typed(home, ['login', '--base-url', url], [['API token', 'half\u0003']]);
+		expect(code).toBe(130);
+		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
+	});
+
+	it('closes files that were open to others', async () => {
+		const home = await homeWith({ profiles: {} }, { tokens: {} });
+		for (const name of ['config.json', 'credentials.json']) await chmod(join(folderOf(home), name), 0o644);
+		await run(home, words, { stdin: 'good' });
+		for (const name of ['config.json', 'credentials.json'])
+			expect(((await stat(join(folderOf(home), name))).mode & 0o777).toString(8)).toBe('600');
+	});
+
+	it('suggests the scheme that a base URL lacks', async () => {
+		const { code, stderr } = await run(await makeHome(), [
+			'login',
+			'--base-url',
+			'mail.example.com',
+			'--token-stdin',
+		]);
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr:
+				'error: --base-url: "mail.example.com" is no http or https URL\nhint: https://mail.example.com\n',
 		});
 	});
 

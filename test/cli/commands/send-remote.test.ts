@@ -178,6 +178,24 @@ describe('a send that nobody answered', () => {
 		expect(stderr).toContain('hint: run it again with --idempotency-key monday: ');
 	});
 
+	it('is told of when somebody stops waiting for it', async () => {
+		const stop = new AbortController();
+		const server = createServer((request, response) => {
+			if (request.method === 'GET') response.writeHead(404).end();
+			else stop.abort(new Interrupted('SIGINT'));
+		});
+		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+		opened.push({ close: () => new Promise((resolve) => server.close(resolve)) });
+		const { port } = server.address() as AddressInfo;
+		const run = runnerOf({ baseUrl: `http://127.0.0.1:${port}`, token: 't' });
+		const { code, stderr } = await run(toAnn, { interrupts: stop.signal });
+		server.closeAllConnections();
+		expect({ code, stderr }).toEqual({
+			code: 130,
+			stderr: 'warning: stopped before the service answered: it may or may not have been sent\ninterrupted\n',
+		});
+	});
+
 	it('is an ordinary network error when the request never left', async () => {
 		const service = await cutting(null);
 		await opened.pop()?.close();
