@@ -56,8 +56,9 @@ async function readChangeWrite(
 }
 
 /** The order of keys is the service's affair. */
-function isSame(one: Meta, other: Meta): boolean {
-	const sorted = (meta: Meta) => JSON.stringify(Object.entries(meta).sort(([a], [b]) => (a < b ? -1 : 1)));
+function isSame(one: Subscriber['meta'], other: Subscriber['meta']): boolean {
+	const sorted = (meta: Subscriber['meta']) =>
+		JSON.stringify(Object.entries(meta).sort(([a], [b]) => (a < b ? -1 : 1)));
 	return sorted(one) === sorted(other);
 }
 
