@@ -46,6 +46,11 @@ export function assertNotTooOften(throttle: Throttle | undefined, { name }: Prin
 	);
 }
 
+/** 405; the header `Allow` is the place's. */
+export function methodNotAllowed(method: string): ApiError {
+	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
+}
+
 function notAuthenticated(message: string): ApiError {
 	return new ApiError('not_authenticated', message);
 }

@@ -1,6 +1,7 @@
 /** What is under way on each connection, so that refusals and shutting down cut nothing that is being answered. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { WrittenRefusal } from './refuse.js';
 
 /** One connection. Requests of a pipeline are answered one after another, in order. */
 export interface Connection {
@@ -8,17 +9,25 @@ export interface Connection {
 	/** Kept, for a closed socket no longer knows. */
 	readonly remoteAddress: string | null;
 	/** Requests begun and not answered yet; aborted when the client leaves. */
-	readonly requests: Map<IncomingMessage, AbortController>;
+	readonly requests: Map<IncomingMessage, Begun>;
 	/** Done when the last request of the pipeline is answered. */
 	turn: Promise<void>;
 	/** Said once everything before it is answered, and then the connection ends. */
-	parting: string | null;
+	parting: WrittenRefusal | null;
+	/** It was said. */
+	hasParted: boolean;
+}
+
+/** A request that was begun: how to abort it, and what it is answered with. */
+export interface Begun {
+	controller: AbortController;
+	response: ServerResponse;
 }
 
 export interface Connections {
 	of(socket: Socket): Connection;
 	all(): Iterable<Connection>;
-	begin(connection: Connection, request: IncomingMessage): AbortSignal;
+	begin(connection: Connection, request: IncomingMessage, response: ServerResponse): AbortSignal;
 	finish(connection: Connection, request: IncomingMessage): void;
 	/** Requests under way on all connections. */
 	underWay(): number;
@@ -30,7 +39,7 @@ export function createConnections(): Connections {
 	let underWay = 0;
 	const forget = (connection: Connection) => {
 		known.delete(connection.socket);
-		for (const controller of connection.requests.values()) controller.abort();
+		for (const { controller } of connection.requests.values()) controller.abort();
 	};
 	return {
 		of: (socket) => {
@@ -42,16 +51,17 @@ export function createConnections(): Connections {
 				requests: new Map(),
 				turn: Promise.resolve(),
 				parting: null,
+				hasParted: false,
 			};
 			known.set(socket, fresh);
 			socket.once('close', () => forget(fresh));
 			return fresh;
 		},
 		all: () => known.values(),
-		begin: ({ socket, requests }, request) => {
+		begin: ({ socket, requests }, request, response) => {
 			const controller = new AbortController();
 			if (socket.destroyed) controller.abort();
-			requests.set(request, controller);
+			requests.set(request, { controller, response });
 			underWay += 1;
 			return controller.signal;
 		},
@@ -66,15 +76,18 @@ export function createConnections(): Connections {
 const lingerMs = 1_000;
 
 /**
- * Says it and ends. What still comes in is read and dropped for a moment: a connection closed with unread octets is
- * reset, and the answer lost with it.
+ * Says what there is to say, once, and ends. What still comes in is read and dropped for a moment: a connection closed
+ * with unread octets is reset, and the answer lost with it.
  */
-export function part({ socket }: Pick<Connection, 'socket'>, text: string): void {
+export function part(connection: Connection): void {
+	const { socket, parting, hasParted } = connection;
+	if (parting === null || hasParted) return;
+	connection.hasParted = true;
 	if (!socket.writable) {
 		socket.destroy();
 		return;
 	}
-	socket.end(text);
+	socket.end(parting.text);
 	const timer = setTimeout(() => socket.destroy(), lingerMs);
 	socket.once('close', () => clearTimeout(timer));
 	socket.resume();

@@ -5,16 +5,23 @@ import { type Clock, formatDateTime, systemClock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { headerNames } from '../errors.js';
 import type { About, Handler, HttpRequest, HttpResponse } from '../messages.js';
-import { type Method, maxBatchBytes, maxBodyBytes, type Operation, type Route, routes } from '../routes.js';
-import { assertAllowed, assertNotTooOften, authenticated, bearerOf, identified } from './access.js';
+import { type Operation, type Route, routes } from '../routes.js';
+import {
+	assertAllowed,
+	assertNotTooOften,
+	authenticated,
+	bearerOf,
+	identified,
+	methodNotAllowed,
+} from './access.js';
 import { asApiError, empty, type Headers, headOf, json, refusal } from './answers.js';
 import type { Authenticate, Principal } from './authenticate.js';
-import { readJson } from './body.js';
-import { findPlace, type OwnPlace, type PathIds, type Place, readIds } from './match.js';
+import { type Looked, look, operationName } from './look.js';
+import { readIds } from './match.js';
 import { createMetrics, type Gauges, type Metrics } from './metrics.js';
 import { operations, type Served } from './operations.js';
 import { answerOwn, type OwnOptions } from './own.js';
-import { parseQuery, type Query } from './query.js';
+import { assertList, type Reading, readBody } from './sought.js';
 import type { Throttle } from './throttle.js';
 
 export interface HandlerOptions {
@@ -52,43 +59,8 @@ export function createHandler(options: HandlerOptions): Handler {
 	};
 }
 
-/** A request, and where in the table it leads. */
-interface Looked {
-	request: HttpRequest;
-	method: string;
-	place: Place | OwnPlace | null;
-	/** Null: none of this method here. */
-	operation: Operation | null;
-	query: Query;
-	shownPath: string;
-}
-
 interface Settled extends HandlerOptions {
 	metrics: Metrics;
-}
-
-function look(request: HttpRequest): Looked {
-	// A proxy may ask with the whole URL (RFC 9112 s.3.2.2).
-	const target = request.target.replace(/^https?:\/\/[^/?#]*/i, '');
-	const [path = '', query = ''] = splitOnce(target, '?');
-	const place = findPlace(path);
-	const { method } = request;
-	const operation = place?.kind === 'operations' ? operationOf(place, method) : null;
-	return {
-		request,
-		method,
-		place,
-		operation,
-		query: parseQuery(query),
-		shownPath: isHarmless(place) ? path : maskPath(path),
-	};
-}
-
-function operationOf({ operations: here }: Place, method: string): Operation | null {
-	// A HEAD of what acts would act, unasked for (api-decisions 33).
-	if (method === 'HEAD') return here.GET !== undefined && !('isUnsafe' in routes[here.GET]) ? here.GET : null;
-	// An unknown method is no key of these.
-	return here[method as Method] ?? null;
 }
 
 /** Authentication, permission, throttling, then the list a path lies under, then the method: DRF's order. */
@@ -109,11 +81,8 @@ async function answer(options: Settled, asked: Looked, about: About): Promise<Ht
 	return perform(options, { asked, operation, principal, ids, allow });
 }
 
-interface Performing {
-	asked: Looked;
-	operation: Operation;
+interface Performing extends Reading {
 	principal: Principal;
-	ids: PathIds;
 	allow: Headers;
 }
 
@@ -125,41 +94,6 @@ async function perform({ served }: Settled, performing: Performing): Promise<Htt
 	const call = callOf(asked.request, { operation, principal, headers });
 	const value = await operations[operation](served, { ...ids, query: asked.query, body, call });
 	return route.success === 204 ? empty(204, headers) : json(route.success, value, headers);
-}
-
-/** DRF finds the object before it reads the body: an unknown one is a 404 whatever the body is. */
-async function readBody(served: Served, { asked, operation, ids }: Performing): Promise<unknown> {
-	try {
-		return await readJson(asked.request, operation in batches ? maxBatchBytes : maxBodyBytes);
-	} catch (error) {
-		const sought = soughtBefore(operation);
-		if (sought !== null) await operations[sought](served, { ...ids, query: asked.query, body: {}, call: {} });
-		throw error;
-	}
-}
-
-const batches = { 'ext.imports.put': true, 'ext.mailings.put': true };
-
-function soughtBefore(operation: Operation): Operation | null {
-	if (operation === 'ext.subscribers.merge') return 'subscribers.get';
-	const get = operation.replace(/\.(replace|patch)$/, '.get');
-	return get !== operation && isOperation(get) ? get : null;
-}
-
-function isOperation(name: string): name is Operation {
-	return Object.hasOwn(routes, name);
-}
-
-/** What lies under a list is not there when the list is not, whatever else is wrong. */
-async function assertList({ api }: Served, { path, values }: Place): Promise<void> {
-	if (!path.startsWith('/sub/lists/{list_id}/subscribers/')) return;
-	const ids = readIds({ list_id: values['list_id'] ?? '' })?.ids;
-	if (ids?.['list_id'] === undefined) throw notFound();
-	await api.lists.get(ids['list_id']);
-}
-
-function methodNotAllowed(method: string): ApiError {
-	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
 }
 
 /** What rides along with the call, and comes back in headers. */
@@ -200,7 +134,6 @@ function ownOptions(options: Settled, { request }: Looked, about: About): OwnOpt
 			about.token = principal.name;
 			assertAllowed(principal, 'read');
 		},
-		methodNotAllowed,
 	};
 }
 
@@ -230,26 +163,4 @@ function report(
 		error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
 	const id = request.id ?? randomUUID();
 	log?.({ time: `${formatDateTime(clock.now())}Z`, level: 'error', id, method, path, ...known });
-}
-
-function operationName({ place, operation }: Looked): string {
-	if (place?.kind === 'own') return place.path;
-	return operation ?? 'other';
-}
-
-/** Words of the table, integers and UUIDs: no token is one of these. */
-function isHarmless(place: Place | OwnPlace | null): boolean {
-	return place !== null && (place.kind === 'own' || readIds(place.values) !== null);
-}
-
-/** Somebody may have put a token into a path that does not exist: only words are shown, and none of public pages. */
-function maskPath(path: string): string {
-	if (/^\/[ocuv]\//.test(path)) return `${path.slice(0, 3)}…`;
-	const parts = path.slice(0, 512).split('/');
-	return parts.map((part) => (/^[a-z_.-]{0,20}$/.test(part) ? part : '…')).join('/');
-}
-
-function splitOnce(text: string, separator: string): [string, string] {
-	const at = text.indexOf(separator);
-	return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }

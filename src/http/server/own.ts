@@ -1,7 +1,7 @@
 /** What every deployment of ours answers beside the API: who it is, how it is, what it can do. */
-import type { ApiError } from '../../api/errors.js';
 import type { HttpResponse } from '../messages.js';
 import { metricsPath, openPaths } from '../routes.js';
+import { methodNotAllowed } from './access.js';
 import { asApiError, empty, json } from './answers.js';
 import type { OwnPath } from './match.js';
 import type { Gauges, Metrics } from './metrics.js';
@@ -14,14 +14,13 @@ export interface OwnOptions {
 	gauges?(): Promise<Gauges>;
 	/** Throws for who may not see figures. */
 	authorize(): Promise<void>;
-	methodNotAllowed(method: string): ApiError;
 }
 
 /** One of our own paths. Throws `method_not_allowed` for anything but looking. */
 export async function answerOwn(options: OwnOptions, path: OwnPath, method: string): Promise<HttpResponse> {
 	if (path === metricsPath) await options.authorize();
 	if (method === 'OPTIONS') return empty(204, { Allow: 'GET, HEAD, OPTIONS' });
-	if (method !== 'GET' && method !== 'HEAD') throw options.methodNotAllowed(method);
+	if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method);
 	switch (path) {
 		case openPaths.root: {
 			const { version, extensions } = options;

@@ -32,10 +32,17 @@ const refusals: Readonly<Record<string, Refusal>> = {
 };
 
 /** A whole HTTP answer, after which the connection ends. */
-export function refusalOf(parserCode: string): string {
+export interface WrittenRefusal {
+	status: number;
+	code: string;
+	text: string;
+}
+
+/** By the parser's code. */
+export function refusalOf(parserCode: string): WrittenRefusal {
 	const { status, reason, code, detail } = refusals[parserCode] ?? badRequest;
 	const body = JSON.stringify({ detail });
-	return [
+	const text = [
 		`HTTP/1.1 ${status} ${reason}`,
 		'Content-Type: application/json',
 		'Cache-Control: no-store',
@@ -46,4 +53,5 @@ export function refusalOf(parserCode: string): string {
 		'',
 		body,
 	].join('\r\n');
+	return { status, code, text };
 }

@@ -1,29 +1,28 @@
 /** From a request on a socket to its answer: the protocol's own limits, the public pages, then the API. */
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
-import { formatDateTime } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
 import type { HttpRequest, HttpResponse, PublicHandler } from '../messages.js';
+import { clientIp } from './address.js';
 import { asApiError, json, protocolError, refusal } from './answers.js';
-import type { One, Serving } from './listen.js';
+import { errorLine } from './log.js';
+import type { One, Serving } from './serving.js';
 import type { Upload } from './upload.js';
 
 /** Forms of one-click unsubscribing are short. */
 const maxPublicBody = 64 * 1024;
 
 /** Never throws. */
-export async function answerFor(
-	serving: Serving,
-	one: One,
-	{ id, upload }: { id: string; upload: Upload },
-): Promise<HttpResponse> {
-	const { request, signal } = one;
+export async function answerFor(serving: Serving, one: One, upload: Upload): Promise<HttpResponse> {
+	const { request, signal, id } = one;
 	const refused = refuseEarly(serving, request);
 	if (refused !== null) return refused;
 	const target = request.url ?? '/';
 	const method = request.method ?? 'GET';
 	const page = serving.publicPages === null ? null : publicPath(target);
 	if (page !== null && serving.publicPages !== null) {
-		const shown = await askPages(serving, serving.publicPages, { one, page, upload, id });
+		const finish = serving.metrics?.begin();
+		const shown = await askPages(serving, serving.publicPages, { one, page, upload });
+		finish?.(page.path.slice(0, 3), shown?.status ?? 404);
 		if (shown !== null) return { ...shown, about: { path: maskToken(page.path), token: null, error: null } };
 	}
 	const asked: HttpRequest = { method, target, headers: headersOf(request), body: upload.read, signal, id };
@@ -39,7 +38,7 @@ function refuseEarly({ limits, connections }: Serving, request: IncomingMessage)
 	if (expect !== undefined && expect.toLowerCase() !== '100-continue')
 		return protocolError(417, 'invalid', 'This expectation cannot be met.');
 	if (connections.underWay() > limits.maxRequests)
-		return json(503, { detail: 'Too many requests at once. Try again.' }, { 'Retry-After': '1' });
+		return refusal(new ApiError('unavailable', 'Too many requests at once. Try again.'));
 	return null;
 }
 
@@ -58,7 +57,7 @@ function publicPath(target: string): Page | null {
 async function askPages(
 	serving: Serving,
 	pages: PublicHandler,
-	{ one, page, upload, id }: { one: One; page: Page; upload: Upload; id: string },
+	{ one, page, upload }: { one: One; page: Page; upload: Upload },
 ): Promise<HttpResponse | null> {
 	const { request } = one;
 	try {
@@ -72,23 +71,9 @@ async function askPages(
 	} catch (error) {
 		const known = asApiError(error);
 		if (known !== null) return refusal(known);
-		const { message, stack } = error instanceof Error ? error : new Error(String(error));
-		const time = `${formatDateTime(serving.clock.now())}Z`;
-		serving.log({ time, level: 'error', id, path: maskToken(page.path), error: message, stack });
+		serving.log({ ...errorLine(serving, one, error), path: maskToken(page.path) });
 		return json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
 	}
-}
-
-/** The socket's address, or what the proxy in front says of it: its last word, the others are the client's own. */
-export function clientIp(
-	{ trustProxy }: Pick<Serving, 'trustProxy'>,
-	{ request, connection }: Pick<One, 'request' | 'connection'>,
-): string | null {
-	const forwarded = String(request.headers['x-forwarded-for'] ?? '');
-	const last = trustProxy === true ? forwarded.split(',').at(-1)?.trim() : undefined;
-	const address = last !== undefined && isIP(last) !== 0 ? last : connection.remoteAddress;
-	// An IPv4 client of a socket that takes both.
-	return address?.replace(/^::ffff:(?=\d+\.)/, '') ?? null;
 }
 
 function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {

@@ -1,17 +1,13 @@
 /** An answer onto its socket. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpResponse } from '../messages.js';
-import type { One, Serving } from './listen.js';
+import type { One, Serving } from './serving.js';
 
 /** A rest of a body so short is read to its end for the sake of the next request on the connection. */
 const maxDropped = 64 * 1024;
 
 /** Done when the answer is out, or its client gone. */
-export async function send(
-	serving: Serving,
-	one: One,
-	{ answer, id }: { answer: HttpResponse; id: string },
-): Promise<void> {
+export async function send(serving: Serving, one: One, answer: HttpResponse): Promise<void> {
 	const { request, response } = one;
 	const isLast = serving.isClosing || !isSoonRead(one);
 	const done = new Promise<void>((resolve) => {
@@ -22,7 +18,7 @@ export async function send(
 	response.writeHead(answer.status, {
 		...answer.headers,
 		...lengthOf(answer),
-		'X-Request-Id': id,
+		'X-Request-Id': one.id,
 		...(isLast && { Connection: 'close' }),
 	});
 	if (isLast && !request.complete) await linger(serving, { request, response, body: answer.body });

@@ -24,13 +24,10 @@ beforeAll(async () => {
 		if (holdsSecret(text)) logged.withSecrets.push(text);
 		if ('level' in line || ('status' in line && Number(line.status) >= 500)) logged.errors.push(text);
 	};
-	deployment = await deploy({
-		server: {
-			log,
-			limits: { headersTimeoutMs: 1000, requestTimeoutMs: 1500, checkIntervalMs: 100, lingerMs: 50 },
-		},
-		handler: { log },
-	});
+	// What is not given back of memory and places would be used up long before the end, and 503 the answer.
+	const limits = { maxBytesInFlight: 4 * 1024 * 1024, maxRequests: 2000 };
+	const times = { headersTimeoutMs: 1000, requestTimeoutMs: 1500, checkIntervalMs: 100, lingerMs: 50 };
+	deployment = await deploy({ server: { log, limits: { ...limits, ...times } }, handler: { log } });
 	await deployment.store.writes.putSettings({ values: { public_url: 'https://mail.example.com' }, now: 0 });
 	for (const name of ['one', 'two'])
 		await ask(deployment, 'POST', '/sub/lists/', { body: { name, email_reason: 'x' } });

@@ -52,6 +52,9 @@ describe('what is too large', () => {
 		expect(answer).toMatchObject({ status: 431, body: detail('The headers of the request are too large.') });
 		expect(answer?.headers).toMatchObject({ 'content-type': 'application/json', connection: 'close' });
 		await wire.closed();
+		expect(deployment.lines).toEqual([
+			expect.objectContaining({ method: null, path: null, status: 431, error: 'too_large', ip: '127.0.0.1' }),
+		]);
 	});
 
 	it('refuses a body announced past 10 MiB before it is sent, and past 4 MiB for a batch', async () => {
@@ -150,6 +153,9 @@ describe('what is too slow', () => {
 		expect(await wire.read()).toMatchObject({ status: 408 });
 		await wire.closed();
 		await vi.waitUntil(() => deployment.lines.length === 1);
+		expect(deployment.lines).toMatchObject([
+			{ method: 'POST', path: '/sub/lists/', status: 408, error: 'timeout' },
+		]);
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: ' '.repeat(900) })).toMatchObject({
 			status: 400,
 		});
@@ -353,6 +359,19 @@ describe('public pages', () => {
 		const answer = await ask(deployment, 'GET', '/o/abc.gif', { token: null });
 		expect(answer).toMatchObject({ status: 500, text: detail('A server error occurred.') });
 		expect(deployment.lines[0]).toMatchObject({ level: 'error', path: '/o/…' });
+	});
+
+	it('whose headers cannot be written end that connection, and nothing else', async () => {
+		const headers = { Location: 'https://example.com/\r\nX-Injected: 1' };
+		await start({ server: { publicPages: async () => ({ status: 302, headers, body: null }) } });
+		const wire = await open();
+		wire.write(get('/c/abc'));
+		expect(await wire.read()).toBe(null);
+		expect(deployment.lines[0]).toMatchObject({
+			level: 'error',
+			error: expect.stringContaining('Invalid character'),
+		});
+		expect(await ask(deployment, 'GET', '/healthz')).toMatchObject({ status: 200 });
 	});
 
 	it('believe a proxy about the address only when told to', async () => {
