@@ -2,6 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describe, it } from 'vitest';
 import { need } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';
 import { createClient } from '../../src/http/client/client.js';
@@ -47,6 +48,10 @@ async function served(): Promise<Subject> {
 apiSuite('client → server → engine', served);
 extensionsSuite('client → server → engine', served);
 
+/** What the suite of the extensions asks for. */
+const needed = ['imports', 'mailings', 'messages', 'templates', 'senders', 'subscribers', 'fields'] as const;
+
+// A server of ours needs a public URL, the sender, and `--no-worker`: with one, messages do not stay as they were made.
 const { MAILCTL_CONTRACT_URL, MAILCTL_CONTRACT_TOKEN, MAILCTL_CONTRACT_SENDER } = process.env;
 if (MAILCTL_CONTRACT_URL !== undefined) {
 	const options = clientOptions({ baseUrl: MAILCTL_CONTRACT_URL, token: MAILCTL_CONTRACT_TOKEN ?? null });
@@ -56,7 +61,10 @@ if (MAILCTL_CONTRACT_URL !== undefined) {
 	};
 	apiSuite(MAILCTL_CONTRACT_URL, named);
 	const probe = createClient(options);
-	const { service } = await probe.api.capabilities();
+	const { ext } = await probe.api.capabilities();
 	await probe.close();
-	if (service === 'mailctl') extensionsSuite(MAILCTL_CONTRACT_URL, named);
+	const lacking = needed.filter((name) => ext[name] === undefined);
+	if (lacking.length === 0) extensionsSuite(MAILCTL_CONTRACT_URL, named);
+	else
+		describe.skip(`${MAILCTL_CONTRACT_URL} has no ${lacking.join(', ')}`, () => it('is not ours', () => {}));
 }
