@@ -49,6 +49,8 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 			? await runCleanup(cx, session)
 			: await runSmoke(cx, session, selection);
 		await publish(cx, options, finished.report);
+		const isClean = options.cleanupOnly && finished.report.checks.length === 0;
+		if (isClean) await cx.note('earlier runs have left nothing');
 		return concluded(finished, deadline.signal);
 	} finally {
 		deadline.stop();
