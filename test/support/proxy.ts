@@ -1,5 +1,5 @@
-/** A proxy that tunnels by CONNECT (RFC 9110 s.9.3.6), on loopback; it notes what it was asked for. */
-import { createServer } from 'node:http';
+/** A proxy on loopback: tunnels by CONNECT (RFC 9110 s.9.3.6), passes plain http on (RFC 9112 s.3.2.2), notes both. */
+import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 
 export interface TunnelProxy {
@@ -8,8 +8,8 @@ export interface TunnelProxy {
 	host: string;
 	/** `host:port` of each CONNECT, and the credentials that came along. */
 	tunnels: { target: string; authorization: string | undefined }[];
-	/** Requests that were no CONNECT. */
-	plain: string[];
+	/** Requests in absolute form, likewise. */
+	plain: { target: string; authorization: string | undefined }[];
 	close(): Promise<void>;
 }
 
@@ -22,11 +22,12 @@ export interface ProxyOptions {
 
 export async function startProxy({ to, refuse }: ProxyOptions): Promise<TunnelProxy> {
 	const tunnels: TunnelProxy['tunnels'] = [];
-	const plain: string[] = [];
+	const plain: TunnelProxy['plain'] = [];
 	const sockets = new Set<Socket>();
 	const server = createServer((request, response) => {
-		plain.push(`${request.method} ${request.url}`);
-		response.writeHead(400).end();
+		plain.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] });
+		if (refuse === undefined) passOn(request, response, to);
+		else response.writeHead(refuse).end();
 	});
 	const keep = (socket: Socket) => {
 		sockets.add(socket);
@@ -58,4 +59,15 @@ export async function startProxy({ to, refuse }: ProxyOptions): Promise<TunnelPr
 			await new Promise((resolve) => server.close(resolve));
 		},
 	};
+}
+
+function passOn(request: IncomingMessage, response: ServerResponse, port: number): void {
+	const { pathname, search } = new URL(request.url ?? '');
+	const { 'proxy-authorization': _, ...headers } = request.headers;
+	const onward = sendRequest({ port, method: request.method, path: pathname + search, headers }, (answer) => {
+		response.writeHead(answer.statusCode ?? 502, answer.headers);
+		answer.pipe(response);
+	});
+	onward.on('error', () => response.destroy());
+	request.pipe(onward);
 }

@@ -77,12 +77,19 @@ class Run implements Dispatcher.DispatchHandler {
 	}
 
 	start({ method, path, headers, body }: Outgoing): void {
+		const request: Dispatcher.DispatchOptions = {
+			origin: this.#line.origin,
+			path,
+			// Any upper-case word is a method to the wire.
+			method: method as Dispatcher.HttpMethod,
+			headers,
+			body,
+			// One deadline holds over the whole call instead.
+			headersTimeout: 0,
+			bodyTimeout: 0,
+		};
 		try {
-			this.#line.dispatcher.dispatch(
-				// Any upper-case word is a method to the wire.
-				{ origin: this.#line.origin, path, method: method as Dispatcher.HttpMethod, headers, body },
-				this,
-			);
+			this.#line.dispatcher.dispatch(request, this);
 		} catch (error) {
 			this.onResponseError(null, error instanceof Error ? error : new Error(String(error)));
 		}

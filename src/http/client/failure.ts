@@ -47,6 +47,16 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	const code = codeOf(error);
 	const tell = (kind: FailureKind, text: string) =>
 		new TransportFailure(kind, text, { written, cause: error });
+	// undici says so instead of handing the answer on; the proxy did not pass the request on.
+	if (error.message.startsWith('Proxy Authentication Required'))
+		return new TransportFailure(
+			'untrusted',
+			`no way to ${origin}${through}: it wants to know who asks (407)`,
+			{
+				written: false,
+				cause: error,
+			},
+		);
 	if (code === 'UND_ERR_INVALID_ARG')
 		return tell('unsendable', `the request cannot be sent to ${origin}: ${error.message}`);
 	if (code === 'UND_ERR_CONNECT_TIMEOUT')

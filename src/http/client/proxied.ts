@@ -5,5 +5,6 @@ import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 export function openProxyAgent(
 	options: EnvHttpProxyAgent.Options & { httpProxy: string; httpsProxy: string; noProxy: string },
 ): Dispatcher {
-	return new EnvHttpProxyAgent(options);
+	// Plain http is asked of the proxy in absolute form (RFC 9112 s.3.2.2): many allow CONNECT to TLS ports only.
+	return new EnvHttpProxyAgent({ ...options, proxyTunnel: false });
 }

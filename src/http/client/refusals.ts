@@ -80,7 +80,7 @@ function textOf(body: unknown): string | null {
 function pageText(bytes: Buffer): string {
 	const text = bytes.subarray(0, 16_384).toString('utf8');
 	if (!/^\s*(<!doctype html|<html|<head|<body|<h1)/i.test(text)) return text;
-	const title = /<(title|h1)[^>]*>([^<]{1,1000})/i.exec(text)?.[2]?.trim() ?? '';
+	const title = /<(title|h1)[^<>]*>([^<]{1,1000})/i.exec(text)?.[2]?.trim() ?? '';
 	if (title !== '') return title;
-	return text.replace(/<(style|script)[^>]*>[^<]*/gi, ' ').replace(/<[^>]*>/g, ' ');
+	return text.replace(/<(style|script)[^<>]*>[^<]*/gi, ' ').replace(/<[^<>]*>/g, ' ');
 }

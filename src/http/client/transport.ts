@@ -71,9 +71,6 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 		connections,
 		// The build leaves it out.
 		allowH2: false,
-		// One deadline holds over the whole call instead.
-		headersTimeout: 0,
-		bodyTimeout: 0,
 		connect: { ...tls, timeout: Math.min(options.timeoutMs, maxConnectMs) },
 	};
 	if (proxy !== null) return openProxied(proxy, shared, tls);

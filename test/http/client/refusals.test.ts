@@ -1,6 +1,7 @@
 // What a service says when it refuses, in every dress it comes in, as one error.
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ApiError, errorBody, listFieldErrors } from '../../../src/api/errors.js';
+import { ApiError, errorBody, listFieldErrors } from '../../../src/api/errors.js';
 import { refusalOf } from '../../../src/http/client/refusals.js';
 
 const asked = { method: 'POST', path: '/sub/lists/', secrets: ['a-secret-token', 'hunter2'] };
@@ -151,6 +152,40 @@ describe('a word for the whole request', () => {
 		const header = { 'x-error-code': 'parse_error' };
 		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
 		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');
+	});
+});
+
+describe('whatever comes', () => {
+	it('is an ApiError with texts in it', () => {
+		const status = fc.constantFrom(301, 400, 404, 409, 422, 429, 500, 503);
+		fc.assert(
+			fc.property(status, fc.oneof(fc.jsonValue(), fc.string()), (code, body) => {
+				const error = refusal(code, body as unknown);
+				expect(error).toBeInstanceOf(ApiError);
+				expect(error.message).not.toBe('');
+				for (const one of listFieldErrors(error.fields ?? {})) expect(one.message).toBeTypeOf('string');
+			}),
+			{ numRuns: 300 },
+		);
+	});
+
+	it.each([
+		'<title',
+		'<h1 ',
+		'<',
+		'<style>',
+		'"password":"',
+		'\\',
+		' ',
+		'\u202e',
+		'must be unique',
+	])('100 kB of %j are read in no time', (text) => {
+		const body = text.repeat(Math.ceil(100_000 / text.length));
+		const started = process.hrtime.bigint();
+		refusal(500, `<html>${body}`);
+		refusal(400, { a: [body], detail: body });
+		// No benchmark: what backtracks takes minutes.
+		expect(process.hrtime.bigint() - started).toBeLessThan(2_000_000_000n);
 	});
 });
 

@@ -140,20 +140,20 @@ describe('a proxy', () => {
 		const { url, tunnels, plain } = await proxy({ to: portOf(target.url) });
 		const { api } = client({ baseUrl: 'http://mail.example.com', ...wishes(url) });
 		expect(await api.lists.page({})).toEqual(emptyPage);
-		expect(tunnels).toEqual([{ target: 'mail.example.com:80', authorization: undefined }]);
-		expect(plain).toEqual([]);
+		expect(tunnels).toEqual([]);
+		expect(plain).toEqual([{ target: 'http://mail.example.com/sub/lists/', authorization: undefined }]);
 		expect(target.seen[0]).toMatchObject({ url: '/sub/lists/', headers: { host: 'mail.example.com' } });
 	});
 
-	it('gets its own credentials and never the token', async () => {
-		const { host, tunnels } = await proxy({ to: portOf(target.url) });
+	it('gets its own credentials, which go no further', async () => {
+		const { host, plain } = await proxy({ to: portOf(target.url) });
 		const { api } = client({
 			baseUrl: 'http://mail.example.com',
 			remote: { proxy: `http://ann:p%40ss@${host}` },
 		});
 		await api.lists.page({});
 		const basic = `Basic ${Buffer.from('ann:p@ss').toString('base64')}`;
-		expect(tunnels).toEqual([{ target: 'mail.example.com:80', authorization: basic }]);
+		expect(plain).toEqual([{ target: 'http://mail.example.com/sub/lists/', authorization: basic }]);
 		expect(target.seen[0]?.headers).not.toHaveProperty('proxy-authorization');
 	});
 
@@ -182,9 +182,14 @@ describe('a proxy', () => {
 		expect(tunnels).toEqual([]);
 	});
 
-	it.each([407, 403, 502])('that answers %d: network, exit 6, nothing was sent', async (refuse) => {
+	it.each([
+		[407, 'https://mail.example.com'],
+		[403, 'https://mail.example.com'],
+		[502, 'https://mail.example.com'],
+		[407, 'http://mail.example.com'],
+	])('that answers %d for %s: network, exit 6, nothing was sent', async (refuse, baseUrl) => {
 		const { url } = await proxy({ to: portOf(target.url), refuse });
-		const { api } = client({ baseUrl: 'http://mail.example.com', remote: { proxy: url, retries: 3 } });
+		const { api } = client({ baseUrl, remote: { proxy: url, retries: 3 } });
 		const error = await failure(api.lists.create({ name: 'a', email_reason: 'b' }));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(error.message).toContain('proxy');
