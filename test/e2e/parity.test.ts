@@ -14,6 +14,8 @@ import { exempt, type Line, script } from './parity.script.js';
 interface Side {
 	folder: string;
 	run(argv: Line, options?: CliOptions): Promise<CliResult>;
+	/** Lines of the server's log about failures of its own: more than the client was told. */
+	failures(): string[];
 	close(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ describe('on a database and on a server over one', () => {
 				here.push(await shown(local, [...line, '-o', format], options));
 				there.push(await shown(remote, [...line, '-o', format], options));
 			}
+			expect(remote.failures()).toEqual([]);
 			expect(there).toEqual(here);
 		} finally {
 			await Promise.all([local.close(), remote.close()]);
@@ -158,6 +161,7 @@ async function localSide(): Promise<Side> {
 	return {
 		folder,
 		run: (argv, options) => cli([...target, ...argv], { ...options, env: { HOME: folder } }),
+		failures: () => [],
 		close: async () => {},
 	};
 }
@@ -169,6 +173,7 @@ async function remoteSide(): Promise<Side> {
 	return {
 		folder,
 		run: (argv, options) => cli([...target, ...argv], { ...options, env: { HOME: folder } }),
+		failures: () => server.log().match(/^.*"status":5\d\d.*$/gm) ?? [],
 		close: async () => {
 			expect(await server.stop()).toBe(0);
 		},

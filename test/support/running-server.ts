@@ -11,6 +11,8 @@ export interface RunningServer {
 	/** An API token with all rights. */
 	token: string;
 	tokenFile: string;
+	/** What it wrote to standard output: a line of JSON a request, and what went wrong in it. */
+	log(): string;
 	/** As SIGTERM does; gives the exit code. */
 	stop(): Promise<number>;
 }
@@ -32,10 +34,17 @@ export async function startServer(db: string, more: readonly string[] = []): Pro
 			done();
 		},
 	});
+	let logged = '';
+	const log = new Writable({
+		write(chunk: Buffer, _encoding, done) {
+			logged += chunk.toString();
+			done();
+		},
+	});
 	const ended = main({
 		argv: ['--db', db, 'serve', '--port', '0', ...more],
 		env: { HOME: await makeHome(), TERM: 'dumb' },
-		stdout: Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: false }),
+		stdout: Object.assign(log, { isTTY: false }),
 		stderr: Object.assign(hear, { isTTY: false }),
 		interrupts: stop.signal,
 	});
@@ -46,6 +55,7 @@ export async function startServer(db: string, more: readonly string[] = []): Pro
 	return {
 		baseUrl,
 		tokenFile,
+		log: () => logged,
 		token: (await readFile(tokenFile, 'utf8')).trim(),
 		stop: () => {
 			stop.abort(new Interrupted('SIGTERM'));
