@@ -63,7 +63,7 @@ interface Settled extends HandlerOptions {
 	metrics: Metrics;
 }
 
-/** Authentication, permission, throttling, then the list a path lies under, then the method: DRF's order. */
+/** Authentication, permission, throttling, then the list that a path lies under, then the method: DRF's order. */
 async function answer(options: Settled, asked: Looked, about: About): Promise<HttpResponse> {
 	const { place, operation, method } = asked;
 	if (place === null) throw notFound();
@@ -74,8 +74,10 @@ async function answer(options: Settled, asked: Looked, about: About): Promise<Ht
 	assertNotTooOften(options.throttle, principal);
 	const allow = { Allow: place.allow };
 	if (method === 'OPTIONS') return empty(204, allow);
-	await assertList(options.served, place);
-	if (operation === null) throw methodNotAllowed(method);
+	if (operation === null) {
+		await assertList(options.served, place);
+		throw methodNotAllowed(method);
+	}
 	const ids = readIds(place.values);
 	if (ids === null) throw notFound();
 	return perform(options, { asked, operation, principal, ids, allow });

@@ -27,6 +27,7 @@ const batches = { 'ext.imports.put': true, 'ext.mailings.put': true };
 
 function soughtBefore(operation: Operation): Operation | null {
 	if (operation === 'ext.subscribers.merge') return 'subscribers.get';
+	if (operation === 'subscribers.create') return 'lists.get';
 	const get = operation.replace(/\.(replace|patch)$/, '.get');
 	return get !== operation && isOperation(get) ? get : null;
 }
@@ -35,7 +36,7 @@ function isOperation(name: string): name is Operation {
 	return Object.hasOwn(routes, name);
 }
 
-/** What lies under a list is not there when the list is not, whatever else is wrong. */
+/** What lies under a list is not there when the list is not, whatever the method. Operations look for themselves. */
 export async function assertList({ api }: Served, { path, values }: Place): Promise<void> {
 	if (!path.startsWith('/sub/lists/{list_id}/subscribers/')) return;
 	const ids = readIds({ list_id: values['list_id'] ?? '' })?.ids;

@@ -78,7 +78,7 @@ describe('a hostile client', () => {
 			}
 		};
 		await Promise.all(Array.from({ length: atOnce }, work));
-		expect(logged.errors).toEqual([]);
+		expect(logged.errors.slice(0, 3)).toEqual([]);
 		expect([...statuses.keys()].filter((status) => status >= 500)).toEqual([]);
 		expect(logged.withSecrets).toEqual([]);
 		// Each kind of answer was met: the requests were not all refused at the door.
