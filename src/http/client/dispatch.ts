@@ -25,6 +25,9 @@ export interface Line extends Way {
 	maxBytes: number;
 }
 
+/** Node takes a longer one for no time at all. */
+const maxTimerMs = 2 ** 31 - 1;
+
 /** Throws `TransportFailure`, and the signal's reason when it fires. */
 export function dispatch(line: Line, outgoing: Outgoing): Promise<Raw> {
 	const { timeoutMs, signal } = outgoing;
@@ -43,7 +46,7 @@ export function dispatch(line: Line, outgoing: Outgoing): Promise<Raw> {
 		// undici's own timeouts begin anew with each byte; a server that drips would never meet them.
 		const timer = setTimeout(
 			() => run.giveUp('timeout', `no whole answer within ${timeoutMs} ms`),
-			timeoutMs,
+			Math.min(timeoutMs, maxTimerMs),
 		);
 		const onAbort = () => run.stop(signal?.reason);
 		signal?.addEventListener('abort', onAbort, { once: true });

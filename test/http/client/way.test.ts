@@ -244,12 +244,27 @@ describe('connections', () => {
 		expect(connections()).toBe(1);
 	});
 
+	it('that the service closes without a word are not taken for the next call', async () => {
+		const { url, answer, connections } = await service();
+		const body = JSON.stringify({ id: 1, name: 'n' });
+		answer({ kind: 'raw', text: `HTTP/1.1 201 Created\r\ncontent-length: ${body.length}\r\n\r\n${body}` });
+		const { api } = client({ baseUrl: url });
+		for (let i = 0; i < 30; i++) await api.lists.create({ name: 'n', email_reason: 'r' });
+		expect(connections()).toBe(30);
+	});
+
 	it('are at most 16 at a time, for any number of calls', async () => {
 		const { url, connections, seen } = await service();
 		const { api } = client({ baseUrl: url });
 		await Promise.all(Array.from({ length: 100 }, () => api.lists.page({})));
 		expect(seen).toHaveLength(100);
 		expect(connections()).toBeLessThanOrEqual(16);
+	});
+
+	it('wait as long as they are told to, be it months', async () => {
+		const { url } = await service();
+		const { api } = client({ baseUrl: url, remote: { timeoutMs: 90 * 86_400_000 } });
+		expect(await api.lists.page({})).toEqual(emptyPage);
 	});
 
 	it('end with the client, and what is under way with them', async () => {
