@@ -324,6 +324,8 @@ export interface TrackedEvent {
 	/** Position of the link for REDIRECTED; null else. */
 	link: number | null;
 	machine: boolean;
+	/** Sooner than this after the message was sent, or before it was, it is a machine's all the same; absent = any time is fine. */
+	too_soon?: Micros;
 	ip: string | null;
 	user_agent: string | null;
 	url: string | null;

@@ -2,6 +2,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent } from '../../store/store.js';
+import { tooSoon } from './machines.js';
 
 /** What was seen of whoever asked. */
 export interface Visitor {
@@ -32,6 +33,7 @@ export function trackedEvent({ message, type, at, link, machine, visitor }: Happ
 		at,
 		link: link?.position ?? null,
 		machine,
+		...(type !== 'UNSUBSCRIBED' && { too_soon: tooSoon }),
 		ip: clean(visitor.ip, maxIp),
 		user_agent: clean(visitor.userAgent, maxUserAgent),
 		url: clean(link?.url ?? null, maxUrl),

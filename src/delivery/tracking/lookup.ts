@@ -1,10 +1,11 @@
 /** From a message's id to what its links lead to, read from the store and compiled as for sending. */
-import { type Clock, parseDateTime } from '../../api/datetime.js';
+import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { CompiledContent } from '../../content/types.js';
 import type { Reads, Writes } from '../../store/store.js';
 import type { ContentCache } from '../composer.js';
 import { createSubmissions } from '../submissions.js';
+import { createEventWriter } from './event-writer.js';
 import { type LinkOptions, messageLinks, recipientVariables, usedLinks } from './links.js';
 import type { TrackedMessage, TrackingPorts } from './ports.js';
 
@@ -29,7 +30,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	};
 	return {
 		keyring: async () => (await options.links()).keyring,
-		record: (event) => writes.recordEvents({ events: [event] }),
+		record: createEventWriter(writes),
 		find: async (id) => {
 			const found = await reads.getMessage({ id });
 			return found === null ? null : trackedMessage(found);
@@ -56,18 +57,9 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 type Found = NonNullable<Awaited<ReturnType<Reads['getMessage']>>>;
 
 function trackedMessage({ message, rendering }: Found): TrackedMessage {
-	const { id, type, state, from, list_id, date_sent } = message;
-	return {
-		id,
-		type,
-		state,
-		sent_at: date_sent === null ? null : parseDateTime(date_sent),
-		to: rendering.to,
-		from,
-		list_id,
-		submission: rendering.submission,
-		variables: rendering.variables,
-	};
+	const { id, from, list_id } = message;
+	const { to, submission, variables } = rendering;
+	return { id, to, from, list_id, submission, variables };
 }
 
 function filled(

@@ -3,9 +3,9 @@
  * them out when asked for people only (api-decisions 30). Pure but for the window of clicks, which is memory only.
  */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
-import type { MessageState, Uuid } from '../../api/records.js';
+import type { Uuid } from '../../api/records.js';
 
-/** Why an event is taken for a machine's. */
+/** Why a request is taken for a machine's. */
 export type MachineReason =
 	| 'image_proxy'
 	| 'scanner'
@@ -13,9 +13,7 @@ export type MachineReason =
 	| 'program'
 	| 'headless'
 	| 'head'
-	| 'prefetch'
-	| 'too_soon'
-	| 'many_links';
+	| 'prefetch';
 
 /** One request for a pixel or a link. */
 export interface Visit {
@@ -23,7 +21,6 @@ export interface Visit {
 	method: string;
 	/** Names in lower case. */
 	headers: Readonly<Record<string, string | undefined>>;
-	at: Micros;
 }
 
 interface KnownProgram {
@@ -74,11 +71,8 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 	return known?.reason ?? null;
 }
 
-/** Nobody reads a mail within two seconds of its delivery, nor before the mail server has answered for it. */
-export function isTooSoon(message: { state: MessageState; sent_at: Micros | null }, at: Micros): boolean {
-	if (message.sent_at !== null) return at < message.sent_at + soonSeconds * microsPerSecond;
-	return message.state === 'leased' || message.state === 'queued' || message.state === 'deferred';
-}
+/** Nobody reads a mail within two seconds of its delivery; the store knows when that was. */
+export const tooSoon: Micros = 2 * microsPerSecond;
 
 /** Remembers which links of a message were clicked within the last seconds. */
 export interface ClickWindow {
@@ -111,5 +105,4 @@ export function createClickWindow(maxMessages = 10_000): ClickWindow {
 
 const prefetchHeaders = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'];
 const maxLooked = 500;
-const soonSeconds = 2;
 const burst = { links: 3, seconds: 10 };

@@ -1,16 +1,12 @@
 /** What the public pages need of the engine: plain data in, plain data out. */
 import type { Micros } from '../../api/datetime.js';
-import type { MessageState, Uuid } from '../../api/records.js';
+import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent } from '../../store/store.js';
 import type { Keyring } from './tokens.js';
 
 /** A message as its pages know it. */
 export interface TrackedMessage {
 	id: Uuid;
-	type: 'TRANSACTIONAL' | 'BULK';
-	state: MessageState;
-	/** When the mail server took it; null = not, or nobody knows. */
-	sent_at: Micros | null;
 	/** `Name <a@b>` or `a@b`. */
 	to: string;
 	from: string;

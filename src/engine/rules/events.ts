@@ -1,6 +1,6 @@
 /** How an event counts: each message once a type, on the day of the first such event. */
 import type { Micros } from '../../api/datetime.js';
-import type { EventType } from '../../api/records.js';
+import type { EventType, MessageState } from '../../api/records.js';
 
 /** `human` leaves out what machines did (prefetching proxies, link scanners). */
 export type Audience = 'all' | 'human';
@@ -24,6 +24,19 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 	return audiences
 		.map((audience) => ({ audience, from: firsts[audience], to: event.at }))
 		.filter(({ from, to }) => from === null || to < from);
+}
+
+/**
+ * True for an event so soon after the sending that no person can have made it. A message that is on its way has been
+ * taken, but nobody has recorded it yet; of one whose answer was lost (`uncertain`), or bounced, the time is not known.
+ */
+export function isTooSoon(
+	message: { state: MessageState; sent_at: Micros | null },
+	event: { at: Micros; too_soon?: Micros },
+): boolean {
+	if (event.too_soon === undefined) return false;
+	if (message.sent_at !== null) return event.at < message.sent_at + event.too_soon;
+	return message.state === 'queued' || message.state === 'leased' || message.state === 'deferred';
 }
 
 /** Types that a machine may bring about: only these are counted for both audiences. */

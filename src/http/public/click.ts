@@ -1,6 +1,6 @@
 /** `/c/{token}`: counts a click and leads on to where the mail's author wanted. Never to anything else. */
 import { trackedEvent } from '../../delivery/tracking/events.js';
-import { type ClickWindow, isTooSoon, machineRequest } from '../../delivery/tracking/machines.js';
+import { type ClickWindow, machineRequest } from '../../delivery/tracking/machines.js';
 import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/ports.js';
 import { verifyClickToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
@@ -31,10 +31,8 @@ export async function click(
 	const { message, link } = followed;
 	// The window is asked of every click, so that it has seen those that are a machine's for another reason.
 	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
-	const machine =
-		isBurst ||
-		isTooSoon(message, at) ||
-		machineRequest({ kind: 'click', method: request.method, headers: request.headers, at }) !== null;
+	const { method, headers } = request;
+	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;
 	const visitor = visitorOf(request);
 	const event = trackedEvent({ message: message.id, type: 'REDIRECTED', at, link, machine, visitor });
 	recorder.later(() => ports.record(event));

@@ -1,6 +1,6 @@
 /** `/o/{token}.gif`: the pixel. Whatever is asked for, the same picture is the answer. */
 import { trackedEvent } from '../../delivery/tracking/events.js';
-import { isTooSoon, machineRequest } from '../../delivery/tracking/machines.js';
+import { machineRequest } from '../../delivery/tracking/machines.js';
 import type { TrackingPorts } from '../../delivery/tracking/ports.js';
 import { verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
@@ -35,15 +35,8 @@ async function record(ports: TrackingPorts, request: PublicRequest, token: strin
 	const keyring = await ports.keyring();
 	const message = keyring && verifyToken(keyring, 'o', token);
 	if (message === null) return;
-	const machine =
-		machineRequest({ kind: 'open', method: request.method, headers: request.headers, at }) !== null ||
-		(await isOpenedTooSoon(ports, message, at));
-	await ports.record(
-		trackedEvent({ message, type: 'OPENED', at, link: null, machine, visitor: visitorOf(request) }),
-	);
-}
-
-async function isOpenedTooSoon(ports: TrackingPorts, message: string, at: number): Promise<boolean> {
-	const found = await ports.find(message);
-	return found !== null && isTooSoon(found, at);
+	const { method, headers } = request;
+	const machine = machineRequest({ kind: 'open', method, headers }) !== null;
+	const visitor = visitorOf(request);
+	await ports.record(trackedEvent({ message, type: 'OPENED', at, link: null, machine, visitor }));
 }

@@ -1,5 +1,7 @@
 /** What happens to a message after it was sent, and what that changes for its recipient. */
-import type { Uuid } from '../../api/records.js';
+import type { Micros } from '../../api/datetime.js';
+import type { MessageState, Uuid } from '../../api/records.js';
+import { isTooSoon } from '../../engine/rules/events.js';
 import type { TrackedEvent } from '../store.js';
 import { countEvent, softBounce } from './counting.js';
 import { createTally, type Tally } from './figures.js';
@@ -15,6 +17,8 @@ interface TrackedRow {
 	list_id: number | null;
 	subscriber_id: number | null;
 	campaign: Uuid | null;
+	state: MessageState;
+	sent_at: Micros | null;
 }
 
 export function createEvents(sql: Sql): Pick<Operations, 'recordEvents'> {
@@ -27,15 +31,16 @@ export function createEvents(sql: Sql): Pick<Operations, 'recordEvents'> {
 	};
 }
 
-function recordEvent(sql: Sql, tally: Tally, event: TrackedEvent): void {
+function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): void {
 	const message = sql.get<TrackedRow>(
-		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign
+		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, m.state, m.sent_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ?`,
-		event.message,
+		reported.message,
 	);
 	if (message === undefined) return;
+	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
 	writeEvent(sql, message.id, event);
 	const isFirst = countEvent(sql, tally, message, event);
 	changeRecipient(sql, message, event, isFirst);

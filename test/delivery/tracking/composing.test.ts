@@ -107,6 +107,7 @@ describe('an event', () => {
 			at: 5,
 			link: 3,
 			machine: false,
+			too_soon: 2_000_000,
 			ip: '::1',
 			user_agent: 'Mail/1',
 			url: 'https://x.y/',

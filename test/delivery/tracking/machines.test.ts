@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import {
 	createClickWindow,
-	isTooSoon,
 	type MachineReason,
 	machineRequest,
 	type Visit,
@@ -15,7 +14,6 @@ function reasonOf(userAgent: string | undefined, over: Partial<Visit> = {}): Mac
 	return machineRequest({
 		kind: 'open',
 		method: 'GET',
-		at: 0,
 		headers: { 'user-agent': userAgent },
 		...over,
 	});
@@ -96,24 +94,6 @@ describe('a request', () => {
 			const userAgent = part.repeat(100_000 / part.length);
 			expect(['robot', 'program', null]).toContain(reasonOf(userAgent));
 		}
-	});
-});
-
-describe('the time', () => {
-	it('is too soon within two seconds of the delivery', () => {
-		const sent = { state: 'sent', sent_at: 10_000_000 } as const;
-		expect([9_000_000, 10_000_000, 11_999_999, 12_000_000].map((at) => isTooSoon(sent, at))).toEqual([
-			true,
-			true,
-			true,
-			false,
-		]);
-	});
-
-	it('is too soon before the mail server’s answer is recorded, and unknown when it was lost', () => {
-		expect(isTooSoon({ state: 'leased', sent_at: null }, 5)).toBe(true);
-		expect(isTooSoon({ state: 'uncertain', sent_at: null }, 5)).toBe(false);
-		expect(isTooSoon({ state: 'bounced', sent_at: null }, 5)).toBe(false);
 	});
 });
 
