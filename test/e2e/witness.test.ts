@@ -192,6 +192,8 @@ describe.skipIf(missing !== null)(
 				'',
 			]);
 			expect(await json([...words, '--resume'], 9)).toMatchObject({ read: 500, unchanged: 491, rejected: 5 });
+			// An import that goes on writes no reject twice.
+			expect((await readFile(`${path}.rejects.csv`, 'utf8')).split('\n')).toEqual(rejects);
 			expect(await json(['lists', 'get', 'List 3'])).toMatchObject({ overall_subscribers_count: 491 });
 		});
 
