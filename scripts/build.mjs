@@ -1,6 +1,6 @@
 // Bundles src/ into dist/ with esbuild: one entry for the command line, one for each worker thread.
 // Splitting turns every `await import()` into its own chunk, so that `--help` loads commander and nothing else.
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -88,8 +88,10 @@ const withoutHttp2 = {
 	},
 };
 
-const modules = 'dist/modules';
-rmSync('dist', { recursive: true, force: true });
+// Beside dist/ and renamed at the end: a build that fails leaves the last one as it was.
+const out = '.dist';
+const modules = `${out}/modules`;
+rmSync(out, { recursive: true, force: true });
 await build({
 	entryPoints: ['src/cli/main.ts', ...threads],
 	outdir: modules,
@@ -121,7 +123,7 @@ writeFileSync(join(modules, 'package.json'), '{}\n');
 const chunks = readdirSync(modules, { recursive: true }).filter((name) => name.endsWith('.js'));
 await build({
 	entryPoints: chunks.map((name) => join(modules, name)),
-	outdir: 'dist',
+	outdir: out,
 	outbase: modules,
 	format: 'cjs',
 	platform: 'node',
@@ -134,7 +136,10 @@ await build({
 	logLevel: 'warning',
 });
 rmSync(modules, { recursive: true });
-writeFileSync('dist/package.json', '{ "type": "commonjs" }\n');
+writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
 
 // What `mailctl demo` imports and sends.
-cpSync('src/cli/demo', 'dist/demo', { recursive: true, filter: (path) => !path.endsWith('.ts') });
+cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+
+rmSync('dist', { recursive: true, force: true });
+renameSync(out, 'dist');
