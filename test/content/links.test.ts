@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { findLinks } from '../../src/content/links.js';
 import type { CompiledContent, Tracking } from '../../src/content/types.js';
+import { createInliner } from '../../src/threads/inliner.js';
 import { content, envelope, hasCorpora, recipient, templates, valuesFor, wireProblems } from './support.js';
 
 const compile = (html: string) => compileContent(content({ html }), async (written) => written);
@@ -257,6 +258,22 @@ describe('rewriting', () => {
 			{ numRuns: 300 },
 		);
 	});
+
+	it.skipIf(!hasCorpora)(
+		'finds the same links with and without CSS inlined (needs the corpora)',
+		async () => {
+			const inliner = createInliner({ deadlineMs: 20_000 });
+			try {
+				for (const { html } of templates()) {
+					const inlined = await compileContent(content({ html, disable_inline: false }), inliner.inline);
+					expect(inlined.warnings).toEqual([]);
+					expect(inlined.links).toBe((await compile(html)).links);
+				}
+			} finally {
+				await inliner.close();
+			}
+		},
+	);
 
 	it('is not undone by inlining CSS: a text whose links would change goes out as written', async () => {
 		const html =
