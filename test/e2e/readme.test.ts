@@ -1,24 +1,30 @@
 // Runs every example of the README, in its order, in one home with a mail sink where the README says it is.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sink, startSink } from '../../src/cli/demo/sink.js';
 
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 let home: string;
 let sink: Sink;
+/** Where the README serves: 8080 there, a free one here. */
+let port: number;
 
 beforeAll(async () => {
+	port = await freePort();
 	home = await mkdtemp(join(tmpdir(), 'mailctl-readme-'));
 	await mkdir(join(home, 'bin'));
 	await symlink(join(root, 'bin/mailctl.js'), join(home, 'bin/mailctl'));
 	sink = await startSink();
 });
 afterAll(async () => {
+	const pid = Number(await readFile(join(home, 'serve.pid'), 'utf8'));
+	process.kill(pid, 'SIGKILL');
 	await sink.close();
 	await rm(home, { recursive: true });
 });
@@ -37,7 +43,9 @@ describe('the README', async () => {
 
 	for (const [index, block] of blocks.entries()) {
 		it(`runs its example ${index + 1}: ${block.split('\n')[0]}`, async () => {
-			const script = block.replaceAll('127.0.0.1:2525', `127.0.0.1:${sink.port}`);
+			const script = block
+				.replaceAll('127.0.0.1:2525', `127.0.0.1:${sink.port}`)
+				.replaceAll('8080', String(port));
 			const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], {
 				cwd: home,
 				env: { PATH: `${join(home, 'bin')}:${process.env['PATH']}`, HOME: home, LANG: 'C.UTF-8' },
@@ -46,9 +54,16 @@ describe('the README', async () => {
 		});
 	}
 
-	it('sent what it says it sends', () => {
+	it('sent what it says it sends', async () => {
+		await vi.waitFor(() => expect(sink.mails).toHaveLength(5), 5_000);
 		const subjects = sink.mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
-		expect(subjects.sort()).toEqual(['News for Bergen', 'News for Oslo', 'Receipt']);
+		expect(subjects.sort()).toEqual([
+			'From afar',
+			'News for Bergen',
+			'News for Oslo',
+			'Receipt',
+			'Receipt 17',
+		]);
 	});
 
 	it('names every group of commands that there is, and no other', async () => {
@@ -64,3 +79,12 @@ describe('the README', async () => {
 		expect(named.sort()).toEqual(groups.sort());
 	});
 });
+
+async function freePort(): Promise<number> {
+	const server = createServer();
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	// A listening TCP server's address is never a pipe's string.
+	const { port: free } = server.address() as AddressInfo;
+	await new Promise((resolve) => server.close(resolve));
+	return free;
+}
