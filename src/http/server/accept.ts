@@ -20,11 +20,10 @@ export function attach(server: Server, serving: Serving): void {
 	server.on(opened, (socket: Socket) => void connections.of(socket));
 	const enqueue = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean) => {
 		const connection = connections.of(request.socket);
-		const signal = connections.begin(connection, request, response);
+		const leaving = connections.begin(connection, request, response);
 		// The far end going away is no error of ours.
-		request.on('error', () => {});
-		response.on('error', () => {});
-		const one: One = { request, response, connection, isWaiting, signal, id: randomUUID() };
+		response.on('error', ignore);
+		const one: One = { request, response, connection, isWaiting, leaving, id: randomUUID() };
 		connection.turn = connection.turn.then(() => answer(serving, one));
 	};
 	server.on('request', (request, response) => enqueue(request, response, false));
@@ -33,6 +32,8 @@ export function attach(server: Server, serving: Serving): void {
 	// A server of sockets gives sockets.
 	server.on('clientError', (error, socket) => complain(serving, connections.of(socket as Socket), error));
 }
+
+function ignore(): void {}
 
 function remember(sockets: Set<Socket>, socket: Socket): void {
 	sockets.add(socket);
@@ -56,18 +57,18 @@ async function answer(serving: Serving, one: One): Promise<void> {
 }
 
 function uploadOf({ budget }: Serving, one: One): Upload {
-	const { request, response, signal } = one;
+	const { request, response, leaving } = one;
 	const onRead = () => {
 		if (one.isWaiting) response.writeContinue();
 		one.isWaiting = false;
 	};
-	return createUpload({ request, budget, signal, onRead });
+	return createUpload({ request, budget, leaving, onRead });
 }
 
 /** Null: the client left before it was asked what it wanted. */
 async function answerAndSend(serving: Serving, one: One, upload: Upload): Promise<HttpResponse | null> {
-	const { request, connection, signal } = one;
-	if (signal.aborted) return null;
+	const { request, connection, leaving } = one;
+	if (leaving.hasLeft()) return null;
 	const answered = await answerFor(serving, one, upload);
 	// What broke off is answered by the refusal at the end of the connection.
 	if (connection.parting !== null && !request.complete) {
@@ -91,8 +92,8 @@ function complain(serving: Serving, connection: Connection, error: Error): void 
 	const last = [...requests].at(-1);
 	// The broken one is the one that is not whole: it will never be. Its answer, and its line, is the refusal.
 	if (last !== undefined && !last[0].complete) {
-		const { controller, response } = last[1];
-		controller.abort();
+		const { leaving, response } = last[1];
+		leaving.leave();
 		// Octets of an answer that is not finished may be out: another answer would be taken for its rest.
 		if (requests.size === 1 && !response.headersSent) part(connection);
 		return;

@@ -1,6 +1,7 @@
 /** What is under way on each connection, so that refusals and shutting down cut nothing that is being answered. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { createLeaving, type Leaving } from './leaving.js';
 import type { WrittenRefusal } from './refuse.js';
 
 /** One connection. Requests of a pipeline are answered one after another, in order. */
@@ -18,16 +19,16 @@ export interface Connection {
 	hasParted: boolean;
 }
 
-/** A request that was begun: how to abort it, and what it is answered with. */
+/** A request that was begun: how to end it, and what it is answered with. */
 export interface Begun {
-	controller: AbortController;
+	leaving: Leaving;
 	response: ServerResponse;
 }
 
 export interface Connections {
 	of(socket: Socket): Connection;
 	all(): Iterable<Connection>;
-	begin(connection: Connection, request: IncomingMessage, response: ServerResponse): AbortSignal;
+	begin(connection: Connection, request: IncomingMessage, response: ServerResponse): Leaving;
 	finish(connection: Connection, request: IncomingMessage): void;
 	/** Requests under way on all connections. */
 	underWay(): number;
@@ -39,7 +40,7 @@ export function createConnections(): Connections {
 	let underWay = 0;
 	const forget = (connection: Connection) => {
 		known.delete(connection.socket);
-		for (const { controller } of connection.requests.values()) controller.abort();
+		for (const { leaving } of connection.requests.values()) leaving.leave();
 	};
 	return {
 		of: (socket) => {
@@ -59,11 +60,11 @@ export function createConnections(): Connections {
 		},
 		all: () => known.values(),
 		begin: ({ socket, requests }, request, response) => {
-			const controller = new AbortController();
-			if (socket.destroyed) controller.abort();
-			requests.set(request, { controller, response });
+			const leaving = createLeaving();
+			if (socket.destroyed) leaving.leave();
+			requests.set(request, { leaving, response });
 			underWay += 1;
-			return controller.signal;
+			return leaving;
 		},
 		finish: ({ requests }, request) => {
 			if (requests.delete(request)) underWay -= 1;

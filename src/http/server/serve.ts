@@ -13,7 +13,7 @@ const maxPublicBody = 64 * 1024;
 
 /** Never throws. */
 export async function answerFor(serving: Serving, one: One, upload: Upload): Promise<HttpResponse> {
-	const { request, signal, id } = one;
+	const { request, leaving, id } = one;
 	const refused = refuseEarly(serving, request);
 	if (refused !== null) return refused;
 	const target = request.url ?? '/';
@@ -25,7 +25,16 @@ export async function answerFor(serving: Serving, one: One, upload: Upload): Pro
 		finish?.(page.path.slice(0, 3), shown?.status ?? 404);
 		if (shown !== null) return { ...shown, about: { path: maskToken(page.path), token: null, error: null } };
 	}
-	const asked: HttpRequest = { method, target, headers: headersOf(request), body: upload.read, signal, id };
+	const asked: HttpRequest = {
+		method,
+		target,
+		headers: headersOf(request),
+		body: upload.read,
+		get signal() {
+			return leaving.signal();
+		},
+		id,
+	};
 	return serving.handler(asked);
 }
 
@@ -76,10 +85,10 @@ async function askPages(
 	}
 }
 
+/** Of all headers node gives Set-Cookie alone as a list, and no client sends it. */
 function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
-	return Object.fromEntries(
-		Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
-	);
+	const { 'set-cookie': cookies, ...rest } = headers;
+	return cookies === undefined ? (headers as HttpRequest['headers']) : (rest as HttpRequest['headers']);
 }
 
 function maskToken(path: string): string {

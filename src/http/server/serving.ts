@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../api/datetime.js';
 import type { Connection, Connections } from './connections.js';
+import type { Leaving } from './leaving.js';
 import type { Limits } from './limits.js';
 import type { ListenOptions } from './listen.js';
 import type { Budget } from './upload.js';
@@ -28,5 +29,5 @@ export interface One {
 	connection: Connection;
 	/** The client sends its body when it is told to. */
 	isWaiting: boolean;
-	signal: AbortSignal;
+	leaving: Leaving;
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../api/errors.js';
 import { tooLarge } from './body.js';
+import type { Leaving } from './leaving.js';
 
 /** Octets of bodies that may be held at a time. */
 export interface Budget {
@@ -37,20 +38,20 @@ export interface Upload {
 export interface UploadOptions {
 	request: IncomingMessage;
 	budget: Budget;
-	signal: AbortSignal;
+	leaving: Leaving;
 	/** Called before the first octet is read: the client may be waiting for leave. */
 	onRead(): void;
 }
 
 /** Octets count as they arrive, not as they are announced: who announces much and sends nothing holds nothing. */
-export function createUpload({ request, budget, signal, onRead }: UploadOptions): Upload {
+export function createUpload({ request, budget, leaving, onRead }: UploadOptions): Upload {
 	let held = 0;
 	return {
 		read: async (maxBytes) => {
 			const announced = Number(request.headers['content-length'] ?? 0);
 			if (announced > maxBytes) throw tooLarge(maxBytes);
 			onRead();
-			return collect(request, signal, (size) => {
+			return collect(request, leaving, (size) => {
 				if (held + size > maxBytes) return tooLarge(maxBytes);
 				if (!budget.take(size)) return noRoom();
 				held += size;
@@ -67,14 +68,13 @@ export function createUpload({ request, budget, signal, onRead }: UploadOptions)
 /** Events rather than iteration: leaving a `for await` would destroy the request, and its answer with it. */
 function collect(
 	request: IncomingMessage,
-	signal: AbortSignal,
+	leaving: Leaving,
 	refuse: (size: number) => ApiError | null,
 ): Promise<Uint8Array | null> {
 	return new Promise((resolve, reject) => {
 		const chunks: Buffer[] = [];
 		const settle = (result: Uint8Array | ApiError | null) => {
 			request.off('data', onData).off('end', onEnd);
-			signal.removeEventListener('abort', onAbort);
 			if (result instanceof ApiError) {
 				request.pause();
 				reject(result);
@@ -86,10 +86,9 @@ function collect(
 			else settle(refusal);
 		};
 		const onEnd = () => settle(chunks.length === 0 ? null : Buffer.concat(chunks));
-		const onAbort = () => settle(new ApiError('network', 'The client left before its request was whole.'));
-		if (signal.aborted) return onAbort();
-		signal.addEventListener('abort', onAbort, { once: true });
+		const onLeave = () => settle(new ApiError('network', 'The client left before its request was whole.'));
 		request.on('data', onData).on('end', onEnd);
+		leaving.onLeave(onLeave);
 	});
 }
 

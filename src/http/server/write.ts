@@ -12,9 +12,8 @@ export async function send(serving: Serving, one: One, answer: HttpResponse): Pr
 	const isLast = serving.isClosing || !isSoonRead(one);
 	const done = new Promise<void>((resolve) => {
 		response.once('close', resolve);
-		one.signal.addEventListener('abort', () => resolve(), { once: true });
+		one.leaving.onLeave(resolve);
 	});
-	response.setTimeout(serving.limits.writeTimeoutMs, () => one.connection.socket.destroy());
 	response.writeHead(answer.status, {
 		...answer.headers,
 		...lengthOf(answer),
@@ -22,10 +21,10 @@ export async function send(serving: Serving, one: One, answer: HttpResponse): Pr
 		...(isLast && { Connection: 'close' }),
 	});
 	if (isLast && !request.complete) await linger(serving, { request, response, body: answer.body });
-	else {
-		request.resume();
-		response.end(answer.body ?? undefined);
-	}
+	else response.end(answer.body ?? undefined);
+	const { socket } = one.connection;
+	// What the system has taken needs no watching.
+	if (socket.writableLength > 0) response.setTimeout(serving.limits.writeTimeoutMs, () => socket.destroy());
 	await done;
 }
 
