@@ -5,13 +5,14 @@ import type { Exchange } from '../../api/wire.js';
 import { createExchange } from './exchange.js';
 import { extensions } from './extensions.js';
 import { createLearner } from './learn.js';
+import type { Line } from './line.js';
 import { isLoopback } from './proxy.js';
 import { report } from './reports.js';
 import { fields, lists, subscribers, webhooks } from './resources.js';
-import type { Line } from './send.js';
 import { sendMessage } from './sending.js';
 import { createTransport } from './transport.js';
 
+/** How a deployment is reached, by whom, and who is told of it. */
 export interface ClientOptions {
 	/** http or https; may have a path, with or without a slash at its end. */
 	baseUrl: string;
@@ -40,6 +41,7 @@ export interface ClientOptions {
 	clock?: Clock;
 }
 
+/** A deployment, opened; `close` it once. */
 export interface Client {
 	api: Api;
 	exchange: Exchange;

@@ -4,8 +4,8 @@
  */
 import { ApiError } from '../../api/errors.js';
 import { readJson } from './json-body.js';
+import type { Success } from './line.js';
 import { quote } from './quote.js';
-import type { Success } from './send.js';
 
 /** A check of one value: says what is missing, or null. */
 export type Check = (value: unknown) => string | null;
@@ -23,6 +23,7 @@ export function decode<T>(success: Success, check: Check): T {
 /** What a deletion or a release answers is of no interest, as long as it is a success. */
 export function ignoreBody(_: Success): void {}
 
+/** `fault` goes on from "The answer". */
 export function badAnswer({ answer, asked }: Success, fault: string): ApiError {
 	const { status } = answer;
 	return new ApiError('bad_answer', `The answer ${fault} (${asked.method} ${asked.path}).`, {

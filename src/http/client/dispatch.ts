@@ -20,6 +20,7 @@ export interface Raw {
 	body: Buffer;
 }
 
+/** Where it goes, and how much may come back. */
 export interface Line extends Way {
 	dispatcher: Dispatcher;
 	maxBytes: number;

@@ -1,9 +1,10 @@
 /** The wire itself: one exchange, whatever it answers. */
 import type { Exchange } from '../../api/wire.js';
 import { headerNames } from '../errors.js';
+import { traceAnswer } from './attempt.js';
 import { TransportFailure, toApiError } from './failure.js';
+import type { Line } from './line.js';
 import { quote, secretsOf } from './quote.js';
-import { type Line, traceAnswer } from './send.js';
 
 /** With the line's token unless the request says otherwise; no retries, and redirects are answers. */
 export function createExchange(line: Line): Exchange {

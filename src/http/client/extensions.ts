@@ -2,9 +2,10 @@
 import type { Extensions } from '../../api/capabilities.js';
 import { type Check, decode, every, ignoreBody, pageOf, record, within } from './decode.js';
 import { encodeQuery } from './encode.js';
+import type { Ask, Line } from './line.js';
 import { report } from './reports.js';
 import { pageQuery } from './resources.js';
-import { type Ask, type Line, send } from './send.js';
+import { send } from './send.js';
 
 const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });

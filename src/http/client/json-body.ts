@@ -1,6 +1,7 @@
 /** JSON of an answer: UTF-8, with or without a byte order mark, and no deeper than what can be handled. */
 import { parseJsonBody } from '../../api/json.js';
 
+/** `fault` goes on from "The answer". */
 export type JsonBody =
 	| { kind: 'valid'; value: unknown }
 	| { kind: 'empty' }

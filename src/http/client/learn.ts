@@ -12,6 +12,7 @@ const maxWaitMs = 5_000;
 
 const unknown: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
+/** What it takes to ask, and what may be found. */
 export interface Learner {
 	transport: Transport;
 	prefix: string;

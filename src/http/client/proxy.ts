@@ -7,6 +7,7 @@ export interface ProxyChoice {
 	noProxy: string;
 }
 
+/** What decides about proxies. */
 export interface ProxyQuestion {
 	baseUrl: URL;
 	proxy: string | null;

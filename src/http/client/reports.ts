@@ -3,7 +3,8 @@ import type { Call } from '../../api/api.js';
 import type { Report, ReportQuery } from '../../api/records.js';
 import { decode, every, listOf, record, within } from './decode.js';
 import { encodeQuery } from './encode.js';
-import { type Line, send } from './send.js';
+import type { Line } from './line.js';
+import { send } from './send.js';
 
 const check = within(
 	'results',
@@ -14,6 +15,7 @@ const check = within(
 	),
 );
 
+/** The days and totals of `results`. Values of the query go out as they are. */
 export async function report(
 	line: Line,
 	operation: 'report' | 'ext.reports.report',

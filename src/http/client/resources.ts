@@ -4,7 +4,8 @@ import type { Page, Subscriber } from '../../api/records.js';
 import type { Operation } from '../routes.js';
 import { type Check, decode, ignoreBody, pageOf, record } from './decode.js';
 import { encodeQuery, encodeSubscriber, type QueryValues, withDefaults } from './encode.js';
-import { type Line, send } from './send.js';
+import type { Line } from './line.js';
+import { send } from './send.js';
 import { decodeTest } from './test-result.js';
 
 type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks';
@@ -22,6 +23,7 @@ interface Shape<T> {
 	mend?: (record: T) => T;
 }
 
+/** Service document, "Lists". */
 export function lists(line: Line): Api['lists'] {
 	return crud(line, {
 		resource: 'lists',
@@ -31,6 +33,7 @@ export function lists(line: Line): Api['lists'] {
 	});
 }
 
+/** Service document, "Additional fields". */
 export function fields(line: Line): Api['fields'] {
 	return crud(line, {
 		resource: 'fields',
@@ -40,6 +43,7 @@ export function fields(line: Line): Api['fields'] {
 	});
 }
 
+/** Service document, "Subscribers". */
 export function subscribers(line: Line, listId: number): ReturnType<Api['subscribers']> {
 	return crud<Subscriber, never>(line, {
 		resource: 'subscribers',
@@ -52,6 +56,7 @@ export function subscribers(line: Line, listId: number): ReturnType<Api['subscri
 	});
 }
 
+/** Service document, "HTTP notifications". */
 export function webhooks(line: Line): Webhooks {
 	return {
 		...crud(line, {

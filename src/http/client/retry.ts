@@ -11,6 +11,7 @@ const maxBackoffMs = 8_000;
  */
 export type Verdict = 'unprocessed' | 'unclear' | 'final';
 
+/** A try that failed, and what has been tried and waited before. */
 export interface Tried {
 	verdict: Verdict;
 	/** What the service asked to wait; null = nothing (usable). */

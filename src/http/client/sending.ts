@@ -7,13 +7,15 @@ import type { SendResult } from '../../api/records.js';
 import { headerNames } from '../errors.js';
 import { decode, every, listOf, record, within } from './decode.js';
 import { encodeSend } from './encode.js';
-import { type Line, send } from './send.js';
+import type { Line } from './line.js';
+import { send } from './send.js';
 
 const check = every(
 	record({ messages: 'array', result: 'boolean', messages_created: 'count' }),
 	within('messages', listOf(record({ to: 'text', id: 'text' }))),
 );
 
+/** An answer that is not the contract's is `bad_answer`, and no reason to send again. */
 export async function sendMessage(
 	line: Line,
 	learn: () => Promise<Capabilities>,

@@ -1,7 +1,7 @@
 /** What `run_test` answered: the service document shows no body, so any success is one (api-decisions 33). */
 import type { TestResult } from '../../api/records.js';
 import { readJson } from './json-body.js';
-import type { Success } from './send.js';
+import type { Success } from './line.js';
 
 /** What is not told is null; what else is told is kept. */
 export function decodeTest({ answer }: Success): TestResult {

@@ -12,6 +12,7 @@ const maxConnectMs = 10_000;
 /** A bulk import keeps 16 requests in flight. */
 const connections = 16;
 
+/** Where to, and by which way. */
 export interface TransportOptions {
 	baseUrl: URL;
 	timeoutMs: number;
@@ -32,6 +33,7 @@ export interface Answer {
 	durationMs: number;
 }
 
+/** Whole answers to single requests; no retries, no redirects. */
 export interface Transport {
 	/** Throws `TransportFailure`, or the signal's reason. */
 	exchange(outgoing: Outgoing): Promise<Answer>;

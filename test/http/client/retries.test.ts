@@ -170,6 +170,24 @@ describe('what may have been processed is tried again where twice is once', () =
 		expect(await failure(client.api.send(message))).toMatchObject({ code: 'conflict' });
 	});
 
+	it('what was cut off once stays uncertain, whatever later tries meet', async () => {
+		const { api } = client;
+		service.answer({ kind: 'cut' }, throttled('61'));
+		expect(await failure(api.lists.delete(1))).toMatchObject({ code: 'throttled', unanswered: true });
+		service.answer(broken(502), unavailable('61'));
+		expect(await failure(api.lists.replace(1, input))).toMatchObject({
+			code: 'unavailable',
+			unanswered: true,
+		});
+		// The same key again would have been answered as the first time: so nothing was done.
+		const refused: Act = { kind: 'json', status: 400, body: { to: ['Bad.'] } };
+		service.introduce(ours);
+		service.answer({ kind: 'cut' }, refused);
+		expect(await failure(api.send(message))).toMatchObject({ code: 'invalid', unanswered: false });
+		service.answer(throttled('61'));
+		expect(await failure(api.send(message))).toMatchObject({ code: 'throttled', unanswered: false });
+	});
+
 	it('the caller’s key is the key', async () => {
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, sent);
