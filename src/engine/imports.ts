@@ -9,7 +9,11 @@ const maxBatchChars = 4 * 1024 * 1024;
 const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason']);
 
 /** Import sessions of the database. */
-export function createImports({ store, clock, newId }: EngineContext): Imports {
+export function createImports({
+	store,
+	clock,
+	newId,
+}: Pick<EngineContext, 'store' | 'clock' | 'newId'>): Imports {
 	const { writes } = store;
 	return {
 		open: async (key, spec) => {

@@ -103,11 +103,26 @@ class ImportRun {
 		this.#local += bundle.rejects.length;
 		const end = bundle.first + bundle.rows.length;
 		if (this.#resumedAt > 0 && end <= this.#resumedAt) return this.#passOver(bundle);
-		const batch = withoutFirst(bundle, Math.max(0, this.#resumedAt - bundle.first));
-		const ack = batch.rows.length === 0 ? null : await this.#put(batch);
+		const isBrokenOff = bundle.first < this.#resumedAt;
+		const { batch, ack } = isBrokenOff ? await this.#goOn(bundle) : await this.#putNew(bundle);
 		await this.#report([...bundle.rejects, ...(ack === null ? [] : refusedRows(batch, ack))]);
 		this.#count(bundle.rejects.length, batch.rows.length, ack);
 		this.#job.onProgress?.({ ...this.totals });
+	}
+
+	async #putNew(batch: Bundle): Promise<{ batch: Bundle; ack: Ack<ImportCounts> | null }> {
+		return { batch, ack: batch.rows.length === 0 ? null : await this.#put(batch) };
+	}
+
+	/**
+	 * An earlier run put the first of these rows and was not told which of them were refused. Put again, the whole
+	 * batch is answered; where batches are cut otherwise now, only the rest can be put.
+	 */
+	async #goOn(bundle: Bundle): Promise<{ batch: Bundle; ack: Ack<ImportCounts> | null }> {
+		const ack = await this.#put(bundle).catch(nullIfCutOtherwise);
+		return ack !== null
+			? { batch: bundle, ack }
+			: this.#putNew(withoutFirst(bundle, this.#resumedAt - bundle.first));
 	}
 
 	/**
@@ -166,7 +181,6 @@ function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts)
 }
 
 function withoutFirst(bundle: Bundle, count: number): Bundle {
-	if (count === 0) return bundle;
 	return { ...bundle, first: bundle.first + count, rows: bundle.rows.slice(count) };
 }
 
@@ -176,6 +190,12 @@ function refusedRows({ first, rows }: Bundle, ack: Ack<ImportCounts>): RejectedR
 		const found = rows[row - first];
 		return found === undefined ? [] : [{ line: found.line, code, error, cells: found.original }];
 	});
+}
+
+/** A deployment that answers with what the same first row was answered before does not speak of these rows. */
+function nullIfCutOtherwise(error: unknown): null {
+	if (error instanceof ApiError && error.code === 'bad_answer') return null;
+	return nullIfConflict(error);
 }
 
 function nullIfConflict(error: unknown): null {

@@ -221,7 +221,10 @@ export interface Writes {
 		spec: ImportSpec;
 		now: Micros;
 	}): Promise<Session | 'conflict' | null>;
-	/** Shapes are checked already; rules that need stored state are checked here, row by row. */
+	/**
+	 * Shapes are checked already; rules that need stored state are checked here, row by row. A large batch may take
+	 * several commits, the position with each: broken off and put again, it goes on and answers for all of its rows.
+	 */
 	putImportBatch(c: { session: Uuid; batch: ImportBatch; now: Micros }): Promise<ImportAck>;
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
 

@@ -4,14 +4,18 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Imports } from '../../src/api/capabilities.js';
+import { systemClock } from '../../src/api/datetime.js';
 import { ApiError } from '../../src/api/errors.js';
 import type { RejectedRow } from '../../src/cli/tabular/finding.js';
 import { mapHeader } from '../../src/cli/tabular/header.js';
 import { openTable } from '../../src/cli/tabular/read-table.js';
 import { openRejects } from '../../src/cli/tabular/rejects.js';
+import { createImports } from '../../src/engine/imports.js';
 import { type ImportJob, type ImportTotals, runImport } from '../../src/jobs/imports.js';
+import { openStore } from '../../src/store/open.js';
+import { newList, newUuid } from '../contract/store/fixture.js';
 import { fakeImports, type Verdict } from './sessions.js';
 
 const fields = [{ variable: 'city', name: 'City' }];
@@ -232,11 +236,36 @@ describe('an import that goes on', () => {
 
 	it('puts no row twice when batches are cut otherwise the second time', async () => {
 		const meant = await inTwoRuns(null, 'before');
-		for (const size of [1, 7, 64, 1000]) {
-			const { result, imports } = await inTwoRuns(40, 'before', size);
-			expect(result.totals).toEqual(meant.result.totals);
-			expect(imports.kept).toEqual(meant.imports.kept);
+		for (const stopAt of [10, 40]) {
+			for (const size of [1, 7, 64, 1000]) {
+				const { result, imports } = await inTwoRuns(stopAt, 'before', size);
+				expect(result.totals).toEqual(meant.result.totals);
+				expect(imports.kept).toEqual(meant.imports.kept);
+			}
 		}
+	});
+});
+
+describe('a batch of which a part was committed when the store stopped', () => {
+	it('is put again, answered for all of its rows, and nothing of it is put twice', async () => {
+		const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+		onTestFinished(() => store.close());
+		const list_id = await newList(store);
+		const imports = createImports({ store, clock: systemClock, newId: newUuid });
+		const session = await imports.open('k', { ...spec, list_id });
+		const firstSlice = ['a@x.org', 'a@x.org', 'b@x.org', 'b@x.org'];
+		await imports.put(session.id, { first: 0, columns: ['email'], cells: firstSlice });
+		const text = `email\n${[...firstSlice, 'c@x.org', 'c@x.org', 'd@x.org'].join('\n')}\n`;
+		const { job, rejects } = await jobOf(text, imports, { spec: { ...spec, list_id } });
+		const { outcome, totals, resumedAt } = await runImport(job);
+		expect({ outcome, resumedAt }).toEqual({ outcome: 'done', resumedAt: 4 });
+		expect(totals).toMatchObject({ read: 7, created: 4, duplicate: 3 });
+		expect(rejects.map(({ line, code }) => `${line} ${code}`)).toEqual([
+			'3 duplicate',
+			'5 duplicate',
+			'7 duplicate',
+		]);
+		expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(4);
 	});
 });
 

@@ -25,8 +25,8 @@ import { createTokens } from './tokens.js';
 import { createWebhooks } from './webhooks.js';
 
 export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices {
-	/** Work on a command that needs no transaction; the operation itself then finds it done. */
-	prepareBatch(command: Parameters<Sync<Writes>['putImportBatch']>[0]): void;
+	/** Work on a command that needs no transaction; the operation itself then finds it done. How many rows it has. */
+	prepareBatch(command: Parameters<Sync<Writes>['putImportBatch']>[0]): number;
 }
 
 export function createCore(sql: Sql): Core {
@@ -52,8 +52,6 @@ export function createCore(sql: Sql): Core {
 		...createEvents(sql),
 		...createFigures(sql),
 		...createQueue(sql),
-		prepareBatch: ({ batch }) => {
-			rowsOf(batch);
-		},
+		prepareBatch: ({ batch }) => rowsOf(batch).length,
 	};
 }

@@ -3,13 +3,16 @@ import type { Ack, ImportCounts, ImportSpec, Reject } from '../../api/capabiliti
 import type { Micros } from '../../api/datetime.js';
 import { canonicalJson } from '../../engine/rules/ids.js';
 import type { parseImportRows } from '../../engine/rules/import-rows.js';
+import type { ImportAck } from '../store.js';
 import { importRow, openImportRun } from './import-run.js';
 import { findList, moveCounters } from './lists.js';
+import type { ImportSlice, Slices } from './mailing-rows.js';
 import { parseRecord } from './rows.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
-type ImportOperations = Pick<Operations, 'openImport' | 'putImportBatch' | 'finishImport'>;
+type ImportOperations = Pick<Operations, 'openImport' | 'putImportBatch' | 'finishImport'> &
+	Pick<Slices, 'putImportSlice'>;
 type Batch = Parameters<Operations['putImportBatch']>[0]['batch'];
 export type ParsedRows = ReturnType<typeof parseImportRows>;
 
@@ -29,16 +32,9 @@ const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 export function createImports(sql: Sql, rowsOf: (batch: Batch) => ParsedRows): ImportOperations {
 	return {
 		openImport: (command) => openImport(sql, command),
-		putImportBatch: ({ session, batch, now }) => {
-			const row = findSession(sql, session);
-			if (row === null) return { kind: 'not_found' };
-			const stored = findAck(sql, row.seq, batch.first);
-			if (stored !== null) return { kind: 'acknowledged', ack: stored };
-			if (row.finished_at !== null) return { kind: 'not_found' };
-			if (batch.first !== row.position) return { kind: 'gap', position: row.position };
-			if (findList(sql, row.list_id) === null) return { kind: 'list_gone' };
-			return { kind: 'acknowledged', ack: putRows(sql, row, { rows: rowsOf(batch), now }) };
-		},
+		putImportBatch: (command) =>
+			putSlice(sql, rowsOf, { ...command, from: 0, limit: Number.POSITIVE_INFINITY }),
+		putImportSlice: (command) => putSlice(sql, rowsOf, command),
 		finishImport: ({ session, now }) => {
 			const row = findSession(sql, session);
 			if (row === null) return null;
@@ -47,6 +43,23 @@ export function createImports(sql: Sql, rowsOf: (batch: Batch) => ParsedRows): I
 			return readCounts(row.counts);
 		},
 	};
+}
+
+function putSlice(
+	sql: Sql,
+	rowsOf: (batch: Batch) => ParsedRows,
+	{ session, batch, from, limit, now }: ImportSlice,
+): ImportAck {
+	const first = batch.first + from;
+	const row = findSession(sql, session);
+	if (row === null) return { kind: 'not_found' };
+	const stored = findAck(sql, row.seq, first);
+	if (stored !== null) return { kind: 'acknowledged', ack: stored };
+	if (row.finished_at !== null) return { kind: 'not_found' };
+	if (first !== row.position) return { kind: 'gap', position: row.position };
+	if (findList(sql, row.list_id) === null) return { kind: 'list_gone' };
+	const rows = rowsOf(batch).slice(from, from + limit);
+	return { kind: 'acknowledged', ack: putRows(sql, row, { rows, now }) };
 }
 
 function openImport(
@@ -154,7 +167,8 @@ function readCounts(text: string): ImportCounts {
 	};
 }
 
-function addCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
+/** The sum of two parts of one import. */
+export function addCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
 	return {
 		created: a.created + b.created,
 		updated: a.updated + b.updated,

@@ -1,7 +1,8 @@
 /** A mailing's row, and what an expansion of a list into it says. */
-import type { AcceptCounts, MailingStatus, Reject } from '../../api/capabilities.js';
+import type { AcceptCounts, ImportBatch, MailingStatus, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
+import type { ImportAck } from '../store.js';
 
 /** One bounded part of an expansion; see `addListToMailing`. */
 export interface StageSlice {
@@ -18,10 +19,21 @@ export interface StagedSlice {
 	isDone: boolean;
 }
 
+/** One bounded part of a batch: its rows `from` … `from` + `limit` − 1. */
+export interface ImportSlice {
+	session: Uuid;
+	batch: ImportBatch;
+	from: number;
+	limit: number;
+	now: Micros;
+}
+
 /** Parts of operations that would hold the write lock for too long in one transaction. */
 export interface Slices {
 	/** Of `addListToMailing`; null where that is null. */
 	stageSlice(command: StageSlice): StagedSlice | null;
+	/** Of `putImportBatch`: acknowledged by itself, and given again to who puts the same first row again. */
+	putImportSlice(command: ImportSlice): ImportAck;
 	/** Of `cancelMailing`: removes messages that were never released; answers how many. */
 	dropStaged(command: { mailing: Uuid; limit: number }): number;
 }

@@ -11,7 +11,7 @@ import { migrate } from './migrations.js';
 import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
 import { createReads } from './reads.js';
 import { reclaimLeases } from './reclaim.js';
-import { addInSlices, cancelInSlices } from './slices.js';
+import { addInSlices, cancelInSlices, createSliceSize, putInSlices, type SliceSize } from './slices.js';
 import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { createWriter, type Writer } from './writer.js';
@@ -35,11 +35,15 @@ export interface SqliteOptions {
 const busyTimeoutMs = 10;
 /**
  * Alone, groups may be large and the log long, which bulk loads gain from. Beside others everybody gets a turn, and
- * whoever writes much copies the log back himself: found in a request's commit, it made that wait half a second.
+ * whoever writes much copies the log back himself, after letting the lock go: found in a request's commit, it made
+ * that wait half a second. In a server, what is large is cut for the sake of its own requests too. Not smaller than
+ * needed: rows of an import lie on pages of their own, and each commit writes those pages whole.
  */
 const paces = {
-	alone: { maxGroupMs: 2_000, pauseMs: 0, logPages: 12_500 },
-	besideOthers: { maxGroupMs: 100, pauseMs: 30, logPages: 4_000 },
+	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 0, logPages: 12_500 },
+	besideOthers: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 15, logPages: 12_500 },
+	server: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 0, logPages: 0 },
+	serverBesideOthers: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 15, logPages: 0 },
 };
 
 /** The log of a busy server grows by some 10 MiB meanwhile. */
@@ -71,13 +75,17 @@ export function openSqliteStore(options: SqliteOptions): Store {
 	const sql = createSql(db);
 	const core = createCore(sql);
 	let lastBeat = 0;
-	let pace = paces.alone;
+	const isServer = options.upkeep === 'apart';
+	const [freePace, sharedPace] = isServer
+		? [paces.server, paces.serverBesideOthers]
+		: [paces.alone, paces.besideOthers];
+	let pace = freePace;
 	const heartbeat = () => {
 		const now = clock.now();
 		if (Math.abs(now - lastBeat) < heartbeatEveryMicros) return;
 		beat(sql, me, now);
-		pace = findOthers(sql, me, now).length > 0 ? paces.besideOthers : paces.alone;
-		db.pragma(`wal_autocheckpoint = ${options.upkeep === 'apart' ? 0 : pace.logPages}`);
+		pace = findOthers(sql, me, now).length > 0 ? sharedPace : freePace;
+		db.pragma(`wal_autocheckpoint = ${pace.logPages}`);
 		lastBeat = now;
 	};
 	const writer = createWriter({
@@ -96,14 +104,14 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			: setInterval(() => {
 					writer.write(() => undefined).catch(() => undefined);
 				}, heartbeatEveryMicros / microsPerMs).unref();
-	const upkeep =
-		options.upkeep === 'apart' ? startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs }) : null;
+	const upkeep = isServer ? startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs }) : null;
+	const sliceSize = createSliceSize(() => pace.maxSliceMs);
 	if (options.role !== 'cli')
 		writer.write(() => reclaimLeases(sql, { host: me.host, now: clock.now() })).catch(() => undefined);
 	let isClosed = false;
 	return {
 		reads: createReads({ db, path, core }),
-		writes: createWrites(core, writer, options.eventDelayMs),
+		writes: createWrites({ core, writer, sliceSize, eventDelayMs: options.eventDelayMs }),
 		queue: createQueue(core, writer),
 		close: async () => {
 			if (isClosed) return;
@@ -126,7 +134,14 @@ function copyLogBack(db: Database.Database): void {
 	}
 }
 
-function createWrites(core: Core, writer: Writer, eventDelayMs: number): Writes {
+interface WriteParts {
+	core: Core;
+	writer: Writer;
+	sliceSize: SliceSize;
+	eventDelayMs: number;
+}
+
+function createWrites({ core, writer, sliceSize, eventDelayMs }: WriteParts): Writes {
 	const write =
 		<C, R>(operation: (command: C) => R) =>
 		(command: C): Promise<R> =>
@@ -161,10 +176,7 @@ function createWrites(core: Core, writer: Writer, eventDelayMs: number): Writes 
 		releaseMailing: write(core.releaseMailing),
 		cancelMailing: (command) => cancelInSlices(core, writer, command),
 		openImport: write(core.openImport),
-		putImportBatch: async (command) => {
-			core.prepareBatch(command);
-			return writer.write(() => core.putImportBatch(command));
-		},
+		putImportBatch: (command) => putInSlices(core, writer, command, sliceSize),
 		finishImport: write(core.finishImport),
 		recordEvents: (command) => {
 			// Who unsubscribes waits for the answer, and must not get another mail meanwhile.

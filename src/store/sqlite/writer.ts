@@ -9,6 +9,8 @@ import { endsTransaction, isBusy, translateFailure } from './failures.js';
 export interface Writer {
 	/** Runs `operate` in the next group. Rejects with what it throws, or with what made the whole group fail. */
 	write<R>(operate: () => R, options?: { maxDelayMs?: number }): Promise<R>;
+	/** How long the last group held the lock, its commit included, in milliseconds. */
+	heldMs(): number;
 	/** Commits what waits, then refuses. */
 	close(): Promise<void>;
 }
@@ -42,7 +44,7 @@ interface Pending {
 }
 
 /** Between tries, besides what SQLite itself waits: never longer than others pause, or they would be missed. */
-const retryDelay = { firstMs: 2, maxMs: 15 };
+const retryDelay = { firstMs: 2, maxMs: 4 };
 /** A group that took longer has kept others waiting. */
 const longGroupMs = 20;
 
@@ -58,6 +60,7 @@ export function createWriter(options: WriterOptions): Writer {
 	let dueAt = Number.POSITIVE_INFINITY;
 	let isClosed = false;
 	let isFlushing = false;
+	let heldMs = 0;
 	let idle: (() => void)[] = [];
 
 	const schedule = (delayMs: number) => {
@@ -91,8 +94,9 @@ export function createWriter(options: WriterOptions): Writer {
 		const pace = options.pace();
 		const began = performance.now();
 		commitGroup(pace);
+		heldMs = performance.now() - began;
 		// SQLite's lock is no queue: who lets it go and asks again at once starves everybody who polls.
-		if (pace.pauseMs === 0 || performance.now() - began <= longGroupMs) return done();
+		if (pace.pauseMs === 0 || heldMs <= longGroupMs) return done();
 		options.afterLongGroup();
 		setTimeout(done, pace.pauseMs);
 	};
@@ -158,6 +162,7 @@ export function createWriter(options: WriterOptions): Writer {
 				});
 				schedule(maxDelayMs);
 			}),
+		heldMs: () => heldMs,
 		close: async () => {
 			isClosed = true;
 			if (pending.length === 0 && !isFlushing) return;
