@@ -21,7 +21,7 @@ export interface Query {
 
 /** `text` without its `?`; never throws, whatever it holds. */
 export function parseQuery(text: string): Query {
-	const values = collect(new URLSearchParams(text));
+	const values = text === '' ? none : collect(new URLSearchParams(text));
 	const last = (name: string) => values.get(name)?.at(-1);
 	return {
 		text: last,
@@ -39,6 +39,8 @@ export function parseQuery(text: string): Query {
 		withPage: (page) => encode(page === null ? without(values) : new Map(values).set('page', [String(page)])),
 	};
 }
+
+const none: ReadonlyMap<string, string[]> = new Map();
 
 function filterOf(name: string, text: string | undefined): string | undefined {
 	if (text?.includes('\0') === true)

@@ -21,7 +21,11 @@ export async function send(serving: Serving, one: One, answer: HttpResponse): Pr
 		...(isLast && { Connection: 'close' }),
 	});
 	if (isLast && !request.complete) await linger(serving, { request, response, body: answer.body });
-	else response.end(answer.body ?? undefined);
+	else {
+		// Node drops a body that nobody began to read; what was begun and stopped is for us to drop.
+		if (request.isPaused()) request.resume();
+		response.end(answer.body ?? undefined);
+	}
 	const { socket } = one.connection;
 	// What the system has taken needs no watching.
 	if (socket.writableLength > 0) response.setTimeout(serving.limits.writeTimeoutMs, () => socket.destroy());

@@ -1,6 +1,7 @@
 /** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { HttpResponse } from '../../../src/http/messages.js';
+import { createMetrics } from '../../../src/http/server/metrics.js';
 import { ask, type Deployment, type DeploymentOptions, deploy, tokens } from './serving.js';
 import { dial, type Wire } from './wire.js';
 
@@ -112,6 +113,16 @@ describe('what is too large', () => {
 		const third = await open();
 		third.write(head + ' '.repeat(90_000 - list.length) + list);
 		expect(await third.read()).toMatchObject({ status: 201 });
+	});
+
+	it('reads the rest of a short body it had no room for, and goes on with the connection', async () => {
+		await start({ server: { limits: { maxBytesInFlight: 1000 } } });
+		const wire = await open();
+		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 60000\r\n\r\n`;
+		wire.write(head + ' '.repeat(30_000));
+		expect(await wire.read()).toMatchObject({ status: 503, headers: { connection: 'keep-alive' } });
+		wire.write(' '.repeat(30_000) + get('/sub/lists/'));
+		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
 	it('answers 503 to requests past the number it will hold at once', async () => {
@@ -352,6 +363,21 @@ describe('public pages', () => {
 			},
 		]);
 		expect(deployment.lines.map(({ path }) => path)).toEqual(['/u/…', '/u/…', '/u/…']);
+	});
+
+	it('are counted with the API when both share their figures, and so is what is no request', async () => {
+		const metrics = createMetrics();
+		const publicPages = async () => ({ status: 200, headers: {}, body: 'page' });
+		await start({ server: { publicPages, metrics }, handler: { metrics } });
+		await ask(deployment, 'GET', '/o/secret.gif');
+		const wire = await open();
+		wire.write('NONSENSE\r\n\r\n');
+		await wire.read();
+		const { text } = await ask(deployment, 'GET', '/metrics');
+		expect(text).toContain('mailctl_http_requests_total{operation="/o/",status="200"} 1\n');
+		expect(text).toContain('mailctl_http_requests_total{operation="refused",status="400"} 1\n');
+		expect(text).toContain('mailctl_http_requests_in_flight 1\n');
+		expect(text).not.toContain('secret');
 	});
 
 	it('that fail are a 500 that says nothing', async () => {
