@@ -1,46 +1,21 @@
 // The contract over real sockets: client → server → engine, and any deployment that MAILCTL_CONTRACT_URL names.
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, it } from 'vitest';
-import { need } from '../../src/api/capabilities.js';
-import { connect } from '../../src/cli/connect.js';
 import { createClient } from '../../src/http/client/client.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
 import { clientOptions } from '../support/client.js';
-import { dependencies } from '../support/connect.js';
-
-const sender = 'news@example.com';
+import { serveEngine } from '../support/served-engine.js';
 
 /** An engine of its own, served on a free port, asked by the client. */
 async function served(): Promise<Subject> {
-	const folder = await mkdtemp(join(tmpdir(), 'mailctl-contract-'));
-	const engine = await connect(
-		{ kind: 'local', url: join(folder, 'engine.db'), create: true },
-		dependencies(),
-	);
-	await (await need(engine.api, 'senders')).create({ email: sender });
-	await engine.local?.settings.set({ public_url: 'https://mail.example.com' });
-	const server = await engine.local?.serve({
-		host: '127.0.0.1',
-		port: 0,
-		tls: null,
-		trustProxy: false,
-		sending: null,
-		log: () => {},
-	});
-	if (server?.newTokenFile == null) throw new Error('the server made no token');
-	const token = (await readFile(server.newTokenFile, 'utf8')).trim();
-	const client = createClient(clientOptions({ baseUrl: server.url, token }));
+	const { url, token, sender, close } = await serveEngine();
+	const client = createClient(clientOptions({ baseUrl: url, token }));
 	return {
 		api: client.api,
 		sender,
 		close: async () => {
 			await client.close();
-			await server.close();
-			await engine.close();
-			await rm(folder, { recursive: true });
+			await close();
 		},
 	};
 }
@@ -57,7 +32,7 @@ if (MAILCTL_CONTRACT_URL !== undefined) {
 	const options = clientOptions({ baseUrl: MAILCTL_CONTRACT_URL, token: MAILCTL_CONTRACT_TOKEN ?? null });
 	const named = async (): Promise<Subject> => {
 		const client = createClient(options);
-		return { api: client.api, sender: MAILCTL_CONTRACT_SENDER ?? sender, close: client.close };
+		return { api: client.api, sender: MAILCTL_CONTRACT_SENDER ?? 'news@example.com', close: client.close };
 	};
 	apiSuite(MAILCTL_CONTRACT_URL, named);
 	const probe = createClient(options);

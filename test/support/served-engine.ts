@@ -1,0 +1,53 @@
+/** An engine on a database of its own, served on a free port: the other end of a client, for real. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Api } from '../../src/api/api.js';
+import { need } from '../../src/api/capabilities.js';
+import { connect } from '../../src/cli/connect.js';
+import { dependencies } from './connect.js';
+
+export interface ServedEngine {
+	/** No slash at the end. */
+	url: string;
+	/** An admin's. */
+	token: string;
+	/** A verified sender. */
+	sender: string;
+	/** The engine itself, as an outside witness of what was stored. */
+	engine: Api;
+	close(): Promise<void>;
+}
+
+/** Nothing is sent: messages stay as they were accepted. */
+export async function serveEngine(): Promise<ServedEngine> {
+	const sender = 'news@example.com';
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-served-'));
+	const connection = await connect(
+		{ kind: 'local', url: join(folder, 'engine.db'), create: true },
+		dependencies(),
+	);
+	await (await need(connection.api, 'senders')).create({ email: sender });
+	await connection.local?.settings.set({ public_url: 'https://mail.example.com' });
+	const server = await connection.local?.serve({
+		host: '127.0.0.1',
+		port: 0,
+		tls: null,
+		trustProxy: false,
+		sending: null,
+		log: () => {},
+	});
+	if (server?.newTokenFile == null) throw new Error('the server made no token');
+	const token = (await readFile(server.newTokenFile, 'utf8')).trim();
+	return {
+		url: server.url,
+		token,
+		sender,
+		engine: connection.api,
+		close: async () => {
+			await server.close();
+			await connection.close();
+			await rm(folder, { recursive: true });
+		},
+	};
+}
