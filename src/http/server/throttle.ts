@@ -4,7 +4,7 @@ import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js'
 export interface ThrottleOptions {
 	/** Requests a second, for long. */
 	perSecond: number;
-	/** Requests at once after a rest; at least 1. */
+	/** Requests at once after a rest; less than 1 is taken for 1, or nobody would ever get in. */
 	burst: number;
 	clock: Clock;
 }
@@ -13,7 +13,8 @@ export interface ThrottleOptions {
 export type Throttle = (name: string) => number;
 
 /** Buckets that are full again are forgotten, so that memory follows the tokens in use. */
-export function createThrottle({ perSecond, burst, clock }: ThrottleOptions): Throttle {
+export function createThrottle({ perSecond, clock, ...options }: ThrottleOptions): Throttle {
+	const burst = Math.max(1, options.burst);
 	const buckets = new Map<string, { tokens: number; at: Micros }>();
 	const refilled = (bucket: { tokens: number; at: Micros }, now: Micros) =>
 		Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) / microsPerSecond) * perSecond);
