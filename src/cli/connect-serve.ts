@@ -5,6 +5,7 @@ import { readSettings } from '../engine/settings.js';
 import { createAuthenticator } from '../http/server/authenticate.js';
 import { createHandler } from '../http/server/handler.js';
 import { listen } from '../http/server/listen.js';
+import { createMetrics } from '../http/server/metrics.js';
 import { createThrottle } from '../http/server/throttle.js';
 import type { LocalParts } from './connect-local.js';
 import type { Mailer } from './connect-mail.js';
@@ -30,6 +31,8 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	let sending: Sending | null = null;
 	const wake = () => sending?.wake();
 	const pages = trackingPages(parts, mailer, options.log);
+	// Of the API, of the pages and of what was no request at all.
+	const metrics = createMetrics();
 	const server = await listen({
 		handler: createHandler({
 			served: waking(engine, wake),
@@ -40,6 +43,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 				clock,
 			}),
 			...(perSecond !== null && { throttle: createThrottle({ perSecond, burst: 2 * perSecond, clock }) }),
+			metrics,
 			gauges: () => gauges(parts),
 			ready: async () => {
 				await store.reads.getSettings();
@@ -48,6 +52,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			log: options.log,
 		}),
 		publicPages: pages,
+		metrics,
 		host: options.host,
 		port: options.port,
 		tls: options.tls,
