@@ -1,0 +1,71 @@
+// `mailctl serve`: its worker sends, its pages count, its report shows it, and a subscriber who leaves is gone.
+import PostalMime from 'postal-mime';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { makeProject, type Project } from '../support/project.js';
+import { type RunningServer, startServer } from '../support/running-server.js';
+import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+
+let sink: SmtpSink;
+let project: Project;
+let server: RunningServer;
+
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+	server = await startServer(project.db);
+	await project.json(['engine', 'settings', 'set', 'public_url', server.baseUrl]);
+});
+afterEach(async () => {
+	await server.stop();
+	await sink.close();
+});
+
+it('a mailing sent by the server is opened, clicked, viewed and left', { timeout: 60_000 }, async () => {
+	await project.json(['lists', 'create', '--name', 'People', '--email-reason', 'x']);
+	await project.json([
+		'subscribers',
+		'create',
+		'-l',
+		'People',
+		'--email',
+		'ada@example.org',
+		'--name',
+		'Ada',
+	]);
+	const html =
+		'<style>a{color:red}</style><p>Hi #name#</p><a href="https://x.example/?n=#name#">x</a><a href="#view_url#">v</a>';
+	const send = ['send', '--from', 'news@example.com', '--list', 'People', '--subject', 'Hi', '--html', html];
+	await project.run([...send, '--bulk', '--yes', '--expect-count', '1']);
+	await sink.until(1);
+	const mail = await PostalMime.parse(sink.received[0]?.raw ?? '');
+	const address = (kind: string) =>
+		new RegExp(`"(${server.baseUrl}/${kind}/[^"]*)"`).exec(mail.html ?? '')?.[1] ?? '';
+	const browser = {
+		headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux) Firefox/120' },
+		redirect: 'manual',
+	} as const;
+
+	expect((await fetch(address('o'), browser)).headers.get('content-type')).toBe('image/gif');
+	expect((await fetch(address('c'), browser)).headers.get('location')).toBe('https://x.example/?n=Ada');
+	expect(await (await fetch(address('v'), browser)).text()).toContain(
+		'<p>Hi Ada</p><a href="https://x.example/?n=Ada"',
+	);
+	const field = mail.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '';
+	const left = await fetch(field.replace(/[<>]/g, ''), {
+		method: 'POST',
+		body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }),
+	});
+	expect([left.status, await left.text()]).toEqual([200, 'Unsubscribed.\n']);
+
+	const total = async () => Object(await project.json(['report']))['total'];
+	await expect.poll(total, { timeout: 10_000 }).toMatchObject({
+		sent: 1,
+		opened: 1,
+		opened_percent: '100',
+		redirected_percent: 100,
+		unsubscribed_percent: 100,
+	});
+	expect(await project.json(['subscribers', 'list', '-l', 'People'])).toMatchObject([
+		{ email: 'ada@example.org', is_active: false, disable_reason: 'UNSUBSCRIBED' },
+	]);
+});
