@@ -30,6 +30,8 @@ export interface Presence {
 	listeningUrl: string;
 	/** Why the sending worker of this process sends nothing at the moment. */
 	whyPaused: () => string | null;
+	/** Told when a thread of the store has ended: nothing can be answered any more. */
+	storeFailed: (error: Error) => void;
 }
 
 export async function connectLocal(
@@ -38,8 +40,12 @@ export async function connectLocal(
 ): Promise<Connection> {
 	const { clock } = dependencies;
 	const isNew = !existsSync(target.url);
-	const store = await openLocal(target, dependencies);
-	const presence: Presence = { listeningUrl: defaultListeningUrl, whyPaused: () => null };
+	const presence: Presence = {
+		listeningUrl: defaultListeningUrl,
+		whyPaused: () => null,
+		storeFailed: () => {},
+	};
+	const store = await openLocal(target, dependencies, presence);
 	const parts: LocalParts = { ...dependencies, store, path: target.url, isNew, presence };
 	const lazy = lazyParts(parts);
 	const engine = createEngine({
@@ -75,11 +81,15 @@ export async function connectLocal(
 }
 
 /** `serve` must never wait for the disk where it answers: its store works in threads. */
-async function openLocal(target: LocalTarget, { clock, role }: ConnectDependencies): Promise<Store> {
+async function openLocal(
+	target: LocalTarget,
+	{ clock, role }: ConnectDependencies,
+	presence: Presence,
+): Promise<Store> {
 	const options = { clock, mode: target.create ? 'create' : 'existing', role } as const;
 	if (role !== 'serve') return openStore(target.url, options);
 	const { openThreadedStore } = await import('../threads/threaded-store.js');
-	return openThreadedStore(target.url, options);
+	return openThreadedStore(target.url, { ...options, onFailure: (error) => presence.storeFailed(error) });
 }
 
 function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalEngine {

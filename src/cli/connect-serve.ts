@@ -60,6 +60,9 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		log: options.log,
 	});
 	presence.listeningUrl = server.url;
+	const failed = new Promise<Error>((resolve) => {
+		presence.storeFailed = resolve;
+	});
 	if (options.sending !== null) {
 		sending = startSending({ store, mailer, log: options.log, ...options.sending });
 		presence.whyPaused = sending.whyPaused;
@@ -67,6 +70,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	return {
 		url: server.url,
 		publicUrl: (await readSettings(store)).publicUrl ?? server.url,
+		failed,
 		newTokenFile,
 		close: async () => {
 			await Promise.all([server.close({ graceMs }), sending?.stop()]);

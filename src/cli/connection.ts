@@ -111,6 +111,8 @@ export interface RunningServer {
 	url: string;
 	/** Where links of mails begin. */
 	publicUrl: string;
+	/** Resolves when nothing can be answered any more, and why; else never. */
+	failed: Promise<Error>;
 	/** The file with the token that was made because there was none; `null` when there was one. */
 	newTokenFile: string | null;
 	/** Takes nothing new, lets what is in flight end within 10 s, gives leases back. */

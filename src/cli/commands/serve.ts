@@ -52,8 +52,9 @@ const serve = command({
 			})
 			.catch((error: unknown) => Promise.reject(cannotListen(error, options)));
 		await greet(cx, server);
-		await untilStopped(cx.signal);
+		const failure = await Promise.race([untilStopped(cx.signal), server.failed]);
 		await server.close();
+		if (failure !== null) throw failure;
 		return exits.done;
 	},
 });
@@ -97,10 +98,10 @@ function logTo({ io, quiet }: CommandContext): (line: object) => void {
 	};
 }
 
-function untilStopped(signal: AbortSignal): Promise<void> {
+function untilStopped(signal: AbortSignal): Promise<null> {
 	return new Promise((resolve) => {
-		if (signal.aborted) return resolve();
-		signal.addEventListener('abort', () => resolve(), { once: true });
+		if (signal.aborted) return resolve(null);
+		signal.addEventListener('abort', () => resolve(null), { once: true });
 	});
 }
 
