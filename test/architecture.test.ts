@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '../src');
 
 /** The first row that matches a file decides. `own` = its own folder; `*` = everything. */
 const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
-	{ files: /^cli\/connect(-\w+)?\.ts$/, may: ['*'] },
+	{ files: /^cli\/connect(\.ts|\/\w+\.ts)$/, may: ['*'] },
 	{ files: /^store\/open\.ts$/, may: ['*'] },
 	{ files: /^api\//, may: [/^api\//] },
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
@@ -116,7 +116,7 @@ function reachable(entry: string): Set<string> {
 
 function allowed({ from, to, lazy, typeOnly }: Import): boolean {
 	// The composition root is reached lazily, and its types may be named.
-	const isRoot = /^cli\/connect(-\w+)?\.ts$/;
+	const isRoot = /^cli\/connect(\.ts|\/\w+\.ts)$/;
 	if (!isRoot.test(from) && isRoot.test(to)) return lazy || typeOnly;
 	const row = table.find(({ files: pattern }) => pattern.test(from));
 	return row?.may.some((may) => (may instanceof RegExp ? may.test(to) : may === '*')) ?? false;

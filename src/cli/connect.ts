@@ -4,9 +4,9 @@ import type { ConnectDependencies, Connection, Target } from './connection.js';
 /** Opens the target. `UsageError` for a database that must exist and does not. */
 export async function connect(target: Target, dependencies: ConnectDependencies): Promise<Connection> {
 	if (target.kind === 'remote') {
-		const { connectRemote } = await import('./connect-remote.js');
+		const { connectRemote } = await import('./connect/remote.js');
 		return connectRemote(target, dependencies);
 	}
-	const { connectLocal } = await import('./connect-local.js');
+	const { connectLocal } = await import('./connect/local.js');
 	return connectLocal(target, dependencies);
 }

@@ -1,8 +1,8 @@
 /** The public pages of a server: who follows a link of a mail, and what that changes. */
-import { createTracking } from '../delivery/tracking/lookup.js';
-import { createPublicHandler, type PublicPages } from '../http/public/handler.js';
-import type { LocalParts } from './connect-local.js';
-import type { Mailer } from './connect-mail.js';
+import { createTracking } from '../../delivery/tracking/lookup.js';
+import { createPublicHandler, type PublicPages } from '../../http/public/handler.js';
+import type { Mailer } from './mail.js';
+import type { LocalParts } from './parts.js';
 
 /** Settings and keys are read again after so long. */
 const linksForMs = 1_000;

@@ -1,18 +1,18 @@
 /** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
 import { rename, rm, writeFile } from 'node:fs/promises';
-import type { Engine } from '../engine/engine.js';
-import { readSettings } from '../engine/settings.js';
-import { createAuthenticator } from '../http/server/authenticate.js';
-import { createHandler } from '../http/server/handler.js';
-import { listen } from '../http/server/listen.js';
-import { createMetrics } from '../http/server/metrics.js';
-import { createThrottle } from '../http/server/throttle.js';
-import type { LocalParts } from './connect-local.js';
-import type { Mailer } from './connect-mail.js';
-import { type Sending, startSending } from './connect-sending.js';
-import { newToken } from './connect-tokens.js';
-import { trackingPages } from './connect-tracking.js';
-import type { RunningServer, ServeOptions } from './connection.js';
+import type { Engine } from '../../engine/engine.js';
+import { readSettings } from '../../engine/settings.js';
+import { createAuthenticator } from '../../http/server/authenticate.js';
+import { createHandler } from '../../http/server/handler.js';
+import { listen } from '../../http/server/listen.js';
+import { createMetrics } from '../../http/server/metrics.js';
+import { createThrottle } from '../../http/server/throttle.js';
+import type { RunningServer, ServeOptions } from '../connection.js';
+import type { Mailer } from './mail.js';
+import type { LocalParts } from './parts.js';
+import { type Sending, startSending } from './sending.js';
+import { newToken } from './tokens.js';
+import { trackingPages } from './tracking.js';
 
 declare const __VERSION__: string;
 

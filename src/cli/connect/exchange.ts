@@ -1,8 +1,8 @@
 /** The wire of an embedded database: what a server over it would answer, without a socket. */
-import type { WireRequest, WireResponse } from '../api/wire.js';
-import type { Engine } from '../engine/engine.js';
-import { createLocalExchange } from '../http/server/exchange.js';
-import { createHandler } from '../http/server/handler.js';
+import type { WireRequest, WireResponse } from '../../api/wire.js';
+import type { Engine } from '../../engine/engine.js';
+import { createLocalExchange } from '../../http/server/exchange.js';
+import { createHandler } from '../../http/server/handler.js';
 
 declare const __VERSION__: string;
 

@@ -1,22 +1,20 @@
 /** Composing and sending on the embedded engine: contents, links, connections and the worker, put together. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { microsPerSecond } from '../api/datetime.js';
-import { invalid } from '../api/errors.js';
-import type { Uuid } from '../api/records.js';
-import { createContentCache } from '../content/cache.js';
-import { type ContentCache, createComposer } from '../delivery/composer.js';
-import { createPool } from '../delivery/pool.js';
-import { formatReply } from '../delivery/reply.js';
-import type { SmtpSettings } from '../delivery/settings.js';
-import { parseSmtpUrl } from '../delivery/smtp-url.js';
-import { keyringOf } from '../delivery/tracking/tokens.js';
-import { createWorker, type RunResult } from '../delivery/worker.js';
-import { isLoopbackSmtp } from '../engine/contents.js';
-import { type EngineSettings, readSettings } from '../engine/settings.js';
-import { createInliner } from '../threads/inliner.js';
-import { composeMessage, inlineDeadlineMs, type Links } from './connect-compose.js';
-import { freshKey, type LocalParts } from './connect-local.js';
+import { microsPerSecond } from '../../api/datetime.js';
+import { invalid } from '../../api/errors.js';
+import type { Uuid } from '../../api/records.js';
+import { createContentCache } from '../../content/cache.js';
+import { type ContentCache, createComposer } from '../../delivery/composer.js';
+import { createPool } from '../../delivery/pool.js';
+import { formatReply } from '../../delivery/reply.js';
+import type { SmtpSettings } from '../../delivery/settings.js';
+import { parseSmtpUrl } from '../../delivery/smtp-url.js';
+import { keyringOf } from '../../delivery/tracking/tokens.js';
+import { createWorker, type RunResult } from '../../delivery/worker.js';
+import { isLoopbackSmtp } from '../../engine/contents.js';
+import { type EngineSettings, readSettings } from '../../engine/settings.js';
+import { createInliner } from '../../threads/inliner.js';
 import {
 	type ComposedMessage,
 	type ComposeRequest,
@@ -24,7 +22,9 @@ import {
 	type DeliverySummary,
 	NoSmtp,
 	type SmtpTest,
-} from './connection.js';
+} from '../connection.js';
+import { composeMessage, inlineDeadlineMs, type Links } from './compose.js';
+import { freshKey, type LocalParts } from './parts.js';
 
 export interface Mailer {
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;

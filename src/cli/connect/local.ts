@@ -1,38 +1,21 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { createEngine, type Engine } from '../engine/engine.js';
+import { createEngine, type Engine } from '../../engine/engine.js';
 import {
 	defaultListeningUrl,
 	readSettings,
 	secretSettings,
 	settingNames,
 	writeSettings,
-} from '../engine/settings.js';
-import { openStore } from '../store/open.js';
-import type { Store } from '../store/store.js';
-import { localTokens } from './connect-tokens.js';
-import type { ConnectDependencies, Connection, LocalEngine, Target } from './connection.js';
+} from '../../engine/settings.js';
+import { openStore } from '../../store/open.js';
+import type { Store } from '../../store/store.js';
+import type { ConnectDependencies, Connection, LocalEngine, Target } from '../connection.js';
+import type { LocalParts, Presence } from './parts.js';
+import { localTokens } from './tokens.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
-
-/** What the lazily loaded parts are made from. */
-export interface LocalParts extends ConnectDependencies {
-	store: Store;
-	path: string;
-	isNew: boolean;
-	presence: Presence;
-}
-
-/** What a running server changes about its engine. */
-export interface Presence {
-	/** Where links begin while no public URL is set. */
-	listeningUrl: string;
-	/** Why the sending worker of this process sends nothing at the moment. */
-	whyPaused: () => string | null;
-	/** Told when a thread of the store has ended: nothing can be answered any more. */
-	storeFailed: (error: Error) => void;
-}
 
 export async function connectLocal(
 	target: LocalTarget,
@@ -56,7 +39,7 @@ export async function connectLocal(
 		ports: {
 			checkTarget: async (url) => {
 				if ((await readSettings(store)).allowPrivateWebhooks) return null;
-				const { refuseTarget } = await import('../delivery/notifications/target.js');
+				const { refuseTarget } = await import('../../delivery/notifications/target.js');
 				return refuseTarget(url);
 			},
 			notifyTest: async (webhook) => (await lazy.notifier()).test(webhook),
@@ -68,7 +51,7 @@ export async function connectLocal(
 		api: engine,
 		target,
 		exchange: async (request) => {
-			const { exchangeLocally } = await import('./connect-exchange.js');
+			const { exchangeLocally } = await import('./exchange.js');
 			return exchangeLocally(engine, request);
 		},
 		compose: async (request) => (await lazy.mailer()).compose(request),
@@ -88,7 +71,7 @@ async function openLocal(
 ): Promise<Store> {
 	const options = { clock, mode: target.create ? 'create' : 'existing', role } as const;
 	if (role !== 'serve') return openStore(target.url, options);
-	const { openThreadedStore } = await import('../threads/threaded-store.js');
+	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	return openThreadedStore(target.url, { ...options, onFailure: (error) => presence.storeFailed(error) });
 }
 
@@ -110,7 +93,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 				);
 			},
 			set: async (values) => {
-				const { assertSmtpUrl } = await import('./connect-mail.js');
+				const { assertSmtpUrl } = await import('./mail.js');
 				assertSmtpUrl(values['smtp_url']);
 				await writeSettings({ store, clock }, values);
 			},
@@ -134,7 +117,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		deliver: async (options) => (await lazy.mailer()).deliver(options),
 		testSmtp: async () => (await lazy.mailer()).testSmtp(),
 		serve: async (options) => {
-			const { serveLocal } = await import('./connect-serve.js');
+			const { serveLocal } = await import('./serve.js');
 			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);
 		},
 	};
@@ -142,19 +125,14 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 
 type LazyParts = ReturnType<typeof lazyParts>;
 
-/** A secret of the keyring: 256 bits, its id random so that two databases do not share one. */
-export function freshKey(): { id: number; secret: string } {
-	return { id: randomBytes(4).readUInt32BE(), secret: randomBytes(32).toString('base64url') };
-}
-
 function lazyParts(parts: LocalParts) {
-	let mailer: Promise<import('./connect-mail.js').Mailer> | null = null;
+	let mailer: Promise<import('./mail.js').Mailer> | null = null;
 	return {
 		mailer: () => {
-			mailer ??= import('./connect-mail.js').then(({ createMailer }) => createMailer(parts));
+			mailer ??= import('./mail.js').then(({ createMailer }) => createMailer(parts));
 			return mailer;
 		},
-		notifier: async () => (await import('./connect-notify.js')).createNotifier(parts),
+		notifier: async () => (await import('./notify.js')).createNotifier(parts),
 		close: async () => {
 			await (await mailer)?.close();
 		},

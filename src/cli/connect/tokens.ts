@@ -1,9 +1,9 @@
 /** API tokens of the embedded engine: made here, kept as hashes. */
 import { createHash, randomBytes } from 'node:crypto';
-import { type Clock, formatDateTime } from '../api/datetime.js';
-import type { Scope } from '../http/routes.js';
-import type { Store, StoredToken } from '../store/store.js';
-import type { ApiToken, LocalEngine } from './connection.js';
+import { type Clock, formatDateTime } from '../../api/datetime.js';
+import type { Scope } from '../../http/routes.js';
+import type { Store, StoredToken } from '../../store/store.js';
+import type { ApiToken, LocalEngine } from '../connection.js';
 
 /** 256 bits behind a prefix by which scanners of repositories, and people, know what it is. */
 export function newToken(): { secret: string; sha256: string } {

@@ -1,9 +1,9 @@
 /** The sending worker of `serve`: goes on whatever happens, and follows the settings as other processes change them. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { readSettings } from '../engine/settings.js';
-import type { Store } from '../store/store.js';
-import type { Mailer } from './connect-mail.js';
-import type { DeliverOptions } from './connection.js';
+import { readSettings } from '../../engine/settings.js';
+import type { Store } from '../../store/store.js';
+import type { DeliverOptions } from '../connection.js';
+import type { Mailer } from './mail.js';
 
 export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
 	store: Store;

@@ -1,13 +1,13 @@
 /** The finished message for one recipient, made without a store: what `--preview`, `--eml` and `--dry-run` show. */
 import { randomUUID } from 'node:crypto';
-import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
-import { compileContent } from '../content/compile.js';
-import type { InlineCss } from '../content/types.js';
-import { addressOf, messageIdOf } from '../delivery/composer.js';
-import { publicLinks } from '../delivery/tracking/links.js';
-import type { Keyring } from '../delivery/tracking/tokens.js';
-import { createInliner } from '../threads/inliner.js';
-import type { ComposedMessage, ComposeRequest } from './connection.js';
+import { type Clock, type Micros, microsPerMs } from '../../api/datetime.js';
+import { compileContent } from '../../content/compile.js';
+import type { InlineCss } from '../../content/types.js';
+import { addressOf, messageIdOf } from '../../delivery/composer.js';
+import { publicLinks } from '../../delivery/tracking/links.js';
+import type { Keyring } from '../../delivery/tracking/tokens.js';
+import { createInliner } from '../../threads/inliner.js';
+import type { ComposedMessage, ComposeRequest } from '../connection.js';
 
 /** Where links begin and what signs them; null where there are none. */
 export interface Links {

@@ -1,10 +1,10 @@
 /** Test notifications of the embedded engine. */
 import { randomUUID } from 'node:crypto';
-import type { TestResult, Webhook } from '../api/records.js';
-import { callWebhook } from '../delivery/notifications/call.js';
-import { testPayload } from '../delivery/notifications/payload.js';
-import { readSettings } from '../engine/settings.js';
-import type { LocalParts } from './connect-local.js';
+import type { TestResult, Webhook } from '../../api/records.js';
+import { callWebhook } from '../../delivery/notifications/call.js';
+import { testPayload } from '../../delivery/notifications/payload.js';
+import { readSettings } from '../../engine/settings.js';
+import type { LocalParts } from './parts.js';
 
 export function createNotifier({ store, clock }: LocalParts): {
 	test(webhook: Webhook): Promise<TestResult>;

@@ -1,6 +1,6 @@
 /** A deployment behind a base URL: the remote client with what the command line settled. */
-import { createClient } from '../http/client/client.js';
-import type { ConnectDependencies, Connection, Target } from './connection.js';
+import { createClient } from '../../http/client/client.js';
+import type { ConnectDependencies, Connection, Target } from '../connection.js';
 
 export function connectRemote(
 	target: Extract<Target, { kind: 'remote' }>,
@@ -24,10 +24,10 @@ export function connectRemote(
 
 /** Composing takes the mail's own parts, which most commands have no use for. */
 function lazyComposer() {
-	let loading: Promise<import('./connect-compose.js').RemoteComposer> | null = null;
+	let loading: Promise<import('./compose.js').RemoteComposer> | null = null;
 	return {
 		load: () => {
-			loading ??= import('./connect-compose.js').then(({ createRemoteComposer }) => createRemoteComposer());
+			loading ??= import('./compose.js').then(({ createRemoteComposer }) => createRemoteComposer());
 			return loading;
 		},
 		close: async () => (await loading)?.close(),
