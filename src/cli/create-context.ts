@@ -84,7 +84,7 @@ export async function createContext(
 			const { local } = await link.open();
 			if (local !== null) return local;
 			throw new UsageError(`${parsed.path.join(' ')} works on the machine that owns the database only`, {
-				hint: 'give --db PATH, or a profile with a database',
+				hint: 'give --db PATH, or --profile local for the default database of this machine',
 			});
 		},
 		wouldDo: (what, plan) => out.document({ dry_run: true, ...plan }, `dry run: would ${what}`),

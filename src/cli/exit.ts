@@ -137,7 +137,9 @@ function flatten(error: ApiError): readonly unknown[] {
 }
 
 function apiHint(error: ApiError): string | null {
-	if (error.code === 'not_authenticated') return 'give a token: MAILCTL_TOKEN, --token-file or mailctl login';
+	if (error.code === 'not_authenticated')
+		return 'give a token that is valid there: MAILCTL_TOKEN, --token-file or mailctl login';
+	if (error.code === 'permission_denied') return 'this needs a token with more rights (read, send, admin)';
 	if (error.code === 'throttled' && error.retryAfterMs !== null)
 		return `try again in ${Math.ceil(error.retryAfterMs / 1000)} s`;
 	return null;

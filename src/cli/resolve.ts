@@ -74,7 +74,8 @@ async function findBy<T>(
 
 /** `list 99 not found`, exit 3. */
 export function missing(kind: string, text: string, hint: string): CliError {
-	return new CliError('not_found', exits.notFound, `${kind} ${text} not found`, { hint });
+	const shown = /\s|^$/.test(text) && !text.includes('"') ? `"${text}"` : text;
+	return new CliError('not_found', exits.notFound, `${kind} ${shown} not found`, { hint });
 }
 
 /** The record, or `null` for `not_found`; other errors pass. */

@@ -14,7 +14,7 @@ export function suggest(word: string, candidates: readonly string[]): string[] {
 
 /** `did you mean a or b?`, or undefined. */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
-	const near = suggest(word, candidates);
+	const near = [...new Set(suggest(word, candidates))];
 	return near.length === 0 ? undefined : `did you mean ${near.join(' or ')}?`;
 }
 

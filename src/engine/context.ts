@@ -11,8 +11,6 @@ export interface EngineContext {
 	clock: Clock;
 	newId: () => Uuid;
 	ports: EnginePorts;
-	/** Where this engine is served, or would be; links begin with it while no public URL is set. No slash at the end. */
-	listeningUrl: () => string;
 }
 
 /** The record of a change, or the error that says why there is none. */

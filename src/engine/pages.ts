@@ -20,7 +20,7 @@ export interface PagePlace {
 
 /** Reads one page through `slice` and dresses it as the wire does. Throws `not_found` "Invalid page.". */
 export async function readPage<T>(
-	context: Pick<EngineContext, 'store' | 'listeningUrl'>,
+	context: Pick<EngineContext, 'store'>,
 	request: PageRequest,
 	place: PagePlace,
 	slice: (page: PageOf) => Promise<Slice<T>>,
@@ -59,12 +59,11 @@ function invalidPage(): ApiError {
 }
 
 async function linker(
-	{ store, listeningUrl }: Pick<EngineContext, 'store' | 'listeningUrl'>,
+	{ store }: Pick<EngineContext, 'store'>,
 	request: PageRequest,
 	place: PagePlace,
 ): Promise<(page: number) => string> {
-	const { publicUrl } = await readSettings(store);
-	const linkBase = publicUrl ?? listeningUrl();
+	const { linkBase } = await readSettings(store);
 	const filters = Object.entries(place.filters ?? {}).filter(([, value]) => value !== undefined);
 	return (page) => {
 		const query = new URLSearchParams();

@@ -4,8 +4,10 @@ import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
 
-/** The address `serve` listens on by default: where links point when no public URL is set. */
-export const defaultListeningUrl = 'http://127.0.0.1:8080';
+/** The address `serve` listens on by default: where links point when no public URL is set and nobody has served yet. */
+const defaultListeningUrl = 'http://127.0.0.1:8080';
+/** Kept with the settings, but nobody's to set: a worker in another process makes links too. */
+const listeningUrlName = 'listening_url';
 
 /** Name → what it is for. `smtp_password` is the one secret: shown masked. */
 export const settingNames = {
@@ -25,8 +27,9 @@ export const secretSettings: ReadonlySet<string> = new Set<SettingName>(['smtp_p
 
 /** Settings as the engine uses them; `null` = unset. */
 export interface EngineSettings {
-	/** No slash at the end. */
 	publicUrl: string | null;
+	/** Where links begin: `publicUrl`, else where the database was last served; no slash at the end. */
+	linkBase: string;
 	timeZone: string;
 	smtpUrl: string | null;
 	smtpPassword: string | null;
@@ -39,14 +42,30 @@ export interface EngineSettings {
 export async function readSettings(store: Store): Promise<EngineSettings> {
 	const values = await store.reads.getSettings();
 	const value = (name: SettingName) => values[name] ?? null;
+	const publicUrl = value('public_url');
 	return {
-		publicUrl: value('public_url'),
+		publicUrl,
+		linkBase: publicUrl ?? values[listeningUrlName] ?? defaultListeningUrl,
 		timeZone: value('time_zone') ?? 'UTC',
 		smtpUrl: value('smtp_url'),
 		smtpPassword: value('smtp_password'),
 		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
 		requestsPerSecond: numberOf(value('requests_per_second')),
 	};
+}
+
+/** What `serve` tells of where it listens, without a slash at the end. */
+export async function keepListeningUrl(
+	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
+	url: string,
+): Promise<void> {
+	await store.writes.putSettings({ values: { [listeningUrlName]: url }, now: clock.now() });
+}
+
+/** The settings that people set, as stored: by name, unset ones left out. */
+export async function listSettings(store: Store): Promise<[SettingName, string][]> {
+	const values = await store.reads.getSettings();
+	return Object.entries(values).filter((entry): entry is [SettingName, string] => isSettingName(entry[0]));
 }
 
 /** Checks and stores settings in one operation; `null` unsets. Throws `invalid` naming every bad one. */

@@ -17,7 +17,6 @@ beforeEach(async () => {
 		store,
 		clock,
 		newId: () => `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`,
-		listeningUrl: () => 'http://127.0.0.1:8080',
 		ports: {
 			checkTarget: async () => null,
 			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 0 }),

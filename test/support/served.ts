@@ -52,7 +52,6 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 		store,
 		clock,
 		newId: randomUUID,
-		listeningUrl: () => 'http://127.0.0.1:8080',
 		ports: {
 			checkTarget: async () => null,
 			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 0 }),

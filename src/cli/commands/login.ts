@@ -1,4 +1,5 @@
 /** `mailctl login`: a deployment and its token, checked and kept as a profile. */
+import { existsSync } from 'node:fs';
 import { ApiError } from '../../api/errors.js';
 import { command } from '../command.js';
 import { type ConfigFile, type Profile, readConfig } from '../config.js';
@@ -18,7 +19,10 @@ const login = command({
 		'stored, in a file that only you can read. It is sent to the origin of this base URL and nowhere else. Without ' +
 		'--profile the profile is called as the host of the base URL.',
 	options: {
-		use: { kind: 'flag', summary: 'make it the default profile; the first one is that anyway' },
+		use: {
+			kind: 'flag',
+			summary: 'make it the default profile; the first one is, where no database of one’s own is in use',
+		},
 		check: { kind: 'tri', summary: 'try the token before it is stored (on)' },
 	},
 	profiles: true,
@@ -39,7 +43,7 @@ const login = command({
 			});
 		const token = await tokenFor(cx, baseUrl);
 		const service = options.check === false ? null : await tryToken(cx, baseUrl, token);
-		const isDefault = options.use || config.profile === null || config.profile === name;
+		const isDefault = options.use || config.profile === name || isFirst(cx, config);
 		const { storeLogin } = await import('../config-write.js');
 		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
 		const document = {
@@ -57,6 +61,11 @@ const login = command({
 			await cx.hint(`mailctl --profile ${name} … goes there; mailctl profile use ${name} always does`);
 	},
 });
+
+/** Whoever has a database here goes on working on it until he says otherwise. */
+function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): boolean {
+	return profile === null && !Object.hasOwn(profiles, builtIn) && !existsSync(paths.database);
+}
 
 /** The base URL given, else that of the profile, else asked for; and the name it is kept under. */
 async function whereTo(cx: CommandContext, config: ConfigFile): Promise<{ name: string; baseUrl: string }> {

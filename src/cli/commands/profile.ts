@@ -1,4 +1,5 @@
 /** `mailctl profile`: stored deployments and databases, and which of them is used. */
+import { resolve } from 'node:path';
 import { type CommandGroup, command } from '../command.js';
 import { type ConfigFile, type Profile, readConfig } from '../config.js';
 import type { CommandContext } from '../context.js';
@@ -228,7 +229,7 @@ function targetOf(cx: CommandContext): Profile {
 function targetProfile(baseUrl: string | undefined, db: string | undefined): Profile {
 	if (baseUrl !== undefined) checkSetting('baseUrl', baseUrl, {}, '');
 	if (db === '') throw new UsageError('--db: an empty path');
-	return { ...(baseUrl !== undefined && { baseUrl }), ...(db !== undefined && { db }) };
+	return { ...(baseUrl !== undefined && { baseUrl }), ...(db !== undefined && { db: resolve(db) }) };
 }
 
 function preferencesOf(pairs: Readonly<Record<string, string>>): Record<string, unknown> {

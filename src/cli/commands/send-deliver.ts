@@ -24,16 +24,14 @@ export async function warnOfLinks(
 	options: Pick<SendOptions, 'bulk' | 'list'>,
 ): Promise<void> {
 	const { local } = await cx.connection();
-	if (local === null) return;
 	if (!options.bulk) {
 		if (options.list !== undefined)
 			await cx.hint('without --bulk these mails carry no List-Unsubscribe header');
 		return;
 	}
+	if (local === null) return;
 	if ((await local.status()).public_url !== null) return;
-	await cx.warn(
-		'links to unsubscribe point to this machine (http://127.0.0.1:8080): nobody else can follow them',
-	);
+	await cx.warn('links to unsubscribe point to this machine: nobody else can follow them');
 	await cx.hint(commandLine(cx, 'engine init --public-url https://mail.example.com'));
 }
 

@@ -77,7 +77,9 @@ async function release(cx: CommandContext, mailings: Mailings, staging: Staging)
 /** How many are staged, once nothing speaks against sending to them. */
 async function stage(cx: CommandContext, mailings: Mailings, staging: Staging): Promise<number> {
 	const { id, list, options } = staging;
-	const { rejects } = await mailings.addList(id, list.id);
+	const { rejects } = await mailings.addList(id, list.id, { signal: cx.signal });
+	// Whoever interrupted does not want what comes next.
+	cx.signal.throwIfAborted();
 	// A job that was staged before goes on with what is there: its counts are those of all that was added.
 	const { counts } = await mailings.status(id);
 	const found = totalOf(counts);
@@ -99,6 +101,7 @@ async function stage(cx: CommandContext, mailings: Mailings, staging: Staging): 
 		);
 	}
 	await agree(cx, staging, counts);
+	cx.signal.throwIfAborted();
 	return counts.staged;
 }
 

@@ -172,9 +172,19 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 				changed.push(await subscribers.patch(id, { is_active }, { signal: cx.signal }));
 			});
 			await cx.out.rows(changed, subscriberColumns, { all: true });
+			if (is_active) await sayLifted(cx, found);
 			return failed === 0 ? exits.done : exits.partly;
 		},
 	});
+}
+
+/** It was their wish: whoever overrides it should have meant to. */
+async function sayLifted(cx: CommandContext, before: readonly Subscriber[]): Promise<void> {
+	const gone = before.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
+	const [first] = gone;
+	if (first === undefined) return;
+	const others = gone.length === 1 ? '' : ` and ${gone.length - 1} more`;
+	await cx.warn(`${first.email}${others} had unsubscribed; that is lifted`);
 }
 
 export const remove = command({

@@ -13,7 +13,7 @@ import { idOf, test } from './webhooks-test.js';
 const columns: Columns<Webhook> = [
 	column('id', 'ID', { align: 'right' }),
 	column('type', 'TYPE'),
-	column('url', 'URL', { isName: true }),
+	column('url', 'URL'),
 	column('is_auth_enabled', 'AUTH'),
 	column('login', 'LOGIN', { wide: true }),
 	column('date_created', 'CREATED', { wide: true }),

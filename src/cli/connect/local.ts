@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createEngine, type Engine } from '../../engine/engine.js';
 import {
-	defaultListeningUrl,
+	listSettings,
 	readSettings,
 	secretSettings,
 	settingNames,
@@ -24,7 +24,6 @@ export async function connectLocal(
 	const { clock } = dependencies;
 	const isNew = !existsSync(target.url);
 	const presence: Presence = {
-		listeningUrl: defaultListeningUrl,
 		whyPaused: () => null,
 		storeFailed: () => {},
 	};
@@ -35,7 +34,6 @@ export async function connectLocal(
 		store,
 		clock,
 		newId: randomUUID,
-		listeningUrl: () => presence.listeningUrl,
 		ports: {
 			checkTarget: async (url) => {
 				if ((await readSettings(store)).allowPrivateWebhooks) return null;
@@ -83,14 +81,9 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		settings: {
 			names: settingNames,
 			get: async (options) => {
-				const values = await store.reads.getSettings();
-				if (options?.reveal === true) return values;
-				return Object.fromEntries(
-					Object.entries(values).map(([name, value]) => [
-						name,
-						secretSettings.has(name) ? '********' : value,
-					]),
-				);
+				const isShown = (name: string) => options?.reveal === true || !secretSettings.has(name);
+				const values = await listSettings(store);
+				return Object.fromEntries(values.map(([name, value]) => [name, isShown(name) ? value : '********']));
 			},
 			set: async (values) => {
 				const { assertSmtpUrl } = await import('./mail.js');

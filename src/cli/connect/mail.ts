@@ -61,7 +61,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 			rotateAfter: keyLifeMicros,
 			now: clock.now(),
 		});
-		return { publicUrl: linkBaseOf(settings, parts.presence.listeningUrl), keyring: keyringOf(keys) };
+		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
 	};
 	return {
 		deliver: async (options) => deliver(parts, await links(), contents, options),
@@ -83,8 +83,8 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 }
 
 /** A trial on this machine has links that point to this machine; elsewhere no public URL means no links. */
-function linkBaseOf({ publicUrl, smtpUrl }: EngineSettings, listeningUrl: string): string | null {
-	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? listeningUrl : null);
+function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
+	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? linkBase : null);
 }
 
 function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {

@@ -13,8 +13,6 @@ export interface LocalParts extends ConnectDependencies {
 
 /** What a running server changes about its engine. */
 export interface Presence {
-	/** Where links begin while no public URL is set. */
-	listeningUrl: string;
 	/** Why the sending worker of this process sends nothing at the moment. */
 	whyPaused: () => string | null;
 	/** Told when a thread of the store has ended: nothing can be answered any more. */

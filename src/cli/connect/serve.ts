@@ -1,7 +1,7 @@
 /** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
 import { rename, rm, writeFile } from 'node:fs/promises';
 import type { Engine } from '../../engine/engine.js';
-import { readSettings } from '../../engine/settings.js';
+import { keepListeningUrl, readSettings } from '../../engine/settings.js';
 import { createAuthenticator } from '../../http/server/authenticate.js';
 import { createHandler } from '../../http/server/handler.js';
 import { listen } from '../../http/server/listen.js';
@@ -59,7 +59,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		trustProxy: options.trustProxy,
 		log: options.log,
 	});
-	presence.listeningUrl = server.url;
+	await keepListeningUrl(parts, server.url);
 	const failed = new Promise<Error>((resolve) => {
 		presence.storeFailed = resolve;
 	});

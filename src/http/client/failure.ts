@@ -61,6 +61,8 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 		return tell('unsendable', `the request cannot be sent to ${origin}: ${error.message}`);
 	if (code === 'UND_ERR_CONNECT_TIMEOUT')
 		return tell('unreachable', `no connection to ${origin}${through} in time`);
+	if (code === 'ERR_SSL_WRONG_VERSION_NUMBER')
+		return tell('untrusted', `${origin} does not speak TLS: is it http://?`);
 	if (isTrustProblem(code)) return tell('untrusted', `${origin} is not trusted: ${error.message} (${code})`);
 	if (code.startsWith('UND_ERR_PRX') || error.message.startsWith('Proxy response'))
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { systemClock } from '../../../src/api/datetime.js';
 import { createEngine, type Engine } from '../../../src/engine/engine.js';
 import type { EnginePorts } from '../../../src/engine/ports.js';
+import { keepListeningUrl } from '../../../src/engine/settings.js';
 import { createAuthenticator } from '../../../src/http/server/authenticate.js';
 import { createHandler, type HandlerOptions } from '../../../src/http/server/handler.js';
 import { type HttpServer, type ListenOptions, listen } from '../../../src/http/server/listen.js';
@@ -40,7 +41,6 @@ export async function deploy(options: DeploymentOptions = {}): Promise<Deploymen
 		store,
 		clock,
 		newId: randomUUID,
-		listeningUrl: () => 'http://testserver',
 		ports: {
 			checkTarget: async () => null,
 			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 1 }),
@@ -49,6 +49,7 @@ export async function deploy(options: DeploymentOptions = {}): Promise<Deploymen
 			...options.ports,
 		},
 	});
+	await keepListeningUrl({ store, clock }, 'http://testserver');
 	await engine.ext.senders.create({ email: 'news@example.com' });
 	for (const [scope, token] of Object.entries(tokens)) {
 		const sha256 = createHash('sha256').update(token).digest('hex');
