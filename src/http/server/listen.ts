@@ -8,6 +8,7 @@ import { attach } from './accept.js';
 import { createConnections } from './connections.js';
 import { limits as defaults, type Limits } from './limits.js';
 import type { Metrics } from './metrics.js';
+import { createOutbox } from './outbox.js';
 import type { Serving } from './serving.js';
 import { createBudget } from './upload.js';
 
@@ -47,6 +48,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
 		clock: options.clock ?? systemClock,
 		connections: createConnections(),
 		budget: createBudget(limits.maxBytesInFlight),
+		outbox: createOutbox(),
 		carriers: new Set(),
 		isClosing: false,
 	};

@@ -87,8 +87,9 @@ async function askPages(
 
 /** Of all headers node gives Set-Cookie alone as a list, and no client sends it. */
 function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
-	const { 'set-cookie': cookies, ...rest } = headers;
-	return cookies === undefined ? (headers as HttpRequest['headers']) : (rest as HttpRequest['headers']);
+	if (headers['set-cookie'] === undefined) return headers as HttpRequest['headers'];
+	const { 'set-cookie': _, ...rest } = headers;
+	return rest as HttpRequest['headers'];
 }
 
 function maskToken(path: string): string {

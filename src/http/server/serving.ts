@@ -6,6 +6,7 @@ import type { Connection, Connections } from './connections.js';
 import type { Leaving } from './leaving.js';
 import type { Limits } from './limits.js';
 import type { ListenOptions } from './listen.js';
+import type { Outbox } from './outbox.js';
 import type { Budget } from './upload.js';
 
 /** A server and everything it has at hand. */
@@ -14,6 +15,7 @@ export interface Serving extends ListenOptions {
 	clock: Clock;
 	connections: Connections;
 	budget: Budget;
+	outbox: Outbox;
 	/** TCP sockets below TLS. */
 	carriers: Set<Socket>;
 	/** Answers are the last of their connections. */

@@ -6,6 +6,9 @@ import type { One, Serving } from './serving.js';
 /** A rest of a body so short is read to its end for the sake of the next request on the connection. */
 const maxDropped = 64 * 1024;
 
+/** Octets of a body that are worth copying. */
+const maxJoined = 4 * 1024;
+
 /** Done when the answer is out, or its client gone. */
 export async function send(serving: Serving, one: One, answer: HttpResponse): Promise<void> {
 	const { request, response } = one;
@@ -14,27 +17,45 @@ export async function send(serving: Serving, one: One, answer: HttpResponse): Pr
 		response.once('close', resolve);
 		one.leaving.onLeave(resolve);
 	});
-	response.writeHead(answer.status, {
-		...answer.headers,
-		...lengthOf(answer),
-		'X-Request-Id': one.id,
-		...(isLast && { Connection: 'close' }),
-	});
+	response.writeHead(answer.status, rawHeaders(one, { ...answer, isLast }));
 	if (isLast && !request.complete) await linger(serving, { request, response, body: answer.body });
-	else {
-		// Node drops a body that nobody began to read; what was begun and stopped is for us to drop.
-		if (request.isPaused()) request.resume();
-		response.end(answer.body ?? undefined);
-	}
-	const { socket } = one.connection;
-	// What the system has taken needs no watching.
-	if (socket.writableLength > 0) response.setTimeout(serving.limits.writeTimeoutMs, () => socket.destroy());
+	else serving.outbox(() => finish(serving, one, answer.body));
 	await done;
 }
 
-function lengthOf({ status, headers, body }: HttpResponse): Record<string, string> {
-	if (status === 204 || status === 304 || 'Content-Length' in headers) return {};
-	return { 'Content-Length': String(body === null ? 0 : Buffer.byteLength(body)) };
+function finish(
+	{ limits }: Serving,
+	{ request, response, connection }: One,
+	body: HttpResponse['body'],
+): void {
+	// Node drops a body that nobody began to read; what was begun and stopped is for us to drop.
+	if (request.isPaused()) request.resume();
+	end(response, body);
+	const { socket } = connection;
+	// What the system has taken needs no watching.
+	if (socket.writableLength > 0) response.setTimeout(limits.writeTimeoutMs, () => socket.destroy());
+}
+
+/** Names and values in turn: node takes them as they are. */
+function rawHeaders(
+	{ id }: One,
+	{ status, headers, body, isLast }: HttpResponse & { isLast: boolean },
+): string[] {
+	const raw: string[] = [];
+	for (const name in headers) raw.push(name, headers[name] ?? '');
+	if (status !== 204 && status !== 304 && headers['Content-Length'] === undefined)
+		raw.push('Content-Length', String(body === null ? 0 : Buffer.byteLength(body)));
+	raw.push('X-Request-Id', id);
+	if (isLast) raw.push('Connection', 'close');
+	return raw;
+}
+
+/** Node copies a text into one piece with the head, and hands octets on apart: as a text what is short costs less. */
+function end(response: ServerResponse, body: HttpResponse['body']): void {
+	if (body === null) response.end();
+	else if (typeof body === 'string') response.end(body);
+	else if (body.length > maxJoined) response.end(body);
+	else response.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1');
 }
 
 /** Whether the rest of the body is worth reading. Who waits for leave to send it may send it or not: nobody knows. */
