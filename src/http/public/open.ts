@@ -1,4 +1,5 @@
 /** `/o/{token}.gif`: the pixel. Whatever is asked for, the same picture is the answer. */
+import type { Micros } from '../../api/datetime.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
 import { machineRequest } from '../../delivery/tracking/machines.js';
 import type { TrackingPorts } from '../../delivery/tracking/ports.js';
@@ -17,21 +18,25 @@ export async function open(
 	request: PublicRequest,
 	rest: string,
 ): Promise<HttpResponse> {
-	recorder.later(() => record(ports, request, rest.replace(/\.gif$/, '')));
-	return {
-		status: 200,
-		headers: {
-			'Content-Type': 'image/gif',
-			...commonHeaders,
-			// Mail in a browser is another site's page, and some of them take only pictures that allow it.
-			'Cross-Origin-Resource-Policy': 'cross-origin',
-		},
-		body: gif,
-	};
+	const at = ports.now();
+	recorder.later(() => record(ports, { request, at, token: rest.replace(/\.gif$/, '') }));
+	return { status: 200, headers, body: gif };
 }
 
-async function record(ports: TrackingPorts, request: PublicRequest, token: string): Promise<void> {
-	const at = ports.now();
+const headers = {
+	'Content-Type': 'image/gif',
+	...commonHeaders,
+	// Mail in a browser is another site's page, and some of them take only pictures that allow it.
+	'Cross-Origin-Resource-Policy': 'cross-origin',
+};
+
+interface Opening {
+	request: PublicRequest;
+	at: Micros;
+	token: string;
+}
+
+async function record(ports: TrackingPorts, { request, at, token }: Opening): Promise<void> {
 	const keyring = await ports.keyring();
 	const message = keyring && verifyToken(keyring, 'o', token);
 	if (message === null) return;
