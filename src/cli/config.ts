@@ -1,6 +1,6 @@
 /** Where the configuration lives and what it says. Reading is ours: the library that writes it costs 30 ms. */
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { ConfigError } from './errors.js';
 
@@ -60,7 +60,9 @@ export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: str
 
 /** By the XDG base directory specification: a relative path in its variables counts as unset. */
 export function findPaths(env: Readonly<Record<string, string | undefined>>): Paths {
-	const home = env['HOME'] ?? homedir();
+	// An empty or relative one would put the database wherever one happens to stand.
+	const given = env['HOME'] ?? homedir();
+	const home = isAbsolute(given) ? given : userInfo().homedir;
 	const base = (name: string, fallback: string) => {
 		const value = env[name];
 		return value !== undefined && isAbsolute(value) ? value : join(home, fallback);

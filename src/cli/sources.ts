@@ -1,6 +1,6 @@
 /** Files, `@FILE` and `-` as values: opened when read, and standard input given to one reader only. */
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { ContentSource, FileSource } from './command.js';
 import { UsageError } from './errors.js';
@@ -36,19 +36,29 @@ export function createSources(io: Io): Sources {
 	};
 }
 
+/** Far above anything a service takes; what never ends (a device, a pipe) must not fill the memory. Tables are streamed. */
+const maxBytes = 64 * 1024 * 1024;
+
+async function readAll(stream: Readable, name: string): Promise<Buffer> {
+	const chunks: Buffer[] = [];
+	let size = 0;
+	for await (const chunk of stream) {
+		chunks.push(Buffer.from(chunk));
+		size += chunk.length;
+		if (size > maxBytes) throw new UsageError(`${name} holds more than 64 MiB`);
+	}
+	return Buffer.concat(chunks);
+}
+
 function streamSource(name: string, stream: Readable): FileSource {
-	const bytes = async () => {
-		const chunks: Buffer[] = [];
-		for await (const chunk of stream) chunks.push(Buffer.from(chunk));
-		return Buffer.concat(chunks);
-	};
+	const bytes = () => readAll(stream, name);
 	return { name, path: null, bytes, text: async () => decode(await bytes(), name), open: () => stream };
 }
 
 function fileSource(path: string, flag: string): FileSource {
 	const bytes = async () => {
 		await refuseFolder(path, flag);
-		return readFile(path).catch((error: unknown) => refuse(error, path, flag));
+		return readAll(createReadStream(path), path).catch((error: unknown) => refuse(error, path, flag));
 	};
 	return {
 		name: path,
@@ -65,6 +75,7 @@ async function refuseFolder(path: string, flag: string): Promise<void> {
 }
 
 function refuse(error: unknown, path: string, flag: string): never {
+	if (error instanceof UsageError) throw error;
 	const code = error instanceof Error && 'code' in error ? error.code : '';
 	const why =
 		code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : String(code);

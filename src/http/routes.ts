@@ -16,6 +16,8 @@ export interface Route {
 	path: string;
 	success: 200 | 201 | 204;
 	scope: Scope;
+	/** Needed besides: what it answers tells of people. */
+	alsoScope?: Scope;
 	/** Names of query parameters that are looked at; others are ignored. */
 	query?: readonly string[];
 	/** Has a JSON body. */
@@ -273,6 +275,7 @@ export const routes = {
 		path: '/ext/mailings/{uuid}/lists/{list_id}/',
 		success: 200,
 		scope: 'send',
+		alsoScope: 'read',
 		extension: 'mailings',
 	},
 	/** Body `{expect_count}`. */
@@ -315,6 +318,11 @@ export const metricsPath = '/metrics';
 /** Octets of a request body; a batch below `/ext/` is smaller, for it is one transaction. */
 export const maxBodyBytes = 10 * 1024 * 1024;
 export const maxBatchBytes = 4 * 1024 * 1024;
+
+/** What a token must hold, all of it. */
+export function scopesOf({ scope, alsoScope }: Route): readonly Scope[] {
+	return alsoScope === undefined ? [scope] : [scope, alsoScope];
+}
 
 /** `{list_id}` and the like replaced by their values, percent-encoded. */
 export function pathOf(operation: Operation, values: Readonly<Record<string, string | number>> = {}): string {

@@ -39,7 +39,7 @@ const create = command({
 	name: 'create',
 	summary: 'make a token; it is shown this once',
 	description:
-		'Only a hash of the token is stored: whoever loses it makes another. A token is a set of scopes: read looks at everything but webhooks (their passwords), send sends messages and mailings, admin does everything. Programs should have no more than they need.',
+		'Only a hash of the token is stored: whoever loses it makes another. A token is a set of scopes: read looks at everything but webhooks (their passwords), send sends messages and mailings (to a whole list together with read), admin does everything. Programs should have no more than they need.',
 	options: {
 		name: {
 			kind: 'text',

@@ -17,6 +17,9 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 			if (local === null)
 				await cx.warn('stopped before the service answered: it may or may not have been sent');
 		}
+		// An answer that cannot be read says as little as none, but it did come.
+		if (error instanceof ApiError && error.code === 'bad_answer' && !error.unanswered)
+			await cx.warn('it may have been sent: look at the report before you send it again');
 		if (!(error instanceof ApiError) || !error.unanswered) throw error;
 		throw new CliError('uncertain', exits.uncertain, `it may or may not have been sent: ${error.message}`, {
 			hint:

@@ -82,10 +82,17 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 
 /** A log that nobody reads must not fill the memory: what does not fit is left out, and said so. */
 const mostWaitingBytes = 1024 * 1024;
+/** A disk that fails, fails for every request: one line a second is enough on standard error. */
+const sayEveryMs = 1_000;
 
-function logTo({ io, quiet }: CommandContext): (line: object) => void {
+function logTo({ io, quiet, warn }: CommandContext): (line: object) => void {
 	let lost = 0;
+	let saidAt = Number.NEGATIVE_INFINITY;
 	return (line) => {
+		if ('event' in line && performance.now() - saidAt > sayEveryMs) {
+			saidAt = performance.now();
+			void warn(sentenceOf(line));
+		}
 		if (quiet) return;
 		if (io.stdout.raw.writableLength > mostWaitingBytes) {
 			lost += 1;
@@ -96,6 +103,12 @@ function logTo({ io, quiet }: CommandContext): (line: object) => void {
 		// A reader that went away is no reason to stop serving.
 		io.stdout.write(`${JSON.stringify({ ...line, ...missing })}\n`).catch(() => undefined);
 	};
+}
+
+/** `sending paused: connect: no answer`: what is no request concerns the operator, not the log alone. */
+function sentenceOf(line: { event: unknown; reason?: unknown; error?: unknown }): string {
+	const why = line.reason ?? line.error;
+	return `${String(line.event).replaceAll('_', ' ')}${why === undefined ? '' : `: ${String(why)}`}`;
 }
 
 function untilStopped(signal: AbortSignal): Promise<null> {

@@ -41,9 +41,10 @@ export const kinds: readonly KindOfThing[] = [
 
 /** The whole name, not its beginning: a list called `mailctl-smoke-tests` is somebody's own. */
 const patterns: Readonly<Record<Kind, RegExp>> = {
-	list: /^mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-[a-z]+)?$/,
-	field: /^mailctl_smoke_(\d{8}t\d{6}_[0-9a-f]{6})(?:_[a-z]+)?$/,
-	webhook: /^https:\/\/mailctl-smoke\.invalid\/mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-[a-z]+)?$/,
+	list: /^mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-(?:patched|replaced|refused|subscribers))?$/,
+	field: /^mailctl_smoke_(\d{8}t\d{6}_[0-9a-f]{6})(?:_(?:patched|replaced|refused|meta))?$/,
+	webhook:
+		/^https:\/\/mailctl-smoke\.invalid\/mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-(?:patched|replaced|refused))?$/,
 };
 
 /** Whether a run made it: the run of that id, or any when null. */

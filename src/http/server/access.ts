@@ -28,9 +28,9 @@ export function bearerOf(headers: HttpRequest['headers']): string | undefined {
 	return /^Bearer +(\S+) *$/i.exec(headers['authorization'] ?? '')?.[1];
 }
 
-/** Throws `permission_denied`. */
-export function assertAllowed({ scopes }: Principal, scope: Scope): void {
-	if (scopes.includes('admin') || scopes.includes(scope)) return;
+/** Throws `permission_denied` unless all that is needed is granted. */
+export function assertAllowed({ scopes }: Principal, needed: readonly Scope[]): void {
+	if (scopes.includes('admin') || needed.every((scope) => scopes.includes(scope))) return;
 	throw new ApiError('permission_denied', 'You do not have permission to perform this action.');
 }
 

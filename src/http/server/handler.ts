@@ -5,7 +5,7 @@ import { type Clock, formatDateTime, systemClock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { headerNames } from '../errors.js';
 import type { About, Handler, HttpRequest, HttpResponse } from '../messages.js';
-import { type Operation, type Route, routes } from '../routes.js';
+import { type Operation, type Route, routes, scopesOf } from '../routes.js';
 import {
 	assertAllowed,
 	assertNotTooOften,
@@ -70,7 +70,7 @@ async function answer(options: Settled, asked: Looked, about: About): Promise<Ht
 	if (place.kind === 'own') return answerOwn(ownOptions(options, asked, about), place.path, method);
 	const principal = await authenticated(options.authenticate, asked.request.headers);
 	about.token = principal.name;
-	if (operation !== null) assertAllowed(principal, routes[operation].scope);
+	if (operation !== null) assertAllowed(principal, scopesOf(routes[operation]));
 	assertNotTooOften(options.throttle, principal);
 	const allow = { Allow: place.allow };
 	if (method === 'OPTIONS') return empty(204, allow);
@@ -134,7 +134,7 @@ function ownOptions(options: Settled, { request }: Looked, about: About): OwnOpt
 				? authenticated(authenticate, request.headers)
 				: identified(authenticate, bearer));
 			about.token = principal.name;
-			assertAllowed(principal, 'read');
+			assertAllowed(principal, ['read']);
 		},
 	};
 }

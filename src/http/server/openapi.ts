@@ -3,7 +3,15 @@ import { messageStates } from '../../api/records.js';
 import { reportQuery } from '../../api/reports.js';
 import type { JsonSchema } from '../../api/schema/field.js';
 import { headerNames } from '../errors.js';
-import { metricsPath, type Operation, openPaths, type Route, routes, type Scope } from '../routes.js';
+import {
+	metricsPath,
+	type Operation,
+	openPaths,
+	type Route,
+	routes,
+	type Scope,
+	scopesOf,
+} from '../routes.js';
 import { type Bodies, bodiesOf, inputSchemas } from './openapi-bodies.js';
 import { recordSchemas, ref } from './openapi-records.js';
 
@@ -49,7 +57,7 @@ function describeOperation(operation: Operation, route: Route, { input, output }
 	return {
 		operationId: operation,
 		tags: [route.extension ?? operation.split('.')[0] ?? operation],
-		description: scopeText(route.scope),
+		description: scopeText(scopesOf(route)),
 		...(parameters.length > 0 && { parameters }),
 		...(input !== null && {
 			requestBody: { required: true, content: { 'application/json': { schema: input } } },
@@ -58,10 +66,10 @@ function describeOperation(operation: Operation, route: Route, { input, output }
 	};
 }
 
-function scopeText(scope: Scope): string {
-	return scope === 'admin'
+function scopeText(scopes: readonly Scope[]): string {
+	return scopes.includes('admin')
 		? 'The token needs the scope admin.'
-		: `The token needs the scope ${scope} or admin.`;
+		: `The token needs the scope ${scopes.join(' and ')}, or admin.`;
 }
 
 function success(operation: Operation, output: JsonSchema | null): object {
@@ -202,7 +210,7 @@ function ownPaths(): Record<string, object> {
 			get: {
 				operationId: 'service.metrics',
 				tags: ['service'],
-				description: scopeText('read'),
+				description: scopeText(['read']),
 				security: [{ token: [] }, { bearer: [] }],
 				responses: {
 					200: { description: 'For Prometheus.', content: { 'text/plain': { schema: { type: 'string' } } } },

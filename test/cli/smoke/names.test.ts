@@ -29,6 +29,8 @@ describe('the names of a run', () => {
 
 	it.each([
 		['list', 'mailctl-smoke-tests'],
+		['list', 'mailctl-smoke-20261121T081237-3fa9c2-keep'],
+		['field', 'mailctl_smoke_20261121t081237_3fa9c2_metax'],
 		['list', 'mailctl-smoke-20261121T081237-3fa9c2 (keep)'],
 		['list', `copy of mailctl-smoke-20261121T081237-3fa9c2`],
 		['list', 'mailctl-smoke-20261121T081237-3fa9c2\n'],

@@ -124,7 +124,7 @@ print(json.dumps({
 }))`;
 		const { stdout, stderr } = spawnSync('python3', ['-c', program], { input: rendered('junit') });
 		expect(stderr.toString()).toBe('');
-		const readable = 'says <b>&"\'\ufffd[31m # red \\ \u202e ]]> \ufffd\ufffd end';
+		const readable = 'says <b>&"\'\\x1b[31m # red \\ \\u202e ]]> \\ud800\\x00 end';
 		expect(JSON.parse(stdout.toString())).toEqual({
 			tag: 'testsuite',
 			attributes: {

@@ -1,4 +1,5 @@
 /** The report as the XML that JUnit's readers take: one testsuite, a testcase a check. */
+import { cleanLines } from '../../render/clean.js';
 import type { CheckResult, SmokeReport } from '../model.js';
 import { summaryOf } from './text.js';
 
@@ -71,7 +72,7 @@ function attributesOf(values: Readonly<Record<string, string | number>>): string
 const unwritable = /[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
 function text(value: string): string {
-	return value
+	return cleanLines(value)
 		.replaceAll(unwritable, '\ufffd')
 		.replaceAll('&', '&amp;')
 		.replaceAll('<', '&lt;')
