@@ -28,24 +28,23 @@ export interface OpenCommand {
 /** Runs an operation somewhere else. */
 export type Call = (method: string, command: unknown) => Promise<unknown>;
 
-/** The reads of a store whose operations are run by `call`. */
+/** The parts of a store whose operations are run by `call`. */
 export function remoteReads(call: Call): Reads {
-	// Each answer comes from the method of the same name, and a copy between threads keeps its type.
-	return remote(readNames, call) as unknown as Reads;
+	return remote(readNames, call);
 }
 
 export function remoteWrites(call: Call): Writes {
-	return remote(writeNames, call) as unknown as Writes;
+	return remote(writeNames, call);
 }
 
 export function remoteQueue(call: Call): Queue {
-	return remote(queueNames, call) as unknown as Queue;
+	return remote(queueNames, call);
 }
 
-function remote(names: object, call: Call) {
-	return Object.fromEntries(
-		Object.keys(names).map((method) => [method, (command: unknown) => call(method, command)]),
-	);
+function remote<Part extends object>(names: Readonly<Record<keyof Part, true>>, call: Call): Part {
+	const methods = Object.keys(names).map((method) => [method, (command: unknown) => call(method, command)]);
+	// Each answer comes from the method of the same name, and a copy between threads keeps its type.
+	return Object.fromEntries(methods) as Part;
 }
 
 const readNames: Readonly<Record<keyof Reads, true>> = {
