@@ -1,7 +1,7 @@
 /**
- * Answers that are ready within one turn of the event loop, written one right after the other. Each write wakes whoever
- * reads at the far end: written between the work for others, each one wakes a reader that has gone to sleep meanwhile,
- * which on a loopback costs more than the whole answer.
+ * Answers that are ready within one turn of the event loop, written one right after the other. Under load a pixel took
+ * 37 µs of CPU so, against 50 when each was written between the work for others: fewer writes find their reader asleep,
+ * it seems.
  */
 
 /** Writes soon; what is handed over first is written first. */
