@@ -6,6 +6,7 @@ import type { RunningServer } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
+import type { OutStream } from '../io.js';
 import { parseRate } from './send-deliver.js';
 import { sendOptions } from './send-options.js';
 
@@ -86,22 +87,34 @@ const mostWaitingBytes = 1024 * 1024;
 const sayEveryMs = 1_000;
 
 function logTo({ io, quiet, warn }: CommandContext): (line: object) => void {
-	let lost = 0;
+	const write = quiet ? () => {} : lineWriter(io.stdout);
 	let saidAt = Number.NEGATIVE_INFINITY;
 	return (line) => {
 		if ('event' in line && performance.now() - saidAt > sayEveryMs) {
 			saidAt = performance.now();
 			void warn(sentenceOf(line));
 		}
-		if (quiet) return;
-		if (io.stdout.raw.writableLength > mostWaitingBytes) {
+		write(line);
+	};
+}
+
+/** The lines of one turn of the event loop go out in one write, which costs as much as one of them. */
+function lineWriter(stdout: OutStream): (line: object) => void {
+	let waiting = '';
+	let lost = 0;
+	const flush = () => {
+		// A reader that went away is no reason to stop serving.
+		stdout.write(waiting).catch(() => undefined);
+		waiting = '';
+	};
+	return (line) => {
+		if (stdout.raw.writableLength + waiting.length > mostWaitingBytes) {
 			lost += 1;
 			return;
 		}
-		const missing = lost === 0 ? {} : { lost_lines: lost };
+		if (waiting === '') setImmediate(flush);
+		waiting += `${JSON.stringify(lost === 0 ? line : { ...line, lost_lines: lost })}\n`;
 		lost = 0;
-		// A reader that went away is no reason to stop serving.
-		io.stdout.write(`${JSON.stringify({ ...line, ...missing })}\n`).catch(() => undefined);
 	};
 }
 
