@@ -115,6 +115,9 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
 		expect(await serving.project.json(['worker', '--drain'])).toMatchObject({ sent: 1 });
 		expect(sink.received).toHaveLength(1);
+		// Soft line breaks of quoted-printable taken out.
+		const raw = sink.received[0]?.raw.toString().replaceAll('=\r\n', '');
+		expect(raw).toContain(`${serving.url}/o/`);
 	});
 
 	it('begins to send when a mail server is set while it runs', async () => {

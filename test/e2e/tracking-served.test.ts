@@ -68,4 +68,7 @@ it('a mailing sent by the server is opened, clicked, viewed and left', { timeout
 	expect(await project.json(['subscribers', 'list', '-l', 'People'])).toMatchObject([
 		{ email: 'ada@example.org', is_active: false, disable_reason: 'UNSUBSCRIBED' },
 	]);
+	// It was her wish: lifting it is said.
+	const lifted = await project.run(['subscribers', 'activate', 'ada@example.org', '-l', 'People', '-q']);
+	expect(lifted.stderr).toBe('warning: ada@example.org had unsubscribed; that is lifted\n');
 });

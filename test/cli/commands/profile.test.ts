@@ -73,6 +73,15 @@ describe('mailctl login', () => {
 		expect(targets).toEqual([{ kind: 'remote', baseUrl: url, token: 'good' }]);
 	});
 
+	it('leaves whoever works on a database of this machine there', async () => {
+		const home = await makeHome();
+		await mkdir(join(home, '.local/share/mailctl'), { recursive: true });
+		await writeFile(join(home, '.local/share/mailctl/mailctl.db'), '');
+		const { code, stdout, stderr } = await run(home, [...words, '-o', 'json'], { stdin: 'good\n' });
+		expect([code, JSON.parse(stdout)]).toMatchObject([0, { is_default: false }]);
+		expect(stderr).toContain('mailctl profile use prod');
+	});
+
 	it('keeps another default profile unless told --use', async () => {
 		const home = await homeWith({ profile: 'local', profiles: {} });
 		await run(home, words, { stdin: 'good' });
@@ -333,6 +342,14 @@ describe('mailctl profile', () => {
 			2,
 			'error: there is no profile "trail"\nhint: did you mean trial?\n',
 		]);
+	});
+
+	it('keeps the whole path of a database, so that it is found from anywhere', async () => {
+		const home = await makeHome();
+		expect((await run(home, ['profile', 'add', 'p', '--db', 'two.db'])).code).toBe(0);
+		expect(await readFileOf(home, 'config.json')).toMatchObject({
+			profiles: { p: { db: join(process.cwd(), 'two.db') } },
+		});
 	});
 
 	it('adds a deployment or a database with its preferences', async () => {

@@ -36,6 +36,11 @@ describe('mailctl webhooks', () => {
 		return (shown as { password: string }).password;
 	};
 
+	it('are named by their ids, which is what the other commands take', async () => {
+		await project.json(create());
+		expect((await project.run(['webhooks', 'list', '-o', 'name'])).stdout).toBe('1\n');
+	});
+
 	it('are created without authorization, and say nothing of passwords then', async () => {
 		expect(await project.json(create())).toEqual(plain);
 		expect(await project.run(['webhooks', 'list'])).toEqual({
