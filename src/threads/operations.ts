@@ -2,6 +2,7 @@
 import type { OpenOptions } from '../store/open.js';
 import type { Queue } from '../store/queue.js';
 import type { Reads, Writes } from '../store/store.js';
+import { type FlatPage, flatten, restore } from './flat-page.js';
 import type { Failure } from './thread-errors.js';
 
 /** `thread`: `open` and `close`; the others are the store's own parts. */
@@ -30,7 +31,25 @@ export type Call = (method: string, command: unknown) => Promise<unknown>;
 
 /** The parts of a store whose operations are run by `call`. */
 export function remoteReads(call: Call): Reads {
-	return remote(readNames, call);
+	return {
+		...remote<Reads>(readNames, call),
+		pageSubscribers: async (command) => {
+			// What `flatReads` made of it over there.
+			const page = (await call('pageSubscribers', command)) as FlatPage | null;
+			return page === null ? null : restore(page);
+		},
+	};
+}
+
+/** Reads as they are answered to `remoteReads`. */
+export function flatReads(reads: Reads): Omit<Reads, 'pageSubscribers'> & { pageSubscribers: unknown } {
+	return {
+		...reads,
+		pageSubscribers: async (command: Parameters<Reads['pageSubscribers']>[0]) => {
+			const slice = await reads.pageSubscribers(command);
+			return slice === null ? null : flatten(slice);
+		},
+	};
 }
 
 export function remoteWrites(call: Call): Writes {
