@@ -10,14 +10,15 @@ export interface EncodingFound {
 
 /**
  * A byte order mark decides. Without one: UTF-16 where every NUL lies on one side of the pairs, UTF-8 where the bytes
- * are valid UTF-8, else a single-byte code page. `isWhole`: nothing follows the prefix.
+ * are valid UTF-8 or nearly so, else a single-byte code page. `isWhole`: nothing follows the prefix.
  */
 export function detectEncoding(prefix: Buffer, isWhole: boolean): EncodingFound {
 	const marked = byMark(prefix);
 	if (marked !== null) return marked;
 	const wide = wideWithoutMark(prefix);
 	if (wide !== null) return { encoding: wide, bomBytes: 0 };
-	if (isUtf8(isWhole ? prefix : cutPartialCharacter(prefix))) return { encoding: 'utf8', bomBytes: 0 };
+	const text = isWhole ? prefix : cutPartialCharacter(prefix);
+	if (isUtf8(text) || isDamagedUtf8(text)) return { encoding: 'utf8', bomBytes: 0 };
 	return { encoding: codePage(prefix), bomBytes: 0 };
 }
 
@@ -41,6 +42,17 @@ export function cutPartialCharacter(bytes: Buffer): Buffer {
 		}
 	}
 	return bytes;
+}
+
+/**
+ * A few broken bytes among many characters of several bytes: in a code page those sequences do not come about by chance,
+ * and reading the file as one would garble every name. The rows with the broken bytes are refused one by one.
+ */
+function isDamagedUtf8(bytes: Buffer): boolean {
+	const text = bytes.toString();
+	const broken = text.match(/\ufffd/g)?.length ?? 0;
+	const whole = text.match(/[^\x00-\x7f\ufffd]/g)?.length ?? 0;
+	return whole >= 4 && whole >= broken * 4;
 }
 
 /**

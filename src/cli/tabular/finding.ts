@@ -9,7 +9,9 @@ export type RowFault =
 	| 'nul' // U+0000 in a cell
 	| 'cell_too_long'
 	| 'row_too_long'
-	| 'encoding'; // bytes that are no text in the encoding of the file
+	| 'encoding' // bytes that are no text in the encoding of the file
+	| 'bad_json' // a line of NDJSON that is no object, or holds what no text can be made of
+	| 'unknown_key'; // a key that is no column: it comes too late to become one
 
 /**
  * One row of a table. `line` counts from 1 and is the line the row begins on. A bad row's cells are those that could
@@ -25,6 +27,7 @@ export type TableFault =
 	| 'unreadable'
 	| 'empty'
 	| 'binary' // zip, xlsx, gz, images, databases
+	| 'json' // one JSON document, where a line an object is read
 	| 'wrong_encoding'
 	| 'unknown_encoding'
 	| 'bad_delimiter'

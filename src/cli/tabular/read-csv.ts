@@ -3,8 +3,9 @@
  * be read is a finding with its line, never an exception, and reading goes on with the next line.
  */
 import type { RowFault, TableRow } from './finding.js';
-import { maxCellBytes, maxRowBytes } from './limits.js';
+import { maxRowBytes } from './limits.js';
 import { endOfLine, parseBlock, type RawRecord, skipLineEnds } from './parse-block.js';
+import { faultMessages, findCellFault } from './row-faults.js';
 
 export interface CsvOptions {
 	delimiter: string;
@@ -104,7 +105,7 @@ class CsvReader {
 				.replace(/[\r\n]+$/, '')
 				.slice(0, shownCharacters),
 		];
-		const row: TableRow = { kind: 'bad', line, code, error: messages[code], cells };
+		const row: TableRow = { kind: 'bad', line, code, error: faultMessages[code], cells };
 		return { row, used: end === -1 ? withoutCr(bytes) : end };
 	}
 
@@ -112,35 +113,16 @@ class CsvReader {
 		this.#width ??= cells.length;
 		const fault = isText
 			? findFault(cells, this.#width)
-			: { code: 'encoding' as const, error: messages.encoding };
+			: { code: 'encoding' as const, error: faultMessages.encoding };
 		return fault === null ? { kind: 'row', line, cells } : { kind: 'bad', line, ...fault, cells };
 	}
 }
 
-const messages = {
-	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
-	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',
-	row_too_long: `longer than ${maxRowBytes / 1024 / 1024} MiB`,
-	encoding: 'bytes that are no text in the encoding of the file (--encoding names another)',
-	nul: 'a NUL character in a cell',
-	cell_too_long: `a cell of more than ${maxCellBytes / 1024 / 1024} MiB`,
-	too_few_cells: 'too few cells',
-	too_many_cells: 'too many cells',
-} satisfies Record<RowFault, string>;
-
 function findFault(cells: readonly string[], width: number): { code: RowFault; error: string } | null {
-	for (const [index, cell] of cells.entries()) {
-		if (cell.includes('\0')) return { code: 'nul', error: `${messages.nul} (cell ${index + 1})` };
-		if (isTooLong(cell))
-			return { code: 'cell_too_long', error: `${messages.cell_too_long} (cell ${index + 1})` };
-	}
-	if (cells.length === width) return null;
+	const inCell = findCellFault(cells);
+	if (inCell !== null || cells.length === width) return inCell;
 	const code = cells.length < width ? 'too_few_cells' : 'too_many_cells';
 	return { code, error: `${cells.length} cells where the header has ${width}` };
-}
-
-function isTooLong(cell: string): boolean {
-	return cell.length * 3 > maxCellBytes && Buffer.byteLength(cell) > maxCellBytes;
 }
 
 /** A last CR stays: the LF that belongs to it may come with the next block. */

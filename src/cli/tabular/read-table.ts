@@ -3,7 +3,8 @@ import iconv from 'iconv-lite';
 import { TableError, type TableRow } from './finding.js';
 import { maxColumns, sniffBytes } from './limits.js';
 import { readCsv } from './read-csv.js';
-import { type Sniffed, sniff } from './sniff.js';
+import { readNdjson } from './read-ndjson.js';
+import { type Sniffed, type SniffOptions, sniff } from './sniff.js';
 import { readBytes, sourceName, type TableSource } from './source.js';
 
 export interface TableOptions {
@@ -16,10 +17,11 @@ export interface TableOptions {
 }
 
 export interface Table {
-	format: 'csv';
-	/** What was found or named, for people: `windows-1251`, `;`. */
+	format: 'csv' | 'ndjson';
+	/** What was found or named, for people: `windows-1251`, `;` (empty for NDJSON). */
 	encoding: string;
 	delimiter: string;
+	/** The columns' names; those of NDJSON are the keys of the objects, `meta.x` for what lies in `meta`. */
 	header: readonly string[];
 	/** Once only. Rows that cannot be used are among them as `bad`, in the order of the file. */
 	rows: AsyncIterable<TableRow>;
@@ -33,19 +35,27 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 	const bytes = readBytes(source, options.signal);
 	try {
 		const { prefix, isWhole } = await readPrefix(bytes);
-		const { encoding = 'auto', delimiter = 'auto' } = options;
-		const found = accept(name, sniff(prefix.subarray(0, sniffBytes), { encoding, delimiter, isWhole }));
-		const rows = readCsv(toUtf8(joined(prefix.subarray(found.bomBytes), bytes), found.encoding), found);
-		const header = await readHeader(name, rows);
+		const found = accept(name, sniff(prefix.subarray(0, sniffBytes), sniffOptions(name, options, isWhole)));
+		const text = toUtf8(joined(prefix.subarray(found.bomBytes), bytes), found.encoding);
+		const { header, rows } = await (found.format === 'csv'
+			? openCsv(name, text, found.delimiter)
+			: openNdjson(name, text));
 		const close = async () => {
 			await rows.return();
 			await bytes.return();
 		};
-		return { format: 'csv', encoding: found.encoding, delimiter: found.delimiter, header, rows, close };
+		const { format, encoding, delimiter } = found;
+		return { format, encoding, delimiter, header: accepted(name, header), rows, close };
 	} catch (error) {
 		await bytes.return();
 		throw error;
 	}
+}
+
+/** A name may say that it is NDJSON; what else it is, is looked at. */
+function sniffOptions(name: string, options: TableOptions, isWhole: boolean): SniffOptions {
+	const { encoding = 'auto', delimiter = 'auto' } = options;
+	return { encoding, delimiter, format: /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto', isWhole };
 }
 
 function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text' }> {
@@ -70,28 +80,60 @@ async function* joined(prefix: Buffer, rest: AsyncGenerator<Uint8Array>): AsyncG
 	yield* rest;
 }
 
-/** Other encodings are turned into UTF-8; a character cut by two chunks is put together again. */
+/**
+ * Other encodings are turned into UTF-8; a character cut by two chunks is put together again. What is no character
+ * there is passed on as a byte that is none here, so that its row is refused and not imported with a replacement mark.
+ */
 async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
 	if (encoding === 'utf8') return yield* bytes;
 	const decoder = iconv.getDecoder(encoding, { stripBOM: false });
-	for await (const chunk of bytes) yield Buffer.from(decoder.write(Buffer.from(chunk)));
-	yield Buffer.from(decoder.end() ?? '');
+	for await (const chunk of bytes) yield markBroken(decoder.write(Buffer.from(chunk)));
+	yield markBroken(decoder.end() ?? '');
 }
 
-async function readHeader(
-	name: string,
-	rows: AsyncGenerator<TableRow, void, undefined>,
-): Promise<readonly string[]> {
+function markBroken(text: string): Buffer {
+	const bytes = Buffer.from(text);
+	if (!bytes.includes(replacementMark)) return bytes;
+	return Buffer.from(
+		bytes.toString('latin1').replaceAll(replacementMark.toString('latin1'), '\xff'),
+		'latin1',
+	);
+}
+
+/** U+FFFD. */
+const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);
+
+interface Opened {
+	header: readonly string[];
+	rows: AsyncGenerator<TableRow, void, undefined>;
+}
+
+async function openCsv(name: string, text: AsyncIterable<Uint8Array>, delimiter: string): Promise<Opened> {
+	const rows = readCsv(text, { delimiter });
 	const first = await rows.next();
-	if (first.done) throw new TableError('empty', `${name} is empty: it has no header`);
-	const { value: header } = first;
-	if (header.kind === 'bad') {
-		throw new TableError('bad_header', `${name} has no usable header (line ${header.line}): ${header.error}`);
-	}
-	if (header.cells.length > maxColumns) {
-		const count = header.cells.length.toLocaleString('en-US');
-		const message = `${name} has ${count} columns; at most ${maxColumns.toLocaleString('en-US')} are read`;
-		throw new TableError('bad_header', message, { hint: 'is it the right delimiter? (--delimiter)' });
-	}
-	return header.cells;
+	if (first.done) throw empty(name);
+	if (first.value.kind === 'bad') throw noHeader(name, first.value);
+	return { header: first.value.cells, rows };
+}
+
+async function openNdjson(name: string, text: AsyncIterable<Uint8Array>): Promise<Opened> {
+	const { header, fault, rows } = await readNdjson(text);
+	if (fault !== null) throw noHeader(name, fault);
+	if (header.length === 0) throw empty(name);
+	return { header, rows };
+}
+
+function empty(name: string): TableError {
+	return new TableError('empty', `${name} is empty: it has no header`);
+}
+
+function noHeader(name: string, { line, error }: { line: number; error: string }): TableError {
+	return new TableError('bad_header', `${name} has no usable header (line ${line}): ${error}`);
+}
+
+function accepted(name: string, header: readonly string[]): readonly string[] {
+	if (header.length <= maxColumns) return header;
+	const count = header.length.toLocaleString('en-US');
+	const message = `${name} has ${count} columns; at most ${maxColumns.toLocaleString('en-US')} are read`;
+	throw new TableError('bad_header', message, { hint: 'is it the right delimiter? (--delimiter)' });
 }

@@ -9,14 +9,16 @@ import { recognizeBinary } from './signatures.js';
 export interface SniffOptions {
 	/** A name iconv-lite knows, or `auto`. */
 	encoding: string;
-	/** One character, `tab`, or `auto`. */
+	/** One character, `tab`, or `auto`; a named one says that it is CSV. */
 	delimiter: string;
+	/** `ndjson`: by its name it is; `auto`: an object at the beginning decides. */
+	format: 'auto' | 'ndjson';
 	/** The prefix is the whole source. */
 	isWhole: boolean;
 }
 
 export type Sniffed =
-	| ({ kind: 'text'; delimiter: string } & EncodingFound)
+	| ({ kind: 'text'; format: 'csv' | 'ndjson'; delimiter: string } & EncodingFound)
 	/** `what` goes behind the file's name: "people.xlsx is a zip archive". */
 	| { kind: 'refused'; code: TableFault; what: string };
 
@@ -32,11 +34,22 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	if ('code' in found) return refuse(found.code, found.what);
 	const text = decodePrefix(prefix, found);
 	if (looksBinary(text)) return refuse('binary', 'is a binary file, no text');
+	const json = options.delimiter === 'auto' ? recognizeJson(text, options.format) : 'none';
+	if (json === 'array') return refuse('json', arrayOfObjects);
+	if (json === 'lines') return { kind: 'text', ...found, format: 'ndjson', delimiter: '' };
 	const delimiter = chooseDelimiter(text, options);
 	if (delimiter === null) {
 		return refuse('bad_delimiter', `cannot be read with the delimiter ${JSON.stringify(options.delimiter)}`);
 	}
-	return { kind: 'text', ...found, delimiter };
+	return { kind: 'text', ...found, format: 'csv', delimiter };
+}
+
+const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
+
+/** A header may begin with a bracket or a brace, but hardly with a brace and a quote or a bracket and a brace. */
+function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
+	if (/^\s*\[\s*(?:\{\s*["}]|\]\s*$)/.test(text)) return 'array';
+	return format === 'ndjson' || /^\s*\{\s*["}]/.test(text) ? 'lines' : 'none';
 }
 
 /**

@@ -54,6 +54,25 @@ describe('files that are read', () => {
 		expect(cellsOf(table.rows)).toEqual([['a@example.com', 'Zoë François']]);
 	});
 
+	it('takes UTF-8 with a few broken bytes for UTF-8, so that no other name is garbled', async () => {
+		const bytes = Buffer.concat([
+			Buffer.from('email,name\na@x,Zoë\nb@x,Jürgen\nc@x,Åse Ødegård\n'),
+			Buffer.from('d@x,Andr\xe9\n', 'latin1'),
+		]);
+		const { encoding, rows } = await readTable(bytes);
+		expect({ encoding, faults: faultsOf(rows) }).toEqual({ encoding: 'utf8', faults: ['5 encoding'] });
+		expect(cellsOf(rows)[1]).toEqual(['b@x', 'Jürgen']);
+	});
+
+	it('refuses a row with what is no character in the encoding, instead of importing a mark for it', async () => {
+		const bytes = Buffer.concat([
+			iconv.encode('email;имя\na@x;Анна\nb@x;', 'windows-1251'),
+			Buffer.from([0xc0, 0x98]),
+			iconv.encode('\nc@x;Вера\n', 'windows-1251'),
+		]);
+		expect(faultsOf((await readTable(bytes, { encoding: 'cp1251' })).rows)).toEqual(['3 encoding']);
+	});
+
 	it('reads the encoding and delimiter that are named', async () => {
 		const koi = iconv.encode('email#имя\na@example.com#Анна\n', 'koi8-r');
 		const table = await readTable(koi, { encoding: 'koi8-r', delimiter: '#' });
