@@ -1,0 +1,61 @@
+/** Python's email package under its strict policy, which raises where it finds a defect: an outside witness of messages. */
+import { spawnSync } from 'node:child_process';
+import { expect } from 'vitest';
+
+const script = `
+import base64, email, json, sys
+from email import policy
+
+def mailboxes(message, name):
+    return [[a.display_name, a.addr_spec] for h in message.get_all(name, []) for a in h.addresses]
+
+def read(raw):
+    message = email.message_from_bytes(raw, policy=policy.strict)
+    leaves = [part for part in message.walk() if not part.is_multipart()]
+    defects = [repr(d) for part in message.walk() for d in part.defects]
+    defects += [repr(d) for part in message.walk() for key in part.keys() for h in part.get_all(key) for d in getattr(h, 'defects', [])]
+    return {
+        'defects': defects,
+        'subject': str(message['Subject']),
+        'date': message['Date'].datetime.timestamp(),
+        'message_id': str(message['Message-ID']),
+        'mailboxes': {name: mailboxes(message, name) for name in ['From', 'To', 'Cc', 'Reply-To']},
+        'fields': [[key, str(value)] for key, value in message.items()],
+        'parts': {part.get_content_type(): part.get_content() for part in leaves},
+        'encodings': [str(part['Content-Transfer-Encoding']) for part in leaves],
+    }
+
+def answer(text):
+    try:
+        return read(base64.b64decode(text))
+    except Exception as error:
+        return {'defects': [repr(error)], 'subject': '', 'date': 0, 'message_id': '', 'mailboxes': {}, 'fields': [], 'parts': {}, 'encodings': []}
+
+json.dump([answer(text) for text in json.load(sys.stdin)], sys.stdout)
+`;
+
+/** What Python read of one message. Names and texts are decoded. */
+export interface Testimony {
+	/** Empty where there is nothing to complain of. */
+	defects: string[];
+	subject: string;
+	/** Seconds since the epoch. */
+	date: number;
+	message_id: string;
+	/** By field: display name and address. */
+	mailboxes: Record<string, [string, string][]>;
+	fields: [string, string][];
+	/** Texts by content type. */
+	parts: Record<string, string>;
+	encodings: string[];
+}
+
+export const hasPython = spawnSync('python3', ['-c', 'import email']).status === 0;
+
+/** Asks about all of them in one run, for Python takes its time to start. */
+export function pythonReads(messages: readonly Buffer[]): Testimony[] {
+	const input = JSON.stringify(messages.map((message) => message.toString('base64')));
+	const run = spawnSync('python3', ['-c', script], { input, maxBuffer: 512 * 1024 * 1024 });
+	expect(run.stderr.toString()).toBe('');
+	return JSON.parse(run.stdout.toString());
+}
