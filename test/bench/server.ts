@@ -69,7 +69,7 @@ export async function bareServer(answer: string): Promise<Omit<Running, 'token'>
 	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
 	const server = createServer();
 	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 	const { port } = server.address() as AddressInfo;
@@ -77,7 +77,7 @@ async function freePort(): Promise<number> {
 	return port;
 }
 
-async function listening(port: number): Promise<void> {
+export async function listening(port: number): Promise<void> {
 	const until = performance.now() + 20_000;
 	while (performance.now() < until) {
 		const isOpen = await new Promise<boolean>((resolve) => {

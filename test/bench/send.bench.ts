@@ -1,0 +1,182 @@
+// A queue sent by the worker, against Postfix's load generator before the same sink; every outcome recorded, FULL.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Bench, type BenchRow, median } from './bench.js';
+import { syncMs } from './disk.js';
+import { freePort, listening, newPlace, type Place, peopleFile } from './server.js';
+
+const rounds = 5;
+const connections = 5;
+const program = join(process.cwd(), 'bin/mailctl.js');
+
+interface Subject {
+	what: string;
+	messages: number;
+	/** Of the body, as `smtp-source -l` counts. */
+	bytes: number;
+	goal: string;
+	/** What `mailctl send --list` is told besides sender, list and subject. */
+	content(place: Place): string[];
+}
+
+const subjects: readonly Subject[] = [
+	{
+		what: '1 KB text',
+		messages: 20_000,
+		bytes: 1_024,
+		goal: '≥ 0.5',
+		content: () => ['--text', textOf(1_024)],
+	},
+	{
+		what: '10 KB personalised HTML, links and pixel',
+		messages: 10_000,
+		bytes: 10_240,
+		goal: '≥ 0.35',
+		content: ({ folder }) => {
+			const file = join(folder, 'news.html');
+			writeFileSync(file, htmlOf(7_600));
+			return ['--html-file', file, '--bulk'];
+		},
+	},
+];
+
+export const bench: Bench = {
+	subject: `messages a second of whole processes, ${connections} connections, one smtp-sink, median of ${rounds} in turn`,
+	run: async () => {
+		const missing = ['smtp-sink', 'smtp-source'].filter(
+			(name) => spawnSync(name, ['-V']).error !== undefined,
+		);
+		if (missing.length > 0) return subjects.map((subject) => skipped(subject, missing));
+		const rows: BenchRow[] = [];
+		for (const subject of subjects) rows.push(await measure(subject));
+		return rows;
+	},
+};
+
+async function measure(subject: Subject): Promise<BenchRow> {
+	const place = newPlace();
+	const sink = await startSink();
+	try {
+		stage(place, sink.port, subject);
+		const source: number[] = [];
+		const ours: Sent[] = [];
+		for (let round = 0; round < rounds; round++) {
+			source.push(await sendWithSource(sink.port, subject));
+			ours.push(await sendWithWorker(place, subject));
+		}
+		const disk = `fdatasync ${syncMs(place.folder).toFixed(2)} ms`;
+		const peak = Math.round(Math.max(...ours.map(({ peakKb }) => peakKb)) / 1024);
+		const rate = median(ours.map((each) => each.perSecond));
+		return {
+			what: `${subject.what} (${disk})`,
+			limit: `smtp-source -d -s ${connections}`,
+			limitMedian: `${Math.round(median(source))}/s`,
+			oursMedian: `${Math.round(rate)}/s, ${peak} MB`,
+			ratio: rate / median(source),
+			goal: subject.goal,
+		};
+	} finally {
+		sink.child.kill('SIGTERM');
+		place.remove();
+	}
+}
+
+/** Leaves a database with the messages released and not one sent; its log is copied back. */
+function stage(place: Place, port: number, subject: Subject): void {
+	place.run('engine', 'init', '--smtp', `smtp://127.0.0.1:${port}`, '-q');
+	place.run('engine', 'settings', 'set', 'public_url', 'https://mail.example.org', '-q');
+	place.run('subscribers', 'import', peopleFile(place.folder, 'p', subject.messages), '-l', '1', '-q');
+	const mailing = ['--from', 'desk@example.org', '--list', '1', '--subject', 'News of today'];
+	const sure = ['--job', 'j', '--yes', '--expect-count', String(subject.messages), '--no-wait', '-q'];
+	place.run('send', ...mailing, ...subject.content(place), ...sure);
+}
+
+async function sendWithSource(port: number, { messages, bytes }: Subject): Promise<number> {
+	const began = performance.now();
+	const many = ['-s', String(connections), '-m', String(messages), '-l', String(bytes)];
+	await finished(spawn('smtp-source', ['-d', ...many, `127.0.0.1:${port}`], { stdio: 'inherit' }));
+	return messages / ((performance.now() - began) / 1000);
+}
+
+interface Sent {
+	perSecond: number;
+	/** Resident memory at its highest. */
+	peakKb: number;
+}
+
+/** On a copy of the staged database, start and end of the process included. */
+async function sendWithWorker(place: Place, { messages }: Subject): Promise<Sent> {
+	const path = join(place.folder, 'round.db');
+	copyFileSync(place.path, path);
+	const words = [program, 'worker', '--drain', '--connections', String(connections), '-o', 'json'];
+	const began = performance.now();
+	const child = spawn(process.execPath, words, {
+		env: { ...place.env, MAILCTL_DB: path },
+		stdio: ['ignore', 'pipe', 'inherit'],
+	});
+	let said = '';
+	child.stdout.on('data', (chunk) => {
+		said += String(chunk);
+	});
+	let peakKb = 0;
+	const watch = setInterval(() => {
+		peakKb = Math.max(peakKb, peakOf(child));
+	}, 50);
+	await finished(child);
+	const seconds = (performance.now() - began) / 1000;
+	clearInterval(watch);
+	if (!said.includes(`"sent": ${messages},`)) throw new Error(`the worker did not send all: ${said}`);
+	return { perSecond: messages / seconds, peakKb };
+}
+
+/** The kernel keeps the highest itself; where there is no /proc it stays 0. */
+function peakOf({ pid }: ChildProcess): number {
+	try {
+		return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0);
+	} catch {
+		return 0;
+	}
+}
+
+async function finished(child: ChildProcess): Promise<void> {
+	const [code] = await once(child, 'close');
+	if (code !== 0) throw new Error(`${child.spawnfile} ended with ${code}`);
+}
+
+/** As root it wants to be told for whom it works. */
+async function startSink(): Promise<{ child: ChildProcess; port: number }> {
+	const port = await freePort();
+	const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+	const child = spawn('smtp-sink', [...user, `127.0.0.1:${port}`, '1000'], { stdio: 'ignore' });
+	await listening(port);
+	return { child, port };
+}
+
+function textOf(bytes: number): string {
+	const line = 'Dear #name#, this is one line of the sixteen that make a kilobyte.\n';
+	return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes);
+}
+
+/** Ten links, some names, and as much prose as there is room for; encoding and links add a third. */
+function htmlOf(bytes: number): string {
+	const link = (at: number) =>
+		`<p><a href="https://shop.example.org/offer/${at}?from=news">Offer ${at}</a></p>`;
+	const prose = '<p>Dear #name#, here is what we have found for you today, with care and at length.</p>\n';
+	const links = Array.from({ length: 10 }, (_, at) => link(at)).join('\n');
+	const end = '<p><a href="#unsubscribe_url#">Leave the list</a></p>';
+	const room = bytes - links.length - end.length;
+	return `<html><body>\n${links}\n${prose.repeat(Math.floor(room / prose.length))}${end}\n</body></html>`;
+}
+
+function skipped(subject: Subject, missing: readonly string[]): BenchRow {
+	return {
+		what: subject.what,
+		limit: `${missing.join(' and ')} missing (Postfix)`,
+		limitMedian: '',
+		oursMedian: '',
+		ratio: null,
+		goal: subject.goal,
+	};
+}
