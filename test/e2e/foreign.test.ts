@@ -82,9 +82,12 @@ const table: Readonly<Record<string, Standing>> = {
 		'reactivate',
 		'batchSize',
 		'concurrency',
+		'rate',
 		'maxErrors',
 		'rejects',
 		'resume',
+		// A name for what has no content to be known by; nothing of it reaches the service.
+		'job',
 	]),
 	'fields list': document(),
 	'fields get': document(),

@@ -162,8 +162,7 @@ function decideUnknown(column: string, options: HeaderOptions): Decision {
 	if (options.unknown === 'ignore') return { kind: 'ignored' };
 	if (options.unknown === 'create') return createField(column);
 	const suggestions = suggest(column, targetNames(options.fields));
-	const shown = column === '' ? 'a column without a name' : `unknown column ${show(column)}`;
-	const message = `${shown}: --map ${show(`${column}=FIELD`)}, --create-fields or --ignore-unknown`;
+	const message = column === '' ? 'a column without a name' : `unknown column ${show(column)}`;
 	return { kind: 'finding', finding: { code: 'unknown', column, message, suggestions } };
 }
 

@@ -5,6 +5,7 @@
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { CliError } from '../errors.js';
 import { isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
 import { resumeRejects } from './rejects-resume.js';
 import { formatCsvRow } from './write-csv.js';
@@ -13,7 +14,7 @@ export interface RejectsFile {
 	readonly path: string;
 	/** Rows written by this run. */
 	readonly written: number;
-	/** Appends in the order of lines and syncs to the disk: when it resolves, the rows are kept. */
+	/** Appends in the order of lines and syncs to the disk: when it resolves, the rows are kept. A full disk is exit 74. */
 	write(rows: readonly RejectedRow[]): Promise<void>;
 	close(): Promise<void>;
 }
@@ -74,9 +75,13 @@ class Rejects implements RejectsFile {
 	async write(rows: readonly RejectedRow[]): Promise<void> {
 		const news = rows.filter(({ line }) => line > this.#state.lastLine);
 		if (news.length === 0) return;
-		this.#file ??= await this.#open();
-		await this.#file.appendFile(news.map((row) => this.#format(row)).join(''));
-		await this.#file.datasync();
+		try {
+			this.#file ??= await this.#open();
+			await this.#file.appendFile(news.map((row) => this.#format(row)).join(''));
+			await this.#file.datasync();
+		} catch (error) {
+			throw error instanceof TableError ? error : notWritten(this.path, error);
+		}
 		this.written += news.length;
 	}
 
@@ -110,6 +115,24 @@ function alreadyThere(path: string): TableError {
 	return new TableError('file_exists', `the rejects file ${path} exists already`, {
 		hint: 'move it away, or name another with --rejects FILE',
 	});
+}
+
+/** A run that goes on cuts what is there back to whole rows, so nothing is lost but the work of a batch. */
+function notWritten(path: string, cause: unknown): CliError {
+	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+	const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+	const why = isFull ? 'no space is left on the disk' : code || String(cause);
+	return new CliError(
+		isFull ? 'disk_full' : 'disk',
+		74,
+		`the rejects file ${path} cannot be written: ${why}`,
+		{
+			hint: isFull
+				? 'free some space, then run the same command with --resume'
+				: 'run it again with --resume',
+			cause,
+		},
+	);
 }
 
 function noFolder(path: string, cause: unknown): TableError {

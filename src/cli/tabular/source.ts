@@ -32,11 +32,23 @@ export async function* readBytes(
 	}
 }
 
-/** SHA-256 of a file, lower-case hex: with it a later run knows that it reads the same file. */
-export async function sourceHash(path: string, signal?: AbortSignal): Promise<string> {
+/** What one reading of a whole file tells of it. */
+export interface Survey {
+	/** SHA-256, lower-case hex: with it a later run knows that it reads the same file. */
+	sha256: string;
+	/** Line feeds: about as many rows as there are, for a progress. 0 where lines end in CR alone. */
+	lineFeeds: number;
+}
+
+/** Throws what `readBytes` throws. */
+export async function surveySource(path: string, signal?: AbortSignal): Promise<Survey> {
 	const hash = createHash('sha256');
-	for await (const chunk of readBytes(path, signal)) hash.update(chunk);
-	return hash.digest('hex');
+	let lineFeeds = 0;
+	for await (const chunk of readBytes(path, signal)) {
+		hash.update(chunk);
+		for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lineFeeds += 1;
+	}
+	return { sha256: hash.digest('hex'), lineFeeds };
 }
 
 async function* readFile(path: string): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,0 +1,71 @@
+/**
+ * What is remembered of an import that is under way: which content the file had and what was asked. A session is known
+ * by both together, so without this a changed file would look like one that was never begun.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { CommandContext } from '../context.js';
+import { CliError } from '../errors.js';
+
+export interface ImportMark {
+	/** SHA-256 of the file. */
+	sha256: string;
+	/** The job's key: list, content, columns and options. */
+	key: string;
+}
+
+export interface MarkFile {
+	/** Refuses to go on where the file or the options are not those of the run that stopped (exit 2). */
+	assertSame(mark: ImportMark): Promise<void>;
+	/** Before the first row. A folder that cannot be written costs this check later on, nothing else. */
+	write(mark: ImportMark): Promise<void>;
+	/** The import came to its end. */
+	remove(): Promise<void>;
+}
+
+/** The mark of this file for this list of this target, beside the default database. */
+export async function openMark(cx: CommandContext, file: string, listId: number): Promise<MarkFile> {
+	const { target } = await cx.connection();
+	const where = target.kind === 'local' ? target.url : target.baseUrl;
+	const name = createHash('sha256')
+		.update(JSON.stringify([resolve(file), listId, where]))
+		.digest('hex');
+	const path = join(dirname(cx.paths.database), 'imports', `${name.slice(0, 32)}.json`);
+	return {
+		assertSame: async (mark) => {
+			const earlier = await readMark(path);
+			if (earlier === null || earlier.key === mark.key) return;
+			throw earlier.sha256 === mark.sha256 ? otherOptions(file) : changed(file);
+		},
+		write: async (mark) => {
+			await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+				.then(() => writeFile(path, `${JSON.stringify(mark)}\n`, { mode: 0o600 }))
+				.catch(() => undefined);
+		},
+		remove: () => rm(path, { force: true }).catch(() => undefined),
+	};
+}
+
+/** Null: there is none, or none that can be read. */
+async function readMark(path: string): Promise<ImportMark | null> {
+	try {
+		const found: unknown = JSON.parse(await readFile(path, 'utf8'));
+		if (typeof found !== 'object' || found === null || !('sha256' in found) || !('key' in found)) return null;
+		return { sha256: String(found.sha256), key: String(found.key) };
+	} catch {
+		return null;
+	}
+}
+
+function changed(file: string): CliError {
+	return new CliError('file_changed', 2, `${file} has changed since the import that stopped`, {
+		hint: 'import it without --resume (and with another --rejects FILE): what is there already is found unchanged',
+	});
+}
+
+function otherOptions(file: string): CliError {
+	return new CliError('other_options', 2, `the import of ${file} that stopped had other columns or options`, {
+		hint: 'repeat them as they were, or leave out --resume: what is there already is found unchanged',
+	});
+}

@@ -1,0 +1,164 @@
+/** `subscribers import --dry-run`: every row is read, checked and held against the list as it is; nothing is written. */
+import type { EmailKey } from '../../api/address.js';
+import type { ImportSpec } from '../../api/capabilities.js';
+import type { List } from '../../api/records.js';
+import { type Bundle, bundleRows } from '../../jobs/import-bundles.js';
+import type { CommandContext } from '../context.js';
+import type { Mapping } from '../tabular/header.js';
+import type { Table } from '../tabular/read-table.js';
+import { type ForecastRules, forecast, readPlanned, refusalOf } from './subscribers-import-forecast.js';
+import { type Found, Standings } from './subscribers-import-standing.js';
+
+export interface PlanJob {
+	table: Table;
+	mapping: Mapping;
+	list: List;
+	spec: ImportSpec;
+	/** Requests in flight. */
+	concurrency: number;
+	/** How the source is called. */
+	file: string;
+}
+
+/** read = the sum of the others, always. */
+interface PlanCounts {
+	read: number;
+	created: number;
+	updated: number;
+	unchanged: number;
+	duplicate: number;
+	rejected: number;
+	/** Good rows that were not held against the list: new, updated or unchanged. */
+	unchecked: number;
+}
+
+interface ShownReject {
+	line: number;
+	code: string;
+	error: string;
+}
+
+/** What is asked of a service at most; a database of one's own is asked for every row. */
+const maxQuestions = 20_000;
+/** Of the rejected rows so many are listed. */
+const maxRejects = 20;
+const bundleSize = 1_000;
+
+/** Prints the plan; throws what reading and asking throw. */
+export async function planImport(cx: CommandContext, job: PlanJob): Promise<void> {
+	const { table, mapping, list } = job;
+	const plan = new Plan(job, await rulesOf(cx, job), await standingsOf(cx, job));
+	const progress = cx.progress('comparing', null);
+	try {
+		for await (const bundle of bundleRows(table.rows, mapping, bundleSize)) {
+			cx.signal.throwIfAborted();
+			await plan.add(bundle);
+			progress.update(plan.counts.read);
+		}
+	} finally {
+		progress.stop();
+	}
+	const { format, encoding, delimiter, header } = table;
+	const columns = Object.fromEntries(
+		mapping.columns.map(({ index, target }) => [header[index] ?? '', target]),
+	);
+	await cx.wouldDo(`import ${job.file} into list ${list.id} "${list.name}": ${sentence(plan.counts)}`, {
+		list_id: list.id,
+		...plan.counts,
+		rejects: plan.rejects,
+		format,
+		encoding,
+		delimiter,
+		columns,
+		left_out: mapping.ignored,
+		create_fields: mapping.newFields,
+	});
+	await explain(cx, plan);
+}
+
+async function rulesOf(cx: CommandContext, { spec }: PlanJob): Promise<ForecastRules> {
+	const { ext } = await (await cx.api()).capabilities();
+	return { spec, setsReasons: ext.imports !== undefined };
+}
+
+async function standingsOf(cx: CommandContext, { list, concurrency }: PlanJob): Promise<Standings> {
+	const { api, local } = await cx.connection();
+	return new Standings(api.subscribers(list.id), {
+		signal: cx.signal,
+		concurrency,
+		maxQuestions: local === null ? maxQuestions : Number.POSITIVE_INFINITY,
+	});
+}
+
+class Plan {
+	readonly counts: PlanCounts = {
+		read: 0,
+		created: 0,
+		updated: 0,
+		unchanged: 0,
+		duplicate: 0,
+		rejected: 0,
+		unchecked: 0,
+	};
+	readonly rejects: ShownReject[] = [];
+	readonly #columns: readonly string[];
+	readonly #rules: ForecastRules;
+	readonly #standings: Standings;
+	readonly #taken = new Set<EmailKey>();
+
+	constructor({ mapping }: PlanJob, rules: ForecastRules, standings: Standings) {
+		this.#columns = mapping.columns.map(({ target }) => target);
+		this.#rules = rules;
+		this.#standings = standings;
+	}
+
+	async add({ first, rows, rejects }: Bundle): Promise<void> {
+		this.counts.read += rows.length + rejects.length;
+		const refused: ShownReject[] = rejects.map(({ line, code, error }) => ({ line, code, error }));
+		const planned = readPlanned({ first, columns: this.#columns, cells: rows.flatMap(({ cells }) => cells) });
+		const checked = planned.map((row) => ({ row, refusal: refusalOf(row) }));
+		const good = checked.flatMap(({ row, refusal }) => (refusal === null ? [row] : []));
+		const found = (await this.#standings.find(good))[Symbol.iterator]();
+		checked.forEach(({ row, refusal }, index) => {
+			const fate = refusal ?? this.#fate(row, found.next().value ?? null);
+			if (fate.kind === 'rejected')
+				refused.push({ line: rows[index]?.line ?? 0, code: fate.code, error: fate.error });
+			else this.counts[fate.kind] += 1;
+		});
+		this.counts.rejected += refused.length;
+		refused.sort((a, b) => a.line - b.line);
+		this.rejects.push(...refused.slice(0, maxRejects - this.rejects.length));
+	}
+
+	/** What a refused row says of an address does not count: the next one with it may be good. */
+	#fate(row: Parameters<typeof forecast>[0], found: Found) {
+		const fate = found === 'unchecked' ? ({ kind: 'unchecked' } as const) : forecast(row, found, this.#rules);
+		if (fate.kind === 'rejected') return fate;
+		if (this.#taken.has(row.key)) return { kind: 'duplicate' } as const;
+		this.#taken.add(row.key);
+		return fate;
+	}
+}
+
+function sentence({ read, unchecked, ...counts }: PlanCounts): string {
+	const parts = Object.entries({ ...counts, ...(unchecked > 0 && { unchecked }) });
+	return `read ${shown(read)} = ${parts.map(([name, count]) => `${name} ${shown(count)}`).join(' + ')}`;
+}
+
+function shown(count: number): string {
+	return count.toLocaleString('en-US');
+}
+
+/** The first rejected rows for a person, and why not everything was compared. */
+async function explain(cx: CommandContext, { counts, rejects }: Plan): Promise<void> {
+	if (cx.out.format === 'table' || cx.out.format === 'wide') {
+		for (const { line, code, error } of rejects.slice(0, 5))
+			await cx.note(`line ${line}: ${error} (${code})`);
+		if (counts.rejected > 5) await cx.note(`and ${shown(counts.rejected - 5)} more rejected rows`);
+	}
+	if (counts.unchecked > 0) {
+		await cx.note(
+			`the service was asked for ${shown(maxQuestions)} addresses; the other ${shown(counts.unchecked)} good rows are new, updated or unchanged`,
+		);
+	}
+}
