@@ -5,6 +5,14 @@
 import type { Api, Call, PageRequest } from './api.js';
 import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
 import type {
+	Mailing,
+	MailingResults,
+	MailingSource,
+	RequestBatch,
+	RequestsSpec,
+	ResultsRequest,
+} from './mailings.js';
+import type {
 	DeliveryAttempt,
 	Message,
 	MessageState,
@@ -209,6 +217,8 @@ export interface MailingSpec {
 	list_id?: number;
 	/** A variable without a value rejects the row (api-decisions 24); so it is unless said otherwise. */
 	strict_vars?: boolean;
+	/** Where its rows come from, when they are put: the same job with another source is another spec. */
+	source?: MailingSource;
 }
 
 /** read = staged + suppressed + rejected. */
@@ -234,6 +244,10 @@ export interface MailingStatus {
 export interface Recipient {
 	to: string;
 	context?: Readonly<Record<string, string>>;
+	/** Where the row is in its source, for people: kept for the results. */
+	line?: number;
+	/** The source's row is none that could be sent to: it is counted and kept as rejected with these words. */
+	refused?: { code: string; error: string };
 }
 
 /** At most 4 MiB; `first` counts rows from 0, so a lost answer is put again. */
@@ -248,13 +262,21 @@ export interface Mailings {
 	 * `key` is the job's name, unique for ever; the same key with another spec is `conflict`. The position counts rows
 	 * that were put: subscribers added from lists are numbered apart, so that a file goes on where it stood.
 	 */
-	open(key: string, spec: MailingSpec, call?: Call): Promise<Session>;
+	open(key: string, spec: MailingSpec | RequestsSpec, call?: Call): Promise<Session>;
 	/**
 	 * The same `first` again: the stored ack again. A gap is `conflict`, and so is any batch after the release. Counts
 	 * are those of this batch. A recipient of the wrong shape refuses the whole batch (`invalid`), a bad value rejects
 	 * its row: `blank`, `invalid`, `duplicate`, `missing_variable`, `null_characters_not_allowed`, …
 	 */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
+	/**
+	 * As `put`, for a mailing of requests. Whatever a send call would refuse rejects its row; counts are those of
+	 * recipients, a rejected request being one. The same address twice in requests that are alike but for `to` is
+	 * `duplicate`.
+	 */
+	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
+	/** No further row comes: kept, so that a later run need not have the source. `conflict`: other rows were put. */
+	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
 	/** Stages every active subscriber of the list, beside the data. At most 100 rejects are listed. */
 	addList(id: string, listId: number, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** All staged rows at once may be leased; `conflict` when the count is another. */
@@ -262,4 +284,11 @@ export interface Mailings {
 	/** Drops a staged mailing; cancels what a released one has not sent. */
 	cancel(id: string, call?: Call): Promise<void>;
 	status(id: string, call?: Call): Promise<MailingStatus>;
+	/** By id, the newest last; `key`: the one mailing of that name, or none. */
+	page(request: { key?: string } & PageRequest, call?: Call): Promise<Page<Mailing>>;
+	/**
+	 * What became of the rows put, in their order, at most 1,000 a call; what came from lists is not among them.
+	 * `findings`: rejected ones alone.
+	 */
+	results(id: string, request: ResultsRequest, call?: Call): Promise<MailingResults>;
 }

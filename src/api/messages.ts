@@ -87,14 +87,29 @@ const declaredSend = fieldSet(sendDeclaration, {
 	crossCheck: (value) => ({ ...checkContent(value), ...checkCopies(value) }),
 });
 
+/** Texts by name; see `MailingSource`. */
+const mailingSource = dict(char({ max: 4096, trim: 'off' }), { max: 20 });
+
 const declaredMailing = fieldSet(
 	{
 		...contentDeclaration,
 		strict_vars: withDefault(boolean(), () => true),
 		list_id: optional(integer({ min: 1 })),
+		source: optional(mailingSource),
 	},
 	{ crossCheck: checkContent },
 );
+
+/** The spec of a mailing whose rows are send requests: nothing but where they come from. */
+export const requestsFields: FieldSet<{
+	requests: boolean;
+	strict_vars: boolean;
+	source?: Record<string, string>;
+}> = fieldSet({
+	requests: boolean(),
+	strict_vars: withDefault(boolean(), () => true),
+	source: optional(mailingSource),
+});
 
 /** Service document, "Send a message". */
 export const sendFields: OneWay<CheckedSend> = {

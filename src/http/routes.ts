@@ -3,6 +3,7 @@
  * "Endpoints"; what is below `/ext/` is ours (api-decisions 38).
  */
 import type { Extensions } from '../api/capabilities.js';
+import { mailingRoutes } from './mailing-routes.js';
 
 /** What a token must be allowed to do. `admin` allows everything. */
 export const scopes = ['read', 'send', 'admin'] as const;
@@ -46,8 +47,6 @@ const senders = '/ext/senders/';
 const messages = '/ext/messages/';
 const message = '/ext/messages/{uuid}/';
 const imports = '/ext/imports/';
-const mailings = '/ext/mailings/';
-const mailing = '/ext/mailings/{uuid}/';
 
 export const routes = {
 	'lists.page': { method: 'GET', path: lists, success: 200, scope: 'read', query: paging },
@@ -252,55 +251,7 @@ export const routes = {
 		extension: 'imports',
 	},
 
-	/** Body `{key, …MailingSpec}`; the same key reopens. */
-	'ext.mailings.open': {
-		method: 'POST',
-		path: mailings,
-		success: 200,
-		scope: 'send',
-		hasBody: true,
-		extension: 'mailings',
-	},
-	/** Body `{recipients: [{to, context}]}`. */
-	'ext.mailings.put': {
-		method: 'PUT',
-		path: '/ext/mailings/{uuid}/batches/{first}/',
-		success: 200,
-		scope: 'send',
-		hasBody: true,
-		extension: 'mailings',
-	},
-	'ext.mailings.addList': {
-		method: 'POST',
-		path: '/ext/mailings/{uuid}/lists/{list_id}/',
-		success: 200,
-		scope: 'send',
-		alsoScope: 'read',
-		extension: 'mailings',
-	},
-	/** Body `{expect_count}`. */
-	'ext.mailings.release': {
-		method: 'POST',
-		path: '/ext/mailings/{uuid}/release/',
-		success: 204,
-		scope: 'send',
-		hasBody: true,
-		extension: 'mailings',
-	},
-	'ext.mailings.cancel': {
-		method: 'POST',
-		path: '/ext/mailings/{uuid}/cancel/',
-		success: 204,
-		scope: 'send',
-		extension: 'mailings',
-	},
-	'ext.mailings.status': {
-		method: 'GET',
-		path: mailing,
-		success: 200,
-		scope: 'send',
-		extension: 'mailings',
-	},
+	...mailingRoutes,
 } as const satisfies Record<string, Route>;
 
 export type Operation = keyof typeof routes;

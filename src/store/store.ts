@@ -9,7 +9,6 @@ import type {
 	ImportBatch,
 	ImportCounts,
 	ImportSpec,
-	MailingSpec,
 	MailingStatus,
 	MessageFilter,
 	MessageScope,
@@ -19,6 +18,7 @@ import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
+import type { Mailing, MailingResults } from '../api/mailings.js';
 import type {
 	DeliveryAttempt,
 	EventType,
@@ -34,6 +34,7 @@ import type {
 	Uuid,
 	Webhook,
 } from '../api/records.js';
+import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mailings.js';
 import type { Leased, Queue } from './queue.js';
 
 /** A store of one project; `close` waits for what is being written. */
@@ -99,6 +100,15 @@ export interface Reads {
 	}): Promise<{ message: Message; attempts: DeliveryAttempt[]; rendering: Leased } | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
 	mailingStatus(c: { id: Uuid }): Promise<MailingStatus | null>;
+	/** In the order they were opened; `key`: the one of that name. */
+	pageMailings(c: { key?: string } & PageOf): Promise<Slice<Mailing>>;
+	/** In the order of rows put. */
+	sliceMailingResults(c: {
+		id: Uuid;
+		after: number;
+		limit: number;
+		only: 'findings' | null;
+	}): Promise<MailingResults | null>;
 	/** Messages by state, all or of one submission or mailing. */
 	countMessages(c: { scope: MessageScope | null }): Promise<Partial<Record<MessageState, number>>>;
 	/** The earliest `due_at` of a waiting message; `null` when none waits. */
@@ -198,9 +208,14 @@ export interface Writes {
 	putMailingBatch(c: {
 		mailing: Uuid;
 		first: number;
-		rows: readonly RecipientRow[];
+		rows: readonly (RecipientRow | RequestedRow)[];
 		now: Micros;
 	}): Promise<MailingAck>;
+	/** No further row is taken. `gap`: so many rows were put. */
+	completeMailing(c: {
+		mailing: Uuid;
+		position: number;
+	}): Promise<Exclude<MailingAck, { kind: 'acknowledged' }> | { kind: 'complete' }>;
 	/** One row changes, and the stored acks go. `count_differs` releases nothing. */
 	releaseMailing(c: {
 		mailing: Uuid;
@@ -237,18 +252,6 @@ export type ImportAck =
 	| { kind: 'gap'; position: number }
 	| { kind: 'not_found' }
 	| { kind: 'list_gone' };
-
-export type MailingAck =
-	| { kind: 'acknowledged'; ack: Ack<AcceptCounts> }
-	| { kind: 'gap'; position: number }
-	| { kind: 'not_found' }
-	/** It takes nobody any more. */
-	| { kind: 'closed'; state: 'released' | 'canceled' };
-
-/** One row of a mailing's batch, its shape checked: a recipient, or why it is none. */
-export type RecipientRow =
-	| { kind: 'recipient'; to: string; to_key: string; context: Readonly<Record<string, string>> }
-	| { kind: 'rejected'; code: string; error: string };
 
 /** A token without its secret. */
 export interface StoredToken {
@@ -295,18 +298,6 @@ export type Acceptance =
 	| { kind: 'accepted' | 'replayed'; answer: SendResult; submission: Uuid; campaign: Uuid | null }
 	| { kind: 'key_conflict' }
 	| { kind: 'refused'; errors: FieldErrors };
-
-export interface OpenMailing {
-	/** The campaign's UUID, used when the key is new. */
-	id: Uuid;
-	key: string;
-	/** As it was given: kept, and compared when the job is opened again. */
-	spec: MailingSpec;
-	/** What the spec comes to: a variable without a value rejects its row. */
-	strict_vars: boolean;
-	submission: Omit<Submission, 'recipients' | 'campaign'>;
-	now: Micros;
-}
 
 /** What the worker needs of a submission to join and address its messages. */
 export interface StoredSubmission {

@@ -6,7 +6,9 @@ import { dict } from '../../api/schema/containers.js';
 import { withDefault } from '../../api/schema/field.js';
 import { typeName } from '../../api/schema/python.js';
 import { fieldSet, type Parsed, required } from '../../api/schema.js';
-import type { RecipientRow } from '../../store/store.js';
+import type { RecipientRow } from '../../store/mailings.js';
+import { complaintsOf } from './complaints.js';
+import { placeIn, type RowPlace, refusalOf, rowPlaceFields } from './row-place.js';
 
 /** Recipients whose shape is complained about by name; the answer to a large batch stays small. */
 const maxListed = 100;
@@ -23,6 +25,7 @@ const ofValues: ReadonlySet<string> = new Set([
 const declared = fieldSet({
 	to: char({ allowBlank: true }),
 	context: withDefault(dict(char({ allowBlank: true, trim: 'off' })), () => ({})),
+	...rowPlaceFields,
 });
 
 /** One row a recipient, in order. Pure: nothing stored is looked at. */
@@ -45,43 +48,23 @@ export function parseRecipients(recipients: unknown): Parsed<RecipientRow[]> {
 function parseRecipient(item: unknown): Parsed<RecipientRow> {
 	const parsed = declared.parse(item, 'create');
 	if (parsed.kind === 'invalid') {
-		const complaints = flatten(parsed.errors);
+		const complaints = complaintsOf(parsed.errors);
 		const [first] = complaints;
 		if (first === undefined || complaints.some(({ code }) => !ofValues.has(code))) return parsed;
-		return { kind: 'valid', value: reject(first.code, `${first.path}: ${first.message}`) };
+		return rejected(placeIn(item), first.code, `${first.path}: ${first.message}`);
 	}
-	const { to, context } = parsed.value;
-	if (to === '') return { kind: 'valid', value: reject('blank', 'to: This field may not be blank.') };
+	const { to, context, refused, ...place } = parsed.value;
+	const row = { ...place, to };
+	if (refused !== undefined) return { kind: 'valid', value: { ...row, ...refusalOf(refused) } };
+	if (to === '') return rejected(row, 'blank', 'to: This field may not be blank.');
 	const address = parseAddress(to);
-	if (address === null)
-		return { kind: 'valid', value: reject('invalid', 'to: Enter a valid email address.') };
-	return {
-		kind: 'valid',
-		value: { kind: 'recipient', to: address.address, to_key: address.key, context },
-	};
+	if (address === null) return rejected(row, 'invalid', 'to: Enter a valid email address.');
+	const { address: text, key } = address;
+	return { kind: 'valid', value: { kind: 'recipient', ...place, to: text, to_key: key, context } };
 }
 
-interface Complaint {
-	path: string;
-	code: string;
-	message: string;
-}
-
-function flatten(errors: FieldErrors, above: readonly string[] = []): Complaint[] {
-	return Object.entries(errors).flatMap(([name, of]) => {
-		const path = [...above, name];
-		return isComplaints(of)
-			? of.map(({ code, message }) => ({ path: path.join('.'), code, message }))
-			: flatten(of, path);
-	});
-}
-
-function isComplaints(of: FieldErrors[string]): of is Extract<FieldErrors[string], readonly unknown[]> {
-	return Array.isArray(of);
-}
-
-function reject(code: string, error: string): RecipientRow {
-	return { kind: 'rejected', code, error };
+function rejected(place: RowPlace, code: string, error: string): Parsed<RecipientRow> {
+	return { kind: 'valid', value: { ...place, kind: 'rejected', code, error } };
 }
 
 function refuse(errors: FieldErrors[string]): { kind: 'invalid'; errors: FieldErrors } {

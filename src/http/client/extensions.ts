@@ -10,6 +10,7 @@ import { send } from './send.js';
 const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
 const message = record({ id: 'text', to: 'text', state: 'text' });
+const mailing = record({ id: 'text', key: 'text', state: 'text', position: 'count' });
 const session = record({ id: 'text', position: 'count' });
 const ack = record({ position: 'count', counts: 'object', rejects: 'array' });
 
@@ -93,6 +94,17 @@ function mailings(ask: AskFor, done: (what: Ask) => Promise<void>): Extensions['
 		open: (key, spec, call) => ask({ operation: 'ext.mailings.open', body: { ...spec, key }, call }, session),
 		put: (uuid, { first, ...body }, call) =>
 			ask({ operation: 'ext.mailings.put', values: { uuid, first }, body, call }, ack),
+		putRequests: (uuid, { first, ...body }, call) =>
+			ask({ operation: 'ext.mailings.putRequests', values: { uuid, first }, body, call }, ack),
+		complete: (uuid, body, call) =>
+			done({ operation: 'ext.mailings.complete', values: { uuid }, body, call }),
+		page: (request, call) =>
+			ask({ operation: 'ext.mailings.page', query: pageQuery(request), call }, pageOf(mailing)),
+		results: (uuid, request, call) =>
+			ask(
+				{ operation: 'ext.mailings.results', values: { uuid }, query: encodeQuery({ ...request }), call },
+				record({ results: 'array' }),
+			),
 		addList: (uuid, list_id, call) =>
 			ask({ operation: 'ext.mailings.addList', values: { uuid, list_id }, call }, ack),
 		release: (uuid, body, call) => done({ operation: 'ext.mailings.release', values: { uuid }, body, call }),

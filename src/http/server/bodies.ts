@@ -1,6 +1,7 @@
 /** Bodies of our own operations that the Api takes as they are: their shape is checked where they come in. */
 import type { Recipient } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
+import type { RequestRow } from '../../api/mailings.js';
 import { char } from '../../api/schema/char.js';
 import { dict, json, list } from '../../api/schema/containers.js';
 import { type Field, field, nullable, refuse, valid, withDefault } from '../../api/schema/field.js';
@@ -34,10 +35,21 @@ export const importBatch = fieldSet({
 	cells: cells(),
 });
 
+/** What a row says of its source: the line, and why it is none. */
+const ofSource = {
+	line: { type: 'integer', minimum: 0 },
+	refused: { type: 'object', properties: { code: { type: 'string' }, error: { type: 'string' } } },
+};
+
 /** Addresses are looked at with the rows: a bad one is a reject, not a refusal of the batch. */
 export const recipientBatch = fieldSet({
 	recipients: list(recipient(), { max: 100_000 }),
 });
+
+/** Requests are looked at with the rows: a bad one is a reject, not a refusal of the batch. */
+export const requestBatch = fieldSet({ requests: list(requestRow(), { max: 100_000 }) });
+
+export const completeBody = fieldSet({ position: integer({ min: 0 }) });
 
 export const releaseBody = fieldSet({ expect_count: integer({ min: 0 }) });
 
@@ -63,6 +75,7 @@ function recipient(): Field<Recipient, 'required'> {
 		properties: {
 			to: { type: 'string' },
 			context: { type: 'object', additionalProperties: { type: 'string' } },
+			...ofSource,
 		},
 		required: ['to'],
 	};
@@ -73,7 +86,25 @@ function recipient(): Field<Recipient, 'required'> {
 
 function isRecipient(input: unknown): input is Recipient {
 	if (!isRecord(input) || typeof input['to'] !== 'string') return false;
-	const { context } = input;
-	if (context === undefined) return true;
-	return isRecord(context) && Object.values(context).every((value) => typeof value === 'string');
+	return isTexts(input['context']) && isOfSource(input);
+}
+
+function isOfSource({ line, refused }: Record<string, unknown>): boolean {
+	return (line === undefined || Number.isSafeInteger(line)) && isTexts(refused);
+}
+
+function isTexts(value: unknown): boolean {
+	if (value === undefined) return true;
+	return isRecord(value) && Object.values(value).every((inner) => typeof inner === 'string');
+}
+
+function requestRow(): Field<RequestRow, 'required'> {
+	const schema = {
+		type: 'object',
+		properties: { request: { $ref: '#/components/schemas/SendRequest' }, ...ofSource },
+	};
+	const isRow = (input: unknown): input is RequestRow => isRecord(input) && isOfSource(input);
+	return field(schema, (input) =>
+		isRow(input) ? valid(input) : refuse('invalid', 'Use {"request": {…}, "line": 1}.'),
+	);
 }

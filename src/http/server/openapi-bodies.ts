@@ -1,14 +1,23 @@
 /** Which body each operation takes and gives, as schemas: the validators' own, and the records. */
 import { fieldFields } from '../../api/fields.js';
 import { listFields } from '../../api/lists.js';
-import { mailingFields, sendFields } from '../../api/messages.js';
+import { mailingFields, requestsFields, sendFields } from '../../api/messages.js';
 import type { JsonSchema } from '../../api/schema/field.js';
 import { senderFields } from '../../api/senders.js';
 import { subscriberFields } from '../../api/subscribers.js';
 import { templateFields } from '../../api/templates.js';
 import { webhookFields } from '../../api/webhooks.js';
 import type { Operation } from '../routes.js';
-import { importBatch, importSpec, jobKey, mergeBody, recipientBatch, releaseBody } from './bodies.js';
+import {
+	completeBody,
+	importBatch,
+	importSpec,
+	jobKey,
+	mergeBody,
+	recipientBatch,
+	releaseBody,
+	requestBatch,
+} from './bodies.js';
 import { pageOf, ref } from './openapi-records.js';
 
 /** Name → schema of everything a body can be. */
@@ -28,8 +37,15 @@ export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
 	SubscriberMerge: mergeBody.jsonSchema(),
 	ImportSpec: importSpec.jsonSchema(),
 	ImportBatch: importBatch.jsonSchema(),
-	MailingSpec: { allOf: [jobKey.jsonSchema(), mailingFields.jsonSchema()] },
+	MailingSpec: {
+		allOf: [
+			jobKey.jsonSchema(),
+			{ anyOf: [mailingFields.jsonSchema(), requestsFields.jsonSchema('create')] },
+		],
+	},
 	RecipientBatch: recipientBatch.jsonSchema(),
+	RequestBatch: requestBatch.jsonSchema(),
+	CompleteBody: completeBody.jsonSchema(),
 	ReleaseBody: releaseBody.jsonSchema(),
 };
 
@@ -69,9 +85,13 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.imports.finish': gives('ImportCounts'),
 	'ext.mailings.open': takes('MailingSpec', 'Session'),
 	'ext.mailings.put': takes('RecipientBatch', 'AcceptAck'),
+	'ext.mailings.putRequests': takes('RequestBatch', 'AcceptAck'),
+	'ext.mailings.complete': { input: ref('CompleteBody'), output: null },
 	'ext.mailings.addList': gives('AcceptAck'),
 	'ext.mailings.release': { input: ref('ReleaseBody'), output: null },
 	'ext.mailings.cancel': nothing(),
+	'ext.mailings.page': { input: null, output: pageOf('Mailing') },
+	'ext.mailings.results': gives('MailingResults'),
 	'ext.mailings.status': gives('MailingStatus'),
 };
 

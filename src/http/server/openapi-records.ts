@@ -169,6 +169,33 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		messages: states,
 		counts: ref('AcceptCounts'),
 	}),
+	Mailing: record({
+		id: uuid,
+		key: text,
+		state: { type: 'string', enum: ['staged', 'released', 'canceled'] },
+		counts: ref('AcceptCounts'),
+		position: count,
+		is_complete: { type: 'boolean' },
+		type: { type: 'string', enum: ['TRANSACTIONAL', 'BULK'] },
+		subject: textOrNull,
+		list_id: { type: ['integer', 'null'] },
+		source: { type: ['object', 'null'], additionalProperties: text },
+		requests: { type: 'boolean' },
+		date_created: moment,
+	}),
+	MailingResult: record({
+		line: { type: ['integer', 'null'] },
+		to: text,
+		id: { anyOf: [uuid, { type: 'null' }] },
+		state: { type: 'string', enum: [...messageStates, 'suppressed', 'rejected'] },
+		code: textOrNull,
+		text: textOrNull,
+		attempts: count,
+	}),
+	MailingResults: record({
+		results: { type: 'array', items: ref('MailingResult') },
+		next: { type: ['integer', 'null'] },
+	}),
 	/** DRF's two shapes of a refusal. */
 	Refusal: record({ detail: text }),
 	Invalid: {

@@ -132,6 +132,9 @@ function querySchemas(): Readonly<Record<string, JsonSchema>> {
 		status: { type: 'string', enum: [...messageStates] },
 		submission: { type: 'string', format: 'uuid' },
 		mailing: { type: 'string', format: 'uuid' },
+		after: { type: 'integer', minimum: 0, default: 0 },
+		limit: { type: 'integer', minimum: 1, maximum: 1000, default: 1000 },
+		only: { type: 'string', enum: ['findings'] },
 	};
 }
 

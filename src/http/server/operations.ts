@@ -2,9 +2,11 @@
 import type { Api, Call, Crud } from '../../api/api.js';
 import type { Extensions, MessageFilter, MessageScope } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
+import type { ResultsRequest } from '../../api/mailings.js';
 import type { ReportQuery } from '../../api/records.js';
 import type { Operation } from '../routes.js';
 import {
+	completeBody,
 	importBatch,
 	importSpec,
 	jobKey,
@@ -12,6 +14,7 @@ import {
 	parseBody,
 	recipientBatch,
 	releaseBody,
+	requestBatch,
 } from './bodies.js';
 import { readPage } from './page.js';
 import type { Query } from './query.js';
@@ -98,11 +101,26 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	},
 	'ext.mailings.put': ({ ext }, { uuids, ids, body, call }) =>
 		ext.mailings.put(uuid(uuids), { ...parseBody(recipientBatch, body), first: id(ids, 'first') }, call),
+	'ext.mailings.putRequests': ({ ext }, { uuids, ids, body, call }) =>
+		ext.mailings.putRequests(
+			uuid(uuids),
+			{ ...parseBody(requestBatch, body), first: id(ids, 'first') },
+			call,
+		),
+	'ext.mailings.complete': ({ ext }, { uuids, body, call }) =>
+		ext.mailings.complete(uuid(uuids), parseBody(completeBody, body), call),
 	'ext.mailings.addList': ({ ext }, { uuids, ids, call }) =>
 		ext.mailings.addList(uuid(uuids), id(ids, 'list_id'), call),
 	'ext.mailings.release': ({ ext }, { uuids, body, call }) =>
 		ext.mailings.release(uuid(uuids), parseBody(releaseBody, body), call),
 	'ext.mailings.cancel': ({ ext }, { uuids, call }) => ext.mailings.cancel(uuid(uuids), call),
+	'ext.mailings.page': ({ ext }, { query, call }) => {
+		const key = query.text('key');
+		const filter = key === undefined ? {} : { key };
+		return readPage(query, (page) => ext.mailings.page({ ...page, ...filter }, call));
+	},
+	'ext.mailings.results': ({ ext }, { uuids, query, call }) =>
+		ext.mailings.results(uuid(uuids), resultsRequest(query), call),
 	'ext.mailings.status': ({ ext }, { uuids, call }) => ext.mailings.status(uuid(uuids), call),
 };
 
@@ -163,6 +181,16 @@ function messageFilter(query: Query): MessageFilter {
 		return value === undefined ? [] : [[name, value] as const];
 	});
 	return Object.fromEntries(values);
+}
+
+function resultsRequest(query: Query): ResultsRequest {
+	const after = query.integer('after');
+	const limit = query.integer('limit');
+	return {
+		...(after !== undefined && Number.isSafeInteger(after) && { after }),
+		...(limit !== undefined && Number.isSafeInteger(limit) && { limit }),
+		...(query.text('only') === 'findings' && { only: 'findings' as const }),
+	};
 }
 
 function scopeOf(query: Query): MessageScope {

@@ -23,7 +23,7 @@ export async function readBody(served: Served, { asked, operation, ids }: Readin
 	}
 }
 
-const batches = { 'ext.imports.put': true, 'ext.mailings.put': true };
+const batches = { 'ext.imports.put': true, 'ext.mailings.put': true, 'ext.mailings.putRequests': true };
 
 function soughtBefore(operation: Operation): Operation | null {
 	if (operation === 'ext.subscribers.merge') return 'subscribers.get';

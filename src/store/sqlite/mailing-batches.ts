@@ -1,16 +1,18 @@
-/** A mailing's recipients in numbered batches; the position and the answer commit with the rows. */
+/** A mailing's rows in numbered batches; the position, the answer and the results commit with the rows. */
 import type { AcceptCounts, Ack, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
-import type { MailingAck, RecipientRow } from '../store.js';
+import type { MailingAck, RecipientRow, RequestedRow } from '../mailings.js';
 import { findList } from './lists.js';
+import { createResultLog } from './mailing-results.js';
 import { type MailingRow, noCounts } from './mailing-rows.js';
-import { findPerson } from './recipients.js';
+import { stageRequest } from './request-rows.js';
 import type { Sql } from './sql.js';
-import { addToCounts, type RowOutcome, readStaging, type Staging, stageMessage } from './stage-message.js';
+import { addToCounts, readStaging } from './stage-message.js';
+import { type StagedRecipient, stageRecipient } from './stage-recipient.js';
 
 interface Batch {
 	first: number;
-	rows: readonly RecipientRow[];
+	rows: readonly (RecipientRow | RequestedRow)[];
 	now: Micros;
 }
 
@@ -19,7 +21,10 @@ export function putBatch(sql: Sql, mailing: MailingRow, { first, rows, now }: Ba
 	const stored = findAck(sql, mailing.seq, first);
 	if (stored !== null) return { kind: 'acknowledged', ack: stored };
 	if (first !== mailing.position) return { kind: 'gap', position: mailing.position };
-	const ack = stageRows(sql, readStaging(sql, mailing, now), rows);
+	if (mailing.is_complete === 1 && rows.length > 0) return { kind: 'closed', state: 'complete' };
+	const wanted = mailing.requests === 1 ? 'request' : 'recipient';
+	if (rows.some(({ kind }) => kind !== 'rejected' && kind !== wanted)) return { kind: 'other_rows' };
+	const ack = stageRows(sql, mailing, { first, rows, now });
 	// An empty batch moves nothing: the next one has the same number and must not get its answer.
 	if (rows.length > 0) keepAck(sql, mailing, ack);
 	return { kind: 'acknowledged', ack };
@@ -40,47 +45,43 @@ function findAck(sql: Sql, mailing_seq: number, first: number): Ack<AcceptCounts
 	return row === undefined ? null : (JSON.parse(row.ack) as Ack<AcceptCounts>);
 }
 
-function stageRows(sql: Sql, staging: Staging, rows: readonly RecipientRow[]): Ack<AcceptCounts> {
-	const first = staging.mailing.position;
-	const { list_id } = staging.submission;
-	const email_reason = list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
+function stageRows(sql: Sql, mailing: MailingRow, { first, rows, now }: Batch): Ack<AcceptCounts> {
+	const stage = stagerOf(sql, mailing, now);
 	const counts = noCounts();
 	const rejects: Reject[] = [];
+	const log = createResultLog(sql, mailing);
 	rows.forEach((row, index) => {
-		const outcome = row.kind === 'rejected' ? row : stageRecipient(sql, staging, { ...row, email_reason });
-		counts[outcome.kind] += 1;
-		if (outcome.kind !== 'rejected') return;
-		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
+		for (const { to, outcome } of stage(row)) {
+			counts[outcome.kind] += 1;
+			log.add({ line: row.line ?? null, to, outcome });
+			if (outcome.kind !== 'rejected') continue;
+			rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
+		}
 	});
 	return { position: first + rows.length, counts, rejects };
 }
 
-function stageRecipient(
+/** Stages one row: all its recipients, or what is wrong with it. Made once a batch. */
+function stagerOf(
 	sql: Sql,
-	staging: Staging,
-	{
-		to,
-		to_key,
-		context,
-		email_reason,
-	}: Extract<RecipientRow, { kind: 'recipient' }> & { email_reason: string },
-): RowOutcome {
-	const { type, list_id } = staging.submission;
-	const known = findPerson(sql, to_key, list_id);
-	// Somebody made inactive by hand has no suppression, but the lease would cancel the message: it is not to be counted.
-	if (type === 'BULK' && known?.is_active === false) return { kind: 'suppressed' };
-	return stageMessage(sql, staging, {
-		person: {
-			email: to,
-			name: known?.name ?? '',
-			email_reason: known?.email_reason ?? email_reason,
-			meta: known?.meta ?? {},
-		},
-		to_key,
-		list_id: known?.list_id ?? list_id,
-		subscriber_id: known?.subscriber_id ?? null,
-		given: context,
-	});
+	mailing: MailingRow,
+	now: Micros,
+): (row: RecipientRow | RequestedRow) => StagedRecipient[] {
+	// A mailing of requests has no content of its own to read.
+	const staging = mailing.requests === 1 ? null : readStaging(sql, mailing, now);
+	const list_id = staging?.submission.list_id ?? null;
+	const email_reason = list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
+	return (row) => {
+		switch (row.kind) {
+			case 'rejected':
+				return [{ to: row.to ?? '', outcome: row }];
+			case 'request':
+				return stageRequest(sql, mailing, row);
+			case 'recipient':
+				if (staging === null) throw new Error(`mailing ${mailing.seq} takes requests`);
+				return [{ to: row.to, outcome: stageRecipient(sql, staging, { ...row, email_reason }) }];
+		}
+	};
 }
 
 function keepAck(sql: Sql, mailing: MailingRow, ack: Ack<AcceptCounts>): void {

@@ -48,6 +48,8 @@ export interface MailingRow {
 	spec: string;
 	strict_vars: number;
 	state: MailingStatus['state'];
+	requests: number;
+	is_complete: number;
 	staged: number;
 	suppressed: number;
 	rejected: number;
@@ -59,6 +61,10 @@ export interface MailingRow {
 export function readFromLists({ staged, suppressed, rejected, position }: MailingRow): number {
 	return staged + suppressed + rejected - position;
 }
+
+/** Everything that names a mailing's row, in this order. */
+export const mailingColumns =
+	'seq, id, key, spec, strict_vars, state, requests, is_complete, staged, suppressed, rejected, position';
 
 /** What is to be counted, from nothing. */
 export function noCounts(): AcceptCounts {

@@ -1,12 +1,15 @@
 /** Mailings: rows are staged under a mailing whose one row says whether they may be leased. */
-import type { MailingStatus, Session } from '../../api/capabilities.js';
+import type { MailingSpec, MailingStatus, Session } from '../../api/capabilities.js';
+import type { RequestsSpec } from '../../api/mailings.js';
 import type { Uuid } from '../../api/records.js';
 import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
 import { canonicalJson } from '../../engine/rules/ids.js';
+import { specIdentity } from '../../engine/rules/mailing-spec.js';
 import { createTally } from './figures.js';
 import { findList } from './lists.js';
 import { dropAcks, putBatch } from './mailing-batches.js';
-import type { MailingRow, Slices } from './mailing-rows.js';
+import { pageMailings, sliceResults } from './mailing-results.js';
+import { type MailingRow, mailingColumns, type Slices } from './mailing-rows.js';
 import { countByState } from './messages.js';
 import { flag } from './rows.js';
 import { findSender } from './senders.js';
@@ -21,12 +24,13 @@ type MailingOperations = Pick<
 	| 'openMailing'
 	| 'addListToMailing'
 	| 'putMailingBatch'
+	| 'completeMailing'
+	| 'pageMailings'
+	| 'sliceMailingResults'
 	| 'releaseMailing'
 	| 'cancelMailing'
 > &
 	Pick<Slices, 'stageSlice' | 'dropStaged'>;
-
-const columns = 'seq, id, key, spec, strict_vars, state, staged, suppressed, rejected, position';
 
 export function createMailings(sql: Sql): MailingOperations {
 	return {
@@ -37,17 +41,20 @@ export function createMailings(sql: Sql): MailingOperations {
 		openMailing: (command) => openMailing(sql, command),
 		stageSlice: (command) => {
 			const row = findMailing(sql, command.mailing);
-			return row === null || row.state !== 'staged' ? null : stageList(sql, row, command);
+			return row === null || !takesLists(row) ? null : stageList(sql, row, command);
 		},
 		addListToMailing: ({ mailing, list_id, now }) => {
 			const row = findMailing(sql, mailing);
-			if (row === null || row.state !== 'staged') return null;
+			if (row === null || !takesLists(row)) return null;
 			return stageList(sql, row, { list_id, now, limit: Number.MAX_SAFE_INTEGER });
 		},
 		putMailingBatch: ({ mailing, ...batch }) => {
 			const row = findMailing(sql, mailing);
 			return row === null ? { kind: 'not_found' } : putBatch(sql, row, batch);
 		},
+		completeMailing: (command) => complete(sql, command),
+		pageMailings: (command) => pageMailings(sql, command),
+		sliceMailingResults: (command) => sliceResults(sql, command),
 		releaseMailing: (command) => release(sql, command),
 		cancelMailing: ({ mailing, now }) => {
 			const row = findMailing(sql, mailing);
@@ -62,24 +69,41 @@ export function createMailings(sql: Sql): MailingOperations {
 			dropAcks(sql, row.seq);
 			return true;
 		},
-		// By messages_due: what is staged waits in the lane of its mailing.
-		dropStaged: ({ mailing, limit }) =>
-			sql.run(
-				`DELETE FROM messages
+		dropStaged: (command) => Math.max(dropMessages(sql, command), dropResults(sql, command)),
+	};
+}
+
+/** By messages_due: what is staged waits in the lane of its mailing. */
+function dropMessages(sql: Sql, { mailing, limit }: { mailing: Uuid; limit: number }): number {
+	return sql.run(
+		`DELETE FROM messages
 				WHERE id IN (
 					SELECT id FROM messages
 					WHERE wake_at IS NOT NULL AND lane =
 						(SELECT seq FROM mailings WHERE id = ? AND state = 'canceled' AND released_at IS NULL)
 					LIMIT ?
 				)`,
-				mailing,
-				limit,
-			).changes,
-	};
+		mailing,
+		limit,
+	).changes;
+}
+
+function dropResults(sql: Sql, { mailing, limit }: { mailing: Uuid; limit: number }): number {
+	return sql.run(
+		`DELETE FROM mailing_results
+		WHERE (mailing_seq, n) IN (
+			SELECT mailing_seq, n FROM mailing_results
+			WHERE mailing_seq =
+				(SELECT seq FROM mailings WHERE id = ? AND state = 'canceled' AND released_at IS NULL)
+			LIMIT ?
+		)`,
+		mailing,
+		limit,
+	).changes;
 }
 
 function findMailing(sql: Sql, id: Uuid): MailingRow | null {
-	return sql.get<MailingRow>(`SELECT ${columns} FROM mailings WHERE id = ?`, id) ?? null;
+	return sql.get<MailingRow>(`SELECT ${mailingColumns} FROM mailings WHERE id = ?`, id) ?? null;
 }
 
 function session(row: MailingRow): { kind: 'opened'; session: Session } {
@@ -90,11 +114,11 @@ function openMailing(
 	sql: Sql,
 	{ id, key, spec, strict_vars, submission, now }: Parameters<Operations['openMailing']>[0],
 ): ReturnType<Operations['openMailing']> {
-	const known = sql.get<MailingRow>(`SELECT ${columns} FROM mailings WHERE key = ?`, key);
-	const text = canonicalJson(spec);
-	if (known !== undefined) return known.spec === text ? session(known) : { kind: 'conflict' };
-	if (findSender(sql, submission.from_key) === null) return { kind: 'refused', errors: unverifiedSender };
-	const { list_id } = submission;
+	const known = sql.get<MailingRow>(`SELECT ${mailingColumns} FROM mailings WHERE key = ?`, key);
+	if (known !== undefined) return isSame(known, spec) ? session(known) : { kind: 'conflict' };
+	if (submission !== null && findSender(sql, submission.from_key) === null)
+		return { kind: 'refused', errors: unverifiedSender };
+	const list_id = submission?.list_id ?? null;
 	if (list_id !== null && findList(sql, list_id) === null) {
 		return { kind: 'refused', errors: noSuch('list_id', list_id) };
 	}
@@ -103,16 +127,39 @@ function openMailing(
 		return { kind: 'refused', errors: { campaign_unique_id: [{ code: 'unique', message }] } };
 	}
 	const { lastInsertRowid } = sql.run(
-		`INSERT INTO mailings (id, key, spec, strict_vars, state, created_at)
-		VALUES (?, ?, ?, ?, 'staged', ?)`,
+		`INSERT INTO mailings (id, key, spec, strict_vars, requests, state, created_at)
+		VALUES (?, ?, ?, ?, ?, 'staged', ?)`,
 		id,
 		key,
-		text,
+		canonicalJson(spec),
 		flag(strict_vars),
+		flag(submission === null),
 		now,
 	);
-	insertSubmission(sql, { ...submission, campaign: id }, Number(lastInsertRowid));
+	if (submission !== null) insertSubmission(sql, { ...submission, campaign: id }, Number(lastInsertRowid));
 	return { kind: 'opened', session: { id, position: 0 } };
+}
+
+/** A list has no content of its own: a mailing of requests takes none. */
+function takesLists({ state, requests }: MailingRow): boolean {
+	return state === 'staged' && requests === 0;
+}
+
+function isSame({ spec }: MailingRow, other: MailingSpec | RequestsSpec): boolean {
+	// Written by openMailing and by nothing else.
+	return specIdentity(JSON.parse(spec) as MailingSpec | RequestsSpec) === specIdentity(other);
+}
+
+function complete(
+	sql: Sql,
+	{ mailing, position }: Parameters<Operations['completeMailing']>[0],
+): ReturnType<Operations['completeMailing']> {
+	const row = findMailing(sql, mailing);
+	if (row === null) return { kind: 'not_found' };
+	if (row.state !== 'staged') return { kind: 'closed', state: row.state };
+	if (row.position !== position) return { kind: 'gap', position: row.position };
+	sql.run('UPDATE mailings SET is_complete = 1 WHERE seq = ?', row.seq);
+	return { kind: 'complete' };
 }
 
 function release(

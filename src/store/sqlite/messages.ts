@@ -28,7 +28,7 @@ type MessageOperations = Pick<
  * A row's state as it is seen: a canceled mailing cancels what waits, a released one queues what is staged. Written
  * out row by row, a release of a million would be a million writes.
  */
-const seenState = `CASE
+export const seenState = `CASE
 	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
 	WHEN g.state = 'canceled' THEN 'canceled'
 	WHEN g.state = 'released' AND m.state = 'staged' THEN 'queued'

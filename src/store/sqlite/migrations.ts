@@ -4,6 +4,7 @@ import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../errors.js';
 import { first } from './migrations/0001-first.js';
 import { mailingBatches } from './migrations/0002-mailing-batches.js';
+import { mailingResults } from './migrations/0003-mailing-results.js';
 import { findOthers, type ProcessIdentity } from './processes.js';
 import { createSql } from './sql.js';
 
@@ -13,7 +14,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const allMigrations: readonly Migration[] = [first, mailingBatches];
+const allMigrations: readonly Migration[] = [first, mailingBatches, mailingResults];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = versionOf(allMigrations);

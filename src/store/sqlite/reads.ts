@@ -58,6 +58,8 @@ export function createReads(connection: ReadingConnection): Reads {
 		getMessage: read(core.getMessage),
 		getSubmission: read(core.getSubmission),
 		mailingStatus: read(core.mailingStatus),
+		pageMailings: read(core.pageMailings),
+		sliceMailingResults: read(core.sliceMailingResults),
 		countMessages: read(core.countMessages),
 		nextDue: read(core.nextDue),
 		reportFigures: read(core.reportFigures),

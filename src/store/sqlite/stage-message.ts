@@ -1,6 +1,7 @@
 /** One recipient of a mailing becomes one staged message, or is found suppressed or at fault. */
 import type { AcceptCounts } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
 import { messageUuid } from '../../engine/rules/ids.js';
 import { missingVariables, overlayVariables, type Person, personVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
@@ -13,6 +14,8 @@ import { findSuppressions } from './suppressions.js';
 /** What all recipients of a mailing share. */
 export interface Staging {
 	mailing: MailingRow;
+	/** Within it an address gets one message: the mailing's id, or that of one of its requests. */
+	scope: Uuid;
 	submission: { seq: number; type: 'TRANSACTIONAL' | 'BULK'; list_id: number | null };
 	/** The variables the content uses. */
 	used: string[];
@@ -30,7 +33,7 @@ export interface Candidate {
 }
 
 export type RowOutcome =
-	| { kind: 'staged' }
+	| { kind: 'staged'; message: number }
 	| { kind: 'suppressed' }
 	| { kind: 'rejected'; code: string; error: string };
 
@@ -45,11 +48,18 @@ export function readStaging(sql: Sql, mailing: MailingRow, now: Micros): Staging
 	if (row === undefined) throw new Error(`mailing ${mailing.seq} has no submission`);
 	const { seq, type, list_id } = row;
 	const submission = { seq, type, list_id };
-	return { mailing, submission, used: parseNames(row.variables), context: parseTexts(row.context), now };
+	return {
+		mailing,
+		scope: mailing.id,
+		submission,
+		used: parseNames(row.variables),
+		context: parseTexts(row.context),
+		now,
+	};
 }
 
 export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): RowOutcome {
-	const { mailing, submission, used, context, now } = staging;
+	const { mailing, scope, submission, used, context, now } = staging;
 	const { person, to_key, list_id, subscriber_id, given } = candidate;
 	if (!mayReceive(submission.type, findSuppressions(sql, to_key, now))) return { kind: 'suppressed' };
 	const variables = overlayVariables(personVariables(person, used, context), used, given);
@@ -58,8 +68,8 @@ export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): 
 		const names = missing.map((name) => `#${name}#`).join(', ');
 		return { kind: 'rejected', code: 'missing_variable', error: `${person.email}: no value for ${names}.` };
 	}
-	const isNew = insertMessage(sql, {
-		uuid: messageUuid(mailing.id, to_key),
+	const message = insertMessage(sql, {
+		uuid: messageUuid(scope, to_key),
 		submission_seq: submission.seq,
 		lane: mailing.seq,
 		to: person.email,
@@ -70,7 +80,7 @@ export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): 
 		state: 'staged',
 		now,
 	});
-	if (isNew) return { kind: 'staged' };
+	if (message !== null) return { kind: 'staged', message };
 	return { kind: 'rejected', code: 'duplicate', error: `${person.email} is in this mailing already.` };
 }
 

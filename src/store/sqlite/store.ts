@@ -173,6 +173,7 @@ function createWrites({ core, writer, sliceSize, eventDelayMs }: WriteParts): Wr
 		openMailing: write(core.openMailing),
 		addListToMailing: (command) => addInSlices(core, writer, command),
 		putMailingBatch: write(core.putMailingBatch),
+		completeMailing: write(core.completeMailing),
 		releaseMailing: write(core.releaseMailing),
 		cancelMailing: (command) => cancelInSlices(core, writer, command),
 		openImport: write(core.openImport),

@@ -85,9 +85,9 @@ export interface NewMessage {
 	now: Micros;
 }
 
-/** False when a message with this uuid is there already. */
-export function insertMessage(sql: Sql, message: NewMessage): boolean {
-	const { changes } = sql.run(
+/** Its number within the database; `null` when a message with this uuid is there already. */
+export function insertMessage(sql: Sql, message: NewMessage): number | null {
+	const { changes, lastInsertRowid } = sql.run(
 		`INSERT INTO messages
 			(uuid, submission_seq, lane, to_email, to_key, list_id, subscriber_id, variables, state, due_at, wake_at, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -105,7 +105,7 @@ export function insertMessage(sql: Sql, message: NewMessage): boolean {
 		message.now,
 		message.now,
 	);
-	return changes === 1;
+	return changes === 1 ? Number(lastInsertRowid) : null;
 }
 
 function accept(sql: Sql, submission: Submission, key: IdempotencyKey | null): Acceptance {
@@ -141,7 +141,7 @@ function insertRecipient(
 	if (type === 'BULK' && list_id !== null && person?.is_active === false) return false;
 	const email_reason = person?.email_reason ?? reasonOf(sql, list_id);
 	const known = { email: to, name: person?.name ?? '', email_reason, meta: person?.meta ?? {} };
-	return insertMessage(sql, {
+	const inserted = insertMessage(sql, {
 		uuid: id,
 		submission_seq,
 		lane: type === 'BULK' ? lanes.bulk : lanes.transactional,
@@ -153,6 +153,7 @@ function insertRecipient(
 		state: 'queued',
 		now,
 	});
+	return inserted !== null;
 }
 
 function reasonOf(sql: Sql, list_id: number | null): string {

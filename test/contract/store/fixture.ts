@@ -3,16 +3,9 @@
 import type { MessageScope } from '../../../src/api/capabilities.js';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
 import type { Subscriber } from '../../../src/api/records.js';
+import type { MailingAck, OpenMailing, RecipientRow } from '../../../src/store/mailings.js';
 import type { DeliveryOutcome, Leased, Reply } from '../../../src/store/queue.js';
-import type {
-	MailingAck,
-	OpenMailing,
-	RecipientRow,
-	Store,
-	Submission,
-	TrackedEvent,
-	Written,
-} from '../../../src/store/store.js';
+import type { Store, Submission, TrackedEvent, Written } from '../../../src/store/store.js';
 
 /** Opens an empty store; its database is gone after the test. */
 export type OpenEmpty = (clock: Clock) => Promise<Store>;
@@ -90,7 +83,10 @@ export async function send(store: Store, to: readonly string[], more: Partial<Su
 	return outcome;
 }
 
-export function mailingOf(key: string, more: Partial<OpenMailing['submission']> = {}): OpenMailing {
+/** A mailing with a content of its own, whose rows are recipients. */
+type ContentMailing = OpenMailing & { submission: NonNullable<OpenMailing['submission']> };
+
+export function mailingOf(key: string, more: Partial<ContentMailing['submission']> = {}): ContentMailing {
 	const { recipients: _, campaign: __, ...submission } = submissionOf([], { type: 'BULK' });
 	return {
 		id: newUuid(),
