@@ -12,6 +12,8 @@ export interface Paths {
 	credentials: string;
 	/** The default profile's database. */
 	database: string;
+	/** What jobs on other deployments have done, a file each. */
+	jobs: string;
 }
 
 /** What a profile may hold; the keys are those of the file. */
@@ -73,6 +75,7 @@ export function findPaths(env: Readonly<Record<string, string | undefined>>): Pa
 		config: join(folder, 'config.json'),
 		credentials: join(folder, 'credentials.json'),
 		database: join(base('XDG_DATA_HOME', '.local/share'), 'mailctl', 'mailctl.db'),
+		jobs: join(base('XDG_STATE_HOME', '.local/state'), 'mailctl', 'jobs'),
 	};
 }
 

@@ -104,6 +104,16 @@ const storeExits: Readonly<Record<string, { exit: ExitCode; retryable: boolean; 
 	io: { exit: exits.disk, retryable: false },
 };
 
+/** A job's ledger is opened by parts that are loaded when they are needed, so its errors are known by name too. */
+const ledgerExits: Readonly<Record<string, { exit: ExitCode; hint: string; retryable?: true }>> = {
+	in_use: { exit: exits.network, hint: 'wait until it has ended, then try again', retryable: true },
+	another_job: { exit: exits.usage, hint: 'move the file away, or name another job' },
+	newer: { exit: exits.disk, hint: 'this job needs a newer mailctl' },
+	no_ledger: { exit: exits.disk, hint: 'move the file away' },
+	damaged: { exit: exits.disk, hint: 'what stands before that line is what is known of the job' },
+	unwritable: { exit: exits.disk, hint: 'XDG_STATE_HOME names the folder above it' },
+};
+
 function fromCliError(error: CliError): Complaint {
 	const cause = error.cause instanceof ApiError ? error.cause : null;
 	return {
@@ -163,6 +173,11 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error.name === 'StoreError') {
 		const known = storeExits[code] ?? { exit: exits.disk, retryable: false };
 		return { ...complaint(code, known.exit, error.message, known.hint ?? null), retryable: known.retryable };
+	}
+	if (error.name === 'LedgerError') {
+		const known = ledgerExits[code] ?? { exit: exits.disk, hint: null };
+		const retryable = 'retryable' in known;
+		return { ...complaint(code, known.exit, error.message, known.hint), retryable };
 	}
 	if (error.name === 'SqliteError' || diskCodes.has(code))
 		return complaint('disk', exits.disk, error.message, null);
