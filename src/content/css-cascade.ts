@@ -1,0 +1,122 @@
+/**
+ * What an inlined declaration does to the rules that stay in the style sheet. A style attribute wins over every rule
+ * that is not `!important`, so a rule for small screens would lose its effect the moment what it overrides is inlined.
+ */
+import {
+	type CssStatement,
+	cssStatements,
+	type Declaration,
+	declarationsOf,
+	formatStatement,
+} from './css-statements.js';
+
+/** A declaration that moves into style attributes. `order` counts rules, in the order of the document. */
+export interface Inlined {
+	readonly selector: string;
+	readonly order: number;
+	readonly declaration: Declaration;
+}
+
+/** At-rules whose rules count only under a condition. */
+const conditions = new Set(['media', 'supports', 'container']);
+
+/**
+ * The statement with `!important` on those declarations that won over what is now inlined, and would lose. Specificity
+ * is compared as if the rules met in one element wherever their last parts allow it; where such a rule won over some of
+ * what is inlined and lost to some, it gets its way under a condition (the author wanted it for those screens) and
+ * not in a state of a link (`a:hover` should not repaint a button).
+ */
+export function keepWinning(statement: CssStatement, order: number, inlined: readonly Inlined[]): string {
+	return rewritten(statement, { order, inlined, isConditional: false });
+}
+
+interface Scene {
+	order: number;
+	inlined: readonly Inlined[];
+	isConditional: boolean;
+}
+
+function rewritten(statement: CssStatement, scene: Scene): string {
+	if (statement.kind === 'at') {
+		if (statement.block === null || !conditions.has(statement.name)) return formatStatement(statement);
+		const rules = cssStatements(statement.block).map((inner) =>
+			rewritten(inner, { ...scene, isConditional: true }),
+		);
+		return formatStatement({ ...statement, block: `\n${rules.join('\n')}\n` });
+	}
+	const declarations = declarationsOf(statement.body);
+	if (declarations === null) return formatStatement(statement);
+	const bodies = statement.selectors.map((selector) => bodyFor(selector, declarations, scene));
+	if (bodies.every((body) => body === null)) return formatStatement(statement);
+	return statement.selectors
+		.map((selector, index) => `${selector} {${bodies[index] ?? statement.body}}`)
+		.join('\n');
+}
+
+/** Null when nothing has to change. */
+function bodyFor(selector: string, declarations: readonly Declaration[], scene: Scene): string | null {
+	// The box of a pseudo-element is nobody else's.
+	if (/::|:(before|after|first-line|first-letter)\b/i.test(selector)) return null;
+	const texts = declarations.map((declaration) =>
+		mustInsist(selector, declaration, scene) ? `${declaration.text} !important` : declaration.text,
+	);
+	if (texts.every((text, index) => text === declarations[index]?.text)) return null;
+	return ` ${texts.join('; ')} `;
+}
+
+function mustInsist(selector: string, { name, isImportant }: Declaration, scene: Scene): boolean {
+	if (isImportant || name === '' || name.startsWith('--')) return false;
+	const rivals = scene.inlined.filter(
+		({ declaration, selector: other }) =>
+			!declaration.isImportant && areRelated(declaration.name, name) && mayMeet(other, selector),
+	);
+	if (rivals.length === 0) return false;
+	const own = specificity(selector);
+	const beaten = rivals.filter(({ selector: other, order }) => {
+		const difference = own - specificity(other);
+		return difference > 0 || (difference === 0 && scene.order > order);
+	});
+	return beaten.length === rivals.length || (scene.isConditional && beaten.length > 0);
+}
+
+/** One sets what the other sets, or a part of it. */
+function areRelated(one: string, other: string): boolean {
+	if (one === other || one.startsWith(`${other}-`) || other.startsWith(`${one}-`)) return true;
+	if (one.startsWith('border-') && other.startsWith('border-')) return true;
+	return [one, other].sort().join() === 'font,line-height';
+}
+
+/** False when the last parts of the selectors name different elements. */
+function mayMeet(one: string, other: string): boolean {
+	const [a, b] = [subject(one), subject(other)];
+	return (a.tag === '' || b.tag === '' || a.tag === b.tag) && (a.id === '' || b.id === '' || a.id === b.id);
+}
+
+function subject(selector: string): { tag: string; id: string } {
+	const last =
+		bare(selector)
+			.split(/[\s>+~]+/)
+			.at(-1) ?? '';
+	return {
+		tag: /^[a-z][\w-]*/i.exec(last)?.[0].toLowerCase() ?? '',
+		id: /#([\w-]+)/.exec(last)?.[1] ?? '',
+	};
+}
+
+/** Selectors Level 3 s.9, as one number. */
+function specificity(selector: string): number {
+	const text = bare(selector);
+	const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
+	const ids = count(/#[\w-]/g);
+	const classes = count(/\.[\w-]/g) + count(/\[/g) + count(/(?<!:):(?!not\b|is\b|where\b|:)[\w-]/g);
+	const tags = count(/(?:^|[\s>+~(])[a-z]/gi) + count(/::/g);
+	return ids * 1_000_000 + classes * 1000 + tags;
+}
+
+/** Without what stands in brackets and strings, where dots and hashes are no selectors; `(2n+1)` and the like go too. */
+function bare(selector: string): string {
+	return selector
+		.trim()
+		.replace(/\[[^\]]*\]?/g, '[')
+		.replace(/(:nth-[\w-]+)\([^)]*\)/gi, '$1');
+}
