@@ -1,17 +1,14 @@
 /** What an import would make of a row, beside who is in the list: the rules of an import without its writes. Pure. */
 import { isEmailAddress } from '../../api/address.js';
 import type { ImportBatch, ImportSpec } from '../../api/capabilities.js';
-import type { Subscriber } from '../../api/records.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
 import { type ForeignRow, readRows } from '../../jobs/foreign/rows.js';
+import type { Standing } from './subscribers-import-people.js';
 
 /** A row as it would be put; null keeps what is there. */
 export interface PlannedRow extends ForeignRow {
 	disableReason: string | null;
 }
-
-/** Who is there, as far as it decides what a row changes. */
-export type Standing = Pick<Subscriber, 'email' | 'name' | 'is_active' | 'disable_reason' | 'meta'>;
 
 export type Forecast =
 	| { kind: 'created' | 'updated' | 'unchanged' }
@@ -56,24 +53,20 @@ export function forecast(row: PlannedRow, standing: Standing | null, rules: Fore
 	if (on_conflict === 'skip') return { kind: 'unchanged' };
 	if (on_conflict === 'error')
 		return rejected('unique', 'email: Subscriber with this email already exists in this list.');
-	const changes = [
-		row.name !== null && row.name !== standing.name,
-		[...row.meta].some(([key, value]) => !Object.hasOwn(standing.meta, key) || standing.meta[key] !== value),
-		changesActivity(row, standing, rules),
-	];
-	return { kind: changes.includes(true) ? 'updated' : 'unchanged' };
+	const isChanged =
+		(row.name !== null && !standing.holds('name', row.name)) ||
+		[...row.meta].some(([variable, value]) => !standing.holds(`meta.${variable}`, value)) ||
+		changesActivity(row, standing, rules);
+	return { kind: isChanged ? 'updated' : 'unchanged' };
 }
-
-/** A hard bounce or a complaint shows itself in the reason; `--reactivate` does not lift it on a deployment of ours. */
-const bindingReasons = new Set(['HARDBOUNCED', 'COMPLAINED']);
 
 function changesActivity(row: PlannedRow, standing: Standing, { spec, setsReasons }: ForecastRules): boolean {
 	if (row.isActive === false) {
-		const isNewReason = row.disableReason !== null && row.disableReason !== standing.disable_reason;
-		return standing.is_active || (setsReasons && isNewReason);
+		const { disableReason } = row;
+		const isNewReason = disableReason !== null && !standing.holds('disable_reason', disableReason);
+		return standing.isActive || (setsReasons && isNewReason);
 	}
-	if (standing.is_active || !spec.reactivate) return false;
-	return !(setsReasons && bindingReasons.has(standing.disable_reason ?? ''));
+	return !standing.isActive && spec.reactivate && !(setsReasons && standing.isBound);
 }
 
 function tooLong(column: string) {

@@ -38,8 +38,8 @@ interface ShownReject {
 	error: string;
 }
 
-/** What is asked of a service at most; a database of one's own is asked for every row. */
-const maxQuestions = 20_000;
+/** Requests to a service at most, twice: questions, then pages. A database of one's own is asked as often as need be. */
+const maxRequests = 20_000;
 /** Of the rejected rows so many are listed. */
 const maxRejects = 20;
 const bundleSize = 1_000;
@@ -81,12 +81,13 @@ async function rulesOf(cx: CommandContext, { spec }: PlanJob): Promise<ForecastR
 	return { spec, setsReasons: ext.imports !== undefined };
 }
 
-async function standingsOf(cx: CommandContext, { list, concurrency }: PlanJob): Promise<Standings> {
+async function standingsOf(cx: CommandContext, { list, mapping, concurrency }: PlanJob): Promise<Standings> {
 	const { api, local } = await cx.connection();
 	return new Standings(api.subscribers(list.id), {
 		signal: cx.signal,
 		concurrency,
-		maxQuestions: local === null ? maxQuestions : Number.POSITIVE_INFINITY,
+		targets: mapping.columns.map(({ target }) => target),
+		maxRequests: local === null ? maxRequests : Number.POSITIVE_INFINITY,
 	});
 }
 
@@ -158,7 +159,7 @@ async function explain(cx: CommandContext, { counts, rejects }: Plan): Promise<v
 	}
 	if (counts.unchecked > 0) {
 		await cx.note(
-			`the service was asked for ${shown(maxQuestions)} addresses; the other ${shown(counts.unchecked)} good rows are new, updated or unchanged`,
+			`the list is too large to be read for a plan: ${shown(maxRequests)} addresses were asked for, the other ${shown(counts.unchecked)} good rows are new, updated or unchanged`,
 		);
 	}
 }

@@ -30,20 +30,20 @@ export interface RejectsOptions {
 /** Throws `TableError` before anything is imported: the file exists already, or its folder cannot be written. */
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
 	const { path, header, resume = false } = options;
-	const exists = await stat(path).then(
-		() => true,
-		() => false,
-	);
-	if (exists && !resume) throw alreadyThere(path);
+	const there = await stat(path).catch(() => null);
+	const exists = there !== null;
+	// A pipe or /dev/null holds nothing that could be lost, or gone on with.
+	const isStream = there !== null && !there.isFile() && !there.isDirectory();
+	if (exists && !isStream && !resume) throw alreadyThere(path);
 	if (!exists)
 		await access(dirname(path), constants.W_OK).catch((cause: unknown) =>
 			Promise.reject(noFolder(path, cause)),
 		);
 	const kept = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
 	const columns = [...kept.map((index) => header[index] ?? ''), ...rejectColumns];
-	const lastLine = exists ? await resumeRejects(path, columns) : 0;
+	const lastLine = exists && !isStream ? await resumeRejects(path, columns) : 0;
 	if (lastLine === null) throw alreadyThere(path);
-	return new Rejects({ path, columns, kept, width: header.length, lastLine, exists });
+	return new Rejects({ path, columns, kept, width: header.length, lastLine, exists, isStream });
 }
 
 interface State {
@@ -57,6 +57,8 @@ interface State {
 	/** Up to this line of the source the file is complete. */
 	lastLine: number;
 	exists: boolean;
+	/** Not a file: nothing of it can be synced. */
+	isStream: boolean;
 }
 
 class Rejects implements RejectsFile {
@@ -78,7 +80,7 @@ class Rejects implements RejectsFile {
 		try {
 			this.#file ??= await this.#open();
 			await this.#file.appendFile(news.map((row) => this.#format(row)).join(''));
-			await this.#file.datasync();
+			if (!this.#state.isStream) await this.#file.datasync();
 		} catch (error) {
 			throw error instanceof TableError ? error : notWritten(this.path, error);
 		}
@@ -97,7 +99,7 @@ class Rejects implements RejectsFile {
 			return Promise.reject(isThere ? alreadyThere(path) : error);
 		});
 		if ((await file.stat()).size === 0) await file.appendFile(formatCsvRow(columns));
-		await syncFolder(dirname(path));
+		if (!this.#state.isStream) await syncFolder(dirname(path));
 		return file;
 	}
 
