@@ -10,6 +10,8 @@ export interface EngineContext {
 	store: Store;
 	clock: Clock;
 	newId: () => Uuid;
+	/** 256 random bits in base64url. */
+	newSecret: () => string;
 	ports: EnginePorts;
 }
 

@@ -2,6 +2,8 @@
 import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
 import type { EngineContext } from './context.js';
+import { createErasures } from './erasures.js';
+import { createExports } from './exports.js';
 import { createFields, createFieldsPlus } from './fields.js';
 import { createImports } from './imports.js';
 import { createLists } from './lists.js';
@@ -29,6 +31,8 @@ export function createEngine(context: EngineContext): Engine {
 		reports: { report: (query) => createReport(context, query) },
 		subscribers: createSubscribersPlus(context),
 		fields: createFieldsPlus(context),
+		erasures: createErasures(context),
+		exports: createExports(context),
 	};
 	const capabilities: Capabilities = { service: 'mailctl', idempotentSend: true, ext };
 	return {

@@ -47,6 +47,7 @@ const senders = '/ext/senders/';
 const messages = '/ext/messages/';
 const message = '/ext/messages/{uuid}/';
 const imports = '/ext/imports/';
+const erasures = '/ext/erasures/';
 
 export const routes = {
 	'lists.page': { method: 'GET', path: lists, success: 200, scope: 'read', query: paging },
@@ -223,6 +224,35 @@ export const routes = {
 		success: 200,
 		scope: 'read',
 		extension: 'fields',
+	},
+
+	/** Subscribers behind an id: `{results, next}`. For reading all of them, where pages would be slow. */
+	'ext.exports.slice': {
+		method: 'GET',
+		path: '/ext/lists/{list_id}/subscribers/',
+		success: 200,
+		scope: 'read',
+		query: [...subscriberFilters, 'after', 'limit'],
+		extension: 'exports',
+	},
+
+	/** Body `{email}`: an address in a path would stand in every log. */
+	'ext.erasures.erase': {
+		method: 'POST',
+		path: erasures,
+		success: 200,
+		scope: 'admin',
+		hasBody: true,
+		extension: 'erasures',
+	},
+	/** Body `{email}`. */
+	'ext.erasures.lift': {
+		method: 'POST',
+		path: '/ext/erasures/lift/',
+		success: 204,
+		scope: 'admin',
+		hasBody: true,
+		extension: 'erasures',
 	},
 
 	/** Body `{key, list_id, on_conflict, reactivate}`; the same key reopens. */

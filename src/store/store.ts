@@ -6,6 +6,7 @@
 import type {
 	AcceptCounts,
 	Ack,
+	Erasure,
 	ImportBatch,
 	ImportCounts,
 	ImportSpec,
@@ -74,13 +75,13 @@ export interface Reads {
 		c: PageOf & { list_id: number; filter: SubscriberFilter },
 	): Promise<Slice<Subscriber> | null>;
 	getSubscriber(c: { list_id: number; id: number }): Promise<Subscriber | null>;
-	/** Up to `limit` subscribers with an id above `after`, ascending; never counts. */
+	/** Up to `limit` subscribers with an id above `after`, ascending; never counts. `null`: no such list. */
 	sliceSubscribers(c: {
 		list_id: number;
 		after: number;
 		limit: number;
-		active_only: boolean;
-	}): Promise<Subscriber[]>;
+		filter: SubscriberFilter;
+	}): Promise<Subscriber[] | null>;
 	pageFields(c: PageOf): Promise<Slice<Field>>;
 	getField(c: { id: number }): Promise<Field | null>;
 	/** Subscribers of all lists whose meta holds the variable. */
@@ -165,6 +166,13 @@ export interface Writes {
 		now: Micros;
 	}): Promise<Written<Subscriber>>;
 	deleteSubscriber(c: { list_id: number; id: number; now: Micros }): Promise<boolean>;
+	/**
+	 * What is kept of the person behind an address goes, in all lists and messages; what waits is canceled. A keyed hash
+	 * stays, against which creating, moving and importing check. `fresh` becomes the key where there is none yet.
+	 */
+	erasePerson(c: { email_key: string; fresh: { id: number; secret: string }; now: Micros }): Promise<Erasure>;
+	/** The address may be added again. False: it was not erased. */
+	liftErasure(c: { email_key: string }): Promise<boolean>;
 
 	createField(c: { input: FieldInput; now: Micros }): Promise<Written<Field>>;
 	/** A rename renames the key in every subscriber's meta. */

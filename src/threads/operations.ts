@@ -104,6 +104,8 @@ const writeNames: Readonly<Record<keyof Writes, true>> = {
 	createSubscriber: true,
 	patchSubscriber: true,
 	deleteSubscriber: true,
+	erasePerson: true,
+	liftErasure: true,
 	createField: true,
 	patchField: true,
 	deleteField: true,

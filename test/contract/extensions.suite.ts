@@ -107,6 +107,73 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
+		describe('erasures', () => {
+			it('empty what was sent, delete who was there, and keep the address from coming back until lifted', async () => {
+				const erasures = await ext('erasures');
+				const list = await newList();
+				const email = `${unique('gone')}@example.com`;
+				await api.subscribers(list.id).create({ email, name: 'Gone' });
+				const { messages } = await api.send({
+					from: subject.sender,
+					to: [email],
+					subject: 'Hello Gone',
+					text_body: 'x',
+				});
+				expect(await erasures.erase(email.toUpperCase())).toEqual({
+					subscribers: 1,
+					messages: 1,
+					canceled: 1,
+					suppressions: 0,
+				});
+				expect(await people(list.id)).toEqual([]);
+				const message = await (await ext('messages')).get(messages[0]?.id ?? '');
+				expect(message).toMatchObject({
+					to: 'erased@erased.invalid',
+					subject: '(erased)',
+					state: 'canceled',
+				});
+				await expect(api.subscribers(list.id).create({ email })).rejects.toMatchObject({
+					code: 'invalid',
+					fields: { email: [{ message: expect.stringMatching(/was erased/) }] },
+				});
+				await erasures.lift(email);
+				await expect(erasures.lift(email)).rejects.toMatchObject({ code: 'not_found' });
+				expect(await api.subscribers(list.id).create({ email })).toMatchObject({ email, name: '' });
+			});
+
+			it('refuse what is no address', async () => {
+				const erasures = await ext('erasures');
+				await expect(erasures.erase('nobody')).rejects.toMatchObject({ code: 'invalid' });
+				await expect(erasures.lift('nobody')).rejects.toMatchObject({ code: 'invalid' });
+			});
+		});
+
+		describe('exports', () => {
+			it('read a list by key, with the filters of its pages', async () => {
+				const exports = await ext('exports');
+				const list = await newList();
+				const made = [];
+				for (const name of ['a', 'b', 'c'])
+					made.push(
+						await api.subscribers(list.id).create({ email: `${name}@example.com`, is_active: name !== 'b' }),
+					);
+				const first = await exports.slice(list.id, { after: 0, limit: 2 });
+				expect(first).toEqual({ results: made.slice(0, 2), next: made[1]?.id });
+				const last = await exports.slice(list.id, { after: made[1]?.id ?? 0, limit: 2 });
+				expect(last).toEqual({ results: made.slice(2), next: null });
+				const found = async (filter: object) =>
+					(await exports.slice(list.id, { ...filter, after: 0, limit: 9 })).results.map(({ email }) => email);
+				expect(await found({ is_active: true })).toEqual(['a@example.com', 'c@example.com']);
+				expect(await found({ email__icontains: 'B@' })).toEqual(['b@example.com']);
+				await expect(exports.slice(999_999, { after: 0, limit: 1 })).rejects.toMatchObject({
+					code: 'not_found',
+				});
+				await expect(exports.slice(list.id, { after: -1, limit: 1 })).rejects.toMatchObject({
+					code: 'invalid',
+				});
+			});
+		});
+
 		describe('templates (23)', () => {
 			it('are looked up by their unique name, which is the subject of what is sent', async () => {
 				const templates = await ext('templates');

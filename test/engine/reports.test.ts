@@ -17,6 +17,7 @@ beforeEach(async () => {
 		store,
 		clock,
 		newId: () => `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`,
+		newSecret: () => 'secret',
 		ports: {
 			checkTarget: async () => null,
 			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 0 }),

@@ -52,6 +52,7 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 		store,
 		clock,
 		newId: randomUUID,
+		newSecret: () => randomBytes(32).toString('base64url'),
 		ports: {
 			checkTarget: async () => null,
 			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 0 }),

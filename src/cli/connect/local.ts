@@ -1,5 +1,5 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createEngine, type Engine } from '../../engine/engine.js';
 import {
@@ -34,6 +34,7 @@ export async function connectLocal(
 		store,
 		clock,
 		newId: randomUUID,
+		newSecret: () => randomBytes(32).toString('base64url'),
 		ports: {
 			checkTarget: async (url) => {
 				if ((await readSettings(store)).allowPrivateWebhooks) return null;

@@ -1,10 +1,10 @@
 /** What is ours beyond the document, over its routes; only what a deployment announces is ever called. */
-import type { Extensions } from '../../api/capabilities.js';
-import { type Check, decode, every, ignoreBody, pageOf, record, within } from './decode.js';
+import type { Extensions, SubscriberSlice } from '../../api/capabilities.js';
+import { type Check, decode, every, ignoreBody, listOf, pageOf, record, within } from './decode.js';
 import { encodeQuery } from './encode.js';
 import type { Ask, Line } from './line.js';
 import { report } from './reports.js';
-import { pageQuery } from './resources.js';
+import { mendMeta, pageQuery, subscriberCheck } from './resources.js';
 import { send } from './send.js';
 
 const template = record({ id: 'text', name: 'text' });
@@ -73,6 +73,27 @@ export function extensions(line: Line): Extensions {
 				const what: Ask = { operation: 'ext.fields.countUses', values: { id }, call };
 				return (await ask<{ count: number }>(what, record({ count: 'count' }))).count;
 			},
+		},
+		erasures: {
+			erase: (email, call) =>
+				ask(
+					{ operation: 'ext.erasures.erase', body: { email }, call },
+					record({ subscribers: 'count', messages: 'count' }),
+				),
+			lift: (email, call) => done({ operation: 'ext.erasures.lift', body: { email }, call }),
+		},
+		exports: exportsOf(ask),
+	};
+}
+
+function exportsOf(ask: AskFor): Extensions['exports'] {
+	const check = every(within('results', listOf(subscriberCheck)), record({ results: 'array' }));
+	return {
+		slice: async (list_id, request, call) => {
+			const query = encodeQuery({ ...request });
+			const what: Ask = { operation: 'ext.exports.slice', values: { list_id }, query, call };
+			const slice = await ask<SubscriberSlice>(what, check);
+			return { ...slice, results: slice.results.map(mendMeta) };
 		},
 	};
 }

@@ -43,13 +43,16 @@ export function fields(line: Line): Api['fields'] {
 	});
 }
 
+/** What the commands rely on in a subscriber. */
+export const subscriberCheck: Check = record({ id: 'id', email: 'text', is_active: 'boolean' });
+
 /** Service document, "Subscribers". */
 export function subscribers(line: Line, listId: number): ReturnType<Api['subscribers']> {
 	return crud<Subscriber, never>(line, {
 		resource: 'subscribers',
 		key: 'id',
 		values: { list_id: listId },
-		check: record({ id: 'id', email: 'text', is_active: 'boolean' }),
+		check: subscriberCheck,
 		defaults: { name: '', meta: {}, is_active: true },
 		encode: encodeSubscriber,
 		mend: mendMeta,
@@ -104,7 +107,7 @@ export function pageQuery(request: PageRequest): string {
 }
 
 /** Assumption: null is no meta, and a string holds its JSON, as in requests. */
-function mendMeta(subscriber: Subscriber): Subscriber {
+export function mendMeta(subscriber: Subscriber): Subscriber {
 	const meta: unknown = subscriber.meta;
 	if (typeof meta === 'object' && meta !== null && !Array.isArray(meta)) return subscriber;
 	return { ...subscriber, meta: typeof meta === 'string' ? parsedMeta(meta) : {} };

@@ -2,7 +2,7 @@
 import type { Recipient } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
 import type { RequestRow } from '../../api/mailings.js';
-import { char } from '../../api/schema/char.js';
+import { char, email } from '../../api/schema/char.js';
 import { dict, json, list } from '../../api/schema/containers.js';
 import { type Field, field, nullable, refuse, valid, withDefault } from '../../api/schema/field.js';
 import { isRecord } from '../../api/schema/python.js';
@@ -52,6 +52,8 @@ export const requestBatch = fieldSet({ requests: list(requestRow(), { max: 100_0
 export const completeBody = fieldSet({ position: integer({ min: 0 }) });
 
 export const releaseBody = fieldSet({ expect_count: integer({ min: 0 }) });
+
+export const erasureBody = fieldSet({ email: email() });
 
 /** `patch` is the subscriber's, its `meta` is not looked at; `set` and `unset` change what is stored. */
 export const mergeBody = fieldSet({

@@ -10,6 +10,7 @@ import { webhookFields } from '../../api/webhooks.js';
 import type { Operation } from '../routes.js';
 import {
 	completeBody,
+	erasureBody,
 	importBatch,
 	importSpec,
 	jobKey,
@@ -35,6 +36,7 @@ export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
 	TemplatePatch: templateFields.jsonSchema('patch'),
 	SenderInput: senderFields.jsonSchema(),
 	SubscriberMerge: mergeBody.jsonSchema(),
+	ErasureBody: erasureBody.jsonSchema(),
 	ImportSpec: importSpec.jsonSchema(),
 	ImportBatch: importBatch.jsonSchema(),
 	MailingSpec: {
@@ -80,6 +82,9 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.subscribers.merge': takes('SubscriberMerge', 'Subscriber'),
 	'ext.subscribers.clear': gives('Deleted'),
 	'ext.fields.countUses': gives('Count'),
+	'ext.exports.slice': gives('SubscriberSlice'),
+	'ext.erasures.erase': takes('ErasureBody', 'Erasure'),
+	'ext.erasures.lift': { input: ref('ErasureBody'), output: null },
 	'ext.imports.open': takes('ImportSpec', 'Session'),
 	'ext.imports.put': takes('ImportBatch', 'ImportAck'),
 	'ext.imports.finish': gives('ImportCounts'),

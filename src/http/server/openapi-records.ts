@@ -148,6 +148,11 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 	SendingProgress: record({ messages: states, paused: textOrNull }),
 	Deleted: record({ deleted: count }),
 	Count: record({ count }),
+	SubscriberSlice: record({
+		results: { type: 'array', items: ref('Subscriber') },
+		next: { type: ['integer', 'null'] },
+	}),
+	Erasure: record({ subscribers: count, messages: count, canceled: count, suppressions: count }),
 	Session: record({ id: uuid, position: count }),
 	Reject: record({ row: count, code: text, error: text }),
 	ImportCounts: importCounts,

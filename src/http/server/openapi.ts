@@ -127,13 +127,13 @@ function querySchemas(): Readonly<Record<string, JsonSchema>> {
 		...(properties as Record<string, JsonSchema>),
 		page: { anyOf: [{ type: 'integer', minimum: 1 }, { const: 'last' }], default: 1 },
 		page_size: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+		after: { type: 'integer', minimum: 0, default: 0 },
+		limit: { type: 'integer', minimum: 1, maximum: 1000, default: 1000 },
 		is_active: boolean,
 		human: boolean,
 		status: { type: 'string', enum: [...messageStates] },
 		submission: { type: 'string', format: 'uuid' },
 		mailing: { type: 'string', format: 'uuid' },
-		after: { type: 'integer', minimum: 0, default: 0 },
-		limit: { type: 'integer', minimum: 1, maximum: 1000, default: 1000 },
 		only: { type: 'string', enum: ['findings'] },
 	};
 }

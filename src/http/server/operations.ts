@@ -7,6 +7,7 @@ import type { ReportQuery } from '../../api/records.js';
 import type { Operation } from '../routes.js';
 import {
 	completeBody,
+	erasureBody,
 	importBatch,
 	importSpec,
 	jobKey,
@@ -87,6 +88,20 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.fields.countUses': async ({ ext }, { ids, call }) => ({
 		count: await ext.fields.countUses(id(ids, 'id'), call),
 	}),
+	'ext.exports.slice': ({ ext }, { ids, query, call }) =>
+		ext.exports.slice(
+			id(ids, 'list_id'),
+			{
+				...subscriberFilter(query),
+				after: query.integer('after') ?? 0,
+				limit: query.integer('limit') ?? 1000,
+			},
+			call,
+		),
+	'ext.erasures.erase': ({ ext }, { body, call }) =>
+		ext.erasures.erase(parseBody(erasureBody, body).email, call),
+	'ext.erasures.lift': ({ ext }, { body, call }) =>
+		ext.erasures.lift(parseBody(erasureBody, body).email, call),
 	'ext.imports.open': ({ ext }, { body, call }) => {
 		const { key, ...spec } = parseBody(importSpec, body);
 		return ext.imports.open(key, spec, call);

@@ -5,6 +5,7 @@
 import { parseImportRows } from '../../engine/rules/import-rows.js';
 import type { Queue } from '../queue.js';
 import type { Reads, Writes } from '../store.js';
+import { createErasures } from './erasure.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
 import { createFigures } from './figures.js';
@@ -39,6 +40,7 @@ export function createCore(sql: Sql): Core {
 	return {
 		...createLists(sql),
 		...createSubscribers(sql),
+		...createErasures(sql),
 		...createFields(sql),
 		...createWebhooks(sql),
 		...createTemplates(sql),

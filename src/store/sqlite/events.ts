@@ -1,6 +1,7 @@
 /** What happens to a message after it was sent, and what that changes for its recipient. */
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
+import { erasedAddress } from '../../engine/rules/erasure.js';
 import { isTooSoon } from '../../engine/rules/events.js';
 import type { TrackedEvent } from '../store.js';
 import { countEvent, softBounce } from './counting.js';
@@ -39,7 +40,8 @@ function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): void {
 		WHERE m.uuid = ?`,
 		reported.message,
 	);
-	if (message === undefined) return;
+	// Of an erased person nothing is recorded any more, whoever follows an old link.
+	if (message === undefined || message.to_key === erasedAddress) return;
 	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
 	writeEvent(sql, message.id, event);
 	const isFirst = countEvent(sql, tally, message, event);

@@ -3,11 +3,13 @@ import type { ImportSpec } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { DisableReason } from '../../api/records.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
+import { erasedMessage } from '../../engine/rules/erasure.js';
 import { duplicateAddress } from '../../engine/rules/errors.js';
 import { type ImportRow, importedActivation, reimportedActivation } from '../../engine/rules/import-rows.js';
 import { changeMeta } from '../../engine/rules/meta.js';
 import type { Activation } from '../../engine/rules/subscription.js';
 import { changeActivation } from '../../engine/rules/subscription.js';
+import { openErased } from './erased.js';
 import { knownVariables } from './fields.js';
 import { counterMove } from './lists.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from './rows.js';
@@ -23,6 +25,8 @@ export interface ImportRun {
 	known: ReadonlySet<string>;
 	/** Asked once: most databases have none, and a look-up a row costs a tenth of the import. */
 	hasSuppressions: boolean;
+	/** `null`: nobody was erased, so nobody is looked up. */
+	isErased: ReturnType<typeof openErased>;
 	nextId: number;
 	moved: { active: number; inactive: number };
 }
@@ -42,6 +46,7 @@ export function openImportRun(
 		now,
 		known: knownVariables(sql),
 		hasSuppressions: hasSuppressions(sql),
+		isErased: openErased(sql),
 		nextId: count === 0 ? 0 : takeSubscriberIds(sql, count),
 		moved: { active: 0, inactive: 0 },
 	};
@@ -52,6 +57,7 @@ export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome 
 	if (unknown !== undefined) {
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: Unknown variable: ${unknown[0]}.` };
 	}
+	if (run.isErased?.(row.email_key)) return erased;
 	return create(sql, run, row) ? { kind: 'created' } : meetExisting(sql, run, row);
 }
 
@@ -179,6 +185,8 @@ function move(run: ImportRun, before: boolean | null, after: boolean): void {
 	run.moved.active += active;
 	run.moved.inactive += inactive;
 }
+
+const erased: RowOutcome = { kind: 'rejected', code: 'erased', error: `email: ${erasedMessage}` };
 
 const tooLarge: RowOutcome = {
 	kind: 'rejected',

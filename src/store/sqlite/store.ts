@@ -154,6 +154,8 @@ function createWrites({ core, writer, sliceSize, eventDelayMs }: WriteParts): Wr
 		createSubscriber: write(core.createSubscriber),
 		patchSubscriber: write(core.patchSubscriber),
 		deleteSubscriber: write(core.deleteSubscriber),
+		erasePerson: write(core.erasePerson),
+		liftErasure: write(core.liftErasure),
 		createField: write(core.createField),
 		patchField: write(core.patchField),
 		deleteField: write(core.deleteField),

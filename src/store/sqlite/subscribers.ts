@@ -2,11 +2,13 @@
 import { emailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SubscriberFilter } from '../../api/records.js';
+import { erasedComplaint } from '../../engine/rules/erasure.js';
 import { duplicateAddress } from '../../engine/rules/errors.js';
 import { foldCase } from '../../engine/rules/folding.js';
 import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
 import { changeActivation, startActivation } from '../../engine/rules/subscription.js';
 import type { PageOf, Slice, SubscriberPatch } from '../store.js';
+import { isErased } from './erased.js';
 import { knownVariables } from './fields.js';
 import { type CountSubscribers, createFilteredCounts } from './filtered-counts.js';
 import { counterMove, findList, moveCounters } from './lists.js';
@@ -44,21 +46,7 @@ export function createSubscribers(sql: Sql): SubscriberOperations {
 			const row = findSubscriber(sql, list_id, id);
 			return row === null ? null : toSubscriber(row);
 		},
-		sliceSubscribers: ({ list_id, after, limit, active_only }) =>
-			sql
-				.tuples<SubscriberTuple>(
-					// subscribers_of_list (list_id, rowid)
-					`SELECT ${shownColumns}
-					FROM subscribers
-					WHERE list_id = ? AND id > ? AND is_active >= ?
-					ORDER BY id
-					LIMIT ?`,
-					list_id,
-					after,
-					flag(active_only),
-					limit,
-				)
-				.map(tupleToSubscriber),
+		sliceSubscribers: (command) => sliceSubscribers(sql, command),
 		createSubscriber: (command) => createSubscriber(sql, command),
 		patchSubscriber: (command) => patchSubscriber(sql, command),
 		deleteSubscriber: ({ list_id, id }) => {
@@ -155,6 +143,25 @@ function pageSubscribers(
 	};
 }
 
+function sliceSubscribers(
+	sql: Sql,
+	{ list_id, after, limit, filter }: Parameters<Operations['sliceSubscribers']>[0],
+): ReturnType<Operations['sliceSubscribers']> {
+	if (findList(sql, list_id) === null) return null;
+	const { where, values } = conditions(list_id, filter);
+	return (
+		sql
+			// subscribers_of_list (list_id, rowid)
+			.tuples<SubscriberTuple>(
+				`SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`,
+				...values,
+				after,
+				limit,
+			)
+			.map(tupleToSubscriber)
+	);
+}
+
 function countOf(active: number, inactive: number, isActive: boolean | undefined): number {
 	if (isActive === undefined) return active + inactive;
 	return isActive ? active : inactive;
@@ -189,6 +196,7 @@ function createSubscriber(
 	const complaints = {
 		...checkMeta(meta, knownVariables(sql)),
 		...(hasAddress(sql, list_id, email_key) && duplicateAddress),
+		...(isErased(sql, email_key) && erasedComplaint),
 	};
 	if (Object.keys(complaints).length > 0) return { kind: 'refused', errors: complaints };
 	const start = startActivation(input.is_active ?? true, findSuppressions(sql, email_key, now));
@@ -227,6 +235,7 @@ function patchSubscriber(
 	const complaints = {
 		...(meta.kind === 'refused' && meta.errors),
 		...(isMoved && hasAddress(sql, list_id, email_key) && duplicateAddress),
+		...(isMoved && isErased(sql, email_key) && erasedComplaint),
 		...(change.kind === 'refused' && change.errors),
 	};
 	if (meta.kind === 'refused' || change.kind === 'refused' || Object.keys(complaints).length > 0) {

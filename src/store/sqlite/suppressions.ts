@@ -2,11 +2,20 @@
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { DisableReason } from '../../api/records.js';
+import { isErased } from './erased.js';
 import { moveCounters } from './lists.js';
 import type { Sql } from './sql.js';
 
-/** Reasons against an address that have not expired. */
+/**
+ * Reasons against an address that have not expired. Who was erased has left for good: no bulk mail, as for those who
+ * unsubscribed, although no row says so any more.
+ */
 export function findSuppressions(sql: Sql, address: EmailKey, now: Micros): DisableReason[] {
+	const stored = storedReasons(sql, address, now);
+	return stored.length === 0 && isErased(sql, address) ? ['UNSUBSCRIBED'] : stored;
+}
+
+function storedReasons(sql: Sql, address: EmailKey, now: Micros): DisableReason[] {
 	return sql
 		.all<{ reason: DisableReason }>(
 			`SELECT reason

@@ -46,7 +46,7 @@ export function describeImports(open: OpenEmpty): void {
 			return [created, updated, unchanged, duplicate, rejected];
 		};
 		const all = async () =>
-			(await store.reads.sliceSubscribers({ list_id, after: 0, limit: 99, active_only: false })).map(
+			((await store.reads.sliceSubscribers({ list_id, after: 0, limit: 99, filter: {} })) ?? []).map(
 				({ email, name, is_active, disable_reason, meta }) => ({
 					email,
 					name,

@@ -82,11 +82,13 @@ export function describeSubscribers(open: OpenEmpty): void {
 		it('walks a list by id without counting', async () => {
 			for (const who of ['a', 'b', 'c']) await newSubscriber(store, list_id, `${who}@example.org`);
 			await store.writes.patchSubscriber({ list_id, id: 2, patch: { is_active: false }, now: noon });
-			const walk = (after: number, active_only: boolean) =>
-				store.reads.sliceSubscribers({ list_id, after, limit: 2, active_only });
-			expect((await walk(0, false)).map(({ id }) => id)).toEqual([1, 2]);
-			expect((await walk(2, false)).map(({ id }) => id)).toEqual([3]);
-			expect((await walk(0, true)).map(({ id }) => id)).toEqual([1, 3]);
+			const walk = async (after: number, filter: SubscriberFilter = {}) =>
+				(await store.reads.sliceSubscribers({ list_id, after, limit: 2, filter }))?.map(({ id }) => id);
+			expect(await walk(0)).toEqual([1, 2]);
+			expect(await walk(2)).toEqual([3]);
+			expect(await walk(0, { is_active: true })).toEqual([1, 3]);
+			expect(await walk(0, { email__icontains: 'C@' })).toEqual([3]);
+			expect(await store.reads.sliceSubscribers({ list_id: 9, after: 0, limit: 2, filter: {} })).toBeNull();
 		});
 
 		it('replaces, merges and unsets meta, even under hostile names', async () => {

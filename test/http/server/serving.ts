@@ -1,5 +1,5 @@
 /** A real engine behind a real server on a free port of this machine. */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { systemClock } from '../../../src/api/datetime.js';
 import { createEngine, type Engine } from '../../../src/engine/engine.js';
 import type { EnginePorts } from '../../../src/engine/ports.js';
@@ -41,6 +41,7 @@ export async function deploy(options: DeploymentOptions = {}): Promise<Deploymen
 		store,
 		clock,
 		newId: randomUUID,
+		newSecret: () => randomBytes(32).toString('base64url'),
 		ports: {
 			checkTarget: async () => null,
 			notifyTest: async () => ({ result: true, status_code: 200, error: null, duration_ms: 1 }),

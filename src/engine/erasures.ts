@@ -1,0 +1,34 @@
+/** Erasing persons, and lifting that again. */
+import { type EmailKey, parseAddress } from '../api/address.js';
+import type { Erasures } from '../api/capabilities.js';
+import { invalid } from '../api/errors.js';
+import { deleted, type EngineContext } from './context.js';
+
+/** The key that is made with the first erasure; there is one a database. */
+const firstKeyId = 1;
+
+/** Erasures of the database. */
+export function createErasures({
+	store,
+	clock,
+	newSecret,
+}: Pick<EngineContext, 'store' | 'clock' | 'newSecret'>): Erasures {
+	const { writes } = store;
+	return {
+		erase: async (email) =>
+			writes.erasePerson({
+				email_key: keyOf(email),
+				fresh: { id: firstKeyId, secret: newSecret() },
+				now: clock.now(),
+			}),
+		lift: async (email) => deleted(await writes.liftErasure({ email_key: keyOf(email) })),
+	};
+}
+
+function keyOf(email: string): EmailKey {
+	const address = parseAddress(email);
+	if (address === null) {
+		throw invalid({ email: [{ code: 'invalid', message: 'Enter a valid email address.' }] });
+	}
+	return address.key;
+}
