@@ -54,4 +54,8 @@ export interface PublicRequest {
 }
 
 /** Null = none of its pages. */
-export type PublicHandler = (request: PublicRequest) => Promise<HttpResponse | null>;
+export interface PublicHandler {
+	(request: PublicRequest): Promise<HttpResponse | null>;
+	/** The same answer where nothing has to be waited for; null: ask the usual way. Never throws. Absent: never. */
+	atOnce?(request: PublicRequest): HttpResponse | null;
+}

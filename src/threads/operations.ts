@@ -2,6 +2,7 @@
 import type { OpenOptions } from '../store/open.js';
 import type { Queue } from '../store/queue.js';
 import type { Reads, Writes } from '../store/store.js';
+import { flattenEvents, restoreEvents } from './flat-events.js';
 import { type FlatPage, flatten, restore } from './flat-page.js';
 import type { Failure } from './thread-errors.js';
 
@@ -53,7 +54,20 @@ export function flatReads(reads: Reads): Omit<Reads, 'pageSubscribers'> & { page
 }
 
 export function remoteWrites(call: Call): Writes {
-	return remote(writeNames, call);
+	return {
+		...remote<Writes>(writeNames, call),
+		recordEvents: async ({ events }) => {
+			await call('recordEvents', flattenEvents(events));
+		},
+	};
+}
+
+/** Writes that take what `remoteWrites` sends. */
+export function flatWrites(writes: Writes): Omit<Writes, 'recordEvents'> & { recordEvents: unknown } {
+	return {
+		...writes,
+		recordEvents: (cells: readonly unknown[]) => writes.recordEvents({ events: restoreEvents(cells) }),
+	};
 }
 
 export function remoteQueue(call: Call): Queue {

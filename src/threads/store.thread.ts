@@ -3,13 +3,13 @@ import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../api/datetime.js';
 import { openReader, openStore } from '../store/open.js';
 import type { Store } from '../store/store.js';
-import { type Answer, flatReads, type OpenCommand, type Operation } from './operations.js';
+import { type Answer, flatReads, flatWrites, type OpenCommand, type Operation } from './operations.js';
 import { formatFailure } from './thread-errors.js';
 
 type Run = (command: unknown) => Promise<unknown>;
 
 /** The open connection's parts by name; empty before it is open. */
-let parts: Partial<Pick<Store, 'writes' | 'queue' | 'close'> & { reads: object }> = {};
+let parts: Partial<Pick<Store, 'queue' | 'close'> & { reads: object; writes: object }> = {};
 let answers: Answer[] = [];
 /** What came before is begun before what comes later, `close` last. */
 let turn: Promise<void> = Promise.resolve();
@@ -50,9 +50,13 @@ async function run(part: Operation['part'], method: string, command: unknown): P
 const threadOperations: Record<string, Run> = {
 	open: async (command) => {
 		const { role, url, options } = command as OpenCommand;
-		const opened =
-			role === 'reader' ? await openReader(url) : await openStore(url, { ...options, clock: systemClock });
-		parts = { ...opened, reads: flatReads(opened.reads) };
+		if (role === 'reader') {
+			const opened = await openReader(url);
+			parts = { ...opened, reads: flatReads(opened.reads) };
+		} else {
+			const opened = await openStore(url, { ...options, clock: systemClock });
+			parts = { ...opened, reads: flatReads(opened.reads), writes: flatWrites(opened.writes) };
+		}
 	},
 	close: async () => {
 		await parts.close?.();

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { createContentCache } from '../../src/content/cache.js';
 import type { SmtpPool } from '../../src/delivery/pool.js';
-import { verifyToken } from '../../src/delivery/tracking/tokens.js';
+import { trackingKey, verifyToken } from '../../src/delivery/tracking/tokens.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
 import { StoreError } from '../../src/store/errors.js';
 import { openStore } from '../../src/store/open.js';
@@ -92,7 +92,7 @@ describe('a worker before a server that takes everything', () => {
 	it('puts signed links into bulk mail', async () => {
 		sink = await startSmtpSink();
 		pool = testPool(sink.port);
-		const keyring = [{ id: 1, secret: Buffer.from('secret') }] as const;
+		const keyring = [trackingKey(1, Buffer.from('secret'))] as const;
 		const memory = createMemoryQueue({ to: ['a@example.net'], type: 'BULK' });
 		await testWorker(memory, pool, { publicUrl: 'https://m.test/', keyring }).run(settled);
 		const raw = sink.received[0]?.raw.toString() ?? '';

@@ -4,6 +4,9 @@ import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent } from '../../store/store.js';
 import type { Keyring } from './tokens.js';
 
+/** What the pages record. */
+export type Happened = TrackedEvent;
+
 /** A message as its pages know it. */
 export interface TrackedMessage {
 	id: Uuid;
@@ -29,7 +32,7 @@ export interface TrackingPorts {
 	/** The keys that sign and verify; null: there are none yet, so no token is good. Asked on every request. */
 	keyring(): Promise<Keyring | null>;
 	/** Resolves when it is durable; an unknown message is skipped. */
-	record(event: TrackedEvent): Promise<void>;
+	record(event: Happened): Promise<void>;
 	find(message: Uuid): Promise<TrackedMessage | null>;
 	/** The absolute http(s) URL behind a link of the message; null: it leads nowhere. */
 	link(message: TrackedMessage, position: number): Promise<string | null>;

@@ -8,8 +8,9 @@
  * message costs one HMAC and one AES key, not an HMAC a link, and who changes a position has to guess 32 bits on the
  * server. What there is to win is a redirect to another link of the same mail, which its reader has before his eyes.
  */
-import { createCipheriv, createHmac, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
+import { createMac, type Mac } from './mac.js';
 
 /** o = opened (pixel), c = clicked, u = unsubscribe, v = view in a browser. */
 export const tokenPurposes = ['o', 'c', 'u', 'v'] as const;
@@ -18,7 +19,13 @@ export type TokenPurpose = (typeof tokenPurposes)[number];
 /** `id` is 0 to 2³²−1 and never reused. */
 export interface TrackingKey {
 	id: number;
-	secret: Buffer;
+	/** Of what a token signs. */
+	mac: Mac;
+}
+
+/** A key from its secret octets. */
+export function trackingKey(id: number, secret: Uint8Array): TrackingKey {
+	return { id, mac: createMac(secret, { label: 'mailctl tracking 1\0', length: signedBytes }) };
 }
 
 /** Newest first: the first signs, all verify. Removing a key ends the life of its tokens. */
@@ -26,7 +33,7 @@ export type Keyring = readonly [TrackingKey, ...TrackingKey[]];
 
 /** From stored keys (secrets in base64url), newest first. `null` when there are none. */
 export function keyringOf(keys: readonly { id: number; secret: string }[]): Keyring | null {
-	const decoded = keys.map(({ id, secret }) => ({ id, secret: Buffer.from(secret, 'base64url') }));
+	const decoded = keys.map(({ id, secret }) => trackingKey(id, Buffer.from(secret, 'base64url')));
 	const [first, ...rest] = decoded;
 	return first === undefined ? null : [first, ...rest];
 }
@@ -121,10 +128,7 @@ function decodeExactly(text: string, bytes: number): Buffer | null {
 }
 
 function macOf(key: TrackingKey, token: Buffer): { mac: Buffer; linkKey: Buffer } {
-	const digest = createHmac('sha256', key.secret)
-		.update('mailctl tracking 1\0')
-		.update(token.subarray(0, signedBytes))
-		.digest();
+	const digest = key.mac(token.subarray(0, signedBytes));
 	return { mac: digest.subarray(0, macBytes), linkKey: digest.subarray(macBytes) };
 }
 

@@ -35,7 +35,7 @@ export async function click(
 	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;
 	const visitor = visitorOf(request);
 	const event = trackedEvent({ message: message.id, type: 'REDIRECTED', at, link, machine, visitor });
-	recorder.later(() => ports.record(event));
+	recorder.later(() => event);
 	return { status: 302, headers: { Location: link.url, ...commonHeaders }, body: null };
 }
 

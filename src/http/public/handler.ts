@@ -12,18 +12,19 @@ import { view } from './view.js';
 
 /** The pages of one server. Never throw: a store that fails is a page that says so, or a pixel like any other. */
 export interface PublicPages extends PublicHandler {
+	atOnce(request: PublicRequest): HttpResponse | null;
 	/** Resolves when every open and click that was answered is recorded, or lost: wait for it before the store is closed. */
 	settled(): Promise<void>;
 }
 
 export function createPublicHandler(ports: TrackingPorts): PublicPages {
-	const recorder = createRecorder((error) => ports.failed?.(error));
+	const recorder = createRecorder(ports);
 	const visits = { ports, recorder, window: createClickWindow() };
 	const handler: PublicHandler = async (request) => {
 		const [, kind, rest = ''] = /^\/([ocuv])\/(.*)$/s.exec(request.path) ?? [];
 		switch (kind) {
 			case 'o':
-				return allowed(request, ['GET', 'HEAD'], () => open(visits, request, rest));
+				return allowed(request, ['GET', 'HEAD'], async () => open(visits, request, rest));
 			case 'c':
 				return allowed(request, ['GET', 'HEAD'], () => click(visits, request, rest));
 			case 'u':
@@ -34,7 +35,11 @@ export function createPublicHandler(ports: TrackingPorts): PublicPages {
 				return kind === undefined ? null : notFoundPage();
 		}
 	};
-	return Object.assign(handler, { settled: recorder.settled });
+	const atOnce = (request: PublicRequest) =>
+		request.method === 'GET' && request.path.startsWith('/o/')
+			? open(visits, request, request.path.slice(3))
+			: null;
+	return Object.assign(handler, { atOnce, settled: recorder.settled });
 }
 
 async function allowed(

@@ -1,8 +1,13 @@
 /** Opens and clicks on their way to the store, while those who made them have their answers already. */
+import type { Happened, TrackingPorts } from '../../delivery/tracking/ports.js';
+import type { Keyring } from '../../delivery/tracking/tokens.js';
+
+/** What was seen, made into an event when somebody has time for it; null: it was nothing. */
+export type Sight = (keyring: Keyring | null) => Happened | null;
 
 export interface Recorder {
-	/** Does the work without anybody waiting for it, at the end of the turn; what it rejects with is told to `lost`. */
-	later(work: () => Promise<void>): void;
+	/** Records it without anybody waiting, at the end of the turn; `failed` of the ports is told what goes wrong. */
+	later(sight: Sight): void;
 	/** Resolves when nothing is on its way: before the store is closed. */
 	settled(): Promise<void>;
 }
@@ -11,34 +16,29 @@ export interface Recorder {
 const maxUnderWay = 20_000;
 
 /** While too many wait for a store that does not answer, further ones are lost: memory is not without end. */
-export function createRecorder(lost: (error: unknown) => void): Recorder {
-	let waiting: (() => Promise<void>)[] = [];
+export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>): Recorder {
+	const lost = (error: unknown) => ports.failed?.(error);
+	let waiting: Sight[] = [];
 	let underWay = 0;
 	let idle: (() => void)[] = [];
-	const finish = () => {
-		underWay -= 1;
+	const begin = async () => {
+		const sights = waiting;
+		waiting = [];
+		await recordAll(ports, sights).catch(lost);
+		underWay -= sights.length;
 		if (underWay > 0) return;
 		for (const resolve of idle) resolve();
 		idle = [];
 	};
-	const fail = (error: unknown) => {
-		lost(error);
-		finish();
-	};
-	const begin = () => {
-		const works = waiting;
-		waiting = [];
-		for (const work of works) work().then(finish, fail);
-	};
 	return {
-		later: (work) => {
+		later: (sight) => {
 			if (underWay >= maxUnderWay) {
 				lost(new Error(`${maxUnderWay} opens and clicks wait to be recorded; another one is lost`));
 				return;
 			}
 			underWay += 1;
 			if (waiting.length === 0) setImmediate(begin);
-			waiting.push(work);
+			waiting.push(sight);
 		},
 		settled: () =>
 			new Promise((resolve) => {
@@ -46,4 +46,19 @@ export function createRecorder(lost: (error: unknown) => void): Recorder {
 				else idle.push(resolve);
 			}),
 	};
+}
+
+/** What is recorded together fails together, and is told once. Rejects when all of it is lost. */
+async function recordAll(
+	{ keyring, record, failed }: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>,
+	sights: readonly Sight[],
+): Promise<void> {
+	const keys = await keyring();
+	const recorded = new Set<Promise<void>>();
+	for (const sight of sights) {
+		const event = sight(keys);
+		if (event !== null) recorded.add(record(event));
+	}
+	for (const outcome of await Promise.allSettled(recorded))
+		if (outcome.status === 'rejected') failed?.(outcome.reason);
 }

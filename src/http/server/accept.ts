@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { About, HttpResponse } from '../messages.js';
+import { answerAtOnce } from './at-once.js';
 import { type Connection, part } from './connections.js';
 import { errorLine, logLine, refusalLine } from './log.js';
 import { refusalOf } from './refuse.js';
@@ -20,6 +21,7 @@ export function attach(server: Server, serving: Serving): void {
 	server.on(opened, (socket: Socket) => void connections.of(socket));
 	const enqueue = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean) => {
 		const connection = connections.of(request.socket);
+		if (!isWaiting && answerAtOnce(serving, { request, response, connection })) return;
 		const leaving = connections.begin(connection, request, response);
 		// The far end going away is no error of ours.
 		response.on('error', ignore);

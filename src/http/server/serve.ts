@@ -1,7 +1,7 @@
 /** From a request on a socket to its answer: the protocol's own limits, the public pages, then the API. */
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../api/errors.js';
-import type { HttpRequest, HttpResponse, PublicHandler } from '../messages.js';
+import type { HttpRequest, HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
 import { clientIp } from './address.js';
 import { asApiError, json, protocolError, refusal } from './answers.js';
 import { errorLine } from './log.js';
@@ -38,7 +38,8 @@ export async function answerFor(serving: Serving, one: One, upload: Upload): Pro
 	return serving.handler(asked);
 }
 
-function refuseEarly({ limits, connections }: Serving, request: IncomingMessage): HttpResponse | null {
+/** What is refused whatever it is for; null: nothing speaks against it. */
+export function refuseEarly({ limits, connections }: Serving, request: IncomingMessage): HttpResponse | null {
 	if (Buffer.byteLength(request.url ?? '') > limits.maxUrlBytes)
 		return protocolError(414, 'too_large', 'The URL of the request is too long.');
 	if (request.httpVersion === '1.1' && request.headers.host === undefined)
@@ -51,16 +52,37 @@ function refuseEarly({ limits, connections }: Serving, request: IncomingMessage)
 	return null;
 }
 
-interface Page {
+/** The address of a page that mails link to. */
+export interface Page {
 	path: string;
-	query: URLSearchParams;
+	/** Without the question mark. */
+	search: string;
 }
 
-function publicPath(target: string): Page | null {
+/** Null: it is none. */
+export function publicPath(target: string): Page | null {
 	if (!/^\/[ocuv]\//.test(target)) return null;
 	const at = target.indexOf('?');
 	const path = at < 0 ? target : target.slice(0, at);
-	return { path, query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)) };
+	return { path, search: at < 0 ? '' : target.slice(at + 1) };
+}
+
+/** A request for a page; its body is for who read it to add. */
+export function publicRequest(
+	serving: Serving,
+	{ request, connection }: Pick<One, 'request' | 'connection'>,
+	{ path, search }: Page,
+): PublicRequest {
+	return {
+		method: request.method ?? 'GET',
+		path,
+		get query() {
+			return new URLSearchParams(search);
+		},
+		headers: headersOf(request),
+		body: null,
+		ip: clientIp(serving, { request, connection }),
+	};
 }
 
 async function askPages(
@@ -70,13 +92,8 @@ async function askPages(
 ): Promise<HttpResponse | null> {
 	const { request } = one;
 	try {
-		return await pages({
-			method: request.method ?? 'GET',
-			...page,
-			headers: headersOf(request),
-			body: request.method === 'POST' ? await upload.read(maxPublicBody) : null,
-			ip: clientIp(serving, one),
-		});
+		const body = request.method === 'POST' ? await upload.read(maxPublicBody) : null;
+		return await pages(Object.assign(publicRequest(serving, one, page), { body }));
 	} catch (error) {
 		const known = asApiError(error);
 		if (known !== null) return refusal(known);
@@ -92,6 +109,7 @@ function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
 	return rest as HttpRequest['headers'];
 }
 
-function maskToken(path: string): string {
+/** A path for the log: what follows the first letters is a token. */
+export function maskToken(path: string): string {
 	return `${path.slice(0, 3)}…`;
 }

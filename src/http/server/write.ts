@@ -23,6 +23,18 @@ export async function send(serving: Serving, one: One, answer: HttpResponse): Pr
 	await done;
 }
 
+/** Without waiting until it is out: for what is short, and comes behind nothing. `written` is called when it is written. */
+export function sendAlone(serving: Serving, one: One, answer: HttpResponse, written: () => void): void {
+	serving.outbox(() => {
+		if (one.connection.socket.writable) {
+			// Asked now: a server that was told to stop meanwhile keeps no connection.
+			one.response.writeHead(answer.status, rawHeaders(one, { ...answer, isLast: serving.isClosing }));
+			finish(serving, one, answer.body);
+		}
+		written();
+	});
+}
+
 function finish(
 	{ limits }: Serving,
 	{ request, response, connection }: One,

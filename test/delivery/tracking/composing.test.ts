@@ -5,6 +5,7 @@ import { createContentCache } from '../../../src/content/cache.js';
 import { contentSha256 } from '../../../src/content/hash.js';
 import { type ComposerOptions, createComposer } from '../../../src/delivery/composer.js';
 import { trackedEvent } from '../../../src/delivery/tracking/events.js';
+import { trackingKey } from '../../../src/delivery/tracking/tokens.js';
 import type { Leased } from '../../../src/store/queue.js';
 import type { StoredSubmission } from '../../../src/store/store.js';
 
@@ -18,7 +19,7 @@ const message: Leased = {
 	attempts: 0,
 	created_at: 1_000_000,
 };
-const keyring: ComposerOptions['keyring'] = [{ id: 1, secret: Buffer.alloc(32, 1) }];
+const keyring: ComposerOptions['keyring'] = [trackingKey(1, Buffer.alloc(32, 1))];
 const html = '<p>Hi #name#</p><a href="https://x.y/">x</a>';
 
 async function composed(

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { signClickTokens } from '../../../src/delivery/tracking/tokens.js';
 import { createRecorder } from '../../../src/http/public/recorder.js';
 import { type Delivered, type Served, startServed, unsubscribeUrl } from '../../support/served.js';
@@ -124,16 +125,30 @@ describe('the pixel', () => {
 
 	it('is lost, and told as such, when tens of thousands wait for a store that does not answer', async () => {
 		const lost: unknown[] = [];
-		const recorder = createRecorder((error) => lost.push(error));
 		let answer: () => void = () => undefined;
 		const silent = new Promise<void>((resolve) => {
 			answer = resolve;
 		});
-		for (let i = 0; i < 20_001; i++) recorder.later(() => silent);
+		const store = { record: () => silent };
+		const recorder = createRecorder({
+			keyring: async () => null,
+			record: () => store.record(),
+			failed: (error) => lost.push(error),
+		});
+		const event = trackedEvent({
+			message: 'm',
+			type: 'OPENED',
+			at: 1,
+			link: null,
+			machine: false,
+			visitor: { ip: null, userAgent: null },
+		});
+		for (let i = 0; i < 20_001; i++) recorder.later(() => event);
 		expect(lost).toEqual([new Error('20000 opens and clicks wait to be recorded; another one is lost')]);
 		answer();
 		await recorder.settled();
-		recorder.later(() => Promise.reject(new Error('disk full')));
+		store.record = () => Promise.reject(new Error('disk full'));
+		recorder.later(() => event);
 		await recorder.settled();
 		expect(lost[1]).toEqual(new Error('disk full'));
 	});

@@ -365,6 +365,67 @@ describe('public pages', () => {
 		expect(deployment.lines.map(({ path }) => path)).toEqual(['/u/…', '/u/…', '/u/…']);
 	});
 
+	it('that wait for nothing are answered in their turn, also in a pipeline, and logged as the others', async () => {
+		const asked: string[] = [];
+		const publicPages = Object.assign(
+			async ({ path }: { path: string }) => ({ status: 200, headers: {}, body: `later ${path}` }),
+			{
+				atOnce: ({ path }: { path: string }) => {
+					asked.push(path);
+					return path.startsWith('/o/') ? { status: 200, headers: {}, body: `at once ${path}` } : null;
+				},
+			},
+		);
+		await start({ server: { publicPages } });
+		const wire = await open();
+		wire.write(get('/o/1') + get('/o/2') + get('/sub/lists/') + get('/c/3') + get('/o/4'));
+		for (const body of ['at once /o/1', 'later /o/2', null, 'later /c/3', 'later /o/4']) {
+			const answer = await wire.read();
+			expect(answer).toMatchObject(body === null ? { status: 200 } : { status: 200, body });
+		}
+		wire.write(get('/c/5'));
+		expect(await wire.read()).toMatchObject({ body: 'later /c/5' });
+		wire.write(get('/o/6'));
+		expect(await wire.read()).toMatchObject({ body: 'at once /o/6' });
+		expect(asked).toEqual(['/o/1', '/c/5', '/o/6']);
+		await vi.waitUntil(() => deployment.lines.length === 7);
+		expect(deployment.lines.map(({ path }) => path)).toEqual([
+			'/o/…',
+			'/o/…',
+			'/sub/lists/',
+			'/c/…',
+			'/o/…',
+			'/c/…',
+			'/o/…',
+		]);
+	});
+
+	it('that wait for nothing are refused as others are: a URL too long, no Host', async () => {
+		const atOnce = () => ({ status: 200, headers: {}, body: 'page' });
+		await start({ server: { publicPages: Object.assign(async () => null, { atOnce }) } });
+		const wire = await open();
+		wire.write(get(`/o/${'a'.repeat(9_000)}`));
+		expect(await wire.read()).toMatchObject({ status: 414 });
+		const bare = await open();
+		bare.write('GET /o/a HTTP/1.1\r\n\r\n');
+		expect(await bare.read()).toMatchObject({ status: 400 });
+	});
+
+	it('are the last of their connection when the server was told to stop meanwhile', async () => {
+		let closing: Promise<void> | null = null;
+		const atOnce = () => {
+			queueMicrotask(() => {
+				closing = deployment.server.close({ graceMs: 20_000 });
+			});
+			return { status: 200, headers: {}, body: 'page' };
+		};
+		await start({ server: { publicPages: Object.assign(async () => null, { atOnce }) } });
+		const wire = await open();
+		wire.write(get('/o/a'));
+		expect(await wire.read()).toMatchObject({ status: 200, headers: { connection: 'close' }, body: 'page' });
+		await closing;
+	});
+
 	it('are counted with the API when both share their figures, and so is what is no request', async () => {
 		const metrics = createMetrics();
 		const publicPages = async () => ({ status: 200, headers: {}, body: 'page' });
