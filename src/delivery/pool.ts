@@ -34,6 +34,7 @@ export function createPool(options: PoolOptions): SmtpPool {
 	return new Pool(options);
 }
 
+const closedReply = localReply('mail', 'the connection was closed');
 const cutReply = localReply('connect', 'cut by this side');
 
 type Borrowed = { kind: 'session'; session: Session } | { kind: 'failed'; reply: Reply };
@@ -55,11 +56,15 @@ class Pool implements SmtpPool {
 	}
 
 	async send(mail: Mail): Promise<Conversation> {
-		const borrowed = await this.#borrow();
-		if (borrowed.kind === 'failed') return { kind: 'broken', reply: borrowed.reply, refusedCopies: [] };
-		const wasUsed = borrowed.session.tried > 0;
-		const conversation = await this.#sendOn(borrowed.session, mail);
-		return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
+		for (;;) {
+			const borrowed = await this.#borrow();
+			if (borrowed.kind === 'failed') return { kind: 'broken', reply: borrowed.reply, refusedCopies: [] };
+			const wasUsed = borrowed.session.tried > 0;
+			const conversation = await this.#sendOn(borrowed.session, mail);
+			// Each time an earlier message has ended with its connection, so this comes to an end.
+			if (conversation === null) continue;
+			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
+		}
 	}
 
 	async verify(): Promise<Reply | null> {
@@ -82,11 +87,15 @@ class Pool implements SmtpPool {
 	async #sendAfresh(mail: Mail): Promise<Conversation> {
 		const opened = await this.#open();
 		if (opened.kind === 'failed') return { kind: 'broken', reply: opened.reply, refusedCopies: [] };
-		return this.#sendOn(opened.session, mail);
+		const conversation = await this.#sendOn(opened.session, mail);
+		return conversation ?? { kind: 'broken', reply: closedReply, refusedCopies: [] };
 	}
 
-	async #sendOn(session: Session, mail: Mail): Promise<Conversation> {
-		const conversation = await session.send(mail);
+	async #sendOn(session: Session, mail: Mail): Promise<Conversation | null> {
+		const sending = session.send(mail);
+		// Who waits may put his message behind this one.
+		if (this.#mayTakeMore(session)) this.#wake();
+		const conversation = await sending;
 		this.#giveBack(session);
 		return conversation;
 	}
@@ -102,6 +111,8 @@ class Pool implements SmtpPool {
 				// Others work, so the server allows no more than these: share them.
 				if (this.#sessions.size > 0) this.#limit = this.#sessions.size;
 			}
+			const busy = this.#findRoom();
+			if (busy !== null) return { kind: 'session', session: busy };
 			const told = await new Promise<Borrowed | 'again'>((resolve) => this.#waiting.push(resolve));
 			if (told !== 'again') return told;
 		}
@@ -124,6 +135,20 @@ class Pool implements SmtpPool {
 		return null;
 	}
 
+	/** Behind a message that is under way, where the server allows it. */
+	#findRoom(): Session | null {
+		for (const session of this.#sessions) if (this.#mayTakeMore(session)) return session;
+		return null;
+	}
+
+	#mayTakeMore(session: Session): boolean {
+		return session.hasRoom && session.tried < this.#maxMessages;
+	}
+
+	get #maxMessages(): number {
+		return this.#options.maxMessages ?? 1_000;
+	}
+
 	async #open(): Promise<Opened> {
 		if (this.#cut.signal.aborted) return { kind: 'failed', reply: cutReply };
 		this.#opening += 1;
@@ -141,8 +166,12 @@ class Pool implements SmtpPool {
 	}
 
 	#giveBack(session: Session): void {
+		// Two messages may have ended in one turn; the first has seen to it.
+		if (this.#idle.has(session)) return;
 		if (!session.isOpen) this.#dropEnded();
-		else if (session.tried >= (this.#options.maxMessages ?? 1_000)) this.#retire(session);
+		else if (session.size > 0) {
+			if (this.#mayTakeMore(session)) this.#wake();
+		} else if (session.tried >= this.#maxMessages) this.#retire(session);
 		else {
 			const timer = setTimeout(() => this.#retire(session), this.#options.idleMs ?? 30_000);
 			this.#idle.set(session, timer);

@@ -1,21 +1,31 @@
-/** One SMTP connection that has said hello and logged in, over nodemailer's `SMTPConnection`. */
-import { isAscii } from 'node:buffer';
-import { domainToASCII } from 'node:url';
+/**
+ * One SMTP connection. nodemailer's `SMTPConnection` connects, upgrades to TLS and logs in; what is said from then on is
+ * ours: its own sending makes three streams and several packets a message, and cannot let one follow the other.
+ */
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Reply, SmtpPhase } from '../store/queue.js';
 import type { Conversation, Mail } from './conversation.js';
 import { createPhaseTracker, type PhaseTracker, type TraceEntry } from './phases.js';
-import { localReply, parseReply } from './reply.js';
-import { accepted, conversationOf, openingPhase, replyOf } from './session-errors.js';
+import { localReply } from './reply.js';
+import { openingPhase, replyOf } from './session-errors.js';
 import type { SmtpSettings, SmtpTimeouts } from './settings.js';
+import { createDeadline } from './smtp/deadline.js';
+import { createDialogue, type Dialogue } from './smtp/dialogue.js';
 
 export interface Session {
 	/** Messages tried so far. */
 	readonly tried: number;
+	/** Messages on it now. */
+	readonly size: number;
+	/** It can take one more at once, behind the one it has if it has one. */
+	readonly hasRoom: boolean;
 	/** False: closed, by whomever. */
 	readonly isOpen: boolean;
-	/** One at a time. Never rejects. */
-	send(mail: Mail): Promise<Conversation>;
+	/**
+	 * Never rejects. `null`: the connection ended while an earlier message was on it, and nothing was said about this
+	 * one.
+	 */
+	send(mail: Mail): Promise<Conversation | null>;
 	/** QUIT, and the socket is closed within a second. */
 	quit(): void;
 }
@@ -42,16 +52,14 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 const maxReplyBytes = 64 * 1024;
 const quitTimeoutMs = 1_000;
 
-/** The wiring between the connection's callbacks, the phase deadlines and the conversation in flight. */
-class SmtpSession {
+/** The wiring between the connection's events, the phase deadlines and the dialogue. */
+class SmtpSession implements Session {
 	readonly #options: SessionOptions;
 	readonly #connection: SMTPConnection;
 	readonly #tracker: PhaseTracker;
-	#deadline: NodeJS.Timeout | null = null;
+	readonly #deadline = createDeadline((ms) => this.#cut(`no answer within ${ms / 1000} s`));
 	#opened: ((opened: Opened) => void) | null;
-	#finish: ((conversation: Conversation) => void) | null = null;
-	#mail: Mail | null = null;
-	#mailRefused = false;
+	#dialogue: Dialogue | null = null;
 	#tried = 0;
 	#isOpen = true;
 	readonly #onAbort = () => this.#cut('cut by this side');
@@ -59,7 +67,7 @@ class SmtpSession {
 	constructor(options: SessionOptions, resolve: (opened: Opened) => void) {
 		this.#options = options;
 		this.#opened = resolve;
-		this.#tracker = createPhaseTracker((phase) => this.#armDeadline(phase));
+		this.#tracker = createPhaseTracker((phase) => this.#awaitPhase(phase));
 		this.#connection = new SMTPConnection({
 			...connectionOptions(options.settings, options.timeouts),
 			logger: traceLogger((entry) => this.#onTrace(entry)),
@@ -71,13 +79,40 @@ class SmtpSession {
 		this.#connection.on('error', (error: SMTPConnection.SMTPError) => this.#fail(error));
 		this.#connection.once('end', () => this.#onEnd());
 		this.#options.signal.addEventListener('abort', this.#onAbort);
-		this.#armDeadline('connect');
+		this.#awaitPhase('connect');
 		this.#connection.connect((error) => (error === undefined ? this.#login() : this.#fail(error)));
+	}
+
+	get tried(): number {
+		return this.#tried;
+	}
+
+	get size(): number {
+		return this.#dialogue?.size ?? 0;
+	}
+
+	get hasRoom(): boolean {
+		return this.#isOpen && this.#dialogue !== null && this.#dialogue.size < this.#dialogue.capacity;
+	}
+
+	get isOpen(): boolean {
+		return this.#isOpen;
+	}
+
+	send(mail: Mail): Promise<Conversation | null> {
+		this.#tried += 1;
+		return this.#dialogue?.send(mail) ?? Promise.resolve(null);
+	}
+
+	quit(): void {
+		if (!this.#isOpen || this.#connection.destroyed) return;
+		setTimeout(() => this.#connection.close(), quitTimeoutMs).unref();
+		this.#dialogue?.quit();
 	}
 
 	#login(): void {
 		const { user, password, security } = this.#options.settings;
-		if (user === null) this.#succeed();
+		if (user === null) this.#takeOver();
 		// The library has seen to TLS already; a password is worth a second look.
 		else if (!this.#connection.secure && security !== 'never') {
 			this.#failOpening(localReply('tls', 'the connection is not encrypted'));
@@ -89,152 +124,85 @@ class SmtpSession {
 	#authenticate(user: string, pass: string): void {
 		this.#connection.login({ user, pass }, (error) => {
 			if (error) this.#fail(error, 'auth');
-			else this.#succeed();
+			else this.#takeOver();
 		});
 	}
 
-	#succeed(): void {
-		this.#clearDeadline();
-		const opened = this.#opened;
-		this.#opened = null;
-		opened?.({ kind: 'open', session: this.#session() });
-	}
-
-	#session(): Session {
-		const self = this;
-		return {
-			get tried() {
-				return self.#tried;
-			},
-			get isOpen() {
-				return self.#isOpen;
-			},
-			send: (mail) => this.#send(mail),
-			quit: () => this.#quit(),
-		};
-	}
-
-	#send(mail: Mail): Promise<Conversation> {
-		this.#tried += 1;
-		const recipients = [mail.to, ...mail.copies].map(asciiDomain);
-		const from = asciiDomain(mail.from);
-		if (
-			!this.#tracker.extensions.has('SMTPUTF8') &&
-			[from, ...recipients].some((address) => !isPlain(address))
-		) {
-			const reply = localReply('mail', 'the address needs SMTPUTF8, which the server does not offer');
-			return Promise.resolve({ kind: 'unsendable', reply, refusedCopies: [] });
+	/** From here on the server's words go to the dialogue; the connection still sees to errors and the end. */
+	#takeOver(): void {
+		this.#deadline.clear();
+		const socket = this.#connection._socket;
+		// Closed in the turn of the loop that ended the login.
+		if (!socket || this.#connection.destroyed) {
+			this.#cut('the connection was closed');
+			return;
 		}
-		return new Promise((resolve) => {
-			this.#finish = resolve;
-			this.#mail = mail;
-			this.#mailRefused = false;
-			this.#tracker.startMail(recipients.length);
-			const envelope = { from, to: recipients, size: mail.bytes.length, use8BitMime: !isAscii(mail.bytes) };
-			this.#connection.send(envelope, mail.bytes, (error, info) => {
-				if (error) this.#fail(error);
-				else if (info) this.#complete(accepted(info));
-			});
+		const dialogue = createDialogue({
+			extensions: this.#tracker.extensions,
+			write: (bytes) => socket.write(bytes),
+			close: () => this.#close(),
+			onWait: (phase) => (phase === null ? this.#deadline.clear() : this.#awaitPhase(phase)),
+			onTrace: this.#options.onTrace,
 		});
+		socket.removeAllListeners('data');
+		socket.on('data', (chunk: Buffer) => dialogue.receive(chunk));
+		socket.on('drain', () => dialogue.drained());
+		this.#dialogue = dialogue;
+		this.#settle({ kind: 'open', session: this });
 	}
 
-	/** Ends the conversation in flight; a refused one needs RSET before the connection is used again. */
-	#complete(conversation: Conversation): void {
-		this.#clearDeadline();
-		const finish = this.#finish;
-		this.#finish = null;
-		this.#mail = null;
-		if (finish === null) return;
-		if (conversation.kind === 'broken') this.#connection.close();
-		const isClean = conversation.kind !== 'refused' || conversation.reply.phase === 'answer';
-		if (isClean || this.#connection.destroyed) finish(conversation);
-		else this.#reset(() => finish(conversation));
-	}
-
-	#reset(done: () => void): void {
-		const timer = setTimeout(() => this.#connection.close(), this.#options.timeouts.command);
-		const settle = () => {
-			clearTimeout(timer);
-			this.#connection.off('end', settle);
-			done();
-		};
-		this.#connection.once('end', settle);
-		this.#connection.reset((error) => (error ? this.#connection.close() : settle()));
+	#settle(opened: Opened): void {
+		const settle = this.#opened;
+		this.#opened = null;
+		settle?.(opened);
 	}
 
 	#fail(error: SMTPConnection.SMTPError, phase?: SmtpPhase): void {
-		if (this.#opened !== null) {
-			const reply = replyOf(error, phase ?? openingPhase(error, this.#tracker.phase, this.#options.settings));
-			this.#failOpening(reply);
-		} else this.#complete(conversationOf(error, this.#tracker.phase));
+		if (this.#dialogue !== null) this.#dialogue.ended(error.message);
+		else if (this.#opened !== null) {
+			const where = phase ?? openingPhase(error, this.#tracker.phase, this.#options.settings);
+			this.#failOpening(replyOf(error, where));
+		}
 	}
 
 	#failOpening(reply: Reply): void {
-		this.#clearDeadline();
-		const opened = this.#opened;
-		this.#opened = null;
+		this.#deadline.clear();
+		// Before the end of the connection is heard of, which has a reason of its own.
+		this.#settle({ kind: 'failed', reply });
 		this.#connection.close();
-		opened?.({ kind: 'failed', reply });
 	}
 
 	#cut(reason: string): void {
-		const reply = localReply(this.#tracker.phase, reason);
-		if (this.#opened !== null) this.#failOpening(reply);
-		else if (this.#finish !== null) this.#complete({ kind: 'broken', reply, refusedCopies: [] });
-		this.#connection.close();
+		if (this.#opened !== null) this.#failOpening(localReply(this.#tracker.phase, reason));
+		this.#dialogue?.ended(reason);
+		this.#close();
 	}
 
-	#quit(): void {
-		if (!this.#isOpen || this.#connection.destroyed) return;
-		setTimeout(() => this.#connection.close(), quitTimeoutMs).unref();
-		this.#connection.quit();
+	/** Not open any more, at once: the library says so only when the socket has gone. */
+	#close(): void {
+		this.#isOpen = false;
+		this.#connection.close();
 	}
 
 	#onEnd(): void {
 		this.#isOpen = false;
 		this.#options.signal.removeEventListener('abort', this.#onAbort);
-		this.#clearDeadline();
 		if (this.#opened !== null)
 			this.#failOpening(localReply(this.#tracker.phase, 'the connection was closed'));
-		// The library reports a conversation's own error after 'end'; it comes before this turn of the loop is over.
-		setImmediate(() => this.#cut('the connection was closed'));
+		this.#dialogue?.ended('the connection was closed');
+		this.#deadline.clear();
 		this.#options.onEnd();
 	}
 
 	#onTrace(entry: TraceEntry): void {
 		this.#tracker.note(entry);
 		this.#options.onTrace?.(entry);
-		if (entry.from === 'server' && this.#mail !== null) this.#watchRecipient(entry.line, this.#mail);
 	}
 
-	/**
-	 * Refusing the recipient whose message it is ends the conversation before the body, so that a retry does not
-	 * bring the copies' readers a further one each time. PIPELINING has asked for DATA by then; a transaction without
-	 * its final dot is discarded (RFC 5321 s.4.1.1.4).
-	 */
-	#watchRecipient(line: string, mail: Mail): void {
-		const isRefusal = !line.startsWith('2');
-		if (this.#tracker.replies === 1) this.#mailRefused = isRefusal;
-		if (mail.copies.length === 0 || this.#tracker.replies !== 2 || !isRefusal || this.#mailRefused) return;
-		queueMicrotask(() => {
-			if (this.#mail !== mail) return;
-			this.#connection.close();
-			this.#complete({ kind: 'refused', reply: parseReply('rcpt', line), refusedCopies: [] });
-		});
-	}
-
-	#armDeadline(phase: SmtpPhase): void {
-		this.#clearDeadline();
-		const ms = deadlineOf(phase, this.#options.timeouts);
-		this.#deadline = setTimeout(() => this.#cut(`no answer within ${ms / 1000} s`), ms);
-	}
-
-	#clearDeadline(): void {
-		if (this.#deadline !== null) clearTimeout(this.#deadline);
-		this.#deadline = null;
+	#awaitPhase(phase: SmtpPhase): void {
+		this.#deadline.set(deadlineOf(phase, this.#options.timeouts));
 	}
 }
-
 function connectionOptions(settings: SmtpSettings, timeouts: SmtpTimeouts): SMTPConnection.Options {
 	const { host, port, security, name, ca } = settings;
 	const isChecked = security !== 'opportunistic';
@@ -257,11 +225,10 @@ function connectionOptions(settings: SmtpSettings, timeouts: SmtpTimeouts): SMTP
 	};
 }
 
-/** The connection's log as trace entries; the end of the body is the one entry that carries byte counts. */
+/** The connection's log as trace entries. */
 function traceLogger(note: (entry: TraceEntry) => void) {
-	const log = (data: { tnx?: unknown; outByteCount?: unknown }, line: unknown) => {
+	const log = (data: { tnx?: unknown }, line: unknown) => {
 		if (data.tnx === 'client' || data.tnx === 'server') note({ from: data.tnx, line: String(line) });
-		else if (data.tnx === 'message' && data.outByteCount !== undefined) note({ from: 'dot', line: '' });
 	};
 	const ignore = () => undefined;
 	return { trace: ignore, debug: log, info: log, warn: ignore, error: ignore, fatal: ignore };
@@ -285,16 +252,4 @@ function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
 		case 'answer':
 			return timeouts[phase];
 	}
-}
-
-/** The domain in punycode, so that SMTPUTF8 is needed for the local part alone. */
-function asciiDomain(address: string): string {
-	const at = address.lastIndexOf('@');
-	if (at < 0 || isPlain(address)) return address;
-	const domain = address.slice(at + 1);
-	return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`;
-}
-
-function isPlain(address: string): boolean {
-	return /^[\u0020-\u007e]*$/.test(address);
 }
