@@ -16,7 +16,8 @@ export interface ContentCacheOptions {
 
 interface Entry {
 	readonly compiled: Promise<CompiledContent>;
-	readonly bytes: number;
+	/** Corrected when it is compiled: CSS that is inlined may make a small content large. */
+	bytes: number;
 }
 
 export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions): ContentCache {
@@ -30,9 +31,21 @@ export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions)
 		used -= entry.bytes;
 	}
 
+	function weigh(sha256: string, entry: Entry, compiled: CompiledContent): void {
+		if (entries.get(sha256) !== entry) return;
+		used -= entry.bytes;
+		entry.bytes = estimate(compiled.preview({ variables: {} }));
+		used += entry.bytes;
+		makeRoom();
+	}
+
 	function keep(sha256: string, entry: Entry): void {
 		entries.set(sha256, entry);
 		used += entry.bytes;
+		makeRoom();
+	}
+
+	function makeRoom(): void {
 		for (const [oldest, other] of entries) {
 			if (used <= maxBytes) break;
 			drop(oldest, other);
@@ -49,14 +62,17 @@ export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions)
 			}
 			const entry = { compiled: compileContent(content, inlineCss), bytes: estimate(content) };
 			keep(sha256, entry);
-			// A failure is not remembered: the next get tries again.
-			entry.compiled.catch(() => drop(sha256, entry));
+			entry.compiled.then(
+				(compiled) => weigh(sha256, entry, compiled),
+				// A failure is not remembered: the next get tries again.
+				() => drop(sha256, entry),
+			);
 			return entry.compiled;
 		},
 	};
 }
 
 /** Inlined, cut for joining and once more for the preview: about five times what was written, plus the objects. */
-function estimate({ subject, text, html }: Content): number {
+function estimate({ subject, text, html }: Pick<Content, 'subject' | 'text' | 'html'>): number {
 	return 4096 + 5 * (subject.length + (text?.length ?? 0) + (html?.length ?? 0));
 }

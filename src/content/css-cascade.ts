@@ -10,11 +10,23 @@ import {
 	formatStatement,
 } from './css-statements.js';
 
-/** A declaration that moves into style attributes. `order` counts rules, in the order of the document. */
+/** Declarations that move into style attributes. `order` counts rules, in the order of the document. */
 export interface Inlined {
-	readonly selector: string;
+	readonly subject: Subject;
+	readonly specificity: number;
 	readonly order: number;
-	readonly declaration: Declaration;
+	readonly declarations: readonly Declaration[];
+}
+
+/** What the last part of a selector says of the element; empty where it says nothing. */
+interface Subject {
+	readonly tag: string;
+	readonly id: string;
+}
+
+/** What a rule with one selector inlines. */
+export function inlinedRule(selector: string, order: number, declarations: readonly Declaration[]): Inlined {
+	return { subject: subjectOf(selector), specificity: specificityOf(selector), order, declarations };
 }
 
 /** At-rules whose rules count only under a condition. */
@@ -66,16 +78,17 @@ function bodyFor(selector: string, declarations: readonly Declaration[], scene: 
 
 function mustInsist(selector: string, { name, isImportant }: Declaration, scene: Scene): boolean {
 	if (isImportant || name === '' || name.startsWith('--')) return false;
+	const subject = subjectOf(selector);
 	const rivals = scene.inlined.filter(
-		({ declaration, selector: other }) =>
-			!declaration.isImportant && areRelated(declaration.name, name) && mayMeet(other, selector),
+		(rule) =>
+			mayMeet(rule.subject, subject) &&
+			rule.declarations.some((other) => !other.isImportant && areRelated(other.name, name)),
 	);
 	if (rivals.length === 0) return false;
-	const own = specificity(selector);
-	const beaten = rivals.filter(({ selector: other, order }) => {
-		const difference = own - specificity(other);
-		return difference > 0 || (difference === 0 && scene.order > order);
-	});
+	const own = specificityOf(selector);
+	const beaten = rivals.filter(
+		({ specificity, order }) => own > specificity || (own === specificity && scene.order > order),
+	);
 	return beaten.length === rivals.length || (scene.isConditional && beaten.length > 0);
 }
 
@@ -87,12 +100,11 @@ function areRelated(one: string, other: string): boolean {
 }
 
 /** False when the last parts of the selectors name different elements. */
-function mayMeet(one: string, other: string): boolean {
-	const [a, b] = [subject(one), subject(other)];
+function mayMeet(a: Subject, b: Subject): boolean {
 	return (a.tag === '' || b.tag === '' || a.tag === b.tag) && (a.id === '' || b.id === '' || a.id === b.id);
 }
 
-function subject(selector: string): { tag: string; id: string } {
+function subjectOf(selector: string): Subject {
 	const last =
 		bare(selector)
 			.split(/[\s>+~]+/)
@@ -104,7 +116,7 @@ function subject(selector: string): { tag: string; id: string } {
 }
 
 /** Selectors Level 3 s.9, as one number. */
-function specificity(selector: string): number {
+function specificityOf(selector: string): number {
 	const text = bare(selector);
 	const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
 	const ids = count(/#[\w-]/g);

@@ -5,6 +5,8 @@ import { variablesIn } from './variable-names.js';
 
 /** Larger documents go out as written. */
 export const maxInlineBytes = 2 * 1024 * 1024;
+/** What a document may grow to: a rule of 1 KB is written into each of 10,000 elements. In UTF-16 units. */
+export const maxInlinedLength = 2 * maxInlineBytes;
 
 /** The document with its style sheets inlined, or as written with a warning that says why. Never rejects. */
 export async function inlineStyles(

@@ -3,7 +3,7 @@
  * for states of a link, for pseudo-elements, and whatever else only the program that shows the mail can decide.
  */
 import { Parser } from 'htmlparser2';
-import { type Inlined, keepWinning } from './css-cascade.js';
+import { type Inlined, inlinedRule, keepWinning } from './css-cascade.js';
 import { type CssStatement, cssStatements, declarationsOf, formatStatement } from './css-statements.js';
 
 export interface InlinePlan {
@@ -61,6 +61,8 @@ function divided(statement: CssStatement, isBodyImplied: boolean): Part[] {
 const structural = /^:(root|empty|not|(first|last|only)-(child|of-type)|nth-(last-)?(child|of-type))$/i;
 
 function canMove(selector: string, isBodyImplied: boolean): boolean {
+	// The inliner takes a comma or a combinator in a string for one.
+	if (/("|')[^"']*[,>+~{}()[\]]/.test(selector)) return false;
 	const text = selector.replace(/"[^"]*"|'[^']*'/g, '""');
 	if ((text.match(/::?[\w-]+/g) ?? []).some((pseudo) => !structural.test(pseudo))) return false;
 	// The inliner knows only the elements that are written, a browser puts rows without a tbody into one.
@@ -74,9 +76,7 @@ function hasImpliedBodies(html: string): boolean {
 function inlinedBy({ statement, moves }: Part, order: number): Inlined[] {
 	if (!moves || statement.kind === 'at') return [];
 	const declarations = declarationsOf(statement.body) ?? [];
-	return statement.selectors.flatMap((selector) =>
-		declarations.map((declaration) => ({ selector, order, declaration })),
-	);
+	return statement.selectors.map((selector) => inlinedRule(selector, order, declarations));
 }
 
 interface StyleElement {

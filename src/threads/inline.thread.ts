@@ -1,6 +1,7 @@
 /** Inlines style sheets with juice: slow on hostile documents, so it has a thread that can be ended. */
 import { parentPort } from 'node:worker_threads';
 import juice from 'juice';
+import { maxInlinedLength } from '../content/inline-css.js';
 import { planInlining } from '../content/inline-plan.js';
 import type { InlineAnswer, InlineMessage } from './inliner.js';
 
@@ -25,7 +26,10 @@ function inlined(html: string): string {
 
 function answer(html: string): InlineAnswer {
 	try {
-		return { kind: 'inlined', html: inlined(html) };
+		const result = inlined(html);
+		if (result.length > maxInlinedLength)
+			return { kind: 'failed', why: 'the HTML would become larger than 4 MiB' };
+		return { kind: 'inlined', html: result };
 	} catch (error) {
 		const why = error instanceof Error ? error.message : String(error);
 		return { kind: 'failed', why: `the CSS or the HTML could not be read (${why})` };

@@ -7,7 +7,7 @@ import { textAlternative } from '../../src/content/text-alternative.js';
 import type { CompiledContent, Recipient } from '../../src/content/types.js';
 import { escapeHtml, parseTemplate, renderTemplate } from '../../src/content/variables.js';
 import { trackingOf } from '../../src/delivery/tracking/links.js';
-import type { Keyring } from '../../src/delivery/tracking/tokens.js';
+import { type Keyring, trackingKey } from '../../src/delivery/tracking/tokens.js';
 import { newsletter } from '../content/newsletter.js';
 import { content, envelope, hasCorpora, recipient, templates } from '../content/support.js';
 import { type Bench, type BenchRow, median } from './bench.js';
@@ -15,7 +15,7 @@ import { type Bench, type BenchRow, median } from './bench.js';
 const rounds = 15;
 const joinsPerRound = 200;
 
-const keyring: Keyring = [{ id: 1, secret: Buffer.alloc(32, 7) }];
+const keyring: Keyring = [trackingKey(1, Buffer.alloc(32, 7))];
 
 export const bench: Bench = {
 	subject: `milliseconds a message, median of ${rounds} rounds in turn; ours is whole and encoded, the limit is not`,

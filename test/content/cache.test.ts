@@ -44,6 +44,22 @@ it('compiles what is too large to be kept, and keeps the rest', async () => {
 	expect(runs()).toBe(2);
 });
 
+it('counts what inlining made of a content', async () => {
+	let runs = 0;
+	const cache = createContentCache({
+		inlineCss: async (html) => {
+			runs += 1;
+			return `${html}${' '.repeat(10_000)}`;
+		},
+		maxBytes: 100_000,
+	});
+	await cache.get('a', styled);
+	await cache.get('b', styled);
+	expect(runs).toBe(2);
+	await cache.get('a', styled);
+	expect(runs).toBe(3);
+});
+
 it('tells contents apart by all that matters', () => {
 	const hashes = [
 		content({}),

@@ -95,6 +95,33 @@ describe('inlining', () => {
 		expect(await shown('<style>p{color:red}</style><p>x</p>')).toBe('<p style="color: red;">x</p>');
 	});
 
+	it('gives up on what would grow beyond measure', async () => {
+		const html = `<style>p{font-family: ${'x'.repeat(50_000)}}</style>${'<p>x</p>'.repeat(100)}`;
+		const one = await compiled(html);
+		expect(one.warnings).toEqual([
+			'CSS was not inlined: the HTML would become larger than 4 MiB. The HTML goes out as written.',
+		]);
+		expect(one.preview({ variables: {} }).html).toBe(html);
+	});
+
+	it.each([
+		['braces', '{'.repeat(50_000)],
+		['parentheses', `p:not(${'('.repeat(50_000)}`],
+		['media in media', '@media x {'.repeat(5000)],
+		['selectors', `${'a,'.repeat(50_000)}a{b:c}`],
+		['comments', '/*'.repeat(50_000)],
+		['quotes', `"'`.repeat(50_000)],
+		['attributes', '[a='.repeat(20_000)],
+		['states', `${':hover'.repeat(20_000)}{a:b} p{a:b}`],
+		['positions', `p${':nth-child('.repeat(5000)}{a:b}`],
+		['declarations', `p{${'a:b;'.repeat(20_000)}} @media x { p{${'a:b;'.repeat(2000)}} }`],
+	])('comes back from hostile %s, and the next document is served', async (_what, css) => {
+		const html = `<style>p{color:red}${css}</style><p>x</p>`;
+		const [one, next] = await Promise.all([compiled(html), shown('<style>p{color:red}</style><p>x</p>')]);
+		expect(one.preview({ variables: {} }).html).toContain('x</p>');
+		expect(next).toBe('<p style="color: red;">x</p>');
+	});
+
 	it('that loses or makes a variable is not trusted', async () => {
 		const html = '<style>p{}</style><p>#a# #a#</p>';
 		for (const result of ['<p>#a#</p>', '<p>#a# #a# #a#</p>', '<p>#a# #a# #b#</p>', '']) {

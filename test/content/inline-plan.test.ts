@@ -1,0 +1,93 @@
+// What of a style sheet moves into style attributes, what stays, and what then has to insist.
+import { describe, expect, it } from 'vitest';
+import { cssStatements, formatStatement } from '../../src/content/css-statements.js';
+import { planInlining } from '../../src/content/inline-plan.js';
+
+/** What stays and what moves, in one line each. */
+function divided(css: string, body = ''): [stays: string, moves: string] {
+	const plan = planInlining(`<style>${css}</style>${body}`);
+	if (plan === null) return [css, ''];
+	const stays = /<style>([\s\S]*?)<\/style>/.exec(plan.html)?.[1] ?? '';
+	const line = (text: string) => text.replace(/\s+/g, ' ').trim();
+	return [line(stays), line(plan.css)];
+}
+
+describe('a style sheet', () => {
+	it.each<[css: string, statements: string[]]>([
+		['a{b:c}', ['a {b:c}']],
+		['a , b>c{d:e;}', ['a, b>c {d:e;}']],
+		['/* a{} */ b{c:d/* } */}', ['b {c:d }']],
+		['a::before{content:"}{;/*"} b{}', ['a::before {content:"}{;/*"}', 'b {}']],
+		[`a{content:'\\'}'} b{}`, [`a {content:'\\'}'}`, 'b {}']],
+		['a:is(b,c){} d{}', ['a:is(b,c) {}', 'd {}']],
+		['@import "x.css"; a{}', ['@import "x.css";', 'a {}']],
+		['@media a{b{c:d} e{f:g}} h{}', ['@media a {b{c:d} e{f:g}}', 'h {}']],
+		['<!-- a{b:c} -->', ['a {b:c}']],
+		['a{b:url(x;y/*z*/)}', ['a {b:url(x;y/*z*/)}']],
+		['} a{}', ['} a {}']],
+		['a{b:c', ['a {b:c}']],
+		['', []],
+	])('%j has the statements %j', (css, statements) => {
+		expect(cssStatements(css).map(formatStatement)).toEqual(statements);
+	});
+
+	it.each<[css: string, stays: string, moves: string]>([
+		[
+			'p {a: b} p:hover {c: d} p::before {a: b} @font-face {a: b} p:first-child {a: b}',
+			'p:hover {c: d} p::before {a: b} @font-face {a: b}',
+			'p {a: b} p:first-child {a: b}',
+		],
+		['@media x { p {a: b} }', '@media x { p {a: b} }', ''],
+		['@import "x"; p {a: b}', '@import "x";', 'p {a: b}'],
+		['.a\\:b {a: b} p {c: d}', '.a\\:b {a: b}', 'p {c: d}'],
+		['p {a: b; & i {c: d}} i {e: f}', 'p {a: b; & i {c: d}}', 'i {e: f}'],
+		['p[title="a, b"] {a: b} i {e: f}', 'p[title="a, b"] {a: b}', 'i {e: f}'],
+	])('%j keeps %j and moves %j', (css, stays, moves) => {
+		expect(divided(css)).toEqual([stays, moves]);
+	});
+
+	it.each<[why: string, css: string, stays: string]>([
+		['won', 'p {a: b} @media x { p {a: c} div {a: d} }', '@media x { p { a: c !important } div {a: d} }'],
+		['won as one of several', 'a, a:hover, b::after {a: b}', 'a:hover { a: b !important } b::after {a: b}'],
+		[
+			'won inside another',
+			'p {a: b} @supports (x: y) { @media z { p {a: c} } }',
+			'@supports (x: y) { @media z { p { a: c !important } } }',
+		],
+		[
+			'won over a part',
+			'p {border-color: b} @media x { p {border-left: 0; a: b} }',
+			'@media x { p { border-left: 0 !important; a: b } }',
+		],
+		['is important anyway', 'p {a: b} @media x { p {a: c !important} }', '@media x { p {a: c !important} }'],
+		['lost by its place', '@media x { p {a: c} } p {a: b}', '@media x { p {a: c} }'],
+		['lost to a class', 'p.a {a: b} @media x { p {a: c} }', '@media x { p {a: c} }'],
+		['lost to what is important', 'p {a: b !important} @media x { p {a: c} }', '@media x { p {a: c} }'],
+		[
+			'won and lost under a condition',
+			'p {a: b} p.a {a: b} @media x { p {a: c} }',
+			'@media x { p { a: c !important } }',
+		],
+		['won and lost in a state', 'a {a: b} p .btn a {a: b} a:hover {a: c}', 'a:hover {a: c}'],
+		['is of a layer', 'p {a: b} @layer l { p {a: c} }', '@layer l { p {a: c} }'],
+	])('what %s stays so: %j', (_why, css, stays) => {
+		expect(divided(css)[0]).toBe(stays);
+	});
+
+	it('leaves rows of an implied tbody to the browser', () => {
+		const css = 'table > tbody td {a: b} table > tr {c: d} p {e: f}';
+		expect(divided(css, '<table><tr><td>x</table>')[1]).toBe('p {e: f}');
+		expect(divided(css, '<table><tbody><tr><td>x</table>')[0]).toBe('');
+	});
+
+	it('is taken where it holds for every screen and stands outside comments, and nothing else is touched', () => {
+		const html =
+			'<style media="print">p{a:b}</style><style type="text/x">p{a:b}</style><!--<style>p{a:b}</style>-->' +
+			'<STYLE TYPE="text/css" id=x>p{a:b}</STYLE><p title="<style>">é<b></p>';
+		expect(planInlining(html)).toEqual({
+			html: html.replace('<STYLE TYPE="text/css" id=x>p{a:b}</STYLE>', ''),
+			css: 'p {a:b}',
+		});
+		expect(planInlining('<style media="print">p{a:b}</style>')).toBe(null);
+	});
+});

@@ -1,0 +1,169 @@
+// A mail looks the same in a real browser before and after its CSS was inlined and its links were rewritten.
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import PostalMime from 'postal-mime';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compileContent } from '../../src/content/compile.js';
+import { createInliner } from '../../src/threads/inliner.js';
+import { newsletter } from '../content/newsletter.js';
+import { content, envelope, hasCorpora, recipient, templates } from '../content/support.js';
+
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+	(path) => existsSync(path),
+);
+const inliner = createInliner({ deadlineMs: 20_000 });
+const views = [
+	{ viewport: { width: 1000, height: 800 }, colorScheme: 'light', media: 'screen' },
+	{ viewport: { width: 400, height: 800 }, colorScheme: 'light', media: 'screen' },
+	{ viewport: { width: 1000, height: 800 }, colorScheme: 'dark', media: 'screen' },
+	{ viewport: { width: 1000, height: 800 }, colorScheme: 'light', media: 'print' },
+] as const;
+
+let browser: Browser;
+let pages: Page[];
+
+beforeAll(async () => {
+	if (executablePath === undefined) return;
+	browser = await chromium.launch({
+		executablePath,
+		args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+	});
+	pages = await Promise.all(
+		views.map(async ({ viewport, colorScheme, media }) => {
+			const page = await browser.newPage({ viewport, colorScheme });
+			await page.emulateMedia({ media, colorScheme });
+			// Nothing is loaded from anywhere: what is remote is missing from both pictures.
+			await page.route('http*://**/*', (route) => route.abort());
+			return page;
+		}),
+	);
+}, 60_000);
+afterAll(async () => {
+	await browser?.close();
+	await inliner.close();
+});
+
+async function inlined(html: string): Promise<string> {
+	const compiled = await compileContent(content({ html, disable_inline: false }), inliner.inline);
+	expect(compiled.warnings).toEqual([]);
+	return compiled.preview({ variables: {} }).html ?? '';
+}
+
+async function pictures(html: string): Promise<Buffer[]> {
+	const taken: Buffer[] = [];
+	for (const page of pages) {
+		await page.setContent(html, { waitUntil: 'load' });
+		taken.push(await page.screenshot({ fullPage: true }));
+	}
+	return taken;
+}
+
+/** To the pixel, on a wide, a narrow and a dark screen and on paper. */
+async function expectSamePicture(before: string, after: string): Promise<void> {
+	const [old, now] = [await pictures(before), await pictures(after)];
+	expect(now.map((picture, index) => picture.equals(old[index] ?? Buffer.alloc(0)))).toEqual(
+		views.map(() => true),
+	);
+}
+
+describe.skipIf(executablePath === undefined)('with its CSS inlined (needs Chromium)', () => {
+	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {
+		for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
+	});
+
+	it.each<[string, string]>([
+		['a rule for narrow screens', 'p { color: red } @media (max-width: 500px) { p { color: blue } }'],
+		[
+			'a rule for dark screens',
+			'.a { background: #fff } @media (prefers-color-scheme: dark) { .a { background: #123 } }',
+		],
+		['a part of a shorthand', 'p { padding: 9px } @media (max-width: 500px) { p { padding-left: 40px } }'],
+		['a weaker rule for narrow screens', '.b { color: red } @media (max-width: 500px) { * { color: blue } }'],
+		['a rule for paper', 'p { color: red } @media print { p { color: green } }'],
+		[
+			'pseudo-elements',
+			'p { color: red } p::before { content: "» "; color: blue } li::marker { color: lime }',
+		],
+		['a state among selectors', 'a, a:link { color: green } a:hover { color: red }'],
+		['a stronger state', 'a { color: red } a:link { color: green }'],
+		['what a browser supports', 'p { color: red } @supports (display: grid) { p { color: blue } }'],
+		[
+			'rows in an implied body',
+			'td { color: red } table > tbody > tr td { color: blue } table > tr td { color: lime }',
+		],
+		[
+			'a comment, marks and braces',
+			'<!-- p { color: red } /* } p { color: blue } */ p.a::after { content: "}{" } -->',
+		],
+		['nested rules', 'p { color: red; &.b { color: blue } }'],
+		['layers', '@layer low { p { color: red } } p.a { color: blue }'],
+		[
+			'important in the sheet and beside it',
+			'p { color: red !important } #i { color: blue !important } .b { color: lime }',
+		],
+		[
+			'variables of CSS',
+			':root { --c: red } p { color: var(--c) } p::first-letter { color: var(--d, blue) }',
+		],
+		['a font and its line', 'p { line-height: 3 } @media (max-width: 500px) { p { font: 20px/1 serif } }'],
+		[
+			'positions among children',
+			'li:first-child { color: red } li:nth-child(2n) { color: blue } p:not(.a) { color: lime }',
+		],
+		['a value with quotes', `p[title="a, b > c"] { color: red; font-family: "DejaVu Serif", 'Arial' }`],
+		['an unclosed sheet', 'p { color: red } .b { color: blue'],
+	])('%s looks the same', async (_what, css) => {
+		const body =
+			'<p class="a">a <a href="https://x.example/">link</a></p><p class="b" id="i" title="a, b > c">b</p>' +
+			'<p style="text-decoration: underline">c</p><ul><li>1<li>2<li>3</ul><table><tr><td>d</td></tr></table>';
+		const html = `<!doctype html><html><head><style>${css}</style></head><body>${body}</body></html>`;
+		await expectSamePicture(html, await inlined(html));
+	});
+
+	it('a style sheet for paper is for paper', async () => {
+		const html =
+			'<!doctype html><style media="print">p { color: red }</style><style>p { color: blue }</style><p>x</p>';
+		await expectSamePicture(html, await inlined(html));
+	});
+
+	it('a whole message looks as it was written, links, pixel and all', async () => {
+		const variables = {
+			name: 'Jürgen 🎉 <b>',
+			city: 'Köln & Bonn',
+			email: 'j@example.org',
+			offer: 'https://shop.example/offer?a=1&b=2',
+			unsubscribe_url: 'https://m.example/u/1',
+		};
+		const asWritten = await compileContent(content({ html: newsletter }), inliner.inline);
+		const compiled = await compileContent(
+			content({ subject: 'News 🎉 for #name#', html: newsletter, disable_inline: false }),
+			inliner.inline,
+		);
+		expect(compiled.warnings).toEqual([]);
+		expect(compiled.links).toBe(40);
+		const tracking = {
+			openUrl: 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7',
+			clickUrl: 'https://m.example/c/',
+			clickEnds: Array.from({ length: compiled.links }, (_, position) => `p${position}`),
+		};
+		const message = compiled.join(
+			envelope({ from: 'Grüße aus Köln <news@example.com>' }),
+			recipient({
+				to: 'Jürgen Groß <j@example.org>',
+				variables,
+				tracking,
+				listUnsubscribeUrl: 'https://m.example/u/1',
+			}),
+		);
+		const email = await PostalMime.parse(message);
+		expect([email.subject, email.from?.name]).toEqual(['News 🎉 for Jürgen 🎉 <b>', 'Grüße aus Köln']);
+		expect(email.html?.match(/"https:\/\/m\.example\/c\/p\d+"/g)).toHaveLength(40);
+		const arrived = email.html ?? '';
+		const pixel = /<img src="data:[^>]*>/;
+		expect(arrived).toMatch(pixel);
+		const before = asWritten.preview({ variables }).html ?? '';
+		await expectSamePicture(before, arrived.replace(pixel, ''));
+		// The pixel takes a line at the very end, where there is nothing else.
+		await expectSamePicture(before.replace('</body>', `${pixel.exec(arrived)?.[0]}</body>`), arrived);
+	});
+});
