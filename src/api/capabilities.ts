@@ -231,12 +231,28 @@ export interface ImportBatch {
 	cells: readonly (string | null)[];
 }
 
+/**
+ * Rows of a batch that were checked where they were read, by the engine's own `parseImportRows`: never from a wire.
+ * `marks` has a byte a row, `text` their fields (`engine/rules/checked-rows`), `variables` those of the columns.
+ */
+export interface CheckedBatch {
+	first: number;
+	variables: readonly string[];
+	marks: Uint8Array;
+	text: string;
+}
+
 /** Imports as sessions of numbered batches. Each `put` is atomic; throws `not_found`, `conflict`, `invalid`, `too_large`. */
 export interface Imports {
 	/** `key` names the job (list, source hash, mapping, options): the same key reopens it where it stood. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
 	/** The same `first` again: the stored ack again. A gap is `conflict`. Counts are those of this batch. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
+	/**
+	 * `put` of checked rows; only where the engine runs in this process. The next batches may be put before the answer:
+	 * they are taken in order and share commits, and after one that fails none is taken.
+	 */
+	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
 	/** Closes the session; its key may then be used anew. Counts are those of the whole session. */
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

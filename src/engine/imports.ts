@@ -25,6 +25,8 @@ export function createImports({
 			assertBatch(batch);
 			return acknowledged(await writes.putImportBatch({ session: id, batch, now: clock.now() }));
 		},
+		putChecked: async (id, batch) =>
+			acknowledged(await writes.putImportBatch({ session: id, batch, now: clock.now() })),
 		finish: async (id) => found(await writes.finishImport({ session: id, now: clock.now() })),
 	};
 }

@@ -6,6 +6,7 @@
 import type {
 	AcceptCounts,
 	Ack,
+	CheckedBatch,
 	Erasure,
 	ImportBatch,
 	ImportCounts,
@@ -247,8 +248,9 @@ export interface Writes {
 	/**
 	 * Shapes are checked already; rules that need stored state are checked here, row by row. A large batch may take
 	 * several commits, the position with each: broken off and put again, it goes on and answers for all of its rows.
+	 * Batches put before the one ahead is answered are taken in order.
 	 */
-	putImportBatch(c: { session: Uuid; batch: ImportBatch; now: Micros }): Promise<ImportAck>;
+	putImportBatch(c: { session: Uuid; batch: ImportBatch | CheckedBatch; now: Micros }): Promise<ImportAck>;
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
 
 	/** Opens, clicks, unsubscribes and late bounces: figures and suppressions change in the same transaction. */

@@ -9,6 +9,12 @@ export function foldCase(text: string): string {
 	return Array.from(text.toLowerCase().toUpperCase(), (character) => character.toLowerCase()).join('');
 }
 
+/** What is stored beside a key to be searched in: `null` where the folding equals the key, which it nearly always does. */
+export function foldedColumn(email: string, key: string): string | null {
+	const folded = foldCase(email);
+	return folded === key ? null : folded;
+}
+
 function isAscii(text: string): boolean {
 	for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) return false;
 	return true;

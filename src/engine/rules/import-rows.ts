@@ -3,6 +3,7 @@ import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
 import type { DisableReason } from '../../api/records.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
+import { foldedColumn } from './folding.js';
 import type { Activation } from './subscription.js';
 import { startActivation } from './subscription.js';
 
@@ -11,12 +12,12 @@ export interface ImportRow {
 	kind: 'row';
 	email: string;
 	email_key: EmailKey;
+	/** See `foldedColumn`. */
+	email_folded: string | null;
 	name: string | null;
 	is_active: boolean | null;
 	disable_reason: string | null;
-	/** Only the cells that are given. */
-	meta: readonly (readonly [variable: string, value: string])[];
-	/** The same as the JSON of an object. */
+	/** The cells that are given as the JSON of an object, variable to text. */
 	meta_json: string;
 }
 
@@ -24,6 +25,17 @@ export interface RejectedRow {
 	kind: 'rejected';
 	code: string;
 	error: string;
+}
+
+export type ParsedRow = ImportRow | RejectedRow;
+
+const metaPrefix = 'meta.';
+
+/** The variables of the columns `meta.…`, in their order. */
+export function metaVariables(columns: readonly string[]): string[] {
+	return columns.flatMap((column) =>
+		column.startsWith(metaPrefix) ? [column.slice(metaPrefix.length)] : [],
+	);
 }
 
 const truths: ReadonlyMap<string, boolean> = new Map([
@@ -47,7 +59,7 @@ interface Places {
 }
 
 /** One entry a row, in order. Pure, so that it can run before the transaction begins. */
-export function parseImportRows({ columns, cells }: ImportBatch): (ImportRow | RejectedRow)[] {
+export function parseImportRows({ columns, cells }: Pick<ImportBatch, 'columns' | 'cells'>): ParsedRow[] {
 	const width = columns.length;
 	const places: Places = {
 		email: columns.indexOf('email'),
@@ -55,16 +67,16 @@ export function parseImportRows({ columns, cells }: ImportBatch): (ImportRow | R
 		is_active: columns.indexOf('is_active'),
 		disable_reason: columns.indexOf('disable_reason'),
 		meta: columns.flatMap((column, index): [string, number][] =>
-			column.startsWith('meta.') ? [[column.slice('meta.'.length), index]] : [],
+			column.startsWith(metaPrefix) ? [[column.slice(metaPrefix.length), index]] : [],
 		),
 	};
-	const rows: (ImportRow | RejectedRow)[] = [];
+	const rows: ParsedRow[] = [];
 	for (let start = 0; start + width <= cells.length; start += width)
 		rows.push(parseRow(places, cells, start));
 	return rows;
 }
 
-function parseRow(places: Places, cells: ImportBatch['cells'], start: number): ImportRow | RejectedRow {
+function parseRow(places: Places, cells: ImportBatch['cells'], start: number): ParsedRow {
 	const cell = (place: number) => (place === -1 ? null : (cells[start + place] ?? null));
 	const email = cell(places.email);
 	if (email === null || email.trim() === '') return reject('blank', 'email: This field may not be blank.');
@@ -89,10 +101,10 @@ function parseRow(places: Places, cells: ImportBatch['cells'], start: number): I
 		kind: 'row',
 		email: address.address,
 		email_key: address.key,
+		email_folded: foldedColumn(address.address, address.key),
 		name: name?.trim() ?? null,
 		is_active,
 		disable_reason: disable_reason?.trim() || null,
-		meta,
 		meta_json,
 	};
 }

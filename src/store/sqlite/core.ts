@@ -2,14 +2,14 @@
  * Every operation of the store as a synchronous function of a plain command. Whoever runs it decides about
  * transactions: inline behind the writer, or behind a thread that dispatches `{method, command}`.
  */
-import { parseImportRows } from '../../engine/rules/import-rows.js';
 import type { Queue } from '../queue.js';
 import type { Reads, Writes } from '../store.js';
+import { createBatchRows } from './batch-rows.js';
 import { createErasures } from './erasure.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
 import { createFigures } from './figures.js';
-import { createImports, type ParsedRows } from './imports.js';
+import { createImports } from './imports.js';
 import { createLists } from './lists.js';
 import type { Slices } from './mailing-rows.js';
 import { createMailings } from './mailings.js';
@@ -31,12 +31,7 @@ export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices {
 }
 
 export function createCore(sql: Sql): Core {
-	const parsed = new WeakMap<object, ParsedRows>();
-	const rowsOf: Parameters<typeof createImports>[1] = (batch) => {
-		const rows = parsed.get(batch) ?? parseImportRows(batch);
-		parsed.set(batch, rows);
-		return rows;
-	};
+	const batchRows = createBatchRows();
 	return {
 		...createLists(sql),
 		...createSubscribers(sql),
@@ -49,11 +44,11 @@ export function createCore(sql: Sql): Core {
 		...createTokens(sql),
 		...createSubmissions(sql),
 		...createMailings(sql),
-		...createImports(sql, rowsOf),
+		...createImports(sql, batchRows),
 		...createMessages(sql),
 		...createEvents(sql),
 		...createFigures(sql),
 		...createQueue(sql),
-		prepareBatch: ({ batch }) => rowsOf(batch).length,
+		prepareBatch: ({ batch }) => batchRows.prepare(batch),
 	};
 }

@@ -22,7 +22,8 @@ export interface ImportRun {
 	seq: number;
 	spec: ImportSpec;
 	now: Micros;
-	known: ReadonlySet<string>;
+	/** Variables of the batch that no field defines, in the order of its columns; mostly none. */
+	unknown: readonly string[];
 	/** Asked once: most databases have none, and a look-up a row costs a tenth of the import. */
 	hasSuppressions: boolean;
 	/** `null`: nobody was erased, so nobody is looked up. */
@@ -35,16 +36,23 @@ export type RowOutcome =
 	| { kind: 'created' | 'updated' | 'unchanged' }
 	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
 
+export interface ImportRunOptions {
+	seq: number;
+	spec: ImportSpec;
+	/** Rows of the run. */
+	count: number;
+	variables: readonly string[];
+	now: Micros;
+}
+
 /** Takes one id a row, used or not: ids are never used twice, but may have gaps. */
-export function openImportRun(
-	sql: Sql,
-	{ seq, spec, count, now }: { seq: number; spec: ImportSpec; count: number; now: Micros },
-): ImportRun {
+export function openImportRun(sql: Sql, { seq, spec, count, variables, now }: ImportRunOptions): ImportRun {
+	const known = knownVariables(sql);
 	return {
 		seq,
 		spec,
 		now,
-		known: knownVariables(sql),
+		unknown: variables.filter((variable) => !known.has(variable)),
 		hasSuppressions: hasSuppressions(sql),
 		isErased: openErased(sql),
 		nextId: count === 0 ? 0 : takeSubscriberIds(sql, count),
@@ -53,12 +61,17 @@ export function openImportRun(
 }
 
 export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
-	const unknown = row.meta.find(([variable]) => !run.known.has(variable));
+	const unknown = run.unknown.length === 0 ? undefined : findUnknown(run, row);
 	if (unknown !== undefined) {
-		return { kind: 'rejected', code: 'unknown_variable', error: `meta: Unknown variable: ${unknown[0]}.` };
+		return { kind: 'rejected', code: 'unknown_variable', error: `meta: Unknown variable: ${unknown}.` };
 	}
 	if (run.isErased?.(row.email_key)) return erased;
 	return create(sql, run, row) ? { kind: 'created' } : meetExisting(sql, run, row);
+}
+
+function findUnknown({ unknown }: ImportRun, row: ImportRow): string | undefined {
+	const given = parseRecord(row.meta_json);
+	return unknown.find((variable) => Object.hasOwn(given, variable));
 }
 
 // The unique index decides in one statement whether it is new, which it mostly is.
@@ -73,6 +86,7 @@ function create(sql: Sql, run: ImportRun, row: ImportRow): boolean {
 		list_id: run.spec.list_id,
 		email: row.email,
 		email_key: row.email_key,
+		email_folded: row.email_folded,
 		name: row.name ?? '',
 		meta: row.meta_json,
 		source: 'IMPORT',
@@ -171,8 +185,8 @@ function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow)
 }
 
 function mergedMeta(stored: string, row: ImportRow): string {
-	if (row.meta.length === 0) return stored;
-	return JSON.stringify(changeMeta(parseRecord(stored), { merge_meta: Object.fromEntries(row.meta) }));
+	if (row.meta_json === '{}') return stored;
+	return JSON.stringify(changeMeta(parseRecord(stored), { merge_meta: parseRecord(row.meta_json) }));
 }
 
 // Even where nothing changes: the same address further down is a duplicate, not another unchanged row.

@@ -2,8 +2,9 @@
 import type { Ack, ImportCounts, ImportSpec, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import { canonicalJson } from '../../engine/rules/ids.js';
-import type { parseImportRows } from '../../engine/rules/import-rows.js';
+import type { ParsedRow } from '../../engine/rules/import-rows.js';
 import type { ImportAck } from '../store.js';
+import type { BatchRows } from './batch-rows.js';
 import { importRow, openImportRun } from './import-run.js';
 import { findList, moveCounters } from './lists.js';
 import type { ImportSlice, Slices } from './mailing-rows.js';
@@ -13,8 +14,6 @@ import type { Operations } from './sync.js';
 
 type ImportOperations = Pick<Operations, 'openImport' | 'putImportBatch' | 'finishImport'> &
 	Pick<Slices, 'putImportSlice'>;
-type Batch = Parameters<Operations['putImportBatch']>[0]['batch'];
-export type ParsedRows = ReturnType<typeof parseImportRows>;
 
 interface SessionRow {
 	seq: number;
@@ -28,13 +27,12 @@ interface SessionRow {
 
 const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 
-/** `rowsOf` parses a batch, or remembers that it was parsed before the transaction began. */
-export function createImports(sql: Sql, rowsOf: (batch: Batch) => ParsedRows): ImportOperations {
+export function createImports(sql: Sql, batchRows: BatchRows): ImportOperations {
 	return {
 		openImport: (command) => openImport(sql, command),
 		putImportBatch: (command) =>
-			putSlice(sql, rowsOf, { ...command, from: 0, limit: Number.POSITIVE_INFINITY }),
-		putImportSlice: (command) => putSlice(sql, rowsOf, command),
+			putSlice(sql, batchRows, { ...command, from: 0, limit: Number.POSITIVE_INFINITY }),
+		putImportSlice: (command) => putSlice(sql, batchRows, command),
 		finishImport: ({ session, now }) => {
 			const row = findSession(sql, session);
 			if (row === null) return null;
@@ -47,7 +45,7 @@ export function createImports(sql: Sql, rowsOf: (batch: Batch) => ParsedRows): I
 
 function putSlice(
 	sql: Sql,
-	rowsOf: (batch: Batch) => ParsedRows,
+	batchRows: BatchRows,
 	{ session, batch, from, limit, now }: ImportSlice,
 ): ImportAck {
 	const first = batch.first + from;
@@ -58,8 +56,9 @@ function putSlice(
 	if (row.finished_at !== null) return { kind: 'not_found' };
 	if (first !== row.position) return { kind: 'gap', position: row.position };
 	if (findList(sql, row.list_id) === null) return { kind: 'list_gone' };
-	const rows = rowsOf(batch).slice(from, from + limit);
-	return { kind: 'acknowledged', ack: putRows(sql, row, { rows, now }) };
+	const rows = batchRows.slice(batch, from, limit);
+	const variables = batchRows.variables(batch);
+	return { kind: 'acknowledged', ack: putRows(sql, row, { rows, variables, now }) };
 }
 
 function openImport(
@@ -105,11 +104,11 @@ function findAck(sql: Sql, seq: number, first: number): Ack<ImportCounts> | null
 function putRows(
 	sql: Sql,
 	session: SessionRow,
-	{ rows, now }: { rows: ParsedRows; now: Micros },
+	{ rows, variables, now }: { rows: readonly ParsedRow[]; variables: readonly string[]; now: Micros },
 ): Ack<ImportCounts> {
 	const first = session.position;
 	const spec = readSpec(session);
-	const run = openImportRun(sql, { seq: session.seq, spec, count: rows.length, now });
+	const run = openImportRun(sql, { seq: session.seq, spec, count: rows.length, variables, now });
 	const counts = noCounts();
 	const rejects: Reject[] = [];
 	rows.forEach((row, index) => {

@@ -1,5 +1,11 @@
 /** A mailing's row, and what an expansion of a list into it says. */
-import type { AcceptCounts, ImportBatch, MailingStatus, Reject } from '../../api/capabilities.js';
+import type {
+	AcceptCounts,
+	CheckedBatch,
+	ImportBatch,
+	MailingStatus,
+	Reject,
+} from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { ImportAck } from '../store.js';
@@ -22,7 +28,7 @@ export interface StagedSlice {
 /** One bounded part of a batch: its rows `from` … `from` + `limit` − 1. */
 export interface ImportSlice {
 	session: Uuid;
-	batch: ImportBatch;
+	batch: ImportBatch | CheckedBatch;
 	from: number;
 	limit: number;
 	now: Micros;

@@ -1,11 +1,9 @@
 /** Work of any size without holding the write lock for long: a commit a slice. */
-import type { AcceptCounts, Ack, ImportCounts, Reject } from '../../api/capabilities.js';
+import type { AcceptCounts, Ack, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { ImportAck } from '../store.js';
 import type { Core } from './core.js';
-import { addCounts } from './imports.js';
-import { type ImportSlice, maxListedRejects } from './mailing-rows.js';
+import { maxListedRejects } from './mailing-rows.js';
 import type { Writer } from './writer.js';
 
 /** About a tenth of a second of work. */
@@ -46,38 +44,6 @@ export async function cancelInSlices(
 	const slice = { mailing: command.mailing, limit: sliceSize };
 	while (isKnown && (await writer.write(() => core.dropStaged(slice))) === sliceSize);
 	return isKnown;
-}
-
-/**
- * A batch of an import, in as many commits as the lock may be held for: the position commits with each, so a batch
- * that was broken off goes on where it stopped, and answers for all of its rows.
- */
-export async function putInSlices(
-	core: Core,
-	writer: Writer,
-	command: Omit<ImportSlice, 'from' | 'limit'>,
-	size: SliceSize,
-): Promise<ImportAck> {
-	const { batch } = command;
-	const count = core.prepareBatch(command);
-	let sum: Ack<ImportCounts> | null = null;
-	for (let from = 0; ; ) {
-		const limit = size.rows();
-		const outcome: ImportAck = await writer.write(() => core.putImportSlice({ ...command, from, limit }));
-		if (outcome.kind !== 'acknowledged') return outcome;
-		size.took(Math.min(limit, count - from), writer.heldMs());
-		sum = sum === null ? outcome.ack : addAcks(sum, outcome.ack);
-		from = sum.position - batch.first;
-		if (from >= count) return { kind: 'acknowledged', ack: sum };
-	}
-}
-
-function addAcks(one: Ack<ImportCounts>, next: Ack<ImportCounts>): Ack<ImportCounts> {
-	return {
-		position: next.position,
-		counts: addCounts(one.counts, next.counts),
-		rejects: [...one.rejects, ...next.rejects],
-	};
 }
 
 /** How many rows of an import fit into the time that the lock may be held for. */

@@ -7,11 +7,12 @@ import type { Store, Writes } from '../store.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
 import { type Core, createCore } from './core.js';
 import { sqliteCode, translateFailure } from './failures.js';
+import { createImportLine, type ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';
 import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
 import { createReads } from './reads.js';
 import { reclaimLeases } from './reclaim.js';
-import { addInSlices, cancelInSlices, createSliceSize, putInSlices, type SliceSize } from './slices.js';
+import { addInSlices, cancelInSlices, createSliceSize } from './slices.js';
 import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { createWriter, type Writer } from './writer.js';
@@ -105,13 +106,17 @@ export function openSqliteStore(options: SqliteOptions): Store {
 					writer.write(() => undefined).catch(() => undefined);
 				}, heartbeatEveryMicros / microsPerMs).unref();
 	const upkeep = isServer ? startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs }) : null;
-	const sliceSize = createSliceSize(() => pace.maxSliceMs);
+	const importLine = createImportLine(
+		core,
+		writer,
+		createSliceSize(() => pace.maxSliceMs),
+	);
 	if (options.role !== 'cli')
 		writer.write(() => reclaimLeases(sql, { host: me.host, now: clock.now() })).catch(() => undefined);
 	let isClosed = false;
 	return {
 		reads: createReads({ db, path, core }),
-		writes: createWrites({ core, writer, sliceSize, eventDelayMs: options.eventDelayMs }),
+		writes: createWrites({ core, writer, importLine, eventDelayMs: options.eventDelayMs }),
 		queue: createQueue(core, writer),
 		close: async () => {
 			if (isClosed) return;
@@ -137,11 +142,11 @@ function copyLogBack(db: Database.Database): void {
 interface WriteParts {
 	core: Core;
 	writer: Writer;
-	sliceSize: SliceSize;
+	importLine: ImportLine;
 	eventDelayMs: number;
 }
 
-function createWrites({ core, writer, sliceSize, eventDelayMs }: WriteParts): Writes {
+function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): Writes {
 	const write =
 		<C, R>(operation: (command: C) => R) =>
 		(command: C): Promise<R> =>
@@ -179,7 +184,7 @@ function createWrites({ core, writer, sliceSize, eventDelayMs }: WriteParts): Wr
 		releaseMailing: write(core.releaseMailing),
 		cancelMailing: (command) => cancelInSlices(core, writer, command),
 		openImport: write(core.openImport),
-		putImportBatch: (command) => putInSlices(core, writer, command, sliceSize),
+		putImportBatch: importLine.put,
 		finishImport: write(core.finishImport),
 		recordEvents: (command) => {
 			// Who unsubscribes waits for the answer, and must not get another mail meanwhile.

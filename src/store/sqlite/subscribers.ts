@@ -4,7 +4,7 @@ import type { Micros } from '../../api/datetime.js';
 import type { SubscriberFilter } from '../../api/records.js';
 import { erasedComplaint } from '../../engine/rules/erasure.js';
 import { duplicateAddress } from '../../engine/rules/errors.js';
-import { foldCase } from '../../engine/rules/folding.js';
+import { foldCase, foldedColumn } from '../../engine/rules/folding.js';
 import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
 import { changeActivation, startActivation } from '../../engine/rules/subscription.js';
 import type { PageOf, Slice, SubscriberPatch } from '../store.js';
@@ -69,12 +69,6 @@ export function findSubscriber(sql: Sql, list_id: number, id: number): Subscribe
 	return row ?? null;
 }
 
-/** `null` where the folding equals the key, which it nearly always does: saves the column. */
-export function foldedColumn(email: string, key: string): string | null {
-	const folded = foldCase(email);
-	return folded === key ? null : folded;
-}
-
 /** Takes `count` ids that were never used; the first of them. */
 export function takeSubscriberIds(sql: Sql, count: number): number {
 	const last = sql.number(
@@ -89,6 +83,8 @@ export interface NewSubscriber {
 	list_id: number;
 	email: string;
 	email_key: string;
+	/** See `foldedColumn`. */
+	email_folded: string | null;
 	name: string;
 	is_active: boolean;
 	disable_reason: string | null;
@@ -109,7 +105,7 @@ export function insertSubscriber(sql: Sql, row: NewSubscriber): boolean {
 		row.list_id,
 		row.email,
 		row.email_key,
-		foldedColumn(row.email, row.email_key),
+		row.email_folded,
 		row.name,
 		flag(row.is_active),
 		row.disable_reason,
@@ -207,6 +203,7 @@ function createSubscriber(
 		list_id,
 		email: input.email,
 		email_key,
+		email_folded: foldedColumn(input.email, email_key),
 		name: input.name ?? '',
 		meta: JSON.stringify(meta),
 		source: 'API',

@@ -1,57 +1,62 @@
 /** A large batch of an import is committed in slices; whoever puts it sees one batch. */
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
-import { beforeEach, describe, expect, it } from 'vitest';
-import { type Core, createCore } from '../../../src/store/sqlite/core.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCore } from '../../../src/store/sqlite/core.js';
+import { createImportLine } from '../../../src/store/sqlite/import-line.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { createSliceSize, putInSlices } from '../../../src/store/sqlite/slices.js';
+import { createSliceSize, type SliceSize } from '../../../src/store/sqlite/slices.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
-import { createWriter, type Writer } from '../../../src/store/sqlite/writer.js';
+import { createWriter } from '../../../src/store/sqlite/writer.js';
 import { newUuid, noon } from '../../contract/store/fixture.js';
 
 const twoRows = { rows: () => 2, took: () => undefined };
 
-describe('a batch in slices', () => {
-	let core: Core;
-	let writer: Writer;
-	let groups: number;
-	let failIn: number;
+/** An import session on a database of its own, and the line its batches wait in. */
+function startLine(size: SliceSize) {
+	const db = new Database(':memory:');
+	onTestFinished(() => void db.close());
+	const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
+	migrate(db, { path: ':memory:', me, now: noon });
+	const core = createCore(createSql(db));
 	const id = newUuid();
-	beforeEach(() => {
-		const db = new Database(':memory:');
-		const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
-		migrate(db, { path: ':memory:', me, now: noon });
-		core = createCore(createSql(db));
-		groups = 0;
-		failIn = Number.NaN;
-		writer = createWriter({
-			db,
-			path: ':memory:',
-			lockTimeoutMs: 100,
-			pace: () => ({ maxGroupMs: 1_000, pauseMs: 0 }),
-			beforeGroup: () => {
-				groups += 1;
-				if (groups === failIn) throw new Error('the disk is full');
-			},
-			afterLongGroup: () => undefined,
-			random: () => 0.5,
-		});
-		core.createList({ input: { name: 'News', email_reason: 'r' }, now: noon });
-		core.openImport({
-			id,
-			key: 'k',
-			spec: { list_id: 1, on_conflict: 'update', reactivate: false },
-			now: noon,
-		});
-		return () => db.close();
+	let groups = 0;
+	let failIn = Number.NaN;
+	const writer = createWriter({
+		db,
+		path: ':memory:',
+		lockTimeoutMs: 100,
+		pace: () => ({ maxGroupMs: 1_000, pauseMs: 0 }),
+		beforeGroup: () => {
+			groups += 1;
+			if (groups === failIn) throw new Error('the disk is full');
+		},
+		afterLongGroup: () => undefined,
+		random: () => 0.5,
 	});
-	const put = (first: number, ...cells: string[]) =>
-		putInSlices(
-			core,
-			writer,
-			{ session: id, batch: { first, columns: ['email'], cells }, now: noon },
-			twoRows,
-		);
+	core.createList({ input: { name: 'News', email_reason: 'r' }, now: noon });
+	core.openImport({
+		id,
+		key: 'k',
+		spec: { list_id: 1, on_conflict: 'update', reactivate: false },
+		now: noon,
+	});
+	return {
+		core,
+		line: createImportLine(core, writer, size),
+		command: (first: number, ...cells: string[]) => ({
+			session: id,
+			batch: { first, columns: ['email'], cells },
+			now: noon,
+		}),
+		groups: () => groups,
+		failNext: (after = 0) => {
+			failIn = groups + 1 + after;
+		},
+	};
+}
+
+describe('a batch in slices', () => {
 	const people = ['a@x.org', 'b@x.org', 'a@x.org', 'no address', 'c@x.org'];
 	const whole = {
 		kind: 'acknowledged',
@@ -66,28 +71,83 @@ describe('a batch in slices', () => {
 	};
 
 	it('takes a commit a slice and one answer', async () => {
-		expect(await put(0, ...people)).toMatchObject(whole);
-		expect(groups).toBe(3);
+		const { line, command, groups } = startLine(twoRows);
+		expect(await line.put(command(0, ...people))).toMatchObject(whole);
+		expect(groups()).toBe(3);
 	});
 
 	it('is answered the same when it is put again, and the next one follows it', async () => {
-		const answer = await put(0, ...people);
-		expect(await put(0, ...people)).toEqual(answer);
-		expect(await put(5, 'd@x.org')).toMatchObject({ ack: { position: 6, counts: { created: 1 } } });
-		expect(await put(9, 'e@x.org')).toEqual({ kind: 'gap', position: 6 });
+		const { line, command } = startLine(twoRows);
+		const answer = await line.put(command(0, ...people));
+		expect(await line.put(command(0, ...people))).toEqual(answer);
+		expect(await line.put(command(5, 'd@x.org'))).toMatchObject({
+			ack: { position: 6, counts: { created: 1 } },
+		});
+		expect(await line.put(command(9, 'e@x.org'))).toEqual({ kind: 'gap', position: 6 });
 	});
 
 	it('goes on where it was broken off', async () => {
-		failIn = 2;
-		await expect(put(0, ...people)).rejects.toThrow('the disk is full');
-		expect(await put(9, 'e@x.org')).toEqual({ kind: 'gap', position: 2 });
-		expect(await put(0, ...people)).toMatchObject(whole);
+		const { core, line, command, failNext } = startLine(twoRows);
+		failNext(1);
+		await expect(line.put(command(0, ...people))).rejects.toThrow('the disk is full');
+		expect(await line.put(command(9, 'e@x.org'))).toEqual({ kind: 'gap', position: 2 });
+		expect(await line.put(command(0, ...people))).toMatchObject(whole);
 		expect(core.getList({ id: 1 })?.active_subscribers_count).toBe(3);
 	});
 
 	it('may be empty', async () => {
-		expect(await put(0)).toMatchObject({ kind: 'acknowledged', ack: { position: 0, rejects: [] } });
-		expect(groups).toBe(1);
+		const { line, command, groups } = startLine(twoRows);
+		expect(await line.put(command(0))).toMatchObject({
+			kind: 'acknowledged',
+			ack: { position: 0, rejects: [] },
+		});
+		expect(groups()).toBe(1);
+	});
+});
+
+describe('batches put before the one ahead is answered', () => {
+	const setup = () => startLine({ rows: () => 100, took: () => undefined });
+
+	it('are taken in order and share a commit', async () => {
+		const { line, command, groups } = setup();
+		const before = groups();
+		const acks = await Promise.all([
+			line.put(command(0, 'a@x.org', 'b@x.org')),
+			line.put(command(2, 'a@x.org')),
+			line.put(command(3, 'c@x.org')),
+		]);
+		expect(acks).toMatchObject([
+			{ ack: { position: 2, counts: { created: 2 } } },
+			{ ack: { position: 3, rejects: [{ row: 2, code: 'duplicate' }] } },
+			{ ack: { position: 4, counts: { created: 1 } } },
+		]);
+		expect(groups() - before).toBe(1);
+	});
+
+	it('wait while the one ahead is cut by the lock', async () => {
+		const { line, command } = startLine(twoRows);
+		const acks = await Promise.all([
+			line.put(command(0, 'a@x.org', 'b@x.org', 'c@x.org')),
+			line.put(command(3, 'd@x.org')),
+		]);
+		expect(acks).toMatchObject([{ ack: { position: 3 } }, { ack: { position: 4 } }]);
+	});
+
+	it('are not taken after one that failed, and those of another session are', async () => {
+		const { line, command, failNext } = setup();
+		const other = newUuid();
+		failNext();
+		const outcomes = await Promise.allSettled([
+			line.put(command(0, 'a@x.org')),
+			line.put({ ...command(0, 'a@x.org'), session: other }),
+			line.put(command(1, 'b@x.org')),
+		]);
+		expect(outcomes.map((one) => (one.status === 'rejected' ? String(one.reason) : one.value))).toEqual([
+			expect.stringContaining('the disk is full'),
+			{ kind: 'not_found' },
+			expect.stringContaining('the disk is full'),
+		]);
+		expect(await line.put(command(0, 'b@x.org'))).toMatchObject({ ack: { position: 1 } });
 	});
 });
 
