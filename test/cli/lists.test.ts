@@ -18,6 +18,12 @@ describe('mailctl lists', () => {
 		expect(JSON.parse(stdout)).toEqual(two());
 	});
 
+	it('leaves a text as it is that holds separators of lines and paragraphs', async () => {
+		const odd = [someList(1, { name: 'a\u2028b\u2029c\nd' })];
+		const { stdout } = await cli(['-o', 'json', 'lists', 'ls'], { connect: connectTo(odd) });
+		expect(JSON.parse(stdout)).toEqual(odd);
+	});
+
 	it('prints [] for no lists, and exits 8 only when told to', async () => {
 		expect(await cli(['lists', 'list', '--json'], { connect: connectTo([]) })).toEqual({
 			code: 0,

@@ -42,7 +42,8 @@ export function chosen<T>(record: T, columns: Columns<T>, fields: readonly strin
 async function* jsonArray<T>(rows: AsyncIterable<T>, columns: Columns<T>, fields: readonly string[] | null) {
 	let isFirst = true;
 	for await (const row of rows) {
-		const json = JSON.stringify(chosen(row, columns, fields), null, 2).replace(/^/gm, '  ');
+		// Not by /^/gm: that takes U+2028 and U+2029 for line ends, and a text that holds them would be changed.
+		const json = `  ${JSON.stringify(chosen(row, columns, fields), null, 2).replaceAll('\n', '\n  ')}`;
 		yield `${isFirst ? '[\n' : ',\n'}${json}`;
 		isFirst = false;
 	}

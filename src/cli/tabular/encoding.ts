@@ -52,7 +52,7 @@ function isDamagedUtf8(bytes: Buffer): boolean {
 	const text = bytes.toString();
 	const broken = text.match(/\ufffd/g)?.length ?? 0;
 	const whole = text.match(/[^\x00-\x7f\ufffd]/g)?.length ?? 0;
-	return whole >= 4 && whole >= broken * 4;
+	return whole >= 2 && whole >= broken * 2;
 }
 
 /**

@@ -34,6 +34,7 @@ export async function openRejects(options: RejectsOptions): Promise<RejectsFile>
 	const exists = there !== null;
 	// A pipe or /dev/null holds nothing that could be lost, or gone on with.
 	const isStream = there !== null && !there.isFile() && !there.isDirectory();
+	if (there?.isDirectory()) throw new TableError('directory', `the rejects file ${path} is a directory`);
 	if (exists && !isStream && !resume) throw alreadyThere(path);
 	if (!exists)
 		await access(dirname(path), constants.W_OK).catch((cause: unknown) =>

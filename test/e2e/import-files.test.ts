@@ -1,0 +1,340 @@
+/**
+ * "Files that are not plain CSV", each through the command: what is imported, what is rejected with its line, what is
+ * refused. Whatever the file, the counts add up, and the plan of a dry run is what then happens.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmod, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import iconv from 'iconv-lite';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { formatCsvRow } from '../../src/cli/tabular/write-csv.js';
+import { readTable } from '../cli/tabular/tables.js';
+import { makeProject, type Project } from '../support/project.js';
+
+const corpora = process.env['MAILCTL_CORPORA'] ?? '../shared/corpora';
+
+interface Counts {
+	read: number;
+	created: number;
+	updated: number;
+	unchanged: number;
+	duplicate: number;
+	rejected: number;
+}
+
+interface Imported {
+	counts: Counts;
+	/** `line code` of each rejected row. */
+	rejects: string[];
+	/** What the columns of the rejects file are called. */
+	rejectColumns: string;
+}
+
+let project: Project;
+
+beforeEach(async () => {
+	project = await makeProject();
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	await project.json(['fields', 'create', '--variable', 'city', '--name', 'Home town']);
+});
+
+/** Tries it dry, does it, and compares: the counts add up, the plan was right, and the dry run wrote nothing. */
+async function imported(
+	content: string | Buffer,
+	{ name = 'people.csv', args = [] as readonly string[] } = {},
+): Promise<Imported> {
+	const path = await project.file(name, content);
+	const words = ['subscribers', 'import', path, '-l', '1', ...args];
+	const before = await people();
+	const plan = (await project.json([...words, '--dry-run'])) as Counts;
+	expect(await people()).toEqual(before);
+	const result = await project.run([...words, '-o', 'json']);
+	const counts = JSON.parse(result.stdout) as Counts;
+	expect(result.code).toBe(counts.rejected > 0 ? 9 : 0);
+	expect(counts.read).toBe(
+		counts.created + counts.updated + counts.unchanged + counts.duplicate + counts.rejected,
+	);
+	expect(plan).toMatchObject({ ...counts, unchecked: 0 });
+	const rejectsPath = `${path}.rejects.csv`;
+	const text = existsSync(rejectsPath) ? await readFile(rejectsPath, 'utf8') : '';
+	const table = text === '' ? { rows: [] } : await readTable(text, { delimiter: ',' });
+	const rejects = table.rows.map(({ cells }) => cells.slice(-3, -1).join(' '));
+	expect(rejects).toHaveLength(counts.duplicate + counts.rejected);
+	return { counts, rejects, rejectColumns: text.split('\n')[0] ?? '' };
+}
+
+async function people(): Promise<unknown[]> {
+	const words = ['subscribers', 'list', '-l', '1', '--all', '--fields', 'email,name,meta'];
+	return (await project.json(words)) as unknown[];
+}
+
+describe('what is imported', () => {
+	const text = 'email,name,city\nann@example.com,Anna,Oslo\nbob@example.com,Bob,"Rome, Italy"\n';
+	const cyrillic = 'email;name;city\nann@example.com;Анна;Осло\nbob@example.com;Боб;Рим\n';
+	const western = 'email;name;city\nann@example.com;Zoë;Århus\nbob@example.com;José;Málaga\n';
+	const both = [
+		{ email: 'ann@example.com', name: 'Anna', meta: { city: 'Oslo' } },
+		{ email: 'bob@example.com', name: 'Bob', meta: { city: 'Rome, Italy' } },
+	];
+	const records = both.map(({ email, name, meta }) => JSON.stringify({ email, name, meta })).join('\n');
+
+	it.each<[string, string | Buffer]>([
+		['UTF-8', text],
+		['UTF-8 with BOM', Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(text)])],
+		['UTF-16 LE with BOM', iconv.encode(text, 'utf-16le', { addBOM: true })],
+		['UTF-16 BE with BOM', iconv.encode(text, 'utf-16be', { addBOM: true })],
+		['UTF-16 LE without BOM', iconv.encode(text, 'utf-16le')],
+		['UTF-16 BE without BOM', iconv.encode(text, 'utf-16be')],
+		['semicolons', text.replace('Rome, Italy', 'Rome\0 Italy').replaceAll(',', ';').replace('\0', ',')],
+		['tabs', text.replace('Rome, Italy', 'Rome\0 Italy').replaceAll(',', '\t').replace('\0', ',')],
+		['pipes', text.replace('Rome, Italy', 'Rome\0 Italy').replaceAll(',', '|').replace('\0', ',')],
+		['CRLF', text.replaceAll('\n', '\r\n')],
+		['CR', text.replaceAll('\n', '\r')],
+		['mixed line ends', text.replace('\n', '\r\n').replace('Oslo\n', 'Oslo\r')],
+		['blank lines', `\n\r\n${text.replaceAll('\n', '\n\n')}`],
+		['no line end at the end', text.trimEnd()],
+		['NDJSON', records],
+		['NDJSON with CRLF and BOM', `\uFEFF${records.replaceAll('\n', '\r\n')}\r\n`],
+	])('%s', async (_, content) => {
+		const { counts } = await imported(content);
+		expect(counts).toMatchObject({ read: 2, created: 2 });
+		expect(await people()).toEqual(both);
+	});
+
+	it.each([
+		['Windows-1251 by its letters', cyrillic, 'windows-1251', [], 'Анна'],
+		['Windows-1251 by name', cyrillic, 'windows-1251', ['--encoding', 'CP1251'], 'Анна'],
+		['Windows-1252 by its letters', western, 'windows-1252', [], 'Zoë'],
+		['Windows-1252 by name', western, 'windows-1252', ['--encoding', 'cp1252', '--delimiter', ';'], 'Zoë'],
+		['KOI8-R by name', cyrillic, 'koi8-r', ['--encoding', 'koi8-r'], 'Анна'],
+	] as const)('%s', async (_, content, encoding, args, name) => {
+		await imported(iconv.encode(content, encoding), { args });
+		expect(await people()).toMatchObject([{ name }, {}]);
+	});
+
+	it('line ends within quotes, as they are', async () => {
+		await imported('email,city\r\nann@example.com,"Oslo\r\nNorway"\r\nbob@example.com,"a\nb"\r\n');
+		expect(await people()).toMatchObject([{ meta: { city: 'Oslo\r\nNorway' } }, { meta: { city: 'a\nb' } }]);
+	});
+
+	it('columns in another case, with spaces, as E-Mail, and what a field is called', async () => {
+		await imported(' E-MAIL ,  Name,HOME Town \nann@example.com,Ann,Oslo\n');
+		expect(await people()).toEqual([{ email: 'ann@example.com', name: 'Ann', meta: { city: 'Oslo' } }]);
+	});
+
+	it('numbers, booleans and null of NDJSON, as text and as nothing', async () => {
+		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
+		const lines = [
+			{ email: 'ann@example.com', meta: { city: 'Oslo', age: 41 } },
+			{ email: 'bob@example.com', name: null, is_active: false, meta: { age: null } },
+		];
+		await imported(lines.map((line) => JSON.stringify(line)).join('\n'), { name: 'people.ndjson' });
+		expect(await people()).toEqual([
+			{ email: 'ann@example.com', name: '', meta: { city: 'Oslo', age: '41' } },
+			{ email: 'bob@example.com', name: '', meta: {} },
+		]);
+	});
+
+	it('a list as it is printed by another command', async () => {
+		await imported(text);
+		const { stdout } = await project.run(['subscribers', 'list', '-l', '1', '--all', '-o', 'ndjson']);
+		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--name', 'Changed']);
+		const { counts } = await imported(stdout, { name: 'again.ndjson' });
+		expect(counts).toMatchObject({ read: 2, updated: 1, unchanged: 1 });
+		expect(await people()).toEqual(both);
+	});
+
+	it('a header alone: nothing, and exit 0', async () => {
+		expect((await imported('email,name\n')).counts).toMatchObject({ read: 0, created: 0 });
+	});
+});
+
+describe('what is rejected, row by row, while the rest goes on', () => {
+	const rest = 'zoe@example.com,Zoe,Rome\n';
+	it.each([
+		['a quote that is never closed', 'a@example.com,"Ann,Oslo\n', '2 unclosed_quote'],
+		['a quote within a cell', 'a@example.com,5" pipe,Oslo\n', '2 stray_quote'],
+		['too few cells', 'a@example.com,Ann\n', '2 too_few_cells'],
+		['too many cells', 'a@example.com,Ann,Oslo,Norway\n', '2 too_many_cells'],
+		['NUL', 'a@example.com,A\0nn,Oslo\n', '2 nul'],
+		['a cell over 1 MiB', `a@example.com,Ann,${'x'.repeat(1024 * 1024 + 1)}\n`, '2 cell_too_long'],
+		['a cell of 10 MB', `a@example.com,Ann,${'x'.repeat(10_000_000)}\n`, '2 row_too_long'],
+		['an address that is none', 'nobody,Ann,Oslo\n', '2 invalid'],
+		['no address', ' ,Ann,Oslo\n', '2 blank'],
+		['a value of meta over 64 KiB', `a@example.com,Ann,${'x'.repeat(65 * 1024)}\n`, '2 max_length'],
+		['a name over 255 characters', `a@example.com,${'x'.repeat(256)},Oslo\n`, '2 max_length'],
+	])('%s', async (_, row, reject) => {
+		const { counts, rejects, rejectColumns } = await imported(`email,name,city\n${row}${rest}`);
+		expect(rejects).toEqual([reject]);
+		expect(counts).toMatchObject({ read: 2, created: 1, rejected: 1 });
+		expect(rejectColumns).toBe('email,name,city,_line,_code,_error');
+		expect(await people()).toMatchObject([{ email: 'zoe@example.com' }]);
+	});
+
+	it('the same address twice, without regard to case: the first one counts', async () => {
+		const { counts, rejects } = await imported(
+			'email,name,city\nann@example.com,Ann,Oslo\nANN@Example.com,Other,Rome\n',
+		);
+		expect({ counts, rejects }).toMatchObject({
+			counts: { read: 2, created: 1, duplicate: 1, rejected: 0 },
+			rejects: ['3 duplicate'],
+		});
+	});
+
+	it('a flag that is none', async () => {
+		const { rejects } = await imported(
+			'email,is_active\na@example.com,maybe\nb@example.com,NO\nc@example.com,\n',
+		);
+		expect(rejects).toEqual(['2 invalid']);
+	});
+
+	it('broken bytes among UTF-8', async () => {
+		const bytes = Buffer.concat([
+			Buffer.from('email,name\na@example.com,Zoë Ångström\n'),
+			Buffer.from('b@example.com,Andr\xe9\n', 'latin1'),
+		]);
+		expect((await imported(bytes)).rejects).toEqual(['3 encoding']);
+	});
+
+	it('lines of NDJSON that are no object, into a rejects file that is CSV', async () => {
+		const lines = [
+			'{"email":"a@example.com","meta":{"city":"Oslo"}}',
+			'{"email":',
+			'[]',
+			'{"email":"nobody"}',
+		];
+		const { rejects, rejectColumns } = await imported(lines.join('\n'), { name: 'people.jsonl' });
+		expect({ rejects, rejectColumns }).toEqual({
+			rejects: ['2 bad_json', '3 bad_json', '4 invalid'],
+			rejectColumns: 'email,meta.city,_line,_code,_error',
+		});
+	});
+
+	it('the rejects file imports again as it is, and once it is mended', async () => {
+		await imported('E-Mail;Home town\nnobody;Oslo\nann@example.com;Rome\n');
+		const rejects = await readFile(join(project.folder, 'people.csv.rejects.csv'), 'utf8');
+		expect((await imported(rejects, { name: 'again.csv' })).rejects).toEqual(['2 invalid']);
+		const mended = await imported(rejects.replace('nobody', 'bob@example.com'), { name: 'mended.csv' });
+		expect(mended.counts).toMatchObject({ read: 1, created: 1 });
+	});
+});
+
+describe('what is refused, exit 2, with nothing imported', () => {
+	const zip = (entry: string) =>
+		Buffer.concat([Buffer.from('PK\x03\x04'), Buffer.alloc(26), Buffer.from(entry)]);
+	const wide = Array.from({ length: 100_000 }, (_, index) => `c${index}`).join(',');
+	it.each<[string, string | Buffer, readonly string[], string]>([
+		[
+			'unknown columns',
+			'email,ctiy,Fax\na@example.com,Oslo,1\n',
+			[],
+			'unknown column "ctiy" (did you mean city?)',
+		],
+		['duplicate headers', 'email,name,name\na@example.com,A,B\n', [], 'the column "name" is there twice'],
+		['two email columns', 'email,E-Mail\na@example.com,b@example.com\n', [], 'are both email'],
+		['no email column', 'name,city\nAnn,Oslo\n', [], 'no email column among "name", "city"'],
+		['an empty file', '', [], 'is empty'],
+		['blank lines only', '\n\n\n', [], 'is empty'],
+		[
+			'a header whose quote is never closed',
+			'email,"name\na@example.com,A\n',
+			[],
+			'no usable header (line 1)',
+		],
+		['100,000 columns', `email,${wide}\n`, ['--ignore-unknown'], 'has 100,001 columns'],
+		['a zip archive', zip('people.csv'), [], 'is a zip archive'],
+		['an Excel workbook', zip('[Content_Types].xml'), [], 'is an Excel workbook'],
+		['gzip', gzipSync('email\na@example.com\n'), [], 'is gzip-compressed'],
+		['a picture', Buffer.from('\x89PNG\r\n\x1a\n\0\0', 'latin1'), [], 'is a PNG image'],
+		['noise', Buffer.from(Array.from({ length: 999 }, (_, i) => (i * 7919) % 251)), [], 'is a binary file'],
+		['a JSON array', '[{"email":"a@example.com"}]', [], 'is one JSON array'],
+		[
+			'another encoding than named',
+			iconv.encode('email;имя\na@x;Анна\n', 'cp1251'),
+			['--encoding', 'utf-8'],
+			'it seems to be windows-1251',
+		],
+		['an unknown encoding', 'email\n', ['--encoding', 'klingon'], 'unknown encoding klingon'],
+		[
+			'__proto__ as a new field',
+			'email,__proto__\na@example.com,1\n',
+			['--create-fields'],
+			'no field can be named after',
+		],
+	])('%s', async (_, content, args, words) => {
+		const path = await project.file('people.csv', content);
+		const { code, stdout, stderr } = await project.run(['subscribers', 'import', path, '-l', '1', ...args]);
+		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+		expect(stderr).toContain(words);
+		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+		expect(await people()).toEqual([]);
+	});
+
+	it('names the ways out for unknown columns', async () => {
+		const path = await project.file('people.csv', 'email,Home tonw\na@example.com,Oslo\n');
+		expect((await project.run(['subscribers', 'import', path, '-l', '1'])).stderr.split('\n')).toEqual([
+			'error: the columns cannot be used as they are',
+			'error: unknown column "Home tonw" (did you mean Home town?)',
+			"hint: --map 'Home tonw=Home town' says what a column is, --create-fields makes fields of unknown ones, --ignore-unknown leaves them out; fields: city",
+			'',
+		]);
+	});
+
+	it('shows the first of very many unknown columns, and how many there are', async () => {
+		const columns = Array.from({ length: 500 }, (_, index) => `c${index}`).join(',');
+		const path = await project.file('people.csv', `email,${columns}\n`);
+		const { stderr } = await project.run(['subscribers', 'import', path, '-l', '1']);
+		expect(stderr.split('\n')).toHaveLength(14);
+		expect(stderr).toContain('error: and 490 more\n');
+	});
+
+	it('a directory, a missing file, one that may not be read', async ({ skip }) => {
+		const say = async (path: string) =>
+			(await project.run(['subscribers', 'import', path, '-l', '1'])).stderr;
+		expect(await say(project.folder)).toContain('is a directory');
+		expect(await say(join(project.folder, 'no.csv'))).toContain('no such file');
+		const path = await project.file('people.csv', 'email\n');
+		await chmod(path, 0);
+		if (process.getuid?.() === 0) return skip('root may read anything');
+		expect(await say(path)).toContain('permission denied');
+	});
+});
+
+describe('names and cells that break things', () => {
+	it('columns called as objects are: left out, nothing else', async () => {
+		const { counts } = await imported('email,__proto__,constructor\na@example.com,1,2\n', {
+			args: ['--ignore-unknown'],
+		});
+		expect(counts).toMatchObject({ read: 1, created: 1 });
+		const line = '{"email":"b@example.com","__proto__":{"x":1},"meta":{"__proto__":"y","city":"Oslo"}}';
+		await imported(line, { name: 'people.ndjson', args: ['--ignore-unknown'] });
+		expect(await people()).toMatchObject([{ meta: {} }, { meta: { city: 'Oslo' } }]);
+	});
+
+	it('the naughty strings come back as they are, or are rejected by their length', async ({ skip }) => {
+		const path = join(corpora, 'strings/blns.json');
+		if (!existsSync(path)) return skip(`no corpora at ${corpora}`);
+		const strings: string[] = JSON.parse(readFileSync(path, 'utf8'));
+		const rows = strings.map((cell, n) => [`p${n}@example.com`, cell]);
+		const { counts } = await imported([['email', 'city'], ...rows].map((row) => formatCsvRow(row)).join(''));
+		expect(counts).toMatchObject({ read: strings.length, created: strings.length });
+		// An empty cell says nothing about the field.
+		const cities = strings.map((city) => ({ meta: city === '' ? {} : { city } }));
+		expect(await people()).toMatchObject(cities);
+	});
+
+	it('the corpus of CSV is read row by row', async ({ skip }) => {
+		const folder = join(corpora, 'csv');
+		if (!existsSync(folder)) return skip(`no corpora at ${corpora}`);
+		for (const name of readdirSync(folder).filter((one) => one.endsWith('.csv'))) {
+			const meant: unknown[] = JSON.parse(readFileSync(join(folder, name.replace('.csv', '.json')), 'utf8'));
+			const text = readFileSync(join(folder, name), 'utf8');
+			const first = /^\w+/.exec(text)?.[0] ?? '';
+			const args = ['--map', `${first}=email`, '--ignore-unknown'];
+			const { counts, rejects } = await imported(text, { name, args });
+			expect({ name, ...counts }).toMatchObject({ name, read: meant.length, rejected: meant.length });
+			expect(rejects.every((reject) => reject.endsWith(' invalid'))).toBe(true);
+		}
+	});
+});
