@@ -72,13 +72,14 @@ class Run {
 		this.#composer = composer;
 		this.#request = request;
 		this.#rate = settings.rate === undefined ? null : createRate(settings.rate, settings.clock);
-		this.#maxHeld = 2 * leaseBatch + 2 * settings.connections;
+		this.#maxHeld = 2 * leaseBatch + 3 * settings.connections;
 		this.#holdings = createHoldings(settings);
 		this.#settler = createSettler({
 			queue: settings.queue,
 			fenceOf: (message) => this.#holdings.fenceOf(message),
 			onSettled: (settlement, result) => this.#onSettled(settlement, result),
 			onFault: (error) => this.#onFault({ kind: 'store', error }),
+			onWrite: () => this.#fill(leaseBatch),
 		});
 	}
 
@@ -111,7 +112,7 @@ class Run {
 				if (result !== null) return result;
 				continue;
 			}
-			this.#fill();
+			this.#fill(2 * this.#settings.connections);
 			if (this.#mayStart) await this.#startNext();
 			else if (this.#inFlight > 0 || this.#isLeasing) await this.#change();
 			else if (!(await this.#idle())) return this.#result('done', null);
@@ -123,20 +124,24 @@ class Run {
 	}
 
 	get #mayStart(): boolean {
-		const isRoom = this.#inFlight < this.#settings.connections && this.#settler.unsettled < mostUnsettled;
+		const { connections } = this.#settings;
+		// Two more a connection: one whose envelope leaves with the body before it, one that is ready when that is
+		// answered. What may have been sent, and is not recorded,
+		// stays at `mostUnsettled` and a body a connection.
+		const isRoom =
+			this.#inFlight < 3 * connections &&
+			this.#settler.unsettled + this.#inFlight < mostUnsettled + connections;
 		return isRoom && this.#holdings.waiting > 0;
 	}
 
-	/** Leases in the background while there is room, early enough that no connection waits for the store. */
-	#fill(): void {
+	/**
+	 * Leases in the background while there is room: with each group of outcomes, whose commit it shares, and else early
+	 * enough that no connection waits for the store.
+	 */
+	#fill(mostWaiting: number): void {
 		const room = Math.min(leaseBatch, this.#maxHeld - this.#holdings.size);
-		if (
-			this.#isLeasing ||
-			this.#isDry ||
-			room <= 0 ||
-			this.#holdings.waiting > 2 * this.#settings.connections
-		)
-			return;
+		const isOver = this.#isAborted || this.#fault !== null;
+		if (isOver || this.#isLeasing || this.#isDry || room <= 0 || this.#holdings.waiting > mostWaiting) return;
 		this.#isLeasing = true;
 		this.#lease(room)
 			.catch((error: unknown) => this.#onFault({ kind: 'store', error }))

@@ -17,13 +17,15 @@ export interface SettlerOptions {
 	fenceOf: (message: Uuid) => number | undefined;
 	onSettled: (settlement: Settlement, result: 'recorded' | 'lost_lease') => void;
 	onFault: (error: unknown) => void;
+	/** A group is about to be written: what else is asked of the store now shares its commit. */
+	onWrite: () => void;
 }
 
 /** Half of what may be unsettled, so that sending goes on while a group is written. */
 const groupSize = 50;
 const groupMs = 50;
 
-export function createSettler({ queue, fenceOf, onSettled, onFault }: SettlerOptions): Settler {
+export function createSettler({ queue, fenceOf, onSettled, onFault, onWrite }: SettlerOptions): Settler {
 	const pending: Settlement[] = [];
 	let timer: NodeJS.Timeout | null = null;
 	let writing: Promise<void> | null = null;
@@ -32,7 +34,9 @@ export function createSettler({ queue, fenceOf, onSettled, onFault }: SettlerOpt
 		const settlements = pending
 			.slice(0, groupSize)
 			.map((each) => ({ ...each, fence: fenceOf(each.message) ?? each.fence }));
-		const results = await queue.settle({ settlements });
+		const settling = queue.settle({ settlements });
+		onWrite();
+		const results = await settling;
 		pending.splice(0, settlements.length);
 		settlements.forEach((settlement, index) => {
 			const result = results[index] ?? 'lost_lease';
@@ -49,12 +53,25 @@ export function createSettler({ queue, fenceOf, onSettled, onFault }: SettlerOpt
 		});
 		return writing;
 	};
-	const flush = async () => {
+	const stopTimer = () => {
 		if (timer !== null) clearTimeout(timer);
 		timer = null;
+	};
+	const flush = async () => {
+		stopTimer();
 		while (pending.length > 0) await write();
 	};
-	const flushQuietly = () => void flush().catch(onFault);
+	/** Full groups only, or the one whose time has come: small ones behind it would cost a commit each. */
+	const writeDue = async () => {
+		stopTimer();
+		do await write();
+		while (pending.length >= groupSize);
+		startTimer();
+	};
+	const writeQuietly = () => void writeDue().catch(onFault);
+	const startTimer = () => {
+		if (pending.length > 0) timer ??= setTimeout(writeQuietly, groupMs);
+	};
 	return {
 		get unsettled() {
 			return pending.length;
@@ -62,8 +79,8 @@ export function createSettler({ queue, fenceOf, onSettled, onFault }: SettlerOpt
 		flush,
 		push(settlement) {
 			pending.push(settlement);
-			if (pending.length === groupSize) flushQuietly();
-			else timer ??= setTimeout(flushQuietly, groupMs);
+			if (pending.length === groupSize) writeQuietly();
+			else startTimer();
 		},
 	};
 }

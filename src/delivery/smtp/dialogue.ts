@@ -24,7 +24,7 @@ export interface DialogueOptions {
 export interface Dialogue {
 	/** Mails begun or waiting on this connection. */
 	readonly size: number;
-	/** How many it takes at once: 2 when the commands of the second may follow the body of the first. */
+	/** How many it takes at once: with PIPELINING 3, of which the first is answered, the second written, the third ready. */
 	readonly capacity: number;
 	/** `null`: the connection ended while an earlier mail was on it, and nothing was said about this one. */
 	send(mail: Mail): Promise<Conversation | null>;
@@ -80,7 +80,7 @@ class PipelinedDialogue implements Dialogue {
 	}
 
 	get capacity(): number {
-		return this.#isPipelined ? 2 : 1;
+		return this.#isPipelined ? 3 : 1;
 	}
 
 	send(mail: Mail): Promise<Conversation | null> {
