@@ -87,8 +87,8 @@ const declaredSend = fieldSet(sendDeclaration, {
 	crossCheck: (value) => ({ ...checkContent(value), ...checkCopies(value) }),
 });
 
-/** Texts by name; see `MailingSource`. */
-const mailingSource = dict(char({ max: 4096, trim: 'off' }), { max: 20 });
+/** Texts by name, the columns of a table among them; see `MailingSource`. */
+const mailingSource = dict(char({ allowBlank: true, max: 256 * 1024, trim: 'off' }), { max: 20 });
 
 const declaredMailing = fieldSet(
 	{

@@ -21,7 +21,7 @@ export async function assertCanDeliver(
 /** What bulk mail carries that its sender should know of before it leaves. */
 export async function warnOfLinks(
 	cx: CommandContext,
-	options: Pick<SendOptions, 'bulk' | 'list'>,
+	options: { bulk: boolean; list?: string | undefined },
 ): Promise<void> {
 	const { local } = await cx.connection();
 	if (!options.bulk) {

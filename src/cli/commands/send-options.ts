@@ -5,14 +5,27 @@ export const sendOptions = {
 	from: {
 		kind: 'text',
 		summary: 'a verified sender: news@example.com or "News <news@example.com>"',
-		required: true,
-		ask: 'From:',
 	},
 	to: { kind: 'list', placeholder: 'address', summary: 'a recipient' },
 	list: {
 		kind: 'text',
 		placeholder: 'list',
 		summary: 'every active subscriber of this list (id or exact name)',
+	},
+	csv: {
+		kind: 'text',
+		placeholder: 'FILE',
+		summary: 'one message a row of this table, whose columns are its variables; - is stdin',
+	},
+	map: {
+		kind: 'list',
+		placeholder: 'COLUMN=NAME',
+		summary: 'with --csv, the variable of a column, or email; COLUMN=- leaves it out',
+	},
+	batch: {
+		kind: 'text',
+		placeholder: 'FILE',
+		summary: 'send requests as they are, one a line of JSON; - is stdin',
 	},
 	cc: { kind: 'list', placeholder: 'address', summary: 'a copy' },
 	bcc: { kind: 'list', placeholder: 'address', summary: 'a hidden copy' },
@@ -31,16 +44,16 @@ export const sendOptions = {
 	bulk: { kind: 'flag', summary: 'bulk mail: unsubscribe links, every suppression respected' },
 	campaign: { kind: 'text', placeholder: 'UUID', summary: 'the mailing these messages belong to' },
 	disableInline: { kind: 'flag', summary: 'leave the CSS where it is' },
-	strictVars: { kind: 'tri', summary: 'refuse variables without a value (on for bulk)' },
+	strictVars: { kind: 'tri', summary: 'refuse variables without a value (on for bulk, --csv and --batch)' },
 	job: {
 		kind: 'text',
 		placeholder: 'NAME',
-		summary: 'the name of a --list job: the same name goes on with it',
+		summary: 'the name of a job: the same name goes on with it',
 	},
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'how many recipients --list must find, before suppression',
+		summary: 'how many recipients there must be, before suppression',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with findings (then exit 9)' },
@@ -48,7 +61,7 @@ export const sendOptions = {
 	testTo: {
 		kind: 'text',
 		placeholder: 'address',
-		summary: 'send what the first of --list would get to this address only',
+		summary: 'send what the first would get to this address only',
 	},
 	rate: { kind: 'text', placeholder: 'N/s', summary: 'messages a second at most' },
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'connections to the mail server (5)' },

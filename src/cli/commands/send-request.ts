@@ -1,11 +1,11 @@
 /** From options to a send request: files read, headers and variables parsed, contradictions refused. */
-import { need } from '../../api/capabilities.js';
+import { type MailingSpec, need } from '../../api/capabilities.js';
 import type { SendRequest } from '../../api/inputs.js';
 import type { Template } from '../../api/records.js';
 import type { FileSource } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
-import type { SendOptions } from './send-options.js';
+import { type SendOptions, sendOptions } from './send-options.js';
 
 /** A request without its recipients, and the template it names, where that can be read. */
 export interface Prepared {
@@ -27,7 +27,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	const headers = parseHeaders(options.header);
 	const request: Omit<SendRequest, 'to'> = {
 		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
-		from: options.from,
+		from: options.from ?? (await askFrom(cx)),
 		...(options.subject !== undefined && { subject: options.subject }),
 		...(text_body !== undefined && { text_body }),
 		...(html_body !== undefined && { html_body }),
@@ -44,6 +44,16 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	return { request, template };
 }
 
+/** As the spec of a mailing; copies are refused before. */
+export function specOf({ request }: Prepared): MailingSpec {
+	const { cc, bcc, from, type, ...rest } = request;
+	return {
+		...rest,
+		from: typeof from === 'string' ? from : (from[0] ?? ''),
+		type: type ?? 'TRANSACTIONAL',
+	};
+}
+
 /** What will be said, wherever it was given. */
 export function contentOf({ request, template }: Prepared) {
 	return {
@@ -52,6 +62,12 @@ export function contentOf({ request, template }: Prepared) {
 		html: (template === null ? request.html_body : template.html_body) || null,
 		disable_inline: request.disable_inline ?? false,
 	};
+}
+
+/** Missing only where each request of a file has its own. */
+function askFrom(cx: CommandContext): Promise<string> {
+	if (cx.canAsk) return cx.ask('From:');
+	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
 }
 
 function assertBodies(options: SendOptions): void {
@@ -76,7 +92,7 @@ function assertBodies(options: SendOptions): void {
 }
 
 /** `null`: a UUID on a deployment whose templates cannot be read; it knows them by UUID alone. */
-async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
+export async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
 	if (ext.templates === undefined && uuid.test(text)) return null;

@@ -7,6 +7,9 @@ import { CliError, UsageError } from '../errors.js';
 import { csvCell } from '../render/cells.js';
 import { walk } from '../walk.js';
 
+/** A write a line would cost a million system calls. */
+const blockLength = 64 * 1024;
+
 const header = ['to', 'id', 'state', 'attempts', 'last_reply', 'campaign_unique_id'] as const;
 
 /** Refuses before anything is sent: afterwards nobody could be told what became of it. */
@@ -28,20 +31,38 @@ async function isFolder(path: string): Promise<boolean> {
 	return found?.isDirectory() === true;
 }
 
-/** Written beside the file, synced and renamed: a reader never sees half of it. An older file is replaced. */
+/** What became of each message. */
 export async function writeResults(
 	cx: CommandContext,
 	path: string,
 	which: { ids: readonly Uuid[] } | { campaign: Uuid },
 ): Promise<void> {
+	async function* lines(): AsyncGenerator<string> {
+		for await (const message of messagesOf(cx, which))
+			yield header.map((key) => csvCell(message[key])).join(',');
+	}
+	await writeCsv(cx, path, header.join(','), lines());
+}
+
+/** Written beside the file, synced and renamed: a reader never sees half of it. An older file is replaced. */
+export async function writeCsv(
+	cx: CommandContext,
+	path: string,
+	head: string,
+	lines: AsyncIterable<string>,
+): Promise<void> {
 	const partial = `${path}.partial`;
 	try {
 		const file = await open(partial, 'w', 0o600);
 		try {
-			await file.write(`${header.join(',')}\r\n`);
-			for await (const message of messagesOf(cx, which)) {
-				await file.write(`${header.map((key) => csvCell(message[key])).join(',')}\r\n`);
+			let text = `${head}\r\n`;
+			for await (const line of lines) {
+				text += `${line}\r\n`;
+				if (text.length < blockLength) continue;
+				await file.write(text);
+				text = '';
 			}
+			await file.write(text);
 			await file.sync();
 		} finally {
 			await file.close();

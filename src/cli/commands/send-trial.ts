@@ -47,6 +47,19 @@ export async function sendTest(cx: CommandContext, trial: Trial, to: string): Pr
 		: `"${(await composeFor(cx, trial, subscriber)).subject}"`;
 	const context = contextOf(trial, subscriber);
 	const request: SendRequest = { ...prepared.request, type: 'TRANSACTIONAL', to: [to], context };
+	return sendTrial(cx, { request, subject, asFor: subscriber.email, options });
+}
+
+/** The message itself, to whom the request names; `asFor`: whose it is otherwise. */
+export async function sendTrial(
+	cx: CommandContext,
+	{
+		request,
+		subject,
+		asFor,
+		options,
+	}: { request: SendRequest; subject: string; asFor: string; options: SendOptions },
+): Promise<ExitCode> {
 	let submission: string | null = null;
 	const api = await cx.api();
 	const { idempotentSend } = await api.capabilities();
@@ -58,10 +71,10 @@ export async function sendTest(cx: CommandContext, trial: Trial, to: string): Pr
 			submission = accepted.submission;
 		},
 	};
-	// No key is told: --idempotency-key does not go with --list, and a second trial hurts nobody.
+	// No key is told: --idempotency-key does not go with a job, and a second trial hurts nobody.
 	const sending = maybeSent(cx, api.send(request, call), null);
 	const answer = await explained(sending, { input: request, hint: sendHint });
-	await cx.note(`a trial of ${subject} as for ${subscriber.email}, to ${to}`);
+	await cx.note(`a trial of ${subject} as for ${asFor}, to ${request.to.join(', ')}`);
 	await cx.out.document(answer);
 	if (submission === null) return exits.done;
 	const summary = await deliverNow(cx, { submission }, 1, options);

@@ -1,4 +1,4 @@
-/** `mailctl send`: one message to some addresses, or a mailing to a list. */
+/** `mailctl send`: one message to some addresses, or a job over a list, a table or send requests. */
 import { randomUUID } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
 import type { SendRequest } from '../../api/inputs.js';
@@ -18,6 +18,8 @@ import { maybeSent } from './send-once.js';
 import { type SendOptions, sendOptions } from './send-options.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { contentOf, isOpaque, type Prepared, prepare } from './send-request.js';
+import { sendResume } from './send-resume.js';
+import { sendCancel, sendStatus } from './send-status.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -30,26 +32,37 @@ const self = command({
 	summary: 'send a message, or a mailing to a list',
 	description:
 		'Variables are written #name#: from --context, the subscriber’s meta, or built in (email, name, unsubscribe_url, ' +
-		'view_url, email_reason). With --list, recipients are staged and checked first and released in one stroke; ' +
-		'in a script that needs --yes --expect-count N.',
+		'view_url, email_reason). With --list, --csv or --batch, recipients are staged and checked first and released in ' +
+		'one stroke; in a script that needs --yes --expect-count N. Whatever breaks it off, mailctl send resume JOB goes on ' +
+		'and nobody gets it twice.',
 	options: sendOptions,
 	columns,
 	writes: true,
 	output:
-		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; with --list the job and its counts',
+		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; of a job its name and counts',
 	exits: [3, 5, 6, 9, 12, 13],
 	examples: [
 		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
 		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --bulk --yes --expect-count 250',
+		'mailctl send --from news@example.com --csv people.csv --subject "News for #city#" --text "Hi #name#" --yes --expect-count 2',
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
 	],
 	run: async (cx, { options }): Promise<ExitCode | undefined> => {
 		assertOutputs(options);
+		assertOneAudience(options);
 		if (options.rate !== undefined) parseRate(options.rate);
 		await assertHonoured(cx, options);
 		if (options.list !== undefined) {
 			const { sendToList } = await import('./send-list.js');
 			return sendToList(cx, options, options.list);
+		}
+		if (options.csv !== undefined) {
+			const { sendToTable } = await import('./send-csv.js');
+			return sendToTable(cx, options, options.csv);
+		}
+		if (options.batch !== undefined) {
+			const { sendBatch } = await import('./send-batch.js');
+			return sendBatch(cx, options, options.batch);
 		}
 		assertRecipients(options);
 		assertAllowed(cx, [...options.to, ...options.cc, ...options.bcc]);
@@ -64,19 +77,31 @@ const self = command({
 	},
 });
 
-export const group: CommandGroup = { name: 'send', summary: self.summary, commands: [], self };
+export const group: CommandGroup = {
+	name: 'send',
+	summary: self.summary,
+	commands: [sendStatus, sendResume, sendCancel],
+	self,
+};
 
 function assertOutputs({ eml, preview }: SendOptions): void {
 	if (eml === '-' && preview !== undefined)
 		throw new UsageError('--eml - and --preview both print on standard output; give one');
 }
 
+function assertOneAudience({ list, csv, batch }: SendOptions): void {
+	const given = Object.entries({ list, csv, batch }).filter(([, value]) => value !== undefined);
+	const [one, other] = given.map(([name]) => `--${name}`);
+	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
+}
+
 function assertRecipients(options: SendOptions): void {
-	if (options.to.length === 0) throw new UsageError('nobody to send to: give --to or --list');
+	if (options.to.length === 0) throw new UsageError('nobody to send to: give --to, --list, --csv or --batch');
 	for (const flag of ['job', 'expectCount', 'testTo', 'skipInvalid'] as const) {
 		if (options[flag] !== undefined && options[flag] !== false)
-			throw new UsageError(`--${kebab(flag)} goes with --list only`);
+			throw new UsageError(`--${kebab(flag)} goes with --list, --csv or --batch only`);
 	}
+	if (options.map.length > 0) throw new UsageError('--map goes with --csv only');
 	const copies = options.cc.length + options.bcc.length;
 	if (copies > 0 && options.to.length > 1 && !options.ccEach) {
 		throw new UsageError('--cc and --bcc would ride on the message to every --to', {

@@ -247,7 +247,7 @@ describe('a release that nobody answered', () => {
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
 			code: 13,
-			stderr: expect.stringContaining('hint: run it again with --job j: nobody gets it twice'),
+			stderr: expect.stringContaining('hint: mailctl send resume j: nobody gets it twice'),
 		});
 		expect(
 			(await project.run([...words], { connect: stripped({ keep: ['mailings', 'messages'] }) })).code,

@@ -113,7 +113,7 @@ describe('mailctl send', () => {
 	});
 
 	it.each([
-		[[...hello], 2, 'nobody to send to: give --to or --list'],
+		[[...hello], 2, 'nobody to send to: give --to, --list, --csv or --batch'],
 		[['send', '--to', 'a@example.com', '--subject', 'S', '--text', 'T'], 2, /^missing --from: /],
 		[[...toAnn.slice(0, 5), '--to', 'a@example.com'], 2, /^nothing to say: /],
 		[['send', '--from', 'news@example.com', '--to', 'a@b.co', '--text', 'T'], 2, '--subject is missing'],
@@ -121,8 +121,8 @@ describe('mailctl send', () => {
 		[[...toAnn, '--template', 'X'], 2, '--subject does not go with --template: its name is the subject'],
 		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is no header'],
 		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
-		[[...toAnn, '--job', 'x'], 2, '--job goes with --list only'],
-		[[...toAnn, '--skip-invalid'], 2, '--skip-invalid goes with --list only'],
+		[[...toAnn, '--job', 'x'], 2, '--job goes with --list, --csv or --batch only'],
+		[[...toAnn, '--skip-invalid'], 2, '--skip-invalid goes with --list, --csv or --batch only'],
 		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is no rate, such as 10/s'],
 		[
 			[...toAnn, '--eml', '-', '--preview', 'text'],
