@@ -222,8 +222,8 @@ export interface ImportCounts {
 }
 
 /**
- * At most 4 MiB of rows. `columns` are `email` (required), `name`, `is_active`, `disable_reason` and `meta.VARIABLE`;
- * `cells` is row-major, `null` keeps what is there. `first` counts rows from 0, so a lost answer is put again.
+ * At most 4 MiB of rows. `columns` are `email` (required), `name`, `is_active`, `disable_reason`, `meta.VARIABLE`, which
+ * gives a text, and `meta`, the JSON of an object for values that are none or empty; `cells` is row-major, `null` keeps what is there. `first` counts rows from 0, so a lost answer is put again.
  */
 export interface ImportBatch {
 	first: number;

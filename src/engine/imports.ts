@@ -6,7 +6,7 @@ import { type EngineContext, found } from './context.js';
 
 /** A batch is one transaction and one request body; more would be neither bounded. */
 const maxBatchChars = 4 * 1024 * 1024;
-const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason']);
+const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason', 'meta']);
 
 /** Import sessions of the database. */
 export function createImports({

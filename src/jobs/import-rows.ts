@@ -1,4 +1,5 @@
 /** A table's row as a row of an import batch, or why it cannot be one. Pure. */
+import { parseMetaCell } from '../api/meta-cell.js';
 import type { Mapping } from '../cli/tabular/header.js';
 
 export type Cells = readonly (string | null)[];
@@ -11,6 +12,10 @@ export function toImportRow(
 	const out: (string | null)[] = [];
 	for (const { index, target } of columns) {
 		const cell = cells[index] ?? '';
+		if (target === 'meta') {
+			const checked = parseMetaCell(cell);
+			if (checked.kind === 'invalid') return { kind: 'reject', code: checked.code, error: checked.error };
+		}
 		const value = target === 'is_active' ? readFlag(cell) : cell === '' ? null : cell;
 		if (value === undefined) {
 			return {

@@ -4,7 +4,7 @@
  * address: once in 20,000 lists of a million people; 32 bits of a cell).
  */
 import { type EmailKey, emailKey } from '../../api/address.js';
-import type { Subscriber } from '../../api/records.js';
+import type { MetaValue, Subscriber } from '../../api/records.js';
 
 /** Who is there, as far as it decides what a row changes. */
 export interface Standing {
@@ -12,7 +12,7 @@ export interface Standing {
 	/** A hard bounce or a complaint, which `--reactivate` does not lift. */
 	isBound: boolean;
 	/** Whether the cell of this column (`name`, `disable_reason`, `meta.x`) would change nothing. */
-	holds(target: string, cell: string): boolean;
+	holds(target: string, cell: MetaValue): boolean;
 }
 
 export type Person = Pick<Subscriber, 'email' | 'name' | 'is_active' | 'disable_reason' | 'meta'>;
@@ -70,6 +70,8 @@ export class People {
 			isBound: (flags & 2) === 2,
 			holds: (target, cell) => {
 				const index = this.#targets.indexOf(target);
+				// What is no text is not kept: the plan then counts it as a change.
+				if (typeof cell !== 'string' || index === -1) return false;
 				return this.#cells[slot * this.#targets.length + index] === hashOf(cell);
 			},
 		};

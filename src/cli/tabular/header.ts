@@ -14,7 +14,7 @@ export interface KnownField {
 export interface MappedColumn {
 	/** Position in the table's rows, from 0. */
 	index: number;
-	/** `email`, `name`, `is_active`, `disable_reason` or `meta.VARIABLE`: a column of an import batch. */
+	/** `email`, `name`, `is_active`, `disable_reason`, `meta` or `meta.VARIABLE`: a column of an import batch. */
 	target: string;
 }
 
@@ -62,7 +62,7 @@ type Decision =
 	| { kind: 'ignored' }
 	| { kind: 'finding'; finding: HeaderFinding };
 
-const recordColumns = ['email', 'name', 'is_active', 'disable_reason'] as const;
+const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
 
 /** Other names for the columns, folded as `fold` does. */
 const aliases: ReadonlyMap<string, string> = new Map([
@@ -75,10 +75,11 @@ const aliases: ReadonlyMap<string, string> = new Map([
 	['isactive', 'is_active'],
 	['active', 'is_active'],
 	['disablereason', 'disable_reason'],
+	['meta', 'meta'],
 ]);
 
 /** Columns of an export that nobody can set: passed over. */
-const readOnly = new Set(['id', 'listid', 'isemailverified', 'source', 'optinsigned', 'datecreated', 'meta']);
+const readOnly = new Set(['id', 'listid', 'isemailverified', 'source', 'optinsigned', 'datecreated']);
 const reserved = new Set(['email', 'name', 'unsubscribe_url', 'view_url', 'email_reason', '__proto__']);
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 

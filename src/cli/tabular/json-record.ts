@@ -10,8 +10,9 @@ export type JsonRecord =
 
 /**
  * An import takes texts: numbers and booleans become the text they are written as, null and an absent key an empty
- * cell (which keeps what is there). `meta` as an object, or as the text of one, becomes columns `meta.x`; any other
- * object or array stays its JSON, so that a column nobody wants does not cost the row.
+ * cell (which keeps what is there). `meta` as an object, or as the text of one, becomes columns `meta.x`, and a column
+ * `meta` for those of its values that are no texts; any other object or array stays its JSON, so that a column nobody
+ * wants does not cost the row.
  */
 export function parseRecord(line: string): JsonRecord {
 	const parsed = parseJson(line);
@@ -22,12 +23,31 @@ export function parseRecord(line: string): JsonRecord {
 		const meta = key === 'meta' ? metaOf(value) : null;
 		const entries = meta === null ? [[key, value] as const] : metaEntries(meta);
 		for (const [name, item] of entries) {
-			const cell = cellOf(item);
-			if (cell === null) return bad('bad_json', `${name}: a number this long would be changed: quote it`);
-			cells.set(name, cell);
+			if (!isAsWritten(item, line))
+				return bad('bad_json', `${name}: a number this long would be changed: quote it`);
+			if (meta === null || !isTyped(item)) cells.set(name, cellOf(item));
+			else cells.set(name, '');
 		}
+		if (meta !== null) cells.set('meta', typedValues(meta));
 	}
 	return { kind: 'record', cells };
+}
+
+/** What no cell of its own can say: an empty one keeps what is there. */
+function isTyped(value: unknown): boolean {
+	return value === null || value === '' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+/** The JSON of an object, empty when all values are texts. */
+function typedValues(meta: Readonly<Record<string, unknown>>): string {
+	const typed = Object.entries(meta).filter(([, value]) => isTyped(value));
+	return typed.length === 0 ? '' : JSON.stringify(Object.fromEntries(typed));
+}
+
+/** JSON's numbers are read with 53 bits: a longer one must stand in the line as it would be written again. */
+function isAsWritten(value: unknown, line: string): boolean {
+	if (typeof value !== 'number' || Number.isSafeInteger(value)) return true;
+	return Number.isFinite(value) && (!Number.isInteger(value) || line.includes(String(value)));
 }
 
 function bad(code: RowFault, error: string): JsonRecord & { kind: 'bad' } {
@@ -57,13 +77,8 @@ function metaEntries(meta: Readonly<Record<string, unknown>>): (readonly [string
 	return Object.entries(meta).map(([variable, value]) => [`meta.${variable}`, value] as const);
 }
 
-/** Null where the text would not be what the file says: JSON's numbers are read with 53 bits. */
-function cellOf(value: unknown): string | null {
+function cellOf(value: unknown): string {
 	if (value === null || value === undefined) return '';
 	if (typeof value === 'string') return value;
-	if (typeof value === 'number') {
-		const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
-		return isExact ? String(value) : null;
-	}
-	return JSON.stringify(value);
+	return typeof value === 'number' ? String(value) : JSON.stringify(value);
 }

@@ -22,10 +22,11 @@ const shownCharacters = 1000;
 
 /**
  * `source` is UTF-8 without a byte order mark, cut anywhere. Objects need not have the same keys: the columns are those
- * of the first 256 KiB, and a row with a key that comes later is a finding, since leaving it out would lose data.
+ * of the first 256 KiB, and a row with a key that comes later is a finding, since leaving it out would lose data. Keys
+ * of `meta` may come as late as they like: their values then stand in the cell `meta`.
  */
 export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<NdjsonTable> {
-	const lines = readLines(source);
+	const lines = objectLines(readLines(source));
 	const first: Read[] = [];
 	const columns = new Map<string, number>();
 	for (let bytes = 0; bytes < sniffBytes; ) {
@@ -65,6 +66,30 @@ function readLine({ line, bytes, isCut }: Line): Read {
 	return { line, record, shown: record.kind === 'bad' ? shown() : '' };
 }
 
+/** The lines that hold objects: an array with an object a line is read too, without what stands around them. */
+async function* objectLines(
+	lines: AsyncGenerator<Line, void, undefined>,
+): AsyncGenerator<Line, void, undefined> {
+	let isArray: boolean | null = null;
+	for await (const one of lines) {
+		const isFirst = isArray === null;
+		isArray ??= isBracket(one, '[');
+		if (isArray && (isFirst || isBracket(one, ']'))) continue;
+		yield isArray ? withoutComma(one) : one;
+	}
+}
+
+function isBracket({ bytes }: Line, bracket: string): boolean {
+	return bytes.length < 100 && bytes.toString().trim() === bracket;
+}
+
+function withoutComma(line: Line): Line {
+	const { bytes } = line;
+	let end = bytes.length;
+	while (end > 0 && (bytes[end - 1] === 32 || bytes[end - 1] === 9)) end -= 1;
+	return bytes[end - 1] === 44 ? { ...line, bytes: bytes.subarray(0, end - 1) } : line;
+}
+
 async function* toRows(
 	first: Read[],
 	rest: AsyncGenerator<Line, void, undefined>,
@@ -83,16 +108,29 @@ function toRow({ line, record, shown }: Read, columns: ReadonlyMap<string, numbe
 		return { kind: 'bad', line, code: record.code, error: record.error, cells: [shown] };
 	}
 	const cells = new Array<string>(columns.size).fill('');
+	const lateMeta: [variable: string, text: string][] = [];
 	let late: string | null = null;
 	for (const [key, cell] of record.cells) {
 		const index = columns.get(key);
-		if (index === undefined) late ??= key;
-		else cells[index] = cell;
+		if (index !== undefined) cells[index] = cell;
+		else if (key.startsWith('meta.') && columns.has('meta')) lateMeta.push([key.slice('meta.'.length), cell]);
+		else late ??= key;
 	}
+	addToMeta(cells, columns.get('meta'), lateMeta);
 	if (late !== null) {
 		const error = `${faultMessages.unknown_key}: ${JSON.stringify(late.slice(0, 60))}`;
 		return { kind: 'bad', line, code: 'unknown_key', error, cells };
 	}
 	const fault = findCellFault(cells);
 	return fault === null ? { kind: 'row', line, cells } : { kind: 'bad', line, ...fault, cells };
+}
+
+/** Those without a text are in the cell already. */
+function addToMeta(cells: string[], index: number | undefined, late: readonly [string, string][]): void {
+	const texts = late.filter(([, text]) => text !== '');
+	if (index === undefined || texts.length === 0) return;
+	const typed = cells[index] ?? '';
+	// Made by `parseRecord` from an object.
+	const known = typed === '' ? [] : Object.entries(JSON.parse(typed) as object);
+	cells[index] = JSON.stringify(Object.fromEntries([...known, ...texts]));
 }

@@ -46,8 +46,12 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 
 const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
 
-/** A header may begin with a bracket or a brace, but hardly with a brace and a quote or a bracket and a brace. */
+/**
+ * A header may begin with a bracket or a brace, but hardly with a brace and a quote or a bracket and a brace. An array is read when it is
+ * written an object a line, as an export is.
+ */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
+	if (/^\s*\[\s*\n\s*\{.*\}[ \t]*,?[ \t]*\r?\n/.test(text)) return 'lines';
 	if (/^\s*\[\s*(?:\{\s*["}]|\]\s*$)/.test(text)) return 'array';
 	return format === 'ndjson' || /^\s*\{\s*["}]/.test(text) ? 'lines' : 'none';
 }

@@ -14,6 +14,7 @@ const hasReason = 4;
 const hasActivity = 8;
 const isActive = 16;
 const hasFolded = 32;
+const hasMetaCell = 64;
 
 /** No text of a checked row holds it. */
 const separator = '\0';
@@ -59,7 +60,8 @@ function markOf(row: ParsedRow): number {
 		(row.disable_reason === null ? 0 : hasReason) |
 		(row.is_active === null ? 0 : hasActivity) |
 		(row.is_active === true ? isActive : 0) |
-		(row.email_folded === null ? 0 : hasFolded)
+		(row.email_folded === null ? 0 : hasFolded) |
+		(row.has_meta_cell ? hasMetaCell : 0)
 	);
 }
 
@@ -82,6 +84,7 @@ function decodeRow(mark: number, fields: readonly string[], at: number): ParsedR
 		name: (mark & hasName) === 0 ? null : field(3),
 		is_active: (mark & hasActivity) === 0 ? null : (mark & isActive) !== 0,
 		disable_reason: (mark & hasReason) === 0 ? null : field(4),
+		has_meta_cell: (mark & hasMetaCell) !== 0,
 		meta_json: field(5) || '{}',
 	};
 }

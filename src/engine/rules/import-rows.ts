@@ -1,7 +1,8 @@
 /** Rows of an import: cells into typed values or a reason why not, before anything stored is looked at. */
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
-import type { DisableReason } from '../../api/records.js';
+import { parseMetaCell } from '../../api/meta-cell.js';
+import type { DisableReason, MetaValue } from '../../api/records.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
 import { foldedColumn } from './folding.js';
 import type { Activation } from './subscription.js';
@@ -17,7 +18,9 @@ export interface ImportRow {
 	name: string | null;
 	is_active: boolean | null;
 	disable_reason: string | null;
-	/** The cells that are given as the JSON of an object, variable to text. */
+	/** It has a cell `meta`: unlike columns, its variables are known with the row only. */
+	has_meta_cell: boolean;
+	/** The cells that are given as the JSON of an object, variable to value. */
 	meta_json: string;
 }
 
@@ -55,6 +58,7 @@ interface Places {
 	name: number;
 	is_active: number;
 	disable_reason: number;
+	stated: number;
 	meta: readonly (readonly [variable: string, index: number])[];
 }
 
@@ -66,6 +70,7 @@ export function parseImportRows({ columns, cells }: Pick<ImportBatch, 'columns' 
 		name: columns.indexOf('name'),
 		is_active: columns.indexOf('is_active'),
 		disable_reason: columns.indexOf('disable_reason'),
+		stated: columns.indexOf('meta'),
 		meta: columns.flatMap((column, index): [string, number][] =>
 			column.startsWith(metaPrefix) ? [[column.slice(metaPrefix.length), index]] : [],
 		),
@@ -84,7 +89,10 @@ function parseRow(places: Places, cells: ImportBatch['cells'], start: number): P
 	if (address === null) return reject('invalid', 'email: Enter a valid email address.');
 	const name = cell(places.name);
 	const disable_reason = cell(places.disable_reason);
-	const meta: [string, string][] = [];
+	const stated = parseMetaCell(cell(places.stated));
+	if (stated.kind === 'invalid') return reject(stated.code, stated.error);
+	// A column of its own comes behind, and so wins.
+	const meta: (readonly [string, MetaValue])[] = [...stated.values];
 	for (const [variable, place] of places.meta) {
 		const value = cell(place);
 		if (value !== null) meta.push([variable, value]);
@@ -105,6 +113,7 @@ function parseRow(places: Places, cells: ImportBatch['cells'], start: number): P
 		name: name?.trim() ?? null,
 		is_active,
 		disable_reason: disable_reason?.trim() || null,
+		has_meta_cell: stated.values.length > 0,
 		meta_json,
 	};
 }
@@ -121,9 +130,9 @@ function textProblem(column: string, text: string | null): RejectedRow | null {
 	return reject('max_length', `${column}: Ensure this field has no more than ${maxTextLength} characters.`);
 }
 
-function metaProblem(meta: readonly [string, string][], json: string): RejectedRow | null {
+function metaProblem(meta: readonly (readonly [string, MetaValue])[], json: string): RejectedRow | null {
 	for (const [variable, value] of meta) {
-		if (value.includes('\0')) {
+		if (typeof value === 'string' && value.includes('\0')) {
 			return reject('null_characters_not_allowed', `${variable}: Null characters are not allowed.`);
 		}
 	}

@@ -2,7 +2,8 @@
 import { type EmailKey, emailKey } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
 import type { SubscriberInput } from '../../api/inputs.js';
-import type { Meta, Subscriber } from '../../api/records.js';
+import { parseMetaCell } from '../../api/meta-cell.js';
+import type { Meta, MetaValue, Subscriber } from '../../api/records.js';
 
 /** `null` keeps what is there. */
 export interface ForeignRow {
@@ -15,7 +16,7 @@ export interface ForeignRow {
 	/** The document knows no way to set one. */
 	hasReason: boolean;
 	/** Only the cells that are given. */
-	meta: ReadonlyMap<string, string>;
+	meta: ReadonlyMap<string, MetaValue>;
 }
 
 /** What of a subscriber decides whether a row changes anything. */
@@ -39,13 +40,15 @@ function readRow(columns: readonly string[], cells: readonly (string | null)[]):
 		const value = cells[index] ?? null;
 		return column.startsWith('meta.') && value !== null ? [[column.slice('meta.'.length), value]] : [];
 	});
+	// What is no object says nothing here; who reads the table has refused it before.
+	const stated = parseMetaCell(cell('meta'));
 	return {
 		email,
 		key: emailKey(email),
 		name: cell('name')?.trim() ?? null,
 		isActive: active === null ? (hasReason ? false : null) : active === 'true',
 		hasReason,
-		meta: new Map(meta),
+		meta: new Map([...(stated.kind === 'values' ? stated.values : []), ...meta]),
 	};
 }
 
@@ -81,7 +84,7 @@ export function patchOf(
 }
 
 /** Entries, never assignments: a key may be called `__proto__`. */
-function mergedMeta(stored: Readonly<Record<string, unknown>>, given: ReadonlyMap<string, string>): Meta {
+function mergedMeta(stored: Readonly<Record<string, unknown>>, given: ReadonlyMap<string, MetaValue>): Meta {
 	// A deployment may hold any JSON in meta; it goes back as it came.
 	return Object.fromEntries([...Object.entries(stored), ...given]) as Meta;
 }

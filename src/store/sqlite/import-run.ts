@@ -22,6 +22,7 @@ export interface ImportRun {
 	seq: number;
 	spec: ImportSpec;
 	now: Micros;
+	known: ReadonlySet<string>;
 	/** Variables of the batch that no field defines, in the order of its columns; mostly none. */
 	unknown: readonly string[];
 	/** Asked once: most databases have none, and a look-up a row costs a tenth of the import. */
@@ -52,6 +53,7 @@ export function openImportRun(sql: Sql, { seq, spec, count, variables, now }: Im
 		seq,
 		spec,
 		now,
+		known,
 		unknown: variables.filter((variable) => !known.has(variable)),
 		hasSuppressions: hasSuppressions(sql),
 		isErased: openErased(sql),
@@ -61,7 +63,7 @@ export function openImportRun(sql: Sql, { seq, spec, count, variables, now }: Im
 }
 
 export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
-	const unknown = run.unknown.length === 0 ? undefined : findUnknown(run, row);
+	const unknown = run.unknown.length === 0 && !row.has_meta_cell ? undefined : findUnknown(run, row);
 	if (unknown !== undefined) {
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: Unknown variable: ${unknown}.` };
 	}
@@ -69,9 +71,8 @@ export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome 
 	return create(sql, run, row) ? { kind: 'created' } : meetExisting(sql, run, row);
 }
 
-function findUnknown({ unknown }: ImportRun, row: ImportRow): string | undefined {
-	const given = parseRecord(row.meta_json);
-	return unknown.find((variable) => Object.hasOwn(given, variable));
+function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
+	return Object.keys(parseRecord(row.meta_json)).find((variable) => !known.has(variable));
 }
 
 // The unique index decides in one statement whether it is new, which it mostly is.

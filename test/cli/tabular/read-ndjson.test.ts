@@ -50,11 +50,11 @@ describe('lines of JSON', () => {
 				'{"email":"c@x","meta":{}}',
 			].join('\n'),
 		);
-		expect(table.header).toEqual(['email', 'meta.city', 'meta.age', 'meta.vip', 'tags']);
+		expect(table.header).toEqual(['email', 'meta.city', 'meta.age', 'meta.vip', 'meta', 'tags']);
 		expect(cellsOf(table.rows)).toEqual([
-			['a@x', 'Oslo', '7', 'true', '["x"]'],
-			['b@x', 'Rome', '', '', ''],
-			['c@x', '', '', '', ''],
+			['a@x', 'Oslo', '', '', '{"age":7,"vip":true}', '["x"]'],
+			['b@x', 'Rome', '', '', '', ''],
+			['c@x', '', '', '', '', ''],
 		]);
 	});
 
@@ -98,6 +98,23 @@ describe('lines of JSON', () => {
 			['z@x', '2'],
 		]);
 		expect(rows.at(-1)).toMatchObject({ line: 12 });
+	});
+
+	it('take keys of meta that come late, with the types they have', async () => {
+		const many = '{"email":"a@example.com","meta":{}}\n'.repeat(8_000);
+		const { header, rows } = await readTable(
+			`${many}{"email":"b@x","meta":{"city":"Oslo","age":7,"note":""}}\n`,
+		);
+		expect(header).toEqual(['email', 'meta']);
+		expect(rows.at(-1)).toMatchObject({ kind: 'row', cells: ['b@x', '{"age":7,"note":"","city":"Oslo"}'] });
+	});
+
+	it('may be an array with an object a line', async () => {
+		const { rows } = await readTable('[\n{"email":"a@x","name":"A"},\n{"email":"b@x","name":"B"}\n]\n');
+		expect(rows.map((row) => [row.kind, row.line, row.cells])).toEqual([
+			['row', 2, ['a@x', 'A']],
+			['row', 3, ['b@x', 'B']],
+		]);
 	});
 
 	it('refuse a row with a key that comes too late to be a column, instead of losing it', async () => {
@@ -153,7 +170,7 @@ describe('which files are lines of JSON', () => {
 	});
 
 	it.each([
-		['an array', '[\n  {"email":"a@x"},\n  {"email":"b@x"}\n]\n', 'json', 'is one JSON array'],
+		['an array', '[\n  {\n    "email": "a@x"\n  }\n]\n', 'json', 'is one JSON array'],
 		['an empty array', '[]\n', 'json', 'is one JSON array'],
 		['an object over several lines', '{\n  "email": "a@x"\n}\n', 'bad_header', '(line 1): no JSON object'],
 		['objects without keys', '{}\n{}\n', 'empty', 'is empty'],

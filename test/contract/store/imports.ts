@@ -214,6 +214,29 @@ export function describeImports(open: OpenEmpty): void {
 			]);
 		});
 
+		it('takes values that are no texts from a meta cell, row by row', async () => {
+			for (const variable of ['city', 'age', 'vip']) await newField(store, variable);
+			const columns = 'email meta meta.city';
+			expect(
+				await load(columns, [
+					['a@example.org', '{"age": 7, "vip": false, "city": "Rome"}', 'Oslo'],
+					['b@example.org', '{"city": "", "age": null}', null],
+					['c@example.org', null, null],
+					['d@example.org', '{"shoe": 44}', 'Oslo'],
+					['e@example.org', '{"age": [7]}', null],
+					['f@example.org', 'seven', null],
+				]),
+			).toEqual([3, 0, 0, 0, 3]);
+			expect((await all()).map(({ meta }) => meta)).toEqual([
+				{ age: 7, vip: false, city: 'Oslo' },
+				{ city: '', age: null },
+				{},
+			]);
+			expect(await load(columns, [['a@example.org', '{"age": 7}', 'Oslo']])).toEqual([0, 0, 1, 0, 0]);
+			expect(await load(columns, [['a@example.org', '{"shoe": 7}', 'Oslo']])).toEqual([0, 0, 0, 0, 1]);
+			expect(await load(columns, [['a@example.org', '{"age": "7"}', null]])).toEqual([0, 1, 0, 0, 0]);
+		});
+
 		it('brings activity and reason with it', async () => {
 			const rows = [
 				['a@example.org', 'no', 'COMPLAINED'],
