@@ -1,12 +1,13 @@
 /** Compiles a content once, so that a message for one recipient is a few string joins. */
 import type { Content } from '../api/content.js';
+import { ByteSink } from './byte-sink.js';
 import { contentSha256 } from './hash.js';
 import { inlineStyles } from './inline-css.js';
 import { findLinks, type Link, targetUrl } from './links.js';
 import { compileBody, compileSubject, writeFields } from './message.js';
 import { compilePart, type Part } from './part.js';
 import { textAlternative } from './text-alternative.js';
-import { fillTracked, trackedTemplate } from './tracked.js';
+import { escapedTracking, fillTracked, trackedTemplate } from './tracked.js';
 import type { CompiledContent, InlineCss } from './types.js';
 import { quoteAttributes, urlGuards } from './urls.js';
 import { usedVariables } from './variable-names.js';
@@ -62,6 +63,7 @@ function writers(sources: Sources): Writers {
 	const writeTracked = once(() =>
 		compileBody({ text: textPart(), html: trackedPart(sources.html, links, guards), sha256 }),
 	);
+	const out = new ByteSink();
 	return {
 		links: links.length,
 		link: (position, variables) => {
@@ -69,10 +71,13 @@ function writers(sources: Sources): Writers {
 			return link === undefined ? null : targetUrl(link.target, variables);
 		},
 		join: (envelope, recipient) => {
-			const fields = writeFields(writeSubject(recipient.variables), envelope, recipient);
-			const writeBody = recipient.tracking === null ? writePlain() : writeTracked();
-			// All of it is ASCII by now, and latin1 is the cheapest way to bytes.
-			return Buffer.from(fields + writeBody(recipient), 'latin1');
+			const { variables, tracking } = recipient;
+			const writeBody = tracking === null ? writePlain() : writeTracked();
+			// What was left of a message that could not be written.
+			out.clear();
+			out.text(writeFields(writeSubject(variables), envelope, recipient));
+			writeBody(out, { variables, tracking: tracking && escapedTracking(tracking) });
+			return out.take();
 		},
 		preview: ({ variables }) => ({
 			subject: renderTemplate(subject, variables, oneLine),

@@ -50,11 +50,17 @@ function base64Word(word: string): string {
 }
 
 /** Only what RFC 2047 s.5(3) allows in a phrase is left as it is: the strictest of its three places. */
+const ascii: readonly string[] = Array.from({ length: 128 }, (_, code) => {
+	const char = String.fromCharCode(code);
+	if (/[A-Za-z0-9!*+\-/]/.test(char)) return char;
+	return char === ' ' ? '_' : hex(code);
+});
+
 function quote(point: string): string {
-	if (/^[A-Za-z0-9!*+\-/]$/.test(point)) return point;
-	if (point === ' ') return '_';
-	let encoded = '';
-	for (const byte of Buffer.from(point, 'utf8'))
-		encoded += `=${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-	return encoded;
+	const known = ascii[point.charCodeAt(0)];
+	return known ?? Array.from(Buffer.from(point, 'utf8'), hex).join('');
+}
+
+function hex(octet: number): string {
+	return `=${octet.toString(16).toUpperCase().padStart(2, '0')}`;
 }

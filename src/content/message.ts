@@ -1,5 +1,6 @@
 /** The finished message: header fields, then one part or two alternatives. */
 import type { Envelope } from '../api/content.js';
+import type { ByteSink } from './byte-sink.js';
 import { addressField, customField, dateField, tokenField, unstructuredField } from './header-fields.js';
 import type { BodyValues, Part } from './part.js';
 import type { Recipient } from './types.js';
@@ -15,20 +16,30 @@ export interface MessageParts {
 }
 
 /** Writes the Content-Type and the body of a message for a recipient. */
-export type WriteBody = (values: BodyValues) => string;
+export type WriteBody = (out: ByteSink, values: BodyValues) => void;
 
 /** Lays out the parts, text first (RFC 2046 s.5.1.4: the last alternative is the preferred one). */
 export function compileBody({ text, html, sha256 }: MessageParts): WriteBody {
 	if (text === null || html === null) {
 		const only = text ?? html;
-		if (only === null) return () => '\r\n';
-		return (values) => `${only.fields}\r\n${closed(only.body(values))}`;
+		if (only === null) return (out) => out.text('\r\n');
+		return (out, values) => {
+			out.text(`${only.fields}\r\n`);
+			only.write(out, values);
+			out.endLine();
+		};
 	}
 	const boundary = absentBoundary(sha256, [text, html]);
 	const head = `Content-Type: multipart/alternative; boundary="${boundary}"\r\n\r\n--${boundary}\r\n${text.fields}\r\n`;
 	const middle = `\r\n--${boundary}\r\n${html.fields}\r\n`;
 	const end = `\r\n--${boundary}--\r\n`;
-	return (values) => head + text.body(values) + middle + html.body(values) + end;
+	return (out, values) => {
+		out.text(head);
+		text.write(out, values);
+		out.text(middle);
+		html.write(out, values);
+		out.text(end);
+	};
 }
 
 /** Everything above the Content-Type. Throws on a line break or NUL in any field, and on a field that is not the user's. */
@@ -68,8 +79,4 @@ function absentBoundary(sha256: string, parts: readonly Part[]): string {
 		const boundary = `=_${sha256.slice(0, 32)}${attempt === 0 ? '' : `.${attempt}`}`;
 		if (parts.every((part) => part.isFreeOf(boundary))) return boundary;
 	}
-}
-
-function closed(body: string): string {
-	return body.endsWith('\r\n') ? body : `${body}\r\n`;
 }

@@ -1,4 +1,5 @@
 /** One text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
+import type { ByteSink } from './byte-sink.js';
 import { encodeFragment, type Fragment, QuotedPrintableLine } from './quoted-printable.js';
 import type { Recipient } from './types.js';
 import { renderSlots, type Template } from './variables.js';
@@ -6,11 +7,11 @@ import { renderSlots, type Template } from './variables.js';
 /** What of a recipient stands in a body. */
 export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 
-/** A part ready to be written; `body` has CRLF line ends and is pure ASCII. */
+/** A part ready to be written: CRLF line ends, pure ASCII, the last line ended or not. */
 export interface Part {
 	/** Content-Type and Content-Transfer-Encoding, with CRLF. */
 	readonly fields: string;
-	body(values: BodyValues): string;
+	write(out: ByteSink, values: BodyValues): void;
 	/** False only where the body could hold a boundary by chance (7bit, which is constant). */
 	isFreeOf(boundary: string): boolean;
 }
@@ -30,28 +31,35 @@ export function compilePart<S>(source: PartSource<S>): Part {
 	if (template.slots.length === 0 && isSevenBit(written)) {
 		const constant = crlf(written);
 		return part(subtype, '7bit', {
-			body: () => constant,
+			write: writeConstant(constant),
 			isFreeOf: (boundary) => !constant.includes(boundary),
 		});
 	}
 	const fragments = template.literals.map(encodeFragment);
 	const isFreeOf = (boundary: string) => boundary.startsWith('=_');
 	if (isMuchSmallerInBase64(written, fragments)) {
-		const constant = template.slots.length === 0 ? base64(written) : null;
-		const body = (values: BodyValues) =>
-			constant ?? base64(renderSlots(template, (slot) => filledText(slot, values, fill)));
-		return part(subtype, 'base64', { body, isFreeOf });
+		const write =
+			template.slots.length === 0
+				? writeConstant(base64(written))
+				: (out: ByteSink, values: BodyValues) =>
+						out.text(base64(renderSlots(template, (slot) => filledText(slot, values, fill))));
+		return part(subtype, 'base64', { write, isFreeOf });
 	}
 	return part(subtype, 'quoted-printable', {
-		body: quotedPrintable(template, fragments, fill),
+		write: quotedPrintable(template, fragments, fill),
 		isFreeOf,
 	});
 }
 
-function part(subtype: string, encoding: string, rest: Pick<Part, 'body' | 'isFreeOf'>): Part {
+function part(subtype: string, encoding: string, rest: Pick<Part, 'write' | 'isFreeOf'>): Part {
 	const charset = encoding === '7bit' ? 'us-ascii' : 'utf-8';
 	const type = `Content-Type: text/${subtype}; charset=${charset}\r\n`;
 	return { fields: `${type}Content-Transfer-Encoding: ${encoding}\r\n`, ...rest };
+}
+
+function writeConstant(text: string): Part['write'] {
+	const octets = Buffer.from(text, 'latin1');
+	return (out) => out.octets(octets);
 }
 
 /** Every recipient gets a new line counter; pieces and values are laid one after the other. */
@@ -59,23 +67,16 @@ function quotedPrintable<S>(
 	template: Template<S>,
 	fragments: readonly Fragment[],
 	fill: PartSource<S>['fill'],
-): (values: BodyValues) => string {
-	const [first, ...rest] = fragments;
-	if (first === undefined || rest.length === 0) {
-		const constant = first?.text ?? '';
-		return () => constant;
-	}
-	return (values) => {
-		const line = new QuotedPrintableLine();
+): Part['write'] {
+	return (out, values) => {
+		const line = new QuotedPrintableLine(out);
 		const write = (text: string) => line.appendValue(text);
-		line.append(first);
-		for (let index = 0; index < rest.length; index++) {
-			const slot = template.slots[index];
-			const fragment = rest[index];
+		for (let index = 0; index < fragments.length; index++) {
+			const slot = template.slots[index - 1];
+			const fragment = fragments[index];
 			if (slot !== undefined) fill(slot, values, write);
 			if (fragment !== undefined) line.append(fragment);
 		}
-		return line.toString();
 	};
 }
 
@@ -95,7 +96,7 @@ function isSevenBit(text: string): boolean {
 
 /** By a fifth and more: quoted-printable is readable in the source, and cheaper to join. */
 function isMuchSmallerInBase64(written: string, fragments: readonly Fragment[]): boolean {
-	const quoted = fragments.reduce((sum, fragment) => sum + fragment.text.length, 0);
+	const quoted = fragments.reduce((sum, fragment) => sum + fragment.octets.length, 0);
 	const plain = Math.ceil(Buffer.byteLength(written) / 3) * 4;
 	return plain * (78 / 76) * 1.25 < quoted;
 }

@@ -3,10 +3,11 @@
  * at any column: where its first line does not fit, a soft break goes before it. So the constant pieces of a body
  * are encoded once and a recipient's values are only laid between them.
  */
+import type { ByteSink } from './byte-sink.js';
 
-/** Encoded text and what appending needs to know of it: the length of its first and its last line. */
+/** Encoded octets and what appending needs to know of them: the length of the first and the last line. */
 export interface Fragment {
-	readonly text: string;
+	readonly octets: Uint8Array;
 	readonly headLength: number;
 	readonly tailLength: number;
 	readonly hasBreak: boolean;
@@ -16,6 +17,8 @@ export interface Fragment {
 const maxColumn = 75;
 const softBreak = '=\r\n';
 const from = 'From ';
+/** Characters from which on finding a value again is cheaper than encoding it again. */
+const worthKeeping = 32;
 
 const atoms: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
 	(byte >= 0x20 && byte <= 0x7e && byte !== 0x3d) || byte === 0x09
@@ -30,64 +33,68 @@ export function encodeFragment(text: string): Fragment {
 	return measure(lines.map((line, index) => encodeLine(line, index === last)).join('\r\n'));
 }
 
-/** Encodes a value: most are plain, and are taken as they are, in lines where they are long (the addresses of links). */
-function encodeValue(value: string): Fragment {
+/** A value that is plain is taken as it is, in lines where it is long (the addresses of links). */
+function encodeLong(value: string): Fragment {
 	if (!isPlain(value)) return encodeFragment(value);
-	if (value.length <= maxColumn) {
-		return { text: value, headLength: value.length, tailLength: value.length, hasBreak: false };
-	}
 	let text = value.slice(0, maxColumn);
-	let column = maxColumn;
 	for (let from = maxColumn; from < value.length; from += maxColumn) {
 		const line = value.slice(from, from + maxColumn);
 		if (line.startsWith('.') || line.startsWith('F')) return encodeFragment(value);
 		text += softBreak + line;
-		column = line.length;
 	}
-	return { text, headLength: maxColumn, tailLength: column, hasBreak: true };
+	return measure(text);
 }
 
-/** Appends fragments, counting columns. */
+/** Appends fragments to a message, counting columns. */
 export class QuotedPrintableLine {
-	#text = '';
+	readonly #sink: ByteSink;
 	#column = 0;
 	#last: { value: string; fragment: Fragment } | null = null;
 
-	/** Encodes and appends. A long value that comes again and again, as what all links begin with, is encoded once. */
+	constructor(sink: ByteSink) {
+		this.#sink = sink;
+	}
+
+	/** Encodes and appends. A value that comes again and again, as what all links begin with, is encoded once. */
 	appendValue(value: string): void {
-		if (value.length <= maxColumn) {
-			this.append(encodeValue(value));
-			return;
-		}
-		if (this.#last?.value !== value) this.#last = { value, fragment: encodeValue(value) };
-		this.append(this.#last.fragment);
+		if (value.length >= worthKeeping) {
+			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };
+			this.append(this.#last.fragment);
+		} else if (isPlain(value)) {
+			// Most values: taken as they are.
+			this.#makeRoom(value.length);
+			this.#sink.text(value);
+			this.#column += value.length;
+		} else this.append(encodeFragment(value));
 	}
 
-	append(fragment: Fragment): void {
-		if (fragment.text === '') return;
-		if (this.#column > 0 && this.#column + fragment.headLength > maxColumn) {
-			this.#text += softBreak;
-			this.#column = 0;
-		}
-		this.#text += fragment.text;
-		this.#column = fragment.hasBreak ? fragment.tailLength : this.#column + fragment.tailLength;
+	append({ octets, headLength, tailLength, hasBreak }: Fragment): void {
+		if (octets.length === 0) return;
+		this.#makeRoom(headLength);
+		this.#sink.octets(octets);
+		this.#column = hasBreak ? tailLength : this.#column + tailLength;
 	}
 
-	toString(): string {
-		return this.#text;
+	#makeRoom(length: number): void {
+		if (this.#column === 0 || this.#column + length <= maxColumn) return;
+		this.#sink.text(softBreak);
+		this.#column = 0;
 	}
 }
 
 /** No character to encode, no blank at the end, and no beginning that is special at the start of a line. */
 function isPlain(value: string): boolean {
-	return /^(?![.F])[ -<>-~]*(?<! )$/.test(value);
+	const first = value.charCodeAt(0);
+	if (first === 0x2e || first === 0x46 || value.charCodeAt(value.length - 1) === 0x20) return false;
+	return !/[^ -<>-~]/.test(value);
 }
 
 function measure(text: string): Fragment {
+	const octets = Buffer.from(text, 'latin1');
 	const first = text.indexOf('\r\n');
-	if (first === -1) return { text, headLength: text.length, tailLength: text.length, hasBreak: false };
+	if (first === -1) return { octets, headLength: text.length, tailLength: text.length, hasBreak: false };
 	const tailLength = text.length - text.lastIndexOf('\r\n') - 2;
-	return { text, headLength: first, tailLength, hasBreak: true };
+	return { octets, headLength: first, tailLength, hasBreak: true };
 }
 
 function encodeLine(line: string, isLast: boolean): string {

@@ -5,6 +5,7 @@
 import { readMarkup } from './attributes.js';
 import { isTrackable, type Link } from './links.js';
 import type { BodyValues } from './part.js';
+import type { Tracking } from './types.js';
 import type { UrlGuard } from './urls.js';
 import {
 	escapeHtml,
@@ -74,18 +75,26 @@ export function trackedTemplate(
 	return { literals, slots };
 }
 
-/** Writes what stands in a slot for this recipient, already escaped; without tracking, what its author wrote. */
+/** What stands in each link and in the pixel, escaped once a message. */
+export function escapedTracking({ openUrl, clickUrl, clickEnds }: Tracking): Tracking {
+	return { openUrl: escapeHtml(openUrl), clickUrl: escapeHtml(clickUrl), clickEnds };
+}
+
+/**
+ * Writes what stands in a slot for this recipient; without tracking, what its author wrote. The addresses are escaped
+ * (`escapedTracking`), but for their ends.
+ */
 export function fillTracked(
 	slot: TrackedSlot,
 	{ variables, tracking }: BodyValues,
 	write: (text: string) => void,
 ): void {
 	if (slot.kind === 'variable') write(fillSlot(slot, variables, escapeHtml));
-	else if (slot.kind === 'pixel') write(escapeHtml(tracking?.openUrl ?? ''));
+	else if (slot.kind === 'pixel') write(tracking?.openUrl ?? '');
 	else if (tracking === null || !isTrackable(slot, variables)) {
 		write(renderTemplate(slot.written, variables, escapeHtml));
 	} else {
-		write(escapeHtml(tracking.clickUrl));
+		write(tracking.clickUrl);
 		write(escapeHtml(tracking.clickEnds[slot.position] ?? ''));
 	}
 }
