@@ -27,19 +27,33 @@ export function parse(node: Command | CommandGroup, argv: readonly string[]): Pa
 	const program = silent(new Parser('mailctl'));
 	program.helpInformation = () => helpOf(node, [node.name]);
 	for (const { flags, summary } of globalOptions) program.addOption(new Option(flags, summary));
+	const words = joinValues(argv, follow(node, argv).nodes);
 	program.addCommand(
-		build(node, [], (found) => {
+		build(withoutSelf(node, words), [], (found) => {
 			result = { ...found, globals: program.opts<RawGlobals>() };
 		}),
 	);
 	try {
-		program.parse(joinValues(argv, follow(node, argv).nodes), { from: 'user' });
+		program.parse(words, { from: 'user' });
 	} catch (error) {
 		if (!(error instanceof CommanderError)) throw error;
 		return explain(error, node, argv);
 	}
 	if (result === null) throw new UsageError('no command given', { hint: 'mailctl --help' });
 	return result;
+}
+
+/**
+ * A group that is a command as well has options that its commands have too: the parser would take `--results` in
+ * `send resume J --results F` for that of `send`. Values are joined to their options: the first bare word decides.
+ */
+function withoutSelf(node: Command | CommandGroup, words: readonly string[]): Command | CommandGroup {
+	if (isCommand(node) || node.self === undefined) return node;
+	const next = words.slice(words.indexOf(node.name) + 1).find((word) => !word.startsWith('-'));
+	const names = node.commands.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
+	if (next === undefined || !names.includes(next)) return node;
+	const { self, ...group } = node;
+	return { ...group, summary: self.summary };
 }
 
 type Found = Omit<Extract<Parsed, { kind: 'run' }>, 'globals'>;

@@ -2,6 +2,7 @@
 import type { Field } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
+import { clean } from '../render/clean.js';
 import type { HeaderFinding, Mapping } from '../tabular/header.js';
 import type { Table } from '../tabular/read-table.js';
 import { walk } from '../walk.js';
@@ -47,8 +48,8 @@ function hintFor(findings: readonly HeaderFinding[], fields: readonly Field[]): 
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
 	if (unknown === undefined) return known;
 	const pair = `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
-	const map = unknown.column === '' ? '' : `--map ${quote(pair)} says what a column is, `;
-	return `${map}--create-fields makes fields of unknown ones, --ignore-unknown leaves them out; ${known}`;
+	const map = unknown.column === '' ? '' : `--map ${quote(pair)}, `;
+	return `${map}--create-fields or --ignore-unknown; ${known}`;
 }
 
 function quote(text: string): string {
@@ -64,14 +65,26 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 	}
 }
 
-/** What the file was found to be, for a person before the work; a script that asked for no plan hears what is lost. */
-export async function sayColumns(cx: CommandContext, table: Table, mapping: Mapping): Promise<void> {
+/** What the file was found to be, for a person before the work; a script hears only what is left out. */
+export async function sayColumns(
+	cx: CommandContext,
+	{ name, table, mapping }: { name: string; table: Table; mapping: Mapping },
+): Promise<void> {
 	// A dry run's document has them already.
 	const isPlan = cx.dryRun && (cx.out.format === 'table' || cx.out.format === 'wide');
 	if (cx.io.stderr.isTTY || isPlan) {
-		await cx.note(`columns: ${shorten(columnTexts(table, mapping)).join(', ')} (${describeTable(table)})`);
+		await say(cx, `${name}: ${describeTable(table)}`);
+		await say(cx, `columns: ${shorten(columnTexts(table, mapping)).join(', ')}`);
 	}
-	if (mapping.ignored.length > 0) await cx.note(`left out: ${shorten(mapping.ignored).join(', ')}`);
+	if (mapping.ignored.length > 0) await say(cx, `left out: ${shorten(mapping.ignored).join(', ')}`);
+}
+
+/** On a terminal a line ends between two words. */
+async function say(cx: CommandContext, text: string): Promise<void> {
+	const { stderr } = cx.io;
+	if (!stderr.isTTY || text.length < stderr.columns) return cx.note(text);
+	const { wrap } = await import('../render/width.js');
+	await cx.note(wrap(clean(text), stderr.columns - 1).join('\n'));
 }
 
 /** `CSV, windows-1251, delimiter ";"`. */

@@ -9,7 +9,10 @@ import type { MetaValue, Subscriber } from '../../api/records.js';
 /** Who is there, as far as it decides what a row changes. */
 export interface Standing {
 	isActive: boolean;
-	/** A hard bounce or a complaint, which `--reactivate` does not lift. */
+	/**
+	 * A hard bounce or a complaint, which `--reactivate` does not lift. Assumption: the reason stands for a suppression of
+	 * the address. It does where the engine gave it; one that came with an import is lifted all the same.
+	 */
 	isBound: boolean;
 	/** Whether the cell of this column (`name`, `disable_reason`, `meta.x`) would change nothing. */
 	holds(target: string, cell: MetaValue): boolean;
@@ -21,7 +24,7 @@ export function standingOf(person: Person): Standing {
 	return {
 		isActive: person.is_active,
 		isBound: isBound(person),
-		holds: (target, cell) => textOf(person, target) === cell,
+		holds: (target, cell) => textOf(person, target) === JSON.stringify(cell),
 	};
 }
 
@@ -70,9 +73,9 @@ export class People {
 			isBound: (flags & 2) === 2,
 			holds: (target, cell) => {
 				const index = this.#targets.indexOf(target);
-				// What is no text is not kept: the plan then counts it as a change.
-				if (typeof cell !== 'string' || index === -1) return false;
-				return this.#cells[slot * this.#targets.length + index] === hashOf(cell);
+				// A variable that is no column is not kept: a change, then.
+				if (index === -1) return false;
+				return this.#cells[slot * this.#targets.length + index] === hashOf(JSON.stringify(cell));
 			},
 		};
 	}
@@ -101,14 +104,13 @@ function isBound({ disable_reason }: Person): boolean {
 	return disable_reason === 'HARDBOUNCED' || disable_reason === 'COMPLAINED';
 }
 
-/** Null: no cell is equal to it. Numbers of meta are never equal to a text. */
+/** The JSON of a value, so that 7 and "7" differ; null where there is none. */
 function textOf(person: Person, target: string): string | null {
-	if (target === 'name') return person.name;
-	if (target === 'disable_reason') return person.disable_reason;
+	if (target === 'name') return JSON.stringify(person.name);
+	if (target === 'disable_reason') return JSON.stringify(person.disable_reason);
 	const variable = target.slice('meta.'.length);
-	const value =
-		target.startsWith('meta.') && Object.hasOwn(person.meta, variable) ? person.meta[variable] : null;
-	return typeof value === 'string' ? value : null;
+	if (!target.startsWith('meta.') || !Object.hasOwn(person.meta, variable)) return null;
+	return JSON.stringify(person.meta[variable]);
 }
 
 const seed = 0x811c9dc5;

@@ -6,6 +6,7 @@ import { type Bundle, bundleRows } from '../../jobs/import-bundles.js';
 import type { CommandContext } from '../context.js';
 import type { Mapping } from '../tabular/header.js';
 import type { Table } from '../tabular/read-table.js';
+import { walk } from '../walk.js';
 import { type ForecastRules, forecast, readPlanned, refusalOf } from './subscribers-import-forecast.js';
 import { type Found, Standings } from './subscribers-import-standing.js';
 
@@ -83,12 +84,21 @@ async function rulesOf(cx: CommandContext, { spec }: PlanJob): Promise<ForecastR
 
 async function standingsOf(cx: CommandContext, { list, mapping, concurrency }: PlanJob): Promise<Standings> {
 	const { api, local } = await cx.connection();
+	const targets = mapping.columns.map(({ target }) => target);
 	return new Standings(api.subscribers(list.id), {
 		signal: cx.signal,
 		concurrency,
-		targets: mapping.columns.map(({ target }) => target),
+		targets: targets.includes('meta') ? await withEveryField(cx, targets) : targets,
 		maxRequests: local === null ? maxRequests : Number.POSITIVE_INFINITY,
 	});
+}
+
+/** A cell of a column `meta` may name any field. */
+async function withEveryField(cx: CommandContext, targets: readonly string[]): Promise<readonly string[]> {
+	const all = new Set(targets);
+	const { fields } = await cx.api();
+	for await (const { variable } of walk(fields, {}, { signal: cx.signal })) all.add(`meta.${variable}`);
+	return [...all];
 }
 
 class Plan {

@@ -1,6 +1,7 @@
 /** `subscribers import`: a table into a list, by session and batches; what is refused goes into a file of its own. */
 import type { ImportSpec, Imports } from '../../api/capabilities.js';
 import type { List } from '../../api/records.js';
+import type { ForeignImports } from '../../jobs/foreign/imports.js';
 import type { ImportJob, ImportResult, ImportTotals } from '../../jobs/imports.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
@@ -52,7 +53,7 @@ export const subscriberImport = command({
 		const table = await open(cx, file, options);
 		try {
 			const mapping = await mapColumns(cx, table, options);
-			await sayColumns(cx, table, mapping);
+			await sayColumns(cx, { name: file === '-' ? 'standard input' : file, table, mapping });
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, list, table, mapping, spec, options, limits };
 			if (cx.dryRun) return await plan(cx, job);
@@ -96,25 +97,47 @@ async function work(cx: CommandContext, job: Job, rejects: RejectsFile): Promise
 	const { list, table, mapping, spec, options, limits } = job;
 	const { key, rows, mark } = await identify(cx, job);
 	await createFields(cx, mapping);
-	const { imports, foreign, batchRows } = await importsOf(cx, options);
+	const isRepeatable = job.file !== '-' || options.job !== undefined;
+	const place = await importsOf(cx, { ...options, rate: limits.rate, isRepeatable });
+	const { imports, foreign, batchRows } = place;
 	if (foreign === null && !options.resume) await forget(imports, key, spec);
+	// Elsewhere than on our own deployments it is rows that are paced, not batches.
 	const paced =
-		limits.rate === null ? { imports, batchRows } : await pace(cx, imports, batchRows, limits.rate);
-	const result = await run(cx, list, rows, {
-		...paced,
-		rows: table.rows,
-		mapping,
-		spec,
-		key,
-		...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
-		onReject: (refused) => rejects.write(refused),
-		signal: cx.signal,
-	});
+		limits.rate === null || foreign !== null
+			? { imports, batchRows }
+			: await pace(cx, imports, batchRows, limits.rate);
+	const result = await run(
+		cx,
+		{ list, rows, foreign },
+		{
+			...paced,
+			rows: table.rows,
+			...(foreign === null && (await readElsewhere(cx, job))),
+			mapping,
+			spec,
+			key,
+			...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
+			onReject: (refused) => rejects.write(refused),
+			signal: cx.signal,
+		},
+	);
 	if (result.outcome === 'done') await mark?.remove();
-	if (foreign !== null) await sayForeign(cx, foreign, options);
-	else if (options.resume && result.resumedAt === 0)
+	if (foreign !== null) await sayForeign(cx, foreign);
+	await foreign?.close();
+	if (options.resume && result.resumedAt === 0)
 		await cx.note('there was nothing to resume: imported from the beginning');
 	return endImport(cx, result, rejects.written > 0 ? rejects.path : null);
+}
+
+/** A large file is read and checked in another thread, for whoever takes it in batches. */
+async function readElsewhere(
+	cx: CommandContext,
+	{ file, options }: Job,
+): Promise<Pick<ImportJob, 'readBundles'>> {
+	if (file === '-') return {};
+	const { bundlesOf } = await import('../connect/bundles.js');
+	const readBundles = await bundlesOf(file, options, cx.signal);
+	return readBundles === null ? {} : { readBundles };
 }
 
 interface Identity {
@@ -146,7 +169,8 @@ async function identify(
 	const mark = await openMark(cx, file, list.id);
 	if (options.resume) await mark.assertSame({ sha256, key });
 	await mark.write({ sha256, key });
-	return { key, rows: lineFeeds > 1 ? lineFeeds : null, mark };
+	const headers = table.format === 'csv' ? 1 : 0;
+	return { key, rows: lineFeeds > 1 ? lineFeeds - headers : null, mark };
 }
 
 /** An unfinished session of the same job is closed, so that this run starts at the first row. */
@@ -166,8 +190,7 @@ async function pace(cx: CommandContext, imports: Imports, batchRows: number, row
 
 async function run(
 	cx: CommandContext,
-	list: List,
-	rows: number | null,
+	{ list, rows, foreign }: { list: List; rows: number | null; foreign: ForeignImports | null },
 	job: ImportJob,
 ): Promise<ImportResult> {
 	const { runImport } = await import('../../jobs/imports.js');
@@ -177,10 +200,14 @@ async function run(
 		last = totals;
 		progress.update(totals.read, totals.rejected === 0 ? '' : `${totals.rejected} rejected`);
 	};
+	foreign?.onPause((ms) =>
+		progress.update(last?.read ?? 0, `waiting ${Math.ceil(ms / 1000)} s, as the service asks`),
+	);
 	try {
 		return await runImport({ ...job, onProgress }).finally(() => progress.stop());
 	} catch (error) {
 		await sayBrokenOff(cx, error, { list, totals: last });
+		await foreign?.close();
 		throw error;
 	}
 }

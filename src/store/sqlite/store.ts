@@ -111,13 +111,16 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		writer,
 		createSliceSize(() => pace.maxSliceMs),
 	);
-	if (options.role !== 'cli')
+	const reclaim = () => {
 		writer.write(() => reclaimLeases(sql, { host: me.host, now: clock.now() })).catch(() => undefined);
+	};
+	if (options.role !== 'cli') reclaim();
 	let isClosed = false;
 	return {
 		reads: createReads({ db, path, core }),
 		writes: createWrites({ core, writer, importLine, eventDelayMs: options.eventDelayMs }),
-		queue: createQueue(core, writer),
+		queue:
+			options.role === 'cli' ? reclaiming(createQueue(core, writer), reclaim) : createQueue(core, writer),
 		close: async () => {
 			if (isClosed) return;
 			isClosed = true;
@@ -126,6 +129,19 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			if (lastBeat !== 0) await writer.write(() => endBeat(sql, me)).catch(() => undefined);
 			await writer.close();
 			db.close();
+		},
+	};
+}
+
+/** A command that sends frees what a killed one held, before its own first lease: writes keep their order. */
+function reclaiming(queue: Queue, reclaim: () => void): Queue {
+	let isDone = false;
+	return {
+		...queue,
+		lease: (command) => {
+			if (!isDone) reclaim();
+			isDone = true;
+			return queue.lease(command);
 		},
 	};
 }
