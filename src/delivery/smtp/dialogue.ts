@@ -7,7 +7,7 @@ import type { Conversation, Mail } from '../conversation.js';
 import { envelopeOf, type SmtpExtensions } from './envelope.js';
 import { createReplyReader } from './reply-reader.js';
 import { createTransaction, type Move, type Transaction } from './transaction.js';
-import { wireBody } from './wire-body.js';
+import { finalDot, wireBody } from './wire-body.js';
 
 export interface DialogueOptions {
 	extensions: SmtpExtensions;
@@ -185,8 +185,7 @@ class PipelinedDialogue implements Dialogue {
 			// From the moment the final dot is given away nobody can tell any more whether it arrived.
 			entry.transaction.dotWritten();
 			this.#expected.push(entry);
-			const commands = this.#dueCommands();
-			this.#write(commands === '' ? bytes : Buffer.concat([bytes, Buffer.from(commands)]));
+			this.#write(Buffer.concat([bytes, Buffer.from(finalDot + this.#dueCommands())]));
 		}
 	}
 

@@ -1,32 +1,24 @@
-/** A message as DATA carries it (RFC 5321 s.4.5.2): dots at the start of lines doubled, the final dot appended. */
+/** A message as DATA carries it (RFC 5321 s.4.5.2): dots at the start of lines doubled, a line end at its end. */
 
 const cr = 0x0d;
 const lf = 0x0a;
 const dot = 0x2e;
-const end = Buffer.from('.\r\n');
-const lineEnd = Buffer.from('\r\n');
+
+/** What ends it, in bytes to be written behind it. */
+export const finalDot = '.\r\n';
 
 /**
- * Line ends become CRLF wherever they are not: a bare CR or LF is what one server takes for a line end and the next
- * does not, and what stands behind it would be commands to one of them.
+ * A lone CR or LF before a dot, or at the end, is what one server takes for a line end and the next does not, and what
+ * stands behind it would be commands to one of them: then all of them become CRLF. Elsewhere contents have none.
  */
 export function wireBody(bytes: Buffer): Buffer {
-	const message = isCanonical(bytes) ? bytes : canonical(bytes);
-	const isClosed = message.length === 0 || message[message.length - 1] === lf;
-	return Buffer.concat(isClosed ? [message, end] : [message, lineEnd, end]);
+	return isPlain(bytes) ? bytes : canonical(bytes);
 }
 
-/** Every line ends with CRLF and none begins with a dot; so it is with nearly all that is sent. */
-function isCanonical(bytes: Buffer): boolean {
-	if (bytes[0] === dot) return false;
-	// By line ends, found by the C library: a loop over the bytes takes three times as long.
-	for (let at = bytes.indexOf(lf); at !== -1; at = bytes.indexOf(lf, at + 1)) {
-		if (bytes[at - 1] !== cr || bytes[at + 1] === dot) return false;
-	}
-	for (let at = bytes.indexOf(cr); at !== -1; at = bytes.indexOf(cr, at + 1)) {
-		if (bytes[at + 1] !== lf) return false;
-	}
-	return true;
+/** So it is with nearly all that is sent. Searched by the C library: 3 µs of 14 KB, where a loop takes 35. */
+function isPlain(bytes: Buffer): boolean {
+	if (bytes[0] === dot || bytes.includes('\n.') || bytes.includes('\r.')) return false;
+	return bytes.length === 0 || (bytes.at(-1) === lf && bytes.at(-2) === cr);
 }
 
 function canonical(bytes: Buffer): Buffer {
@@ -34,5 +26,5 @@ function canonical(bytes: Buffer): Buffer {
 		.toString('latin1')
 		.replace(/\r\n|\r|\n/g, '\r\n')
 		.replace(/^\./gm, '..');
-	return Buffer.from(text, 'latin1');
+	return Buffer.from(text.endsWith('\n') ? text : `${text}\r\n`, 'latin1');
 }

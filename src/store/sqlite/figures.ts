@@ -10,6 +10,9 @@ import { reportOfTag } from './tag-figures.js';
 /** The scope of everything; any other scope is a campaign. */
 const total = '';
 
+/** Whole quarter hours share a day in every zone of our times. */
+const quarterHour: Micros = 900_000_000;
+
 /** Collects what one operation counts, so that a hundred messages write one row a (scope, day, type). */
 export interface Tally {
 	add(figure: { at: Micros; campaign: Uuid | null; type: EventType; audience: Audience; by?: number }): void;
@@ -19,6 +22,13 @@ export interface Tally {
 export function createTally(sql: Sql): Tally {
 	const zone = timeZone(sql);
 	const counts = new Map<string, { key: readonly string[]; by: number }>();
+	// What is counted together mostly happened together, and a day costs as much as the rest of counting.
+	let last = { quarter: Number.NaN, day: '' };
+	const dayAt = (at: Micros): Day => {
+		const quarter = Math.floor(at / quarterHour);
+		if (quarter !== last.quarter) last = { quarter, day: dayOf(at, zone) };
+		return last.day;
+	};
 	const addTo = (key: readonly string[], by: number) => {
 		const name = key.join('\0');
 		const entry = counts.get(name) ?? { key, by: 0 };
@@ -26,7 +36,7 @@ export function createTally(sql: Sql): Tally {
 	};
 	return {
 		add: ({ at, campaign, type, audience, by = 1 }) => {
-			const day = dayOf(at, zone);
+			const day = dayAt(at);
 			addTo([total, day, type, audience], by);
 			if (campaign !== null) addTo([campaign, day, type, audience], by);
 		},
@@ -73,9 +83,7 @@ interface Counted {
 	count: number;
 }
 
-const quarterHour: Micros = 900_000_000;
-
-/** Counts everything anew by the days of a zone. Whole quarter hours share a day in every zone of our times. */
+/** Counts everything anew by the days of a zone. */
 export function recountFigures(sql: Sql, zone: string): void {
 	sql.run('DELETE FROM daily_figures');
 	const tally = createTally(sql);

@@ -182,8 +182,8 @@ function takeUntilFull(
 interface Shared {
 	id: string;
 	type: 'TRANSACTIONAL' | 'BULK';
-	context: Record<string, string>;
-	used: string[];
+	/** What the context gives to every message of it. */
+	variables: Record<string, string>;
 	released_at: Micros | null;
 }
 
@@ -203,7 +203,8 @@ function readShared(sql: Sql, seq: number): Shared {
 	);
 	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
 	const { id, type, released_at } = row;
-	return { id, type, released_at, context: parseTexts(row.context), used: parseNames(row.variables) };
+	const variables = joinVariables({}, parseNames(row.variables), parseTexts(row.context));
+	return { id, type, released_at, variables };
 }
 
 /** Bulk mail is checked again: whoever unsubscribed, was made inactive or deleted since does not get it. */
@@ -234,7 +235,7 @@ function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: Lease
 		submission: submission.id,
 		to: row.to_email,
 		list_id: row.list_id,
-		variables: joinVariables(parseTexts(row.variables), submission.used, submission.context),
+		variables: { ...submission.variables, ...parseTexts(row.variables) },
 		attempts: row.attempts,
 		created_at: submission.released_at ?? row.created_at,
 	};
