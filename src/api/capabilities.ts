@@ -3,6 +3,8 @@
  * calling it by mistake is a type error.
  */
 import type { Api, Call, PageRequest } from './api.js';
+import type { Erasures } from './erasures.js';
+import type { Exports } from './exports.js';
 import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
 import type {
 	Mailing,
@@ -22,7 +24,6 @@ import type {
 	ReportQuery,
 	Sender,
 	Subscriber,
-	SubscriberFilter,
 	Template,
 	Uuid,
 } from './records.js';
@@ -143,45 +144,6 @@ export interface SubscribersPlus {
 export interface FieldsPlus {
 	/** Subscribers of all lists whose meta holds the variable. */
 	countUses(id: number, call?: Call): Promise<number>;
-}
-
-/** What an erasure did: rows deleted or emptied. */
-export interface Erasure {
-	/** Subscribers deleted, in all lists. */
-	subscribers: number;
-	/** Messages whose address, variables and replies were emptied. */
-	messages: number;
-	/** Of these, how many were waiting and are not sent any more. */
-	canceled: number;
-	/** Suppressions deleted; the erasure takes their place. */
-	suppressions: number;
-}
-
-/**
- * Persons who want to be forgotten. Throws `invalid` for what is no address. An erased address gets no bulk mail, and
- * creating, moving or importing a subscriber with it is refused with the code `erased`.
- */
-export interface Erasures {
-	/** Of somebody unknown, too: all counts are 0, and the address is not taken from then on. */
-	erase(email: string, call?: Call): Promise<Erasure>;
-	/** The address may be added again; what was erased does not come back. Throws `not_found`. */
-	lift(email: string, call?: Call): Promise<void>;
-}
-
-/** Subscribers of a list behind an id, ascending. `next` is the id to go on after; null at the end. */
-export interface SubscriberSlice {
-	results: Subscriber[];
-	next: number | null;
-}
-
-/** Reading a list of any size: by key, so that the last slice costs what the first does. It is no snapshot. */
-export interface Exports {
-	/** Throws `not_found` for an unknown list. At most 1,000 a slice. */
-	slice(
-		listId: number,
-		request: SubscriberFilter & { after: number; limit: number },
-		call?: Call,
-	): Promise<SubscriberSlice>;
 }
 
 /** A session that knows its position: the number of rows acknowledged durably. */

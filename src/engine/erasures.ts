@@ -1,6 +1,6 @@
 /** Erasing persons, and lifting that again. */
 import { type EmailKey, parseAddress } from '../api/address.js';
-import type { Erasures } from '../api/capabilities.js';
+import type { Erasures } from '../api/erasures.js';
 import { invalid } from '../api/errors.js';
 import { deleted, type EngineContext } from './context.js';
 

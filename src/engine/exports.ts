@@ -1,6 +1,7 @@
 /** Reading all subscribers of a list by key. */
-import type { Exports } from '../api/capabilities.js';
+
 import { invalid } from '../api/errors.js';
+import type { Exports } from '../api/exports.js';
 import { type EngineContext, found } from './context.js';
 
 const maxSlice = 1000;

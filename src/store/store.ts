@@ -7,7 +7,6 @@ import type {
 	AcceptCounts,
 	Ack,
 	CheckedBatch,
-	Erasure,
 	ImportBatch,
 	ImportCounts,
 	ImportSpec,
@@ -18,6 +17,7 @@ import type {
 } from '../api/capabilities.js';
 import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
+import type { Erasure } from '../api/erasures.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
 import type { Mailing, MailingResults } from '../api/mailings.js';

@@ -15,6 +15,7 @@ import {
 	subscriberArg,
 	subscriberColumns,
 } from './subscribers-common.js';
+import { subscriberExport } from './subscribers-export.js';
 import { subscriberImport } from './subscribers-import.js';
 
 const list = command({
@@ -101,7 +102,18 @@ const find = command({
 export const group: CommandGroup = {
 	name: 'subscribers',
 	summary: 'the subscribers of a list',
-	commands: [list, get, find, create, update, activate, deactivate, remove, subscriberImport],
+	commands: [
+		list,
+		get,
+		find,
+		create,
+		update,
+		activate,
+		deactivate,
+		remove,
+		subscriberImport,
+		subscriberExport,
+	],
 };
 
 async function* everywhere(api: Api, email: string, signal: AbortSignal): AsyncGenerator<Subscriber> {

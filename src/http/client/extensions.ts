@@ -1,5 +1,6 @@
 /** What is ours beyond the document, over its routes; only what a deployment announces is ever called. */
-import type { Extensions, SubscriberSlice } from '../../api/capabilities.js';
+import type { Extensions } from '../../api/capabilities.js';
+import type { SubscriberSlice } from '../../api/exports.js';
 import { type Check, decode, every, ignoreBody, listOf, pageOf, record, within } from './decode.js';
 import { encodeQuery } from './encode.js';
 import type { Ask, Line } from './line.js';

@@ -1,0 +1,19 @@
+/** Reading a list of any size: ours, not the service document's. */
+import type { Call } from './api.js';
+import type { Subscriber, SubscriberFilter } from './records.js';
+
+/** Subscribers of a list behind an id, ascending. `next` is the id to go on after; null at the end. */
+export interface SubscriberSlice {
+	results: Subscriber[];
+	next: number | null;
+}
+
+/** Reading a list of any size: by key, so that the last slice costs what the first does. It is no snapshot. */
+export interface Exports {
+	/** Throws `not_found` for an unknown list. At most 1,000 a slice. */
+	slice(
+		listId: number,
+		request: SubscriberFilter & { after: number; limit: number },
+		call?: Call,
+	): Promise<SubscriberSlice>;
+}
