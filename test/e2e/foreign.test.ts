@@ -89,6 +89,15 @@ const table: Readonly<Record<string, Standing>> = {
 		// A name for what has no content to be known by; nothing of it reaches the service.
 		'job',
 	]),
+	'subscribers export': document([
+		...inList,
+		'format',
+		'emailContains',
+		'active',
+		'where',
+		'safeCsv',
+		'force',
+	]),
 	'fields list': document(),
 	'fields get': document(),
 	'fields create': document(['variable', 'name']),

@@ -102,6 +102,10 @@ export const script: readonly Line[] = [
 	['subscribers', 'list', '-l', '1', '--inactive'],
 	['subscribers', 'list', '-l', '1', '--email', 'P7@example.com'],
 	['subscribers', 'list', '-l', '1', '--where', 'meta.city=Rome', '--limit', '5'],
+	['subscribers', 'export', '-l', '1'],
+	['subscribers', 'export', '-l', '1', '--active', '--format', 'ndjson', '--where', 'meta.city=Rome'],
+	['subscribers', 'export', '{exported}', '-l', '1', '--fields', 'email,city'],
+	['subscribers', 'export', '{exported}', '-l', '1'],
 	['subscribers', 'delete', 'p0@example.com', 'p1@example.com', '-l', '1', '-y'],
 	['subscribers', 'delete', 'p2@example.com', '-l', '1'],
 
