@@ -46,6 +46,16 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	},
 	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },
+	{
+		files: /^threads\/table/,
+		may: [
+			/^threads\//,
+			/^cli\/(tabular\/|errors\.ts$)/,
+			/^jobs\/(import-|packed-)/,
+			/^engine\/rules\/(import|checked)-rows\.ts$/,
+			/^api\//,
+		],
+	},
 	{ files: /^threads\//, may: [/^threads\//, /^(content|store|cli\/tabular)\//, /^api\//] },
 	{
 		files: /^cli\//,

@@ -3,6 +3,7 @@
  * calling it by mistake is a type error.
  */
 import type { Api, Call, PageRequest } from './api.js';
+import type { CheckedBatch } from './checked-batch.js';
 import type { Erasures } from './erasures.js';
 import type { Exports } from './exports.js';
 import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
@@ -191,17 +192,6 @@ export interface ImportBatch {
 	first: number;
 	columns: readonly string[];
 	cells: readonly (string | null)[];
-}
-
-/**
- * Rows of a batch that were checked where they were read, by the engine's own `parseImportRows`: never from a wire.
- * `marks` has a byte a row, `text` their fields (`engine/rules/checked-rows`), `variables` those of the columns.
- */
-export interface CheckedBatch {
-	first: number;
-	variables: readonly string[];
-	marks: Uint8Array;
-	text: string;
 }
 
 /** Imports as sessions of numbered batches. Each `put` is atomic; throws `not_found`, `conflict`, `invalid`, `too_large`. */

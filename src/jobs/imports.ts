@@ -1,13 +1,16 @@
 /**
  * An import as a session of numbered batches: rows are read, bundled, put, and what was refused is handed back with
- * its line. Whatever was acknowledged stays; the same key goes on after it. Memory: one batch.
+ * its line. Whatever was acknowledged stays; the same key goes on after it. An engine in this process is put the next
+ * batches before it has answered, so that they share a commit. Memory: what is in flight.
  */
 import type { Call } from '../api/api.js';
 import type { Ack, ImportCounts, ImportSpec, Imports } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
 import type { RejectedRow, TableRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
-import { type Bundle, bundleRows } from './import-bundles.js';
+import { bundleRows } from './import-bundles.js';
+import { type Load, loadPacked, loadRows } from './import-loads.js';
+import type { ReadBundles } from './packed-bundles.js';
 
 /** read = created + updated + unchanged + duplicate + rejected, always. */
 export interface ImportTotals extends ImportCounts {
@@ -21,6 +24,8 @@ export interface ImportJob {
 	imports: Imports;
 	/** The rows behind the header, once. */
 	rows: AsyncIterable<TableRow>;
+	/** The same rows, read and bundled elsewhere: taken instead of `rows`, of which then none is asked for. */
+	readBundles?: ReadBundles;
 	mapping: Mapping;
 	spec: ImportSpec;
 	/** Names the job: list, source hash, mapping and options. */
@@ -35,7 +40,7 @@ export interface ImportJob {
 	 * run that goes on relies on it.
 	 */
 	onReject?: (rows: readonly RejectedRow[]) => Promise<void>;
-	/** Stops after the batch in flight. */
+	/** Stops after the batches in flight. */
 	signal?: AbortSignal;
 }
 
@@ -56,11 +61,30 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	return { outcome, totals, resumedAt: session.position };
 }
 
+/**
+ * A transaction takes what is in flight, and one of 100,000 rows is twice as fast as one of 10,000. As many again wait
+ * in the thread that reads.
+ */
+const maxRowsInFlight = 100_000;
+/** Characters, for rows that are long. */
+const maxSizeInFlight = 12 * 1024 * 1024;
+
+interface Answered {
+	/** What was put in the end. */
+	load: Load;
+	/** Null: nothing was put. */
+	ack: Ack<ImportCounts> | null;
+	/** By this run; else by an earlier one. */
+	isCounted: boolean;
+}
+
 class ImportRun {
 	totals: ImportTotals = { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 	readonly #job: ImportJob;
 	readonly #id: string;
 	readonly #resumedAt: number;
+	/** Put and not settled, oldest first. */
+	readonly #flight: { load: Load; answer: Promise<Answered> }[] = [];
 	/** Rows refused here and never put, in this run and, read again, in earlier ones. */
 	#local = 0;
 
@@ -71,19 +95,64 @@ class ImportRun {
 	}
 
 	async work(): Promise<ImportResult['outcome']> {
-		const { rows, mapping, batchRows = 5_000, signal } = this.#job;
+		const { signal } = this.#job;
 		try {
-			for await (const bundle of bundleRows(rows, mapping, batchRows)) {
-				if (signal?.aborted) return 'interrupted';
-				await this.#settle(bundle);
-				if (this.#hasTooManyErrors(false)) return 'too_many_errors';
-			}
+			const outcome = await this.#readAll();
+			await this.#land(0);
+			return outcome === 'done' && this.#hasTooManyErrors(true) ? 'too_many_errors' : outcome;
 		} catch (error) {
 			// Reading was broken off by the signal: what is acknowledged stays, the rest comes with the next run.
-			if (signal?.aborted && error === signal.reason) return 'interrupted';
+			const isStopped = signal?.aborted === true && error === signal.reason;
+			if (isStopped) await this.#land(0);
+			await Promise.allSettled(this.#flight.map(({ answer }) => answer));
+			if (isStopped) return 'interrupted';
 			throw error;
 		}
-		return this.#hasTooManyErrors(true) ? 'too_many_errors' : 'done';
+	}
+
+	async #readAll(): Promise<ImportResult['outcome']> {
+		for await (const load of this.#loads()) {
+			if (this.#job.signal?.aborted) return 'interrupted';
+			const answer = this.#begin(load);
+			// It may fail long before its turn to be looked at.
+			answer.catch(() => undefined);
+			this.#flight.push({ load, answer });
+			await this.#land(this.#mayWait(load) ? maxSizeInFlight : 0);
+			if (this.#hasTooManyErrors(false)) return 'too_many_errors';
+		}
+		return 'done';
+	}
+
+	async *#loads(): AsyncGenerator<Load, void, undefined> {
+		const { imports, rows, readBundles, mapping, batchRows: maxRows = 5_000 } = this.#job;
+		if (readBundles === undefined) {
+			for await (const bundle of bundleRows(rows, mapping, maxRows)) yield loadRows(bundle, mapping);
+			return;
+		}
+		const form = imports.putChecked === undefined ? 'cells' : 'checked';
+		for await (const packed of readBundles({ mapping, maxRows, form })) yield loadPacked(packed, mapping);
+	}
+
+	/**
+	 * Whether the next batch may be put before this one is answered: nobody else takes batches in order. A limit of
+	 * errors is kept to the batch, and what an earlier run put is settled before anything new.
+	 */
+	#mayWait({ first }: Load): boolean {
+		const { imports, maxErrors } = this.#job;
+		return imports.putChecked !== undefined && maxErrors === undefined && first >= this.#resumedAt;
+	}
+
+	/** Settles the oldest batches until no more than so much is in flight. */
+	async #land(maxSize: number): Promise<void> {
+		let size = this.#flight.reduce((sum, { load }) => sum + load.size, 0);
+		let rows = this.#flight.reduce((sum, { load }) => sum + load.count, 0);
+		for (let oldest = this.#flight[0]; oldest !== undefined; oldest = this.#flight[0]) {
+			if (size <= maxSize && rows <= maxRowsInFlight) return;
+			await this.#settle(await oldest.answer);
+			this.#flight.shift();
+			size -= oldest.load.size;
+			rows -= oldest.load.count;
+		}
 	}
 
 	/** The session's counts and the rows refused here; a new session's must be those acknowledged. */
@@ -99,53 +168,58 @@ class ImportRun {
 		return totals;
 	}
 
-	async #settle(bundle: Bundle): Promise<void> {
-		this.#local += bundle.rejects.length;
-		const end = bundle.first + bundle.rows.length;
-		if (this.#resumedAt > 0 && end <= this.#resumedAt) return this.#passOver(bundle);
-		const isBrokenOff = bundle.first < this.#resumedAt;
-		const { batch, ack } = isBrokenOff ? await this.#goOn(bundle) : await this.#putNew(bundle);
-		await this.#report([...bundle.rejects, ...(ack === null ? [] : refusedRows(batch, ack))]);
-		this.#count(bundle.rejects.length, batch.rows.length, ack);
+	#begin(load: Load): Promise<Answered> {
+		if (this.#resumedAt > 0 && load.first + load.count <= this.#resumedAt) return this.#passOver(load);
+		return load.first < this.#resumedAt ? this.#goOn(load) : this.#putNew(load);
+	}
+
+	async #settle({ load, ack, isCounted }: Answered): Promise<void> {
+		await this.#report([...load.rejects, ...(ack === null ? [] : refusedRows(load, ack))]);
+		this.#local += load.rejects.length;
+		if (!isCounted) return;
+		this.#count(load.rejects.length, load.count, ack);
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
-	async #putNew(batch: Bundle): Promise<{ batch: Bundle; ack: Ack<ImportCounts> | null }> {
-		return { batch, ack: batch.rows.length === 0 ? null : await this.#put(batch) };
+	async #putNew(load: Load): Promise<Answered> {
+		return { load, ack: load.count === 0 ? null : await this.#put(load), isCounted: true };
 	}
 
 	/**
 	 * An earlier run put the first of these rows and was not told which of them were refused. Put again, the whole
 	 * batch is answered; where batches are cut otherwise now, only the rest can be put.
 	 */
-	async #goOn(bundle: Bundle): Promise<{ batch: Bundle; ack: Ack<ImportCounts> | null }> {
-		const ack = await this.#put(bundle).catch(nullIfCutOtherwise);
-		return ack !== null
-			? { batch: bundle, ack }
-			: this.#putNew(withoutFirst(bundle, this.#resumedAt - bundle.first));
+	async #goOn(load: Load): Promise<Answered> {
+		const ack = await this.#put(load).catch(nullIfCutOtherwise);
+		if (ack !== null) return { load, ack, isCounted: true };
+		return this.#putNew(load.withoutFirst(this.#resumedAt - load.first));
 	}
 
 	/**
-	 * An earlier run has put these rows. It may have ended between the last acknowledgement and the rejects: that
-	 * batch is put again, which gives the same answer. Where batches are cut otherwise now, there is no such answer.
+	 * An earlier run has put these rows. It may have ended between the last acknowledgements and their rejects: those
+	 * batches are put again, which gives the same answers. Where batches are cut otherwise now, there are none.
 	 */
-	async #passOver(bundle: Bundle): Promise<void> {
-		const isLast = bundle.rows.length > 0 && bundle.first + bundle.rows.length === this.#resumedAt;
-		const ack = isLast ? await this.#put(bundle).catch(nullIfConflict) : null;
-		await this.#report([...bundle.rejects, ...(ack === null ? [] : refusedRows(bundle, ack))]);
+	async #passOver(load: Load): Promise<Answered> {
+		const { imports } = this.#job;
+		const end = load.first + load.count;
+		const isUnsure =
+			imports.putChecked === undefined
+				? end === this.#resumedAt
+				: end > this.#resumedAt - 2 * maxRowsInFlight;
+		const ack = isUnsure && load.count > 0 ? await this.#put(load).catch(nullIfCutOtherwise) : null;
+		return { load, ack, isCounted: false };
 	}
 
-	async #put(bundle: Bundle): Promise<Ack<ImportCounts>> {
-		const columns = this.#job.mapping.columns.map(({ target }) => target);
-		const cells = bundle.rows.flatMap((row) => row.cells);
+	async #put(load: Load): Promise<Ack<ImportCounts>> {
 		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
-		const ack = await this.#job.imports.put(this.#id, { first: bundle.first, columns, cells });
-		const { first, rows } = bundle;
-		const isWhole = sum(ack.counts) === rows.length;
-		if (isWhole && ack.rejects.every(({ row }) => row >= first && row < first + rows.length)) return ack;
+		const ack = await load.put(this.#job.imports, this.#id);
+		const { first, count } = load;
+		if (sum(ack.counts) === count && ack.rejects.every(({ row }) => row >= first && row < first + count)) {
+			return ack;
+		}
 		throw new ApiError(
 			'bad_answer',
-			`the batch of rows ${first} to ${first + rows.length} was answered with other rows or counts`,
+			`the batch of rows ${first} to ${first + count} was answered with other rows or counts`,
 		);
 	}
 
@@ -180,14 +254,12 @@ function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts)
 	return created + updated + unchanged + duplicate + rejected;
 }
 
-function withoutFirst(bundle: Bundle, count: number): Bundle {
-	return { ...bundle, first: bundle.first + count, rows: bundle.rows.slice(count) };
-}
-
 /** Refused rows with the line and cells they have in the file; duplicates come with the code `duplicate`. */
-function refusedRows({ first, rows }: Bundle, ack: Ack<ImportCounts>): RejectedRow[] {
+function refusedRows(load: Load, ack: Ack<ImportCounts>): RejectedRow[] {
+	if (ack.rejects.length === 0) return [];
+	const rows = load.originals();
 	return ack.rejects.flatMap(({ row, code, error }) => {
-		const found = rows[row - first];
+		const found = rows[row - load.first];
 		return found === undefined ? [] : [{ line: found.line, code, error, cells: found.original }];
 	});
 }

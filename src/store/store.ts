@@ -3,10 +3,10 @@
  * every method is one atomic operation, and what must hold together is checked inside it by the rules of
  * `engine/rules`. A write's promise resolves after its commit is durable.
  */
+
 import type {
 	AcceptCounts,
 	Ack,
-	CheckedBatch,
 	ImportBatch,
 	ImportCounts,
 	ImportSpec,
@@ -15,6 +15,7 @@ import type {
 	MessageScope,
 	Session,
 } from '../api/capabilities.js';
+import type { CheckedBatch } from '../api/checked-batch.js';
 import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
 import type { Erasure } from '../api/erasures.js';

@@ -2,7 +2,7 @@
  * Rows that `parseImportRows` has looked at, as one text and a byte a row: what was checked in another thread crosses so
  * at half the cost of a list of strings, and is not checked twice.
  */
-import type { CheckedBatch } from '../../api/capabilities.js';
+import type { CheckedBatch } from '../../api/checked-batch.js';
 import type { ImportRow, ParsedRow } from './import-rows.js';
 
 type CheckedRows = Pick<CheckedBatch, 'marks' | 'text'>;
@@ -40,17 +40,6 @@ export function decodeRows({ marks, text }: CheckedRows, from: number, limit: nu
 	const end = Math.min(marks.length, from + limit);
 	for (let row = from; row < end; row += 1) rows.push(decodeRow(marks[row] ?? 0, fields, row * width));
 	return rows;
-}
-
-/** The rows behind the first `count`. */
-export function withoutFirstRows({ marks, text }: CheckedRows, count: number): CheckedRows {
-	return {
-		marks: marks.slice(count),
-		text: text
-			.split(separator)
-			.slice(count * width)
-			.join(separator),
-	};
 }
 
 function markOf(row: ParsedRow): number {

@@ -1,5 +1,7 @@
 /** The rows of a batch, however it came: as cells, or checked already. */
-import type { CheckedBatch, ImportBatch } from '../../api/capabilities.js';
+
+import type { ImportBatch } from '../../api/capabilities.js';
+import type { CheckedBatch } from '../../api/checked-batch.js';
 import { decodeRows } from '../../engine/rules/checked-rows.js';
 import { metaVariables, type ParsedRow, parseImportRows } from '../../engine/rules/import-rows.js';
 

@@ -49,7 +49,9 @@ export function createImportLine(core: Core, writer: Writer, size: SliceSize): I
 
 	const turn = async (session: string) => {
 		try {
-			const { answered, rows } = await writer.write(() => putNext(core, line, size.rows()));
+			const { answered, rows } = await writer.write(() => putNext(core, line, size.rows()), {
+				group: 'bulk',
+			});
 			size.took(rows, writer.heldMs());
 			const isAnswered = new Set(answered.map(({ waiting }) => waiting));
 			line = line.filter((waiting) => !isAnswered.has(waiting));

@@ -1,11 +1,7 @@
 /** A mailing's row, and what an expansion of a list into it says. */
-import type {
-	AcceptCounts,
-	CheckedBatch,
-	ImportBatch,
-	MailingStatus,
-	Reject,
-} from '../../api/capabilities.js';
+
+import type { AcceptCounts, ImportBatch, MailingStatus, Reject } from '../../api/capabilities.js';
+import type { CheckedBatch } from '../../api/checked-batch.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { ImportAck } from '../store.js';

@@ -1,0 +1,46 @@
+/** What passes between an import and the thread that reads its table. */
+import type { CliErrorOptions } from '../cli/errors.js';
+import { TableError, type TableFault } from '../cli/tabular/finding.js';
+import type { BundleRequest, PackedBundle } from '../jobs/packed-bundles.js';
+import { type Failure, formatFailure, parseFailure } from './thread-errors.js';
+
+/** What the thread is started with. */
+export interface TableOrder {
+	path: string;
+	/** As the table was opened with before, for its header. */
+	encoding: string;
+	delimiter: string;
+	request: BundleRequest;
+}
+
+export type TableMessage =
+	| { kind: 'bundle'; bundle: PackedBundle }
+	| { kind: 'end' }
+	| { kind: 'refused'; code: TableFault; message: string; options: CliErrorOptions }
+	| { kind: 'failed'; failure: Failure };
+
+/** Characters of bundles that wait to be taken: what is read meanwhile is waiting here, not in a file. */
+export const maxSizeAhead = 12 * 1024 * 1024;
+/** Rows of them, as many as a transaction takes. */
+export const maxRowsAhead = 100_000;
+
+/** About the memory it takes. */
+export function sizeOf({ original, rows }: PackedBundle): number {
+	return original.length + rows.text.length;
+}
+
+export function formatTableFailure(error: unknown): TableMessage {
+	if (!(error instanceof TableError)) return { kind: 'failed', failure: formatFailure(error) };
+	const options = {
+		...(error.hint !== null && { hint: error.hint }),
+		...(error.details !== null && { details: error.details }),
+	};
+	// The codes of a TableError are those of its constructor.
+	return { kind: 'refused', code: error.code as TableFault, message: error.message, options };
+}
+
+export function parseTableFailure(message: Extract<TableMessage, { kind: 'refused' | 'failed' }>): Error {
+	return message.kind === 'refused'
+		? new TableError(message.code, message.message, message.options)
+		: parseFailure(message.failure);
+}

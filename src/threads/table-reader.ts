@@ -1,0 +1,57 @@
+/** Bundles of a table that another thread reads, as they are asked for. */
+import type { PackedBundle } from '../jobs/packed-bundles.js';
+import { spawnThread } from './spawn.js';
+import { parseTableFailure, type TableMessage, type TableOrder } from './table-messages.js';
+
+/** Besides what waits to be taken it keeps a block of the file and a bundle; past this the thread dies alone. */
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 };
+
+/**
+ * Throws what reading throws (`TableError`), and the signal's reason as soon as it is aborted. The thread ends with the
+ * walk, wherever that is left.
+ */
+export async function* readInThread(
+	order: TableOrder,
+	signal: AbortSignal,
+): AsyncGenerator<PackedBundle, void, undefined> {
+	signal.throwIfAborted();
+	const inbox: TableMessage[] = [];
+	let died: Error | null = null;
+	let wake = () => {};
+	const worker = spawnThread('table', { workerData: order, resourceLimits });
+	worker
+		.on('message', (message: TableMessage) => {
+			inbox.push(message);
+			wake();
+		})
+		.on('error', (error) => {
+			died = new Error(`the table could not be read on: ${error.message}`, { cause: error });
+			wake();
+		})
+		.on('exit', () => {
+			died ??= new Error('the thread that reads the table has ended');
+			wake();
+		});
+	const onAbort = () => wake();
+	signal.addEventListener('abort', onAbort);
+	try {
+		for (;;) {
+			signal.throwIfAborted();
+			const message = inbox.shift();
+			if (message === undefined) {
+				if (died !== null) throw died;
+				await new Promise<void>((resolve) => {
+					wake = resolve;
+				});
+				continue;
+			}
+			if (message.kind === 'end') return;
+			if (message.kind !== 'bundle') throw parseTableFailure(message);
+			worker.postMessage('taken');
+			yield message.bundle;
+		}
+	} finally {
+		signal.removeEventListener('abort', onAbort);
+		await worker.terminate();
+	}
+}
