@@ -14,6 +14,12 @@ import { type NotifiedTarget, startTarget } from '../support/target.js';
 
 const examples = (await Promise.all(tree.map(async (entry) => examplesOf(await loadNode(entry))))).flat();
 
+/** A job that was released and is not sent yet. */
+const november = [
+	...['send', '--from', 'news@example.com', '--list', '12', '--subject', 'S', '--text', 'T', '--no-wait'],
+	...['--yes', '--expect-count', '250', '--job', 'november'],
+];
+
 /** What has to be done before an example, on a copy of the database that all of them start from. */
 const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl senders add news@example.com': [['senders', 'remove', 'news@example.com', '-y']],
@@ -31,6 +37,10 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 		['engine', 'settings', 'set', 'allow_private_webhooks', 'true'],
 		['webhooks', 'update', '3', '--url', '{target}'],
 	],
+	'mailctl send status november': [november],
+	'mailctl send resume november': [november],
+	'mailctl send resume november --results november.csv': [november],
+	'mailctl send cancel november --yes': [november],
 	'mailctl logout --profile prod': [['profile', 'add', 'prod', '--base-url', 'https://mail.example.com']],
 	'mailctl profile rename prod production': [['profile', 'add', 'prod', '--db', 'news.db']],
 	'mailctl profile remove prod --yes': [['profile', 'add', 'prod', '--db', 'news.db']],

@@ -113,8 +113,8 @@ const table: Readonly<Record<string, Standing>> = {
 		[
 			...['from', 'to', 'cc', 'bcc', 'ccEach', 'replyTo', 'subject', 'text', 'textFile', 'html', 'htmlFile'],
 			...['context', 'contextFile', 'header', 'tag', 'bulk', 'disableInline', 'strictVars', 'maxRecipients'],
-			// Of no meaning without --list, which is ours.
-			...['expectCount', 'skipInvalid', 'sample'],
+			// Of no meaning without --list, --csv or --batch, which are ours.
+			...['expectCount', 'skipInvalid', 'sample', 'map'],
 			// Made here, out of what is given; a trial is one message.
 			...['preview', 'eml', 'testTo'],
 			// There is no status to wait for: on such a service `send` ends with its answer.
@@ -123,6 +123,8 @@ const table: Readonly<Record<string, Standing>> = {
 		{
 			template: ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--template', 'Welcome'],
 			list: toList,
+			csv: ['send', ...mail, '--csv', people, '-y', '--expect-count', '1'],
+			batch: ['send', '--batch', file, '-y', '--expect-count', '1'],
 			job: [...toList, '--job', 'monthly'],
 			campaign: [...single, '--campaign', uuid],
 			idempotencyKey: [...single, '--idempotency-key', 'k'],
@@ -131,6 +133,9 @@ const table: Readonly<Record<string, Standing>> = {
 			connections: [...single, '--connections', '2'],
 		},
 	),
+	'send status': ours('mailings', 'send', 'status'),
+	'send resume': ours('mailings', 'send', 'resume', 'monthly'),
+	'send cancel': ours('mailings', 'send', 'cancel', 'monthly', '-y'),
 	report: document(['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], {
 		tag: ['report', '--tag', 'news'],
 		human: ['report', '--human'],

@@ -97,6 +97,8 @@ function settled(text: string, { folder }: Side): string {
 			// The duration of a webhook's test, the last of its columns.
 			.replace(/^((?:true|false)\t\d*\t[^\t\n]*\t)\d+$/gm, '$1{ms}')
 			.replace(/(?!11111111-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uuid}')
+			// The name of a job that was given none.
+			.replace(/\bsend-[0-9a-f]{12}\b/g, 'send-{job}')
 			.replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?/g, '{time}')
 			.replace(/[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, '{date}')
 			.replace(/("duration_ms": ?)\d+/g, '$1{ms}')
@@ -139,6 +141,18 @@ async function makeFolder(): Promise<string> {
 	const files: Record<string, string> = {
 		people: ['email,name,city', ...rows, 'nobody,N,', 'P3@example.com,Twice,', 'a,b,c,d', ''].join('\n'),
 		password: 'secret\n',
+		requests: [
+			{
+				from: 'news@example.com',
+				to: ['zoe@example.com'],
+				subject: 'One',
+				text_body: 'Hi #x#',
+				context: { x: '1' },
+			},
+			{ from: 'news@example.com', to: ['p1@example.com'], subject: 'Two', html_body: '<p>Hi</p>', tag: 't' },
+		]
+			.map((request) => `${JSON.stringify(request)}\n`)
+			.join(''),
 		html: '<p style="color: red">Welcome, #name# of <a href="https://example.com/#city#">#city#</a></p>',
 		text: 'Welcome, #name#',
 	};

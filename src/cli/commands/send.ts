@@ -44,7 +44,7 @@ const self = command({
 	examples: [
 		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
 		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --bulk --yes --expect-count 250',
-		'mailctl send --from news@example.com --csv people.csv --subject "News for #city#" --text "Hi #name#" --yes --expect-count 2',
+		'mailctl send --from news@example.com --csv people.csv --subject "News for #city#" --text "Hi #name#" --yes --expect-count 1',
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
 	],
 	run: async (cx, { options }): Promise<ExitCode | undefined> => {
