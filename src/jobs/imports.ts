@@ -124,22 +124,25 @@ class ImportRun {
 	}
 
 	async *#loads(): AsyncGenerator<Load, void, undefined> {
-		const { imports, rows, readBundles, mapping, batchRows: maxRows = 5_000 } = this.#job;
+		const { rows, readBundles, mapping, batchRows: maxRows = 5_000 } = this.#job;
 		if (readBundles === undefined) {
 			for await (const bundle of bundleRows(rows, mapping, maxRows)) yield loadRows(bundle, mapping);
 			return;
 		}
-		const form = imports.putChecked === undefined ? 'cells' : 'checked';
+		const form = this.#isChecked ? 'checked' : 'cells';
 		for await (const packed of readBundles({ mapping, maxRows, form })) yield loadPacked(packed, mapping);
 	}
 
 	/**
-	 * Whether the next batch may be put before this one is answered: nobody else takes batches in order. A limit of
+	 * Whether the next batch may be put before this one is answered: only checked rows are taken in order. A limit of
 	 * errors is kept to the batch, and what an earlier run put is settled before anything new.
 	 */
 	#mayWait({ first }: Load): boolean {
-		const { imports, maxErrors } = this.#job;
-		return imports.putChecked !== undefined && maxErrors === undefined && first >= this.#resumedAt;
+		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
+	}
+
+	get #isChecked(): boolean {
+		return this.#job.readBundles !== undefined && this.#job.imports.putChecked !== undefined;
 	}
 
 	/** Settles the oldest batches until no more than so much is in flight. */
