@@ -106,6 +106,7 @@ export const script: readonly Line[] = [
 	['subscribers', 'export', '-l', '1', '--active', '--format', 'ndjson', '--where', 'meta.city=Rome'],
 	['subscribers', 'export', '{exported}', '-l', '1', '--fields', 'email,city'],
 	['subscribers', 'export', '{exported}', '-l', '1'],
+	['subscribers', 'stats', '-l', '1'],
 	['subscribers', 'delete', 'p0@example.com', 'p1@example.com', '-l', '1', '-y'],
 	['subscribers', 'delete', 'p2@example.com', '-l', '1'],
 
@@ -213,6 +214,14 @@ export const script: readonly Line[] = [
 	['messages', 'get', '{message}'],
 	['messages', 'get', '00000000-0000-4000-8000-000000000000'],
 	['messages', 'raw', '{message}'],
+
+	['subscribers', 'erase', 'p3@example.com'],
+	['subscribers', 'erase', 'p3@example.com', '-n'],
+	['subscribers', 'erase', 'p3@example.com', '--confirm', 'p3@example.com'],
+	['subscribers', 'create', '-l', '1', '--email', 'P3@example.com'],
+	['subscribers', 'erase', 'p3@example.com', '--lift', '-y'],
+	['subscribers', 'erase', 'p3@example.com', '--lift', '-y'],
+	['subscribers', 'erase', 'nobody', '--confirm', 'nobody'],
 
 	['report'],
 	['report', '--last', '3d', '--chart', 'none'],

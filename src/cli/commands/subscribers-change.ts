@@ -230,6 +230,8 @@ function subscriberHint({ path, message }: Refused): string | undefined {
 
 function creationHint(refused: Refused): string | undefined {
 	if (refused.code === 'unique') return '--if-exists update changes the one that is there';
+	if (refused.message.includes('was erased'))
+		return 'mailctl subscribers erase ADDRESS --lift takes the address again';
 	return subscriberHint(refused);
 }
 

@@ -1,4 +1,6 @@
 /** All subscribers of a list, in pieces: by key where the deployment has that, by its pages elsewhere. */
+import { emailKey } from '../../api/address.js';
+import type { Api } from '../../api/api.js';
 import type { List, Subscriber, SubscriberFilter } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
 import { walk } from '../walk.js';
@@ -27,6 +29,23 @@ export async function* walkSubscribers(
 		);
 		yield slice.results;
 		after = slice.next;
+	}
+}
+
+/** Everybody with this address: one for each list it is in. */
+export async function* findInAllLists(
+	api: Api,
+	email: string,
+	signal: AbortSignal,
+): AsyncGenerator<Subscriber> {
+	const lists: List[] = [];
+	for await (const one of walk(api.lists, {}, { signal })) lists.push(one);
+	const key = emailKey(email);
+	for (const { id } of lists) {
+		// A deployment may ignore the filter: what it answers is compared once more.
+		for await (const one of walk(api.subscribers(id), { email__exact: email }, { signal })) {
+			if (emailKey(one.email) === key) yield one;
+		}
 	}
 }
 

@@ -1,7 +1,5 @@
 /** The subscribers of a list: looking at them. What changes them is in the files beside this one. */
-import { emailKey } from '../../api/address.js';
-import type { Api } from '../../api/api.js';
-import type { List, Subscriber, SubscriberFilter } from '../../api/records.js';
+import type { Subscriber, SubscriberFilter } from '../../api/records.js';
 import { type CommandGroup, command } from '../command.js';
 import { listOptions, listRows } from '../listing.js';
 import { type Columns, column } from '../render/columns.js';
@@ -15,8 +13,11 @@ import {
 	subscriberArg,
 	subscriberColumns,
 } from './subscribers-common.js';
+import { subscriberErase } from './subscribers-erase.js';
 import { subscriberExport } from './subscribers-export.js';
 import { subscriberImport } from './subscribers-import.js';
+import { subscriberStats } from './subscribers-stats.js';
+import { findInAllLists } from './subscribers-walk.js';
 
 const list = command({
 	name: 'list',
@@ -95,7 +96,7 @@ const find = command({
 	examples: ['mailctl subscribers find ann@example.com'],
 	run: async (cx, { args }) => {
 		const api = await cx.api();
-		await cx.out.rows(everywhere(api, args.email, cx.signal), foundColumns, { all: true });
+		await cx.out.rows(findInAllLists(api, args.email, cx.signal), foundColumns, { all: true });
 	},
 });
 
@@ -113,17 +114,7 @@ export const group: CommandGroup = {
 		remove,
 		subscriberImport,
 		subscriberExport,
+		subscriberStats,
+		subscriberErase,
 	],
 };
-
-async function* everywhere(api: Api, email: string, signal: AbortSignal): AsyncGenerator<Subscriber> {
-	const lists: List[] = [];
-	for await (const one of walk(api.lists, {}, { signal })) lists.push(one);
-	const key = emailKey(email);
-	for (const { id } of lists) {
-		// A deployment may ignore the filter: what it answers is compared once more.
-		for await (const one of walk(api.subscribers(id), { email__exact: email }, { signal })) {
-			if (emailKey(one.email) === key) yield one;
-		}
-	}
-}
