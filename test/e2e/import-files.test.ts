@@ -123,7 +123,7 @@ describe('what is imported', () => {
 		expect(await people()).toEqual([{ email: 'ann@example.com', name: 'Ann', meta: { city: 'Oslo' } }]);
 	});
 
-	it('numbers, booleans and null of NDJSON, as text and as nothing', async () => {
+	it('numbers, booleans and null of NDJSON: in meta as they are, elsewhere null says nothing', async () => {
 		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
 		const lines = [
 			{ email: 'ann@example.com', meta: { city: 'Oslo', age: 41 } },
@@ -131,8 +131,8 @@ describe('what is imported', () => {
 		];
 		await imported(lines.map((line) => JSON.stringify(line)).join('\n'), { name: 'people.ndjson' });
 		expect(await people()).toEqual([
-			{ email: 'ann@example.com', name: '', meta: { city: 'Oslo', age: '41' } },
-			{ email: 'bob@example.com', name: '', meta: {} },
+			{ email: 'ann@example.com', name: '', meta: { city: 'Oslo', age: 41 } },
+			{ email: 'bob@example.com', name: '', meta: { age: null } },
 		]);
 	});
 
@@ -207,7 +207,7 @@ describe('what is rejected, row by row, while the rest goes on', () => {
 		const { rejects, rejectColumns } = await imported(lines.join('\n'), { name: 'people.jsonl' });
 		expect({ rejects, rejectColumns }).toEqual({
 			rejects: ['2 bad_json', '3 bad_json', '4 invalid'],
-			rejectColumns: 'email,meta.city,_line,_code,_error',
+			rejectColumns: 'email,meta.city,meta,_line,_code,_error',
 		});
 	});
 
@@ -276,7 +276,7 @@ describe('what is refused, exit 2, with nothing imported', () => {
 		expect((await project.run(['subscribers', 'import', path, '-l', '1'])).stderr.split('\n')).toEqual([
 			'error: the columns cannot be used as they are',
 			'error: unknown column "Home tonw" (did you mean Home town?)',
-			"hint: --map 'Home tonw=Home town' says what a column is, --create-fields makes fields of unknown ones, --ignore-unknown leaves them out; fields: city",
+			"hint: --map 'Home tonw=Home town', --create-fields or --ignore-unknown; fields: city",
 			'',
 		]);
 	});

@@ -99,9 +99,14 @@ class Rejects implements RejectsFile {
 			const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
 			return Promise.reject(isThere ? alreadyThere(path) : error);
 		});
-		if ((await file.stat()).size === 0) await file.appendFile(formatCsvRow(columns));
-		if (!this.#state.isStream) await syncFolder(dirname(path));
-		return file;
+		try {
+			if ((await file.stat()).size === 0) await file.appendFile(formatCsvRow(columns));
+			if (!this.#state.isStream) await syncFolder(dirname(path));
+			return file;
+		} catch (error) {
+			await file.close();
+			throw error;
+		}
 	}
 
 	/** Every row has the header's width: missing cells are empty, those too many are joined to the last one. */

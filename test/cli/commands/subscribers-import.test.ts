@@ -129,7 +129,7 @@ describe('mailctl subscribers import', () => {
 			'unknown column "Fax"',
 		]);
 		expect(errorOf(result)['hint']).toBe(
-			'--map Town=FIELD says what a column is, --create-fields makes fields of unknown ones, --ignore-unknown leaves them out; fields: city',
+			'--map Town=FIELD, --create-fields or --ignore-unknown; fields: city',
 		);
 		expect(await people()).toEqual([]);
 	});
