@@ -23,6 +23,11 @@ export interface Call {
 	signal?: AbortSignal;
 	/** Same key and body within 24 h: the first answer again (api-decisions 29). Stored with what it accepts. */
 	idempotencyKey?: string;
+	/**
+	 * `throw`: the caller waits by itself when the service throttles (429, 503 with Retry-After), since what it makes at
+	 * the same time has to wait too. Absent: whoever carries the call out waits and tries again.
+	 */
+	onThrottled?: 'throw';
 	/** Whose idempotency key it is: a server passes its token's name, so that clients do not meet each other's. */
 	client?: string;
 	/** Told of what a `send` was accepted as; the wire carries it in headers. */

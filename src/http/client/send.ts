@@ -21,6 +21,8 @@ export async function send(line: Line, ask: Ask): Promise<Success> {
 		if (tried.kind === 'success' || (wasUnclear && isGone(tried, route))) {
 			return { answer: tried.answer, asked };
 		}
+		if (tried.kind === 'refused' && tried.verdict === 'unprocessed' && ask.call?.onThrottled === 'throw')
+			throw wasUnclear ? unclear(tried.error) : tried.error;
 		const random = line.random();
 		const wait = nextTry({ ...tried, tries, waitedMs, isRepeatable, retries: line.retries, random });
 		if (wait === null) throw wasUnclear && !isDefinite(tried) ? unclear(tried.error) : tried.error;

@@ -3,7 +3,7 @@ import { isEmailAddress } from '../../api/address.js';
 import type { ImportSpec } from '../../api/capabilities.js';
 import { ApiError, listFieldErrors, nonFieldErrors } from '../../api/errors.js';
 import type { SubscriberInput } from '../../api/inputs.js';
-import type { Pace } from './pace.js';
+import { isBusy, type Pace } from './pace.js';
 import type { People, Subscribers } from './people.js';
 import { creationOf, type ForeignRow, type Known, patchOf } from './rows.js';
 
@@ -20,6 +20,17 @@ export interface FateParts {
 	isLast?: true;
 }
 
+/** What a row was about to be when its request was made. */
+export type Intent = 'create' | 'update';
+
+/** What outlives the process about a row that is not acknowledged yet. */
+export interface RowIntents {
+	/** Of a run that ended before it could say what became of the row; null: the row was not begun. */
+	readonly earlier: Intent | null;
+	/** Resolves when it is kept: no request that changes something is made before. */
+	declare(intent: Intent): Promise<void>;
+}
+
 /** The code of a row that may or may not have been written: the service did not answer, nor to the question after it. */
 export const unknownCode = 'unknown';
 
@@ -27,16 +38,35 @@ export const unknownCode = 'unknown';
  * Never leaves a row half counted: what the service refuses is its own words, what it does not answer is looked up.
  * Throws what concerns more than this row: list gone (`not_found`), token, network, throttled for too long.
  */
-export async function settleRow(parts: FateParts, row: ForeignRow): Promise<Fate> {
+export async function settleRow(parts: FateParts, row: ForeignRow, intents: RowIntents): Promise<Fate> {
 	// What is no address cannot be there; the service says so in its own words.
 	const found = isEmailAddress(row.email) ? await parts.people.find(row.email) : null;
-	return found === null ? create(parts, row) : meet(parts, row, found);
+	if (found === null) return create(parts, row, intents);
+	return intents.earlier === 'create'
+		? meetOwn(parts, row, { found, intents })
+		: meet(parts, row, { found, intents });
 }
 
-async function create(parts: FateParts, row: ForeignRow): Promise<Fate> {
+/**
+ * An earlier run was about to create who is here now, and was killed before it heard an answer: the row came by that
+ * run. Assumption: nobody else made the same person in that moment; what differs is changed as the options say.
+ */
+async function meetOwn(parts: FateParts, row: ForeignRow, met: Met): Promise<Fate> {
+	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
+	const fate = await meet(parts, row, met);
+	return fate.kind === 'updated' || fate.kind === 'unchanged' ? { kind: 'created' } : fate;
+}
+
+interface Met {
+	found: { known: Known; isFresh: boolean };
+	intents: RowIntents;
+}
+
+async function create(parts: FateParts, row: ForeignRow, intents: RowIntents): Promise<Fate> {
 	const { subscribers, people, pace } = parts;
+	await intents.declare('create');
 	try {
-		await pace.call(() => subscribers.create(creationOf(row)));
+		await pace.write((call) => subscribers.create(creationOf(row), call));
 		return { kind: 'created' };
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
@@ -44,69 +74,87 @@ async function create(parts: FateParts, row: ForeignRow): Promise<Fate> {
 		if (!isRefusal(error)) throw error;
 		const mayBeTaken = parts.isLast !== true && speaksOfAddress(error) && isEmailAddress(row.email);
 		const taken = mayBeTaken ? await people.search(row.email) : null;
-		return taken === null ? rejectedBy(error) : meet(parts, row, { known: taken, isFresh: true });
+		if (taken === null) return rejectedBy(error);
+		return meet(parts, row, { found: { known: taken, isFresh: true }, intents });
 	}
 }
+
+/** How often a service that answers 502, 503 or 504 is asked about one row, pauses of all between. */
+const maxBusyAnswers = 12;
 
 /** Nobody was there before, so somebody who is there now came by this row. */
-async function createAgain(parts: FateParts, row: ForeignRow, error: ApiError): Promise<Fate> {
+async function createAgain(parts: FateParts, row: ForeignRow, first: ApiError): Promise<Fate> {
 	const { subscribers, people, pace } = parts;
-	const known = await askAgain(() => people.search(row.email));
-	if (known === 'unknown') return unknown(error);
-	if (known !== null) return { kind: 'created' };
-	// An answer of 5xx, and nobody was made: the row is what the service cannot bear.
-	if (error.code === 'server_error' && !error.unanswered) return rejectedBy(error);
-	try {
-		await pace.call(() => subscribers.create(creationOf(row)));
-		return { kind: 'created' };
-	} catch (second) {
-		if (!(second instanceof ApiError) || isBusy(second) || !(isOpen(second) || isRefusal(second)))
-			throw second;
-		const late = await askAgain(() => people.search(row.email));
-		if (late === 'unknown') return unknown(second);
-		if (late !== null) return { kind: 'created' };
-		return isRefusal(second) ? rejectedBy(second) : unknown(second);
+	let error = first;
+	for (let tries = 1; ; tries += 1) {
+		const known = await askAgain(() => people.search(row.email));
+		if (known === 'unknown') return unknown(error);
+		if (known !== null) return { kind: 'created' };
+		const end = endOf(error, tries);
+		if (end !== null) return end;
+		const answer = await answerTo(() => pace.write((call) => subscribers.create(creationOf(row), call)));
+		if (answer === null) return { kind: 'created' };
+		error = answer;
 	}
 }
 
-async function meet(
-	parts: FateParts,
-	row: ForeignRow,
-	found: { known: Known; isFresh: boolean },
-): Promise<Fate> {
+/** What an answer means when nobody came of the request; null: it is made once more. Throws what concerns every row. */
+function endOf(error: ApiError, tries: number): Fate | null {
+	if (isRefusal(error)) return rejectedBy(error);
+	if (isBusy(error)) {
+		if (tries === maxBusyAnswers) throw error;
+		return null;
+	}
+	// An answer of 5xx, and nobody was made: the row is what the service cannot bear.
+	if (error.code === 'server_error' && !error.unanswered) return rejectedBy(error);
+	return tries > 1 ? unknown(error) : null;
+}
+
+/** Null: it was done. Throws what is no answer about the row. */
+async function answerTo(write: () => Promise<unknown>): Promise<ApiError | null> {
+	try {
+		await write();
+		return null;
+	} catch (error) {
+		if (error instanceof ApiError && (isOpen(error) || isRefusal(error))) return error;
+		throw error;
+	}
+}
+
+async function meet(parts: FateParts, row: ForeignRow, { found, intents }: Met): Promise<Fate> {
 	const { on_conflict, reactivate } = parts.spec;
 	if (on_conflict === 'skip') return { kind: 'unchanged' };
 	if (on_conflict === 'error') {
 		const error = 'email: Subscriber with this email already exists in this list.';
 		return { kind: 'rejected', code: 'unique', error };
 	}
-	if (patchOf(row, found.known, reactivate) === null) return { kind: 'unchanged' };
+	// An earlier run may have made the change and not heard of it.
+	const asItIs: Fate = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
+	if (patchOf(row, found.known, reactivate) === null) return asItIs;
 	// PATCH replaces meta whole: it is merged into what is there now, not into what the walk met some time ago.
 	const known = found.isFresh || row.meta.size === 0 ? found.known : await fresh(parts, found.known.id);
-	if (known === null) return create(parts, row);
+	if (known === null) return create(parts, row, intents);
 	const patch = patchOf(row, known, reactivate);
-	return patch === null ? { kind: 'unchanged' } : update(parts, row, known.id, patch);
+	return patch === null ? asItIs : update(parts, row, { id: known.id, patch, intents });
 }
 
 async function update(
 	parts: FateParts,
 	row: ForeignRow,
-	id: number,
-	patch: Partial<SubscriberInput>,
+	{ id, patch, intents }: { id: number; patch: Partial<SubscriberInput>; intents: RowIntents },
 ): Promise<Fate> {
-	const write = () => parts.pace.call(() => parts.subscribers.patch(id, patch));
+	// Who came by an earlier run's row is its creation still.
+	if (intents.earlier === null) await intents.declare('update');
+	const write = () => parts.pace.write((call) => parts.subscribers.patch(id, patch, call));
 	try {
-		// Twice the same change is one change.
-		await write().catch((error: unknown) =>
-			isUnanswered(error) || isBusy(error) ? write() : Promise.reject(error),
-		);
+		await repeated(write);
 		return { kind: 'updated' };
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
 		// Deleted meanwhile, or the whole list: then creating says so.
-		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row);
+		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row, intents);
 		if (isRefusal(error)) return rejectedBy(error);
-		if (isBusy(error) || !isOpen(error)) throw error;
+		if (!isOpen(error) || isBusy(error)) throw error;
 		const after = await askAgain(() => fresh(parts, id));
 		if (after === 'unknown') return unknown(error);
 		if (after !== null && patchOf(row, after, parts.spec.reactivate) === null) return { kind: 'updated' };
@@ -114,9 +162,24 @@ async function update(
 	}
 }
 
+/** Twice the same change is one change: after no answer once more, after 502, 503 and 504 several times. */
+async function repeated(write: () => Promise<unknown>): Promise<void> {
+	for (let tries = 1; ; tries += 1) {
+		const error = await write().then(
+			() => null,
+			(failure: unknown) => failure,
+		);
+		if (error === null) return;
+		if (!(error instanceof ApiError)) throw error;
+		const mayRepeat =
+			isOpen(error) && isBusy(error) ? tries < maxBusyAnswers : error.unanswered && tries === 1;
+		if (!mayRepeat) throw error;
+	}
+}
+
 async function fresh({ subscribers, pace }: FateParts, id: number): Promise<Known | null> {
 	return pace
-		.call(() => subscribers.get(id))
+		.read((call) => subscribers.get(id, call))
 		.catch((error: unknown) =>
 			error instanceof ApiError && error.code === 'not_found' ? null : Promise.reject(error),
 		);
@@ -127,14 +190,9 @@ async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	return question().catch((error: unknown) => (isUnanswered(error) ? 'unknown' : Promise.reject(error)));
 }
 
-/** It may or may not have been carried out. */
-function isOpen(error: ApiError): boolean {
-	return error.unanswered || error.code === 'server_error' || isBusy(error);
-}
-
-/** 503: no fault of the row. Once more, then it concerns the whole import. */
-function isBusy(error: unknown): boolean {
-	return error instanceof ApiError && error.code === 'unavailable';
+/** It may or may not have been carried out. Throttled for too long it was not: that concerns every row. */
+function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
+	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
 }
 
 function isUnanswered(error: unknown): boolean {

@@ -3,7 +3,7 @@
  * and acknowledged is there after a kill and a power cut, and what a crash or a full disk tore is cut off. Private: 0600
  * in a folder of 0700. One process at a time.
  */
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createAppender } from './ledger-append.js';
 import { LedgerError } from './ledger-error.js';
@@ -27,6 +27,8 @@ export interface Ledger {
 	append(records: readonly LedgerRecord[]): Promise<void>;
 	/** After what was appended. Leaves nothing but the ledger itself. */
 	close(): Promise<void>;
+	/** Closes, and forgets the job. */
+	remove(): Promise<void>;
 }
 
 /**
@@ -44,7 +46,7 @@ export async function openLedger(path: string, { header }: { header: LedgerHeade
 		const range = isNew
 			? await begin(file, path, header)
 			: await goOn(file, path, { header, size, wholeEnd });
-		return ledgerOn(file, { path, isNew, ...range, release: lock.release });
+		return ledgerOn(file, { path, isNew, range, release: lock.release });
 	} catch (error) {
 		await file?.close();
 		await lock.release();
@@ -74,25 +76,31 @@ interface Range {
 
 function ledgerOn(
 	file: FileHandle,
-	{ path, isNew, start, end, release }: Range & { path: string; isNew: boolean; release(): Promise<void> },
+	{ path, isNew, range, release }: { path: string; isNew: boolean; range: Range; release(): Promise<void> },
 ): Ledger {
-	const appender = createAppender(file, end);
+	const appender = createAppender(file, range.end);
 	let isClosed = false;
+	const end = async (last: () => Promise<void>) => {
+		if (isClosed) return;
+		isClosed = true;
+		await appender.idle();
+		await file.close();
+		await last().finally(release);
+	};
 	return {
 		path,
 		isNew,
-		records: { [Symbol.asyncIterator]: () => recordsOf(file, path, { start, end }) },
+		records: { [Symbol.asyncIterator]: () => recordsOf(file, path, range) },
 		append: async (records) => {
 			if (isClosed) throw new Error(`${path} is closed`);
 			if (records.length > 0) await appender.append(formatRecords(records));
 		},
-		close: async () => {
-			if (isClosed) return;
-			isClosed = true;
-			await appender.idle();
-			await file.close();
-			await release();
-		},
+		close: () => end(async () => undefined),
+		remove: () =>
+			end(async () => {
+				await rm(path, { force: true });
+				await syncFolder(dirname(path));
+			}),
 	};
 }
 

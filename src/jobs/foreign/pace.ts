@@ -1,48 +1,183 @@
-/** How fast a deployment is called: so many requests at a time, and when it throttles one, all of them wait. */
+/**
+ * How fast a deployment is called. So many requests at a time at most; when it throttles one, all of them wait, and then
+ * go on with half as many at a time, one more for each round that went well (additive increase, multiplicative
+ * decrease). One that throttles all the time is slow, and no failure: only when nothing gets through is it given up.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Call } from '../../api/api.js';
 import { ApiError } from '../../api/errors.js';
 
 /** Milliseconds; rejects with the signal's reason when that is aborted. */
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
+/** Hand the `Call` on: it says that the waiting is done here. */
+export type Request<T> = (call: Call) => Promise<T>;
+
 export interface Pace {
+	/** One request that changes nothing: throttled (429) or refused as busy (503), it is made again after a pause. */
+	read<T>(request: Request<T>): Promise<T>;
 	/**
-	 * One request. Throttled (429, or 503 with Retry-After: not processed), it is made again after a pause that holds up
-	 * all others too; the client's own repeats came before, and go on competing with each other.
+	 * One request that may change something: made again after 429, or 503 with Retry-After, which say that nothing was
+	 * done. Any other 503 is thrown, as it may have been carried out; what comes next waits all the same.
 	 */
-	call<T>(request: () => Promise<T>): Promise<T>;
+	write<T>(request: Request<T>): Promise<T>;
+	/** The next row's turn. */
+	row(): Promise<void>;
 }
 
-/** Pauses of one request before the service's word is taken for final. */
-const maxPauses = 3;
-const firstPauseMs = 1_000;
-const longestPauseMs = 60_000;
+export interface PaceOptions {
+	/** Requests in flight at most; 1 unless given. */
+	ceiling?: number;
+	/** Rows a second at most. */
+	rowsPerSecond?: number;
+	signal?: AbortSignal;
+	sleep?: Sleep;
+	/** A clock of milliseconds that does not go back. */
+	nowMs?: () => number;
+	/** A pause begins, for all. */
+	onPause?: (ms: number) => void;
+}
 
-export function createPace(options: { sleep: Sleep; signal?: AbortSignal }): Pace {
-	let pause: Promise<void> | null = null;
-	const begin = (ms: number) => {
-		pause ??= options.sleep(ms, options.signal).finally(() => {
-			pause = null;
-		});
-		return pause;
-	};
-	return {
-		call: async (request) => {
-			for (let pauses = 0; ; pauses += 1) {
-				if (pause !== null) await pause;
-				try {
-					return await request();
-				} catch (error) {
-					if (!isThrottled(error) || pauses === maxPauses) throw error;
-					await begin(Math.min(longestPauseMs, error.retryAfterMs ?? firstPauseMs * 2 ** pauses));
+/** Waited for so long without one request getting through, the service's word is taken for final. */
+const patienceMs = 10 * 60_000;
+/** Of one pause, whatever is asked for: an absurd wish is tried once more. */
+const longestPauseMs = 5 * 60_000;
+const firstBackoffMs = 250;
+const longestBackoffMs = 16_000;
+
+export function createPace(options: PaceOptions): Pace {
+	return new AdaptivePace(options);
+}
+
+type Kind = 'read' | 'write';
+
+class AdaptivePace implements Pace {
+	readonly #options: PaceOptions;
+	readonly #ceiling: number;
+	/** Requests that may be in flight; a fraction is on its way to the next one. */
+	#width: number;
+	#running = 0;
+	#queue: (() => void)[] = [];
+	#pause: Promise<void> | null = null;
+	/** Requests begun so far, and how many when the width was lowered: what was begun before says nothing new. */
+	#begun = 0;
+	#loweredAt = 0;
+	/** What was refused since something of its kind got through. */
+	#refused: Kind | null = null;
+	/** Since then. */
+	#pauses = 0;
+	#waitedMs = 0;
+	#nextRowMs = 0;
+
+	constructor(options: PaceOptions) {
+		this.#options = options;
+		this.#ceiling = options.ceiling ?? 1;
+		this.#width = this.#ceiling;
+	}
+
+	read<T>(request: Request<T>): Promise<T> {
+		return this.#make(request, 'read');
+	}
+
+	write<T>(request: Request<T>): Promise<T> {
+		return this.#make(request, 'write');
+	}
+
+	async row(): Promise<void> {
+		const { rowsPerSecond, nowMs = () => performance.now() } = this.#options;
+		if (rowsPerSecond === undefined) return;
+		const now = nowMs();
+		const turn = Math.max(now, this.#nextRowMs);
+		this.#nextRowMs = turn + 1_000 / rowsPerSecond;
+		if (turn > now) await this.#sleep(turn - now);
+	}
+
+	async #make<T>(request: Request<T>, kind: Kind): Promise<T> {
+		for (;;) {
+			await this.#enter();
+			this.#begun += 1;
+			const number = this.#begun;
+			try {
+				const answer = await request({ onThrottled: 'throw' });
+				this.#gotThrough(kind);
+				return answer;
+			} catch (error) {
+				if (!(error instanceof ApiError)) throw error;
+				if (!isBusy(error)) {
+					if (error.http !== null) this.#gotThrough(kind);
+					throw error;
 				}
+				this.#slowDown(error, { number, kind });
+				const mayRepeat = kind === 'read' || isThrottled(error);
+				if (!mayRepeat || this.#waitedMs > patienceMs) throw error;
+			} finally {
+				this.#leave();
 			}
-		},
-	};
+		}
+	}
+
+	async #enter(): Promise<void> {
+		for (;;) {
+			if (this.#pause !== null) await this.#pause;
+			else if (this.#running < Math.floor(this.#width)) break;
+			else await new Promise<void>((go) => this.#queue.push(go));
+		}
+		this.#running += 1;
+	}
+
+	#leave(): void {
+		this.#running -= 1;
+		for (const go of this.#queue.splice(0, Math.max(0, Math.floor(this.#width) - this.#running))) go();
+	}
+
+	#gotThrough(kind: Kind): void {
+		this.#width = Math.min(this.#ceiling, this.#width + 1 / this.#width);
+		// A service that can be read and not written is not well yet.
+		if (this.#refused === 'write' && kind === 'read') return;
+		this.#refused = null;
+		this.#pauses = 0;
+		this.#waitedMs = 0;
+	}
+
+	#slowDown({ retryAfterMs }: ApiError, { number, kind }: { number: number; kind: Kind }): void {
+		if (this.#refused !== 'write') this.#refused = kind;
+		if (number > this.#loweredAt) {
+			this.#width = Math.max(1, this.#width / 2);
+			this.#loweredAt = this.#begun;
+		}
+		if (this.#pause !== null) return;
+		// Asked for no time at all, or for too little again and again: ours grows until something gets through.
+		const own = Math.min(longestBackoffMs, firstBackoffMs * 2 ** this.#pauses);
+		const ms = Math.min(longestPauseMs, Math.max(retryAfterMs ?? 0, own));
+		this.#pauses += 1;
+		this.#waitedMs += ms;
+		this.#options.onPause?.(ms);
+		this.#pause = this.#sleep(ms).finally(() => {
+			this.#pause = null;
+		});
+		// Whoever waits is told; nobody may be waiting.
+		this.#pause.catch(() => undefined);
+	}
+
+	#sleep(ms: number): Promise<void> {
+		const { sleep = sleepFor, signal } = this.#options;
+		return sleep(ms, signal);
+	}
 }
 
-function isThrottled(error: unknown): error is ApiError {
-	if (!(error instanceof ApiError)) return false;
-	return error.code === 'throttled' || (error.code === 'unavailable' && error.retryAfterMs !== null);
+async function sleepFor(ms: number, signal?: AbortSignal): Promise<void> {
+	// The timer's own error says "aborted"; the signal's reason says by whom.
+	await wait(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+}
+
+/** The service has no time, or what stands before it does not reach it; whether it did something is another question. */
+export function isBusy({ code, http }: ApiError): boolean {
+	return code === 'throttled' || code === 'unavailable' || http?.status === 502 || http?.status === 504;
+}
+
+/** It says that nothing was done. */
+function isThrottled({ code, retryAfterMs, unanswered }: ApiError): boolean {
+	return !unanswered && (code === 'throttled' || (code === 'unavailable' && retryAfterMs !== null));
 }
 
 /**

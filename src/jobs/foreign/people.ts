@@ -30,7 +30,7 @@ const maxWalked = 200_000;
 
 /** Reads the first page, so an unknown list is `not_found` here. */
 export async function openPeople(subscribers: Subscribers, pace: Pace): Promise<People> {
-	const first = await pace.call(() => subscribers.page({ page: 1, page_size: pageSize }));
+	const first = await pace.read((call) => subscribers.page({ page: 1, page_size: pageSize }, call));
 	return new ListedPeople(subscribers, pace, first);
 }
 
@@ -82,7 +82,7 @@ class ListedPeople implements People {
 	async #matching(filter: SubscriberFilter, email: string): Promise<Known | null> {
 		const key = emailKey(email);
 		const read = (request: PageRequest) =>
-			this.#pace.call(() => this.#subscribers.page({ ...filter, ...request }));
+			this.#pace.read((call) => this.#subscribers.page({ ...filter, ...request }, call));
 		for await (const one of iterate(read)) {
 			if (emailKey(one.email) === key) return knownOf(one);
 		}
@@ -91,7 +91,7 @@ class ListedPeople implements People {
 
 	async #walk(): Promise<void> {
 		const walked = new Map<EmailKey, Known>();
-		const read = (request: PageRequest) => this.#pace.call(() => this.#subscribers.page(request));
+		const read = (request: PageRequest) => this.#pace.read((call) => this.#subscribers.page(request, call));
 		for await (const one of iterate(read, { page_size: pageSize })) walked.set(...entryOf(one));
 		this.#walked = walked;
 	}

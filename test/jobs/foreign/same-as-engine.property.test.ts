@@ -91,7 +91,7 @@ it('row by row comes to the same acknowledgements and people as a session of the
 				const spec = { on_conflict, reactivate } as const;
 				const engine = await need(api, 'imports');
 				const expected = await importAll(engine, `k${ours}`, { ...spec, list_id: ours }, rows, size);
-				const foreign = createForeignImports(api, { concurrency: 4 });
+				const foreign = createForeignImports(api, { concurrency: 4, kept: null });
 				const got = await importAll(foreign, 'k', { ...spec, list_id: theirs }, rows, size);
 				expect(got).toEqual(expected);
 				expect(await peopleOf(theirs)).toEqual(await peopleOf(ours));
