@@ -5,6 +5,7 @@ import { need } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
+import { mailingJobsSuite } from '../contract/mailing-jobs.suite.js';
 import { dependencies } from '../support/connect.js';
 
 async function open(): Promise<Subject> {
@@ -28,3 +29,4 @@ async function open(): Promise<Subject> {
 
 apiSuite('the embedded engine', open);
 extensionsSuite('the embedded engine', open);
+mailingJobsSuite('the embedded engine', open);
