@@ -206,8 +206,9 @@ describe('copies', () => {
 });
 
 describe('a used connection that the server has ended', () => {
-	it('is replaced once, without a mark on the message', async () => {
+	it.each([[[]], [['PIPELINING']]])('is replaced once, without a mark on the message (%j)', async (ehlo) => {
 		server = await startFaultServer({
+			ehlo,
 			on: (phase, _line, { mails }) =>
 				phase === 'MAIL' && mails > 2 ? { answer: '421 4.7.0 Enough', thenClose: true } : undefined,
 		});
@@ -219,6 +220,36 @@ describe('a used connection that the server has ended', () => {
 		expect(result.counts).toMatchObject({ sent: 20, deferred: 0 });
 		expect(server.bodies).toHaveLength(20);
 		expect(server.connections).toBeGreaterThanOrEqual(10);
+	});
+
+	it('leaves in doubt only the message whose dot had left', async () => {
+		server = await startFaultServer({
+			ehlo: ['PIPELINING'],
+			on: (phase, _line, { number, mails }) =>
+				phase === 'dot' && number === 1 && mails === 3 ? { drop: true } : undefined,
+		});
+		pool = testPool(server.port, { connections: 1 });
+		const memory = createMemoryQueue({
+			to: Array.from({ length: 20 }, (_, index) => `r${index}@example.net`),
+		});
+		const result = await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
+		expect(result.counts).toMatchObject({ sent: 19, uncertain: 1, deferred: 0 });
+		expect(server.bodies).toHaveLength(20);
+	});
+
+	it('goes on after a body that nobody was to get', async () => {
+		server = await startFaultServer({
+			ehlo: ['PIPELINING'],
+			on: (phase, line) =>
+				phase === 'RCPT' && line.includes('<r3@') ? { answer: '550 5.1.1 No such user' } : undefined,
+		});
+		pool = testPool(server.port, { connections: 1 });
+		const memory = createMemoryQueue({
+			to: Array.from({ length: 10 }, (_, index) => `r${index}@example.net`),
+		});
+		const result = await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
+		expect(result.counts).toMatchObject({ sent: 9, bounced: 1 });
+		expect([server.connections, server.bodies.filter((body) => body === '')]).toEqual([1, ['']]);
 	});
 
 	it('is shared when the server allows no more connections', async () => {

@@ -98,15 +98,15 @@ class PipelinedDialogue implements Dialogue {
 	receive(chunk: Buffer): void {
 		if (this.#isEnded) return;
 		const replies = this.#replies.read(chunk);
-		if (replies === 'too_large') {
-			this.#end('the server never ends its reply');
-			this.#options.close();
-			return;
-		}
 		for (const raw of replies) {
 			this.#options.onTrace?.({ from: 'server', line: raw });
 			this.#take(raw);
 			if (this.#isEnded) return;
+		}
+		if (this.#replies.isTooLarge) {
+			this.#end('the server never ends its reply');
+			this.#options.close();
+			return;
 		}
 		if (replies.length === 0) return;
 		// Now, and not where it was asked for: a reply that came in the same packet is not an answer to the body.

@@ -2,10 +2,12 @@
 
 export interface ReplyReader {
 	/**
-	 * The replies that a chunk completes, continuation lines joined by LF, without CRs; `too_large` when one goes on and
-	 * on: the connection is then of no use. A line without a code is a reply of its own, for others to judge.
+	 * The replies that a chunk completes, continuation lines joined by LF, without CRs. A line without a code is a reply
+	 * of its own, for others to judge.
 	 */
-	read(chunk: Buffer): readonly string[] | 'too_large';
+	read(chunk: Buffer): readonly string[];
+	/** A reply has gone on and on: what comes is of no use any more. */
+	readonly isTooLarge: boolean;
 	/** What came without a line end, if it begins as a refusal: some servers hang up in the middle of it. */
 	lastWords(): string | null;
 }
@@ -38,7 +40,10 @@ export function createReplyReader(maxBytes: number): ReplyReader {
 				const reply = add(line);
 				if (reply !== null) replies.push(reply);
 			}
-			return rest.length + begun.length > maxBytes ? 'too_large' : replies;
+			return replies;
+		},
+		get isTooLarge() {
+			return rest.length + begun.length > maxBytes;
 		},
 		lastWords() {
 			const words = begun + rest;
