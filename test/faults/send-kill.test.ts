@@ -62,12 +62,18 @@ it.skipIf(!isBuilt)(
 		await end(first);
 		expect(sink.received).toHaveLength(0);
 
-		const words = (await isKnown(project.run)) ? goOn : begin;
-		for (let round = 1; round < kills; round += 1) {
-			const child = startProgram(round === 1 ? words : goOn, env);
+		// The second: in the middle of the rows, or where all of them are staged.
+		const second = startProgram((await rowsStaged(project.run)) === null ? begin : goOn, env);
+		const staged = end(second);
+		while (second.exitCode === null && ((await rowsStaged(project.run)) ?? 0) < rows * 0.3);
+		second.kill('SIGKILL');
+		await staged;
+
+		const moments = momentsOf(kills - 2);
+		for (const moment of moments) {
+			const child = startProgram(goOn, env);
 			const ended = end(child);
-			const goal = Math.floor((rows * round) / kills);
-			await untilSent(sink, goal, child);
+			await untilSent(sink, Math.floor(rows * moment), child);
 			child.kill('SIGKILL');
 			await ended;
 		}
@@ -94,7 +100,22 @@ it.skipIf(!isBuilt)(
 	timeoutMs,
 );
 
-/** Killed before it opened the job, there is nothing to go on with. */
-async function isKnown(run: (words: readonly string[]) => Promise<{ code: number }>): Promise<boolean> {
-	return (await run(['send', 'status', 'november'])).code === 0;
+/** Null: it was killed before it opened the job, and there is nothing to go on with. */
+async function rowsStaged(
+	run: (words: readonly string[]) => Promise<{ code: number; stdout: string }>,
+): Promise<number | null> {
+	const { code, stdout } = await run(['send', 'status', 'november', '-o', 'json']);
+	if (code !== 0) return null;
+	const { rows: staged } = JSON.parse(stdout) as { rows: number };
+	return staged;
+}
+
+/** Shares of the whole, ascending and without a pattern, the same each time (Lehmer's generator). */
+function momentsOf(count: number): number[] {
+	let state = 20_261_121;
+	const next = () => {
+		state = (state * 48_271) % 2_147_483_647;
+		return state / 2_147_483_647;
+	};
+	return Array.from({ length: count }, next).sort((a, b) => a - b);
 }
