@@ -3,6 +3,7 @@ import { domainToASCII } from 'node:url';
 import { encodeWords } from './encoded-words.js';
 
 const softLimit = 78;
+const hardLimit = 998;
 /** A word longer than this cannot stand on a line of 998 octets (RFC 5322 s.2.1.1) beside a name. */
 const maxWord = 900;
 
@@ -14,6 +15,8 @@ const reserved =
 export function unstructuredField(name: string, value: string): string {
 	refuseBreaks(name, value);
 	const trimmed = value.trim();
+	// Never folded: RFC 5322 s.3.2.2 forbids a line of blanks alone.
+	if (trimmed === '') return `${name}: \r\n`;
 	const first = softLimit - name.length - 2;
 	if (isWritable(trimmed)) {
 		if (trimmed.length <= first) return `${name}: ${trimmed}\r\n`;
@@ -76,14 +79,18 @@ function foldable(text: string): string[] {
 	return text.split(/(?<=[^ \t])(?=[ \t])/);
 }
 
-/** Lays tokens, each with its leading blank, into lines of 78; a longer token gets a line of its own. */
+/**
+ * Lays tokens, each with its leading blank, into lines of 78; a longer token gets a line of its own, but stays beside
+ * the name of its field as long as that helps nobody (RFC 5322 s.2.1.1: 78 should be, 998 must).
+ */
 function fold(tokens: readonly string[], startColumn: number): string {
 	let text = '';
 	let column = startColumn;
 	for (const token of tokens) {
 		const lineBreak = token.indexOf('\r\n');
 		const head = lineBreak === -1 ? token.length : lineBreak;
-		if (column + head > softLimit && text !== '') {
+		const isAlone = text === '' && head > softLimit && column + head <= hardLimit;
+		if (column + head > softLimit && !isAlone) {
 			text += '\r\n';
 			column = 0;
 		}

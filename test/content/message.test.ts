@@ -159,6 +159,15 @@ describe('header fields', () => {
 		expect(message.split('\r\n').every((line) => line.length <= 998)).toBe(true);
 	});
 
+	it('never get over 998 for the length of a name, nor over 78 where the next line has room', async () => {
+		const message = await written(
+			{ text: 'x' },
+			{ headers: { [`X-${'n'.repeat(198)}`]: 'w'.repeat(900), 'X-Short': 'w'.repeat(75) } },
+		);
+		expect(message).toContain(`\r\nX-${'n'.repeat(198)}:\r\n ${'w'.repeat(900)}\r\n`);
+		expect(message).toContain(`\r\nX-Short:\r\n ${'w'.repeat(75)}\r\n`);
+	});
+
 	it('take words of any length', async () => {
 		const message = await written(
 			{ subject: 'x'.repeat(3000), text: 'x' },

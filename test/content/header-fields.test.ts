@@ -1,0 +1,76 @@
+// Header fields of any text and any names are folded where they can be, and nowhere else.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { addressField, unstructuredField } from '../../src/content/header-fields.js';
+
+const piece = fc.oneof(
+	fc.string({ unit: 'grapheme', maxLength: 30 }),
+	fc.string({ maxLength: 90 }),
+	fc.constantFrom('  ', '\t', 'x'.repeat(77), 'x'.repeat(900), 'y'.repeat(901), '=?x', '😀'.repeat(30)),
+	fc.constantFrom(' '.repeat(80), ' '.repeat(950)),
+);
+const text = fc
+	.array(piece, { maxLength: 8 })
+	.map((pieces) => pieces.join(' ').replace(/[\0-\x08\x0a-\x1f\x7f-\x9f]/g, ''));
+const fieldName = fc.constantFrom(
+	'Subject',
+	'X-A',
+	...[40, 74, 198].map((length) => `X-${'n'.repeat(length)}`),
+);
+
+/** What RFC 5322 s.2.1.1, s.2.2.3 and RFC 2047 s.2 have against a field. */
+function problemsOf(field: string, name: string): string[] {
+	const lines = field.slice(0, -2).split('\r\n');
+	const words = field.match(/=\?UTF-8\?[QB]\?[^?]*\?=/g) ?? [];
+	return [
+		...(field.endsWith('\r\n') ? [] : ['no line end']),
+		...(lines.some((line) => line.length > 998) ? ['a line over 998'] : []),
+		...(lines.slice(1).some((line) => !/^[ \t]/.test(line)) ? ['a line that is not folded'] : []),
+		...(lines.some((line) => /^[ \t]*$/.test(line)) ? ['a line of blanks'] : []),
+		...(words.some((word) => word.length > 75) ? ['an encoded word over 75'] : []),
+		...lines
+			.map((line, index) => (index === 0 ? line.slice(name.length + 1) : line))
+			.filter((line, index) => line.length + (index === 0 ? name.length + 1 : 0) > 78)
+			.filter((line) => /\S[ \t]+\S/.test(line.replace(/"(?:[^"\\]|\\.)*"/g, '""').trim()))
+			.map(() => 'a line over 78 that could be folded'),
+	];
+}
+
+describe('a header field', () => {
+	it('of any text is within the limits, and says the text when it is unfolded', () => {
+		fc.assert(
+			fc.property(fieldName, text, (name, value) => {
+				const field = unstructuredField(name, value);
+				expect(problemsOf(field, name)).toEqual([]);
+				if (!field.includes('=?UTF-8?')) {
+					expect(
+						field
+							.replaceAll('\r\n', '')
+							.slice(name.length + 1)
+							.trim(),
+					).toBe(value.trim());
+				}
+			}),
+			{ numRuns: 2000 },
+		);
+	});
+
+	it('of any names is within the limits', () => {
+		const person = text.map((name) =>
+			name
+				.replace(/[\t<>]/g, '')
+				.replace(/ +/g, ' ')
+				.trim(),
+		);
+		fc.assert(
+			fc.property(fc.array(person, { minLength: 1, maxLength: 5 }), fc.nat(60), (names, length) => {
+				const address = `${'a'.repeat(length + 1)}@${'b'.repeat(length + 1)}.example`;
+				const mailboxes = names.map((name) =>
+					name === '' ? address : `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`,
+				);
+				expect(problemsOf(addressField('Reply-To', mailboxes), 'Reply-To')).toEqual([]);
+			}),
+			{ numRuns: 1000 },
+		);
+	});
+});
