@@ -1,7 +1,7 @@
 /** `subscribers import --dry-run`: every row is read, checked and held against the list as it is; nothing is written. */
-import type { EmailKey } from '../../api/address.js';
 import type { ImportSpec } from '../../api/capabilities.js';
 import type { List } from '../../api/records.js';
+import { AddressSet } from '../../jobs/foreign/address-set.js';
 import { type Bundle, bundleRows } from '../../jobs/import-bundles.js';
 import type { CommandContext } from '../context.js';
 import type { Mapping } from '../tabular/header.js';
@@ -115,7 +115,7 @@ class Plan {
 	readonly #columns: readonly string[];
 	readonly #rules: ForecastRules;
 	readonly #standings: Standings;
-	readonly #taken = new Set<EmailKey>();
+	readonly #taken = new AddressSet();
 
 	constructor({ mapping }: PlanJob, rules: ForecastRules, standings: Standings) {
 		this.#columns = mapping.columns.map(({ target }) => target);
@@ -144,10 +144,8 @@ class Plan {
 	/** What a refused row says of an address does not count: the next one with it may be good. */
 	#fate(row: Parameters<typeof forecast>[0], found: Found) {
 		const fate = found === 'unchecked' ? ({ kind: 'unchecked' } as const) : forecast(row, found, this.#rules);
-		if (fate.kind === 'rejected') return fate;
-		if (this.#taken.has(row.key)) return { kind: 'duplicate' } as const;
-		this.#taken.add(row.key);
-		return fate;
+		if (fate.kind === 'rejected' || this.#taken.add(row.key)) return fate;
+		return { kind: 'duplicate' } as const;
 	}
 }
 
