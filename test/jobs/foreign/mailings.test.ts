@@ -1,0 +1,533 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { MailingSpec, Recipient } from '../../../src/api/capabilities.js';
+import { systemClock } from '../../../src/api/datetime.js';
+import type { MailingResult, RequestsSpec } from '../../../src/api/mailings.js';
+import { usedVariables } from '../../../src/content/variable-names.js';
+import { createClient } from '../../../src/http/client/client.js';
+import type { ForeignDelivery } from '../../../src/jobs/foreign/mailing-sending.js';
+import { createForeignMailings, type ForeignMailings } from '../../../src/jobs/foreign/mailings.js';
+import { type MailService, type MailServiceOptions, startMailService } from './mailings-service.js';
+
+const plain: MailingSpec = {
+	from: 'news@example.com',
+	type: 'TRANSACTIONAL',
+	subject: 'News',
+	text_body: 'Hello',
+};
+const personal: MailingSpec = { ...plain, text_body: 'Hello #name# of #city#' };
+const how: ForeignDelivery = { concurrency: 4, rate: null, unknown: 'leave' };
+
+const endings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+	for (const end of endings.splice(0).reverse()) await end();
+});
+
+interface Desk {
+	service: MailService;
+	folder: string;
+	mailings: ForeignMailings;
+	/** As a process that starts later finds it: the ledgers of those before it are let go. */
+	restart(): Promise<ForeignMailings>;
+}
+
+async function setUp(options: MailServiceOptions = {}): Promise<Desk> {
+	const service = await startMailService(options);
+	endings.push(service.close);
+	const folder = join(await mkdtemp(join(tmpdir(), 'mailctl-mailings-')), 'jobs');
+	let mailings = openMailings(service, folder);
+	return {
+		service,
+		folder,
+		get mailings() {
+			return mailings;
+		},
+		restart: async () => {
+			await mailings.close();
+			mailings = openMailings(service, folder);
+			return mailings;
+		},
+	};
+}
+
+function openMailings({ baseUrl }: MailService, folder: string): ForeignMailings {
+	const client = createClient({
+		baseUrl,
+		token: 't',
+		remote: { timeoutMs: 5_000, retries: 0, caCert: null, insecure: false, proxy: null },
+		env: {},
+		trace: () => {},
+		warn: () => {},
+	});
+	const mailings = createForeignMailings(client.api, {
+		folder,
+		deployment: baseUrl,
+		usedVariables,
+		newId: randomUUID,
+		clock: systemClock,
+		sleep: async (_ms, signal) => signal?.throwIfAborted(),
+	});
+	endings.push(async () => {
+		await mailings.close();
+		await client.close();
+	});
+	return mailings;
+}
+
+function people(count: number): Recipient[] {
+	return Array.from({ length: count }, (_, index) => ({ to: `p${index}@example.com`, line: index + 2 }));
+}
+
+async function releaseAll(
+	mailings: ForeignMailings,
+	recipients: readonly Recipient[],
+	spec: MailingSpec = plain,
+): Promise<string> {
+	const { id } = await mailings.open('job', spec);
+	const { counts } = await mailings.put(id, { first: 0, recipients });
+	await mailings.release(id, { expect_count: counts.staged });
+	return id;
+}
+
+async function allResults(mailings: ForeignMailings, id: string): Promise<MailingResult[]> {
+	const all: MailingResult[] = [];
+	for (let after: number | null = 0; after !== null; ) {
+		const page = await mailings.results(id, { after, limit: 2 });
+		all.push(...page.results);
+		after = page.next;
+	}
+	return all;
+}
+
+describe('staging', () => {
+	it('rejects what is no address, what is there already, and what lacks a variable, and nothing is called', async () => {
+		const { mailings, service } = await setUp();
+		const { id } = await mailings.open('job', personal);
+		const context = { name: 'Ann', city: 'Oslo', secret: 'x' };
+		const ack = await mailings.put(id, {
+			first: 0,
+			recipients: [
+				{ to: 'ann@example.com', context, line: 2 },
+				{ to: 'nobody', context, line: 3 },
+				{ to: 'Ann@EXAMPLE.com', context, line: 4 },
+				{ to: 'bob@example.com', context: { name: 'Bob' }, line: 5 },
+				{ to: '', line: 6 },
+				{ to: 'x', line: 7, refused: { code: 'too_few_cells', error: 'two cells' } },
+			],
+		});
+		expect(ack).toEqual({
+			position: 6,
+			counts: { staged: 1, suppressed: 0, rejected: 5 },
+			rejects: [
+				{ row: 1, code: 'invalid', error: 'to: Enter a valid email address.' },
+				{ row: 2, code: 'duplicate', error: 'Ann@EXAMPLE.com is in this mailing already.' },
+				{ row: 3, code: 'missing_variable', error: 'bob@example.com: no value for #city#.' },
+				{ row: 4, code: 'blank', error: 'to: This field may not be blank.' },
+				{ row: 5, code: 'too_few_cells', error: 'two cells' },
+			],
+		});
+		expect(service.calls).toEqual([]);
+	});
+
+	it('answers the same batch the same way, refuses a gap, and knows addresses of earlier runs', async () => {
+		const desk = await setUp();
+		const { id } = await desk.mailings.open('job', plain);
+		const batch = { first: 0, recipients: people(2) };
+		const ack = await desk.mailings.put(id, batch);
+		expect(await desk.mailings.put(id, batch)).toEqual(ack);
+		const later = await desk.restart();
+		expect(await later.open('job', plain)).toEqual({ id, position: 2 });
+		expect(await later.put(id, batch)).toEqual(ack);
+		await expect(later.put(id, { first: 3, recipients: people(1) })).rejects.toMatchObject({
+			code: 'conflict',
+			message: 'The next row of this mailing is 2.',
+		});
+		expect((await later.put(id, { first: 2, recipients: people(3) })).counts).toEqual({
+			staged: 1,
+			suppressed: 0,
+			rejected: 2,
+		});
+	});
+
+	it('is another mailing with another spec, and the same one with its file moved', async () => {
+		const { mailings } = await setUp();
+		const source = { sha256: 'a', path: '/one' };
+		const { id } = await mailings.open('job', { ...plain, source });
+		expect((await mailings.open('job', { ...plain, source: { ...source, path: '/two' } })).id).toBe(id);
+		await expect(mailings.open('job', { ...plain, source: { sha256: 'b' } })).rejects.toMatchObject({
+			code: 'conflict',
+			message: 'The job "job" stands for another mailing.',
+		});
+	});
+
+	it('refuses a spec that no send call would take, and leaves no ledger', async () => {
+		const { mailings, folder } = await setUp();
+		await expect(mailings.open('job', { ...plain, from: 'nobody' })).rejects.toMatchObject({
+			code: 'invalid',
+		});
+		await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' });
+	});
+
+	it('releases the expected count alone, once, and takes nobody after it', async () => {
+		const { mailings } = await setUp();
+		const { id } = await mailings.open('job', plain);
+		await mailings.put(id, { first: 0, recipients: people(2) });
+		await expect(mailings.release(id, { expect_count: 3 })).rejects.toMatchObject({
+			message: 'This mailing has 2 recipients, not 3; nothing was released.',
+		});
+		await mailings.release(id, { expect_count: 2 });
+		await mailings.release(id, { expect_count: 2 });
+		expect(await mailings.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
+		await expect(mailings.put(id, { first: 2, recipients: people(3) })).rejects.toMatchObject({
+			message: 'This mailing is released: it takes nobody any more.',
+		});
+	});
+
+	it('keeps ledgers private: 0600 in a folder of 0700', async () => {
+		const { mailings, folder } = await setUp();
+		await mailings.open('job', plain);
+		const modes = await Promise.all(
+			[folder, ...(await readdir(folder)).map((name) => join(folder, name))].map(
+				async (path) => (await stat(path)).mode & 0o077,
+			),
+		);
+		expect(new Set(modes)).toEqual(new Set([0]));
+	});
+});
+
+describe('a list', () => {
+	const subscribers = [
+		{ email: 'ann@example.com', name: 'Ann', meta: { city: 'Oslo', plan: 'gold' } },
+		{ email: 'gone@example.com', is_active: false },
+		{ email: 'bob@example.com', name: 'Bob', meta: { city: null } },
+		{ email: 'ANN@example.com', name: 'Ann again', meta: { city: 'Rome' } },
+	];
+
+	it('stages its active subscribers with the variables the content uses, whatever the service filters', async () => {
+		const { mailings, service } = await setUp({ subscribers, pageSize: 2 });
+		const { id } = await mailings.open('job', { ...personal, strict_vars: false, list_id: 1 });
+		expect(await mailings.addList(id, 1)).toMatchObject({
+			counts: { staged: 2, suppressed: 0, rejected: 0 },
+		});
+		await mailings.release(id, { expect_count: 2 });
+		await mailings.deliver(id, how);
+		expect(service.messages.map(({ to, context }) => ({ to, context }))).toEqual([
+			{ to: 'ann@example.com', context: { name: 'Ann', city: 'Oslo' } },
+			{ to: 'bob@example.com', context: { name: 'Bob' } },
+		]);
+		expect(service.calls[0]).not.toHaveProperty('list_id');
+	});
+
+	it('rejects who lacks a variable, and the mailing’s own context goes over what is known', async () => {
+		const { mailings, service } = await setUp({ subscribers });
+		const spec = { ...personal, context: { name: 'friend' }, list_id: 1 };
+		const { id } = await mailings.open('job', spec);
+		expect(await mailings.addList(id, 1)).toMatchObject({
+			counts: { staged: 1, rejected: 1 },
+			rejects: [{ code: 'missing_variable', error: 'bob@example.com: no value for #city#.' }],
+		});
+		await mailings.release(id, { expect_count: 1 });
+		await mailings.deliver(id, how);
+		expect(service.messages[0]?.context).toEqual({ name: 'friend', city: 'Oslo' });
+	});
+
+	it('is walked from its beginning again after a walk that was broken off', async () => {
+		const many = Array.from({ length: 2_500 }, () => ({}));
+		const desk = await setUp({ subscribers: many });
+		const { id } = await desk.mailings.open('job', { ...plain, list_id: 1 });
+		const stop = new AbortController();
+		const walk = desk.mailings.addList(id, 1, { signal: stop.signal });
+		for (;;) {
+			const { counts } = await desk.mailings.status(id);
+			if (counts.staged > 0) break;
+			await nextTurn();
+		}
+		stop.abort(new Error('stopped'));
+		await expect(walk).rejects.toThrow('stopped');
+		await expect(desk.mailings.release(id, { expect_count: 1_000 })).rejects.toMatchObject({
+			code: 'conflict',
+		});
+		const later = await desk.restart();
+		await later.open('job', { ...plain, list_id: 1 });
+		expect((await later.addList(id, 1)).counts).toEqual({ staged: 2_500, suppressed: 0, rejected: 0 });
+		await later.release(id, { expect_count: 2_500 });
+		await later.deliver(id, how);
+		expect(Object.keys(desk.service.timesSent())).toHaveLength(2_500);
+		expect(desk.service.messages).toHaveLength(2_500);
+	});
+});
+
+describe('delivering', () => {
+	it('says the same to a thousand in one call, and something of one’s own in a call of one’s own', async () => {
+		const same = await setUp();
+		await same.mailings.deliver(await releaseAll(same.mailings, people(2_100)), how);
+		expect(same.service.calls.map(({ to }) => to.length).sort()).toEqual([100, 1000, 1000]);
+		const own = await setUp();
+		const recipients = people(3).map((one) => ({ ...one, context: { name: one.to, city: 'Oslo' } }));
+		await own.mailings.deliver(await releaseAll(own.mailings, recipients, personal), how);
+		expect(own.service.calls.map(({ to, context }) => [to.length, context])).toEqual(
+			recipients.map(({ context }) => [1, context]),
+		);
+	});
+
+	it('never asks for more at a time than it may, and reaches everybody once', async () => {
+		const { mailings, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 2 }) });
+		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(mailings, recipients, personal);
+		const { counts, error } = await mailings.deliver(id, { ...how, concurrency: 3 });
+		expect({ counts, error, busiest: service.busiest }).toMatchObject({
+			counts: { accepted: 50, waiting: 0, intent: 0 },
+			error: null,
+			busiest: 3,
+		});
+		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 50 }, () => 1));
+		expect(await mailings.deliver(id, how)).toMatchObject({ error: null });
+		expect(service.calls).toHaveLength(50);
+	});
+
+	it('fails whom the service refuses by name, and sends to the others of the call', async () => {
+		const { mailings, service } = await setUp({
+			react: ({ to }) => {
+				const at = to.indexOf('p1@example.com');
+				if (at === -1) return { kind: 'make' };
+				const body = { to: { [at]: ['Not this one.'] } };
+				return { kind: 'refuse', status: 400, body };
+			},
+		});
+		const id = await releaseAll(mailings, people(3));
+		expect(await mailings.deliver(id, how)).toMatchObject({
+			counts: { accepted: 2, failed: 1 },
+			error: null,
+		});
+		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p2@example.com': 1 });
+		expect(await allResults(mailings, id)).toMatchObject([
+			{ line: 2, to: 'p0@example.com', state: 'sent', id: expect.stringMatching(/^0{8}-/), attempts: 1 },
+			{ line: 3, to: 'p1@example.com', state: 'failed', code: 'invalid', text: 'Not this one.' },
+			{ line: 4, to: 'p2@example.com', state: 'sent' },
+		]);
+	});
+
+	it('finds by halves whom a refusal without a name is about', async () => {
+		const { mailings, service } = await setUp({
+			react: ({ to }) =>
+				to.includes('p5@example.com')
+					? { kind: 'refuse', status: 400, body: { detail: 'Somebody is bad.' } }
+					: { kind: 'make' },
+		});
+		const id = await releaseAll(mailings, people(8));
+		expect(await mailings.deliver(id, how)).toMatchObject({
+			counts: { accepted: 7, failed: 1 },
+			error: null,
+		});
+		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 7 }, () => 1));
+	});
+
+	it('stops where everybody would be refused, with nobody failed for it', async () => {
+		const { mailings, service } = await setUp({
+			react: () => ({ kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } }),
+		});
+		const id = await releaseAll(mailings, people(8));
+		const { counts, error } = await mailings.deliver(id, { ...how, rate: 1, concurrency: 1 });
+		expect({ counts, error }).toMatchObject({
+			counts: { waiting: 8, failed: 0 },
+			error: { code: 'invalid' },
+		});
+		expect(service.calls).toHaveLength(1);
+	});
+
+	it.each([
+		{ status: 401, code: 'not_authenticated' },
+		{ status: 404, code: 'not_found' },
+		{ status: 302, code: 'bad_answer' },
+		{ status: 501, code: 'server_error' },
+	])('stops at $status: nothing was sent, everybody is waiting', async ({ status, code }) => {
+		const { mailings } = await setUp({ react: () => ({ kind: 'refuse', status }) });
+		const id = await releaseAll(mailings, people(2));
+		expect(await mailings.deliver(id, how)).toMatchObject({ counts: { waiting: 2 }, error: { code } });
+	});
+
+	it.each([
+		{ what: 'a cut answer', reaction: { kind: 'cut' } as const },
+		{ what: '500', reaction: { kind: 'refuse', status: 500 } as const },
+		{ what: '503 without Retry-After', reaction: { kind: 'refuse', status: 503 } as const },
+		{ what: 'an answer of another shape', reaction: { kind: 'refuse', status: 200, body: [] } as const },
+	])('$what leaves its recipients unknown; they go out again only when that is asked for', async ({
+		reaction,
+	}) => {
+		let isBroken = true;
+		const desk = await setUp({
+			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? reaction : { kind: 'make' }),
+		});
+		const recipients = people(3).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(desk.mailings, recipients, personal);
+		expect(await desk.mailings.deliver(id, how)).toMatchObject({
+			counts: { accepted: 2, unknown: 1 },
+			error: null,
+		});
+		isBroken = false;
+		const later = await desk.restart();
+		await later.open('job', personal);
+		await later.deliver(id, how);
+		expect(desk.service.calls).toHaveLength(3);
+		expect(await later.status(id)).toMatchObject({ messages: { sent: 2, uncertain: 1 } });
+		await later.deliver(id, { ...how, unknown: 'retry' });
+		expect(desk.service.calls.at(-1)?.to).toEqual(['p1@example.com']);
+		expect(await later.status(id)).toMatchObject({ messages: { sent: 3 } });
+	});
+
+	it('gets through a storm of 429 and 503 with Retry-After, and nobody is asked for twice', async () => {
+		const { mailings, service } = await setUp({
+			react: (_request, number) =>
+				number % 3 === 0
+					? { kind: 'make' }
+					: { kind: 'refuse', status: number % 3 === 1 ? 429 : 503, headers: { 'retry-after': '1' } },
+		});
+		const recipients = people(9).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(mailings, recipients, personal);
+		expect(await mailings.deliver(id, { ...how, concurrency: 1 })).toMatchObject({
+			counts: { accepted: 9 },
+			error: null,
+		});
+		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 9 }, () => 1));
+	});
+
+	it('takes a service that never answers for gone, and leaves the rest waiting', async () => {
+		const { mailings, service } = await setUp({ react: () => ({ kind: 'cut' }) });
+		const recipients = people(40).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(mailings, recipients, personal);
+		const { counts, error } = await mailings.deliver(id, { ...how, concurrency: 1 });
+		expect({ counts, error }).toMatchObject({
+			counts: { unknown: 17, waiting: 23 },
+			error: { code: 'network', unanswered: true },
+		});
+		expect(service.calls).toHaveLength(17);
+	});
+
+	it('counts who has no message as suppressed', async () => {
+		const { mailings } = await setUp({ react: () => ({ kind: 'make', but: ['p1@example.com'] }) });
+		const id = await releaseAll(mailings, people(3));
+		expect((await mailings.deliver(id, how)).counts).toMatchObject({ accepted: 2, suppressed: 1 });
+		expect((await allResults(mailings, id)).map(({ state }) => state)).toEqual([
+			'sent',
+			'suppressed',
+			'sent',
+		]);
+	});
+
+	it('ends after what is in flight when it is told to stop', async () => {
+		const stop = new AbortController();
+		const { mailings, service } = await setUp({
+			react: (_request, number) => {
+				if (number === 3) stop.abort(new Error('stopped'));
+				return { kind: 'make', delayMs: 5 };
+			},
+		});
+		const recipients = people(30).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(mailings, recipients, personal);
+		const { counts, error } = await mailings.deliver(id, { ...how, concurrency: 2, signal: stop.signal });
+		expect({ error, unknown: counts.unknown, sum: counts.accepted + counts.waiting }).toEqual({
+			error: stop.signal.reason,
+			unknown: 0,
+			sum: 30,
+		});
+		expect(counts.accepted).toBe(service.messages.length);
+	});
+
+	it('calls nobody once the mailing is canceled', async () => {
+		const { mailings, service } = await setUp();
+		const id = await releaseAll(mailings, people(3));
+		await mailings.cancel(id);
+		await expect(mailings.deliver(id, how)).rejects.toMatchObject({ message: 'This mailing is canceled.' });
+		expect(await mailings.status(id)).toMatchObject({ state: 'canceled', messages: { canceled: 3 } });
+		expect(service.calls).toEqual([]);
+	});
+});
+
+describe('send requests as rows', () => {
+	const spec: RequestsSpec = { requests: true };
+	const request = {
+		from: 'news@example.com',
+		to: ['a@example.com', 'b@example.com'],
+		subject: 'S',
+		text_body: 'T',
+	};
+
+	it('go out as they are, each recipient of the same content once', async () => {
+		const { mailings, service } = await setUp();
+		const { id } = await mailings.open('job', spec);
+		const ack = await mailings.putRequests(id, {
+			first: 0,
+			requests: [
+				{ request: { ...request, cc: ['c@example.com'], context: { x: '1' } }, line: 1 },
+				{
+					request: { ...request, cc: ['c@example.com'], context: { x: '1' }, to: ['B@example.com'] },
+					line: 2,
+				},
+				{ request: { ...request, subject: 'Other' }, line: 3 },
+				{ request: { ...request, from: 'nobody' }, line: 4 },
+				{ request: { ...request, text_body: '#y#' }, line: 5 },
+				{ request: { ...request, list_id: 3 }, line: 6 },
+				{ request: null, refused: { code: 'parse_error', error: 'no JSON' }, line: 7 },
+			],
+		});
+		expect(ack.counts).toEqual({ staged: 4, suppressed: 0, rejected: 5 });
+		expect(ack.rejects.map(({ row, code }) => [row, code])).toEqual([
+			[1, 'duplicate'],
+			[3, 'invalid'],
+			[4, 'missing_variable'],
+			[5, 'invalid'],
+			[6, 'parse_error'],
+		]);
+		await mailings.complete(id, { position: 7 });
+		await mailings.release(id, { expect_count: 4 });
+		await mailings.deliver(id, { ...how, concurrency: 1 });
+		expect(service.calls).toEqual([
+			{ ...request, cc: ['c@example.com'], context: { x: '1' } },
+			{ ...request, subject: 'Other' },
+		]);
+		expect((await allResults(mailings, id)).map(({ line, state }) => [line, state])).toEqual([
+			[1, 'sent'],
+			[1, 'sent'],
+			[2, 'rejected'],
+			[3, 'sent'],
+			[3, 'sent'],
+			[4, 'rejected'],
+			[5, 'rejected'],
+			[6, 'rejected'],
+			[7, 'rejected'],
+		]);
+	});
+});
+
+describe('finding a job', () => {
+	it('by its name, on the deployment it was made for', async () => {
+		const desk = await setUp();
+		const { id } = await desk.mailings.open('job', { ...plain, list_id: 4 });
+		await desk.mailings.put(id, { first: 0, recipients: people(1) });
+		await desk.mailings.open('other', plain);
+		const later = await desk.restart();
+		expect((await later.page({ key: 'job' })).results).toMatchObject([
+			{ id, key: 'job', state: 'staged', position: 1, is_complete: false, subject: 'News', list_id: 4 },
+		]);
+		expect(await later.page({ key: 'nope' })).toMatchObject({ count: 0, results: [] });
+		expect((await later.page({})).results.map(({ key }) => key)).toEqual(['job', 'other']);
+		expect(await later.status(id)).toMatchObject({ id, key: 'job' });
+		const elsewhere = await setUp();
+		expect(await openMailings(elsewhere.service, desk.folder).page({})).toMatchObject({ count: 0 });
+	});
+
+	it('while another is at work on it: looked at, but not changed', async () => {
+		const desk = await setUp();
+		const { id } = await desk.mailings.open('job', plain);
+		const second = openMailings(desk.service, desk.folder);
+		expect((await second.page({ key: 'job' })).results).toMatchObject([{ id }]);
+		await expect(second.cancel(id)).rejects.toMatchObject({
+			code: 'in_use',
+			message: expect.stringContaining(`process ${process.pid} is at work on this job`),
+		});
+	});
+});
