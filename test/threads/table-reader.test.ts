@@ -1,0 +1,160 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/api/datetime.js';
+import { type RejectedRow, TableError } from '../../src/cli/tabular/finding.js';
+import { mapHeader } from '../../src/cli/tabular/header.js';
+import { openTable } from '../../src/cli/tabular/read-table.js';
+import { createImports } from '../../src/engine/imports.js';
+import { bundleRows } from '../../src/jobs/import-bundles.js';
+import { type ImportJob, runImport } from '../../src/jobs/imports.js';
+import { type PackedBundle, packBundle, unpackOriginals } from '../../src/jobs/packed-bundles.js';
+import { openStore } from '../../src/store/open.js';
+import { readInThread } from '../../src/threads/table-reader.js';
+import { newList, newUuid } from '../contract/store/fixture.js';
+
+const never = new AbortController().signal;
+const fields = [{ variable: 'city', name: 'City' }];
+
+async function file(text: string): Promise<string> {
+	const path = join(await mkdtemp(join(tmpdir(), 'mailctl-table-')), 'people.csv');
+	await writeFile(path, text);
+	return path;
+}
+
+/** Of every ten rows one has too few cells, one no address, one the address of the row before, one an unknown flag. */
+function people(count: number): string {
+	const rows = Array.from({ length: count }, (_, n) => {
+		const email = `P${n % 10 === 7 ? n - 1 : n}@Example.com`;
+		if (n % 10 === 3) return `${email}\n`;
+		const flag = n % 10 === 5 ? 'maybe' : '';
+		return `${n % 10 === 4 ? 'nobody' : email},"Name, ${n}",${n % 2 === 0 ? 'Осло' : ''},${flag}\n`;
+	});
+	return `email,name,city,is_active\n${rows.join('')}`;
+}
+
+async function mappingOf(path: string) {
+	const table = await openTable(path);
+	await table.close();
+	const result = mapHeader(table.header, { fields, unknown: 'ignore' });
+	if (result.kind === 'refused') throw new Error(JSON.stringify(result.findings));
+	return result.mapping;
+}
+
+async function orderOf(path: string, form: 'cells' | 'checked', maxRows = 100) {
+	const request = { mapping: await mappingOf(path), maxRows, form };
+	return { path, encoding: 'auto', delimiter: 'auto', request };
+}
+
+async function all(bundles: AsyncIterable<PackedBundle>): Promise<PackedBundle[]> {
+	const found: PackedBundle[] = [];
+	for await (const bundle of bundles) found.push(bundle);
+	return found;
+}
+
+describe('a table read in a thread', () => {
+	it('gives the bundles that this thread would make of it', async () => {
+		const path = await file(people(3_000));
+		const order = await orderOf(path, 'cells');
+		const here: PackedBundle[] = [];
+		const columns = order.request.mapping.columns.map(({ target }) => target);
+		const { rows } = await openTable(path);
+		for await (const bundle of bundleRows(rows, order.request.mapping, 100)) {
+			here.push(packBundle(bundle, columns, null));
+		}
+		const there = await all(readInThread(order, never));
+		expect(there).toEqual(here);
+		expect(unpackOriginals(there[0] ?? here[0] ?? expect.unreachable())[1]).toEqual({
+			line: 3,
+			original: ['P1@Example.com', 'Name, 1', '', ''],
+		});
+	});
+
+	it('ends with the error of the table, as what it was', async () => {
+		const path = await file('email\na@x.org\n');
+		const order = { ...(await orderOf(path, 'cells')), path: `${path}.gone` };
+		const error = await all(readInThread(order, never)).catch((thrown: unknown) => thrown);
+		expect(error).toBeInstanceOf(TableError);
+		expect(error).toMatchObject({ code: 'no_such_file', exit: 2 });
+	});
+
+	it('stops at once with the reason of the signal', async () => {
+		const order = await orderOf(await file(people(100_000)), 'checked');
+		const stop = new AbortController();
+		let taken = 0;
+		const walk = async () => {
+			for await (const _ of readInThread(order, stop.signal)) {
+				taken += 1;
+				stop.abort(new Error('Ctrl-C'));
+			}
+		};
+		await expect(walk()).rejects.toThrow('Ctrl-C');
+		expect(taken).toBe(1);
+	});
+});
+
+describe('an import from such a table', () => {
+	/** Into a new list of a new database; `stopAt` breaks it off once so many rows are put, then it goes on. */
+	async function importOf(
+		path: string,
+		{ inThread, stopAt }: { inThread: 'yes' | 'no'; stopAt: number | null },
+	) {
+		const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+		onTestFinished(() => store.close());
+		await store.writes.createField({ input: { variable: 'city', name: 'City' }, now: systemClock.now() });
+		const list_id = await newList(store);
+		const imports = createImports({ store, clock: systemClock, newId: newUuid });
+		const rejects: RejectedRow[] = [];
+		const run = async (stop: AbortController, stopAtRow: number) => {
+			const table = await openTable(path);
+			const mapping = await mappingOf(path);
+			const job: ImportJob = {
+				imports: {
+					...imports,
+					putChecked: (id, batch) => {
+						if (batch.first >= stopAtRow) stop.abort(new Error('Ctrl-C'));
+						return imports.putChecked?.(id, batch) ?? expect.unreachable();
+					},
+				},
+				rows: table.rows,
+				...(inThread === 'yes' && {
+					readBundles: (request) =>
+						readInThread({ path, encoding: 'auto', delimiter: 'auto', request }, stop.signal),
+				}),
+				mapping,
+				spec: { list_id, on_conflict: 'update', reactivate: false },
+				key: 'k',
+				batchRows: 100,
+				onReject: async (rows) => {
+					// As a rejects file does: what an earlier run has written is not written again.
+					const last = rejects.at(-1)?.line ?? 0;
+					rejects.push(...rows.filter(({ line }) => line > last));
+				},
+				signal: stop.signal,
+			};
+			return runImport(job).finally(() => table.close());
+		};
+		if (stopAt !== null) {
+			expect((await run(new AbortController(), stopAt)).outcome).toBe('interrupted');
+		}
+		const { totals } = await run(new AbortController(), Number.POSITIVE_INFINITY);
+		const slice = await store.reads.sliceSubscribers({ list_id, after: 0, limit: 10_000, filter: {} });
+		const kept = slice?.map(({ email, name, meta }) => ({ email, name, meta }));
+		return { totals, rejects, kept };
+	}
+
+	it('comes to the same rows, totals and rejects as without the thread', async () => {
+		const path = await file(people(2_000));
+		const here = await importOf(path, { inThread: 'no', stopAt: null });
+		expect(here.totals).toMatchObject({ read: 2_000, created: 1_200, duplicate: 200, rejected: 600 });
+		expect(await importOf(path, { inThread: 'yes', stopAt: null })).toEqual(here);
+	});
+
+	it('goes on where it was broken off, nothing lost and nothing twice', async () => {
+		const path = await file(people(20_000));
+		const whole = await importOf(path, { inThread: 'yes', stopAt: null });
+		for (const stopAt of [0, 1_000, 5_000])
+			expect(await importOf(path, { inThread: 'yes', stopAt })).toEqual(whole);
+	});
+});
