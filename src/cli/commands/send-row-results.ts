@@ -28,7 +28,7 @@ export async function firstAddresses(
 	const shown: string[] = [];
 	if (most === 0) return shown;
 	for await (const result of eachResult(cx, mailings, id)) {
-		if (result.id !== null) shown.push(result.to);
+		if (result.state !== 'rejected' && result.state !== 'suppressed') shown.push(result.to);
 		if (shown.length >= most) break;
 	}
 	return shown;
@@ -57,7 +57,8 @@ function codeOf({ code, text }: MailingResult): string | null {
 	return code ?? /^([2-5]\d\d)\b/.exec(text ?? '')?.[1] ?? null;
 }
 
-async function* eachResult(
+/** All of them, in the order of rows, a page at a time. */
+export async function* eachResult(
 	cx: CommandContext,
 	mailings: Mailings,
 	id: string,

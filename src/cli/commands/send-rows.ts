@@ -1,5 +1,5 @@
 /** Jobs whose rows come from a file: `send --csv` and `send --batch`, begun now or gone on with. */
-import type { MailingSpec, Recipient, Session } from '../../api/capabilities.js';
+import type { MailingSpec, Mailings, Recipient, Session } from '../../api/capabilities.js';
 import type { RequestRow, RequestsSpec } from '../../api/mailings.js';
 import { isRecord } from '../../api/schema/python.js';
 import type { MailingPlace } from '../../jobs/mailing-place.js';
@@ -63,14 +63,14 @@ export function openJob(
 }
 
 async function stage(cx: CommandContext, { place, session, name, of, rows }: RowJob): Promise<void> {
-	if (rows === null) return;
+	const { id } = session;
+	if (rows === null) return assertStagedAllowed(cx, place.mailings, id);
 	await cx.note(session.position === 0 ? `job ${name}: staging ${of}` : `job ${name}: going on with ${of}`);
 	const { stageRows } = await import('../../jobs/mailings.js');
 	const opened = await rows();
 	const progress = cx.progress('staging', null);
 	const how = { session, signal: cx.signal, onProgress: (count: number) => progress.update(count, '') };
 	const { mailings } = place;
-	const { id } = session;
 	try {
 		if (opened.kind === 'csv') {
 			const sink = sinkOf(mailings, id, (first, recipients: readonly Recipient[]) =>
@@ -87,6 +87,14 @@ async function stage(cx: CommandContext, { place, session, name, of, rows }: Row
 		progress.stop();
 		await opened.open.close();
 	}
+}
+
+/** Rows that were staged by another run, of another profile maybe. */
+async function assertStagedAllowed(cx: CommandContext, mailings: Mailings, id: string): Promise<void> {
+	if (cx.settings.profile.allowRecipients === undefined) return;
+	const { eachResult } = await import('./send-row-results.js');
+	for await (const result of eachResult(cx, mailings, id))
+		if (result.id !== null) assertAllowed(cx, [result.to]);
 }
 
 function sinkOf<Row>(

@@ -50,3 +50,33 @@ it('holds for every subscriber of a list', async () => {
 	const { code, stderr } = await send('--list', 'L', '--yes', '--expect-count', '2');
 	expect([code, stderr]).toEqual([2, expect.stringContaining('bo@example.org')]);
 });
+
+it('holds for every row of a table and every request of a batch, copies too', async () => {
+	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
+	const request = {
+		from: 'news@example.com',
+		to: ['a@example.com'],
+		bcc: ['bo@example.org'],
+		subject: 's',
+		text_body: 't',
+	};
+	const requests = await project.file('requests.ndjson', JSON.stringify(request));
+	const consent = ['--yes', '--expect-count', '2'];
+	const runs = [
+		await send('--csv', people, ...consent),
+		await cli(['-p', 'trial', 'send', '--batch', requests, ...consent], { env: { HOME: project.folder } }),
+	];
+	for (const { code, stderr } of runs)
+		expect([code, stderr]).toEqual([2, expect.stringContaining('may not write to bo@example.org')]);
+	expect(await project.json(['messages', 'list'])).toEqual([]);
+});
+
+it('holds for what another profile staged', async () => {
+	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
+	const words = ['send', '--from', 'news@example.com', '--subject', 's', '--text', 't', '--csv', people];
+	await project.run([...words, '--job', 'j', '--yes', '--expect-count', '9']);
+	const { code, stderr } = await cli(['-p', 'trial', 'send', 'resume', 'j', '--yes', '--expect-count', '2'], {
+		env: { HOME: project.folder },
+	});
+	expect([code, stderr]).toEqual([2, expect.stringContaining('may not write to bo@example.org')]);
+});
