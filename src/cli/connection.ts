@@ -170,6 +170,8 @@ export interface DeliverOptions {
 	onProgress?: (counts: DeliveryCounts) => void;
 	/** The mail server takes nothing at the moment; the next try is in so many milliseconds. */
 	onWaiting?: (reason: string, ms: number) => void;
+	/** Once for each content warning, when it is first met: a run may go on for months. */
+	onWarning?: (warning: string) => void;
 	/** Is given what makes an idle run look at once: something new is due. */
 	onReady?: (wake: () => void) => void;
 }

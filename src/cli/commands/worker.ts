@@ -38,11 +38,13 @@ const worker = command({
 				onWaiting: (reason, ms) => {
 					void cx.warn(`the mail server takes no mail (${reason}); next try in ${Math.ceil(ms / 1000)} s`);
 				},
+				onWarning: (warning) => {
+					void cx.warn(warning);
+				},
 				onProgress: (counts) =>
 					progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
 			});
 			progress.stop();
-			for (const warning of summary.warnings) await cx.warn(warning);
 			await cx.out.document(summary.counts, sentenceOf(summary.counts));
 			if (summary.kind === 'paused') {
 				throw new CliError(

@@ -108,12 +108,12 @@ async function deliver(
 		connections,
 		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
 	});
-	const warnings = new Set<string>();
+	const warnings = warningsTo(options.onWarning);
 	const stall = stallWatch(options.stallMs);
 	const worker = createWorker({
 		queue: store.queue,
 		reads: store.reads,
-		contents: warned(cache, warnings),
+		contents: warned(cache, warnings.add),
 		...links,
 		pool,
 		clock,
@@ -138,7 +138,7 @@ async function deliver(
 			until: options.until === 'settled' ? 'settled' : 'aborted',
 			signal: AbortSignal.any(signals),
 		});
-		return { ...summaryOf(result, stall.signal), warnings: [...warnings] };
+		return { ...summaryOf(result, stall.signal), warnings: [...warnings.all] };
 	} finally {
 		stall.end();
 		pool.close();
@@ -166,11 +166,24 @@ function stallWatch(stallMs: number | undefined) {
 	};
 }
 
-function warned(cache: ContentCache, warnings: Set<string>): ContentCache {
+/** Each warning once. */
+function warningsTo(tell: DeliverOptions['onWarning']) {
+	const all = new Set<string>();
+	return {
+		all,
+		add: (warning: string) => {
+			if (all.has(warning)) return;
+			all.add(warning);
+			tell?.(warning);
+		},
+	};
+}
+
+function warned(cache: ContentCache, add: (warning: string) => void): ContentCache {
 	return {
 		get: async (sha256, content) => {
 			const compiled = await cache.get(sha256, content);
-			for (const warning of compiled.warnings) warnings.add(warning);
+			for (const warning of compiled.warnings) add(warning);
 			return compiled;
 		},
 	};

@@ -85,6 +85,7 @@ async function runWith(
 				state.paused = reason;
 				log({ event: 'sending_paused', reason, retry_in_ms: ms });
 			},
+			onWarning: (warning) => log({ event: 'content_warning', warning }),
 		});
 	} finally {
 		clearInterval(watch);

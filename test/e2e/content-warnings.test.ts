@@ -1,0 +1,55 @@
+// CSS that cannot be inlined stops no mail: it goes out as written, and somebody is told.
+import { afterEach, describe, expect, it } from 'vitest';
+import { isBuilt } from '../support/cli.js';
+import { makeProject } from '../support/project.js';
+import { startServing } from '../support/serving.js';
+import { startSmtpSink } from '../support/smtp-sink.js';
+
+const html = '<style>p { color: red }</style><p style="margin: 0; x;">Hello</p>';
+const warning = /^CSS was not inlined: .* The HTML goes out as written\.$/;
+const closing: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+	for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function startSink() {
+	const sink = await startSmtpSink({});
+	closing.push(() => sink.close());
+	return sink;
+}
+
+describe.runIf(isBuilt)('CSS that cannot be inlined', () => {
+	it('is said in the log of the server, once, and the mail goes out', async () => {
+		const sink = await startSink();
+		const serving = await startServing({ smtp: sink.port });
+		closing.push(() => serving.stop('SIGKILL'));
+		const body = {
+			from: 'news@example.com',
+			to: ['a@example.com', 'b@example.com'],
+			subject: 'Hello',
+			html_body: html,
+		};
+		const answer = await serving.fetch('/message/send/', {
+			method: 'POST',
+			headers: { 'Content-Type': 'application/json' },
+			body: JSON.stringify(body),
+		});
+		expect(answer.status).toBe(200);
+		await sink.until(2);
+		const warnings = () => serving.log().filter(({ event }) => event === 'content_warning');
+		await expect.poll(() => warnings().length).toBeGreaterThan(0);
+		expect(warnings().map((line) => line['warning'])).toEqual([expect.stringMatching(warning)]);
+	});
+
+	it('is said by the worker, once, and the mail goes out', async () => {
+		const sink = await startSink();
+		const project = await makeProject({ smtp: sink.port });
+		const send = ['send', '--from', 'news@example.com', '--to', 'a@example.com', '--to', 'b@example.com'];
+		const queued = await project.run([...send, '--subject', 'Hello', '--html', html, '--no-wait']);
+		expect(queued.code).toBe(0);
+		const { stderr } = await project.run(['worker', '--drain']);
+		expect(stderr.match(/CSS was not inlined/g)).toHaveLength(1);
+		expect(sink.received).toHaveLength(2);
+	});
+});
