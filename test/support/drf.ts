@@ -30,6 +30,8 @@ export interface WitnessOptions {
 	maxPageSize?: number;
 	/** Of every seven requests the third is answered 503, the sixth 429, both with `Retry-After: 1`, before anything is done. */
 	flaky?: boolean;
+	/** Percent of requests answered 429, or 503 before or after they were carried out; at random. */
+	busy?: number;
 	/** 403 in place of 401, as an authentication class without `authenticate_header` answers. */
 	noChallenge?: boolean;
 }
@@ -63,6 +65,7 @@ function argumentsOf(options: WitnessOptions): string[] {
 		...(options.pageSize === undefined ? [] : ['--page-size', String(options.pageSize)]),
 		...(options.maxPageSize === undefined ? [] : ['--max-page-size', String(options.maxPageSize)]),
 		...(options.flaky === true ? ['--flaky'] : []),
+		...(options.busy === undefined ? [] : ['--busy', String(options.busy)]),
 		...(options.noChallenge === true ? ['--no-challenge'] : []),
 	];
 }

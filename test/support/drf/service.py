@@ -11,6 +11,7 @@ import argparse
 import itertools
 import json
 import os
+import random
 import sys
 import tempfile
 import threading
@@ -27,6 +28,7 @@ parser.add_argument("--max-page-size", type=int, default=0, help="0: page_size i
 parser.add_argument("--token", default="witness-token")
 parser.add_argument("--sender", default="news@example.com", help="the only sender address of the project")
 parser.add_argument("--flaky", action="store_true", help="now and then 503 or 429, both with Retry-After")
+parser.add_argument("--busy", type=float, default=0, help="so many percent of requests, at random: 429, or 503 before or after the work")
 parser.add_argument("--no-challenge", action="store_true", help="403 in place of 401: no authenticate_header")
 options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else os.environ.get("WITNESS", "").split())
 
@@ -300,7 +302,17 @@ class Flaky:
         if turn == 6:
             body = {"detail": "Request was throttled. Expected available in 1 second."}
             return JsonResponse(body, status=429, headers={"Retry-After": "1"})
-        return self.get_response(request)
+        return self.busy(request) if random.random() * 100 < options.busy else self.get_response(request)
+
+    def busy(self, request):
+        """Nothing done and said so, by 429 or 503; or done, and nothing said of it."""
+        kind = random.randrange(3)
+        if kind == 0:
+            return JsonResponse({"detail": "Request was throttled."}, status=429, headers={"Retry-After": "0"})
+        if kind == 1:
+            return HttpResponse("<h1>503</h1>", status=503, headers={"Retry-After": "0"})
+        self.get_response(request)
+        return HttpResponse("<h1>503</h1>", status=503)
 
 
 def create_tables():

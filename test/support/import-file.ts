@@ -1,0 +1,86 @@
+/** A file to be imported while the process is killed, and what has to come of it. */
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
+
+/** `read` = the sum of the rest. */
+export interface Totals {
+	read: number;
+	created: number;
+	updated: number;
+	unchanged: number;
+	duplicate: number;
+	rejected: number;
+}
+
+type Kind = 'created' | 'updated' | 'unchanged' | 'duplicate' | 'rejected';
+
+/** Of fifty rows one is no address, one is there twice, one changes somebody, one changes nothing. */
+function kindOf(row: number): Kind {
+	const place = row % 50;
+	if (place === 7) return 'rejected';
+	if (place === 13) return 'duplicate';
+	if (place === 20) return 'updated';
+	return place === 30 ? 'unchanged' : 'created';
+}
+
+function lineOf(row: number): string {
+	if (kindOf(row) === 'rejected') return `nobody${row},N`;
+	const person = kindOf(row) === 'duplicate' ? row - 1 : row;
+	return `p${person}@example.com,Name ${person}`;
+}
+
+/** Rows of a file, with their header. */
+export async function writeRows(path: string, rows: number): Promise<void> {
+	await writeLines(path, rows, lineOf);
+}
+
+/** Who has to be in the list before: those who are to be changed, under another name, and those who stay. */
+export async function writeStanding(path: string, rows: number): Promise<void> {
+	await writeLines(path, rows, (row) => {
+		if (kindOf(row) === 'unchanged') return lineOf(row);
+		return kindOf(row) === 'updated' ? `p${row}@example.com,Old` : null;
+	});
+}
+
+async function writeLines(path: string, rows: number, line: (row: number) => string | null): Promise<void> {
+	const file = createWriteStream(path);
+	file.write('email,name\n');
+	for (let row = 0; row < rows; row += 1) {
+		const text = line(row);
+		if (text !== null && !file.write(`${text}\n`)) await once(file, 'drain');
+	}
+	file.end();
+	await finished(file);
+}
+
+export function expectedTotals(rows: number): Totals {
+	const totals: Totals = { read: rows, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+	for (let row = 0; row < rows; row += 1) totals[kindOf(row)] += 1;
+	return totals;
+}
+
+/** Everybody who has to be in the list. */
+export function expectedPeople(rows: number): number {
+	const { created, updated, unchanged } = expectedTotals(rows);
+	return created + updated + unchanged;
+}
+
+/** `LINE CODE` of every row that has to be in the rejects file, in order. */
+export function expectedRejects(rows: number): string[] {
+	return Array.from({ length: rows }, (_, row) => row).flatMap((row) => {
+		const kind = kindOf(row);
+		if (kind === 'rejected') return [`${row + 2} invalid`];
+		return kind === 'duplicate' ? [`${row + 2} duplicate`] : [];
+	});
+}
+
+/** `LINE CODE` of every row that is there. */
+export async function readRejects(path: string): Promise<string[]> {
+	const [, ...lines] = (await readFile(path, 'utf8')).trimEnd().split('\n');
+	return lines.map((line) => {
+		const [, , number, code] = line.split(',');
+		return `${number} ${code}`;
+	});
+}
