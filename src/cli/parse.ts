@@ -37,7 +37,7 @@ export function parse(node: Command | CommandGroup, argv: readonly string[]): Pa
 		program.parse(words, { from: 'user' });
 	} catch (error) {
 		if (!(error instanceof CommanderError)) throw error;
-		return explain(error, node, argv);
+		return explain(error, node, words);
 	}
 	if (result === null) throw new UsageError('no command given', { hint: 'mailctl --help' });
 	return result;
@@ -112,6 +112,10 @@ function explain(error: CommanderError, node: Command | CommandGroup, argv: read
 	const { node: found, path } = follow(node, argv);
 	const unknown = /^unknown command '(.*)'$/.exec(first)?.[1];
 	if (unknown !== undefined && !isCommand(found)) throw unknownCommand(unknown, found, path);
+	// A group that is a command as well takes no words: one that is there was meant for a command.
+	const word = argv.slice(argv.indexOf(node.name) + 1).find((one) => !one.startsWith('-'));
+	if (error.code === 'commander.excessArguments' && !isCommand(found) && word !== undefined)
+		throw unknownCommand(word, found, path);
 	const hint = near === undefined ? `mailctl ${path.join(' ')} --help` : `did you mean ${near}?`;
 	throw new UsageError(first, { hint });
 }

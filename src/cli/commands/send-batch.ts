@@ -8,7 +8,8 @@ import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
 import { assertAllowed } from './send-allowed.js';
 import { assertCanDeliver } from './send-deliver.js';
-import { assertConsent, madeUpName, runJob } from './send-job.js';
+import { assertConsent, runJob } from './send-job.js';
+import { jobName } from './send-name.js';
 import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
@@ -47,7 +48,7 @@ async function begin(cx: CommandContext, { lines, file, options }: Sending): Pro
 	await assertCanDeliver(cx, options);
 	if (options.results !== undefined)
 		await (await import('./send-results.js')).assertWritable(options.results);
-	const name = options.job ?? madeUpName();
+	const name = jobName(options);
 	const { source } = lines;
 	const spec: RequestsSpec = { requests: true, source, strict_vars: options.strictVars ?? true };
 	const session = await openJob(place, name, spec);

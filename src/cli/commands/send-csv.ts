@@ -5,7 +5,8 @@ import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
 import { assertAllowed } from './send-allowed.js';
 import { assertCanDeliver } from './send-deliver.js';
-import { assertConsent, madeUpName, runJob } from './send-job.js';
+import { assertConsent, runJob } from './send-job.js';
+import { jobName } from './send-name.js';
 import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
@@ -46,7 +47,7 @@ async function begin(cx: CommandContext, { prepared, table, file, options }: Sen
 	await assertCanDeliver(cx, options);
 	if (options.results !== undefined)
 		await (await import('./send-results.js')).assertWritable(options.results);
-	const name = options.job ?? madeUpName();
+	const name = jobName(options);
 	const spec: MailingSpec = {
 		...specOf(prepared),
 		source: table.source,

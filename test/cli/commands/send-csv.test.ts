@@ -141,6 +141,8 @@ describe('mailctl send --csv', () => {
 			'2 recipients are more than --max-recipients 1',
 		],
 		[['--yes'], 'sending to people.csv needs consent'],
+		[['--yes', '--expect-count', '2', '--job', ''], '--job "" is no name'],
+		[['--yes', '--expect-count', '2', '--job', 'a\nb'], '--job "a'],
 		[['--to', 'a@example.com'], '--to and --csv both name recipients'],
 		[['--list', '1'], '--list and --csv both name recipients'],
 		[['--cc', 'a@example.com'], '--cc and --bcc do not go with --csv'],

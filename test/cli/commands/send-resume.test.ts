@@ -154,6 +154,15 @@ describe('mailctl send resume, status and cancel', () => {
 });
 
 describe('jobs by name', () => {
+	it('are asked about by commands that are known', async () => {
+		const project = await makeProject();
+		const run = await project.run(['send', 'stauts', 'november']);
+		expect([run.code, run.stderr]).toEqual([
+			2,
+			'error: unknown command "send stauts"\nhint: did you mean status?\n',
+		]);
+	});
+
 	it('are exit 3 with names that are near when there is none', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
