@@ -33,6 +33,8 @@ export interface CommandContext extends Talk, Prompts {
 	api(): Promise<Api>;
 	/** The engine itself, for ◆ commands; `UsageError` on a deployment. */
 	local(): Promise<LocalEngine>;
+	/** Done once the command has ended, however it did, before its connection closes. */
+	atEnd(work: () => Promise<void>): void;
 	/** Under `--dry-run`: says what would be done (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
 	wouldDo(what: string, plan: object): Promise<void>;
 }

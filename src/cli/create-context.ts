@@ -39,7 +39,7 @@ export interface Context {
 	cx: CommandContext;
 	/** What each list printed, for `--exit-empty`. */
 	listed: readonly Shown[];
-	/** Closes the connection, if one was opened. */
+	/** Does what is left to do at the end, then closes the connection, if one was opened. */
 	close(): Promise<void>;
 }
 
@@ -64,6 +64,7 @@ export async function createContext(
 	const createsDatabase = parsed.command.createsDatabase === true;
 	const role = parsed.command.role ?? 'cli';
 	const link = linker(settings, { connect, clock, talk, io, globals, sources, createsDatabase, role });
+	const endings: (() => Promise<void>)[] = [];
 	const cx: CommandContext = {
 		...talk,
 		...prompts,
@@ -87,9 +88,14 @@ export async function createContext(
 				hint: 'give --db PATH, or --profile local for the default database of this machine',
 			});
 		},
+		atEnd: (work) => void endings.push(work),
 		wouldDo: (what, plan) => out.document({ dry_run: true, ...plan }, `dry run: would ${what}`),
 	};
-	return { cx, listed, close: link.close };
+	const close = async () => {
+		for (const end of endings.splice(0)) await end();
+		await link.close();
+	};
+	return { cx, listed, close };
 }
 
 function promptOptions(globals: RawGlobals, settings: Settings, format: Format, io: Io, signal: AbortSignal) {

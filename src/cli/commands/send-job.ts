@@ -21,6 +21,7 @@ export type JobOptions = Pick<
 	| 'waitTimeout'
 	| 'rate'
 	| 'connections'
+	| 'retryUnknown'
 >;
 
 /** One job: where it is kept, what it is called, and what is particular to the kind of its rows. */
@@ -157,6 +158,7 @@ async function deliver(cx: CommandContext, job: Job): Promise<ExitCode> {
 		waits: options.wait !== false,
 		...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 		...(options.connections !== undefined && { connections: options.connections }),
+		...(options.retryUnknown && { retriesUnknown: true }),
 	});
 	const after = await place.mailings.status(id);
 	if (options.results !== undefined) await job.writeResults(options.results);

@@ -83,11 +83,22 @@ export function listJob(
 		},
 		findings: async () => rejects.map(({ error }) => error),
 		sample: (most) => firstOf(cx, list, most),
-		writeResults: async (path) =>
-			(await import('./send-results.js')).writeResults(cx, path, { campaign: id }),
+		writeResults: (path) => writeListResults(cx, place, { id, path }),
 		warn: () => warnOfLinks(cx, { bulk, list: list.name }),
 		nobody: `list ${list.id} "${list.name}" has no active subscribers; nothing was sent`,
 	};
+}
+
+/** Where the service tells of its messages they are asked for; a ledger knows each recipient by itself. */
+async function writeListResults(
+	cx: CommandContext,
+	{ mailings }: MailingPlace,
+	{ id, path }: { id: string; path: string },
+): Promise<void> {
+	const { ext } = await (await cx.api()).capabilities();
+	if (ext.messages !== undefined)
+		return (await import('./send-results.js')).writeResults(cx, path, { campaign: id });
+	return (await import('./send-row-results.js')).writeRowResults(cx, mailings, id, path);
 }
 
 async function firstOf(cx: CommandContext, list: { id: number }, most: number): Promise<string[]> {

@@ -71,6 +71,10 @@ export const sendOptions = {
 		default: 600_000,
 		summary: 'give up waiting after so long without progress (10m)',
 	},
+	retryUnknown: {
+		kind: 'flag',
+		summary: 'send again what a deployment of others may have sent: somebody may get it twice',
+	},
 	results: { kind: 'text', placeholder: 'FILE', summary: 'write what became of each message as CSV' },
 	preview: { kind: 'choice', choices: ['text', 'html'], summary: 'print the finished part and send nothing' },
 	eml: {

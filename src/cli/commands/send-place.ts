@@ -1,12 +1,12 @@
 /** Where the mailings of a target are kept, and who sends them: the one place of `send` that asks. */
-import { need } from '../../api/capabilities.js';
 import type { MailingPlace } from '../../jobs/mailing-place.js';
 import type { CommandContext } from '../context.js';
 import { deliverNow } from './send-deliver.js';
 
-/** `MissingExtension` (exit 2) where nothing keeps mailings. */
+/** The target's own mailings, else a ledger of this machine. Ask once a command: a ledger is held by who opened it. */
 export async function mailingPlace(cx: CommandContext): Promise<MailingPlace> {
-	const mailings = await need(await cx.api(), 'mailings');
+	const { mailings } = (await (await cx.api()).capabilities()).ext;
+	if (mailings === undefined) return (await import('./send-foreign.js')).foreignPlace(cx);
 	return {
 		mailings,
 		deliver: (id, { total, stallMs, waits, rate, connections }) =>

@@ -42,6 +42,7 @@ export const sendResume = command({
 		wait: sendOptions.wait,
 		waitTimeout: sendOptions.waitTimeout,
 		results: sendOptions.results,
+		retryUnknown: sendOptions.retryUnknown,
 	},
 	writes: true,
 	output: 'the job and its counts',
@@ -49,7 +50,7 @@ export const sendResume = command({
 	examples: ['mailctl send resume november', 'mailctl send resume november --results november.csv'],
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		if (options.rate !== undefined) parseRate(options.rate);
-		await assertHonoured(cx, { ...options, campaign: undefined, idempotencyKey: undefined });
+		await assertHonoured(cx, { ...options, isJob: true });
 		const place = await mailingPlace(cx);
 		const mailing = await findJob(cx, place.mailings, args.job);
 		if (mailing.state === 'canceled') throw new UsageError(`the job "${args.job}" was canceled`);

@@ -1,4 +1,5 @@
 /** `send status` and `send cancel`: jobs, where they stand, and their end. */
+import type { Mailings } from '../../api/capabilities.js';
 import type { Mailing } from '../../api/mailings.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
@@ -38,7 +39,7 @@ export const sendStatus = command({
 		if (args.job !== undefined) {
 			if (options.limit !== undefined || options.all)
 				throw new UsageError('--limit and --all are for the list of all jobs');
-			return show(cx, await findJob(cx, mailings, args.job));
+			return show(cx, mailings, await findJob(cx, mailings, args.job));
 		}
 		const rows = (limit: number | undefined) => walk(mailings, {}, { signal: cx.signal, limit });
 		await listRows(cx, { limit: options.limit, all: options.all }, { columns, rows });
@@ -57,26 +58,28 @@ export const sendCancel = command({
 	run: async (cx, { args }) => {
 		const { mailings } = await mailingPlace(cx);
 		const mailing = await findJob(cx, mailings, args.job);
-		const what = await consequence(cx, mailing);
+		const what = await consequence(mailings, mailing);
 		if (cx.dryRun) return cx.wouldDo(what, { job: args.job, state: mailing.state });
 		if (mailing.state !== 'canceled') {
 			await cx.confirm({ kind: 'mild', what });
 			await mailings.cancel(mailing.id, { signal: cx.signal });
 		}
-		await show(cx, mailing);
+		await show(cx, mailings, mailing);
 	},
 });
 
-async function consequence(cx: CommandContext, { id, key, state, counts }: Mailing): Promise<string> {
-	const { mailings } = await mailingPlace(cx);
+async function consequence(mailings: Mailings, { id, key, state, counts }: Mailing): Promise<string> {
 	if (state !== 'released')
 		return `drop the job "${key}" and its ${counts.staged.toLocaleString('en-US')} staged messages`;
 	const { queued = 0, deferred = 0 } = (await mailings.status(id)).messages;
 	return `cancel the ${(queued + deferred).toLocaleString('en-US')} messages of the job "${key}" that are not sent yet`;
 }
 
-async function show(cx: CommandContext, { id, is_complete, position }: Mailing): Promise<void> {
-	const { mailings } = await mailingPlace(cx);
+async function show(
+	cx: CommandContext,
+	mailings: Mailings,
+	{ id, is_complete, position }: Mailing,
+): Promise<void> {
 	const status = await mailings.status(id, { signal: cx.signal });
 	const parts = Object.entries(status.messages).map(([state, count]) => `${state} ${count}`);
 	const sentence = `${status.state}: ${describe(status.counts)}${parts.length === 0 ? '' : `; ${parts.join(', ')}`}`;

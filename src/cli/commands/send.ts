@@ -51,7 +51,7 @@ const self = command({
 		assertOutputs(options);
 		assertOneAudience(options);
 		if (options.rate !== undefined) parseRate(options.rate);
-		await assertHonoured(cx, options);
+		await assertHonoured(cx, { ...options, isJob: isJob(options) });
 		if (options.list !== undefined) {
 			const { sendToList } = await import('./send-list.js');
 			return sendToList(cx, options, options.list);
@@ -95,9 +95,13 @@ function assertOneAudience({ list, csv, batch }: SendOptions): void {
 	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
 }
 
+function isJob({ list, csv, batch }: SendOptions): boolean {
+	return list !== undefined || csv !== undefined || batch !== undefined;
+}
+
 function assertRecipients(options: SendOptions): void {
 	if (options.to.length === 0) throw new UsageError('nobody to send to: give --to, --list, --csv or --batch');
-	for (const flag of ['job', 'expectCount', 'testTo', 'skipInvalid'] as const) {
+	for (const flag of ['job', 'expectCount', 'testTo', 'skipInvalid', 'retryUnknown'] as const) {
 		if (options[flag] !== undefined && options[flag] !== false)
 			throw new UsageError(`--${kebab(flag)} goes with --list, --csv or --batch only`);
 	}

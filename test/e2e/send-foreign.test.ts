@@ -1,0 +1,200 @@
+// Jobs on a deployment that is not ours: the commands, a ledger in a home of their own, and the service as the witness.
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+	type MailService,
+	type MailServiceOptions,
+	startMailService,
+} from '../jobs/foreign/mailings-service.js';
+import { type CliResult, cli } from '../support/cli.js';
+
+const endings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+	for (const end of endings.splice(0)) await end();
+});
+
+let home: string;
+beforeEach(async () => {
+	home = await mkdtemp(join(tmpdir(), 'mailctl-send-foreign-'));
+});
+
+async function start(options: MailServiceOptions = {}) {
+	const service = await startMailService(options);
+	endings.push(service.close);
+	return { service, call: callerOf(service) };
+}
+
+function callerOf({ baseUrl }: MailService) {
+	return (...words: string[]): Promise<CliResult> =>
+		cli(['--base-url', baseUrl, '--no-input', '--retries', '0', ...words], {
+			env: { HOME: home, MAILCTL_TOKEN: 't' },
+		});
+}
+
+const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
+const subscribers = [
+	{ email: 'ann@example.com', name: 'Ann' },
+	{ email: 'bob@example.com', name: 'Bob' },
+];
+
+async function table(rows: number): Promise<string> {
+	const path = join(home, 'people.csv');
+	const lines = Array.from({ length: rows }, (_, index) => `p${index}@example.com,P${index}`);
+	await writeFile(path, `email,name\n${lines.join('\n')}\n`);
+	return path;
+}
+
+describe('send --list on a deployment that keeps no mailings', () => {
+	it('reaches every active subscriber with his own variables, and says what is not known', async () => {
+		const { service, call } = await start({ subscribers });
+		const { code, stdout, stderr } = await call(
+			...['send', ...mail, '--list', '1', '--job', 'november', '-y', '--expect-count', '2', '-o', 'json'],
+		);
+		expect({ code, stderr }).toMatchObject({ code: 0 });
+		expect(JSON.parse(stdout)).toMatchObject({
+			job: 'november',
+			state: 'released',
+			recipients: 2,
+			messages: { sent: 2 },
+		});
+		expect(stderr).toContain('the service took 2 messages; it does not tell what became of them');
+		expect(service.calls.map(({ to, context }) => ({ to, context }))).toEqual(
+			expect.arrayContaining([
+				{ to: ['ann@example.com'], context: { name: 'Ann' } },
+				{ to: ['bob@example.com'], context: { name: 'Bob' } },
+			]),
+		);
+		expect(await call('send', 'status', 'november', '-o', 'json')).toMatchObject({ code: 0 });
+		expect(await call('send', 'status', '-o', 'name')).toMatchObject({ code: 0, stdout: 'november\n' });
+		expect(await call('send', 'status', 'novembre')).toMatchObject({
+			code: 3,
+			stderr: expect.stringContaining('november'),
+		});
+	});
+
+	it('calls nobody when another count was expected', async () => {
+		const { service, call } = await start({ subscribers });
+		const words = ['send', ...mail, '--list', '1', '-y', '--expect-count', '3'];
+		expect(await call(...words)).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('the list has 2 recipients, not 3; nothing was released'),
+		});
+		expect(service.calls).toEqual([]);
+	});
+});
+
+describe('send --csv there', () => {
+	it('ends with 13 where a call was not answered, and sends to nobody again until it is told to', async () => {
+		let isBroken = true;
+		const { service, call } = await start({
+			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? { kind: 'cut' } : { kind: 'make' }),
+		});
+		const results = join(home, 'results.csv');
+		const first = await call(
+			...['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'],
+			...['--results', results, '-o', 'json'],
+		);
+		expect(first).toMatchObject({ code: 13, stderr: expect.stringContaining('--retry-unknown') });
+		expect(JSON.parse(first.stdout)).toMatchObject({ messages: { sent: 2, uncertain: 1 } });
+		expect((await readFile(results, 'utf8')).split('\r\n')).toEqual([
+			'line,to,id,state,code,text,attempts,campaign_unique_id',
+			expect.stringMatching(/^2,p0@example\.com,0{8}-[-0-9]{27},sent,,,1,/),
+			expect.stringMatching(/^3,p1@example\.com,,uncertain,network,.+,1,/),
+			expect.stringMatching(/^4,p2@example\.com,0{8}-[-0-9]{27},sent,,,1,/),
+			'',
+		]);
+		isBroken = false;
+		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 13 });
+		expect(service.calls).toHaveLength(3);
+		expect(await call('send', 'resume', 'j', '--retry-unknown')).toMatchObject({ code: 0 });
+		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
+	});
+
+	it('ends with 9 where some were refused', async () => {
+		const { call } = await start({
+			react: ({ to }) =>
+				to.includes('p1@example.com')
+					? { kind: 'refuse', status: 400, body: { to: { 0: ['Not this one.'] } } }
+					: { kind: 'make' },
+		});
+		const words = ['send', ...mail, '--csv', await table(3), '-y', '--expect-count', '3', '-o', 'json'];
+		const { code, stdout } = await call(...words);
+		expect({ code, document: JSON.parse(stdout) }).toMatchObject({
+			code: 9,
+			document: { messages: { sent: 2, failed: 1 } },
+		});
+	});
+
+	it('stops with 5 where the sender is refused, and goes on with resume once that is mended', async () => {
+		let isVerified = false;
+		const { service, call } = await start({
+			react: () =>
+				isVerified
+					? { kind: 'make' }
+					: { kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } },
+		});
+		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'];
+		expect(await call(...words, '--connections', '1')).toMatchObject({
+			code: 5,
+			stderr: expect.stringContaining('Sender address is not verified.'),
+		});
+		expect(service.calls).toHaveLength(1);
+		isVerified = true;
+		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 0 });
+		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
+	});
+
+	it('drops a job with cancel, and calls nobody of it', async () => {
+		const { service, call } = await start();
+		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '4'];
+		expect(await call(...words)).toMatchObject({ code: 2 });
+		expect(await call('send', 'cancel', 'j', '-y')).toMatchObject({ code: 0 });
+		expect(await call('send', 'resume', 'j', '-y', '--expect-count', '3')).toMatchObject({ code: 2 });
+		expect(service.calls).toEqual([]);
+	});
+});
+
+describe('send --batch there', () => {
+	it('makes each request as it is', async () => {
+		const { service, call } = await start();
+		const path = join(home, 'requests.ndjson');
+		const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
+		const other = { ...request, subject: 'Other', tag: 't' };
+		await writeFile(path, `${JSON.stringify(request)}\n${JSON.stringify(other)}\n`);
+		expect(await call('send', '--batch', path, '-y', '--expect-count', '2')).toMatchObject({ code: 0 });
+		expect(service.calls).toEqual(expect.arrayContaining([request, other]));
+		expect(service.calls).toHaveLength(2);
+	});
+});
+
+describe('what cannot be kept there', () => {
+	it.each([
+		{ words: ['--no-wait'], says: '--no-wait cannot be kept' },
+		{ words: ['--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'], says: 'no "mailings"' },
+	])('$words is refused before anything is written', async ({ words, says }) => {
+		const { service, call } = await start({ subscribers });
+		const job = ['send', ...mail, '--list', '1', '-y', '--expect-count', '2'];
+		expect(await call(...job, ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
+		expect(service.calls).toEqual([]);
+	});
+
+	it('--strict-vars is refused with a template that only the service can read', async () => {
+		const { call } = await start({ subscribers });
+		const template = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+		const words = ['--from', 'news@example.com', '--template', template, '--strict-vars'];
+		expect(await call('send', ...words, '--list', '1', '-y', '--expect-count', '2')).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--strict-vars cannot be kept'),
+		});
+	});
+
+	it('--retry-unknown is refused where nothing is left unknown', async () => {
+		const words = ['send', ...mail, '--list', '1', '--retry-unknown', '-y', '--expect-count', '2'];
+		expect(await cli([...words, '--no-input'], { env: { HOME: home } })).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--retry-unknown is for deployments of others'),
+		});
+	});
+});
