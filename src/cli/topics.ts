@@ -84,13 +84,15 @@ was handed over leaves it uncertain: it is sent again only when somebody says so
 	importing: `
 mailctl subscribers import people.csv --list 12
 
-CSV and TSV, from a file or standard input (-). The encoding, the delimiter and the line ends are found out or
-set by options. A column "email" is required; "name", "is_active" and the fields (by variable or by name) are taken;
---map 'E-Mail Address=email' names others.
+CSV, TSV and NDJSON (an object a line), from a file or standard input (-). The encoding, the delimiter and the line
+ends are found out or set by options. A column "email" is required; "name", "is_active" and the fields (by variable or
+by name) are taken; --map 'E-Mail Address=email' names others. --dry-run reads the whole file and says what would be
+created, updated, left unchanged, rejected, without writing anything.
 
   rows read = created + updated + unchanged + duplicate + rejected
 
 always, and it is printed. A rejected row does not stop the others: it goes to the rejects file with its line, a code
 and the reason. An import never reactivates somebody who is inactive, and an empty cell keeps what is there.
+An import that was stopped, even by a crash, goes on with the same command and --resume.
 `,
 };
