@@ -1,5 +1,4 @@
 /** A mailing as a job: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
-import { randomBytes } from 'node:crypto';
 import type { AcceptCounts, MailingStatus } from '../../api/capabilities.js';
 import type { MailingPlace } from '../../jobs/mailing-place.js';
 import type { CommandContext } from '../context.js';
@@ -49,11 +48,6 @@ export interface Job {
 	warn(): Promise<void>;
 	/** Nobody was found. */
 	nobody: string;
-}
-
-/** A name for a job that was given none. */
-export function madeUpName(): string {
-	return `send-${randomBytes(6).toString('hex')}`;
 }
 
 /** In a script both are wanted, so that neither a habit nor a grown list sends by itself. */

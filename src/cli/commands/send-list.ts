@@ -11,7 +11,8 @@ import { walk } from '../walk.js';
 import { assertAllowed, assertListAllowed } from './send-allowed.js';
 import { assertCanDeliver, warnOfLinks } from './send-deliver.js';
 import { sendHint } from './send-hints.js';
-import { assertConsent, type Job, type JobOptions, madeUpName, runJob } from './send-job.js';
+import { assertConsent, type Job, type JobOptions, runJob } from './send-job.js';
+import { jobName } from './send-name.js';
 import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { wantsPreview } from './send-preview.js';
@@ -37,7 +38,7 @@ export async function sendToList(
 	await assertCanDeliver(cx, options);
 	if (options.results !== undefined)
 		await (await import('./send-results.js')).assertWritable(options.results);
-	const name = options.job ?? madeUpName();
+	const name = jobName(options);
 	const spec = listSpec(prepared, list, options);
 	const { id } = await explained(place.mailings.open(name, spec), { input: spec, hint: sendHint });
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
