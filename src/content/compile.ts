@@ -4,7 +4,7 @@ import { ByteSink } from './byte-sink.js';
 import { contentSha256 } from './hash.js';
 import { inlineStyles } from './inline-css.js';
 import { findLinks, type Link, targetUrl } from './links.js';
-import { compileBody, compileSubject, writeFields } from './message.js';
+import { compileBody, compileSubject, fieldWriter } from './message.js';
 import { compilePart, type Part } from './part.js';
 import { textAlternative } from './text-alternative.js';
 import { escapedTracking, fillTracked, trackedTemplate } from './tracked.js';
@@ -64,6 +64,7 @@ function writers(sources: Sources): Writers {
 		compileBody({ text: textPart(), html: trackedPart(sources.html, links, guards), sha256 }),
 	);
 	const out = new ByteSink();
+	const writeFields = fieldWriter();
 	return {
 		links: links.length,
 		link: (position, variables) => {

@@ -42,19 +42,46 @@ export function compileBody({ text, html, sha256 }: MessageParts): WriteBody {
 	};
 }
 
-/** Everything above the Content-Type. Throws on a line break or NUL in any field, and on a field that is not the user's. */
-export function writeFields(subject: string, envelope: Envelope, recipient: Recipient): string {
-	let fields =
-		dateField(recipient.dateMs) +
-		addressField('From', [envelope.from]) +
-		addressField('To', [recipient.to]) +
-		addressField('Cc', envelope.cc) +
-		addressField('Reply-To', envelope.reply_to) +
-		subject +
-		tokenField('Message-ID', `<${recipient.messageId}>`);
-	if (recipient.listUnsubscribeUrl !== null) fields += unsubscribeFields(recipient.listUnsubscribeUrl);
-	for (const name of Object.keys(envelope.headers)) fields += customField(name, envelope.headers[name] ?? '');
-	return `${fields}MIME-Version: 1.0\r\n`;
+/** The fields that all messages of an envelope share. */
+interface SharedFields {
+	from: string;
+	copies: string;
+	custom: string;
+}
+
+/**
+ * Writes everything above the Content-Type. What an envelope says in all its messages is written once as long as the
+ * same object is given. Throws on a line break or NUL in any field, and on a field that is not the user's.
+ */
+export function fieldWriter(): (subject: string, envelope: Envelope, recipient: Recipient) => string {
+	const known = new WeakMap<Envelope, SharedFields>();
+	return (subject, envelope, recipient) => {
+		let shared = known.get(envelope);
+		if (shared === undefined) {
+			shared = sharedFields(envelope);
+			known.set(envelope, shared);
+		}
+		const { dateMs, to, messageId, listUnsubscribeUrl } = recipient;
+		return (
+			dateField(dateMs) +
+			shared.from +
+			addressField('To', [to]) +
+			shared.copies +
+			subject +
+			tokenField('Message-ID', `<${messageId}>`) +
+			(listUnsubscribeUrl === null ? '' : unsubscribeFields(listUnsubscribeUrl)) +
+			shared.custom
+		);
+	};
+}
+
+function sharedFields({ from, cc, reply_to, headers }: Envelope): SharedFields {
+	const custom = Object.entries(headers).map(([name, value]) => customField(name, value));
+	return {
+		from: addressField('From', [from]),
+		copies: addressField('Cc', cc) + addressField('Reply-To', reply_to),
+		custom: `${custom.join('')}MIME-Version: 1.0\r\n`,
+	};
 }
 
 /** The Subject field; written once when it has no variables. */
