@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Content, Envelope } from '../../src/api/content.js';
 import { compileContent } from '../../src/content/compile.js';
 import type { CompiledContent, Recipient } from '../../src/content/types.js';
+import { corpusStrings } from './corpus-strings.js';
 import {
 	content,
 	envelope,
@@ -66,6 +67,23 @@ describe('a joined message beside MailComposer', () => {
 			{ numRuns: 400 },
 		);
 	});
+
+	it.skipIf(!hasCorpora)(
+		'is read alike for texts that break things, as values and as texts (needs the corpora)',
+		{ timeout: 120_000 },
+		async () => {
+			const one = await compileContent(
+				content({ subject: 'a #v#', text: 'x #w#', html: '<p>#w# é</p>' }),
+				noInlining,
+			);
+			for (const w of corpusStrings()) {
+				const v = Array.from(w.replaceAll('\ufeff', '')).slice(0, 400).join('');
+				await expectAlike(one, envelope(), recipient({ variables: { v, w } }));
+				const written = content({ subject: v, text: w.replaceAll('#', ''), html: null });
+				await expectAlike(await compileContent(written, noInlining), envelope(), recipient());
+			}
+		},
+	);
 
 	it('is read alike for names, addresses and header fields', async () => {
 		const word = fc.oneof(
