@@ -23,10 +23,7 @@ export const subscriberErase = command({
 	severity: 'severe',
 	output: '{"email", "subscribers", "messages", "canceled", "suppressions"}; with --lift {"lifted": email}',
 	exits: [3],
-	examples: [
-		'mailctl subscribers erase ann@example.com --confirm ann@example.com',
-		'mailctl subscribers erase ann@example.com --lift --yes',
-	],
+	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],
 	run: async (cx, { args, options }) => {
 		const email = args.email.trim();
 		if (!isEmailAddress(email)) throw new UsageError(`"${email}" is no e-mail address`);

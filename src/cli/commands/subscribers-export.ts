@@ -51,9 +51,9 @@ export const subscriberExport = command({
 	output: 'with a file: {"list_id", "file", "format", "exported"}; else the subscribers themselves',
 	exits: [3, 74],
 	examples: [
-		'mailctl subscribers export people.csv --list 12',
-		'mailctl subscribers export people.ndjson --list 12 --active',
-		'mailctl subscribers export --list 12 --format csv --fields email,city | sort',
+		'mailctl subscribers export readers.csv --list 12',
+		'mailctl subscribers export readers.ndjson --list 12 --active',
+		'mailctl subscribers export --list 12 --format csv --fields email,city',
 	],
 	run: async (cx, { args, options }): Promise<ExitCode> => {
 		const path = args.file === undefined || args.file === '-' ? null : args.file;

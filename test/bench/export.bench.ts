@@ -1,0 +1,126 @@
+// Exports of a million subscribers against sqlite3 writing the same columns of the same database, in turn.
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Bench, type BenchRow, median } from './bench.js';
+import { newPlace, type Place, serve } from './server.js';
+
+const rows = Number(process.env['EXPORT_ROWS'] ?? 1_000_000);
+const rounds = 3;
+
+export const bench: Bench = {
+	subject: `seconds of an export of ${rows} subscribers with two fields, median of ${rounds}, and its peak memory`,
+	run: async () => {
+		const place = newPlace();
+		place.run('fields', 'create', '--variable', 'city', '--name', 'City', '-q');
+		place.run('fields', 'create', '--variable', 'age', '--name', 'Age', '-q');
+		if (!fill(place)) {
+			place.remove();
+			return [skipped];
+		}
+		const server = await serve(place, '--no-worker');
+		const remote = ['--base-url', server.url, '--token-file', `${place.path}.token`];
+		try {
+			const limit: number[] = [];
+			const ours: Record<string, Run[]> = { csv: [], ndjson: [], remote: [], stats: [] };
+			for (let round = 0; round < rounds; round += 1) {
+				limit.push(seconds(() => plainExport(place)));
+				ours['csv']?.push(await timed(place, ['export', join(place.folder, 'a.csv'), '--force']));
+				ours['ndjson']?.push(await timed(place, ['export', join(place.folder, 'a.ndjson'), '--force']));
+				ours['remote']?.push(
+					await timed(place, ['export', join(place.folder, 'b.csv'), '--force', ...remote]),
+				);
+				ours['stats']?.push(await timed(place, ['stats', '-o', 'json']));
+			}
+			return Object.entries(ours).map(([what, runs]) => row(what, runs, limit));
+		} finally {
+			await server.stop();
+			place.remove();
+		}
+	},
+};
+
+const skipped: BenchRow = {
+	what: 'export',
+	limit: 'sqlite3 is missing',
+	limitMedian: '',
+	oursMedian: '',
+	ratio: null,
+	goal: '',
+};
+
+/** A list as an import would have made it. */
+function fill({ path }: Place): boolean {
+	const script = `
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
+INSERT INTO subscribers (id, list_id, email, email_key, name, is_active, disable_reason, meta, source, created_at)
+SELECT i, 1, 'person' || i || '@example.org', 'person' || i || '@example.org', 'Person ' || i, i % 10 > 0,
+	CASE i % 10 WHEN 0 THEN 'UNSUBSCRIBED' END, '{"city":"Oslo","age":"' || (i % 90) || '"}', 'IMPORT', 1700000000000000
+FROM n;
+UPDATE lists SET active_count = ${rows} - ${rows} / 10, inactive_count = ${rows} / 10;
+UPDATE id_sequences SET last = ${rows};
+`;
+	return spawnSync('sqlite3', [path], { input: script }).status === 0;
+}
+
+function plainExport({ path, folder }: Place): void {
+	const output = openSync(join(folder, 'plain.csv'), 'w');
+	const query = `SELECT email, name, is_active, disable_reason, meta ->> 'city', meta ->> 'age'
+		FROM subscribers WHERE list_id = 1 ORDER BY id`;
+	const { status } = spawnSync('sqlite3', ['-csv', path, query], { stdio: ['ignore', output, 'inherit'] });
+	closeSync(output);
+	if (status !== 0 || statSync(join(folder, 'plain.csv')).size === 0) throw new Error('sqlite3 failed');
+}
+
+function seconds(work: () => void): number {
+	const began = performance.now();
+	work();
+	return (performance.now() - began) / 1000;
+}
+
+interface Run {
+	seconds: number;
+	/** Of the whole process. */
+	peakMiB: number;
+}
+
+async function timed({ env }: Place, words: readonly string[]): Promise<Run> {
+	const program = join(process.cwd(), 'bin/mailctl.js');
+	const began = performance.now();
+	const [verb = '', ...rest] = words;
+	const child = spawn(process.execPath, [program, 'subscribers', verb, '-l', '1', '-q', ...rest], {
+		env: rest.includes('--base-url') ? { ...env, MAILCTL_DB: '' } : env,
+		stdio: ['ignore', 'ignore', 'inherit'],
+	});
+	let peakMiB = 0;
+	const watch = setInterval(() => {
+		peakMiB = Math.max(peakMiB, peakOf(child.pid));
+	}, 50);
+	const code = await new Promise((resolve) => child.once('exit', resolve));
+	clearInterval(watch);
+	if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}`);
+	return { seconds: (performance.now() - began) / 1000, peakMiB };
+}
+
+/** The kernel's own high-water mark; 0 where there is none to read. */
+function peakOf(pid: number | undefined): number {
+	try {
+		const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+		return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+	} catch {
+		return 0;
+	}
+}
+
+function row(what: string, runs: readonly Run[], limit: readonly number[]): BenchRow {
+	const ours = median(runs.map((run) => run.seconds));
+	const peak = Math.max(...runs.map(({ peakMiB }) => peakMiB));
+	return {
+		what: what === 'remote' ? 'csv, from a server' : what,
+		limit: 'sqlite3 -csv',
+		limitMedian: `${median(limit).toFixed(2)} s`,
+		oursMedian: `${ours.toFixed(2)} s, ${peak.toFixed(0)} MiB`,
+		ratio: median(limit) / ours,
+		goal: '≤ 200 MB',
+	};
+}
