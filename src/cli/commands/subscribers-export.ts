@@ -132,27 +132,21 @@ interface Text {
 }
 
 async function* textsOf(cx: CommandContext, people: People, layout: Layout): AsyncGenerator<Text> {
-	const { formatHeader, formatPerson, formatPersonJson, guardFormula } = await import(
-		'../tabular/write-people.js'
-	);
+	const { csvFormat, formatHeader, guardFormula, jsonFormat } = await import('../tabular/write-people.js');
 	const { list, filter, matches } = people;
 	const { format, columns } = layout;
 	const guard = layout.isGuarded ? guardFormula : undefined;
+	const formatRow = format === 'csv' ? csvFormat(columns, guard) : jsonFormat(columns);
 	const progress = cx.progress('exporting', matches === null ? expected(list, filter) : null);
 	let exported = 0;
 	try {
 		if (format === 'csv') yield { text: formatHeader(columns), count: 0 };
 		for await (const piece of walkSubscribers(cx, list, filter)) {
 			const rows = matches === null ? piece : piece.filter(matches);
-			const lines =
-				format === 'csv'
-					? rows.map((row) => formatPerson(columns, row, guard)).join('')
-					: jsonLines(
-							rows.map((row) => formatPersonJson(columns, row)),
-							format,
-							exported === 0 ? 'first' : 'later',
-						);
-			yield { text: lines, count: rows.length };
+			const lines = rows.map(formatRow);
+			const text =
+				format === 'csv' ? lines.join('') : jsonLines(lines, format, exported === 0 ? 'first' : 'later');
+			yield { text, count: rows.length };
 			exported += rows.length;
 			progress.update(exported);
 		}

@@ -42,23 +42,30 @@ export function formatHeader(columns: readonly PeopleColumn[]): string {
 	return formatCsvRow(columns.map(({ name }) => name));
 }
 
-/** `guard` changes a cell once more before it is written. */
-export function formatPerson(
+/** One row of the table. `guard` changes a cell once more before it is written. */
+export function csvFormat(
 	columns: readonly PeopleColumn[],
-	person: Subscriber,
 	guard: (cell: string) => string = (cell) => cell,
-): string {
-	return formatCsvRow(columns.map((column) => guard(cellOf(columns, column, person))));
+): (person: Subscriber) => string {
+	const own = variablesOf(columns);
+	return (person) => formatCsvRow(columns.map((column) => guard(cellOf(column, person, own))));
 }
 
-/** One line of JSON without its end: the record's keys, and the fields under `meta`. */
-export function formatPersonJson(columns: readonly PeopleColumn[], person: Subscriber): string {
-	const entries = columns.flatMap((column): [string, unknown][] =>
-		column.kind === 'record' ? [[column.name, person[column.name] ?? null]] : [],
-	);
-	const ofMeta = columns.filter(({ kind }) => kind !== 'record');
-	if (ofMeta.length > 0) entries.push(['meta', Object.fromEntries(metaEntries(columns, person))]);
-	return JSON.stringify(Object.fromEntries(entries));
+/**
+ * One line of JSON without its end: the record's keys, and the fields under `meta`. Put together from pieces: an object
+ * made for each person cost as much as reading them.
+ */
+export function jsonFormat(columns: readonly PeopleColumn[]): (person: Subscriber) => string {
+	const own = variablesOf(columns);
+	const keys = columns.flatMap((column) => (column.kind === 'record' ? [column.name] : []));
+	const hasRest = columns.some(({ kind }) => kind === 'meta');
+	const hasMeta = hasRest || own.size > 0;
+	return (person) => {
+		const parts = keys.map((key) => `"${key}":${JSON.stringify(person[key] ?? null)}`);
+		if (hasMeta)
+			parts.push(`"meta":{${metaParts(person, own, hasRest ? othersOf(person, own) : []).join(',')}}`);
+		return `{${parts.join(',')}}`;
+	};
 }
 
 /**
@@ -79,14 +86,19 @@ function fieldColumn(variable: string): PeopleColumn {
 	return { kind: 'field', variable, name: isTaken ? `meta.${variable}` : variable };
 }
 
-function cellOf(columns: readonly PeopleColumn[], column: PeopleColumn, person: Subscriber): string {
+/** Of the columns that are fields, in their order. */
+function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
+	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
+}
+
+function cellOf(column: PeopleColumn, person: Subscriber, own: ReadonlySet<string>): string {
 	switch (column.kind) {
 		case 'record':
 			return String(person[column.name] ?? '');
 		case 'field':
 			return textOf(person, column.variable) ?? '';
 		case 'meta':
-			return restOf(columns, person);
+			return restOf(person, own);
 	}
 }
 
@@ -96,26 +108,27 @@ function textOf({ meta }: Subscriber, variable: string): string | null {
 	return typeof value === 'string' && value !== '' ? value : null;
 }
 
-function restOf(columns: readonly PeopleColumn[], person: Subscriber): string {
-	if (Object.keys(person.meta).length === 0) return '';
-	const rest = metaEntries(columns, person).filter(
-		([variable]) => !hasColumn(columns, variable) || textOf(person, variable) === null,
+function restOf(person: Subscriber, own: ReadonlySet<string>): string {
+	const unsaid = [...own].filter(
+		(variable) => Object.hasOwn(person.meta, variable) && textOf(person, variable) === null,
 	);
-	return rest.length === 0 ? '' : JSON.stringify(Object.fromEntries(rest));
+	const rest = metaParts(person, unsaid, othersOf(person, own));
+	return rest.length === 0 ? '' : `{${rest.join(',')}}`;
 }
 
 /** In the order of the columns, then by name: the same people give the same bytes however they were written. */
-function metaEntries(columns: readonly PeopleColumn[], { meta }: Subscriber): [string, unknown][] {
-	const ordered = columns.flatMap((column): [string, unknown][] =>
-		column.kind === 'field' && Object.hasOwn(meta, column.variable)
-			? [[column.variable, meta[column.variable]]]
-			: [],
-	);
-	if (!columns.some(({ kind }) => kind === 'meta')) return ordered;
-	const others = Object.entries(meta).filter(([variable]) => !hasColumn(columns, variable));
-	return [...ordered, ...others.sort(([a], [b]) => (a < b ? -1 : 1))];
+function metaParts({ meta }: Subscriber, first: Iterable<string>, others: readonly string[]): string[] {
+	const parts: string[] = [];
+	for (const variable of [...first, ...others]) {
+		if (Object.hasOwn(meta, variable))
+			parts.push(`${JSON.stringify(variable)}:${JSON.stringify(meta[variable])}`);
+	}
+	return parts;
 }
 
-function hasColumn(columns: readonly PeopleColumn[], variable: string): boolean {
-	return columns.some((column) => column.kind === 'field' && column.variable === variable);
+/** Keys of meta without a column of their own. */
+function othersOf({ meta }: Subscriber, own: ReadonlySet<string>): string[] {
+	return Object.keys(meta)
+		.filter((variable) => !own.has(variable))
+		.sort();
 }
