@@ -1,0 +1,178 @@
+/**
+ * Jobs on a deployment of others whose process is killed while it sends, real processes, the service being the witness of
+ * who was sent to. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` name another size.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type MailService, type Reaction, startMailService } from '../jobs/foreign/mailings-service.js';
+import { isBuilt, programPath, startProgram } from '../support/cli.js';
+
+const rows = Number(process.env['MAILCTL_KILL_ROWS'] ?? 300);
+const kills = Number(process.env['MAILCTL_KILLS'] ?? 4);
+const connections = 4;
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
+
+let home: string;
+let react: (number: number) => Reaction;
+let service: MailService;
+
+beforeEach(async () => {
+	home = await mkdtemp(join(tmpdir(), 'mailctl-send-kills-'));
+	react = () => ({ kind: 'make' });
+	service = await startMailService({ react: (_request, number) => react(number) });
+	const lines = Array.from({ length: rows }, (_, index) => `p${index}@example.com,P${index}`);
+	await writeFile(join(home, 'people.csv'), `email,name\n${lines.join('\n')}\n`);
+});
+afterEach(() => service.close());
+
+const send = () => [
+	...['send', ...mail, '--csv', join(home, 'people.csv'), '--job', 'j', '-y', '--expect-count', `${rows}`],
+	...['--connections', `${connections}`],
+];
+const resume = ['send', 'resume', 'j', '--connections', `${connections}`];
+
+function start(words: readonly string[]) {
+	return startProgram(
+		['--base-url', service.baseUrl, '--no-input', '--retries', '0', '-o', 'json', ...words],
+		environment(),
+	);
+}
+
+function environment() {
+	return { HOME: home, MAILCTL_TOKEN: 't' };
+}
+
+interface Ended {
+	/** Null: a signal ended it. */
+	code: number | null;
+	stdout: string;
+	stderr: string;
+}
+
+async function ended(child: ReturnType<typeof startProgram>): Promise<Ended> {
+	let stdout = '';
+	let stderr = '';
+	child.stdout?.on('data', (chunk: Buffer) => {
+		stdout += chunk.toString();
+	});
+	child.stderr?.on('data', (chunk: Buffer) => {
+		stderr += chunk.toString();
+	});
+	await once(child, 'close');
+	return { code: child.exitCode, stdout, stderr };
+}
+
+function run(words: readonly string[]): Promise<Ended> {
+	return ended(start(words));
+}
+
+/** Killed at one of its calls, as the service gets it; half of them before a message is made of it, half after. */
+async function killedAt(words: readonly string[], call: number): Promise<Ended> {
+	const child = start(words);
+	const at = service.calls.length + call;
+	react = (number) => {
+		if (number < at) return { kind: 'make' };
+		child.kill('SIGKILL');
+		return number % 2 === 0 ? { kind: 'make', delayMs: 50 } : { kind: 'drop' };
+	};
+	const end = await ended(child);
+	react = () => ({ kind: 'make' });
+	return end;
+}
+
+async function uncertain(): Promise<Set<string>> {
+	const path = join(home, 'results.csv');
+	await run([...resume, '--results', path]);
+	const lines = (await readFile(path, 'utf8')).split('\r\n').slice(1, -1);
+	expect(lines).toHaveLength(rows);
+	return new Set(
+		lines
+			.map((line) => line.split(','))
+			.flatMap(([, to = '', , state]) => (state === 'uncertain' ? [to] : [])),
+	);
+}
+
+/** Whoever is not uncertain was sent to once; whoever is, once at most. */
+function expectOnce(unknown: ReadonlySet<string>): void {
+	const times = service.timesSent();
+	const addresses = Array.from({ length: rows }, (_, index) => `p${index}@example.com`);
+	expect(addresses.filter((to) => !unknown.has(to) && times[to] !== 1)).toEqual([]);
+	expect(addresses.filter((to) => (times[to] ?? 0) > 1)).toEqual([]);
+}
+
+describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
+	it('reaches everybody once through kills, but for calls in flight, which are unknown and told', async () => {
+		const span = Math.floor(rows / (kills + 2));
+		let words: readonly string[] = send();
+		for (let killed = 0; killed < kills; killed += 1) {
+			expect((await killedAt(words, 1 + Math.floor(Math.random() * span))).code).toBeNull();
+			words = resume;
+		}
+		const end = await run(words);
+		expect({ code: end.code, stderr: end.stderr }).toMatchObject({
+			code: 13,
+			stderr: expect.stringContaining('may or may not have been sent'),
+		});
+		const unknown = await uncertain();
+		expect(unknown.size).toBeGreaterThanOrEqual(1);
+		expect(unknown.size).toBeLessThanOrEqual(kills * connections);
+		expectOnce(unknown);
+		expect(await run([...resume, '--retry-unknown'])).toMatchObject({ code: 0 });
+		expect(Object.keys(service.timesSent())).toHaveLength(rows);
+		expect(service.messages.length).toBeLessThanOrEqual(rows + unknown.size);
+	});
+
+	it('is sent by one process at a time: the second is told which one has it', async () => {
+		const first = start(send());
+		const begun = new Promise<void>((go) => {
+			react = () => {
+				go();
+				return { kind: 'make', delayMs: 20 };
+			};
+		});
+		const end = ended(first);
+		await begun;
+		const second = await run(resume);
+		expect(second.stderr).toContain(`process ${first.pid} is at work on this job`);
+		expect(second.code).toBe(6);
+		expect(await run(['send', 'status', 'j'])).toMatchObject({ code: 0 });
+		expect(await end).toMatchObject({ code: 0 });
+		expectOnce(new Set());
+	});
+
+	it.skipIf(!hasStrace)('stops at a full disk with 74, and nobody gets it twice afterwards', async () => {
+		const strace = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=pwrite64'];
+		const inject = ['-e', 'inject=pwrite64:error=ENOSPC:when=30+'];
+		const words = ['--base-url', service.baseUrl, '--no-input', '--retries', '0', ...send()];
+		const child = spawn('strace', [...strace, ...inject, process.execPath, programPath, ...words], {
+			env: { ...environment(), PATH: process.env['PATH'] ?? '' },
+		});
+		expect(await ended(child)).toMatchObject({ code: 74, stderr: expect.stringContaining('ENOSPC') });
+		expect(service.messages.length).toBeGreaterThan(0);
+		expect(service.messages.length).toBeLessThan(rows);
+		expect(await run(resume)).toMatchObject({ code: 13 });
+		const unknown = await uncertain();
+		expect(unknown.size).toBeLessThanOrEqual(connections);
+		expectOnce(unknown);
+	});
+
+	it('ends with 130 at Ctrl-C once its calls are answered, and goes on from there', async () => {
+		const child = start(send());
+		react = (number) => {
+			if (number === 20) child.kill('SIGINT');
+			return { kind: 'make', delayMs: 5 };
+		};
+		expect(await ended(child)).toMatchObject({
+			code: 130,
+			stderr: expect.stringContaining('send resume j'),
+		});
+		expect(service.messages.length).toBeLessThan(rows);
+		expect(await run(resume)).toMatchObject({ code: 0 });
+		expectOnce(new Set());
+	});
+});
