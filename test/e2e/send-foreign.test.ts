@@ -9,6 +9,9 @@ import {
 	startMailService,
 } from '../jobs/foreign/mailings-service.js';
 import { type CliResult, cli } from '../support/cli.js';
+import { startWitness, witnessMissing } from '../support/drf.js';
+
+const missing = await witnessMissing();
 
 const endings: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -166,6 +169,24 @@ describe('send --batch there', () => {
 		expect(await call('send', '--batch', path, '-y', '--expect-count', '2')).toMatchObject({ code: 0 });
 		expect(service.calls).toEqual(expect.arrayContaining([request, other]));
 		expect(service.calls).toHaveLength(2);
+	});
+});
+
+describe.skipIf(missing !== null)('before a service by another hand', () => {
+	it('makes one message for each row, however often it is throttled', async () => {
+		const witness = await startWitness({ flaky: true });
+		endings.push(witness.stop);
+		const call = (...words: string[]) =>
+			cli(['--base-url', witness.baseUrl, '--no-input', ...words], {
+				env: { HOME: home, MAILCTL_TOKEN: witness.token },
+			});
+		const words = ['send', '--from', witness.sender, '--subject', 'Hi #name#', '--text', 'Hello'];
+		const job = ['--csv', await table(12), '-y', '--expect-count', '12', '-o', 'json'];
+		const { code, stdout, stderr } = await call(...words, ...job);
+		expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+		expect(JSON.parse(stdout)).toMatchObject({ messages: { sent: 12 } });
+		const report = await call('report', '-o', 'json');
+		expect(JSON.parse(report.stdout)).toMatchObject({ total: { sent: 12 } });
 	});
 });
 
