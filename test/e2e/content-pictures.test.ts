@@ -67,9 +67,13 @@ async function expectSamePicture(before: string, after: string): Promise<void> {
 }
 
 describe.skipIf(executablePath === undefined)('with its CSS inlined (needs Chromium)', () => {
-	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {
-		for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
-	});
+	it.skipIf(!hasCorpora)(
+		'every real template looks the same (needs the corpora)',
+		{ timeout: 300_000 },
+		async () => {
+			for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
+		},
+	);
 
 	it.each<[string, string]>([
 		['a rule for narrow screens', 'p { color: red } @media (max-width: 500px) { p { color: blue } }'],
