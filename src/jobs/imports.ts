@@ -61,10 +61,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	return { outcome, totals, resumedAt: session.position };
 }
 
-/**
- * A transaction takes what is in flight, and one of 100,000 rows is twice as fast as one of 10,000. As many again wait
- * in the thread that reads.
- */
+/** A transaction takes what is in flight, and one of 100,000 rows costs half of ten of 10,000. */
 const maxRowsInFlight = 100_000;
 /** Characters, for rows that are long. */
 const maxSizeInFlight = 12 * 1024 * 1024;

@@ -49,7 +49,7 @@ it.skipIf(!hasStrace)('ends as one run would, whatever kills it (needs strace)',
 	const calls = 'pwrite64,fdatasync,fsync,write';
 	let killed = 0;
 	for (let round = 0; round < kills; round += 1) {
-		const inject = `inject=${calls}:signal=KILL:when=${60 + round * 40}`;
+		const inject = `inject=${calls}:signal=KILL:when=${40 + round * 150}`;
 		const words = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', inject, ...often.importing, '--resume'];
 		if (often.run(words).status !== 9) killed += 1;
 		else break;

@@ -1,0 +1,168 @@
+// Imports against sqlite3's own `.import` of the same rows: six columns and the unique index, the same page size.
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Bench, type BenchRow, median } from './bench.js';
+import { syncMs } from './disk.js';
+import { newPlace, type Place } from './server.js';
+
+const imported = 1_000_000;
+const rounds = Number(process.env['ROUNDS'] ?? 3);
+/** Rows that are there before another million comes; 0 leaves that row out, for it takes minutes. */
+const before = Number(process.env['BEFORE'] ?? 0);
+/** Rows of an import whose memory is looked at besides; 0 leaves it out. */
+const large = Number(process.env['LARGE'] ?? 0);
+const program = join(process.cwd(), 'bin/mailctl.js');
+
+export const bench: Bench = {
+	subject: `rows checked and put, beside sqlite3 that only puts them; ROUNDS=${rounds} BEFORE=${before} LARGE=${large}`,
+	run: async () => {
+		const rows = inPlace((place) => compare(place, 0));
+		if (before > 0) rows.push(...inPlace((place) => compare(place, before)));
+		if (large > 0) rows.push(...inPlace(memoryRows));
+		return rows;
+	},
+};
+
+function inPlace(measure: (place: Place) => BenchRow[]): BenchRow[] {
+	const place = newPlace();
+	try {
+		return measure(place);
+	} finally {
+		place.remove();
+	}
+}
+
+/** A million people into a list of so many others, whose addresses lie between theirs. */
+function compare(place: Place, there: number): BenchRow[] {
+	const others = there === 0 ? null : peopleFiles(place, { name: 'others', from: 0, count: there });
+	const people = peopleFiles(place, { name: 'people', from: there, count: imported });
+	const ours = savedDatabase(place, others);
+	const limit = limitDatabase(place, others);
+	const seconds: number[] = [];
+	const runs: Measured[] = [];
+	for (let round = 0; round < rounds; round += 1) {
+		if (limit !== null) seconds.push(limit.import(people));
+		ours.restore();
+		runs.push(measuredImport(place, people));
+	}
+	const what = `import of ${imported} rows${there === 0 ? '' : ` into ${there}`}`;
+	const oursMedian = median(runs.map((run) => run.seconds));
+	const fsync = `fdatasync ${syncMs(place.folder).toFixed(2)} ms`;
+	return [
+		{
+			what,
+			limit: limit === null ? 'sqlite3 is missing' : `sqlite3 .import, ${fsync}`,
+			limitMedian: limit === null ? '' : `${median(seconds).toFixed(1)} s`,
+			oursMedian: `${oursMedian.toFixed(1)} s`,
+			ratio: limit === null ? null : median(seconds) / oursMedian,
+			goal: there === 0 ? '≥ 0.6' : '≥ 0.7',
+		},
+		peakRow(what, Math.max(...runs.map((run) => run.peakMb))),
+	];
+}
+
+function memoryRows(place: Place): BenchRow[] {
+	const people = peopleFiles(place, { name: 'large', from: 0, count: large });
+	return [peakRow(`import of ${large} rows`, measuredImport(place, people).peakMb)];
+}
+
+function peakRow(what: string, peakMb: number): BenchRow {
+	return {
+		what: `peak memory, ${what}`,
+		limit: '',
+		limitMedian: '200 MB',
+		oursMedian: `${peakMb} MB`,
+		ratio: peakMb / 200,
+		goal: '≤ 1',
+	};
+}
+
+/** The database with the list and whoever is in it before; `restore` puts it back as it was. */
+function savedDatabase(place: Place, others: PeopleFiles | null) {
+	const saved = join(place.folder, 'saved.db');
+	if (others !== null) place.run('subscribers', 'import', others.csv, '-l', '1', '-q');
+	copyFileSync(place.path, saved);
+	return {
+		restore: () => {
+			for (const end of ['-wal', '-shm']) rmSync(`${place.path}${end}`, { force: true });
+			copyFileSync(saved, place.path);
+		},
+	};
+}
+
+interface Measured {
+	seconds: number;
+	/** Resident memory of the process at its most. */
+	peakMb: number;
+}
+
+/** The process itself tells at its end how much memory it held at most. */
+function measuredImport({ env }: Place, { csv }: PeopleFiles): Measured {
+	const tell = `process.on('exit', () => process.stderr.write('peak ' + process.resourceUsage().maxRSS + '\\n'))`;
+	const words = ['--import', `data:text/javascript,${encodeURIComponent(tell)}`, program];
+	const began = performance.now();
+	const run = spawnSync(process.execPath, [...words, 'subscribers', 'import', csv, '-l', '1', '-q'], {
+		env,
+		encoding: 'utf8',
+	});
+	if (run.status !== 0) throw new Error(`the import ended with ${run.status}: ${run.stderr}`);
+	const seconds = (performance.now() - began) / 1000;
+	return { seconds, peakMb: Math.round(Number(/peak (\d+)/.exec(run.stderr)?.[1]) / 1024) };
+}
+
+/** `sqlite3` on a database of its own, made anew for each import; null where it is missing. */
+function limitDatabase({ folder }: Place, others: PeopleFiles | null) {
+	const path = join(folder, 'limit.db');
+	const saved = join(folder, 'limit-saved.db');
+	const schema = `PRAGMA page_size = 8192;
+CREATE TABLE people (list_id INTEGER, email TEXT, name TEXT, is_active INTEGER, meta TEXT, source TEXT);
+CREATE UNIQUE INDEX people_by_email ON people (email, list_id);
+`;
+	rmSync(saved, { force: true });
+	if (spawnSync('sqlite3', [saved], { input: schema }).status !== 0) return null;
+	if (others !== null) importPlainly(saved, others);
+	return {
+		/** Seconds. */
+		import: (people: PeopleFiles) => {
+			copyFileSync(saved, path);
+			return importPlainly(path, people);
+		},
+	};
+}
+
+function importPlainly(database: string, { sixColumns }: PeopleFiles): number {
+	const began = performance.now();
+	const input = `.import --csv ${sixColumns} people\n`;
+	const { status, stderr } = spawnSync('sqlite3', [database], { input, encoding: 'utf8' });
+	if (status !== 0) throw new Error(`sqlite3 ended with ${status}: ${stderr}`);
+	return (performance.now() - began) / 1000;
+}
+
+interface PeopleFiles {
+	/** For us, with a header. */
+	csv: string;
+	/** The same people as the limit's table has them. */
+	sixColumns: string;
+}
+
+/** People in no order of their addresses; others have other numbers. */
+function peopleFiles(
+	{ folder }: Place,
+	{ name, from, count }: { name: string; from: number; count: number },
+): PeopleFiles {
+	const files = { csv: join(folder, `${name}.csv`), sixColumns: join(folder, `${name}.six.csv`) };
+	writeFileSync(files.csv, 'email,name\n');
+	writeFileSync(files.sixColumns, '');
+	const atOnce = 100_000;
+	for (let start = from; start < from + count; start += atOnce) {
+		const rows = Array.from({ length: Math.min(atOnce, from + count - start) }, (_, at) => {
+			// A step without a factor in common visits each number below the prime once.
+			const number = ((start + at) * 7_919) % 20_000_003;
+			return `p${number}@example.org,Person ${start + at}`;
+		});
+		appendFileSync(files.csv, rows.map((row) => `${row}\n`).join(''));
+		appendFileSync(files.sixColumns, rows.map((row) => `1,${row},1,{},IMPORT\n`).join(''));
+	}
+	return files;
+}
