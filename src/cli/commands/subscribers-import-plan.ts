@@ -84,7 +84,10 @@ async function rulesOf(cx: CommandContext, { spec }: PlanJob): Promise<ForecastR
 
 async function standingsOf(cx: CommandContext, { list, mapping, concurrency }: PlanJob): Promise<Standings> {
 	const { api, local } = await cx.connection();
-	const targets = mapping.columns.map(({ target }) => target);
+	// The address finds a person and the activity is kept beside: neither is a cell to be compared.
+	const targets = mapping.columns
+		.map(({ target }) => target)
+		.filter((one) => !/^(?:email|is_active)$/.test(one));
 	return new Standings(api.subscribers(list.id), {
 		signal: cx.signal,
 		concurrency,

@@ -67,9 +67,15 @@ function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 		if (prefix[index] === 0) even += 1;
 		if (prefix[index + 1] === 0) odd += 1;
 	}
-	if (Math.max(even, odd) < Math.max(4, pairs / 5)) return null;
+	if (Math.max(even, odd) < Math.max(4, pairs / 5) || !hasWideLine(prefix)) return null;
 	if (even === 0) return 'utf-16le';
 	return odd === 0 ? 'utf-16be' : null;
+}
+
+/** A header has a delimiter or a line end, and both have their zero: NULs that come after it only are a cell's fault. */
+function hasWideLine(prefix: Buffer): boolean {
+	const feed = prefix.indexOf(10);
+	return feed === -1 || prefix.subarray(0, feed).includes(0) || (feed % 2 === 0 && prefix[feed + 1] === 0);
 }
 
 /**

@@ -73,6 +73,14 @@ describe('files that are read', () => {
 		expect(faultsOf((await readTable(bytes, { encoding: 'cp1251' })).rows)).toEqual(['3 encoding']);
 	});
 
+	it('does not take rows full of NUL for UTF-16 where the header is none', async () => {
+		const table = await readTable('h,i\n\0"\0"\0"\0"\n', { delimiter: ',', encoding: 'utf8' });
+		expect({ header: table.header, faults: faultsOf(table.rows) }).toEqual({
+			header: ['h', 'i'],
+			faults: ['2 stray_quote'],
+		});
+	});
+
 	it('reads the encoding and delimiter that are named', async () => {
 		const koi = iconv.encode('email#имя\na@example.com#Анна\n', 'koi8-r');
 		const table = await readTable(koi, { encoding: 'koi8-r', delimiter: '#' });
