@@ -80,6 +80,29 @@ describe('the writer', () => {
 		expect(rows()).toEqual([2]);
 	});
 
+	it('gives a bulk operation a transaction of its own, so that it fails alone, with all it changed', async () => {
+		const bulk = (x: number, outcome: () => void) =>
+			writer.write(
+				() => {
+					db.prepare('INSERT INTO t VALUES (?)').run(x);
+					outcome();
+				},
+				{ group: 'bulk' },
+			);
+		const fail = () => {
+			throw new Error('no');
+		};
+		const outcomes = await Promise.allSettled([
+			insert(1),
+			bulk(2, fail),
+			insert(3),
+			bulk(4, () => undefined),
+		]);
+		expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+		expect(rows()).toEqual([1, 3, 4]);
+		expect(groups).toBe(4);
+	});
+
 	it('begins another group when one has taken long', async () => {
 		maxGroupMs = 0;
 		await Promise.all([insert(1), insert(2), insert(3)]);
