@@ -68,12 +68,22 @@ tab and line breaks as \\t \\r \\n). csv, json and ndjson are exact.
 	sending: `
 mailctl send --from news@example.com --to ann@example.com --subject Hello --text 'Hi #name#'
 mailctl send --from news@example.com --list 12 --template Monthly
+mailctl send --from news@example.com --csv people.csv --subject 'News for #city#' --text 'Hi #name#'
+mailctl send --batch requests.ndjson
 
 Variables are written #name#; --context name=value sets them, subscribers bring their own. --preview text|html,
 --eml FILE and --dry-run show the finished message without sending it.
 
 To many: the rows are staged and checked first, then released all at once. On a terminal the count and a sample are
 shown and asked about; a script gives --yes --expect-count N, and nothing is released if the count is another.
+Whatever is wrong with a row is listed with its line, and nothing is released; --skip-invalid leaves such rows out.
+
+--csv takes a message a row, every column being a variable (an empty cell is an empty value), one of them the address.
+--batch takes send requests, a line of JSON each, with content, context and copies of their own. Nobody gets the same
+message twice in a job. --results FILE tells of every row: its line, its message, what became of it.
+
+A job has a name (--job, else one is made up and printed). After a crash mailctl send resume JOB goes on; it reads
+only what was not staged yet, from the same file. mailctl send status tells where a job stands, send cancel ends it.
 
 On the embedded engine the command delivers the messages itself and waits; --no-wait leaves them to mailctl worker.
 On a mailctl server it waits until the server has sent them; other services do not say what becomes of a message.

@@ -18,6 +18,8 @@ export interface StagingJob<Row> {
 	sink: MailingSink<Row>;
 	/** Rows a batch, 2,000 unless given; a batch is also at most 4 MiB of JSON. */
 	batchRows?: number;
+	/** Bytes of JSON a batch where rows stand for many recipients; a larger row is put alone. */
+	batchBytes?: number;
 	/** Stops after the batch in flight, with the signal's reason. */
 	signal?: AbortSignal;
 	/** Rows put so far, after each acknowledged batch and at the beginning. */
@@ -35,7 +37,8 @@ const defaultRows = 2_000;
  * larger than a batch may be is the caller's to refuse. Throws `ApiError` as it comes.
  */
 export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
-	const { session, rows, sink, batchRows = defaultRows, signal, onProgress } = job;
+	const { session, rows, sink, signal, onProgress } = job;
+	const { batchRows = defaultRows, batchBytes = maxRowsBytes } = job;
 	let position = session.position;
 	onProgress?.(position);
 	let seen = 0;
@@ -54,7 +57,7 @@ export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 		seen += 1;
 		if (seen <= session.position) continue;
 		const size = Buffer.byteLength(JSON.stringify(row)) + 1;
-		if (bytes + size > maxRowsBytes || batch.length >= batchRows) await put();
+		if (bytes + size > batchBytes || batch.length >= batchRows) await put();
 		batch.push(row);
 		bytes += size;
 	}

@@ -90,6 +90,15 @@ describe('staging rows of a source', () => {
 		expect(most).toBeLessThanOrEqual(9);
 	});
 
+	it('holds batches to the bytes it is told, and puts a larger row alone', async () => {
+		const sink = fakeSink();
+		async function* rows(): AsyncGenerator<Recipient> {
+			for (const length of [10, 10, 900, 10]) yield { to: 'x'.repeat(length) };
+		}
+		await stageRows({ session: { id: 'm', position: 0 }, rows: rows(), sink, batchBytes: 100 });
+		expect(sink.batches.map(({ count }) => count)).toEqual([2, 1, 1]);
+	});
+
 	it('stops after the batch in flight when it is interrupted', async () => {
 		const interrupts = new AbortController();
 		const reason = new Error('interrupted');

@@ -62,6 +62,9 @@ export function openJob(
 	return explained(mailings.open(name, spec), { input: spec, hint: sendHint });
 }
 
+/** A request has up to a thousand recipients, and a batch is one transaction. */
+const requestBytes = 512 * 1024;
+
 async function stage(cx: CommandContext, { place, session, name, of, rows }: RowJob): Promise<void> {
 	const { id } = session;
 	if (rows === null) return assertStagedAllowed(cx, place.mailings, id);
@@ -81,7 +84,8 @@ async function stage(cx: CommandContext, { place, session, name, of, rows }: Row
 			const sink = sinkOf(mailings, id, (first, requests: readonly RequestRow[]) =>
 				mailings.putRequests(id, { first, requests }),
 			);
-			await stageRows({ ...how, sink, rows: allowed(cx, opened.open.rows, addressesOfRequest) });
+			const requests = allowed(cx, opened.open.rows, addressesOfRequest);
+			await stageRows({ ...how, sink, rows: requests, batchBytes: requestBytes });
 		}
 	} finally {
 		progress.stop();
