@@ -149,6 +149,18 @@ describe('send --csv there', () => {
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
+	it('ends with 12 where nothing moves for --wait-timeout, once what is in flight is answered', async () => {
+		const { service, call } = await start({ react: () => ({ kind: 'make', delayMs: 1_500 }) });
+		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'];
+		expect(await call(...words, '--connections', '1', '--wait-timeout', '100ms')).toMatchObject({
+			code: 12,
+			stderr: expect.stringContaining('send resume j goes on'),
+		});
+		expect(service.calls).toHaveLength(1);
+		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 0 });
+		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
+	});
+
 	it('drops a job with cancel, and calls nobody of it', async () => {
 		const { service, call } = await start();
 		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '4'];

@@ -1,7 +1,6 @@
 /** Jobs on a deployment that keeps none: a ledger of this machine, and this command makes the calls itself. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { ApiError } from '../../api/errors.js';
 import { usedVariables } from '../../content/variable-names.js';
 import type { ForeignDelivered } from '../../jobs/foreign/mailing-sending.js';
 import { createForeignMailings, type ForeignMailings } from '../../jobs/foreign/mailings.js';
@@ -88,10 +87,12 @@ async function conclude(
 	}
 	await cx.note(`${say(counts.accepted)} sent, ${say(counts.waiting)} waiting: ${resume} goes on`);
 	cx.signal.throwIfAborted();
-	if (stall.signal.aborted) return { kind: 'stalled', reason: null, ...rest };
-	if (!(error instanceof ApiError) || counts.unknown === 0) throw error;
-	const { retryable } = classify(error);
-	throw new CliError('uncertain', exits.uncertain, error.message, { hint: resume, retryable, cause: error });
+	const isStalled = stall.signal.aborted;
+	if (counts.unknown === 0 && !isStalled) throw error;
+	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
+	const hint = `${resume} goes on`;
+	if (counts.unknown === 0) throw new CliError('stalled', exits.outOfTime, message, { hint });
+	throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
 }
 
 /** In the words for messages: whatever the service took is sent as far as can be seen from here. */
