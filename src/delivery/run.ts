@@ -10,6 +10,7 @@ import { createHoldings, type Holdings } from './holdings.js';
 import { outcomeOf } from './outcome.js';
 import { createRate, type Rate } from './rate.js';
 import { formatReply } from './reply.js';
+import { createRoom, type Place, type Room } from './room.js';
 import { createSettler, type Settler } from './settler.js';
 import type { DeliveryCounts, RunRequest, RunResult, WorkerOptions } from './worker.js';
 
@@ -26,8 +27,6 @@ export function createRun(
 }
 
 const leaseBatch = 100;
-/** What a crash may repeat, besides the conversations in flight: sent, but not recorded. */
-const mostUnsettled = 100;
 /** How often an idle endless run looks for work that nobody woke it for: another process may have queued it. */
 const pollMs = 1_000;
 const longestWaitMs = 60_000;
@@ -54,9 +53,9 @@ class Run {
 		canceled: 0,
 	};
 	readonly #holdings: Holdings;
+	readonly #room: Room;
 	/** Ends a wait early without ending the run. */
 	#nap = new AbortController();
-	#inFlight = 0;
 	#isLeasing = false;
 	/** The last lease came back empty. */
 	#isDry = false;
@@ -74,6 +73,7 @@ class Run {
 		this.#rate = settings.rate === undefined ? null : createRate(settings.rate, settings.clock);
 		this.#maxHeld = 2 * leaseBatch + 3 * settings.connections;
 		this.#holdings = createHoldings(settings);
+		this.#room = createRoom(settings.connections);
 		this.#settler = createSettler({
 			queue: settings.queue,
 			fenceOf: (message) => this.#holdings.fenceOf(message),
@@ -114,7 +114,7 @@ class Run {
 			}
 			this.#fill(2 * this.#settings.connections);
 			if (this.#mayStart) await this.#startNext();
-			else if (this.#inFlight > 0 || this.#isLeasing) await this.#change();
+			else if (this.#room.inFlight > 0 || this.#isLeasing) await this.#change();
 			else if (!(await this.#idle())) return this.#result('done', null);
 		}
 	}
@@ -124,14 +124,7 @@ class Run {
 	}
 
 	get #mayStart(): boolean {
-		const { connections } = this.#settings;
-		// Two more a connection: one whose envelope leaves with the body before it, one that is ready when that is
-		// answered. What may have been sent, and is not recorded,
-		// stays at `mostUnsettled` and a body a connection.
-		const isRoom =
-			this.#inFlight < 3 * connections &&
-			this.#settler.unsettled + this.#inFlight < mostUnsettled + connections;
-		return isRoom && this.#holdings.waiting > 0;
+		return this.#holdings.waiting > 0 && this.#room.isFree(this.#settler.unsettled);
 	}
 
 	/**
@@ -166,14 +159,14 @@ class Run {
 		if (this.#isAborted || this.#fault !== null) return;
 		const message = this.#holdings.next();
 		if (message === null) return;
-		this.#inFlight += 1;
-		this.#deliver(message)
+		const place = this.#room.enter();
+		this.#deliver(message, place)
 			.catch((error: unknown) => {
 				this.#holdings.putBack(message);
 				this.#onFault({ kind: 'store', error });
 			})
 			.finally(() => {
-				this.#inFlight -= 1;
+				place.leave();
 				this.#changed();
 			});
 	}
@@ -188,8 +181,12 @@ class Run {
 	}
 
 	/** Rejects only when the store cannot be read; then nothing was sent. */
-	async #deliver(message: Leased): Promise<void> {
+	async #deliver(message: Leased, place: Place): Promise<void> {
 		const composed = await this.#composer.compose(message);
+		if (composed.kind === 'mail') {
+			place.hold(composed.mail.bytes.length);
+			this.#changed();
+		}
 		const conversation =
 			composed.kind === 'mail' ? await this.#settings.pool.send(composed.mail) : composed.conversation;
 		this.#settle(message, this.#judge(message, conversation));
@@ -259,7 +256,7 @@ class Run {
 
 	/** Waits for what is in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
-		while (this.#inFlight > 0 || this.#isLeasing) {
+		while (this.#room.inFlight > 0 || this.#isLeasing) {
 			if (this.#isAborted) return null;
 			await this.#change();
 		}
@@ -302,7 +299,7 @@ class Run {
 			this.#isCutting = true;
 			this.#settings.pool.abort();
 		}, this.#settings.drainMs);
-		while (this.#inFlight > 0 || this.#isLeasing) await this.#change();
+		while (this.#room.inFlight > 0 || this.#isLeasing) await this.#change();
 		clearTimeout(cut);
 		this.#releaseBuffer('drain');
 		const failure = await this.#flushStubbornly(1);

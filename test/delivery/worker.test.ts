@@ -8,7 +8,7 @@ import type { WorkerEvent } from '../../src/delivery/worker.js';
 import { StoreError } from '../../src/store/errors.js';
 import { openStore } from '../../src/store/open.js';
 import { testPool, testWorker } from '../support/delivery.js';
-import { createMemoryQueue } from '../support/memory-queue.js';
+import { createMemoryQueue, plainContents } from '../support/memory-queue.js';
 import { createQueuedDatabase } from '../support/queued-database.js';
 import { type FaultServer, startFaultServer } from '../support/smtp-fault.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
@@ -125,6 +125,33 @@ describe('a worker before a server that takes everything', () => {
 		control.abort();
 		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 2 } });
 		expect(memory.states()).toEqual({ sent: 2 });
+	});
+});
+
+describe('a worker with large messages', () => {
+	it('holds few of them at a time', async () => {
+		const memory = createMemoryQueue({ to: addresses(30) });
+		const compiled = await plainContents.get();
+		const contents = {
+			get: async () => ({ ...compiled, join: () => Buffer.alloc(5_000_000) }),
+		};
+		let held = 0;
+		let most = 0;
+		const slow: SmtpPool = {
+			send: async () => {
+				held += 1;
+				most = Math.max(most, held);
+				await setImmediatePromise();
+				held -= 1;
+				const reply = { phase: 'answer', code: 250, enhanced: null, text: 'Taken' } as const;
+				return { kind: 'accepted', reply, refusedCopies: [] };
+			},
+			verify: async () => null,
+			close: () => undefined,
+			abort: () => undefined,
+		};
+		const result = await testWorker(memory, slow, { contents }).run(settled);
+		expect([result.counts.sent, most]).toEqual([30, 3]);
 	});
 });
 
