@@ -126,6 +126,38 @@ describe('mailctl send resume, status and cancel', () => {
 		expect(await project.json(resume('--source', moved))).toMatchObject({ messages: { sent: count } });
 	}, 60_000);
 
+	it('goes on with send requests, and tells of what an earlier run found', async () => {
+		const line = (row: number) => ({
+			from: 'news@example.com',
+			to: [row === 3 ? 'nobody' : `r${row}@example.com`],
+			subject: `S${row}`,
+			text_body: 'x'.repeat(600),
+		});
+		const lines = Array.from({ length: 1_000 }, (_, row) => `${JSON.stringify(line(row))}\n`);
+		const requests = await project.file('requests.ndjson', lines.join(''));
+		const interrupts = new AbortController();
+		const cut = connectWith((mailings) => ({
+			...mailings,
+			putRequests: async (...words) => {
+				const ack = await mailings.putRequests(...words);
+				interrupts.abort(new Interrupted('SIGINT'));
+				return ack;
+			},
+		}));
+		const words = ['send', '--batch', requests, '--yes', '--expect-count', '1000', '--job', 'november'];
+		const run = await project.run(words, { connect: cut, interrupts: interrupts.signal });
+		expect(run.code).toBe(130);
+		const again = ['send', 'resume', 'november', '--yes', '--expect-count', '1000'];
+		const refused = await project.run(again);
+		expect([refused.code, refused.stderr]).toEqual([
+			2,
+			expect.stringContaining('line 4: nobody: to.0: Enter a valid email address.'),
+		]);
+		await project.json([...again, '--skip-invalid'], { code: 9 });
+		expect(new Set(sentTo()).size).toBe(999);
+		expect(sentTo()).toHaveLength(999);
+	}, 60_000);
+
 	it('cannot read standard input again: the job is to be canceled', async () => {
 		await breakOffStaging('-');
 		const run = await project.run(resume());
