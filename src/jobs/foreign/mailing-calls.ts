@@ -33,7 +33,10 @@ export interface Grouping {
 /** Assumption: addresses of one call, as our own service takes them (api-decisions 21). */
 export const maxGroup = 1_000;
 
-/** Calls in the order of seats. Whoever has a context of his own is alone in his call. */
+/**
+ * Calls in the order of seats. Whoever has a context of his own is alone in his call. Assumption: several addresses of one
+ * call are several messages, as the document's answer names them, and nobody reads the others' addresses.
+ */
 export async function* groupItems(
 	items: AsyncIterable<SeatedItem>,
 	{ max, isWanted, requestFor }: Grouping,
