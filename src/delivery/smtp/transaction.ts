@@ -130,9 +130,11 @@ class CountedTransaction implements Transaction {
 	}
 
 	conversation(reason: string): Conversation {
-		const ended = this.#ended ?? { kind: 'broken' as const, reply: localReply(this.phase, reason) };
+		if (this.#ended === null)
+			return { kind: 'broken', reply: localReply(this.phase, reason), refusedCopies: [] };
+		const { kind, reply } = this.#ended;
 		// Copies of a message that went nowhere were not refused for themselves.
-		return { ...ended, refusedCopies: ended.kind === 'accepted' ? this.#refusedCopies : [] };
+		return { kind, reply, refusedCopies: kind === 'accepted' ? this.#refusedCopies : [] };
 	}
 }
 
