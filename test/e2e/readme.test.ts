@@ -55,9 +55,11 @@ describe('the README', async () => {
 	}
 
 	it('sent what it says it sends', async () => {
-		await vi.waitFor(() => expect(sink.mails).toHaveLength(5), 5_000);
+		await vi.waitFor(() => expect(sink.mails).toHaveLength(7), 5_000);
 		const subjects = sink.mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
 		expect(subjects.sort()).toEqual([
+			'For Bergen',
+			'For Oslo',
 			'From afar',
 			'News for Bergen',
 			'News for Oslo',
