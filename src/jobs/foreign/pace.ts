@@ -1,7 +1,9 @@
 /**
- * How fast a deployment is called. So many requests at a time at most; when it throttles one, all of them wait, and then
- * go on with half as many at a time, one more for each round that went well (additive increase, multiplicative
- * decrease). One that throttles all the time is slow, and no failure: only when nothing gets through is it given up.
+ * How fast a deployment is called. So many requests at a time at most; one that is throttled waits as long as it is
+ * asked to. When most of them are, all wait, and then go on with half as many at a time, one more for each round that
+ * went well (additive increase, multiplicative decrease). To stop for a single one would cost a service that throttles
+ * at random a second for every third row. One that throttles all the time is slow, and no failure: only when nothing
+ * gets through is it given up.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Call } from '../../api/api.js';
@@ -34,7 +36,7 @@ export interface PaceOptions {
 	sleep?: Sleep;
 	/** A clock of milliseconds that does not go back. */
 	nowMs?: () => number;
-	/** A pause begins, for all. */
+	/** A pause begins, in which nothing is asked. */
 	onPause?: (ms: number) => void;
 }
 
@@ -42,6 +44,10 @@ export interface PaceOptions {
 const patienceMs = 10 * 60_000;
 /** Of one pause, whatever is asked for: an absurd wish is tried once more. */
 const longestPauseMs = 5 * 60_000;
+/** Of one answer in the share of those that are refused. */
+const weight = 0.2;
+/** From this share on it is the service that has too much, and not a request that had no luck. */
+const tooMany = 0.5;
 const firstBackoffMs = 250;
 const longestBackoffMs = 16_000;
 
@@ -50,6 +56,12 @@ export function createPace(options: PaceOptions): Pace {
 }
 
 type Kind = 'read' | 'write';
+
+interface Asked {
+	/** Of the requests begun, which. */
+	number: number;
+	kind: Kind;
+}
 
 class AdaptivePace implements Pace {
 	readonly #options: PaceOptions;
@@ -62,6 +74,10 @@ class AdaptivePace implements Pace {
 	/** Requests begun so far, and how many when the width was lowered: what was begun before says nothing new. */
 	#begun = 0;
 	#loweredAt = 0;
+	/** Of the last answers, the newest weighing most. */
+	#refusedShare = 0;
+	/** Requests that wait in their places. */
+	#resting = 0;
 	/** What was refused since something of its kind got through. */
 	#refused: Kind | null = null;
 	/** Since then. */
@@ -107,7 +123,7 @@ class AdaptivePace implements Pace {
 					if (error.http !== null) this.#gotThrough(kind);
 					throw error;
 				}
-				this.#slowDown(error, { number, kind });
+				await this.#slowDown(error, { number, kind });
 				const mayRepeat = kind === 'read' || isThrottled(error);
 				if (!mayRepeat || this.#waitedMs > patienceMs) throw error;
 			} finally {
@@ -131,6 +147,7 @@ class AdaptivePace implements Pace {
 	}
 
 	#gotThrough(kind: Kind): void {
+		this.#refusedShare *= 1 - weight;
 		this.#width = Math.min(this.#ceiling, this.#width + 1 / this.#width);
 		// A service that can be read and not written is not well yet.
 		if (this.#refused === 'write' && kind === 'read') return;
@@ -139,9 +156,12 @@ class AdaptivePace implements Pace {
 		this.#waitedMs = 0;
 	}
 
-	#slowDown({ retryAfterMs }: ApiError, { number, kind }: { number: number; kind: Kind }): void {
+	/** Resolves when the request may be made again, or when all have to wait. */
+	async #slowDown({ retryAfterMs }: ApiError, { number, kind }: Asked): Promise<void> {
 		if (this.#refused !== 'write') this.#refused = kind;
-		if (number > this.#loweredAt) {
+		this.#refusedShare += (1 - this.#refusedShare) * weight;
+		const isTooMuch = this.#refusedShare > tooMany;
+		if (isTooMuch && number > this.#loweredAt) {
 			this.#width = Math.max(1, this.#width / 2);
 			this.#loweredAt = this.#begun;
 		}
@@ -151,12 +171,21 @@ class AdaptivePace implements Pace {
 		const ms = Math.min(longestPauseMs, Math.max(retryAfterMs ?? 0, own));
 		this.#pauses += 1;
 		this.#waitedMs += ms;
+		if (!isTooMuch) return this.#rest(ms);
 		this.#options.onPause?.(ms);
 		this.#pause = this.#sleep(ms).finally(() => {
 			this.#pause = null;
 		});
 		// Whoever waits is told; nobody may be waiting.
 		this.#pause.catch(() => undefined);
+	}
+
+	async #rest(ms: number): Promise<void> {
+		this.#resting += 1;
+		if (this.#resting === this.#running) this.#options.onPause?.(ms);
+		await this.#sleep(ms).finally(() => {
+			this.#resting -= 1;
+		});
 	}
 
 	#sleep(ms: number): Promise<void> {
