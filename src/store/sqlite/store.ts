@@ -41,7 +41,7 @@ const busyTimeoutMs = 10;
  * needed: rows of an import lie on pages of their own, and each commit writes those pages whole.
  */
 const paces = {
-	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 0, logPages: 12_500 },
+	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 0, logPages: 50_000 },
 	besideOthers: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 15, logPages: 12_500 },
 	server: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 0, logPages: 0 },
 	serverBesideOthers: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 15, logPages: 0 },
