@@ -40,6 +40,12 @@ function place() {
 	};
 }
 
+/** A run killed behind its last commit has ended the import: the next is a new one, which finds all of them there. */
+function settled(output: string) {
+	const { created, unchanged, ...counts } = JSON.parse(output);
+	return { ...counts, here: created + unchanged };
+}
+
 it.skipIf(!hasStrace)('ends as one run would, whatever kills it (needs strace)', () => {
 	const once = place();
 	const whole = once.run(once.importing);
@@ -56,7 +62,7 @@ it.skipIf(!hasStrace)('ends as one run would, whatever kills it (needs strace)',
 	}
 	const last = often.run([...often.importing, '--resume']);
 	expect(killed).toBeGreaterThan(kills / 4);
-	expect([last.status, JSON.parse(last.stdout)]).toEqual([9, JSON.parse(whole.stdout)]);
+	expect([last.status, settled(last.stdout)]).toEqual([9, settled(whole.stdout)]);
 	expect(often.rejects()).toBe(once.rejects());
 	expect(often.people()).toBe(once.people());
 });
