@@ -108,6 +108,7 @@ function firstDigit(reply: Reply): number {
 	return Math.floor((reply.code ?? 0) / 100);
 }
 
-function isVague(enhanced: string | null): boolean {
+/** Whether an enhanced code says nothing (none, x.0.0, x.1.0), so that the text may be asked. */
+export function isVague(enhanced: string | null): boolean {
 	return enhanced === null || /^[245]\.(?:0\.0|1\.0)$/.test(enhanced);
 }

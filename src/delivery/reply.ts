@@ -28,8 +28,8 @@ export function formatReply(reply: Reply): string {
 	return `${reply.phase}: ${parts.join(' ')}`;
 }
 
-/** One line without control characters and bidi overrides. Cut first: the text may be a megabyte. */
-function cleanText(text: string): string {
+/** One line of at most 500 characters without control characters and bidi overrides. Cut first: it may be a megabyte. */
+export function cleanText(text: string): string {
 	return (
 		text
 			.slice(0, maxText * 2)
