@@ -12,6 +12,8 @@ export interface Seated {
 export interface Group {
 	people: readonly Seated[];
 	request: Omit<SendRequest, 'to'>;
+	/** `shared`: every call of the mailing says it, but for a recipient's variables. `own`: a send request of its own. */
+	content: 'shared' | 'own';
 }
 
 /** An item and the number of its first seat. */
@@ -45,15 +47,15 @@ export async function* groupItems(
 	for await (const { seat, item } of items) {
 		const people = peopleOf(item, seat).filter((one) => isWanted(one.seat));
 		if (people.length === 0) continue;
-		if ('request' in item) yield { people, request: item.request };
+		if ('request' in item) yield { people, request: item.request, content: 'own' };
 		else if ('context' in item && item.context !== undefined)
-			yield { people, request: requestFor(item.context) };
+			yield { people, request: requestFor(item.context), content: 'shared' };
 		else plain.push(...people);
 		if (plain.length < max) continue;
-		yield { people: plain, request: requestFor({}) };
+		yield { people: plain, request: requestFor({}), content: 'shared' };
 		plain = [];
 	}
-	if (plain.length > 0) yield { people: plain, request: requestFor({}) };
+	if (plain.length > 0) yield { people: plain, request: requestFor({}), content: 'shared' };
 }
 
 function peopleOf(item: Item, first: number): Seated[] {

@@ -122,8 +122,8 @@ class DeliveryRun {
 		});
 	}
 
-	async #call({ people, request }: Group): Promise<Settled> {
-		const group = { people, request };
+	async #call(group: Group): Promise<Settled> {
+		const { people, request } = group;
 		const settled = await this.#parts.send({ ...request, to: people.map(({ to }) => to) }).then(
 			(answer) => settleAnswer(group, answer),
 			(error: unknown) => this.#settleFailure(group, error),

@@ -6,7 +6,7 @@
  * | 2xx | accepted; without a message of its own: suppressed |
  * | 2xx that is not the contract's, a cut, a timeout, 5xx | unknown: it may have been sent |
  * | 400, 409, 413, 422 about recipients or their variables | failed; of several, each is asked about |
- * | the same about anything else | nothing was sent, and nothing else would be: the run ends |
+ * | the same about anything else | nothing was sent, and nothing else would be: the run ends; of a request of its own: failed |
  * | 401, 403, 404, 405, 415, a redirect, 501, 505, no connection | as above |
  * | 429, 503 with Retry-After | not processed: was tried again before it came here; the run ends |
  */
@@ -58,19 +58,22 @@ export function settleError(group: Group, error: ApiError): Settled {
 		const outcome = { kind: 'outcome', as: 'unknown', code, error: short(message) } as const;
 		return settled({ ...outcome, seats: seatsOf(people) });
 	}
-	if (!isRefusal(error) || concernsAll(error)) return { ...settled(waiting(people)), stop: error };
-	return refused(group, error);
+	if (!isRefusal(error)) return { ...settled(waiting(people)), stop: error };
+	if (!concernsContent(error)) return refused(group, error);
+	// Other requests say something else: one that will never be taken must not hold them up for ever.
+	if (group.content === 'own') return settled(failed(people, complaintOf(error)));
+	return { ...settled(waiting(people)), stop: error };
 }
 
 function refused(group: Group, error: ApiError): Settled {
-	const { people, request } = group;
+	const { people } = group;
 	const [first] = people;
 	if (people.length === 1 || first === undefined) return settled(failed(people, complaintOf(error)));
 	const named = namedIn(error.fields ?? {}, people);
 	if (named.length === 0) {
 		// Whom it is about is not said: halves tell.
 		const middle = Math.ceil(people.length / 2);
-		const again = [people.slice(0, middle), people.slice(middle)].map((half) => ({ people: half, request }));
+		const again = [people.slice(0, middle), people.slice(middle)].map((half) => ({ ...group, people: half }));
 		return { outcomes: [waiting(people)], again, stop: null };
 	}
 	const bad = new Set(named.map(({ seat }) => seat));
@@ -81,7 +84,7 @@ function refused(group: Group, error: ApiError): Settled {
 			{ code, error: text },
 		),
 	);
-	const again = rest.length === 0 ? [] : [{ people: rest, request }];
+	const again = rest.length === 0 ? [] : [{ ...group, people: rest }];
 	return { outcomes: [...outcomes, waiting(rest)], again, stop: null };
 }
 
@@ -117,8 +120,8 @@ function isRefusal({ code }: ApiError): boolean {
 
 const ofOne: ReadonlySet<string> = new Set(['to', 'context', nonFieldErrors]);
 
-/** Complaints about the sender, the content, the template: nobody would be sent to. */
-function concernsAll({ fields }: ApiError): boolean {
+/** Complaints about the sender, the content, the template: nobody it is said to would be sent to. */
+function concernsContent({ fields }: ApiError): boolean {
 	if (fields === null) return false;
 	const names = Object.keys(fields);
 	return names.length > 0 && names.every((name) => !ofOne.has(name));

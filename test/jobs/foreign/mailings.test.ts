@@ -501,6 +501,32 @@ describe('send requests as rows', () => {
 			[7, 'rejected'],
 		]);
 	});
+
+	it('fail alone where the service refuses what one of them says, and the others are sent', async () => {
+		const { mailings, service } = await setUp({
+			react: ({ from }) =>
+				from === request.from
+					? { kind: 'make' }
+					: { kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } },
+		});
+		const { id } = await mailings.open('job', spec);
+		const requests = ['one', 'two', 'three'].map((subject, index) => ({
+			request: { ...request, subject, ...(subject === 'two' && { from: 'other@example.com' }) },
+			line: index + 1,
+		}));
+		await mailings.putRequests(id, { first: 0, requests });
+		await mailings.complete(id, { position: 3 });
+		await mailings.release(id, { expect_count: 6 });
+		const { counts, error } = await mailings.deliver(id, { ...how, concurrency: 1 });
+		expect(error).toBeNull();
+		expect(counts).toMatchObject({ accepted: 4, failed: 2, waiting: 0 });
+		expect(service.calls).toHaveLength(3);
+		const failed = (await allResults(mailings, id)).filter(({ state }) => state === 'failed');
+		expect(failed.map(({ line, text }) => [line, text])).toEqual([
+			[2, 'from: Sender address is not verified.'],
+			[2, 'from: Sender address is not verified.'],
+		]);
+	});
 });
 
 describe('finding a job', () => {
