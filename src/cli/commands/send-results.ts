@@ -1,10 +1,12 @@
 /** `--results FILE`: what became of each message, as CSV, complete or not there at all. */
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { need } from '../../api/capabilities.js';
 import type { Message, Uuid } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { csvCell } from '../render/cells.js';
+import { TableError } from '../tabular/finding.js';
+import { createOutputFile } from '../tabular/output-file.js';
 import { walk } from '../walk.js';
 
 /** A write a line would cost a million system calls. */
@@ -14,21 +16,16 @@ const header = ['to', 'id', 'state', 'attempts', 'last_reply', 'campaign_unique_
 
 /** Refuses before anything is sent: afterwards nobody could be told what became of it. */
 export async function assertWritable(path: string): Promise<void> {
-	const partial = `${path}.partial`;
+	if (path === '-') throw new UsageError('--results takes a file: standard output has the answer');
+	const there = await stat(path).catch(() => null);
+	// A pipe is opened once, by who has something to say: its reader takes an end for the end.
+	if (there !== null && !there.isFile() && !there.isDirectory()) return;
 	try {
-		await (await open(partial, 'w', 0o600)).close();
-		await rm(partial);
-		if (await isFolder(path)) throw new UsageError(`--results: ${path} is a directory`);
+		await (await createOutputFile(path, 'replace')).discard();
 	} catch (cause) {
-		if (cause instanceof UsageError) throw cause;
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-		throw new UsageError(`--results: ${path} cannot be written (${code}); nothing was sent`, { cause });
+		const what = cause instanceof TableError ? cause.message : `${path} cannot be written (${codeOf(cause)})`;
+		throw new UsageError(`--results: ${what}; nothing was sent`, { cause });
 	}
-}
-
-async function isFolder(path: string): Promise<boolean> {
-	const found = await stat(path).catch(() => null);
-	return found?.isDirectory() === true;
 }
 
 /** What became of each message. */
@@ -44,36 +41,41 @@ export async function writeResults(
 	await writeCsv(cx, path, header.join(','), lines());
 }
 
-/** Written beside the file, synced and renamed: a reader never sees half of it. An older file is replaced. */
+/** A reader never sees half of it. An older file is replaced. */
 export async function writeCsv(
 	cx: CommandContext,
 	path: string,
 	head: string,
 	lines: AsyncIterable<string>,
 ): Promise<void> {
-	const partial = `${path}.partial`;
 	try {
-		const file = await open(partial, 'w', 0o600);
-		try {
-			let text = `${head}\r\n`;
-			for await (const line of lines) {
-				text += `${line}\r\n`;
-				if (text.length < blockLength) continue;
-				await file.write(text);
-				text = '';
-			}
-			await file.write(text);
-			await file.sync();
-		} finally {
-			await file.close();
-		}
-		await rename(partial, path);
+		await writeLines(path, head, lines);
 	} catch (cause) {
-		await rm(partial, { force: true });
-		if (!(cause instanceof Error) || !('code' in cause) || 'fields' in cause) throw cause;
-		throw new CliError('disk', 74, `--results: ${path} cannot be written (${String(cause.code)})`, { cause });
+		if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
+		throw new CliError('disk', 74, `--results: ${path} cannot be written (${codeOf(cause)})`, { cause });
 	}
 	await cx.note(`results are in ${path}`);
+}
+
+async function writeLines(path: string, head: string, lines: AsyncIterable<string>): Promise<void> {
+	const file = await createOutputFile(path, 'replace');
+	try {
+		let text = `${head}\r\n`;
+		for await (const line of lines) {
+			text += `${line}\r\n`;
+			if (text.length < blockLength) continue;
+			await file.write(text);
+			text = '';
+		}
+		await file.write(text);
+		await file.finish();
+	} finally {
+		await file.discard();
+	}
+}
+
+function codeOf(error: unknown): string {
+	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 async function* messagesOf(
