@@ -5,6 +5,7 @@ export default defineConfig({
 	test: {
 		// One process per file: better-sqlite3 is a native addon, and a crash must name its file.
 		pool: 'forks',
+		globalSetup: ['test/global-setup.ts'],
 		testTimeout: 30_000,
 		hookTimeout: 30_000,
 		projects: [

@@ -14,6 +14,8 @@ export interface Paths {
 	database: string;
 	/** What jobs on other deployments have done, a file each. */
 	jobs: string;
+	/** What is remembered of imports under way, a file each. */
+	imports: string;
 }
 
 /** What a profile may hold; the keys are those of the file. */
@@ -70,12 +72,14 @@ export function findPaths(env: Readonly<Record<string, string | undefined>>): Pa
 		return value !== undefined && isAbsolute(value) ? value : join(home, fallback);
 	};
 	const folder = join(base('XDG_CONFIG_HOME', '.config'), 'mailctl');
+	const state = join(base('XDG_STATE_HOME', '.local/state'), 'mailctl');
 	return {
 		folder,
 		config: join(folder, 'config.json'),
 		credentials: join(folder, 'credentials.json'),
 		database: join(base('XDG_DATA_HOME', '.local/share'), 'mailctl', 'mailctl.db'),
-		jobs: join(base('XDG_STATE_HOME', '.local/state'), 'mailctl', 'jobs'),
+		jobs: join(state, 'jobs'),
+		imports: join(state, 'imports'),
 	};
 }
 

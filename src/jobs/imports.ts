@@ -4,12 +4,13 @@
  * batches before it has answered, so that they share a commit. Memory: what is in flight.
  */
 import type { Call } from '../api/api.js';
-import type { Ack, ImportCounts, ImportSpec, Imports } from '../api/capabilities.js';
+import type { Ack, ImportCounts, ImportSpec, Imports, Reject } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
 import type { RejectedRow, TableRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
 import { bundleRows } from './import-bundles.js';
-import { type Load, loadPacked, loadRows } from './import-loads.js';
+import { columnsOf, type Load, loadPacked, loadRows } from './import-loads.js';
+import { EarlierAnswers } from './import-recall.js';
 import type { ReadBundles } from './packed-bundles.js';
 
 /** read = created + updated + unchanged + duplicate + rejected, always. */
@@ -67,12 +68,11 @@ const maxRowsInFlight = 100_000;
 const maxSizeInFlight = 12 * 1024 * 1024;
 
 interface Answered {
-	/** What was put in the end. */
 	load: Load;
-	/** Null: nothing was put. */
-	ack: Ack<ImportCounts> | null;
-	/** By this run; else by an earlier one. */
-	isCounted: boolean;
+	/** Refused rows of the load that were put, in this run or an earlier one. */
+	rejects: readonly Reject[];
+	/** What this run put; null: an earlier one put it all. */
+	put: { rows: number; counts: ImportCounts } | null;
 }
 
 class ImportRun {
@@ -82,6 +82,7 @@ class ImportRun {
 	readonly #resumedAt: number;
 	/** Put and not settled, oldest first. */
 	readonly #flight: { load: Load; answer: Promise<Answered> }[] = [];
+	readonly #earlier: EarlierAnswers;
 	/** Rows refused here and never put, in this run and, read again, in earlier ones. */
 	#local = 0;
 
@@ -89,6 +90,7 @@ class ImportRun {
 		this.#job = job;
 		this.#id = id;
 		this.#resumedAt = position;
+		this.#earlier = new EarlierAnswers((first) => this.#askAgain(first), position);
 	}
 
 	async work(): Promise<ImportResult['outcome']> {
@@ -173,41 +175,41 @@ class ImportRun {
 		return load.first < this.#resumedAt ? this.#goOn(load) : this.#putNew(load);
 	}
 
-	async #settle({ load, ack, isCounted }: Answered): Promise<void> {
-		await this.#report([...load.rejects, ...(ack === null ? [] : refusedRows(load, ack))]);
+	async #settle({ load, rejects, put }: Answered): Promise<void> {
+		await this.#report([...load.rejects, ...refusedRows(load, rejects)]);
 		this.#local += load.rejects.length;
-		if (!isCounted) return;
-		this.#count(load.rejects.length, load.count, ack);
+		if (put === null) return;
+		this.#count(load.rejects.length, put);
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
 	async #putNew(load: Load): Promise<Answered> {
-		return { load, ack: load.count === 0 ? null : await this.#put(load), isCounted: true };
+		const { counts, rejects } = load.count === 0 ? nothingPut : await this.#put(load);
+		return { load, rejects, put: { rows: load.count, counts } };
 	}
 
-	/**
-	 * An earlier run put the first of these rows and was not told which of them were refused. Put again, the whole
-	 * batch is answered; where batches are cut otherwise now, only the rest can be put.
-	 */
+	/** An earlier run put the first of these rows and was not told, or did not write down, which were refused. */
 	async #goOn(load: Load): Promise<Answered> {
-		const ack = await this.#put(load).catch(nullIfCutOtherwise);
-		if (ack !== null) return { load, ack, isCounted: true };
-		return this.#putNew(load.withoutFirst(this.#resumedAt - load.first));
+		const earlier = await this.#earlier.rejectsOf(load.first, this.#resumedAt);
+		const { rejects, put } = await this.#putNew(load.withoutFirst(this.#resumedAt - load.first));
+		return { load, rejects: [...earlier, ...rejects], put };
 	}
 
 	/**
-	 * An earlier run has put these rows. It may have ended between the last acknowledgements and their rejects: those
-	 * batches are put again, which gives the same answers. Where batches are cut otherwise now, there are none.
+	 * An earlier run has put these rows. It may have ended between the last acknowledgements and their rejects, of all
+	 * that was in flight: those are asked for once more.
 	 */
 	async #passOver(load: Load): Promise<Answered> {
-		const { imports } = this.#job;
 		const end = load.first + load.count;
-		const isUnsure =
-			imports.putChecked === undefined
-				? end === this.#resumedAt
-				: end > this.#resumedAt - 2 * maxRowsInFlight;
-		const ack = isUnsure && load.count > 0 ? await this.#put(load).catch(nullIfCutOtherwise) : null;
-		return { load, ack, isCounted: false };
+		const isUnsure = end > this.#resumedAt - 2 * maxRowsInFlight;
+		const rejects = isUnsure && load.count > 0 ? await this.#earlier.rejectsOf(load.first, end) : [];
+		return { load, rejects, put: null };
+	}
+
+	/** A batch without rows is answered as the one that began there was. */
+	async #askAgain(first: number): Promise<Ack<ImportCounts> | null> {
+		const { imports, mapping } = this.#job;
+		return imports.put(this.#id, { first, columns: columnsOf(mapping), cells: [] }).catch(nullIfConflict);
 	}
 
 	async #put(load: Load): Promise<Ack<ImportCounts>> {
@@ -227,14 +229,14 @@ class ImportRun {
 		if (rejects.length > 0) await this.#job.onReject?.(rejects.sort((a, b) => a.line - b.line));
 	}
 
-	#count(refusedHere: number, put: number, ack: Ack<ImportCounts> | null): void {
+	#count(refusedHere: number, { rows, counts }: { rows: number; counts: ImportCounts }): void {
 		const { totals } = this;
-		totals.read += refusedHere + put;
-		totals.rejected += refusedHere + (ack?.counts.rejected ?? 0);
-		totals.created += ack?.counts.created ?? 0;
-		totals.updated += ack?.counts.updated ?? 0;
-		totals.unchanged += ack?.counts.unchanged ?? 0;
-		totals.duplicate += ack?.counts.duplicate ?? 0;
+		totals.read += refusedHere + rows;
+		totals.rejected += refusedHere + counts.rejected;
+		totals.created += counts.created;
+		totals.updated += counts.updated;
+		totals.unchanged += counts.unchanged;
+		totals.duplicate += counts.duplicate;
 	}
 
 	#hasTooManyErrors(isEnd: boolean): boolean {
@@ -254,20 +256,19 @@ function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts)
 	return created + updated + unchanged + duplicate + rejected;
 }
 
+const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
+	counts: { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
+	rejects: [],
+};
+
 /** Refused rows with the line and cells they have in the file; duplicates come with the code `duplicate`. */
-function refusedRows(load: Load, ack: Ack<ImportCounts>): RejectedRow[] {
-	if (ack.rejects.length === 0) return [];
+function refusedRows(load: Load, rejects: readonly Reject[]): RejectedRow[] {
+	if (rejects.length === 0) return [];
 	const rows = load.originals();
-	return ack.rejects.flatMap(({ row, code, error }) => {
+	return rejects.flatMap(({ row, code, error }) => {
 		const found = rows[row - load.first];
 		return found === undefined ? [] : [{ line: found.line, code, error, cells: found.original }];
 	});
-}
-
-/** A deployment that answers with what the same first row was answered before does not speak of these rows. */
-function nullIfCutOtherwise(error: unknown): null {
-	if (error instanceof ApiError && error.code === 'bad_answer') return null;
-	return nullIfConflict(error);
 }
 
 function nullIfConflict(error: unknown): null {

@@ -51,6 +51,8 @@ const files: Readonly<Record<string, string>> = {
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'news.html': '<p>News for #name#</p>',
 	'smtp.pass': 'secret\n',
+	'bounce.eml':
+		'From: MAILER-DAEMON@mx.example.net\nSubject: failure notice\n\n<ann@example.com>:\n550 5.1.1 no such user\n',
 	'ids.txt': Array.from({ length: 250 }, (_, at) => `${at + 1}\n`).join(''),
 };
 

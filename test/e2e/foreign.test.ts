@@ -167,6 +167,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'engine tokens list': machine('engine', 'tokens', 'list'),
 	'engine tokens create': machine('engine', 'tokens', 'create', '--name', 'ci'),
 	'engine tokens revoke': machine('engine', 'tokens', 'revoke', 'ci', '-y'),
+	'engine bounces explain': anywhere('explains a file, and goes to no deployment'),
 	demo: { kind: 'machine', argv: ['demo'], says: /leave --base-url out/ },
 	api: anywhere('sends what it is told to, wherever that is'),
 	smoke: anywhere('looks at any deployment; writes with --full only, which is what is asked for'),

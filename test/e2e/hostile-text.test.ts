@@ -84,7 +84,7 @@ describe('a name with escape sequences', () => {
 		const run = mailctl(['subscribers', 'import', path, '-l', '1', '-o', 'json']);
 		expect(JSON.parse(run.stdout)).toMatchObject({ read: 1, rejected: 1 });
 		const again = mailctl(['subscribers', 'import', `${path}.rejects.csv`, '-l', '1', '-o', 'json', '-n']);
-		expect(JSON.parse(again.stdout)).toMatchObject({ read: 1, importable: 0, rejected: 1 });
+		expect(JSON.parse(again.stdout)).toMatchObject({ read: 1, created: 0, rejected: 1 });
 		expect(readFileSync(`${path}.rejects.csv`, 'utf8')).toContain(`bad,"${name}"`);
 	});
 });

@@ -267,6 +267,7 @@ export const exempt: Readonly<Record<string, string>> = {
 			'engine tokens revoke',
 		].map((path) => [path, 'the machine that owns the database only']),
 	),
+	'engine bounces explain': 'explains a file, and goes to no deployment',
 	...Object.fromEntries(
 		['config list', 'config get', 'config set', 'config unset', 'config path', 'config explain'].map(
 			(path) => [path, 'files of this machine'],

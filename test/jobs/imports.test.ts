@@ -234,14 +234,31 @@ describe('an import that goes on', () => {
 		}
 	});
 
-	it('puts no row twice when batches are cut otherwise the second time', async () => {
+	it('ends so too when batches are cut otherwise the second time', async () => {
 		const meant = await inTwoRuns(null, 'before');
-		for (const stopAt of [10, 40]) {
-			for (const size of [1, 7, 64, 1000]) {
-				const { result, imports } = await inTwoRuns(stopAt, 'before', size);
-				expect(result.totals).toEqual(meant.result.totals);
-				expect(imports.kept).toEqual(meant.imports.kept);
+		for (const loss of ['before', 'after'] as const) {
+			for (const stopAt of [10, 40]) {
+				for (const size of [1, 7, 64, 1000]) {
+					const { result, file, imports } = await inTwoRuns(stopAt, loss, size);
+					expect(result.totals).toEqual(meant.result.totals);
+					expect(file).toBe(meant.file);
+					expect(imports.kept).toEqual(meant.imports.kept);
+				}
 			}
+		}
+	});
+
+	it('writes down what several batches were answered whose run was killed before it could', async () => {
+		const verdicts = { judge: (_: unknown, row: number) => verdict(row) };
+		const whole = await jobOf(text, fakeImports(verdicts), { batchRows: 10 });
+		await runImport(whole.job);
+		for (const batchRows of [3, 10, 25]) {
+			const imports = fakeImports(verdicts);
+			const silent = await jobOf(text, imports, { batchRows: 10, onReject: async () => {} });
+			await runImport(silent.job);
+			const next = await jobOf(text, imports, { batchRows });
+			await runImport(next.job);
+			expect(next.rejects).toEqual(whole.rejects);
 		}
 	});
 });

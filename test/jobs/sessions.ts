@@ -30,7 +30,7 @@ export function fakeImports(options: FakeOptions = {}): FakeImports {
 	const kept: Record<string, string | null>[] = [];
 	const puts: ImportBatch[] = [];
 	const total = { ...none };
-	let last: { first: number; ack: Ack<ImportCounts> } | null = null;
+	const acks = new Map<number, Ack<ImportCounts>>();
 	let position = 0;
 	return {
 		kept,
@@ -41,7 +41,8 @@ export function fakeImports(options: FakeOptions = {}): FakeImports {
 		open: async () => ({ id: 'session', position }),
 		put: async (_, batch) => {
 			if (!forget) puts.push(batch);
-			if (last !== null && batch.first === last.first) return last.ack;
+			const stored = acks.get(batch.first);
+			if (stored !== undefined) return stored;
 			if (batch.first !== position)
 				throw new ApiError('conflict', `The next row of this import is ${position}.`);
 			await before?.(batch);
@@ -57,9 +58,11 @@ export function fakeImports(options: FakeOptions = {}): FakeImports {
 				if (!forget) kept.push(row);
 			}
 			position += batch.cells.length / batch.columns.length;
-			last = { first: batch.first, ack: { position, counts, rejects } };
+			const ack = { position, counts, rejects };
+			acks.set(batch.first, ack);
+			if (forget) acks.clear();
 			after?.(batch);
-			return last.ack;
+			return ack;
 		},
 		finish: async () => ({ ...total }),
 	};

@@ -24,14 +24,14 @@ export interface MarkFile {
 	remove(): Promise<void>;
 }
 
-/** The mark of this file for this list of this target, beside the default database. */
+/** The mark of this file for this list of this target. */
 export async function openMark(cx: CommandContext, file: string, listId: number): Promise<MarkFile> {
 	const { target } = await cx.connection();
 	const where = target.kind === 'local' ? target.url : target.baseUrl;
 	const name = createHash('sha256')
 		.update(JSON.stringify([resolve(file), listId, where]))
 		.digest('hex');
-	const path = join(dirname(cx.paths.database), 'imports', `${name.slice(0, 32)}.json`);
+	const path = join(cx.paths.imports, `${name.slice(0, 32)}.json`);
 	return {
 		assertSame: async (mark) => {
 			const earlier = await readMark(path);

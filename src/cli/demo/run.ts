@@ -12,6 +12,8 @@ import { demoFile } from './assets.js';
 import { type Sink, type SinkMail, startSink } from './sink.js';
 
 const sender = 'News <news@example.com>';
+/** What commands remember of jobs under way, within the demo's folder. */
+const stateFolder = '.state';
 
 /** Ends with 0 when every subscriber of the file got a mail. Removes what it made unless `keep` names a folder. */
 export async function runDemo(cx: CommandContext, keep: string | null): Promise<ExitCode> {
@@ -21,7 +23,7 @@ export async function runDemo(cx: CommandContext, keep: string | null): Promise<
 		return await new Demo(cx, folder, sink, keep !== null).run();
 	} finally {
 		await sink.close();
-		if (keep === null) await rm(folder, { recursive: true, force: true });
+		await rm(keep === null ? folder : join(folder, stateFolder), { recursive: true, force: true });
 	}
 }
 
@@ -167,6 +169,7 @@ class Demo {
 			argv: [...paths, '--db', join(this.#folder, 'demo.db'), '--no-input'],
 			env: {
 				...this.#cx.io.env,
+				XDG_STATE_HOME: join(this.#folder, stateFolder),
 				MAILCTL_DB: undefined,
 				MAILCTL_BASE_URL: undefined,
 				MAILCTL_PROFILE: undefined,

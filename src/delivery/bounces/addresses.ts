@@ -29,8 +29,10 @@ export function isSame(one: string, other: string): boolean {
 	return one.toLowerCase() === other.toLowerCase();
 }
 
+// Beside what is an address by the book: dots in a row, hosts without one, local parts in UTF-8 (RFC 6531).
+const inUse = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u;
+
 function checked(text: string): string | null {
 	const address = text.replace(/[.…!?]+$/, '').replace(/^[.…*>=]+/, '');
-	// Local parts with dots in a row, and hosts without one, are no addresses by the book, and yet are in use.
-	return parseAddress(address) !== null || /^[\w.+-]+@[\w.-]+$/.test(address) ? address : null;
+	return parseAddress(address) !== null || inUse.test(address) ? address : null;
 }

@@ -54,7 +54,7 @@ export function parseWrittenStatus(lines: readonly Line[]): DeliveryStatus | nul
 	return parseDeliveryStatus(lines.slice(first));
 }
 
-/** Blank lines part the groups; a field that can be there once only begins another one. */
+/** Blank lines part the groups; so does a field that can be there once only, where the blank line is forgotten. */
 function groupsOf(lines: readonly Line[]): Field[][] {
 	const groups: Field[][] = [];
 	let from = 0;
@@ -73,7 +73,7 @@ function groupsOf(lines: readonly Line[]): Field[][] {
 		}
 		const name = isFieldStart(text) ? text.slice(0, text.indexOf(':')).trim().toLowerCase() : '';
 		if (!once.has(name)) continue;
-		if (seen.has(name)) close(at);
+		if (seen.has(name) || (name === 'original-recipient' && seen.has('status'))) close(at);
 		seen.add(name);
 	}
 	close(lines.length);

@@ -29,7 +29,9 @@ export function findReturned(mail: Mail): ReturnedMessage | null {
 		const fields = fieldsWithin(part);
 		if (fields.length > 0) return returnedFrom(fields, { part: part.path, type: part.type, line: part.line });
 	}
-	for (const text of mail.parts.filter((one) => one.type.startsWith('text/') && !one.isMultipart)) {
+	// A multipart without parts: its boundary is nowhere to be found, and it is read as text.
+	const texts = mail.parts.filter((one) => !one.isMultipart && /^(?:text|multipart)\//.test(one.type));
+	for (const text of texts) {
 		const lines = text.lines();
 		const fields = fieldsFrom(lines, endOfNotice(lines));
 		const first = fields[0];

@@ -1,0 +1,34 @@
+/** Small mails for tests, written as they arrive. */
+
+/** A mail of header lines and body, with CRLF. */
+export function mail(header: readonly string[], body: string): Buffer {
+	return Buffer.from(`${header.join('\r\n')}\r\n\r\n${body.replace(/\r?\n/g, '\r\n')}`);
+}
+
+/** A report of a mail system that knows no RFC 3464. */
+export function informal(body: string, header: readonly string[] = []): Buffer {
+	return mail(
+		['From: MAILER-DAEMON@mx.example.net', 'To: news@example.com', 'Subject: failure notice', ...header],
+		body,
+	);
+}
+
+/** A multipart/report with this status and, behind it, the header of what was returned. */
+export function dsn(status: string, { notice = 'It did not work.', returned = '' } = {}): Buffer {
+	return mail(
+		['From: MAILER-DAEMON@mx.example.net', 'Content-Type: multipart/report; boundary="b 1"'],
+		[
+			'--b 1',
+			'Content-Type: text/plain',
+			'',
+			notice,
+			'--b 1',
+			'Content-Type: message/delivery-status',
+			'',
+			status,
+			...(returned === '' ? [] : ['--b 1', 'Content-Type: text/rfc822-headers', '', returned]),
+			'--b 1--',
+			'',
+		].join('\n'),
+	);
+}

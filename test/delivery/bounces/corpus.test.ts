@@ -1,0 +1,88 @@
+// How well reports of real systems are understood, in figures.
+import { describe, expect, it } from 'vitest';
+import { readReport } from '../../../src/delivery/bounces/read.js';
+import type { ReportedRecipient } from '../../../src/delivery/bounces/report.js';
+import { type CorpusFile, corpusFiles, hasCorpus, type Recorded } from './corpus.js';
+
+const files = corpusFiles();
+
+/** Decision 31 over what was recorded: the codes, nothing else. Null: no code tells. */
+function readingOf({ status, reply }: Recorded): boolean | null {
+	if (/^4/.test(reply) || /^[24]/.test(status)) return false;
+	if (['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1'].includes(status)) return true;
+	return status === '' || /^5\.(?:0\.0|0\.9\d\d|1\.0)$/.test(status) ? null : false;
+}
+
+const notBounces = ['feedback', 'vacation'];
+const bounces = files.filter(({ recorded }) => recorded?.some(({ reason }) => !notBounces.includes(reason)));
+
+function recipientsOf({ bytes }: CorpusFile): ReportedRecipient[] {
+	const report = readReport(bytes);
+	return report.kind === 'bounce' || report.kind === 'delivery_notice' ? report.recipients : [];
+}
+
+/** Not whoever got the report, unless the mail names nobody else, and somebody the mail names. */
+function isPlausible({ bytes }: CorpusFile, { address }: ReportedRecipient): boolean {
+	const text = bytes.toString('latin1');
+	const to = /^To:\s*(.*)$/im.exec(text)?.[1] ?? '';
+	const named = /^(?:Final-Recipient|X-Failed-Recipients|<).*$/gim;
+	const isNamed = [...text.matchAll(named)].some(([line]) => line.includes(address));
+	return text.includes(address) && (isNamed || !to.includes(address));
+}
+
+const pairs = bounces.flatMap((file) => {
+	const found = recipientsOf(file);
+	return (file.recorded ?? []).flatMap((recorded, at) => {
+		const ours = found[at];
+		return ours === undefined ? [] : [{ name: file.name, recorded, ours }];
+	});
+});
+
+describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () => {
+	it('are recognised, at least 95 of 100, with as many recipients as they name', () => {
+		const missed = bounces.filter((file) => {
+			const found = recipientsOf(file);
+			return found.length !== file.recorded?.length || !found.every((one) => isPlausible(file, one));
+		});
+		expect(bounces.length).toBeGreaterThan(250);
+		expect(missed.length / bounces.length, missed.map(({ name }) => name).join()).toBeLessThanOrEqual(0.05);
+	});
+
+	it('are judged by their codes as decision 31 has it, at least 97 of 100', () => {
+		const told = pairs.filter(({ recorded }) => readingOf(recorded) !== null);
+		const wrong = told.filter(({ recorded, ours }) => ours.hard !== readingOf(recorded));
+		expect(told.length).toBeGreaterThan(150);
+		expect(wrong.length / told.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.03);
+	});
+
+	it('with no telling code are judged as that project judges them, at least 9 of 10', () => {
+		const open = pairs.filter(({ recorded }) => readingOf(recorded) === null);
+		const other = open.filter(({ recorded, ours }) => ours.hard !== recorded.hard);
+		expect(open.length).toBeGreaterThan(50);
+		expect(other.length / open.length, other.map(({ name }) => name).join()).toBeLessThanOrEqual(0.1);
+	});
+
+	it('make an address bad against both the codes and that project at most once in 100', () => {
+		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !recorded.hard && !readingOf(recorded));
+		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.01);
+	});
+
+	it('no other mail is taken for a bounce', () => {
+		const others = files.filter((file) => !bounces.includes(file));
+		const taken = others.filter((file) => recipientsOf(file).length > 0);
+		expect(others.length).toBeGreaterThan(8);
+		expect(taken.map(({ name }) => name)).toEqual([]);
+	});
+
+	it('feedback and automatic answers are told apart', () => {
+		const kinds = (reason: string) =>
+			files
+				.filter(({ recorded }) => recorded?.[0]?.reason === reason)
+				.map(({ bytes }) => readReport(bytes).kind);
+		expect(kinds('vacation')).toEqual(['auto_reply', 'auto_reply']);
+		const feedback = kinds('feedback');
+		// One of the seven is a request to unsubscribe that a mail program sent: no report at all.
+		expect(feedback.filter((kind) => kind === 'complaint' || kind === 'feedback')).toHaveLength(6);
+		expect(feedback.filter((kind) => kind === 'not_a_report')).toHaveLength(1);
+	});
+});

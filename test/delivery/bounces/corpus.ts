@@ -1,0 +1,31 @@
+/** Reports of some sixty mail systems with what another project reads in them; empty where the corpora are missing. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const folder = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'bounces');
+
+export const hasCorpus = existsSync(join(folder, 'truth.json'));
+
+/** What that project recorded of one recipient; `status` x.0.9xx is its own word for "no code in the mail". */
+export interface Recorded {
+	status: string;
+	reply: string;
+	reason: string;
+	hard: boolean;
+}
+
+export interface CorpusFile {
+	name: string;
+	bytes: Buffer;
+	/** Null for the mails it keeps as no bounces. */
+	recorded: readonly Recorded[] | null;
+}
+
+/** Every mail of the corpus. */
+export function corpusFiles(): CorpusFile[] {
+	if (!hasCorpus) return [];
+	const truth: Record<string, Recorded[]> = JSON.parse(readFileSync(join(folder, 'truth.json'), 'utf8'));
+	return readdirSync(folder)
+		.filter((name) => name.endsWith('.eml'))
+		.map((name) => ({ name, bytes: readFileSync(join(folder, name)), recorded: truth[name] ?? null }));
+}

@@ -1,0 +1,196 @@
+// Whatever comes, it is read: nothing throws, and nothing takes long.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { addressesIn } from '../../../src/delivery/bounces/addresses.js';
+import { autoReplySign } from '../../../src/delivery/bounces/auto-reply.js';
+import { readCodes } from '../../../src/delivery/bounces/codes.js';
+import { decodeWords } from '../../../src/delivery/bounces/decode.js';
+import {
+	addressFaults,
+	afterRecipient,
+	atRecipient,
+	otherFaults,
+} from '../../../src/delivery/bounces/fault-texts.js';
+import {
+	delays,
+	failures,
+	mailSystems,
+	recipientLines,
+	separators,
+} from '../../../src/delivery/bounces/forms.js';
+import { parseMail } from '../../../src/delivery/bounces/mime.js';
+import { readReport } from '../../../src/delivery/bounces/read.js';
+import { classify } from '../../../src/delivery/classify.js';
+import { dsn, informal, mail } from './build.js';
+import { corpusFiles } from './corpus.js';
+
+const own = [
+	dsn('Reporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1'),
+	informal(
+		'Undeliverable.\n\n<ann@example.org>:\n550 5.1.1 no\n\n--- Below this line is a copy of the message.\n\nTo: a@b.c\n',
+	),
+];
+const mails = [...own, ...corpusFiles().map(({ bytes }) => bytes)];
+
+/** What repeats makes a backtracking expression slow; 100 kB of it, or as many as a caller passes on. */
+const pieces = [
+	'a',
+	' ',
+	'@',
+	'a@',
+	'<',
+	'<a@b>',
+	'=?a?b?',
+	'=',
+	'5.',
+	'550 ',
+	'5.1.1',
+	'-',
+	'=-',
+	'.',
+	'(',
+	'unknown ',
+	'host ',
+	'mail',
+	'RCPT',
+	'could not ',
+	'ü',
+	'\\',
+	'"',
+	';',
+	'--b 1\n',
+	'[',
+	'Address: <',
+	'delivery to ',
+];
+
+describe('hostile mail', () => {
+	it('mutated and cut anywhere, never throws, and every recipient has an address', () => {
+		const change = fc.record({
+			at: fc.nat(),
+			byte: fc.integer({ min: 0, max: 255 }),
+			kind: fc.constantFrom('set', 'cut', 'drop', 'twice'),
+		});
+		fc.assert(
+			fc.property(
+				fc.constantFrom(...mails),
+				fc.array(change, { minLength: 1, maxLength: 12 }),
+				(bytes, changes) => {
+					const report = readReport(changes.reduce(mutated, Buffer.from(bytes)));
+					if (report.kind !== 'bounce' && report.kind !== 'delivery_notice') return;
+					expect(report.recipients.length).toBeGreaterThan(0);
+					for (const one of report.recipients) {
+						expect(one.address).toMatch(/^\S+@\S+$/);
+						expect(one.place.line).toBeGreaterThan(0);
+						if (one.hard) expect(one.action).toBe('failed');
+					}
+				},
+			),
+			{ numRuns: 2000 },
+		);
+	});
+
+	it('of any bytes is read', () => {
+		fc.assert(
+			fc.property(fc.uint8Array({ maxLength: 4000 }), (bytes) => {
+				expect(readReport(Buffer.from(bytes)).kind).toMatch(/^(?:not_a_report|auto_reply|feedback)$/);
+			}),
+		);
+	});
+
+	it('of many parts, many levels or many recipients is cut short', () => {
+		const flat = mail(['Content-Type: multipart/mixed; boundary=x'], '--x\n\na\n'.repeat(50_000));
+		expect(parseMail(flat).parts.length).toBe(100);
+		const deep = Array.from(
+			{ length: 500 },
+			(_, at) => `Content-Type: multipart/mixed; boundary=b${at}\n\n--b${at}\n`,
+		).join('');
+		expect(parseMail(Buffer.from(deep)).parts.length).toBe(8);
+		const entries = Array.from(
+			{ length: 2000 },
+			(_, at) => `Final-Recipient: rfc822; a${at}@b.example\nAction: failed\nStatus: 5.1.1\n`,
+		);
+		const report = readReport(dsn(entries.join('\n')));
+		expect(report.kind === 'bounce' ? report.recipients.length : 0).toBeGreaterThan(500);
+	});
+
+	it('a report of ours that is bounced itself stays one report', () => {
+		const inner = dsn('Final-Recipient: rfc822; bob@example.org\nAction: failed\nStatus: 5.1.1').toString();
+		const outer = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.2.2', {
+			returned: inner,
+		});
+		expect(readReport(outer)).toMatchObject({ recipients: [{ address: 'ann@example.org', hard: false }] });
+	});
+});
+
+describe('each expression over 100 kB of hostile text', () => {
+	const tables: readonly (readonly [string, (text: string) => unknown])[] = [
+		['codes', readCodes],
+		['addresses', addressesIn],
+		['encoded words', decodeWords],
+		['signs of answers', (text) => autoReplySign([{ name: 'subject', value: text, line: 1 }])],
+		['texts of faults', (text) => [...addressFaults, ...otherFaults].map((one) => one.text.test(text))],
+		['commands', (text) => [atRecipient, afterRecipient].map((one) => one.test(text))],
+		['words of reports', (text) => [mailSystems, ...failures, ...delays].map((one) => one.test(text))],
+		['ends of notices', (text) => separators.map((one) => one.test(text))],
+		['lines of recipients', (text) => recipientLines.map(({ line }) => line.test(text))],
+		[
+			'our own table',
+			(text) =>
+				classify({
+					kind: 'refused',
+					reply: { phase: 'rcpt', code: 550, enhanced: null, text },
+					refusedCopies: [],
+				}),
+		],
+	];
+
+	it.each(tables)('%s: takes linear time', (_, use) => {
+		for (const piece of pieces) {
+			const [small, large] = [
+				msOf(use, piece.repeat(50_000 / piece.length)),
+				msOf(use, piece.repeat(200_000 / piece.length)),
+			];
+			// Four times the text; a quadratic expression would take sixteen. Below the floor the clock says nothing.
+			expect(large, `${JSON.stringify(piece)}: ${small} ms, then ${large} ms`).toBeLessThan(
+				Math.max(small, 20) * 12,
+			);
+		}
+	});
+
+	it.each(pieces.map((piece) => [piece]))('a whole mail of %j', (piece) => {
+		const text = piece.repeat(100_000 / piece.length);
+		const read = () =>
+			[
+				informal(text),
+				informal(`\n<ann@example.org>:\n${text}`),
+				dsn(text),
+				mail([`From: ${text}`, `Subject: ${text}`], ''),
+			].map(readReport);
+		expect(read().map(({ kind }) => kind)).toHaveLength(4);
+	});
+});
+
+function mutated(bytes: Buffer, { at, byte, kind }: { at: number; byte: number; kind: string }): Buffer {
+	const index = bytes.length === 0 ? 0 : at % bytes.length;
+	switch (kind) {
+		case 'set':
+			return Buffer.concat([bytes.subarray(0, index), Buffer.from([byte]), bytes.subarray(index + 1)]);
+		case 'cut':
+			return bytes.subarray(0, index);
+		case 'drop':
+			return Buffer.concat([bytes.subarray(0, index), bytes.subarray(index + byte)]);
+		default:
+			return Buffer.concat([bytes.subarray(0, index), bytes.subarray(Math.max(index - byte, 0))]);
+	}
+}
+
+/** The best of three: the machine has other things to do. */
+function msOf(use: (text: string) => unknown, text: string): number {
+	const times = [0, 1, 2].map(() => {
+		const began = performance.now();
+		use(text);
+		return performance.now() - began;
+	});
+	return Math.min(...times);
+}

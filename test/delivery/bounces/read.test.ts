@@ -1,0 +1,259 @@
+import { describe, expect, it } from 'vitest';
+import { readReport } from '../../../src/delivery/bounces/read.js';
+import type { DeliveryReport } from '../../../src/delivery/bounces/report.js';
+import { dsn, informal, mail } from './build.js';
+
+function delivery(bytes: Buffer): DeliveryReport {
+	const report = readReport(bytes);
+	if (report.kind !== 'bounce' && report.kind !== 'delivery_notice') throw new Error(report.kind);
+	return report;
+}
+
+function short(bytes: Buffer): (string | number | boolean | null)[][] {
+	return delivery(bytes).recipients.map((one) => [
+		one.address,
+		one.action,
+		one.status,
+		one.reply_code,
+		one.hard,
+	]);
+}
+
+const entry = (...lines: string[]) =>
+	['Reporting-MTA: dns; mx.example.net', '', 'Final-Recipient: rfc822; ann@example.org', ...lines].join('\n');
+
+describe('a delivery status (RFC 3464)', () => {
+	it('is read whole: servers, envelope id, codes, the message that came back, and where it all stands', () => {
+		const status = [
+			'Reporting-MTA: dns; mx.example.net',
+			'Original-Envelope-Id: job+3D7',
+			'',
+			'Original-Recipient: rfc822;ann+2Bnews@example.com',
+			'Final-Recipient: RFC822; <ann@example.org>',
+			'Action: failed',
+			'Status: 5.1.1 (bad destination mailbox)',
+			'Remote-MTA: dns; in.example.org',
+			'Diagnostic-Code: smtp; 550 5.1.1 No such',
+			'    user here',
+		].join('\n');
+		const returned =
+			'Message-ID: <7@example.com>\nTo: Ann <ann+news@example.com>\nX-Job: november\nSubject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=';
+		expect(readReport(dsn(status, { returned }))).toEqual({
+			kind: 'bounce',
+			reporting_mta: 'mx.example.net',
+			envelope_id: 'job=7',
+			recipients: [
+				{
+					address: 'ann@example.org',
+					original_address: 'ann+news@example.com',
+					action: 'failed',
+					status: '5.1.1',
+					reply_code: 550,
+					diagnostic: '550 5.1.1 No such user here',
+					remote_mta: 'in.example.org',
+					hard: true,
+					why: 'an address code',
+					form: 'RFC 3464',
+					place: { part: '1.2', type: 'message/delivery-status', line: 14 },
+				},
+			],
+			returned: {
+				message_id: '7@example.com',
+				subject: 'Grüße',
+				to: ['ann+news@example.com'],
+				x_headers: { 'x-job': 'november' },
+				place: { part: '1.3', type: 'text/rfc822-headers', line: 24 },
+			},
+		});
+	});
+
+	it.each([
+		['an address code', ['Action: failed', 'Status: 5.1.1'], 'failed', true],
+		[
+			'a full mailbox',
+			['Action: failed', 'Status: 5.2.2', 'Diagnostic-Code: smtp; 552 5.2.2 full'],
+			'failed',
+			false,
+		],
+		[
+			'a transient reply before an address code',
+			['Action: failed', 'Status: 5.1.1', 'Diagnostic-Code: smtp; 450 4.1.1 later'],
+			'failed',
+			false,
+		],
+		[
+			'the answer quoted, over the field',
+			['Action: failed', 'Status: 5.1.1', 'Diagnostic-Code: smtp; 552 5.2.2 Over quota'],
+			'failed',
+			false,
+		],
+		[
+			'a bare 5.0.0 with a telling answer',
+			['Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 5.1.1 unknown'],
+			'failed',
+			true,
+		],
+		[
+			'a policy that quotes no code but 550',
+			['Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown, or blocked by policy'],
+			'failed',
+			false,
+		],
+		[
+			'a login that failed',
+			['Action: failed', 'Status: 5.7.8', 'Diagnostic-Code: smtp; 535 5.7.8 no'],
+			'failed',
+			false,
+		],
+		['a delay', ['Action: delayed', 'Status: 4.4.1'], 'delayed', false],
+		['a delay with an address code', ['Action: delayed', 'Status: 5.1.1'], 'delayed', false],
+		['a receipt', ['Action: delivered', 'Status: 2.1.5'], 'delivered', false],
+		['a relay', ['Action: relayed', 'Status: 2.0.0'], 'relayed', false],
+		['an expansion', ['Action: expanded (list)', 'Status: 2.0.0'], 'expanded', false],
+		['no action, and a failure', ['Status: 5.1.2'], 'failed', true],
+		['nobody reads the action', ['Action: kaputt', 'Status: 5.3.0'], 'failed', false],
+	])('%s', (_, lines, action, hard) => {
+		const report = delivery(dsn(entry(...lines)));
+		expect(report.kind).toBe(action === 'failed' ? 'bounce' : 'delivery_notice');
+		expect(report.recipients.map((one) => [one.action, one.hard])).toEqual([[action, hard]]);
+	});
+
+	it('"user unknown" without a telling code counts as the answer to RCPT only', () => {
+		const status = entry('Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown');
+		const said = (command: string) =>
+			short(
+				dsn(status, {
+					notice: `<ann@example.org>: host in.example.org said: 550 User unknown (in reply to ${command} command)`,
+				}),
+			);
+		expect(said('RCPT TO')).toEqual([['ann@example.org', 'failed', '5.0.0', 550, true]]);
+		expect(said('end of DATA')).toEqual([['ann@example.org', 'failed', '5.0.0', 550, false]]);
+		expect(short(dsn(status))).toEqual([['ann@example.org', 'failed', '5.0.0', 550, false]]);
+	});
+
+	it('an address in UTF-8 (RFC 6533), a local name, and recipients without a blank line between them', () => {
+		const status = [
+			'Reporting-MTA: dns; mx.example.net',
+			'Final-Recipient: utf-8; \\x{E9}ric@example.org',
+			'Action: failed',
+			'Status: 5.1.1',
+			'Original-Recipient: rfc822; root@example.org',
+			'Final-Recipient: LOCAL; root',
+			'Action: failed',
+			'Status: 5.2.1',
+			'Final-Recipient: rfc822; zoe@example.org',
+			'Action: delayed',
+			'Status: 4.2.2',
+		].join('\n');
+		expect(short(dsn(status))).toEqual([
+			['éric@example.org', 'failed', '5.1.1', null, true],
+			['root@example.org', 'failed', '5.2.1', null, true],
+			['zoe@example.org', 'delayed', '4.2.2', null, false],
+		]);
+	});
+
+	it('written into the text of a mail without parts, it is read too', () => {
+		const body = `Sorry.\n\n${entry('Action: failed', 'Status: 5.1.1')}\n\nReturn-Path: <news@example.com>\nMessage-ID: <1@example.com>\n`;
+		const report = delivery(informal(body));
+		expect(report.recipients.map(({ address, hard }) => [address, hard])).toEqual([
+			['ann@example.org', true],
+		]);
+		expect(report.returned?.message_id).toBe('1@example.com');
+		expect(readReport(mail(['From: Bob <bob@example.com>'], body)).kind).toBe('not_a_report');
+	});
+
+	it('in base64, with the last delimiter missing, it is read too', () => {
+		const status = Buffer.from(entry('Action: failed', 'Status: 5.1.1')).toString('base64');
+		const bytes = mail(
+			['From: <>', 'Content-Type: multipart/report;\r\n boundary=x'],
+			`--x\nContent-Type: message/delivery-status\nContent-Transfer-Encoding: base64\n\n${status}\n`,
+		);
+		expect(short(bytes)).toEqual([['ann@example.org', 'failed', '5.1.1', null, true]]);
+	});
+});
+
+describe('a feedback report (RFC 5965)', () => {
+	const feedback = (fields: string, returned = '') =>
+		mail(
+			['From: fbl@example.net', 'Content-Type: multipart/report; boundary=x'],
+			`--x\nContent-Type: text/plain\n\nHello\n--x\nContent-Type: message/feedback-report\n\n${fields}\n--x\nContent-Type: message/rfc822\n\n${returned}\n--x--\n`,
+		);
+
+	it.each([
+		['abuse', 'complaint'],
+		['Abuse', 'complaint'],
+		['fraud', 'complaint'],
+		['opt-out', 'complaint'],
+		['not-spam', 'feedback'],
+		['virus', 'feedback'],
+		['auth-failure', 'feedback'],
+		['other', 'feedback'],
+		['new-kind', 'feedback'],
+	])('of type %s is %s', (type, kind) => {
+		const bytes = feedback(`Feedback-Type: ${type}\nOriginal-Rcpt-To: <ann@example.org>`);
+		expect(readReport(bytes)).toMatchObject({
+			kind,
+			feedback_type: type.toLowerCase(),
+			recipients: ['ann@example.org'],
+		});
+	});
+
+	it('that names nobody is about who the returned message went to', () => {
+		const bytes = feedback('Feedback-Type: abuse', 'To: Ann <ann@example.org>\nMessage-ID: <9@example.com>');
+		expect(readReport(bytes)).toMatchObject({
+			recipients: ['ann@example.org'],
+			returned: { message_id: '9@example.com' },
+		});
+		expect(readReport(feedback('Feedback-Type: abuse', 'To: undisclosed-recipients:;'))).toMatchObject({
+			recipients: [],
+		});
+	});
+});
+
+describe('an automatic answer (RFC 3834)', () => {
+	it.each([
+		['Auto-Submitted: auto-replied'],
+		['Subject: Automatic reply: News'],
+		['Subject: =?utf-8?Q?R=C3=A9ponse_automatique_?= : News'],
+		['Subject: Out of Office: News'],
+		['Precedence: auto_reply'],
+		['X-Autoreply: yes'],
+	])('%s', (header) => {
+		const bytes = mail(
+			['Return-Path: <>', 'From: Ann <ann@example.org>', header],
+			'I could not be delivered from work.',
+		);
+		expect(readReport(bytes).kind).toBe('auto_reply');
+	});
+
+	it('of a mail system is a bounce when it says so: Exim marks its reports as answers', () => {
+		const body =
+			'A message that you sent could not be delivered to one or more of its\nrecipients.\n\n  ann@example.org\n    host in.example.org: 550 5.1.1 no\n';
+		expect(readReport(informal(body, ['Auto-Submitted: auto-replied'])).kind).toBe('bounce');
+	});
+});
+
+describe('no report', () => {
+	it.each([
+		['a letter', mail(['From: Ann <ann@example.org>', 'Subject: Hi'], 'Hello')],
+		[
+			'a letter about bounces',
+			mail(
+				['From: Ann <ann@example.org>', 'Subject: Undeliverable?'],
+				'ann@example.org:\n550 5.1.1 User unknown',
+			),
+		],
+		[
+			'a letter of the postmaster',
+			mail(['From: postmaster@example.org'], 'New quotas from May. Ask help@example.org'),
+		],
+		[
+			'a request to unsubscribe that a program sent',
+			mail(['From: Ann <ann@example.org>', 'Subject: unsubscribe', 'Auto-Submitted: auto-replied'], ''),
+		],
+		['nothing', Buffer.alloc(0)],
+		['bytes', Buffer.from([0, 255, 10, 10, 58, 13])],
+	])('%s', (_, bytes) => {
+		expect(readReport(bytes).kind).toBe('not_a_report');
+	});
+});
