@@ -1,0 +1,140 @@
+/**
+ * The return path of a message, which says in itself what came back (VERP): `bounces+TOKEN@example.com`.
+ *
+ * The token is signed, so that nobody but who got the message can speak about it: 30 bytes, key id (4), message uuid
+ * (16) and HMAC-SHA256 of these cut to 80 bits (10), as 48 characters of base32. Mail servers write local parts in
+ * lower case, upper case, or as they came (RFC 5321 s.2.4 wants the last): base32 has no case to lose. A guess has to
+ * be made on the server, and wins the right to say that one message bounced.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Uuid } from '../../api/records.js';
+import { createMac, type Mac } from '../tracking/mac.js';
+
+/** Signs and reads return paths. */
+export interface Verp {
+	/** Where this message's bounces come back to; the same message and key give the same address. */
+	addressFor(message: Uuid): string;
+	/** The message whose return path this is; null for any other address, and for a token nobody here signed. */
+	messageOf(address: string): Uuid | null;
+	/** The first return path of ours within a text, such as the header of a mail; null when there is none. */
+	findIn(text: string): Uuid | null;
+	/** Whether an address is below the domain that bounces come back to; says nothing of the rest. */
+	isOurDomain(address: string): boolean;
+}
+
+/** Octets of a prefix at most: with `+` and the token it has to fit into a local part (RFC 5321 s.4.5.3.1.1). */
+export const maxPrefixLength = 15;
+
+const signedBytes = 20;
+const macBytes = 10;
+const tokenCharacters = 48;
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+const anyToken = /\+([a-z2-7]{48})@/gi;
+/** A text may be full of what looks like a token: each costs a hash. */
+const mostTokens = 100;
+
+/**
+ * `bounceAddress` is the setting, `prefix@domain`, checked where it was set. `keys` have secrets in base64url, newest
+ * first: the first signs, all are read. Null without a key.
+ */
+export function createVerp(
+	bounceAddress: string,
+	keys: readonly { id: number; secret: string }[],
+): Verp | null {
+	const ring = keys.map(({ id, secret }) => ({ id, mac: macFor(secret) }));
+	const [newest] = ring;
+	if (newest === undefined) return null;
+	const at = bounceAddress.lastIndexOf('@');
+	const begin = `${bounceAddress.slice(0, at)}+`;
+	const end = bounceAddress.slice(at);
+	const isOurDomain = (address: string) => address.toLowerCase().endsWith(end.toLowerCase());
+	const messageOf = (address: string) => {
+		const isOurs = address.length === begin.length + tokenCharacters + end.length && isOurDomain(address);
+		if (!isOurs || !address.toLowerCase().startsWith(begin.toLowerCase())) return null;
+		return verify(ring, address.slice(begin.length, -end.length));
+	};
+	return {
+		addressFor: (message) => `${begin}${sign(newest, message)}${end}`,
+		messageOf,
+		findIn: (text) => {
+			let tried = 0;
+			for (const { index } of text.matchAll(anyToken)) {
+				tried += 1;
+				if (tried > mostTokens) return null;
+				const from = index + 1 - begin.length;
+				const found = messageOf(
+					text.slice(Math.max(0, from), from + begin.length + tokenCharacters + end.length),
+				);
+				if (found !== null) return found;
+			}
+			return null;
+		},
+		isOurDomain,
+	};
+}
+
+interface VerpKey {
+	id: number;
+	mac: Mac;
+}
+
+function macFor(secret: string): Mac {
+	return createMac(Buffer.from(secret, 'base64url'), {
+		label: 'mailctl return path 1\0',
+		length: signedBytes,
+	});
+}
+
+function sign(key: VerpKey, message: Uuid): string {
+	const token = Buffer.alloc(signedBytes + macBytes);
+	token.writeUInt32BE(key.id, 0);
+	token.write(message.replaceAll('-', ''), 4, 'hex');
+	key.mac(token.subarray(0, signedBytes)).copy(token, signedBytes, 0, macBytes);
+	return encodeBase32(token);
+}
+
+function verify(ring: readonly VerpKey[], text: string): Uuid | null {
+	const token = decodeBase32(text);
+	if (token === null) return null;
+	const key = ring.find(({ id }) => id === token.readUInt32BE(0));
+	if (key === undefined) return null;
+	const expected = key.mac(token.subarray(0, signedBytes)).subarray(0, macBytes);
+	return timingSafeEqual(expected, token.subarray(signedBytes)) ? uuidOf(token) : null;
+}
+
+function uuidOf(token: Buffer): Uuid {
+	const hex = token.toString('hex', 4, signedBytes);
+	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** RFC 4648 s.6 in lower case; 5 bytes are 8 characters, and what is signed is a multiple of 5: no padding. */
+function encodeBase32(bytes: Buffer): string {
+	let text = '';
+	let bits = 0;
+	let value = 0;
+	for (const octet of bytes) {
+		value = ((value << 8) | octet) & 0xfff;
+		bits += 8;
+		while (bits >= 5) {
+			bits -= 5;
+			text += alphabet[(value >> bits) & 31];
+		}
+	}
+	return text;
+}
+
+function decodeBase32(text: string): Buffer | null {
+	const bytes: number[] = [];
+	let bits = 0;
+	let value = 0;
+	for (const character of text.toLowerCase()) {
+		const five = alphabet.indexOf(character);
+		if (five === -1) return null;
+		value = ((value << 5) | five) & 0xfff;
+		bits += 5;
+		if (bits < 8) continue;
+		bits -= 8;
+		bytes.push((value >> bits) & 0xff);
+	}
+	return bytes.length === signedBytes + macBytes ? Buffer.from(bytes) : null;
+}
