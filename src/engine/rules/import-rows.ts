@@ -2,8 +2,9 @@
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
 import { parseMetaCell } from '../../api/meta-cell.js';
-import type { DisableReason, MetaValue } from '../../api/records.js';
+import type { MetaValue } from '../../api/records.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
+import type { SuppressionReason } from '../../api/suppressions.js';
 import { foldedColumn } from './folding.js';
 import type { Activation } from './subscription.js';
 import { startActivation } from './subscription.js';
@@ -148,7 +149,7 @@ function reject(code: string, error: string): RejectedRow {
 /** How an imported row starts: a suppressed address inactive; a reason alone means inactive. */
 export function importedActivation(
 	row: Pick<ImportRow, 'is_active' | 'disable_reason'>,
-	reasons: readonly DisableReason[],
+	reasons: readonly SuppressionReason[],
 ): Activation {
 	const wanted = row.is_active ?? row.disable_reason === null;
 	if (reasons.length > 0) return startActivation(wanted, reasons);

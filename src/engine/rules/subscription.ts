@@ -1,34 +1,37 @@
 /** Who gets mail: activation, reasons, suppressions of an address, and what lifts them. */
 import type { FieldErrors } from '../../api/errors.js';
-import type { DisableReason } from '../../api/records.js';
+import { type SuppressionReason, suppressionReasons } from '../../api/suppressions.js';
 
-/** Strongest first: the reason a new subscriber of a suppressed address starts with. */
-export const suppressionReasons = [
+/** These stop transactional mail too. */
+const stoppingReasons: ReadonlySet<string> = new Set<SuppressionReason>(['COMPLAINED', 'HARDBOUNCED']);
+
+/** Only somebody who looks after suppressions by name lifts these: activating a subscriber does not. */
+const bindingReasons: ReadonlySet<string> = new Set<SuppressionReason>([
 	'COMPLAINED',
 	'HARDBOUNCED',
-	'UNSUBSCRIBED',
-	'SOFTBOUNCED',
-] as const satisfies readonly DisableReason[];
-
-/** Only somebody who looks after suppressions by name lifts these; they also stop transactional mail. */
-const bindingReasons: ReadonlySet<string> = new Set<DisableReason>(['COMPLAINED', 'HARDBOUNCED']);
+	'MANUAL',
+]);
 
 export interface Activation {
 	is_active: boolean;
 	disable_reason: string | null;
 }
 
-export function strongest(reasons: readonly DisableReason[]): DisableReason | null {
+/** The reason a new subscriber of a suppressed address starts with: the strongest. */
+export function strongest(reasons: readonly SuppressionReason[]): SuppressionReason | null {
 	return suppressionReasons.find((reason) => reasons.includes(reason)) ?? null;
 }
 
 /** Whether mail of this type may go to an address with these suppressions. */
-export function mayReceive(type: 'TRANSACTIONAL' | 'BULK', reasons: readonly DisableReason[]): boolean {
-	return type === 'BULK' ? reasons.length === 0 : !reasons.some((reason) => bindingReasons.has(reason));
+export function mayReceive(type: 'TRANSACTIONAL' | 'BULK', reasons: readonly SuppressionReason[]): boolean {
+	return type === 'BULK' ? reasons.length === 0 : !reasons.some((reason) => stoppingReasons.has(reason));
 }
 
-/** A subscriber that is created, imported or moved to an address starts inactive where that is suppressed. */
-export function startActivation(wanted: boolean, reasons: readonly DisableReason[]): Activation {
+/**
+ * A subscriber that is created, imported or moved to an address starts inactive where that is suppressed for good. A
+ * suppression with an end leaves him as he is: mail passes him over while it stands, and goes to him again after it.
+ */
+export function startActivation(wanted: boolean, reasons: readonly SuppressionReason[]): Activation {
 	const reason = strongest(reasons);
 	return reason === null
 		? { is_active: wanted, disable_reason: null }
@@ -36,7 +39,7 @@ export function startActivation(wanted: boolean, reasons: readonly DisableReason
 }
 
 export type ActivationChange =
-	| { kind: 'set'; activation: Activation; lift: readonly DisableReason[] }
+	| { kind: 'set'; activation: Activation; lift: readonly SuppressionReason[] }
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
@@ -48,23 +51,29 @@ export function changeActivation(options: {
 	wanted: boolean | undefined;
 	/** The address becomes another one. */
 	isMoved: boolean;
-	/** Suppressions of the address after the change. */
-	reasons: readonly DisableReason[];
+	/** Suppressions that stand against the address after the change. */
+	reasons: readonly SuppressionReason[];
+	/** Those of them that have no end. */
+	lasting: readonly SuppressionReason[];
 }): ActivationChange {
-	const { stored, wanted, isMoved, reasons } = options;
-	if (wanted === true) return activate(reasons);
-	const inherited = isMoved ? strongest(reasons) : null;
+	const { stored, wanted, isMoved, reasons, lasting } = options;
+	if (wanted === true) return activate(reasons, lasting);
+	const inherited = isMoved ? strongest(lasting) : null;
 	if (wanted === false || !stored.is_active) {
 		const kept = stored.is_active ? null : stored.disable_reason;
 		return { kind: 'set', activation: { is_active: false, disable_reason: kept ?? inherited }, lift: [] };
 	}
-	return { kind: 'set', activation: isMoved ? startActivation(true, reasons) : stored, lift: [] };
+	return { kind: 'set', activation: isMoved ? startActivation(true, lasting) : stored, lift: [] };
 }
 
-function activate(reasons: readonly DisableReason[]): ActivationChange {
-	const binding = strongest(reasons.filter((reason) => bindingReasons.has(reason)));
+function activate(
+	reasons: readonly SuppressionReason[],
+	lasting: readonly SuppressionReason[],
+): ActivationChange {
+	const binding = strongest(lasting.filter((reason) => bindingReasons.has(reason)));
 	if (binding === null) {
-		return { kind: 'set', activation: { is_active: true, disable_reason: null }, lift: reasons };
+		const lift = reasons.filter((reason) => !bindingReasons.has(reason));
+		return { kind: 'set', activation: { is_active: true, disable_reason: null }, lift };
 	}
 	const message = `This address is suppressed (${binding}); it stays inactive until the suppression is removed.`;
 	return { kind: 'refused', errors: { is_active: [{ code: 'suppressed', message }] } };

@@ -76,6 +76,6 @@ export function softBounce(sql: Sql, address: EmailKey, at: Micros): void {
 		isSoftBounceLimit({ count: run.soft_bounces, since: run.soft_bounced_since ?? at }, at),
 	);
 	if (!isOver) return;
-	suppress(sql, { address, reason: 'SOFTBOUNCED', source: 'delivery', now: at });
+	suppress(sql, { address, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
 	deactivate(sql, { address, list_id: null, subscriber_id: null }, 'SOFTBOUNCED');
 }

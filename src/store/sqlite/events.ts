@@ -70,11 +70,11 @@ function changeRecipient(sql: Sql, message: TrackedRow, event: TrackedEvent, isF
 	switch (event.type) {
 		case 'UNSUBSCRIBED':
 			// Each time, not the first only: somebody may have come back in between.
-			suppress(sql, { address, reason: 'UNSUBSCRIBED', source: 'recipient', now: event.at });
+			suppress(sql, { address, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now: event.at });
 			deactivate(sql, { address, list_id, subscriber_id }, 'UNSUBSCRIBED');
 			return;
 		case 'HARDBOUNCED':
-			suppress(sql, { address, reason: 'HARDBOUNCED', source: 'bounce', now: event.at });
+			suppress(sql, { address, reason: 'HARDBOUNCED', source: 'BOUNCE', now: event.at });
 			deactivate(sql, { address, list_id: null, subscriber_id: null }, 'HARDBOUNCED');
 			stopWaiting(sql, message.id);
 			return;

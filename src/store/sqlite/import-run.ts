@@ -1,8 +1,8 @@
 /** One batch of an import, row by row: create, update, leave or refuse a subscriber. */
 import type { ImportSpec } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
-import type { DisableReason } from '../../api/records.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
+import type { SuppressionReason } from '../../api/suppressions.js';
 import { erasedMessage } from '../../engine/rules/erasure.js';
 import { duplicateAddress } from '../../engine/rules/errors.js';
 import { type ImportRow, importedActivation, reimportedActivation } from '../../engine/rules/import-rows.js';
@@ -15,7 +15,7 @@ import { counterMove } from './lists.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from './rows.js';
 import type { Sql } from './sql.js';
 import { insertSubscriber, takeSubscriberIds } from './subscribers.js';
-import { findSuppressions, hasSuppressions, liftSuppressions } from './suppressions.js';
+import { findLasting, findSuppressions, hasSuppressions, liftSuppressions } from './suppressions.js';
 
 /** What the rows of one batch share. `moved` gathers what the list's counters change by, once a batch. */
 export interface ImportRun {
@@ -102,8 +102,8 @@ function create(sql: Sql, run: ImportRun, row: ImportRow): boolean {
 }
 
 interface Standing {
-	kept: readonly DisableReason[];
-	lifted: readonly DisableReason[];
+	kept: readonly SuppressionReason[];
+	lifted: readonly SuppressionReason[];
 }
 
 const nothingStands: Standing = { kept: [], lifted: [] };
@@ -111,12 +111,14 @@ const nothingStands: Standing = { kept: [], lifted: [] };
 /** Which suppressions stand against a row: `reactivate` lifts what `is_active: true` by hand would lift. */
 function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Standing {
 	if (!run.hasSuppressions) return nothingStands;
-	const kept = findSuppressions(sql, row.email_key, run.now);
-	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null || kept.length === 0) {
+	const reasons = findSuppressions(sql, row.email_key, run.now);
+	if (reasons.length === 0) return nothingStands;
+	const kept = findLasting(sql, row.email_key);
+	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null) {
 		return { kept, lifted: [] };
 	}
 	const stored = { is_active: false, disable_reason: null };
-	const change = changeActivation({ stored, wanted: true, isMoved: false, reasons: kept });
+	const change = changeActivation({ stored, wanted: true, isMoved: false, reasons, lasting: kept });
 	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
 }
 

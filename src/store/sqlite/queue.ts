@@ -2,7 +2,6 @@
 
 import type { MessageScope } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
-import type { DisableReason } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
 import type { Leased } from '../queue.js';
@@ -207,12 +206,13 @@ function readShared(sql: Sql, seq: number): Shared {
 	return { id, type, released_at, variables };
 }
 
-/** Bulk mail is checked again: whoever unsubscribed, was made inactive or deleted since does not get it. */
+/**
+ * Checked again, in the transaction of the lease: whoever bounced hard or complained since gets nothing, and no bulk
+ * mail goes to anybody who is suppressed, was made inactive or deleted.
+ */
 function isUnwanted(sql: Sql, row: DueRow, type: 'TRANSACTIONAL' | 'BULK', now: Micros): boolean {
-	if (type !== 'BULK') return false;
-	const reasons: DisableReason[] = findSuppressions(sql, row.to_key, now);
-	if (!mayReceive(type, reasons)) return true;
-	if (row.subscriber_id === null) return false;
+	if (!mayReceive(type, findSuppressions(sql, row.to_key, now))) return true;
+	if (type !== 'BULK' || row.subscriber_id === null) return false;
 	const active = sql.get<{ is_active: number }>(
 		'SELECT is_active FROM subscribers WHERE id = ?',
 		row.subscriber_id,

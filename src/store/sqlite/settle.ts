@@ -157,7 +157,7 @@ function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros):
 		}
 	}
 	if (effect.suppresses) {
-		suppress(sql, { address, reason: 'HARDBOUNCED', source: 'delivery', now: at });
+		suppress(sql, { address, reason: 'HARDBOUNCED', source: 'DELIVERY', now: at });
 		deactivate(sql, { address, list_id: null, subscriber_id: null }, 'HARDBOUNCED');
 	}
 }

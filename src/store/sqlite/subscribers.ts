@@ -24,7 +24,7 @@ import {
 	tupleToSubscriber,
 } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
-import { findSuppressions, liftSuppressions } from './suppressions.js';
+import { findLasting, findSuppressions, liftSuppressions } from './suppressions.js';
 import type { Operations } from './sync.js';
 import { cancelWaitingOfSubscriber } from './waiting.js';
 
@@ -195,7 +195,7 @@ function createSubscriber(
 		...(isErased(sql, email_key) && erasedComplaint),
 	};
 	if (Object.keys(complaints).length > 0) return { kind: 'refused', errors: complaints };
-	const start = startActivation(input.is_active ?? true, findSuppressions(sql, email_key, now));
+	const start = startActivation(input.is_active ?? true, findLasting(sql, email_key));
 	const id = takeSubscriberIds(sql, 1);
 	insertSubscriber(sql, {
 		...start,
@@ -227,6 +227,7 @@ function patchSubscriber(
 		wanted: patch.is_active,
 		isMoved,
 		reasons: findSuppressions(sql, email_key, now),
+		lasting: findLasting(sql, email_key),
 	});
 	const meta = patchedMeta(sql, row, patch);
 	const complaints = {
@@ -242,7 +243,9 @@ function patchSubscriber(
 	const email = patch.email ?? row.email;
 	sql.run(
 		`UPDATE subscribers
-		SET email = ?, email_key = ?, email_folded = ?, name = ?, is_active = ?, disable_reason = ?, meta = ?
+		SET email = ?, email_key = ?, email_folded = ?, name = ?, is_active = ?, disable_reason = ?, meta = ?,
+			soft_bounces = CASE email_key WHEN ? THEN soft_bounces ELSE 0 END,
+			soft_bounced_since = CASE email_key WHEN ? THEN soft_bounced_since END
 		WHERE id = ?`,
 		email,
 		email_key,
@@ -251,6 +254,9 @@ function patchSubscriber(
 		flag(change.activation.is_active),
 		change.activation.disable_reason,
 		meta.text,
+		// What the address that was left did is not held against the new one.
+		email_key,
+		email_key,
 		id,
 	);
 	moveCounters(sql, list_id, counterMove(row.is_active === 1, change.activation.is_active));

@@ -1,7 +1,8 @@
 /** Addresses that get no mail, and why; they outlive the subscribers they came from. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
-import type { DisableReason } from '../../api/records.js';
+import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
+import { type Addition, additionOf } from '../../engine/rules/suppressions.js';
 import { isErased } from './erased.js';
 import { moveCounters } from './lists.js';
 import type { Sql } from './sql.js';
@@ -10,14 +11,20 @@ import type { Sql } from './sql.js';
  * Reasons against an address that have not expired. Who was erased has left for good: no bulk mail, as for those who
  * unsubscribed, although no row says so any more.
  */
-export function findSuppressions(sql: Sql, address: EmailKey, now: Micros): DisableReason[] {
+export function findSuppressions(sql: Sql, address: EmailKey, now: Micros): SuppressionReason[] {
 	const stored = storedReasons(sql, address, now);
 	return stored.length === 0 && isErased(sql, address) ? ['UNSUBSCRIBED'] : stored;
 }
 
-function storedReasons(sql: Sql, address: EmailKey, now: Micros): DisableReason[] {
+/** Those of the stored reasons that have no end. */
+export function findLasting(sql: Sql, address: EmailKey): SuppressionReason[] {
+	return storedReasons(sql, address, null);
+}
+
+/** `null`: those without an end alone. */
+function storedReasons(sql: Sql, address: EmailKey, now: Micros | null): SuppressionReason[] {
 	return sql
-		.all<{ reason: DisableReason }>(
+		.all<{ reason: SuppressionReason }>(
 			`SELECT reason
 			FROM suppressions
 			WHERE email_key = ? AND (expires_at IS NULL OR expires_at > ?)
@@ -32,23 +39,63 @@ export function hasSuppressions(sql: Sql): boolean {
 	return sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)') === 1;
 }
 
-/** Adding a reason that stands already keeps its first time; one that had an end loses it. */
+/** What happened to an address stands against it for good. A reason that stands already keeps its first time. */
 export function suppress(
 	sql: Sql,
-	{ address, reason, source, now }: { address: EmailKey; reason: DisableReason; source: string; now: Micros },
+	{ address, reason, source, now }: Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now: Micros },
 ): void {
-	sql.run(
-		`INSERT INTO suppressions (email_key, reason, source, created_at)
-		VALUES (?, ?, ?, ?)
-		ON CONFLICT (email_key, reason) DO UPDATE SET expires_at = NULL`,
-		address,
-		reason,
-		source,
-		now,
-	);
+	addSuppression(sql, { address, reason, source, created_at: now, expires_at: null }, now);
 }
 
-export function liftSuppressions(sql: Sql, address: EmailKey, reasons: readonly DisableReason[]): void {
+export interface WantedSuppression {
+	address: EmailKey;
+	reason: SuppressionReason;
+	source: SuppressionSource;
+	created_at: Micros;
+	/** `null`: it has no end. */
+	expires_at: Micros | null;
+}
+
+export function addSuppression(sql: Sql, wanted: WantedSuppression, now: Micros): Addition {
+	const { address, reason, source, created_at, expires_at } = wanted;
+	const addition = compareSuppression(sql, wanted, now);
+	if (addition === 'created') {
+		sql.run(
+			`INSERT OR REPLACE INTO suppressions (email_key, reason, source, created_at, expires_at)
+			VALUES (?, ?, ?, ?, ?)`,
+			address,
+			reason,
+			source,
+			created_at,
+			expires_at,
+		);
+	}
+	if (addition === 'updated') {
+		sql.run(
+			'UPDATE suppressions SET expires_at = ? WHERE email_key = ? AND reason = ?',
+			expires_at,
+			address,
+			reason,
+		);
+	}
+	return addition;
+}
+
+/** What adding it would do. */
+export function compareSuppression(
+	sql: Sql,
+	{ address, reason, expires_at }: Pick<WantedSuppression, 'address' | 'reason' | 'expires_at'>,
+	now: Micros,
+): Addition {
+	const stored = sql.get<{ expires_at: Micros | null }>(
+		'SELECT expires_at FROM suppressions WHERE email_key = ? AND reason = ?',
+		address,
+		reason,
+	);
+	return additionOf(stored ?? null, { expires_at }, now);
+}
+
+export function liftSuppressions(sql: Sql, address: EmailKey, reasons: readonly SuppressionReason[]): void {
 	for (const reason of reasons) {
 		sql.run('DELETE FROM suppressions WHERE email_key = ? AND reason = ?', address, reason);
 	}
@@ -65,7 +112,7 @@ export interface Whose {
  * Makes the subscribers of an address inactive. Whoever is inactive without a reason of the engine gets this one;
  * an earlier reason stays.
  */
-export function deactivate(sql: Sql, whose: Whose, reason: DisableReason): void {
+export function deactivate(sql: Sql, whose: Whose, reason: SuppressionReason): void {
 	for (const row of rowsOf(sql, whose)) {
 		if (row.is_active === 1) moveCounters(sql, row.list_id, { active: -1, inactive: 1 });
 		sql.run(
