@@ -1,4 +1,5 @@
 /** The database's own settings: what they are called, what they may hold, what they mean when unset. */
+import { parseAddress } from '../api/address.js';
 import { isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Store } from '../store/store.js';
@@ -16,6 +17,8 @@ export const settingNames = {
 	smtp_url: 'where mail is handed over: smtp[s]://user@host:port',
 	smtp_password: 'the password that goes with the user of smtp_url',
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
+	bounce_address:
+		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com',
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
@@ -34,6 +37,8 @@ export interface EngineSettings {
 	smtpUrl: string | null;
 	smtpPassword: string | null;
 	allowPrivateWebhooks: boolean;
+	/** `null`: bounces go to the sender of the message. */
+	bounceAddress: string | null;
 	/** Of one token; `null`: as often as it likes. */
 	requestsPerSecond: number | null;
 }
@@ -50,6 +55,7 @@ export async function readSettings(store: Store): Promise<EngineSettings> {
 		smtpUrl: value('smtp_url'),
 		smtpPassword: value('smtp_password'),
 		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
+		bounceAddress: value('bounce_address'),
 		requestsPerSecond: numberOf(value('requests_per_second')),
 	};
 }
@@ -100,6 +106,8 @@ function checkSetting(name: string, value: string | null): Checked {
 				: { problem: `"${value}" is no IANA time zone, such as Europe/Oslo.` };
 		case 'allow_private_webhooks':
 			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
+		case 'bounce_address':
+			return checkBounceAddress(value);
 		case 'requests_per_second':
 			return /^[1-9]\d{0,5}$/.test(value) ? { value } : { problem: 'Must be a number from 1 to 999999.' };
 		case 'smtp_url':
@@ -114,6 +122,20 @@ function numberOf(value: string | null): number | null {
 
 function isSettingName(name: string): name is SettingName {
 	return Object.hasOwn(settingNames, name);
+}
+
+/** What stands before the `@` leaves room for the token behind it: RFC 5321 s.4.5.3.1.1 allows 64 octets. */
+const bouncePrefix = /^[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
+
+function checkBounceAddress(value: string): Checked {
+	const parsed = parseAddress(value);
+	if (parsed === null) return { problem: 'Enter a valid email address.' };
+	const [local = ''] = parsed.key.split('@');
+	if (!bouncePrefix.test(local) || local.includes('..'))
+		return {
+			problem: 'What stands before the @ must be 1 to 15 letters, digits, dots, hyphens or underscores.',
+		};
+	return { value: parsed.key };
 }
 
 // A query or a fragment would end up in the middle of every link; a user name would be mailed to everybody.

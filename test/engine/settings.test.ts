@@ -11,3 +11,25 @@ it.each(['__proto__', 'constructor', 'toString', 'nonsense'])('refuses a setting
 	expect(await store.reads.getSettings()).toEqual({});
 	await store.close();
 });
+
+it.each([
+	['Bounces@Example.COM', 'bounces@example.com'],
+	['b@bücher.example', 'b@xn--bcher-kva.example'],
+])('keeps the bounce address %s as %s', async (given, kept) => {
+	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+	await writeSettings({ store, clock: systemClock }, { bounce_address: given });
+	expect(await store.reads.getSettings()).toEqual({ bounce_address: kept });
+	await store.close();
+});
+
+it.each([
+	'example.com',
+	'much.too.long.a.prefix@example.com',
+	'a+b@example.com',
+	'"a b"@example.com',
+])('refuses the bounce address %s', async (given) => {
+	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+	const write = writeSettings({ store, clock: systemClock }, { bounce_address: given });
+	await expect(write).rejects.toMatchObject({ fields: { bounce_address: [{ code: 'invalid' }] } });
+	await store.close();
+});

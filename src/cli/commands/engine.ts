@@ -23,6 +23,11 @@ const initOptions = {
 		placeholder: 'URL',
 		summary: 'where recipients reach this service; links start with it',
 	},
+	bounceAddress: {
+		kind: 'text',
+		placeholder: 'address',
+		summary: 'where bounces come back to: bounces@example.com',
+	},
 	timeZone: { kind: 'text', placeholder: 'ZONE', summary: 'whose days the report counts: Europe/Oslo' },
 } as const;
 
@@ -45,6 +50,7 @@ const init = command({
 				smtp_password: withoutLineEnd(await options.smtpPasswordFile.text()),
 			}),
 			...(options.publicUrl !== undefined && { public_url: options.publicUrl }),
+			...(options.bounceAddress !== undefined && { bounce_address: options.bounceAddress }),
 			...(options.timeZone !== undefined && { time_zone: options.timeZone }),
 		};
 		if (cx.dryRun)
