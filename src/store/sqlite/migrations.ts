@@ -5,6 +5,8 @@ import { StoreError } from '../errors.js';
 import { first } from './migrations/0001-first.js';
 import { mailingBatches } from './migrations/0002-mailing-batches.js';
 import { mailingResults } from './migrations/0003-mailing-results.js';
+import { queuePauses } from './migrations/0004-queue-pauses.js';
+import { dkimAndLimits } from './migrations/0005-dkim-and-limits.js';
 import { findOthers, type ProcessIdentity } from './processes.js';
 import { createSql } from './sql.js';
 
@@ -14,7 +16,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const allMigrations: readonly Migration[] = [first, mailingBatches, mailingResults];
+const allMigrations: readonly Migration[] = [first, mailingBatches, mailingResults, queuePauses, dkimAndLimits];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = versionOf(allMigrations);
