@@ -2,7 +2,7 @@
 
 import type { MessageScope } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
-import type { Uuid } from '../api/records.js';
+import type { MessageState, Uuid } from '../api/records.js';
 
 /** Messages on their way to the mail server. */
 export interface Queue {
@@ -21,6 +21,66 @@ export interface Queue {
 	renew(c: { owner: string; fences: readonly Fence[]; until: Micros }): Promise<void>;
 	/** State, attempt, figures, suppression, subscriber and events of each message in one operation. */
 	settle(c: { settlements: readonly Settlement[] }): Promise<('recorded' | 'lost_lease')[]>;
+	/**
+	 * A `manual` pause: nothing is leased until somebody resumes. A `fault` is told to other workers, who wait for its
+	 * `retry_at`; whoever leases all the same finds out sooner that it is over. The same kind again keeps its `since`.
+	 */
+	pause(c: {
+		kind: QueuePause['kind'];
+		reason: string | null;
+		retry_at: Micros | null;
+		now: Micros;
+	}): Promise<QueuePause>;
+	/** False: there was no pause of these kinds. */
+	resume(c: { kinds: readonly QueuePause['kind'][] }): Promise<boolean>;
+}
+
+/** Why nothing new is begun, for every process that works on the queue. */
+export interface QueuePause {
+	/** `manual`: by a person. `fault`: login, TLS, connection, or a mail server that refuses everybody. */
+	kind: 'manual' | 'fault';
+	/** A person's words, which may be missing; of a fault, where it was met and what was said. */
+	reason: string | null;
+	since: Micros;
+	/** When the mail server is tried again, as far as a process does that; null for `manual`. */
+	retry_at: Micros | null;
+	/** Faults in a row; 0 for `manual`. */
+	faults: number;
+}
+
+/** The queue as a person looks at it. */
+export interface QueueState {
+	/** All messages by state; absent = 0. */
+	messages: Partial<Record<MessageState, number>>;
+	/** Waiting ones that a worker could take now. */
+	due: number;
+	/** When the oldest of those not final was accepted or released; null when there are none. */
+	oldest_at: Micros | null;
+	/** When the next of them is due, or a lease ends; null when there are none. */
+	next_due_at: Micros | null;
+	/** `manual` first. */
+	pauses: readonly QueuePause[];
+	/** Processes that send, or could: `messages` are those in their hands. */
+	workers: readonly QueueWorker[];
+	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains. */
+	deferred: readonly DeferredDomain[];
+}
+
+export interface QueueWorker {
+	/** `serve`, `worker`, `cli`; null for one that is not heard of any more: its leases run out. */
+	role: string | null;
+	host: string;
+	pid: number;
+	messages: number;
+}
+
+export interface DeferredDomain {
+	domain: string;
+	messages: number;
+	/** When the first of them is tried again. */
+	next_due_at: Micros;
+	/** What the latest attempt was told. */
+	last_reply: string | null;
 }
 
 /** Names one lease of one message: a settle with an older fence is `lost_lease`. */
@@ -51,7 +111,8 @@ export type DeliveryOutcome =
 	| { kind: 'uncertain'; reply: Reply }
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
 	| { kind: 'failed'; reply: Reply }
-	| { kind: 'released'; why: 'infrastructure' | 'drain' };
+	/** `due_at`: not before, so that another message is tried first; absent = as it was. */
+	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
 /** Where a conversation ended; `answer` = after the final dot, waiting for the reply. */
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;

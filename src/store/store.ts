@@ -38,7 +38,7 @@ import type {
 	Webhook,
 } from '../api/records.js';
 import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mailings.js';
-import type { Leased, Queue } from './queue.js';
+import type { Leased, Queue, QueuePause, QueueState } from './queue.js';
 
 /** A store of one project; `close` waits for what is being written. */
 export interface Store {
@@ -141,6 +141,10 @@ export interface StoreStatus {
 	messages: Partial<Record<MessageState, number>>;
 }
 
+	/** What holds up the queue, `manual` first; a `fault` whose `retry_at` has passed is what was met last. */
+	queuePauses(): Promise<QueuePause[]>;
+	/** Walks everything that waits: for a person, not for a worker. */
+	queueState(c: { now: Micros }): Promise<QueueState>;
 /** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` work on what is stored at that moment. */
 export interface SubscriberPatch {
 	email?: string;
@@ -294,6 +298,8 @@ export interface Submission {
 	/** Compared with the verified senders once more, inside the operation. */
 	from_key: string;
 	tag: string | null;
+	/** What a person may do to one message; `engine/rules/message-actions.ts` says from which states. */
+	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros }): Promise<MessageChange>;
 	content: Content;
 	content_sha256: string;
 	/** The variables the content uses: of a subscriber's meta only these are kept with the message. */
@@ -301,6 +307,10 @@ export interface Submission {
 	context: Readonly<Record<string, string>>;
 	list_id: number | null;
 	campaign: Uuid | null;
+/** `cancel`: it is not sent any more. `retry`: it is due now. */
+export type MessageAction = 'cancel' | 'retry';
+/** `refused` says why in a sentence that ends a "cannot be …". */
+export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 	recipients: readonly { id: Uuid; to: string; to_key: string }[];
 	now: Micros;
 }

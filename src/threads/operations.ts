@@ -107,6 +107,8 @@ const readNames: Readonly<Record<keyof Reads, true>> = {
 	getSettings: true,
 	listTokens: true,
 	findToken: true,
+	queuePauses: true,
+	queueState: true,
 	status: true,
 };
 
@@ -148,4 +150,11 @@ const writeNames: Readonly<Record<keyof Writes, true>> = {
 	recordEvents: true,
 };
 
-const queueNames: Readonly<Record<keyof Queue, true>> = { lease: true, renew: true, settle: true };
+const queueNames: Readonly<Record<keyof Queue, true>> = {
+	lease: true,
+	renew: true,
+	settle: true,
+	pause: true,
+	resume: true,
+};
+	changeMessage: true,

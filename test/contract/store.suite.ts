@@ -8,7 +8,9 @@ import { describeImports } from './store/imports.js';
 import { describeLists } from './store/lists.js';
 import { describeMailingBatches } from './store/mailing-batches.js';
 import { describeMailings } from './store/mailings.js';
+import { describeMessageActions } from './store/message-actions.js';
 import { describeQueue } from './store/queue.js';
+import { describeQueuePauses } from './store/queue-pauses.js';
 import { describeRecords } from './store/records.js';
 import { describeSubmissions } from './store/submissions.js';
 import { describeSubscribers } from './store/subscribers.js';
@@ -25,6 +27,8 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeTokens(open);
 		describeSubmissions(open);
 		describeQueue(open);
+		describeQueuePauses(open);
+		describeMessageActions(open);
 		describeMailings(open);
 		describeMailingBatches(open);
 		describeImports(open);

@@ -3,7 +3,7 @@ import type { Content, Envelope } from '../../src/api/content.js';
 import type { Micros } from '../../src/api/datetime.js';
 import type { MessageState } from '../../src/api/records.js';
 import type { CompiledContent } from '../../src/content/types.js';
-import type { DeliveryOutcome, Leased, Queue } from '../../src/store/queue.js';
+import type { DeliveryOutcome, Leased, Queue, QueuePause } from '../../src/store/queue.js';
 import type { Reads, StoredSubmission } from '../../src/store/store.js';
 
 interface Row {
@@ -16,7 +16,8 @@ interface Row {
 
 export interface MemoryQueue {
 	readonly queue: Queue;
-	readonly reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'countMessages'>;
+	readonly reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'countMessages' | 'queuePauses'>;
+	readonly pauses: ReadonlyMap<QueuePause['kind'], QueuePause>;
 	readonly rows: readonly Row[];
 	states(): Partial<Record<MessageState, number>>;
 	row(index: number): Row;
@@ -72,8 +73,17 @@ export function createMemoryQueue(c: {
 		row.state === 'leased'
 			? row.until <= now
 			: (row.state === 'queued' || row.state === 'deferred') && row.due <= now;
+	const pauses = new Map<QueuePause['kind'], QueuePause>();
 	const queue: Queue = {
+		pause: async ({ kind, reason, retry_at, now }) => {
+			const { since, faults } = pauses.get(kind) ?? { since: now, faults: 0 };
+			const pause = { kind, reason, retry_at, since, faults: kind === 'fault' ? faults + 1 : 0 };
+			pauses.set(kind, pause);
+			return pause;
+		},
+		resume: async ({ kinds }) => kinds.map((kind) => pauses.delete(kind)).includes(true),
 		lease: async ({ now, until, max }) => {
+			if (pauses.has('manual')) return [];
 			const due = rows.filter((row) => isDue(row, now)).slice(0, max);
 			for (const row of due) {
 				row.message = { ...row.message, fence: row.message.fence + 1 };
@@ -94,6 +104,7 @@ export function createMemoryQueue(c: {
 				row.outcomes.push(outcome);
 				row.state = outcome.kind === 'released' ? 'queued' : outcome.kind;
 				if (outcome.kind === 'deferred') row.due = outcome.due_at;
+				if (outcome.kind === 'released') row.due = outcome.due_at ?? row.due;
 				if (outcome.kind !== 'released') row.message = { ...row.message, attempts: row.message.attempts + 1 };
 				return 'recorded';
 			}),
@@ -103,11 +114,13 @@ export function createMemoryQueue(c: {
 		reads: {
 			getSubmission: async ({ id }) => (id === submission.id ? submission : null),
 			countMessages: async () => states(),
+			queuePauses: async () => [...pauses.values()],
 			nextDue: async () => {
 				const waiting = rows.filter(({ state }) => state === 'queued' || state === 'deferred');
 				return waiting.length === 0 ? null : Math.min(...waiting.map(({ due }) => due));
 			},
 		},
+		pauses,
 		rows,
 		states,
 		row: (index) => {

@@ -42,7 +42,7 @@ export function effectOf(
 			return {
 				...final,
 				state: before.attempts > 0 ? 'deferred' : 'queued',
-				due_at: before.due_at,
+				due_at: outcome.due_at ?? before.due_at,
 				reply: null,
 				event: null,
 			};

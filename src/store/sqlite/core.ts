@@ -15,8 +15,11 @@ import type { Slices } from './mailing-rows.js';
 import { createMailings } from './mailings.js';
 import { createMessages } from './messages.js';
 import { createQueue } from './queue.js';
+import { createMessageActions } from './message-actions.js';
 import { createSenders } from './senders.js';
 import { createSettings } from './settings.js';
+import { createQueuePauses } from './queue-pauses.js';
+import { createQueueState } from './queue-state.js';
 import type { Sql } from './sql.js';
 import { createSubmissions } from './submissions.js';
 import { createSubscribers } from './subscribers.js';
@@ -52,3 +55,6 @@ export function createCore(sql: Sql): Core {
 		prepareBatch: ({ batch }) => batchRows.prepare(batch),
 	};
 }
+		...createQueuePauses(sql),
+		...createQueueState(sql),
+		...createMessageActions(sql),

@@ -182,7 +182,7 @@ function getSubmission(sql: Sql, id: string): StoredSubmission | null {
 }
 
 /** A lease counts too: it comes back when it ends. Lanes are few; each is one look into messages_due. */
-function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
+export function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
 	if (scope !== null && 'submission' in scope) return nextOfSubmission(sql, scope.submission);
 	const lanes =
 		scope === null

@@ -5,6 +5,7 @@ import type { Micros } from '../../api/datetime.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
 import type { Leased } from '../queue.js';
+import { isHeld } from './queue-pauses.js';
 import { parseNames, parseTexts } from './rows.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
@@ -53,6 +54,7 @@ const columns =
 	'id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence, created_at';
 
 function lease(sql: Sql, command: LeaseCommand): Leased[] {
+	if (isHeld(sql)) return [];
 	if (command.scope !== null && 'submission' in command.scope) {
 		const ofSubmission = leaseSubmission(sql, command, command.scope.submission);
 		if (ofSubmission !== null) return ofSubmission;

@@ -2,6 +2,7 @@
 import type { StoredKey } from '../store.js';
 import { recountFigures, timeZone } from './figures.js';
 import { countByState } from './messages.js';
+import { forgetFault } from './queue-pauses.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
@@ -18,6 +19,7 @@ export function createSettings(sql: Sql): SettingOperations {
 		putSettings: ({ values, now }) => {
 			const zone = timeZone(sql);
 			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
+			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
 			if (timeZone(sql) !== zone) recountFigures(sql, timeZone(sql));
 		},
 		ensureKey: ({ purpose, fresh, rotateAfter, now }) => {

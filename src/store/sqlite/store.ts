@@ -206,6 +206,7 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 			// Who unsubscribes waits for the answer, and must not get another mail meanwhile.
 			const isUrgent = command.events.some(({ type }) => type !== 'OPENED' && type !== 'REDIRECTED');
 			return writer.write(() => core.recordEvents(command), { maxDelayMs: isUrgent ? 0 : eventDelayMs });
+		changeMessage: write(core.changeMessage),
 		},
 	};
 }
@@ -217,3 +218,5 @@ function createQueue(core: Core, writer: Writer): Queue {
 		settle: (command) => writer.write(() => core.settle(command)),
 	};
 }
+		pause: (command) => writer.write(() => core.pause(command)),
+		resume: (command) => writer.write(() => core.resume(command)),

@@ -1,0 +1,51 @@
+/** What a person may do to a message, by its state: the part of the state table that no worker walks. */
+import type { MessageState } from '../../api/records.js';
+
+/** `cancel`: it is not sent any more. `retry`: it is due now. */
+export type Action = 'cancel' | 'retry';
+
+/** `to` may be the state it has: what was wanted is so already, or only its time changes. */
+export type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
+
+const inHands = refused('is in a worker’s hands; see what becomes of it');
+
+/**
+ * Only `uncertain` of the final states is left again, and only by hand: nobody but a person can find out whether it
+ * arrived. What failed or bounced was refused by a server, and is counted so: who wants it sent sends it anew.
+ */
+const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>> = {
+	cancel: {
+		staged: to('canceled'),
+		queued: to('canceled'),
+		deferred: to('canceled'),
+		canceled: to('canceled'),
+		leased: inHands,
+		sent: refused('is sent'),
+		bounced: refused('has bounced'),
+		failed: refused('has failed'),
+		uncertain: refused('was handed over, or not: nobody knows'),
+	},
+	retry: {
+		uncertain: to('queued'),
+		queued: to('queued'),
+		deferred: to('deferred'),
+		staged: refused('waits for the release of its mailing'),
+		leased: inHands,
+		sent: refused('is sent'),
+		bounced: refused('has bounced: send a new one once the address is good'),
+		failed: refused('has failed for good: send a new one'),
+		canceled: refused('was canceled: send a new one'),
+	},
+};
+
+export function ruleOf(action: Action, from: MessageState): ActionRule {
+	return rules[action][from];
+}
+
+function to(state: MessageState): ActionRule {
+	return { kind: 'to', state };
+}
+
+function refused(why: string): ActionRule {
+	return { kind: 'refused', why };
+}

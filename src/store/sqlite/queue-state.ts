@@ -1,0 +1,79 @@
+/** The queue as a person looks at it: how much waits, why, and who is at it. */
+import type { Micros } from '../../api/datetime.js';
+import type { DeferredDomain, QueueState, QueueWorker } from '../queue.js';
+import { countByState, nextDue } from './messages.js';
+import { heartbeatFreshMicros } from './processes.js';
+import { findPauses } from './queue-pauses.js';
+import type { Sql } from './sql.js';
+import type { Operations } from './sync.js';
+
+const mostDomains = 50;
+
+export function createQueueState(sql: Sql): Pick<Operations, 'queueState'> {
+	return {
+		queueState: ({ now }): QueueState => ({
+			messages: countByState(sql, null),
+			...waiting(sql, now),
+			next_due_at: nextDue(sql, null),
+			pauses: findPauses(sql),
+			workers: findWorkers(sql, now),
+			deferred: deferredDomains(sql),
+		}),
+	};
+}
+
+/** Of mailings those that were released and not canceled: what waits in the others is not on its way. */
+const onItsWay = "m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')";
+const joined = `messages m
+	JOIN submissions s ON s.seq = m.submission_seq
+	LEFT JOIN mailings g ON g.seq = s.mailing_seq`;
+
+function waiting(sql: Sql, now: Micros): Pick<QueueState, 'due' | 'oldest_at'> {
+	const row = sql.get<{ due: number | null; oldest_at: Micros | null }>(
+		`SELECT sum(m.wake_at <= ?) AS due, min(coalesce(g.released_at, m.created_at)) AS oldest_at
+		FROM ${joined}
+		WHERE ${onItsWay}`,
+		now,
+	);
+	return { due: row?.due ?? 0, oldest_at: row?.oldest_at ?? null };
+}
+
+function deferredDomains(sql: Sql): DeferredDomain[] {
+	const rows = sql.all<DeferredDomain & { last_at: Micros }>(
+		// What stands behind the last @: rtrim takes off everything but @. SQLite takes last_reply from the row of max().
+		`SELECT replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '') AS domain,
+			count(*) AS messages, min(m.due_at) AS next_due_at, m.last_reply, max(a.at) AS last_at
+		FROM ${joined}
+		JOIN attempts a ON a.message_id = m.id AND a.number = m.attempts
+		WHERE m.state = 'deferred' AND ${onItsWay}
+		GROUP BY 1
+		ORDER BY messages DESC, domain
+		LIMIT ${mostDomains}`,
+	);
+	return rows.map(({ last_at: _, ...domain }) => domain);
+}
+
+/** Who holds leases, and who is there to take some; owners are called `host:pid:…` (see `Queue.lease`). */
+function findWorkers(sql: Sql, now: Micros): QueueWorker[] {
+	const workers = new Map<string, QueueWorker>();
+	const known = sql.all<{ role: string; host: string; pid: number }>(
+		'SELECT role, host, pid FROM processes WHERE heartbeat_at > ? ORDER BY id',
+		now - heartbeatFreshMicros,
+	);
+	for (const { role, host, pid } of known) {
+		workers.set(`${host}:${pid}`, { role, host, pid, messages: 0 });
+	}
+	const leases = sql.all<{ lease_owner: string; count: number }>(
+		`SELECT lease_owner, count(*) AS count
+		FROM messages
+		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
+		GROUP BY lease_owner`,
+	);
+	for (const { lease_owner, count } of leases) {
+		const [host = '', pid = ''] = lease_owner.split(':');
+		const name = `${host}:${pid}`;
+		const { role = null, messages = 0 } = workers.get(name) ?? {};
+		workers.set(name, { role, host, pid: Number(pid), messages: messages + count });
+	}
+	return [...workers.values()].filter(({ role, messages }) => role !== 'cli' || messages > 0);
+}

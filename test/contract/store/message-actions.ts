@@ -1,0 +1,174 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { MessageState } from '../../../src/api/records.js';
+import { messageStates } from '../../../src/api/records.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	busy451,
+	deliver,
+	fixedClock,
+	hour,
+	lease,
+	mailingOf,
+	newList,
+	newSubscriber,
+	noon,
+	type OpenEmpty,
+	put,
+	releasedMailing,
+	send,
+	stateOf,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+/** A message in each state, and its id. */
+const into: Readonly<Record<MessageState, (store: Store) => Promise<string>>> = {
+	staged: async (store) => {
+		const mailing = mailingOf('staged');
+		await store.writes.openMailing(mailing);
+		await put(store, mailing.id, 0, ['a@example.org']);
+		return (await store.reads.pageMessages({ page: 1, page_size: 1, filter: {} })).results[0]?.id ?? '';
+	},
+	queued: one,
+	leased: async (store) => {
+		const id = await one(store);
+		await lease(store);
+		return id;
+	},
+	deferred: (store) => outcome(store, { kind: 'deferred', reply: busy451, due_at: noon + hour }),
+	sent: (store) => outcome(store, { kind: 'sent', reply: accepted250 }),
+	bounced: (store) => outcome(store, { kind: 'bounced', reply: unknown550, suppress: true }),
+	failed: (store) => outcome(store, { kind: 'failed', reply: unknown550 }),
+	uncertain: (store) => outcome(store, { kind: 'uncertain', reply: busy451 }),
+	canceled: async (store) => {
+		const id = await one(store);
+		await store.writes.changeMessage({ id, action: 'cancel', now: noon });
+		return id;
+	},
+};
+
+/** The state after it, or that it is refused and nothing changes. */
+const table: Readonly<Record<'cancel' | 'retry', Readonly<Record<MessageState, MessageState | 'refused'>>>> =
+	{
+		cancel: {
+			staged: 'canceled',
+			queued: 'canceled',
+			leased: 'refused',
+			deferred: 'canceled',
+			sent: 'refused',
+			bounced: 'refused',
+			failed: 'refused',
+			uncertain: 'refused',
+			canceled: 'canceled',
+		},
+		retry: {
+			staged: 'refused',
+			queued: 'queued',
+			leased: 'refused',
+			deferred: 'deferred',
+			sent: 'refused',
+			bounced: 'refused',
+			failed: 'refused',
+			uncertain: 'queued',
+			canceled: 'refused',
+		},
+	};
+
+export function describeMessageActions(open: OpenEmpty): void {
+	describe('what a person does to a message', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const act = (id: string, action: 'cancel' | 'retry', now = noon) =>
+			store.writes.changeMessage({ id, action, now });
+
+		for (const action of ['cancel', 'retry'] as const) {
+			for (const from of messageStates) {
+				const to = table[action][from];
+				it(`${action} of ${from}: ${to}`, async () => {
+					const id = await into[from](store);
+					expect(await stateOf(store, id)).toBe(from);
+					const { kind } = await act(id, action);
+					expect(kind).toBe(to === 'refused' ? 'refused' : 'changed');
+					expect(await stateOf(store, id)).toBe(to === 'refused' ? from : to);
+				});
+			}
+		}
+
+		it('leases what is retried at once, with its attempts and a new fence', async () => {
+			const deferred = await into.deferred(store);
+			expect(await lease(store)).toEqual([]);
+			await act(deferred, 'retry');
+			expect(await lease(store)).toMatchObject([{ message: deferred, attempts: 1, fence: 2 }]);
+		});
+
+		it('sends an uncertain message again, and counts it as sent once', async () => {
+			const id = await into.uncertain(store);
+			await act(id, 'retry', noon + hour);
+			await deliver(store, { kind: 'sent', reply: accepted250 }, noon + hour);
+			const found = await store.reads.getMessage({ id });
+			expect(found?.attempts.map(({ number, outcome: kind }) => `${number} ${kind}`)).toEqual([
+				'1 uncertain',
+				'2 sent',
+			]);
+			const range = { from: '2026-01-01', to: '2026-12-31', campaign: null, tag: null, human: false };
+			const figures = await store.reads.reportFigures(range);
+			expect(figures.find(({ type }) => type === 'SENT')?.count).toBe(1);
+		});
+
+		it('finds a retried message of a mailing that was through', async () => {
+			const list_id = await newList(store);
+			await newSubscriber(store, list_id, 'a@example.org');
+			await releasedMailing(store, list_id, 'news');
+			const id = await deliver(store, { kind: 'uncertain', reply: busy451 });
+			expect(await lease(store)).toEqual([]);
+			await act(id, 'retry');
+			expect(await lease(store)).toMatchObject([{ message: id }]);
+		});
+
+		it('retries nothing of a mailing that was canceled', async () => {
+			const list_id = await newList(store);
+			await newSubscriber(store, list_id, 'a@example.org');
+			const mailing = await releasedMailing(store, list_id, 'news');
+			const id = await deliver(store, { kind: 'uncertain', reply: busy451 });
+			await store.writes.cancelMailing({ mailing, now: noon });
+			expect(await act(id, 'retry')).toMatchObject({ kind: 'refused' });
+			expect(await stateOf(store, id)).toBe('uncertain');
+		});
+
+		it('retries nothing that went to somebody who was erased', async () => {
+			const id = await into.uncertain(store);
+			const fresh = { id: 1, secret: 'c2VjcmV0' };
+			await store.writes.erasePerson({ email_key: 'a@example.org', fresh, now: noon });
+			expect(await act(id, 'retry')).toMatchObject({ kind: 'refused' });
+		});
+
+		it('sends nothing of a staged mailing to who was canceled, when the rest is released', async () => {
+			const mailing = mailingOf('job');
+			await store.writes.openMailing(mailing);
+			await put(store, mailing.id, 0, ['a@example.org', 'b@example.org']);
+			const { results } = await store.reads.pageMessages({ page: 1, page_size: 10, filter: {} });
+			await act(results[0]?.id ?? '', 'cancel');
+			const released = { mailing: mailing.id, expect_count: 2, now: noon };
+			expect(await store.writes.releaseMailing(released)).toEqual({ kind: 'released' });
+			expect((await lease(store)).map(({ to }) => to)).toEqual(['b@example.org']);
+		});
+
+		it('knows no message of another id', async () => {
+			expect(await act('00000000-0000-4000-8000-00000000ffff', 'retry')).toEqual({ kind: 'not_found' });
+		});
+	});
+}
+
+async function one(store: Store): Promise<string> {
+	return (await send(store, ['a@example.org'])).answer.messages[0]?.id ?? '';
+}
+
+async function outcome(store: Store, told: Parameters<typeof deliver>[1]): Promise<string> {
+	await one(store);
+	return deliver(store, told);
+}

@@ -1,0 +1,133 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.js';
+import {
+	busy451,
+	deliver,
+	fixedClock,
+	hour,
+	lease,
+	mailingOf,
+	newUuid,
+	noon,
+	type OpenEmpty,
+	put,
+	send,
+	verify,
+} from './fixture.js';
+
+export function describeQueuePauses(open: OpenEmpty): void {
+	describe('a queue that is held up', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const pause = (reason: string | null = null, now = noon) =>
+			store.queue.pause({ kind: 'manual', reason, retry_at: null, now });
+		const fault = (reason: string, retry_at: number, now = noon) =>
+			store.queue.pause({ kind: 'fault', reason, retry_at, now });
+
+		it('gives nothing to lease until it is resumed, and loses nothing', async () => {
+			await send(store, ['a@example.org']);
+			await pause('moving house');
+			expect(await lease(store)).toEqual([]);
+			expect(await store.reads.queuePauses()).toEqual([
+				{ kind: 'manual', reason: 'moving house', since: noon, retry_at: null, faults: 0 },
+			]);
+			expect(await store.queue.resume({ kinds: ['manual'] })).toBe(true);
+			expect(await store.queue.resume({ kinds: ['manual'] })).toBe(false);
+			expect(await lease(store)).toMatchObject([{ to: 'a@example.org', attempts: 0 }]);
+		});
+
+		it('records what was leased before', async () => {
+			await send(store, ['a@example.org']);
+			const [leased] = await lease(store);
+			await pause();
+			const settlement = { message: leased?.message ?? '', fence: leased?.fence ?? 0, at: noon };
+			const sent = { kind: 'sent', reply: { ...busy451, code: 250 } } as const;
+			expect(await store.queue.settle({ settlements: [{ ...settlement, outcome: sent }] })).toEqual([
+				'recorded',
+			]);
+		});
+
+		it('keeps when it was paused first, and the last reason', async () => {
+			await pause('one');
+			await pause('two', noon + hour);
+			expect(await store.reads.queuePauses()).toMatchObject([{ reason: 'two', since: noon }]);
+		});
+
+		it('counts faults in a row and keeps the latest time to try again, and lets whoever tries', async () => {
+			await send(store, ['a@example.org']);
+			await fault('connect: refused', noon + hour);
+			await fault('auth: 535 No', noon + 1, noon + hour);
+			expect(await store.reads.queuePauses()).toEqual([
+				{ kind: 'fault', reason: 'auth: 535 No', since: noon, retry_at: noon + hour, faults: 2 },
+			]);
+			expect(await lease(store)).toHaveLength(1);
+			await store.queue.resume({ kinds: ['fault'] });
+			expect(await store.reads.queuePauses()).toEqual([]);
+		});
+
+		it('forgets a fault when another mail server is set, and keeps what a person said', async () => {
+			await fault('connect: refused', noon + hour);
+			await pause('by hand');
+			await store.writes.putSettings({ values: { time_zone: 'UTC' }, now: noon });
+			expect((await store.reads.queuePauses()).map(({ kind }) => kind)).toEqual(['manual', 'fault']);
+			await store.writes.putSettings({ values: { smtp_url: 'smtp://other.example' }, now: noon });
+			expect((await store.reads.queuePauses()).map(({ kind }) => kind)).toEqual(['manual']);
+		});
+
+		it('gives back a message with a time of its own', async () => {
+			await send(store, ['a@example.org']);
+			await deliver(store, { kind: 'released', why: 'infrastructure', due_at: noon + hour });
+			expect(await lease(store)).toEqual([]);
+			expect(await lease(store, { now: noon + hour })).toMatchObject([{ attempts: 0 }]);
+		});
+
+		it('tells what waits, since when, who is at it and which domains defer', async () => {
+			const mailing = mailingOf('not released');
+			await store.writes.openMailing({ ...mailing, id: newUuid() });
+			await send(store, ['a@slow.example', 'b@slow.example', '"c@d"@other.example'], { now: noon - hour });
+			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
+			await deliver(
+				store,
+				{ kind: 'deferred', reply: { ...busy451, text: 'Later' }, due_at: noon + 2 * hour },
+				noon + 1,
+			);
+			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
+			await send(store, ['x@example.org', 'y@example.org']);
+			await lease(store, { max: 1, owner: 'far.example:77:x' });
+			await fault('connect: refused', noon + 1);
+			expect(await store.reads.queueState({ now: noon })).toEqual({
+				messages: { deferred: 3, leased: 1, queued: 1 },
+				due: 1,
+				oldest_at: noon - hour,
+				next_due_at: noon,
+				pauses: [{ kind: 'fault', reason: 'connect: refused', since: noon, retry_at: noon + 1, faults: 1 }],
+				workers: [{ role: null, host: 'far.example', pid: 77, messages: 1 }],
+				deferred: [
+					{ domain: 'slow.example', messages: 2, next_due_at: noon + hour, last_reply: '451 4.7.1 Later' },
+					{
+						domain: 'other.example',
+						messages: 1,
+						next_due_at: noon + hour,
+						last_reply: '451 4.7.1 Try again later',
+					},
+				],
+			});
+		});
+
+		it('counts what is staged, and does not say that it waits to be sent', async () => {
+			const mailing = mailingOf('job');
+			await store.writes.openMailing(mailing);
+			await put(store, mailing.id, 0, ['a@example.org']);
+			expect(await store.reads.queueState({ now: noon })).toMatchObject({
+				messages: { staged: 1 },
+				due: 0,
+				oldest_at: null,
+				next_due_at: null,
+			});
+		});
+	});
+}
