@@ -37,6 +37,7 @@ import type {
 	Uuid,
 	Webhook,
 } from '../api/records.js';
+import type { ReportOutcome, ReturnedReport } from './bounces.js';
 import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mailings.js';
 import type { Leased, Queue, QueuePause, QueueState } from './queue.js';
 
@@ -260,6 +261,8 @@ export interface Writes {
 
 	/** Opens, clicks, unsubscribes and late bounces: figures and suppressions change in the same transaction. */
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
+	/** What came back: event, figures, the message's state, suppressions and subscribers, each once a message. */
+	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
 }
 
 export type ImportAck =

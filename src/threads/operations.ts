@@ -148,6 +148,7 @@ const writeNames: Readonly<Record<keyof Writes, true>> = {
 	putImportBatch: true,
 	finishImport: true,
 	recordEvents: true,
+	recordReport: true,
 };
 
 const queueNames: Readonly<Record<keyof Queue, true>> = {

@@ -5,6 +5,7 @@
 import type { Queue } from '../queue.js';
 import type { Reads, Writes } from '../store.js';
 import { createBatchRows } from './batch-rows.js';
+import { createBounces } from './bounces.js';
 import { createErasures } from './erasure.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
@@ -50,6 +51,7 @@ export function createCore(sql: Sql): Core {
 		...createImports(sql, batchRows),
 		...createMessages(sql),
 		...createEvents(sql),
+		...createBounces(sql),
 		...createFigures(sql),
 		...createQueue(sql),
 		prepareBatch: ({ batch }) => batchRows.prepare(batch),

@@ -32,7 +32,8 @@ export function createEvents(sql: Sql): Pick<Operations, 'recordEvents'> {
 	};
 }
 
-function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): void {
+/** One event with all that follows from it; an unknown message is skipped. The caller writes the tally. */
+export function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): void {
 	const message = sql.get<TrackedRow>(
 		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, m.state, m.sent_at
 		FROM messages m

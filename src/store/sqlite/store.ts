@@ -202,6 +202,7 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 		openImport: write(core.openImport),
 		putImportBatch: importLine.put,
 		finishImport: write(core.finishImport),
+		recordReport: write(core.recordReport),
 		recordEvents: (command) => {
 			// Who unsubscribes waits for the answer, and must not get another mail meanwhile.
 			const isUrgent = command.events.some(({ type }) => type !== 'OPENED' && type !== 'REDIRECTED');
