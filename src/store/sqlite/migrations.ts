@@ -7,6 +7,7 @@ import { mailingBatches } from './migrations/0002-mailing-batches.js';
 import { mailingResults } from './migrations/0003-mailing-results.js';
 import { queuePauses } from './migrations/0004-queue-pauses.js';
 import { dkimAndLimits } from './migrations/0005-dkim-and-limits.js';
+import { bounceReports } from './migrations/0006-bounce-reports.js';
 import { findOthers, type ProcessIdentity } from './processes.js';
 import { createSql } from './sql.js';
 
@@ -16,7 +17,14 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const allMigrations: readonly Migration[] = [first, mailingBatches, mailingResults, queuePauses, dkimAndLimits];
+const allMigrations: readonly Migration[] = [
+	first,
+	mailingBatches,
+	mailingResults,
+	queuePauses,
+	dkimAndLimits,
+	bounceReports,
+];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = versionOf(allMigrations);
