@@ -1,5 +1,6 @@
 /** What every store keeps and answers. A store's own test gives its name and how an empty one is opened. */
 import { describe } from 'vitest';
+import { describeBounces } from './store/bounces.js';
 import { describeErasures } from './store/erasures.js';
 import { describeFields } from './store/fields.js';
 import { describeFigures } from './store/figures.js';
@@ -34,5 +35,6 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeImports(open);
 		describeFigures(open);
 		describeErasures(open);
+		describeBounces(open);
 	});
 }
