@@ -81,6 +81,19 @@ export interface LocalEngine {
 		/** False: no living token has this name. */
 		revoke(name: string): Promise<boolean>;
 	};
+	/** What signs the mail of a domain. */
+	dkim: {
+		/** By domain, the oldest of each first; never the private halves. */
+		list(): Promise<DkimKey[]>;
+		/** `domain` in ASCII and lower case. `null`: it has a key of this selector. Throws `UsageError` for what is no key. */
+		add(input: {
+			domain: string;
+			selector: string;
+			source: { type: DkimKey['type'] } | { pem: string };
+		}): Promise<DkimKey | null>;
+		/** False: there is no such key. */
+		remove(key: { domain: string; selector: string }): Promise<boolean>;
+	};
 	status(): Promise<EngineStatus>;
 	/** Delivers what is due: the messages of a scope until each has an outcome, or everything until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
@@ -136,6 +149,20 @@ export interface ApiToken {
 /** A token that was made just now, with its secret. */
 export interface NewApiToken extends Omit<ApiToken, 'date_revoked'> {
 	token: string;
+}
+
+/** A key that signs the mail of a domain, by its public half. */
+export interface DkimKey {
+	domain: string;
+	selector: string;
+	type: 'rsa' | 'ed25519';
+	date_created: string;
+	/** Where verifiers look it up: `selector._domainkey.domain`. */
+	dns_name: string;
+	/** The text of that TXT record. */
+	dns_value: string;
+	/** Both as a line of a zone file, in strings of at most 255 octets. */
+	dns_record: string;
 }
 
 /** What is in the database, and how it is set up; secrets left out. */

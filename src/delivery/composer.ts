@@ -7,6 +7,7 @@ import type { CompiledContent } from '../content/types.js';
 import type { Leased } from '../store/queue.js';
 import type { Reads, StoredSubmission } from '../store/store.js';
 import type { Conversation, Mail } from './conversation.js';
+import type { SignMail } from './dkim/signer.js';
 import { localReply } from './reply.js';
 import { createSubmissions } from './submissions.js';
 import {
@@ -27,6 +28,8 @@ export interface ComposerOptions extends LinkOptions {
 	contents: ContentCache;
 	/** MAIL FROM; the sender's address unless given. */
 	returnPath?: (message: Leased, submission: StoredSubmission) => string;
+	/** Absent: nothing is signed. */
+	sign?: SignMail;
 }
 
 export interface Composer {
@@ -42,15 +45,19 @@ export function createComposer(options: ComposerOptions): Composer {
 		async compose(message) {
 			const submission = await submissions.get(message.submission);
 			if (submission === null) return unsendable('its submission is gone');
+			let mail: Mail;
 			try {
 				const compiled = await options.contents.get(submission.content_sha256, submission.content);
-				return { kind: 'mail', mail: toMail(options, compiled, submission, message) };
+				mail = toMail(options, compiled, submission, message);
 			} catch (cause) {
 				// A content that cannot be compiled or joined will not be better tomorrow, and must not stop the others.
 				return unsendable(
 					`the content cannot be composed: ${cause instanceof Error ? cause.message : String(cause)}`,
 				);
 			}
+			// Last: whatever changes a signed message breaks the signature.
+			const bytes = await options.sign?.(mail.bytes, addressOf(submission.envelope.from));
+			return { kind: 'mail', mail: bytes === undefined ? mail : { ...mail, bytes } };
 		},
 	};
 }

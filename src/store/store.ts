@@ -130,6 +130,8 @@ export interface Reads {
 	listTokens(): Promise<StoredToken[]>;
 	/** By the hash of the secret; `null` for one that is unknown or revoked. */
 	findToken(c: { sha256: string }): Promise<StoredToken | null>;
+	/** Keys that sign what leaves, secrets and all, by domain, the oldest of each first. */
+	listDkimKeys(): Promise<StoredDkimKey[]>;
 	status(): Promise<StoreStatus>;
 }
 
@@ -210,6 +212,10 @@ export interface Writes {
 	createToken(c: { sha256: string; name: string; scopes: readonly string[]; now: Micros }): Promise<boolean>;
 	/** False: no living token of this name. */
 	revokeToken(c: { name: string; now: Micros }): Promise<boolean>;
+	/** False: the domain has a key under this selector already. */
+	addDkimKey(c: Omit<StoredDkimKey, 'created_at'> & { now: Micros }): Promise<boolean>;
+	/** False: there is no such key. */
+	removeDkimKey(c: { domain: string; selector: string }): Promise<boolean>;
 
 	acceptSubmission(c: Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
 	openMailing(
@@ -277,6 +283,17 @@ export interface StoredToken {
 	scopes: string[];
 	created_at: Micros;
 	revoked_at: Micros | null;
+}
+
+/** A key that signs mails from addresses of a domain. */
+export interface StoredDkimKey {
+	/** In ASCII and lower case. */
+	domain: string;
+	selector: string;
+	type: 'rsa' | 'ed25519';
+	/** PKCS#8 DER in base64. */
+	secret: string;
+	created_at: Micros;
 }
 
 export interface StoredKey {

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,6 +31,9 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl templates create --name Welcome --html-file welcome.html': [
 		['templates', 'delete', 'Welcome', '-y'],
 	],
+	'mailctl engine dkim remove --domain example.com --selector s1 --yes': [
+		['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1', '--type', 'ed25519'],
+	],
 	'mailctl engine tokens revoke shop --yes': [['engine', 'tokens', 'create', '--name', 'shop']],
 	'mailctl config get output': [['config', 'set', 'output', 'json']],
 	'mailctl config unset timeout': [['config', 'set', 'timeout', '1m']],
@@ -51,6 +55,9 @@ const files: Readonly<Record<string, string>> = {
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'news.html': '<p>News for #name#</p>',
 	'smtp.pass': 'secret\n',
+	'dkim.pem': generateKeyPairSync('rsa', { modulusLength: 2048 })
+		.privateKey.export({ format: 'pem', type: 'pkcs8' })
+		.toString(),
 	'bounce.eml':
 		'From: MAILER-DAEMON@mx.example.net\nSubject: failure notice\n\n<ann@example.com>:\n550 5.1.1 no such user\n',
 	'ids.txt': Array.from({ length: 250 }, (_, at) => `${at + 1}\n`).join(''),

@@ -12,6 +12,7 @@ import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 import { bounces } from './engine-bounces.js';
+import { dkim } from './engine-dkim.js';
 import { tokens } from './engine-tokens.js';
 
 const initOptions = {
@@ -223,7 +224,7 @@ const settings: CommandGroup = {
 export const group: CommandGroup = {
 	name: 'engine',
 	summary: 'the embedded engine: its database and mail server',
-	commands: [init, status, settings, tokens, bounces, smtpTest] satisfies (Command | CommandGroup)[],
+	commands: [init, status, settings, tokens, dkim, bounces, smtpTest] satisfies (Command | CommandGroup)[],
 };
 
 function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {

@@ -12,6 +12,7 @@ import {
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from '../connection.js';
+import { localDkim } from './dkim.js';
 import type { LocalParts, Presence } from './parts.js';
 import { localTokens } from './tokens.js';
 
@@ -93,6 +94,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 			},
 		},
 		tokens: localTokens({ store, clock }),
+		dkim: localDkim({ store, clock }),
 		status: async () => {
 			const [status, settings, senders] = await Promise.all([
 				store.reads.status(),

@@ -5,7 +5,8 @@ import { microsPerSecond } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
 import type { Uuid } from '../../api/records.js';
 import { createContentCache } from '../../content/cache.js';
-import { type ContentCache, createComposer } from '../../delivery/composer.js';
+import { addressOf, type ContentCache, createComposer } from '../../delivery/composer.js';
+import { createSigner, type SignMail } from '../../delivery/dkim/signer.js';
 import { createPool } from '../../delivery/pool.js';
 import { formatReply } from '../../delivery/reply.js';
 import type { SmtpSettings } from '../../delivery/settings.js';
@@ -53,6 +54,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const { store, clock } = parts;
 	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });
 	const contents = createContentCache({ inlineCss: inliner.inline, maxBytes: contentCacheBytes });
+	const sign = createSigner({ reads: store.reads, clock });
 	const links = async () => {
 		const settings = await readSettings(store);
 		const keys = await store.writes.ensureKey({
@@ -64,14 +66,17 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
 	};
 	return {
-		deliver: async (options) => deliver(parts, await links(), contents, options),
+		deliver: async (options) => deliver(parts, { ...(await links()), contents, sign }, options),
 		testSmtp: async () => testSmtp(smtpOf(await readSettings(store)), parts),
-		compose: async (request) =>
-			composeMessage(request, { links: await links(), now: clock.now(), inline: inliner.inline }),
+		compose: async (request) => {
+			const trial = { links: await links(), now: clock.now(), inline: inliner.inline };
+			const composed = await composeMessage(request, trial);
+			return { ...composed, raw: await sign(composed.raw, addressOf(request.from)) };
+		},
 		renderMessage: async (id) => {
 			const found = await store.reads.getMessage({ id });
 			if (found === null) return null;
-			const composer = createComposer({ reads: store.reads, contents, ...(await links()) });
+			const composer = createComposer({ reads: store.reads, contents, sign, ...(await links()) });
 			const composed = await composer.compose(found.rendering);
 			if (composed.kind === 'unsendable') throw new Error(composed.conversation.reply.text);
 			return composed.mail.bytes;
@@ -96,8 +101,7 @@ function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {
 
 async function deliver(
 	parts: LocalParts,
-	links: Links,
-	cache: ContentCache,
+	{ contents, sign, ...links }: Links & { contents: ContentCache; sign: SignMail },
 	options: DeliverOptions,
 ): Promise<DeliverySummary> {
 	const { store, clock, trace } = parts;
@@ -113,7 +117,8 @@ async function deliver(
 	const worker = createWorker({
 		queue: store.queue,
 		reads: store.reads,
-		contents: warned(cache, warnings.add),
+		contents: warned(contents, warnings.add),
+		sign,
 		...links,
 		pool,
 		clock,

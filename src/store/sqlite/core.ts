@@ -6,6 +6,7 @@ import type { Queue } from '../queue.js';
 import type { Reads, Writes } from '../store.js';
 import { createBatchRows } from './batch-rows.js';
 import { createBounces } from './bounces.js';
+import { createDkimKeys } from './dkim.js';
 import { createErasures } from './erasure.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
@@ -46,6 +47,7 @@ export function createCore(sql: Sql): Core {
 		...createSenders(sql),
 		...createSettings(sql),
 		...createTokens(sql),
+		...createDkimKeys(sql),
 		...createSubmissions(sql),
 		...createMailings(sql),
 		...createImports(sql, batchRows),

@@ -66,6 +66,7 @@ export function createReads(connection: ReadingConnection): Reads {
 		getSettings: read(core.getSettings),
 		listTokens: read(core.listTokens),
 		findToken: read(core.findToken),
+		listDkimKeys: read(core.listDkimKeys),
 		queuePauses: read(core.queuePauses),
 		queueState: read(core.queueState),
 		status: read(core.status),

@@ -192,6 +192,8 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 		ensureKey: write(core.ensureKey),
 		createToken: write(core.createToken),
 		revokeToken: write(core.revokeToken),
+		addDkimKey: write(core.addDkimKey),
+		removeDkimKey: write(core.removeDkimKey),
 		acceptSubmission: write(core.acceptSubmission),
 		openMailing: write(core.openMailing),
 		addListToMailing: (command) => addInSlices(core, writer, command),

@@ -1,0 +1,80 @@
+/** Keys for DKIM: made here or read from a file, and what of them is published (RFC 6376 s.3.6.1, RFC 8463 s.4). */
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { DkimKeyType } from './sign.js';
+
+/** A private key as it is stored: PKCS#8 DER in base64. */
+export interface KeyMaterial {
+	type: DkimKeyType;
+	secret: string;
+}
+
+/** RFC 8301 s.3.2: 2048 should be used; more does not fit one string of a TXT record, which some editors want. */
+const rsaBits = 2048;
+/** What verifiers must take (RFC 8301 s.3.2). */
+const usableBits = { least: 1024, most: 4096 };
+
+/** A new key. */
+export async function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
+	const pair =
+		type === 'rsa'
+			? await promisify(generateKeyPair)('rsa', { modulusLength: rsaBits })
+			: await promisify(generateKeyPair)('ed25519');
+	return { type, secret: encodeKey(pair.privateKey) };
+}
+
+/** From PEM (PKCS#8 or PKCS#1), unencrypted. The message of an error quotes nothing of the text. */
+export function parseKey(
+	pem: string,
+): { kind: 'key'; material: KeyMaterial } | { kind: 'error'; message: string } {
+	if (/ENCRYPTED/.test(pem)) return { kind: 'error', message: 'the key is protected by a passphrase' };
+	const key = tryPrivateKey(pem);
+	if (key === null) return { kind: 'error', message: 'not a private key in PEM' };
+	if (key.asymmetricKeyType === 'ed25519') return { kind: 'key', material: materialOf('ed25519', key) };
+	if (key.asymmetricKeyType !== 'rsa')
+		return { kind: 'error', message: `DKIM knows RSA and Ed25519, not ${key.asymmetricKeyType}` };
+	const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+	if (bits < usableBits.least || bits > usableBits.most)
+		return { kind: 'error', message: `an RSA key has 1024 to 4096 bits, this one has ${bits}` };
+	return { kind: 'key', material: materialOf('rsa', key) };
+}
+
+/** The key that signs. */
+export function decodeKey(secret: string): KeyObject {
+	return createPrivateKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'pkcs8' });
+}
+
+/** The text of the TXT record: the public half, nothing secret. */
+export function recordOf({ type, secret }: KeyMaterial): string {
+	const spki = createPublicKey(decodeKey(secret)).export({ format: 'der', type: 'spki' });
+	// RFC 8463 s.4: the 32 octets of the key alone, without what says that it is one.
+	const shown = type === 'ed25519' ? spki.subarray(-32) : spki;
+	return `v=DKIM1; k=${type}; p=${shown.toString('base64')}`;
+}
+
+/** Where the record is looked up. */
+export function recordNameOf({ domain, selector }: { domain: string; selector: string }): string {
+	return `${selector}._domainkey.${domain}`;
+}
+
+/** A line of a zone file; a string of TXT holds 255 octets, and a verifier joins them. */
+export function zoneLineOf(name: string, record: string): string {
+	const strings = record.match(/.{1,255}/g) ?? [];
+	return `${name}. IN TXT ( ${strings.map((text) => `"${text}"`).join(' ')} )`;
+}
+
+function tryPrivateKey(pem: string): KeyObject | null {
+	try {
+		return createPrivateKey(pem);
+	} catch {
+		return null;
+	}
+}
+
+function materialOf(type: DkimKeyType, key: KeyObject): KeyMaterial {
+	return { type, secret: encodeKey(key) };
+}
+
+function encodeKey(key: KeyObject): string {
+	return key.export({ format: 'der', type: 'pkcs8' }).toString('base64');
+}

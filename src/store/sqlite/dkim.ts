@@ -1,0 +1,51 @@
+/** Keys that sign what leaves. What they are called is in a table of theirs, their secrets are in the keyring. */
+import type { StoredDkimKey } from '../store.js';
+import type { Sql } from './sql.js';
+import type { Operations } from './sync.js';
+
+type DkimOperations = Pick<Operations, 'listDkimKeys' | 'addDkimKey' | 'removeDkimKey'>;
+
+export function createDkimKeys(sql: Sql): DkimOperations {
+	return {
+		listDkimKeys: () =>
+			sql.all<StoredDkimKey>(
+				`SELECT d.domain, d.selector, d.type, k.secret, d.created_at
+				FROM dkim_keys d
+				JOIN keyring k ON k.purpose = 'dkim' AND k.id = d.id
+				ORDER BY d.domain, d.id`,
+			),
+		addDkimKey: ({ domain, selector, type, secret, now }) => {
+			const [added] = sql.tuples<[id: number]>(
+				`INSERT INTO dkim_keys (domain, selector, type, created_at)
+				VALUES (?, ?, ?, ?)
+				ON CONFLICT (domain, selector) DO NOTHING
+				RETURNING id`,
+				domain,
+				selector,
+				type,
+				now,
+			);
+			if (added === undefined) return false;
+			sql.run(
+				"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('dkim', ?, ?, ?)",
+				added[0],
+				secret,
+				now,
+			);
+			return true;
+		},
+		removeDkimKey: ({ domain, selector }) => {
+			const [removed] = sql.tuples<[id: number]>(
+				'DELETE FROM dkim_keys WHERE domain = ? AND selector = ? RETURNING id',
+				domain,
+				selector,
+			);
+			if (removed === undefined) return false;
+			// What SQLite deletes stays readable in the file until its page is used again, unless it writes zeros.
+			sql.db.pragma('secure_delete = ON');
+			sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", removed[0]);
+			sql.db.pragma('secure_delete = OFF');
+			return true;
+		},
+	};
+}
