@@ -1,0 +1,51 @@
+/** Verifiers of DKIM signatures by other hands; each is skipped where it is not installed. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+
+export interface DkimVerifier {
+	name: string;
+	/** Null: it is there. Else what is missing. */
+	missing: string | null;
+	/** For each message, whether every signature on it is good. `records`: TXT texts by name. */
+	verify(records: Readonly<Record<string, string>>, messages: readonly Buffer[]): boolean[];
+}
+
+const script = join(import.meta.dirname, 'dkim-verifier.py');
+/** Debian's own: its packages are not seen by others. */
+const python = '/usr/bin/python3';
+// A name server on port 53 and a resolver that asks it, without anybody else on this machine noticing.
+const apart = ['unshare', '--net', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])];
+
+const works = ([command = '', ...rest]: readonly string[]) => spawnSync(command, rest).status === 0;
+
+function run(verifier: string, command: readonly string[]): DkimVerifier['verify'] {
+	return (records, messages) => {
+		const [program = '', ...rest] = command;
+		const input = JSON.stringify({
+			verifier,
+			records,
+			messages: messages.map((message) => message.toString('base64')),
+		});
+		const { stdout, stderr } = spawnSync(program, [...rest, script], { input, encoding: 'utf8' });
+		if (stdout === '') throw new Error(stderr);
+		return JSON.parse(stdout);
+	};
+}
+
+/** dkimpy (python3-dkim) and OpenDKIM (opendkim-tools). */
+export const dkimVerifiers: readonly DkimVerifier[] = [
+	{
+		name: 'dkimpy',
+		missing: works([python, '-c', 'import dkim, nacl']) ? null : 'python3-dkim',
+		verify: run('dkimpy', [python]),
+	},
+	{
+		name: 'OpenDKIM',
+		missing: works([...apart, 'true'])
+			? works(['sh', '-c', 'PATH=$PATH:/usr/sbin command -v opendkim-testmsg'])
+				? null
+				: 'opendkim-tools'
+			: 'namespaces (unshare)',
+		verify: run('opendkim', [...apart, python]),
+	},
+];
