@@ -1,7 +1,6 @@
 /** Composing and sending on the embedded engine: contents, links, connections and the worker, put together. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { microsPerSecond } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
 import type { Uuid } from '../../api/records.js';
 import { createContentCache } from '../../content/cache.js';
@@ -25,7 +24,8 @@ import {
 	type SmtpTest,
 } from '../connection.js';
 import { composeMessage, inlineDeadlineMs, type Links } from './compose.js';
-import { freshKey, type LocalParts } from './parts.js';
+import { openVerp, trackingKeys } from './keys.js';
+import type { LocalParts } from './parts.js';
 
 export interface Mailer {
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
@@ -39,8 +39,6 @@ export interface Mailer {
 	close(): Promise<void>;
 }
 
-/** A new key signs after 90 days; older ones go on being verified. */
-const keyLifeMicros = 90 * 24 * 3600 * microsPerSecond;
 const contentCacheBytes = 64 * 1024 * 1024;
 
 /** Refuses a mail server's URL that could never work, before it is stored. */
@@ -57,12 +55,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const sign = createSigner({ reads: store.reads, clock });
 	const links = async () => {
 		const settings = await readSettings(store);
-		const keys = await store.writes.ensureKey({
-			purpose: 'tracking',
-			fresh: freshKey(),
-			rotateAfter: keyLifeMicros,
-			now: clock.now(),
-		});
+		const keys = await trackingKeys(parts);
 		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
 	};
 	return {
@@ -106,6 +99,7 @@ async function deliver(
 ): Promise<DeliverySummary> {
 	const { store, clock, trace } = parts;
 	const settings = smtpOf(await readSettings(store));
+	const verp = await openVerp(parts);
 	const connections = options.connections ?? 5;
 	const pool = createPool({
 		settings,
@@ -120,6 +114,7 @@ async function deliver(
 		contents: warned(contents, warnings.add),
 		sign,
 		...links,
+		...(verp !== null && { returnPath: ({ message }) => verp.addressFor(message) }),
 		pool,
 		clock,
 		owner: `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
