@@ -11,8 +11,11 @@ export interface PackedBundle {
 	rejects: RejectedRow[];
 	/** Where each row begins in the source. */
 	lines: Uint32Array;
-	/** The rows as the file has them, one cell after the other. */
-	original: string;
+	/**
+	 * The rows as the file has them, one cell after the other, in UTF-8: only rows that are refused are looked at, and
+	 * bytes are handed over between threads where a text would be copied into the other one's heap.
+	 */
+	original: Uint8Array<ArrayBuffer>;
 	/** Cells of a row in `original`. */
 	width: number;
 	rows: PackedRows;
@@ -37,6 +40,9 @@ export interface BundleRequest {
 export type ReadBundles = (request: BundleRequest) => AsyncIterable<PackedBundle>;
 
 const separator = '\0';
+const encoder = new TextEncoder();
+// A mark of the order of bytes within a cell is the cell's.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** `check` is null for the form `cells`. */
 export function packBundle(
@@ -49,7 +55,7 @@ export function packBundle(
 		first,
 		rejects,
 		lines: Uint32Array.from(rows, ({ line }) => line),
-		original: rows.map(({ original }) => original.join(separator)).join(separator),
+		original: encoder.encode(rows.map(({ original }) => original.join(separator)).join(separator)),
 		width: rows[0]?.original.length ?? 0,
 		rows:
 			check === null
@@ -60,7 +66,7 @@ export function packBundle(
 
 /** Lets the rows of `packBundle` be named one by one. */
 export function unpackOriginals({ lines, original, width }: PackedBundle): Omit<BundledRow, 'cells'>[] {
-	const cells = original.split(separator);
+	const cells = decoder.decode(original).split(separator);
 	return Array.from(lines, (line, row) => ({
 		line,
 		original: cells.slice(row * width, (row + 1) * width),

@@ -21,8 +21,8 @@ export type TableMessage =
 
 /** Characters of bundles that wait to be taken: what is read meanwhile is waiting here, not in a file. */
 export const maxSizeAhead = 12 * 1024 * 1024;
-/** Rows of them: what waits when a transaction ends is the next one. With 40,000 it took twice as many. */
-export const maxRowsAhead = 100_000;
+/** Rows of them. */
+export const maxRowsAhead = 20_000;
 
 /** About the memory it takes. */
 export function sizeOf({ original, rows }: PackedBundle): number {

@@ -4,7 +4,7 @@ import { spawnThread } from './spawn.js';
 import { parseTableFailure, type TableMessage, type TableOrder } from './table-messages.js';
 
 /** Besides what waits to be taken it keeps a block of the file and a bundle; past this the thread dies alone. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 24 };
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
 
 /**
  * Throws what reading throws (`TableError`), and the signal's reason as soon as it is aborted. The thread ends with the

@@ -32,7 +32,7 @@ const checkRows: CheckRows = (columns, cells) => encodeRows(parseImportRows({ co
 
 function post(bundle: PackedBundle): void {
 	ahead.push({ size: sizeOf(bundle), rows: bundle.lines.length });
-	say({ kind: 'bundle', bundle });
+	say({ kind: 'bundle', bundle }, [bundle.original.buffer]);
 }
 
 function isFarAhead(): boolean {
@@ -47,8 +47,8 @@ function taken(): Promise<void> {
 	});
 }
 
-function say(message: TableMessage): void {
-	parentPort?.postMessage(message);
+function say(message: TableMessage, handedOver: ArrayBuffer[] = []): void {
+	parentPort?.postMessage(message, handedOver);
 }
 
 /** Each message says that the oldest bundle was taken. */

@@ -97,9 +97,13 @@ interface Measured {
 	peakMb: number;
 }
 
-/** The process itself tells at its end how much memory it held at most. */
+/**
+ * The process itself tells at its end how much memory it held at most. Not as getrusage counts it: that begins with
+ * what this process held when it started the other.
+ */
 function measuredImport({ env }: Place, { csv }: PeopleFiles): Measured {
-	const tell = `process.on('exit', () => process.stderr.write('peak ' + process.resourceUsage().maxRSS + '\\n'))`;
+	const tell = `import { readFileSync } from 'node:fs';
+process.on('exit', () => process.stderr.write('peak ' + /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1] + '\\n'))`;
 	const words = ['--import', `data:text/javascript,${encodeURIComponent(tell)}`, program];
 	const began = performance.now();
 	const run = spawnSync(process.execPath, [...words, 'subscribers', 'import', csv, '-l', '1', '-q'], {
