@@ -2,8 +2,9 @@
  * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); whatever
  * changes the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
  */
-import { microsPerMs } from '../api/datetime.js';
+import { microsPerMs, microsPerSecond } from '../api/datetime.js';
 import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/queue.js';
+import { type Breaker, createBreaker, type Stop } from './breaker.js';
 import type { Composer } from './composer.js';
 import type { Conversation } from './conversation.js';
 import { createHoldings, type Holdings } from './holdings.js';
@@ -12,6 +13,7 @@ import { createRate, type Rate } from './rate.js';
 import { formatReply } from './reply.js';
 import { createRoom, type Place, type Room } from './room.js';
 import { createSettler, type Settler } from './settler.js';
+import { createWaits, type Waits, watchMs } from './waits.js';
 import type { DeliveryCounts, RunRequest, RunResult, WorkerOptions } from './worker.js';
 
 type Settings = WorkerOptions &
@@ -30,12 +32,22 @@ const leaseBatch = 100;
 /** How often an idle endless run looks for work that nobody woke it for: another process may have queued it. */
 const pollMs = 1_000;
 const longestWaitMs = 60_000;
+/** A store that fails is waited for: so long, then twice as long. */
 const firstBackoffMs = 1_000;
 const longestBackoffMs = 300_000;
 /** A store that fails to record is asked so often before a run with an end gives up. */
 const storeTries = 5;
 
-type Fault = { kind: 'smtp'; reason: string } | { kind: 'store'; error: unknown };
+type Fault =
+	| { kind: 'smtp'; reason: string }
+	| { kind: 'store'; error: unknown }
+	| { kind: 'stop'; stop: Stop };
+
+/**
+ * What was said to one recipient may be the matter with that one alone, whatever the table thinks: after this time it
+ * is tried again, and another message before it, so that it cannot stop the queue for good.
+ */
+const stepBackMicros = 60 * microsPerSecond;
 
 class Run {
 	readonly #settings: Settings;
@@ -54,6 +66,8 @@ class Run {
 	};
 	readonly #holdings: Holdings;
 	readonly #room: Room;
+	readonly #breaker: Breaker;
+	readonly #waits: Waits;
 	/** Ends a wait early without ending the run. */
 	#nap = new AbortController();
 	#isLeasing = false;
@@ -62,6 +76,8 @@ class Run {
 	/** Dry because all that came was ours already; there may be more behind it. */
 	#hasMore = false;
 	#isCutting = false;
+	/** In a pause, which looks by itself. */
+	#isPausing = false;
 	#fault: Fault | null = null;
 	#backoffMs = firstBackoffMs;
 	#notify: (() => void) | null = null;
@@ -74,6 +90,13 @@ class Run {
 		this.#maxHeld = 2 * leaseBatch + 3 * settings.connections;
 		this.#holdings = createHoldings(settings);
 		this.#room = createRoom(settings.connections);
+		this.#breaker = createBreaker(settings);
+		this.#waits = createWaits({
+			breaker: this.#breaker,
+			sleep: (ms) => this.#sleep(ms),
+			isAborted: () => this.#isAborted,
+			onEvent: settings.onEvent,
+		});
 		this.#settler = createSettler({
 			queue: settings.queue,
 			fenceOf: (message) => this.#holdings.fenceOf(message),
@@ -92,14 +115,17 @@ class Run {
 	async finish(): Promise<RunResult> {
 		const onAbort = () => this.wake();
 		const renewal = setInterval(() => this.#holdings.renew(), this.#settings.leaseMs / 3);
+		const watch = setInterval(() => void this.#look(), watchMs);
 		this.#request.signal?.addEventListener('abort', onAbort);
 		try {
+			await this.#look();
 			const canceledBefore = await this.#countCanceled();
 			const result = await this.#loop();
 			this.#counts.canceled = (await this.#countCanceled()) - canceledBefore;
 			return result;
 		} finally {
 			clearInterval(renewal);
+			clearInterval(watch);
 			this.#request.signal?.removeEventListener('abort', onAbort);
 		}
 	}
@@ -124,7 +150,20 @@ class Run {
 	}
 
 	get #mayStart(): boolean {
-		return this.#holdings.waiting > 0 && this.#room.isFree(this.#settler.unsettled);
+		if (this.#holdings.waiting === 0) return false;
+		return this.#breaker.isProbing ? this.#room.inFlight === 0 : this.#room.isFree(this.#settler.unsettled);
+	}
+
+	get #isEndless(): boolean {
+		return this.#request.until === 'aborted';
+	}
+
+	/** A person's pause stops every run; a fault that others met only those that can wait: the others try for themselves. */
+	async #look(): Promise<void> {
+		if (this.#isPausing) return;
+		// A store that cannot be read is met by the next lease.
+		const stop = await this.#breaker.look().catch(() => null);
+		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
 	}
 
 	/**
@@ -132,7 +171,8 @@ class Run {
 	 * enough that no connection waits for the store.
 	 */
 	#fill(mostWaiting: number): void {
-		const room = Math.min(leaseBatch, this.#maxHeld - this.#holdings.size);
+		const most = this.#breaker.isProbing ? 1 : this.#maxHeld;
+		const room = Math.min(leaseBatch, most - this.#holdings.size);
 		const isOver = this.#isAborted || this.#fault !== null;
 		if (isOver || this.#isLeasing || this.#isDry || room <= 0 || this.#holdings.waiting > mostWaiting) return;
 		this.#isLeasing = true;
@@ -197,9 +237,13 @@ class Run {
 		const isCut = this.#isCutting && conversation.kind === 'broken' && conversation.reply.phase !== 'answer';
 		if (isCut) return { kind: 'released', why: 'drain' };
 		const outcome = outcomeOf(message, conversation, { now: clock.now(), random });
-		if (outcome.kind === 'released') this.#onFault({ kind: 'smtp', reason: formatReply(conversation.reply) });
-		else this.#backoffMs = firstBackoffMs;
-		return outcome;
+		// What cannot be composed says nothing about the server.
+		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') this.#breaker.worked();
+		if (outcome.kind !== 'released') return outcome;
+		const { reply } = conversation;
+		this.#onFault({ kind: 'smtp', reason: formatReply(reply) });
+		const isAboutOne = reply.phase === 'rcpt' || reply.phase === 'data';
+		return isAboutOne ? { ...outcome, due_at: clock.now() + stepBackMicros } : outcome;
 	}
 
 	#settle({ message, fence }: Fence, outcome: DeliveryOutcome): void {
@@ -208,6 +252,7 @@ class Run {
 
 	#onSettled({ message, outcome }: Settlement, result: 'recorded' | 'lost_lease'): void {
 		this.#holdings.forget(message);
+		this.#backoffMs = firstBackoffMs;
 		if (result === 'lost_lease')
 			this.#settings.onEvent?.({ kind: 'lost_lease', message, outcome: outcome.kind });
 		else if (outcome.kind !== 'released') {
@@ -228,6 +273,7 @@ class Run {
 		await this.#settler.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
 		if (this.#hasMore) this.#isDry = false;
 		this.#hasMore = false;
+		if (this.#isDry) await this.#look();
 		if (this.#fault !== null || !this.#isDry) return true;
 		const waitMs = await this.#waitMs();
 		if (waitMs === null) return false;
@@ -256,28 +302,51 @@ class Run {
 
 	/** Waits for what is in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
-		while (this.#room.inFlight > 0 || this.#isLeasing) {
-			if (this.#isAborted) return null;
-			await this.#change();
+		this.#isPausing = true;
+		try {
+			while (this.#room.inFlight > 0 || this.#isLeasing) {
+				if (this.#isAborted) return null;
+				await this.#change();
+			}
+			this.#releaseBuffer(fault.kind === 'stop' ? 'drain' : 'infrastructure');
+			const failure = await this.#flushStubbornly(this.#isEndless ? 1 : storeTries);
+			const error = failure ?? (fault.kind === 'store' ? fault : null);
+			// The store's own error: it names the file and what to do, and the caller knows it from a bug.
+			if (error !== null && !this.#isEndless) throw error.error;
+			if (error !== null) return await this.#backOff(String(error.error));
+			if (fault.kind === 'smtp') return await this.#waitForServer(fault.reason);
+			return fault.kind === 'stop' ? await this.#waitForOthers(fault.stop) : null;
+		} finally {
+			this.#isPausing = false;
 		}
-		this.#releaseBuffer('infrastructure');
-		const isEndless = this.#request.until === 'aborted';
-		const failure = await this.#flushStubbornly(isEndless ? 1 : storeTries);
-		const error = failure ?? (fault.kind === 'store' ? fault : null);
-		// The store's own error: it names the file and what to do, and the caller knows it from a bug.
-		if (!isEndless && error !== null) throw error.error;
-		if (!isEndless) return this.#result('paused', fault.kind === 'smtp' ? fault.reason : null);
-		await this.#backOff(fault.kind === 'smtp' ? fault.reason : String(fault.error));
+	}
+
+	/** A run with an end leaves the trying to whoever comes next. */
+	async #waitForServer(reason: string): Promise<RunResult | null> {
+		const ms = await this.#breaker.trip(reason);
+		if (!this.#isEndless) return this.#result('paused', reason);
+		return this.#wait(() => this.#waits.forServer({ reason, ms }));
+	}
+
+	async #waitForOthers(stop: Stop): Promise<RunResult | null> {
+		if (!this.#isEndless) return this.#result('paused', stop.reason);
+		return this.#wait(() =>
+			stop.kind === 'held' ? this.#waits.forPerson(stop.reason) : this.#waits.forServer(stop),
+		);
+	}
+
+	async #wait(waited: () => Promise<void>): Promise<null> {
+		this.#fault = null;
+		await waited();
+		this.#isDry = false;
 		return null;
 	}
 
-	async #backOff(reason: string): Promise<void> {
+	async #backOff(reason: string): Promise<null> {
 		const ms = this.#backoffMs;
 		this.#backoffMs = Math.min(2 * ms, longestBackoffMs);
 		this.#settings.onEvent?.({ kind: 'waiting', reason, ms });
-		this.#fault = null;
-		await this.#sleep(ms);
-		this.#isDry = false;
+		return this.#wait(() => this.#sleep(ms));
 	}
 
 	async #flushStubbornly(tries: number): Promise<{ error: unknown } | null> {

@@ -26,7 +26,8 @@ export interface RunRequest {
 	scope: MessageScope | null;
 	/**
 	 * `settled`: nothing is due now. `drained`: nothing waits at all, deferred ones have been waited for.
-	 * `aborted`: until the signal; faults are waited out (1 s doubling to 5 min).
+	 * `aborted`: until the signal; faults are waited out (1 s doubling to 5 min), those that other workers met too, and
+	 * pauses until somebody resumes.
 	 */
 	until: 'settled' | 'drained' | 'aborted';
 	/** Ends gracefully: no more leases, what is in flight gets 10 s, the rest goes back to the queue. */
@@ -34,9 +35,12 @@ export interface RunRequest {
 }
 
 export interface RunResult {
-	/** `paused`: login, TLS or connection fault; every message is back in the queue as it was. */
+	/**
+	 * `paused`: login, TLS or connection fault, or a person's pause (`isHeldReason`); every message is back in the queue
+	 * as it was.
+	 */
 	kind: 'done' | 'paused' | 'aborted';
-	/** The fault of `paused`; else `null`. */
+	/** Why it is `paused`; else `null`. */
 	reason: string | null;
 	counts: DeliveryCounts;
 }
@@ -45,11 +49,13 @@ export interface RunResult {
 export type WorkerEvent =
 	| { kind: 'lost_lease'; message: Uuid; outcome: string }
 	| { kind: 'waiting'; reason: string; ms: number }
+	/** Somebody paused the queue: nothing is begun until it is resumed. */
+	| { kind: 'held'; reason: string }
 	| { kind: 'renew_failed'; error: unknown };
 
 export interface WorkerOptions extends ComposerOptions {
 	queue: Queue;
-	reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'countMessages'>;
+	reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'countMessages' | 'queuePauses'>;
 	pool: SmtpPool;
 	clock: Clock;
 	/** Names this process in the leases; unique. */

@@ -1,0 +1,143 @@
+// A queue that is held up: by a person, or by a mail server that takes nothing.
+import { setImmediate as setImmediatePromise } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/api/datetime.js';
+import type { SmtpPool } from '../../src/delivery/pool.js';
+import type { WorkerEvent } from '../../src/delivery/worker.js';
+import { testPool, testWorker } from '../support/delivery.js';
+import { createMemoryQueue, type MemoryQueue } from '../support/memory-queue.js';
+import { type FaultScript, type FaultServer, startFaultServer } from '../support/smtp-fault.js';
+
+let server: FaultServer | undefined;
+let pool: SmtpPool | undefined;
+
+afterEach(async () => {
+	pool?.abort();
+	await server?.close();
+});
+
+const addresses = (count: number) => Array.from({ length: count }, (_, index) => `r${index}@example.net`);
+
+async function start(script: FaultScript, count: number) {
+	server = await startFaultServer(script);
+	pool = testPool(server.port);
+	return { server, pool, memory: createMemoryQueue({ to: addresses(count) }) };
+}
+
+/** An endless run with waits of no time, and what it told. */
+function endless(memory: MemoryQueue, options: Parameters<typeof testWorker>[2] = {}) {
+	const control = new AbortController();
+	const events: WorkerEvent[] = [];
+	if (pool === undefined) throw new Error('no pool');
+	const worker = testWorker(memory, pool, {
+		sleep: () => setImmediatePromise(),
+		onEvent: (event) => events.push(event),
+		...options,
+	});
+	const running = worker.run({ scope: null, until: 'aborted', signal: control.signal });
+	const stop = () => {
+		control.abort();
+		return running;
+	};
+	return { events, stop };
+}
+
+const hold = (memory: MemoryQueue, reason: string | null) =>
+	memory.queue.pause({ kind: 'manual', reason, retry_at: null, now: systemClock.now() });
+
+describe('a queue that a person has paused', () => {
+	it('is not begun by a run with an end, which says so', async () => {
+		const { memory, pool: own } = await start({}, 3);
+		await hold(memory, 'moving house');
+		const result = await testWorker(memory, own).run({ scope: null, until: 'settled' });
+		expect(result).toMatchObject({ kind: 'paused', reason: 'the queue is paused (moving house)' });
+		expect(memory.states()).toEqual({ queued: 3 });
+		expect(server?.connections).toBe(0);
+	});
+
+	it('gets back what a worker had leased, and is gone on with when it is resumed', async () => {
+		const { memory, server: own } = await start({}, 150);
+		const { events, stop } = endless(memory, { rate: 30 });
+		await expect.poll(() => own.bodies.length).toBeGreaterThan(3);
+		await hold(memory, null);
+		await expect
+			.poll(() => events, { timeout: 3_000 })
+			.toEqual([{ kind: 'held', reason: 'the queue is paused' }]);
+		const { sent = 0, queued = 0 } = memory.states();
+		expect([sent + queued, sent, sent < 100]).toEqual([150, own.bodies.length, true]);
+		expect(
+			memory.rows.filter(({ state }) => state === 'queued').every((row) => row.message.attempts === 0),
+		).toBe(true);
+		await memory.queue.resume({ kinds: ['manual'] });
+		await expect.poll(() => own.bodies.length).toBeGreaterThan(sent);
+		await stop();
+	});
+});
+
+describe('a mail server that takes nothing', () => {
+	it('is written down with the reason and when it is tried again, and forgotten once it takes mail', async () => {
+		let isBroken = true;
+		const { memory, pool: own } = await start(
+			{ on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined) },
+			30,
+		);
+		const before = systemClock.now();
+		await testWorker(memory, own).run({ scope: null, until: 'settled' });
+		await testWorker(memory, own).run({ scope: null, until: 'settled' });
+		const pause = memory.pauses.get('fault');
+		expect(pause).toMatchObject({ reason: 'greeting: 554 5.3.2 Not today', faults: 2 });
+		expect((pause?.retry_at ?? 0) - before).toBeGreaterThan(1_900_000);
+		expect(memory.states()).toEqual({ queued: 30 });
+		isBroken = false;
+		const result = await testWorker(memory, own).run({ scope: null, until: 'settled' });
+		expect([result.counts.sent, memory.pauses.size]).toEqual([30, 0]);
+	});
+
+	it('is tried with one message, not with all that waits', async () => {
+		const { memory, server: own } = await start(
+			{
+				ehlo: ['PIPELINING'],
+				on: (phase, _line, { number }) =>
+					phase === 'MAIL' && number <= 6 ? { answer: '530 5.7.0 Log in first' } : undefined,
+			},
+			40,
+		);
+		const { stop } = endless(memory);
+		await expect.poll(() => memory.states()).toEqual({ sent: 40 });
+		await stop();
+		// Five connections met it together; each connection after that stands for one more try.
+		expect(own.lines.filter((line) => line.startsWith('MAIL')).length).toBeLessThan(40 + 5 * 3 + 6);
+	});
+
+	it('is waited for by a worker that another one has told', async () => {
+		const { memory, server: own } = await start({}, 5);
+		const now = systemClock.now();
+		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
+		let sleeps = 0;
+		const sleep = async () => {
+			sleeps += 1;
+			if (sleeps === 20) await memory.queue.resume({ kinds: ['fault'] });
+			if (sleeps === 19) expect(own.connections).toBe(0);
+			await setImmediatePromise();
+		};
+		const { events, stop } = endless(memory, { sleep });
+		await expect.poll(() => memory.states()).toEqual({ sent: 5 });
+		await stop();
+		expect(events[0]).toMatchObject({ kind: 'waiting', reason: 'auth: 535 No' });
+	});
+
+	it('stops nobody else when it asks for a login for one recipient only', async () => {
+		const { memory, pool: own } = await start(
+			{
+				on: (phase, line) =>
+					phase === 'RCPT' && line.includes('<r0@') ? { answer: '530 5.7.0 Not for that one' } : undefined,
+			},
+			10,
+		);
+		const run = () => testWorker(memory, own, { connections: 1 }).run({ scope: null, until: 'settled' });
+		expect((await run()).kind).toBe('paused');
+		expect((await run()).kind).toBe('done');
+		expect(memory.states()).toEqual({ queued: 1, sent: 9 });
+		expect(memory.row(0)).toMatchObject({ state: 'queued', message: { attempts: 0 } });
+	});
+});
