@@ -18,6 +18,7 @@ import type {
 import type { CheckedBatch } from '../api/checked-batch.js';
 import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
+import type { WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { Erasure } from '../api/erasures.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
@@ -39,6 +40,15 @@ import type {
 } from '../api/records.js';
 import type { ReportOutcome, ReturnedReport } from './bounces.js';
 import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mailings.js';
+import type {
+	DeliveryConditions,
+	DeliveryLease,
+	DeliverySettlement,
+	LeaseDeliveries,
+	ReplayDeliveries,
+	Replayed,
+	StoredSecret,
+} from './notifications.js';
 import type { Leased, Queue, QueuePause, QueueState } from './queue.js';
 
 /** A store of one project; `close` waits for what is being written. */
@@ -91,6 +101,9 @@ export interface Reads {
 	countFieldUses(c: { id: number }): Promise<number>;
 	pageWebhooks(c: PageOf): Promise<Slice<Webhook>>;
 	getWebhook(c: { id: number }): Promise<Webhook | null>;
+	/** Of one webhook, in the order they were made. */
+	pageDeliveries(c: DeliveryConditions & PageOf): Promise<Slice<WebhookDelivery>>;
+	getDelivery(c: { webhook_id: number; id: Uuid }): Promise<WebhookDeliveryDetail | null>;
 	pageTemplates(c: PageOf): Promise<Slice<Template>>;
 	getTemplate(c: { id: Uuid }): Promise<Template | null>;
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
@@ -190,7 +203,23 @@ export interface Writes {
 
 	createWebhook(c: { input: Required<WebhookInput>; now: Micros }): Promise<Written<Webhook>>;
 	patchWebhook(c: { id: number; patch: Partial<WebhookInput> }): Promise<Written<Webhook>>;
+	/** Its deliveries stop: none is leased any more, and what is under way is not recorded. */
 	deleteWebhook(c: { id: number }): Promise<boolean>;
+	/** Takes deliveries that are due, each webhook's share; expired leases are due again. */
+	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
+	settleDeliveries(c: {
+		settlements: readonly DeliverySettlement[];
+	}): Promise<('recorded' | 'lost_lease')[]>;
+	/** At most `limit` of them a call, unless they are named. */
+	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
+	/** The secrets that sign at this moment, newest first; `fresh` becomes the first. */
+	ensureWebhookSecret(c: { fresh: { id: number; secret: string }; now: Micros }): Promise<StoredSecret[]>;
+	/** `fresh` becomes the newest; the one before signs until `retire_at`, any older one no more. */
+	rotateWebhookSecret(c: {
+		fresh: { id: number; secret: string };
+		now: Micros;
+		retire_at: Micros;
+	}): Promise<StoredSecret[]>;
 
 	/** Names are unique: a template is looked up by its name (`refused` otherwise). */
 	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;

@@ -1,6 +1,7 @@
 /** What every store keeps and answers. A store's own test gives its name and how an empty one is opened. */
 import { describe } from 'vitest';
 import { describeBounces } from './store/bounces.js';
+import { describeDeliveries } from './store/deliveries.js';
 import { describeErasures } from './store/erasures.js';
 import { describeFields } from './store/fields.js';
 import { describeFigures } from './store/figures.js';
@@ -35,6 +36,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeImports(open);
 		describeFigures(open);
 		describeErasures(open);
+		describeDeliveries(open);
 		describeBounces(open);
 	});
 }

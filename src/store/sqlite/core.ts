@@ -7,6 +7,7 @@ import type { Reads, Writes } from '../store.js';
 import { createBatchRows } from './batch-rows.js';
 import { createBounces } from './bounces.js';
 import { createDkimKeys } from './dkim.js';
+import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasure.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
@@ -16,6 +17,7 @@ import { createLists } from './lists.js';
 import type { Slices } from './mailing-rows.js';
 import { createMailings } from './mailings.js';
 import { createMessages } from './messages.js';
+import { createNotifications } from './notifications.js';
 import { createQueue } from './queue.js';
 import { createMessageActions } from './message-actions.js';
 import { createSenders } from './senders.js';
@@ -28,6 +30,7 @@ import { createSubscribers } from './subscribers.js';
 import type { Sync } from './sync.js';
 import { createTemplates } from './templates.js';
 import { createTokens } from './tokens.js';
+import { createWebhookSecrets } from './webhook-secrets.js';
 import { createWebhooks } from './webhooks.js';
 
 export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices {
@@ -43,6 +46,9 @@ export function createCore(sql: Sql): Core {
 		...createErasures(sql),
 		...createFields(sql),
 		...createWebhooks(sql),
+		...createDeliveries(sql),
+		...createNotifications(sql),
+		...createWebhookSecrets(sql),
 		...createTemplates(sql),
 		...createSenders(sql),
 		...createSettings(sql),

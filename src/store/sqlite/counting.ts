@@ -5,18 +5,19 @@ import type { EventType, Uuid } from '../../api/records.js';
 import { type Firsts, figureMoves } from '../../engine/rules/events.js';
 import { isSoftBounceLimit } from '../../engine/rules/subscription.js';
 import type { Tally } from './figures.js';
+import type { NoticedEvent } from './notices.js';
 import { flag } from './rows.js';
 import type { Sql } from './sql.js';
 import { deactivate, suppress } from './suppressions.js';
 
-export interface CountedEvent {
-	type: EventType;
-	at: Micros;
+export interface CountedEvent extends NoticedEvent {
 	link: number | null;
-	machine: boolean;
 }
 
-/** True for the first event of its type that this message ever had. */
+/**
+ * True for the first event of its type that this message ever had. Webhooks are told of the first of each (type, link)
+ * by machine and by human: later ones change a count that nobody outside sees.
+ */
 export function countEvent(
 	sql: Sql,
 	tally: Tally,
@@ -29,16 +30,18 @@ export function countEvent(
 		if (from !== null) tally.add({ ...figure, at: from, by: -1 });
 		tally.add({ ...figure, at: to });
 	}
-	sql.run(
+	const [counted] = sql.tuples<[count: number]>(
 		`INSERT INTO message_firsts (message_id, type, link, machine, first_at, count)
 		VALUES (?, ?, ?, ?, ?, 1)
-		ON CONFLICT DO UPDATE SET first_at = min(first_at, excluded.first_at), count = count + 1`,
+		ON CONFLICT DO UPDATE SET first_at = min(first_at, excluded.first_at), count = count + 1
+		RETURNING count`,
 		message.id,
 		event.type,
 		event.link ?? -1,
 		flag(event.machine),
 		event.at,
 	);
+	if (counted?.[0] === 1) tally.notices.add(message.id, event);
 	return firsts.all === null;
 }
 

@@ -46,6 +46,18 @@ function eraseMessage(sql: Sql, id: number): void {
 		'UPDATE events SET ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL WHERE message_id = ?',
 		id,
 	);
+	eraseDeliveries(sql, id);
+}
+
+/** Notifications name the address, and what was answered may too: they go, sent or not. */
+function eraseDeliveries(sql: Sql, message_id: number): void {
+	sql.run(
+		`DELETE FROM webhook_attempts
+		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
+		message_id,
+	);
+	// webhook_deliveries_of_message
+	sql.run('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
 }
 
 const randomUuid = `lower(

@@ -3,6 +3,7 @@ import { dayOf, type Micros } from '../../api/datetime.js';
 import type { EventType, Uuid } from '../../api/records.js';
 import { type Audience, hasAudiences } from '../../engine/rules/events.js';
 import type { Day } from '../store.js';
+import { createNotices, type Notices } from './notices.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 import { reportOfTag } from './tag-figures.js';
@@ -17,6 +18,8 @@ const quarterHour: Micros = 900_000_000;
 export interface Tally {
 	add(figure: { at: Micros; campaign: Uuid | null; type: EventType; audience: Audience; by?: number }): void;
 	write(): void;
+	/** Whoever is to be told of what is counted. */
+	readonly notices: Notices;
 }
 
 export function createTally(sql: Sql): Tally {
@@ -44,6 +47,7 @@ export function createTally(sql: Sql): Tally {
 			for (const { key, by } of counts.values()) if (by !== 0) addFigure(sql, key, by);
 			counts.clear();
 		},
+		notices: createNotices(sql),
 	};
 }
 

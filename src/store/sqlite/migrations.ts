@@ -8,6 +8,7 @@ import { mailingResults } from './migrations/0003-mailing-results.js';
 import { queuePauses } from './migrations/0004-queue-pauses.js';
 import { dkimAndLimits } from './migrations/0005-dkim-and-limits.js';
 import { bounceReports } from './migrations/0006-bounce-reports.js';
+import { notifications } from './migrations/0008-notifications.js';
 import { findOthers, type ProcessIdentity } from './processes.js';
 import { createSql } from './sql.js';
 
@@ -24,6 +25,7 @@ const allMigrations: readonly Migration[] = [
 	queuePauses,
 	dkimAndLimits,
 	bounceReports,
+	notifications,
 ];
 
 /** The schema this version reads and writes. */

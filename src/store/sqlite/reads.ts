@@ -50,6 +50,8 @@ export function createReads(connection: ReadingConnection): Reads {
 		countFieldUses: read(core.countFieldUses),
 		pageWebhooks: read(core.pageWebhooks),
 		getWebhook: read(core.getWebhook),
+		pageDeliveries: read(core.pageDeliveries),
+		getDelivery: read(core.getDelivery),
 		pageTemplates: read(core.pageTemplates),
 		getTemplate: read(core.getTemplate),
 		pageSenders: read(core.pageSenders),

@@ -38,6 +38,31 @@ export function reclaimLeases(sql: Sql, { host, now }: { host: string; now: Micr
 			);
 		}
 	}
+	reclaimDeliveries(sql, { host, now });
+}
+
+/** Notifications likewise: their index holds what is under way and what waits for its next attempt. */
+function reclaimDeliveries(sql: Sql, { host, now }: { host: string; now: Micros }): void {
+	const owners = sql.all<{ lease_owner: string }>(
+		// webhook_deliveries_due
+		`SELECT DISTINCT lease_owner
+		FROM webhook_deliveries
+		WHERE due_at > ? AND due_at <= ? AND state = 'sending' AND lease_owner IS NOT NULL`,
+		now,
+		now + longestLease,
+	);
+	for (const { lease_owner } of owners) {
+		if (!isGone(lease_owner, host)) continue;
+		sql.run(
+			`UPDATE webhook_deliveries
+			SET due_at = ?
+			WHERE due_at > ? AND due_at <= ? AND state = 'sending' AND lease_owner = ?`,
+			now,
+			now,
+			now + longestLease,
+			lease_owner,
+		);
+	}
 }
 
 function isGone(owner: string, host: string): boolean {

@@ -148,7 +148,7 @@ function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros):
 	const { sql, tally } = group;
 	const address = row.to_key;
 	if (effect.event !== null) {
-		const bounce = { type: effect.event, at, link: null, machine: false };
+		const bounce = { type: effect.event, at, link: null, machine: false, ...saidOf(effect.reply) };
 		const message = { id: row.id, campaign: campaignOf(group, row.submission_seq) };
 		const isFirst = countEvent(sql, tally, message, bounce);
 		if (isFirst && effect.event === 'SOFTBOUNCED') {
@@ -160,4 +160,11 @@ function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros):
 		suppress(sql, { address, reason: 'HARDBOUNCED', source: 'DELIVERY', now: at });
 		deactivate(sql, { address, list_id: null, subscriber_id: null }, 'HARDBOUNCED');
 	}
+}
+
+/** What a notification of the bounce tells of the reply. */
+function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: string | null } {
+	if (reply === null) return { smtp_code: null, diagnostic: null };
+	const code = reply.enhanced ?? reply.code;
+	return { smtp_code: code === null ? null : String(code), diagnostic: replyLine(reply) };
 }

@@ -1,6 +1,7 @@
 /** What a process that stays does beside its commits: copies the log back, and deletes what is kept for a time only. */
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
+import { dropDeliveries } from './drop-deliveries.js';
 import { sqliteCode } from './failures.js';
 import type { Sql } from './sql.js';
 import type { Writer } from './writer.js';
@@ -78,7 +79,10 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 	return state ?? { busy: 1, log: 0, checkpointed: 0 };
 }
 
-/** Deletes answers to idempotency keys after the 24 hours they are kept, and processes that ended without a word. */
+/**
+ * Deletes answers to idempotency keys after the 24 hours they are kept, the log of notifications after its 30 days, and
+ * processes that ended without a word.
+ */
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
 	await inSlices(writer, () =>
 		sql.run(
@@ -89,6 +93,7 @@ export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promis
 			sliceSize,
 		),
 	);
+	await inSlices(writer, () => dropDeliveries(sql, { now, limit: sliceSize }));
 	await inSlices(writer, () => sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', now - microsPerDay));
 }
 

@@ -38,7 +38,7 @@ export function createWebhooks(sql: Sql): WebhookOperations {
 			const { url, type, is_auth_enabled, login, password } = { ...stored, ...patch };
 			sql.run(
 				`UPDATE webhooks
-				SET url = ?, type = ?, is_auth_enabled = ?, login = ?, password = ?
+				SET url = ?, type = ?, is_auth_enabled = ?, login = ?, password = ?, stopped_at = NULL
 				WHERE id = ?`,
 				url,
 				type,

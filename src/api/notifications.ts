@@ -1,0 +1,82 @@
+/** What a notification says. Assumption: the service document shows no payload; these keys are the contract (api-decisions 32). */
+import { formatDateTime, type Micros } from './datetime.js';
+import type { Uuid, WireDateTime } from './records.js';
+
+/** The body of a notification as it stands on the wire. */
+export interface Notification {
+	/** Also the header `webhook-id`: the same on each try. */
+	id: Uuid;
+	type: string;
+	/** When it happened, not when it is sent. */
+	date: WireDateTime;
+	test: boolean;
+	message: {
+		id: Uuid;
+		to: string;
+		from: string;
+		subject: string;
+		tag: string | null;
+		campaign_unique_id: Uuid | null;
+	};
+	/** What is known of the event; null for what its type has not. */
+	data: {
+		/** Where a click led. */
+		url: string | null;
+		ip: string | null;
+		user_agent: string | null;
+		/** A scanner or a prefetching proxy did it, and no person. */
+		machine: boolean;
+		/** The code of a bounce, enhanced (`5.1.1`) where there is one. */
+		smtp_code: string | null;
+		diagnostic: string | null;
+	};
+}
+
+/** Everything a body is made of; `at` in microseconds. */
+export interface Notice extends Pick<Notification, 'id' | 'type' | 'message' | 'data'> {
+	at: Micros;
+}
+
+/** The body of a notification, its keys in the order of the contract. */
+export function formatNotification({ id, type, at, message, data }: Notice): string {
+	return JSON.stringify(body({ id, type, at, message, data }, { test: false }));
+}
+
+/** The body of a test notification: the shape of a real one, about a message that never was. */
+export function formatTestNotification({ id, type, at }: Pick<Notice, 'id' | 'type' | 'at'>): string {
+	const message = {
+		id: '00000000-0000-0000-0000-000000000000',
+		to: 'recipient@example.com',
+		from: 'sender@example.com',
+		subject: 'Test notification',
+		tag: null,
+		campaign_unique_id: null,
+	};
+	const data = { url: null, ip: null, user_agent: null, machine: false, smtp_code: null, diagnostic: null };
+	return JSON.stringify(body({ id, type, at, message, data }, { test: true }));
+}
+
+function body({ id, type, at, message, data }: Notice, { test }: Pick<Notification, 'test'>): Notification {
+	return {
+		id,
+		type,
+		date: formatDateTime(at),
+		test,
+		message: {
+			id: message.id,
+			to: message.to,
+			from: message.from,
+			subject: message.subject,
+			tag: message.tag,
+			campaign_unique_id: message.campaign_unique_id,
+		},
+		data: {
+			url: data.url,
+			ip: data.ip,
+			user_agent: data.user_agent,
+			machine: data.machine,
+			smtp_code: data.smtp_code,
+			diagnostic: data.diagnostic,
+		},
+	};
+}

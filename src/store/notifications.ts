@@ -1,0 +1,96 @@
+/** Notifications on their way to their targets: leased by a sender, called outside any transaction, settled. */
+
+import type { Micros } from '../api/datetime.js';
+import type { DeliveryState } from '../api/deliveries.js';
+import type { Uuid } from '../api/records.js';
+
+/** Names one lease of one delivery: a settle with an older fence is `lost_lease`. */
+export interface DeliveryFence {
+	delivery: Uuid;
+	fence: number;
+}
+
+/** A delivery as its sender sees it. */
+export interface LeasedDelivery extends DeliveryFence {
+	webhook_id: number;
+	url: string;
+	credentials: { login: string; password: string } | null;
+	payload: string;
+	/** Made before this lease, since it was made or replayed last. */
+	attempts: number;
+}
+
+/** Who leases how much. */
+export interface LeaseDeliveries {
+	/** `host:pid:…`, unique, as for messages. */
+	owner: string;
+	now: Micros;
+	until: Micros;
+	/** In all. */
+	max: number;
+	/** Of one webhook. */
+	each: number;
+	/** Webhooks that get another share than `each`. */
+	shares: readonly { webhook_id: number; max: number }[];
+}
+
+/** What is due, and the secrets that sign it: base64url, newest first. */
+export interface DeliveryLease {
+	deliveries: LeasedDelivery[];
+	secrets: string[];
+}
+
+/** How a call went; `status` null: there was no answer, and `error` says why. */
+export interface DeliveryAnswer {
+	status: number | null;
+	error: string | null;
+	/** At most 64 KiB. */
+	answer: string | null;
+	duration_ms: number;
+}
+
+/** What a call means for its delivery. `gone`: failed, and its webhook is stopped. */
+export type DeliveryResult =
+	| { kind: 'delivered' | 'failed' | 'gone'; answer: DeliveryAnswer }
+	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }
+	/** It was not called at all. */
+	| { kind: 'released' };
+
+export interface DeliverySettlement extends DeliveryFence {
+	at: Micros;
+	result: DeliveryResult;
+}
+
+/** Which final deliveries are due again. */
+export interface ReplayDeliveries {
+	webhook_id: number;
+	/** `null`: all that meet the other conditions. */
+	deliveries: readonly Uuid[] | null;
+	failed: boolean;
+	since: Micros | null;
+	/** Goes on behind this number; 0 at first. */
+	after: number;
+	limit: number;
+	now: Micros;
+}
+
+/** `last`: where the next slice begins; null when this was the last. */
+export type Replayed =
+	| { kind: 'replayed'; count: number; last: number | null }
+	/** The first that is not there, or waits already; nothing was changed. */
+	| { kind: 'refused'; delivery: Uuid; why: 'unknown' | 'waiting' };
+
+export interface DeliveryConditions {
+	webhook_id: number;
+	state: DeliveryState | null;
+	since: Micros | null;
+}
+
+/** A signing secret; `retires_at` null for the current one. */
+export interface StoredSecret {
+	id: number;
+	/** base64url */
+	secret: string;
+	created_at: Micros;
+	retires_at: Micros | null;
+}

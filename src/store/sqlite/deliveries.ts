@@ -1,0 +1,185 @@
+/** The log of webhook deliveries, and sending some of them again. */
+
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../api/deliveries.js';
+import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../notifications.js';
+import { span } from './rows.js';
+import type { Sql, SqlValue } from './sql.js';
+import type { Operations } from './sync.js';
+
+type DeliveryOperations = Pick<Operations, 'pageDeliveries' | 'getDelivery' | 'replayDeliveries'>;
+
+/** A row's state as it is seen: what waits for a webhook that said that it is gone, is stopped. */
+const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;
+
+const joined = `webhook_deliveries d
+	JOIN webhooks w ON w.id = d.webhook_id
+	LEFT JOIN messages m ON m.id = d.message_id`;
+
+/** What a list shows of an answer, in characters. */
+const excerptLength = 200;
+
+const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, ${seenState} AS state, d.attempts,
+	d.status_code, d.error, substr(d.answer, 1, ${excerptLength}) AS excerpt, d.due_at, d.created_at, d.attempted_at,
+	d.finished_at`;
+
+export function createDeliveries(sql: Sql): DeliveryOperations {
+	return {
+		pageDeliveries: ({ page, page_size, ...conditions }) => {
+			const { where, values } = whereOf(conditions);
+			return {
+				count: sql.number(
+					`SELECT count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE ${where}`,
+					...values,
+				),
+				results: sql
+					.all<DeliveryRow>(
+						// webhook_deliveries_of_hook (webhook_id, rowid)
+						`SELECT ${columns} FROM ${joined} WHERE ${where} ORDER BY d.id LIMIT ? OFFSET ?`,
+						...values,
+						...span({ page, page_size }),
+					)
+					.map(toDelivery),
+			};
+		},
+		getDelivery: ({ webhook_id, id }) => {
+			const row = sql.get<DeliveryRow & { payload: string; answer: string | null }>(
+				`SELECT ${columns}, d.payload, d.answer FROM ${joined} WHERE d.uuid = ? AND d.webhook_id = ?`,
+				id,
+				webhook_id,
+			);
+			if (row === undefined) return null;
+			const { payload, answer } = row;
+			return { ...toDelivery(row), payload, answer, delivery_attempts: attemptsOf(sql, row.seq) };
+		},
+		replayDeliveries: (command) => replay(sql, command),
+	};
+}
+
+function whereOf({ webhook_id, state, since }: DeliveryConditions): { where: string; values: SqlValue[] } {
+	const parts = ['d.webhook_id = ?'];
+	const values: SqlValue[] = [webhook_id];
+	if (state !== null) {
+		parts.push(`${seenState} = ?`);
+		values.push(state);
+	}
+	if (since !== null) {
+		parts.push('d.created_at >= ?');
+		values.push(since);
+	}
+	return { where: parts.join(' AND '), values };
+}
+
+interface DeliveryRow {
+	seq: number;
+	uuid: string;
+	webhook_id: number;
+	type: string;
+	message: string | null;
+	state: DeliveryState;
+	attempts: number;
+	status_code: number | null;
+	error: string | null;
+	excerpt: string | null;
+	due_at: Micros | null;
+	created_at: Micros;
+	attempted_at: Micros | null;
+	finished_at: Micros | null;
+}
+
+function toDelivery(row: DeliveryRow): WebhookDelivery {
+	return {
+		id: row.uuid,
+		webhook_id: row.webhook_id,
+		type: row.type,
+		message_id: row.message,
+		state: row.state,
+		attempts: row.attempts,
+		last_status: row.status_code,
+		last_error: row.error,
+		answer_excerpt: row.excerpt,
+		// Of a row in a sender's hands it is the end of the lease, which is nobody's business.
+		due_at: row.state === 'pending' ? wireTime(row.due_at) : null,
+		date_created: formatDateTime(row.created_at),
+		date_attempted: wireTime(row.attempted_at),
+		date_finished: wireTime(row.finished_at),
+	};
+}
+
+function wireTime(at: Micros | null): string | null {
+	return at === null ? null : formatDateTime(at);
+}
+
+function attemptsOf(sql: Sql, delivery: number): WebhookAttempt[] {
+	return sql
+		.all<{ number: number; at: Micros; status: number | null; error: string | null; duration_ms: number }>(
+			`SELECT number, at, status_code AS status, error, duration_ms
+			FROM webhook_attempts
+			WHERE delivery_id = ?
+			ORDER BY number`,
+			delivery,
+		)
+		.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
+}
+
+/** What may be sent again: all that waits for nothing any more. */
+const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
+
+function replay(sql: Sql, command: ReplayDeliveries): Replayed {
+	const refused = firstRefused(sql, command);
+	if (refused !== null) return refused;
+	const ids =
+		command.deliveries === null ? slice(sql, command) : command.deliveries.flatMap((id) => seqOf(sql, id));
+	for (const id of ids) {
+		sql.run(
+			`UPDATE webhook_deliveries
+			SET state = 'pending', due_at = ?, attempts_before = attempts, finished_at = NULL
+			WHERE id = ?`,
+			command.now,
+			id,
+		);
+	}
+	const isLast = command.deliveries !== null || ids.length < command.limit;
+	// At the end: until then nothing of it is sent, and `stopped` tells what is still to be found.
+	if (isLast && (ids.length > 0 || command.after > 0)) {
+		sql.run('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
+	}
+	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
+}
+
+function firstRefused(sql: Sql, { webhook_id, deliveries }: ReplayDeliveries): Replayed | null {
+	for (const delivery of deliveries ?? []) {
+		const row = sql.get<{ final: number }>(
+			`SELECT ${isFinal} AS final FROM ${joined} WHERE d.uuid = ? AND d.webhook_id = ?`,
+			delivery,
+			webhook_id,
+		);
+		if (row === undefined) return { kind: 'refused', delivery, why: 'unknown' };
+		if (row.final === 0) return { kind: 'refused', delivery, why: 'waiting' };
+	}
+	return null;
+}
+
+function seqOf(sql: Sql, uuid: string): number[] {
+	return sql
+		.all<{ id: number }>('SELECT id FROM webhook_deliveries WHERE uuid = ?', uuid)
+		.map(({ id }) => id);
+}
+
+function slice(sql: Sql, { webhook_id, failed, since, after, limit }: ReplayDeliveries): number[] {
+	const { where, values } = whereOf({ webhook_id, state: null, since });
+	const isWanted = failed ? `${seenState} IN ('failed', 'stopped')` : isFinal;
+	return sql
+		.all<{ id: number }>(
+			`SELECT d.id
+			FROM webhook_deliveries d
+			JOIN webhooks w ON w.id = d.webhook_id
+			WHERE ${where} AND ${isWanted} AND d.id > ?
+			ORDER BY d.id
+			LIMIT ?`,
+			...values,
+			after,
+			limit,
+		)
+		.map(({ id }) => id);
+}

@@ -1,0 +1,274 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { WebhookInput } from '../../../src/api/inputs.js';
+import type { DeliveryResult, LeasedDelivery } from '../../../src/store/notifications.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	day,
+	deliver,
+	eventOf,
+	fixedClock,
+	hour,
+	noon,
+	type OpenEmpty,
+	recordOf,
+	send,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+const ok = { status: 200, error: null, answer: 'thanks', duration_ms: 12 };
+const failing = { status: 503, error: null, answer: 'later', duration_ms: 7 };
+
+export function describeDeliveries(open: OpenEmpty): void {
+	describe('webhook deliveries', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const hookOf = async (type: WebhookInput['type'], url = 'https://hooks.example.com/in') => {
+			const input = { url, type, is_auth_enabled: false, login: '', password: '' };
+			return recordOf(await store.writes.createWebhook({ input, now: noon })).id;
+		};
+		const sent = async (more = {}) => {
+			await send(store, ['ann@example.org'], more);
+			return deliver(store, { kind: 'sent', reply: accepted250 });
+		};
+		const opened = async (message: string, more = {}) =>
+			store.writes.recordEvents({ events: [eventOf(message, 'OPENED', more)] });
+		const lease = (more: { now?: number; max?: number; each?: number; shares?: [number, number][] } = {}) => {
+			const { now = noon, max = 100, each = 100, shares = [] } = more;
+			const listed = shares.map(([webhook_id, share]) => ({ webhook_id, max: share }));
+			const command = { owner: 'sender', now, until: now + hour, max, each, shares: listed };
+			return store.writes.leaseDeliveries(command).then(({ deliveries }) => deliveries);
+		};
+		const settle = ({ delivery, fence }: LeasedDelivery, result: DeliveryResult, at = noon) =>
+			store.writes.settleDeliveries({ settlements: [{ delivery, fence, at, result }] });
+		const page = async (webhook_id: number, more: { state?: 'failed' | 'stopped'; since?: number } = {}) => {
+			const { state = null, since = null } = more;
+			return (await store.reads.pageDeliveries({ webhook_id, state, since, page: 1, page_size: 100 }))
+				.results;
+		};
+		const one = async () => {
+			const hook = await hookOf('OPENED');
+			const message = await sent();
+			await opened(message);
+			const [leased] = await lease();
+			if (leased === undefined) throw new Error('nothing leased');
+			return { hook, message, leased };
+		};
+
+		it('are made with the event, for webhooks of its type alone, in the words of the contract (32)', async () => {
+			await hookOf('UNSUBSCRIBED');
+			const hook = await hookOf('OPENED');
+			const message = await sent({ tag: 'spring' });
+			await opened(message, { ip: '192.0.2.7', user_agent: 'Mail', at: noon + 1 });
+			const all = await lease({ now: noon + hour });
+			expect(all).toHaveLength(1);
+			expect(all[0]).toMatchObject({ webhook_id: hook, fence: 1, attempts: 0, credentials: null });
+			expect(JSON.parse(all[0]?.payload ?? '')).toEqual({
+				id: all[0]?.delivery,
+				type: 'OPENED',
+				date: '2026-03-10T12:00:00.000001',
+				test: false,
+				message: {
+					id: message,
+					to: 'ann@example.org',
+					from: 'Desk <desk@example.org>',
+					subject: 'Hi',
+					tag: 'spring',
+					campaign_unique_id: null,
+				},
+				data: {
+					url: null,
+					ip: '192.0.2.7',
+					user_agent: 'Mail',
+					machine: false,
+					smtp_code: null,
+					diagnostic: null,
+				},
+			});
+		});
+
+		it('tell of a bounce at the lease’s settlement what the server said', async () => {
+			await hookOf('HARDBOUNCED');
+			await hookOf('SOFTBOUNCED');
+			await send(store, ['gone@example.org']);
+			await deliver(store, { kind: 'bounced', reply: unknown550, suppress: true });
+			await send(store, ['full@example.org']);
+			await deliver(store, { kind: 'failed', reply: { ...unknown550, enhanced: null } });
+			const told = (await lease()).map(({ payload }) => JSON.parse(payload));
+			expect(told.map(({ type, data }) => [type, data.smtp_code, data.diagnostic])).toEqual([
+				['HARDBOUNCED', '5.1.1', '550 5.1.1 No such user'],
+				['SOFTBOUNCED', '550', '550 No such user'],
+			]);
+		});
+
+		it('are made once for each first, by machine and by human and of each link', async () => {
+			await hookOf('REDIRECTED');
+			const message = await sent();
+			const click = (link: number, machine: boolean) =>
+				eventOf(message, 'REDIRECTED', { link, machine, url: `https://example.com/${link}` });
+			const events = [click(0, true), click(0, true), click(0, false), click(0, false), click(1, false)];
+			await store.writes.recordEvents({ events });
+			const told = (await lease()).map(({ payload }) => JSON.parse(payload).data);
+			expect(told.map(({ url, machine }) => [url, machine])).toEqual([
+				['https://example.com/0', true],
+				['https://example.com/0', false],
+				['https://example.com/1', false],
+			]);
+		});
+
+		it('are leased to one sender, and come back with the same id when the lease is over', async () => {
+			const { leased } = await one();
+			expect(await lease({ now: noon + 1 })).toEqual([]);
+			const [again] = await lease({ now: noon + 2 * hour });
+			expect(again).toMatchObject({ delivery: leased.delivery, payload: leased.payload, fence: 2 });
+			expect(await settle(leased, { kind: 'delivered', answer: ok })).toEqual(['lost_lease']);
+			expect(again && (await settle(again, { kind: 'delivered', answer: ok }))).toEqual(['recorded']);
+		});
+
+		it('keep what each attempt came to, and wait for the next', async () => {
+			const { hook, message, leased } = await one();
+			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
+			expect(await lease()).toEqual([]);
+			const [again] = await lease({ now: noon + hour });
+			expect(again).toMatchObject({ delivery: leased.delivery, attempts: 1 });
+			if (again === undefined) throw new Error('not due');
+			await settle(again, { kind: 'delivered', answer: ok }, noon + hour);
+			const detail = await store.reads.getDelivery({ webhook_id: hook, id: leased.delivery });
+			expect(detail).toEqual({
+				id: leased.delivery,
+				webhook_id: hook,
+				type: 'OPENED',
+				message_id: message,
+				state: 'delivered',
+				attempts: 2,
+				last_status: 200,
+				last_error: null,
+				answer_excerpt: 'thanks',
+				due_at: null,
+				date_created: '2026-03-10T12:00:00.000000',
+				date_attempted: '2026-03-10T13:00:00.000000',
+				date_finished: '2026-03-10T13:00:00.000000',
+				payload: leased.payload,
+				answer: 'thanks',
+				delivery_attempts: [
+					{ number: 1, at: '2026-03-10T12:00:00.000000', status: 503, error: null, duration_ms: 7 },
+					{ number: 2, at: '2026-03-10T13:00:00.000000', status: 200, error: null, duration_ms: 12 },
+				],
+			});
+			expect(await store.reads.getDelivery({ webhook_id: hook + 1, id: leased.delivery })).toBeNull();
+		});
+
+		it('are shared out by webhook, so that one with many keeps no other waiting', async () => {
+			const crowded = await hookOf('OPENED', 'https://crowded.example.com/');
+			for (let count = 0; count < 5; count++) await opened(await sent());
+			const quiet = await hookOf('UNSUBSCRIBED', 'https://quiet.example.com/');
+			await store.writes.recordEvents({ events: [eventOf(await sent(), 'UNSUBSCRIBED')] });
+			const hooksOf = (leased: LeasedDelivery[]) => leased.map(({ webhook_id }) => webhook_id);
+			expect(hooksOf(await lease({ each: 2 }))).toEqual([crowded, crowded, quiet]);
+			expect(hooksOf(await lease({ each: 9, shares: [[crowded, 1]] }))).toEqual([crowded]);
+		});
+
+		it('stop with their webhook, whether they wait or are under way', async () => {
+			const { hook, leased } = await one();
+			await opened(await sent());
+			await store.writes.deleteWebhook({ id: hook });
+			expect(await lease({ now: noon + day })).toEqual([]);
+			expect(await settle(leased, { kind: 'delivered', answer: ok })).toEqual(['lost_lease']);
+			expect(await page(hook)).toEqual([]);
+		});
+
+		it('stop when the target says that it is gone, until somebody changes the webhook', async () => {
+			const { hook, leased } = await one();
+			await opened(await sent());
+			const gone = { ...failing, status: 410 };
+			await settle(leased, { kind: 'gone', answer: gone });
+			expect(await lease({ now: noon + day })).toEqual([]);
+			expect((await page(hook)).map(({ state }) => state)).toEqual(['failed', 'stopped']);
+			await opened(await sent());
+			expect(await page(hook)).toHaveLength(2);
+			await store.writes.patchWebhook({ id: hook, patch: {} });
+			expect(await lease({ now: noon + day })).toHaveLength(1);
+		});
+
+		const again = (hook: number, more: object = {}) =>
+			store.writes.replayDeliveries({
+				...{ webhook_id: hook, deliveries: null, failed: false, since: null, after: 0, limit: 100 },
+				now: noon + day,
+				...more,
+			});
+
+		it('are replayed under the same id, with the whole schedule before them and their attempts kept', async () => {
+			const { hook, leased } = await one();
+			expect(await again(hook)).toEqual({ kind: 'replayed', count: 0, last: null });
+			await settle(leased, { kind: 'delivered', answer: ok });
+			expect(await again(hook, { failed: true })).toMatchObject({ count: 0 });
+			expect(await again(hook, { since: noon + 1 })).toMatchObject({ count: 0 });
+			expect(await again(hook, { since: noon })).toMatchObject({ count: 1 });
+			const [replayed] = await lease({ now: noon + day });
+			expect(replayed).toMatchObject({ delivery: leased.delivery, payload: leased.payload, attempts: 0 });
+			if (replayed === undefined) throw new Error('not due');
+			await settle(replayed, { kind: 'failed', answer: failing }, noon + day);
+			expect(await page(hook)).toMatchObject([{ state: 'failed', attempts: 2 }]);
+			expect(await again(hook, { failed: true })).toMatchObject({ count: 1 });
+		});
+
+		it('are replayed in slices, and what a webhook had stopped goes on', async () => {
+			const { hook, leased } = await one();
+			for (let count = 0; count < 3; count++) await opened(await sent());
+			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 } });
+			const first = await again(hook, { failed: true, limit: 2 });
+			if (first.kind !== 'replayed' || first.last === null) throw new Error('one slice only');
+			expect(await lease({ now: noon + day })).toEqual([]);
+			expect(await again(hook, { failed: true, limit: 9, after: first.last })).toMatchObject({ count: 2 });
+			expect(await lease({ now: noon + day })).toHaveLength(4);
+		});
+
+		it('are not replayed while they wait, nor for another webhook', async () => {
+			const { hook, leased } = await one();
+			const deliveries = [leased.delivery];
+			expect(await again(hook, { deliveries })).toEqual({
+				kind: 'refused',
+				delivery: leased.delivery,
+				why: 'waiting',
+			});
+			await settle(leased, { kind: 'delivered', answer: ok });
+			expect(await again(hook + 1, { deliveries })).toMatchObject({ kind: 'refused', why: 'unknown' });
+			expect(await again(hook, { deliveries })).toMatchObject({ kind: 'replayed', count: 1 });
+		});
+
+		it('go with the person they tell of', async () => {
+			const { hook, leased } = await one();
+			const fresh = { id: 1, secret: 'c2VjcmV0' };
+			await store.writes.erasePerson({ email_key: 'ann@example.org', fresh, now: noon });
+			expect(await page(hook)).toEqual([]);
+			expect(await settle(leased, { kind: 'delivered', answer: ok })).toEqual(['lost_lease']);
+		});
+
+		it('are signed by one secret, or by two while they rotate', async () => {
+			const secretsAt = async (now: number) =>
+				(
+					await store.writes.leaseDeliveries({
+						...{ owner: 'sender', now, until: now, max: 1, each: 1 },
+						shares: [],
+					})
+				).secrets;
+			expect(await secretsAt(noon)).toEqual([]);
+			const ensure = (id: number, secret: string) =>
+				store.writes.ensureWebhookSecret({ fresh: { id, secret }, now: noon });
+			expect(await ensure(1, 'one')).toMatchObject([{ secret: 'one', retires_at: null }]);
+			expect(await ensure(2, 'two')).toMatchObject([{ secret: 'one' }]);
+			const rotate = (id: number, secret: string, now: number) =>
+				store.writes.rotateWebhookSecret({ fresh: { id, secret }, now, retire_at: now + day });
+			await rotate(2, 'two', noon);
+			expect(await secretsAt(noon)).toEqual(['two', 'one']);
+			expect(await secretsAt(noon + day)).toEqual(['two']);
+			await rotate(3, 'three', noon + hour);
+			expect(await secretsAt(noon + hour)).toEqual(['three', 'two']);
+		});
+	});
+}
