@@ -12,22 +12,30 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^api\//, may: [/^api\//] },
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
 	{
-		files: /^store\/(store|mailings|queue|errors)\.ts$/,
-		may: [/^api\//, /^store\/(store|mailings|queue|errors)\.ts$/],
+		files: /^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+		may: [/^api\//, /^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/],
 	},
 	{
 		files: /^store\/(sqlite|postgres)\//,
 		may: [
-			/^store\/(store|mailings|queue|errors)\.ts$/,
+			/^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
 			/^store\/(sqlite|postgres)\//,
 			/^api\//,
 			/^engine\/rules\//,
 		],
 	},
-	{ files: /^engine\/rules\//, may: [/^engine\/rules\//, /^api\//, /^store\/(store|mailings|queue)\.ts$/] },
+	{
+		files: /^engine\/rules\//,
+		may: [/^engine\/rules\//, /^api\//, /^store\/(store|mailings|queue|notifications|bounces)\.ts$/],
+	},
 	{
 		files: /^engine\//,
-		may: [/^engine\//, /^api\//, /^content\//, /^store\/(store|mailings|queue|errors)\.ts$/],
+		may: [
+			/^engine\//,
+			/^api\//,
+			/^content\//,
+			/^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+		],
 	},
 	{
 		files: /^delivery\//,
@@ -35,14 +43,14 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^delivery\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|mailings|queue|errors)\.ts$/,
+			/^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
 			/^engine\/(events|rules\/)/,
 		],
 	},
 	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^cli\/tabular\//] },
 	{
-		files: /^http\/(errors|routes|mailing-routes|messages)\.ts$/,
-		may: [/^http\/(errors|routes|mailing-routes|messages)\.ts$/, /^api\//],
+		files: /^http\/(errors|routes|mailing-routes|suppression-routes|messages)\.ts$/,
+		may: [/^http\/(errors|routes|mailing-routes|suppression-routes|messages)\.ts$/, /^api\//],
 	},
 	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },

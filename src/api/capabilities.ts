@@ -28,6 +28,7 @@ import type {
 	Template,
 	Uuid,
 } from './records.js';
+import type { Suppressions } from './suppressions.js';
 
 /** What a deployment can do beyond the service document; learnt once, never an error. */
 export interface Capabilities {
@@ -50,6 +51,7 @@ export interface Extensions {
 	fields: FieldsPlus;
 	erasures: Erasures;
 	exports: Exports;
+	suppressions: Suppressions;
 }
 
 /** A command wants an extension this deployment lacks. */

@@ -12,6 +12,7 @@ import { createMessages, createSend } from './messages.js';
 import { createReport } from './reports.js';
 import { createSenders } from './senders.js';
 import { createSubscribers, createSubscribersPlus } from './subscribers.js';
+import { createSuppressions } from './suppressions.js';
 import { createTemplates } from './templates.js';
 import { createWebhooks } from './webhooks.js';
 
@@ -33,6 +34,7 @@ export function createEngine(context: EngineContext): Engine {
 		fields: createFieldsPlus(context),
 		erasures: createErasures(context),
 		exports: createExports(context),
+		suppressions: createSuppressions(context),
 	};
 	const capabilities: Capabilities = { service: 'mailctl', idempotentSend: true, ext };
 	return {

@@ -4,6 +4,7 @@
  */
 import type { Extensions } from '../api/capabilities.js';
 import { mailingRoutes } from './mailing-routes.js';
+import { suppressionRoutes } from './suppression-routes.js';
 
 /** What a token must be allowed to do. `admin` allows everything. */
 export const scopes = ['read', 'send', 'admin'] as const;
@@ -282,6 +283,7 @@ export const routes = {
 	},
 
 	...mailingRoutes,
+	...suppressionRoutes,
 } as const satisfies Record<string, Route>;
 
 export type Operation = keyof typeof routes;

@@ -50,6 +50,7 @@ import type {
 	StoredSecret,
 } from './notifications.js';
 import type { Leased, Queue, QueuePause, QueueState } from './queue.js';
+import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
 /** A store of one project; `close` waits for what is being written. */
 export interface Store {
@@ -80,7 +81,7 @@ export type Written<T> =
 export type Day = string;
 
 /** Each read sees one committed state. `null` = no such record. */
-export interface Reads {
+export interface Reads extends SuppressionReads {
 	pageLists(c: PageOf): Promise<Slice<List>>;
 	getList(c: { id: number }): Promise<List | null>;
 	/** `null`: no such list. */
@@ -130,6 +131,10 @@ export interface Reads {
 	countMessages(c: { scope: MessageScope | null }): Promise<Partial<Record<MessageState, number>>>;
 	/** The earliest `due_at` of a waiting message; `null` when none waits. */
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
+	/** What holds up the queue, `manual` first; a `fault` whose `retry_at` has passed is what was met last. */
+	queuePauses(): Promise<QueuePause[]>;
+	/** Walks everything that waits: for a person, not for a worker. */
+	queueState(c: { now: Micros }): Promise<QueueState>;
 	/** Distinct messages by day of their first such event; days and types without any are left out. */
 	reportFigures(c: {
 		from: Day;
@@ -157,10 +162,6 @@ export interface StoreStatus {
 	messages: Partial<Record<MessageState, number>>;
 }
 
-	/** What holds up the queue, `manual` first; a `fault` whose `retry_at` has passed is what was met last. */
-	queuePauses(): Promise<QueuePause[]>;
-	/** Walks everything that waits: for a person, not for a worker. */
-	queueState(c: { now: Micros }): Promise<QueueState>;
 /** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` work on what is stored at that moment. */
 export interface SubscriberPatch {
 	email?: string;
@@ -172,7 +173,7 @@ export interface SubscriberPatch {
 }
 
 /** Each write is one atomic operation, durable when its promise resolves. */
-export interface Writes {
+export interface Writes extends SuppressionWrites {
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	/** Its subscribers go with it, its waiting bulk messages are canceled. False: no such list. */
@@ -207,9 +208,7 @@ export interface Writes {
 	deleteWebhook(c: { id: number }): Promise<boolean>;
 	/** Takes deliveries that are due, each webhook's share; expired leases are due again. */
 	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
-	settleDeliveries(c: {
-		settlements: readonly DeliverySettlement[];
-	}): Promise<('recorded' | 'lost_lease')[]>;
+	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<('recorded' | 'lost_lease')[]>;
 	/** At most `limit` of them a call, unless they are named. */
 	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
 	/** The secrets that sign at this moment, newest first; `fresh` becomes the first. */
@@ -294,11 +293,20 @@ export interface Writes {
 	putImportBatch(c: { session: Uuid; batch: ImportBatch | CheckedBatch; now: Micros }): Promise<ImportAck>;
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
 
+	/** What a person may do to one message; `engine/rules/message-actions.ts` says from which states. */
+	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros }): Promise<MessageChange>;
+
 	/** Opens, clicks, unsubscribes and late bounces: figures and suppressions change in the same transaction. */
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
 	/** What came back: event, figures, the message's state, suppressions and subscribers, each once a message. */
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
 }
+
+/** `cancel`: it is not sent any more. `retry`: it is due now. */
+export type MessageAction = 'cancel' | 'retry';
+
+/** `refused` says why in a sentence that ends a "cannot be …". */
+export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 
 export type ImportAck =
 	| { kind: 'acknowledged'; ack: Ack<ImportCounts> }
@@ -347,8 +355,6 @@ export interface Submission {
 	/** Compared with the verified senders once more, inside the operation. */
 	from_key: string;
 	tag: string | null;
-	/** What a person may do to one message; `engine/rules/message-actions.ts` says from which states. */
-	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros }): Promise<MessageChange>;
 	content: Content;
 	content_sha256: string;
 	/** The variables the content uses: of a subscriber's meta only these are kept with the message. */
@@ -356,10 +362,6 @@ export interface Submission {
 	context: Readonly<Record<string, string>>;
 	list_id: number | null;
 	campaign: Uuid | null;
-/** `cancel`: it is not sent any more. `retry`: it is due now. */
-export type MessageAction = 'cancel' | 'retry';
-/** `refused` says why in a sentence that ends a "cannot be …". */
-export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 	recipients: readonly { id: Uuid; to: string; to_key: string }[];
 	now: Micros;
 }

@@ -95,6 +95,10 @@ const readNames: Readonly<Record<keyof Reads, true>> = {
 	getDelivery: true,
 	pageTemplates: true,
 	getTemplate: true,
+	pageSuppressions: true,
+	sliceSuppressions: true,
+	findSuppression: true,
+	compareSuppressions: true,
 	pageSenders: true,
 	findSender: true,
 	pageMessages: true,
@@ -105,13 +109,13 @@ const readNames: Readonly<Record<keyof Reads, true>> = {
 	sliceMailingResults: true,
 	countMessages: true,
 	nextDue: true,
+	queuePauses: true,
+	queueState: true,
 	reportFigures: true,
 	getSettings: true,
 	listTokens: true,
 	findToken: true,
 	listDkimKeys: true,
-	queuePauses: true,
-	queueState: true,
 	status: true,
 };
 
@@ -125,6 +129,8 @@ const writeNames: Readonly<Record<keyof Writes, true>> = {
 	deleteSubscriber: true,
 	erasePerson: true,
 	liftErasure: true,
+	putSuppressions: true,
+	removeSuppressions: true,
 	createField: true,
 	patchField: true,
 	deleteField: true,
@@ -157,6 +163,7 @@ const writeNames: Readonly<Record<keyof Writes, true>> = {
 	openImport: true,
 	putImportBatch: true,
 	finishImport: true,
+	changeMessage: true,
 	recordEvents: true,
 	recordReport: true,
 };
@@ -168,4 +175,3 @@ const queueNames: Readonly<Record<keyof Queue, true>> = {
 	pause: true,
 	resume: true,
 };
-	changeMessage: true,

@@ -7,6 +7,7 @@ import type { Ask, Line } from './line.js';
 import { report } from './reports.js';
 import { mendMeta, pageQuery, subscriberCheck } from './resources.js';
 import { send } from './send.js';
+import { suppressions } from './suppressions.js';
 
 const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
@@ -84,6 +85,7 @@ export function extensions(line: Line): Extensions {
 			lift: (email, call) => done({ operation: 'ext.erasures.lift', body: { email }, call }),
 		},
 		exports: exportsOf(ask),
+		suppressions: suppressions(ask),
 	};
 }
 
@@ -99,7 +101,7 @@ function exportsOf(ask: AskFor): Extensions['exports'] {
 	};
 }
 
-type AskFor = <T>(what: Ask, check: Check) => Promise<T>;
+export type AskFor = <T>(what: Ask, check: Check) => Promise<T>;
 
 function imports(ask: AskFor): Extensions['imports'] {
 	return {

@@ -8,6 +8,7 @@ import { type Field, field, nullable, refuse, valid, withDefault } from '../../a
 import { isRecord } from '../../api/schema/python.js';
 import { boolean, choice, integer } from '../../api/schema/scalars.js';
 import { type FieldSet, fieldSet } from '../../api/schema.js';
+import { suppressionRowFields } from '../../api/suppressions.js';
 
 /** The checked body. Throws `invalid` with every complaint. */
 export function parseBody<T>(fields: FieldSet<T>, body: unknown): T {
@@ -53,6 +54,9 @@ export const completeBody = fieldSet({ position: integer({ min: 0 }) });
 
 export const releaseBody = fieldSet({ expect_count: integer({ min: 0 }) });
 
+/** Rows are looked at one by one: a bad one is a reject, not a refusal of the call. */
+export const suppressionRows = fieldSet({ rows: list(anyRow(), { max: 5_000 }) });
+
 export const erasureBody = fieldSet({ email: email() });
 
 /** `patch` is the subscriber's, its `meta` is not looked at; `set` and `unset` change what is stored. */
@@ -61,6 +65,10 @@ export const mergeBody = fieldSet({
 	set: withDefault(dict(nullable(json())), () => ({})),
 	unset: withDefault(list(char({ max: 255, trim: 'off' }), { max: 1000 }), () => []),
 });
+
+function anyRow(): Field<unknown, 'required'> {
+	return field(suppressionRowFields.jsonSchema(), valid);
+}
 
 function cells(): Field<(string | null)[], 'required'> {
 	const schema = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'null' }] } };

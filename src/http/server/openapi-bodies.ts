@@ -5,6 +5,7 @@ import { mailingFields, requestsFields, sendFields } from '../../api/messages.js
 import type { JsonSchema } from '../../api/schema/field.js';
 import { senderFields } from '../../api/senders.js';
 import { subscriberFields } from '../../api/subscribers.js';
+import { removalFields, suppressionFields } from '../../api/suppressions.js';
 import { templateFields } from '../../api/templates.js';
 import { webhookFields } from '../../api/webhooks.js';
 import type { Operation } from '../routes.js';
@@ -18,6 +19,7 @@ import {
 	recipientBatch,
 	releaseBody,
 	requestBatch,
+	suppressionRows,
 } from './bodies.js';
 import { pageOf, ref } from './openapi-records.js';
 
@@ -49,6 +51,9 @@ export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
 	RequestBatch: requestBatch.jsonSchema(),
 	CompleteBody: completeBody.jsonSchema(),
 	ReleaseBody: releaseBody.jsonSchema(),
+	SuppressionInput: suppressionFields.jsonSchema(),
+	SuppressionRows: suppressionRows.jsonSchema(),
+	SuppressionRemovalInput: removalFields.jsonSchema(),
 };
 
 /** What an operation takes and gives; null = no body. */
@@ -98,6 +103,12 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.mailings.page': { input: null, output: pageOf('Mailing') },
 	'ext.mailings.results': gives('MailingResults'),
 	'ext.mailings.status': gives('MailingStatus'),
+	'ext.suppressions.page': { input: null, output: pageOf('Suppression') },
+	'ext.suppressions.slice': gives('SuppressionSlice'),
+	'ext.suppressions.create': takes('SuppressionInput', 'Suppression'),
+	'ext.suppressions.put': takes('SuppressionRows', 'SuppressionAck'),
+	'ext.suppressions.check': takes('SuppressionRows', 'SuppressionAck'),
+	'ext.suppressions.remove': takes('SuppressionRemovalInput', 'SuppressionRemoval'),
 };
 
 type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';

@@ -1,6 +1,7 @@
 /** What the API answers with, as JSON Schemas: the records of `api/records.ts` and `api/capabilities.ts`. */
 import { messageStates, webhookTypes } from '../../api/records.js';
 import type { JsonSchema } from '../../api/schema/field.js';
+import { suppressionReasons, suppressionSources } from '../../api/suppressions.js';
 
 /** A reference to one of the document's schemas. */
 export function ref(name: string): JsonSchema {
@@ -200,6 +201,25 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 	MailingResults: record({
 		results: { type: 'array', items: ref('MailingResult') },
 		next: { type: ['integer', 'null'] },
+	}),
+	Suppression: record({
+		email: { type: 'string', format: 'email' },
+		reason: { type: 'string', enum: [...suppressionReasons] },
+		source: { type: 'string', examples: [...suppressionSources] },
+		date_created: moment,
+		expires_at: momentOrNull,
+	}),
+	SuppressionSlice: record({
+		results: { type: 'array', items: ref('Suppression') },
+		next: textOrNull,
+	}),
+	SuppressionAck: record({
+		counts: record({ created: count, updated: count, unchanged: count, rejected: count }),
+		rejects: { type: 'array', items: ref('Reject') },
+	}),
+	SuppressionRemoval: record({
+		removed: { type: 'array', items: ref('Suppression') },
+		inactive_subscribers: count,
 	}),
 	/** DRF's two shapes of a refusal. */
 	Refusal: record({ detail: text }),

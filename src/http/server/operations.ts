@@ -19,6 +19,7 @@ import {
 } from './bodies.js';
 import { readPage } from './page.js';
 import type { Query } from './query.js';
+import { suppressionOperations } from './suppression-operations.js';
 
 /** What a request asks for, as far as HTTP understands it. `body` is parsed JSON of any shape. */
 export interface Asked {
@@ -136,6 +137,7 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	},
 	'ext.mailings.results': ({ ext }, { uuids, query, call }) =>
 		ext.mailings.results(uuid(uuids), resultsRequest(query), call),
+	...suppressionOperations,
 	'ext.mailings.status': ({ ext }, { uuids, call }) => ext.mailings.status(uuid(uuids), call),
 };
 

@@ -6,8 +6,8 @@ import type { Queue } from '../queue.js';
 import type { Reads, Writes } from '../store.js';
 import { createBatchRows } from './batch-rows.js';
 import { createBounces } from './bounces.js';
-import { createDkimKeys } from './dkim.js';
 import { createDeliveries } from './deliveries.js';
+import { createDkimKeys } from './dkim.js';
 import { createErasures } from './erasure.js';
 import { createEvents } from './events.js';
 import { createFields } from './fields.js';
@@ -16,17 +16,18 @@ import { createImports } from './imports.js';
 import { createLists } from './lists.js';
 import type { Slices } from './mailing-rows.js';
 import { createMailings } from './mailings.js';
+import { createMessageActions } from './message-actions.js';
 import { createMessages } from './messages.js';
 import { createNotifications } from './notifications.js';
 import { createQueue } from './queue.js';
-import { createMessageActions } from './message-actions.js';
-import { createSenders } from './senders.js';
-import { createSettings } from './settings.js';
 import { createQueuePauses } from './queue-pauses.js';
 import { createQueueState } from './queue-state.js';
+import { createSenders } from './senders.js';
+import { createSettings } from './settings.js';
 import type { Sql } from './sql.js';
 import { createSubmissions } from './submissions.js';
 import { createSubscribers } from './subscribers.js';
+import { createSuppressions } from './suppression-records.js';
 import type { Sync } from './sync.js';
 import { createTemplates } from './templates.js';
 import { createTokens } from './tokens.js';
@@ -44,6 +45,7 @@ export function createCore(sql: Sql): Core {
 		...createLists(sql),
 		...createSubscribers(sql),
 		...createErasures(sql),
+		...createSuppressions(sql),
 		...createFields(sql),
 		...createWebhooks(sql),
 		...createDeliveries(sql),
@@ -62,9 +64,9 @@ export function createCore(sql: Sql): Core {
 		...createBounces(sql),
 		...createFigures(sql),
 		...createQueue(sql),
-		prepareBatch: ({ batch }) => batchRows.prepare(batch),
-	};
-}
 		...createQueuePauses(sql),
 		...createQueueState(sql),
 		...createMessageActions(sql),
+		prepareBatch: ({ batch }) => batchRows.prepare(batch),
+	};
+}

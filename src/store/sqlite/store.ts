@@ -177,6 +177,8 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 		deleteSubscriber: write(core.deleteSubscriber),
 		erasePerson: write(core.erasePerson),
 		liftErasure: write(core.liftErasure),
+		putSuppressions: write(core.putSuppressions),
+		removeSuppressions: write(core.removeSuppressions),
 		createField: write(core.createField),
 		patchField: write(core.patchField),
 		deleteField: write(core.deleteField),
@@ -209,12 +211,12 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 		openImport: write(core.openImport),
 		putImportBatch: importLine.put,
 		finishImport: write(core.finishImport),
+		changeMessage: write(core.changeMessage),
 		recordReport: write(core.recordReport),
 		recordEvents: (command) => {
 			// Who unsubscribes waits for the answer, and must not get another mail meanwhile.
 			const isUrgent = command.events.some(({ type }) => type !== 'OPENED' && type !== 'REDIRECTED');
 			return writer.write(() => core.recordEvents(command), { maxDelayMs: isUrgent ? 0 : eventDelayMs });
-		changeMessage: write(core.changeMessage),
 		},
 	};
 }
@@ -224,7 +226,7 @@ function createQueue(core: Core, writer: Writer): Queue {
 		lease: (command) => writer.write(() => core.lease(command)),
 		renew: (command) => writer.write(() => core.renew(command)),
 		settle: (command) => writer.write(() => core.settle(command)),
-	};
-}
 		pause: (command) => writer.write(() => core.pause(command)),
 		resume: (command) => writer.write(() => core.resume(command)),
+	};
+}

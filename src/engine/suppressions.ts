@@ -1,0 +1,122 @@
+/** Suppressions by name: rows are checked here one by one, what stands already is looked at with them. */
+import { emailKey } from '../api/address.js';
+import { ApiError, type FieldErrors, invalid, listFieldErrors } from '../api/errors.js';
+import {
+	type NewSuppression,
+	removalFields,
+	type SuppressionAck,
+	type SuppressionFilter,
+	type SuppressionRow,
+	type Suppressions,
+	suppressionFields,
+	suppressionReasons,
+	suppressionRowFields,
+	suppressionSources,
+	toNewSuppression,
+} from '../api/suppressions.js';
+import { checked, type EngineContext, found } from './context.js';
+import { readPage } from './pages.js';
+
+const maxSlice = 1000;
+/** A call is one transaction. */
+const maxRows = 5000;
+
+/** Suppressions of the database. */
+export function createSuppressions(context: EngineContext): Suppressions {
+	const { store, clock } = context;
+	const { reads, writes } = store;
+	return {
+		page: ({ page, page_size, query: _, ...given }) => {
+			const filter = usable(given);
+			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+			return readPage(context, request, { path: '/ext/suppressions/', filters: { ...filter } }, (slice) =>
+				reads.pageSuppressions({ ...slice, filter, now: clock.now() }),
+			);
+		},
+		slice: async ({ cursor, limit: wanted, ...given }) => {
+			if (!Number.isSafeInteger(wanted) || wanted < 1) refuse('limit', 'A valid integer is required.');
+			const limit = Math.min(wanted, maxSlice);
+			const after = cursor === undefined ? null : readCursor(cursor);
+			const results = await reads.sliceSuppressions({
+				after,
+				limit,
+				filter: usable(given),
+				now: clock.now(),
+			});
+			const last = results.length < limit ? undefined : results.at(-1);
+			return { results, next: last === undefined ? null : `${last.reason}:${last.email}` };
+		},
+		create: async (body) => {
+			const row = { ...checked(suppressionFields.parse(body, 'create')), source: 'API' as const };
+			const now = clock.now();
+			const wanted = toNewSuppression(row);
+			const { rejects } = await writes.putSuppressions({ rows: [wanted], now });
+			const [refused] = rejects;
+			if (refused !== undefined) throw invalid(complaintOf(refused));
+			const { email_key, reason } = wanted;
+			return found(await reads.findSuppression({ email_key, reason, now }));
+		},
+		put: (rows) => each(rows, (good) => writes.putSuppressions({ rows: good, now: clock.now() })),
+		check: (rows) => each(rows, (good) => reads.compareSuppressions({ rows: good, now: clock.now() })),
+		remove: async (which) => {
+			const { email, reason = null } = checked(removalFields.parse(which, 'create'));
+			const email_key = emailKey(email);
+			return found(await writes.removeSuppressions({ email_key, reason, now: clock.now() }));
+		},
+	};
+}
+
+/** Rows of the wrong shape are rejects beside those that the stored state refuses, in the order of the rows. */
+async function each(
+	rows: readonly SuppressionRow[],
+	work: (good: readonly NewSuppression[]) => Promise<SuppressionAck>,
+): Promise<SuppressionAck> {
+	if (!Array.isArray(rows)) refuse('rows', 'Expected a list of items.');
+	if (rows.length > maxRows)
+		throw new ApiError('too_large', `A call holds at most ${maxRows.toLocaleString('en-US')} rows.`);
+	const parsed = rows.map((row) => suppressionRowFields.parse(row, 'create'));
+	const good = parsed.flatMap((one, row) =>
+		one.kind === 'valid' ? [{ row, value: toNewSuppression(one.value) }] : [],
+	);
+	const bad = parsed.flatMap((one, row) => (one.kind === 'invalid' ? [{ row, ...firstOf(one.errors) }] : []));
+	const ack = await work(good.map(({ value }) => value));
+	const refused = ack.rejects.map((one) => ({ ...one, row: good[one.row]?.row ?? one.row }));
+	return {
+		counts: { ...ack.counts, rejected: ack.counts.rejected + bad.length },
+		rejects: [...bad, ...refused].sort((a, b) => a.row - b.row),
+	};
+}
+
+function firstOf(errors: FieldErrors): { code: string; error: string } {
+	const [first] = listFieldErrors(errors);
+	return { code: first?.code ?? 'invalid', error: `${first?.path ?? ''}: ${first?.message ?? ''}` };
+}
+
+/** `email: words` of a reject as a complaint on its field. */
+function complaintOf({ code, error }: { code: string; error: string }): FieldErrors {
+	const [, name = 'email', message = error] = /^(\w+): (.*)$/.exec(error) ?? [];
+	return { [name]: [{ code, message }] };
+}
+
+/** A word that none of them is finds nothing on other filters; here it is a mistake worth saying. */
+function usable(filter: SuppressionFilter): SuppressionFilter {
+	const { reason, source } = filter;
+	if (reason !== undefined && !suppressionReasons.includes(reason)) notOneOf('reason', reason);
+	if (source !== undefined && !suppressionSources.includes(source)) notOneOf('source', source);
+	return filter;
+}
+
+function notOneOf(name: string, value: string): never {
+	const message = `Select a valid choice. ${value} is not one of the available choices.`;
+	throw invalid({ [name]: [{ code: 'invalid_choice', message }] });
+}
+
+function readCursor(cursor: string): { email_key: string; reason: string } {
+	const [, reason, email_key] = /^([A-Z]+):(.+)$/.exec(cursor) ?? [];
+	if (reason === undefined || email_key === undefined) return refuse('cursor', 'Not a cursor of a slice.');
+	return { email_key, reason };
+}
+
+function refuse(field: string, message: string): never {
+	throw invalid({ [field]: [{ code: 'invalid', message }] });
+}
