@@ -17,6 +17,7 @@ import { describeRecords } from './store/records.js';
 import { describeSubmissions } from './store/submissions.js';
 import { describeSubscribers } from './store/subscribers.js';
 import { describeSubscriptions } from './store/subscriptions.js';
+import { describeSuppressions } from './store/suppressions.js';
 import { describeTokens } from './store/tokens.js';
 
 export function storeSuite(name: string, open: OpenEmpty): void {
@@ -24,6 +25,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeLists(open);
 		describeSubscribers(open);
 		describeSubscriptions(open);
+		describeSuppressions(open);
 		describeFields(open);
 		describeRecords(open);
 		describeTokens(open);

@@ -1,0 +1,314 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { NewSuppression, SuppressionFilter } from '../../../src/api/suppressions.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	busy451,
+	day,
+	deliver,
+	fixedClock,
+	hour,
+	lease,
+	mailingOf,
+	newList,
+	newSubscriber,
+	newUuid,
+	noon,
+	type OpenEmpty,
+	put,
+	releasedMailing,
+	send,
+	stateOf,
+	verify,
+} from './fixture.js';
+
+const ann = 'ann@example.org';
+const bob = 'bob@example.org';
+
+export function describeSuppressions(open: OpenEmpty): void {
+	describe('suppressions by name', () => {
+		let store: Store;
+		let list_id: number;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			list_id = await newList(store);
+			await verify(store);
+			return () => store.close();
+		});
+		const row = (email_key: string, more: Partial<NewSuppression> = {}): NewSuppression => ({
+			email_key,
+			reason: 'MANUAL',
+			source: 'API',
+			created_at: null,
+			expires_at: null,
+			...more,
+		});
+		const add = async (rows: NewSuppression[], now = noon) =>
+			(await store.writes.putSuppressions({ rows, now })).counts;
+		const remove = (email_key: string, reason: NewSuppression['reason'] | null = null, now = noon) =>
+			store.writes.removeSuppressions({ email_key, reason, now });
+		const found = async (filter: SuppressionFilter = {}, now = noon) => {
+			const page = await store.reads.pageSuppressions({ filter, now, page: 1, page_size: 100 });
+			expect(page.count).toBe(page.results.length);
+			return page.results.map(({ email, reason }) => `${email} ${reason}`);
+		};
+		const activity = async (id: number) => {
+			const one = await store.reads.getSubscriber({ list_id, id });
+			return [one?.is_active, one?.disable_reason];
+		};
+
+		it('are kept by address and reason, with who made them, when and until when', async () => {
+			const rows = [
+				row(bob, { expires_at: noon + day }),
+				row(ann, { reason: 'COMPLAINED', source: 'IMPORT', created_at: noon - day }),
+				row(ann),
+			];
+			expect(await add(rows)).toEqual({ created: 3, updated: 0, unchanged: 0, rejected: 0 });
+			const page = await store.reads.pageSuppressions({ filter: {}, now: noon, page: 1, page_size: 2 });
+			expect(page).toEqual({
+				count: 3,
+				results: [
+					{
+						email: ann,
+						reason: 'COMPLAINED',
+						source: 'IMPORT',
+						date_created: '2026-03-09T12:00:00.000000',
+						expires_at: null,
+					},
+					{
+						email: ann,
+						reason: 'MANUAL',
+						source: 'API',
+						date_created: '2026-03-10T12:00:00.000000',
+						expires_at: null,
+					},
+				],
+			});
+			const after = { email_key: ann, reason: 'MANUAL' };
+			expect(await store.reads.sliceSuppressions({ after, limit: 9, filter: {}, now: noon })).toMatchObject([
+				{ email: bob, expires_at: '2026-03-11T12:00:00.000000' },
+			]);
+		});
+
+		it('are found by a part of the address, the address, reason and source', async () => {
+			await add([row('a_b@example.org'), row('acb@example.org', { source: 'IMPORT' }), row(ann)]);
+			await add([row(ann, { reason: 'HARDBOUNCED' })]);
+			expect(await found({ email__icontains: 'A_B@' })).toEqual(['a_b@example.org MANUAL']);
+			expect(await found({ email__exact: 'ANN@example.ORG', reason: 'HARDBOUNCED' })).toEqual([
+				`${ann} HARDBOUNCED`,
+			]);
+			expect(await found({ source: 'IMPORT' })).toEqual(['acb@example.org MANUAL']);
+			expect(await found({ email__exact: 'nobody@example.org' })).toEqual([]);
+		});
+
+		it('are never weakened by adding: of two ends the later one stands', async () => {
+			const until = (at: number | null) => add([row(ann, { expires_at: at })]);
+			expect(await until(noon + day)).toMatchObject({ created: 1 });
+			expect(await until(noon + hour)).toMatchObject({ unchanged: 1 });
+			expect(await until(noon + 2 * day)).toMatchObject({ updated: 1 });
+			expect(await until(null)).toMatchObject({ updated: 1 });
+			expect(await until(noon + day)).toMatchObject({ unchanged: 1 });
+			expect(await found({}, noon + 9 * day)).toEqual([`${ann} MANUAL`]);
+		});
+
+		it('count for nothing once they have expired, and are made anew then', async () => {
+			await add([row(ann, { reason: 'HARDBOUNCED', expires_at: noon + day })]);
+			const sent = async (now: number) => (await send(store, [ann], { now })).answer.messages_created;
+			expect(await sent(noon + day - 1)).toBe(0);
+			expect(await sent(noon + day)).toBe(1);
+			expect(await found({}, noon + day)).toEqual([]);
+			expect(await remove(ann, null, noon + day)).toBeNull();
+			expect(await add([row(ann, { reason: 'HARDBOUNCED' })], noon + 2 * day)).toMatchObject({ created: 1 });
+			const again = await store.reads.findSuppression({ email_key: ann, reason: 'HARDBOUNCED', now: noon });
+			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
+		});
+
+		it('reject an end that is past', async () => {
+			const late = { rows: [row(bob), row(ann, { expires_at: noon })], now: noon };
+			expect(await store.writes.putSuppressions(late)).toMatchObject({
+				counts: { created: 1, rejected: 1 },
+				rejects: [{ row: 1, code: 'expired' }],
+			});
+		});
+
+		it('are compared with what stands without being added', async () => {
+			await add([row(ann, { expires_at: noon + day })]);
+			const rows = [row(ann), row(bob), row(ann, { expires_at: noon + hour })];
+			expect((await store.reads.compareSuppressions({ rows, now: noon })).counts).toEqual({
+				created: 1,
+				updated: 1,
+				unchanged: 1,
+				rejected: 0,
+			});
+			expect(await found()).toEqual([`${ann} MANUAL`]);
+		});
+
+		it('make the subscribers with the address inactive in all lists, and leave an earlier reason', async () => {
+			const other = await newList(store, 'Other');
+			const { id } = await newSubscriber(store, list_id, ann);
+			const there = await newSubscriber(store, other, ann);
+			await newSubscriber(store, list_id, bob);
+			await add([row(ann)]);
+			await add([row(ann, { reason: 'COMPLAINED' })]);
+			expect(await activity(id)).toEqual([false, 'MANUAL']);
+			expect(await store.reads.getSubscriber({ list_id: other, id: there.id })).toMatchObject({
+				is_active: false,
+			});
+			expect(await store.reads.getList({ id: list_id })).toMatchObject({
+				active_subscribers_count: 1,
+				inactive_subscribers_count: 1,
+			});
+		});
+
+		it('with an end leave subscribers as they are: mail passes them over, and goes to them after it', async () => {
+			const { id } = await newSubscriber(store, list_id, ann);
+			await add([row(ann, { expires_at: noon + day })]);
+			const later = await newSubscriber(store, await newList(store, 'Other'), ann);
+			expect([await activity(id), later.is_active]).toEqual([[true, null], true]);
+			const staged = async (now: number) => {
+				const { id: mailing, ...rest } = mailingOf(`at ${now}`);
+				await store.writes.openMailing({ id: mailing, ...rest });
+				return (await store.writes.addListToMailing({ mailing, list_id, now }))?.counts;
+			};
+			expect(await staged(noon)).toEqual({ staged: 0, suppressed: 1, rejected: 0 });
+			expect(await staged(noon + day)).toEqual({ staged: 1, suppressed: 0, rejected: 0 });
+		});
+
+		it.each([
+			['COMPLAINED', 0, 0],
+			['HARDBOUNCED', 0, 0],
+			['UNSUBSCRIBED', 1, 0],
+			['SOFTBOUNCED', 1, 0],
+			['MANUAL', 1, 0],
+		] as const)('for %s let %d transactional and %d bulk messages through (22)', async (reason, single, bulk) => {
+			await add([row(ann, { reason })]);
+			expect((await send(store, [ann])).answer.messages_created).toBe(single);
+			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(bulk);
+		});
+
+		it.each([
+			['UNSUBSCRIBED', 'written'],
+			['SOFTBOUNCED', 'written'],
+			['MANUAL', 'refused'],
+			['HARDBOUNCED', 'refused'],
+			['COMPLAINED', 'refused'],
+		] as const)('for %s activating a subscriber by hand is %s (14)', async (reason, kind) => {
+			const { id } = await newSubscriber(store, list_id, ann);
+			await add([row(ann, { reason })]);
+			const patch = { is_active: true };
+			expect(await store.writes.patchSubscriber({ list_id, id, patch, now: noon })).toMatchObject({ kind });
+			expect(await found()).toEqual(kind === 'written' ? [] : [`${ann} ${reason}`]);
+		});
+
+		it('are removed one by one or all, and nobody becomes active by it', async () => {
+			const { id } = await newSubscriber(store, list_id, ann);
+			await add([
+				row(ann),
+				row(ann, { reason: 'HARDBOUNCED' }),
+				row(ann, { reason: 'UNSUBSCRIBED' }),
+				row(bob),
+			]);
+			expect(await remove(ann, 'HARDBOUNCED')).toMatchObject({
+				removed: [{ email: ann, reason: 'HARDBOUNCED' }],
+				inactive_subscribers: 1,
+			});
+			expect(await remove(ann, 'HARDBOUNCED')).toBeNull();
+			expect((await remove(ann))?.removed).toHaveLength(2);
+			expect(await found()).toEqual([`${bob} MANUAL`]);
+			expect(await activity(id)).toEqual([false, 'MANUAL']);
+			const patch = { is_active: true };
+			await store.writes.patchSubscriber({ list_id, id, patch, now: noon });
+			expect(await activity(id)).toEqual([true, null]);
+		});
+
+		it('take out of the queue at the lease what was accepted before: all mail or bulk alone', async () => {
+			const queued = async (reason: NewSuppression['reason'], type: 'TRANSACTIONAL' | 'BULK') => {
+				const to = `${newUuid()}@example.org`;
+				const { answer } = await send(store, [to], { type });
+				await add([row(to, { reason })]);
+				await lease(store);
+				return stateOf(store, answer.messages[0]?.id ?? '');
+			};
+			expect(await queued('HARDBOUNCED', 'TRANSACTIONAL')).toBe('canceled');
+			expect(await queued('COMPLAINED', 'TRANSACTIONAL')).toBe('canceled');
+			expect(await queued('UNSUBSCRIBED', 'TRANSACTIONAL')).toBe('leased');
+			expect(await queued('MANUAL', 'TRANSACTIONAL')).toBe('leased');
+			expect(await queued('MANUAL', 'BULK')).toBe('canceled');
+		});
+
+		it('are respected when a staged mailing is released, also where the address is of no list', async () => {
+			await newSubscriber(store, list_id, ann);
+			await releasedMailing(store, list_id, 'list');
+			const table = mailingOf('table');
+			await store.writes.openMailing(table);
+			expect(await put(store, table.id, 0, [ann, bob])).toMatchObject({ ack: { counts: { staged: 2 } } });
+			await add([row(ann, { expires_at: noon + hour }), row(bob)]);
+			await store.writes.releaseMailing({ mailing: table.id, expect_count: 2, now: noon });
+			expect(await lease(store)).toEqual([]);
+			expect(await store.reads.countMessages({ scope: null })).toEqual({ canceled: 3 });
+		});
+
+		it('keep copies of a message from the hard-bounced and those who complained, at acceptance', async () => {
+			await add([row(ann, { reason: 'COMPLAINED' }), row(bob, { reason: 'UNSUBSCRIBED' })]);
+			const envelope = {
+				from: 'desk@example.org',
+				reply_to: [],
+				cc: [ann, bob],
+				bcc: [`Ann <${ann}>`],
+				headers: {},
+			};
+			await send(store, ['carl@example.org'], { envelope });
+			const [leased] = await lease(store);
+			const submission = await store.reads.getSubmission({ id: leased?.submission ?? '' });
+			expect(submission?.envelope).toMatchObject({ cc: [bob], bcc: [] });
+		});
+
+		it('do not take an erased address, and an erasure leaves none of them', async () => {
+			await add([row(ann), row(bob)]);
+			const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
+			await store.writes.erasePerson({ email_key: ann, fresh, now: noon });
+			expect(await found()).toEqual([`${bob} MANUAL`]);
+			expect(await store.writes.putSuppressions({ rows: [row(ann)], now: noon })).toMatchObject({
+				counts: { created: 0, rejected: 1 },
+				rejects: [{ row: 0, code: 'erased' }],
+			});
+			expect((await store.reads.compareSuppressions({ rows: [row(ann)], now: noon })).counts.rejected).toBe(
+				1,
+			);
+			expect(await found()).toEqual([`${bob} MANUAL`]);
+		});
+
+		it('by what happened outlast those that were added with an end', async () => {
+			await newSubscriber(store, list_id, ann);
+			for (const days of [0, 2, 4, 6, 8]) {
+				await send(store, [ann], { now: noon + days * day });
+				await deliver(store, { kind: 'failed', reply: busy451 }, noon + days * day);
+				if (days === 6) await add([row(ann, { reason: 'SOFTBOUNCED', expires_at: noon + 30 * day })]);
+			}
+			expect(await found({}, noon + 99 * day)).toEqual([`${ann} SOFTBOUNCED`]);
+		});
+
+		it('of soft bounces need five in a row over a week, for one address and the same one', async () => {
+			const { id } = await newSubscriber(store, list_id, ann);
+			const fail = async (to: string, at: number) => {
+				await send(store, [to], { now: at });
+				await deliver(store, { kind: 'failed', reply: busy451 }, at);
+			};
+			for (const days of [0, 3, 6, 8]) await fail(ann, noon + days * day);
+			expect(await found({}, noon + 8 * day)).toEqual([]);
+			// Moved: what the address that was left did is not held against the new one.
+			const patch = { email: bob };
+			await store.writes.patchSubscriber({ list_id, id, patch, now: noon + 8 * day });
+			await fail(bob, noon + 9 * day);
+			expect(await found({}, noon + 9 * day)).toEqual([]);
+			for (const days of [11, 13, 15]) await fail(bob, noon + days * day);
+			expect(await activity(id)).toEqual([true, null]);
+			await fail(bob, noon + 16 * day);
+			expect(await activity(id)).toEqual([false, 'SOFTBOUNCED']);
+			expect(await found({}, noon + 16 * day)).toEqual([`${bob} SOFTBOUNCED`]);
+			await send(store, [bob], { now: noon + 17 * day });
+			await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 17 * day);
+			expect(await found({}, noon + 17 * day)).toEqual([`${bob} SOFTBOUNCED`]);
+		});
+	});
+}
