@@ -110,7 +110,13 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 				senders: senders.count,
 			};
 		},
-		deliver: async (options) => (await lazy.mailer()).deliver(options),
+		deliver: async (options) => {
+			const mailer = await lazy.mailer();
+			if (options.scope !== null) return mailer.deliver(options);
+			const { createNotifier, notifyBeside } = await import('./notify.js');
+			const { warn } = parts;
+			return notifyBeside(createNotifier(parts), { options, warn }, () => mailer.deliver(options));
+		},
 		testSmtp: async () => (await lazy.mailer()).testSmtp(),
 		serve: async (options) => {
 			const { serveLocal } = await import('./serve.js');

@@ -1,26 +1,138 @@
-/** Test notifications of the embedded engine. */
+/** Notifications of the embedded engine: the loop that sends them, and tests at once. */
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { microsPerSecond } from '../../api/datetime.js';
+import { formatTestNotification } from '../../api/notifications.js';
 import type { TestResult, Webhook } from '../../api/records.js';
+import { formatSecret, signedHeaders } from '../../api/standard-webhooks.js';
 import { callWebhook } from '../../delivery/notifications/call.js';
-import { testPayload } from '../../delivery/notifications/payload.js';
+import { sendNotifications } from '../../delivery/notifications/sender.js';
 import { readSettings } from '../../engine/settings.js';
-import type { LocalParts } from './parts.js';
+import type { DeliverOptions, DeliverySummary } from '../connection.js';
+import { freshKey, type LocalParts } from './parts.js';
 
-export function createNotifier({ store, clock }: LocalParts): {
+type NotifierParts = Pick<LocalParts, 'store' | 'clock'>;
+
+/** How long, and who is told of what goes wrong, as one object a line. */
+export interface NotifyOptions {
+	/** `settled`: until nothing is due; `stopped`: until the signal. */
+	until: 'settled' | 'stopped';
+	signal: AbortSignal;
+	log: (line: NotifyLine) => void;
+}
+
+interface NotifyLine {
+	event: string;
+	reason: string;
+}
+
+export interface Notifier {
 	test(webhook: Webhook): Promise<TestResult>;
-} {
+	/** Sends what is due. Rejects only when the database fails at the very beginning. */
+	run(options: NotifyOptions): Promise<void>;
+}
+
+export function createNotifier({ store, clock }: NotifierParts): Notifier {
+	const allowPrivate = async () => (await readSettings(store)).allowPrivateWebhooks;
+	const secrets = () => store.writes.ensureWebhookSecret({ fresh: freshKey(), now: clock.now() });
 	return {
 		test: async (webhook) => {
-			const { allowPrivateWebhooks } = await readSettings(store);
+			const now = clock.now();
+			const id = randomUUID();
+			const body = formatTestNotification({ id, type: webhook.type, at: now });
+			const signed = { id, timestamp: Math.floor(now / microsPerSecond), body };
 			const { status, error, durationMs } = await callWebhook({
 				url: webhook.url,
-				body: testPayload(webhook, randomUUID(), clock.now()),
-				headers: {},
+				body,
+				headers: signedHeaders(
+					signed,
+					(await secrets()).map(({ secret }) => formatSecret(secret)),
+				),
 				credentials: webhook.is_auth_enabled ? { login: webhook.login, password: webhook.password } : null,
-				allowPrivate: allowPrivateWebhooks,
+				allowPrivate: await allowPrivate(),
 			});
 			const result = status !== null && status >= 200 && status < 300;
 			return { result, status_code: status, error, duration_ms: durationMs };
 		},
+		run: async ({ until, signal, log }) => {
+			await secrets();
+			const owner = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+			await sendNotifications(
+				{
+					...{ writes: store.writes, clock, owner, random: Math.random, allowPrivate },
+					onEvent: (event) => log(lineOf(event)),
+				},
+				{ until, signal },
+			);
+		},
 	};
+}
+
+/** How long a run that failed at its beginning waits before the next. */
+const againMs = 2_000;
+
+/** The notifications of `serve`: go on whatever happens. `stop`: nothing is begun, what is under way gets 8 s. */
+export function startNotifying(parts: NotifierParts, log: (line: object) => void): { stop(): Promise<void> } {
+	const notifier = createNotifier(parts);
+	const stopping = new AbortController();
+	const { signal } = stopping;
+	const loop = async () => {
+		while (!signal.aborted) {
+			await notifier.run({ until: 'stopped', signal, log }).catch((error: unknown) => {
+				log({ event: 'notifications_failed', error: error instanceof Error ? error.message : String(error) });
+			});
+			await delay(againMs, undefined, { signal }).catch(() => undefined);
+		}
+	};
+	const ended = loop();
+	return {
+		stop: () => {
+			stopping.abort();
+			return ended;
+		},
+	};
+}
+
+/**
+ * A worker's run over the whole database sends notifications beside the mail, and last those of what it sent. What goes
+ * wrong with them is told, and ends nothing.
+ */
+export async function notifyBeside(
+	notifier: Pick<Notifier, 'run'>,
+	{ options, warn }: { options: DeliverOptions; warn: (text: string) => void },
+	deliver: () => Promise<DeliverySummary>,
+): Promise<DeliverySummary> {
+	const ended = new AbortController();
+	const run = (until: NotifyOptions['until'], signal: AbortSignal) =>
+		notifier.run({ until, signal, log: ({ reason }) => warn(reason) }).catch((error: unknown) => {
+			warn(`notifications are not sent: ${error instanceof Error ? error.message : String(error)}`);
+		});
+	const signals = [ended.signal, ...(options.signal === undefined ? [] : [options.signal])];
+	const beside = run('stopped', AbortSignal.any(signals));
+	try {
+		return await deliver();
+	} finally {
+		ended.abort();
+		await beside;
+		const stopped = options.signal ?? new AbortController().signal;
+		if (options.until === 'settled' && !stopped.aborted) await run('settled', stopped);
+	}
+}
+
+type SenderEvent = Parameters<NonNullable<Parameters<typeof sendNotifications>[0]['onEvent']>>[0];
+
+function lineOf(event: SenderEvent): NotifyLine & Record<string, unknown> {
+	if (event.kind === 'webhook_stopped') {
+		const { webhook_id, url } = event;
+		const { origin } = new URL(url);
+		return {
+			event: 'webhook_stopped',
+			webhook_id,
+			reason: `webhook ${webhook_id} at ${origin} answered 410`,
+		};
+	}
+	const { error, ms } = event;
+	const reason = error instanceof Error ? error.message : String(error);
+	return { event: 'notifications_paused', reason, retry_in_ms: ms };
 }

@@ -10,6 +10,7 @@ import { createThrottle } from '../../http/server/throttle.js';
 import type { RunningServer, ServeOptions } from '../connection.js';
 import type { Mailer } from './mail.js';
 import type { LocalParts } from './parts.js';
+import { startNotifying } from './notify.js';
 import { type Sending, startSending } from './sending.js';
 import { newToken } from './tokens.js';
 import { trackingPages } from './tracking.js';
@@ -67,13 +68,14 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		sending = startSending({ store, mailer, log: options.log, ...options.sending });
 		presence.whyPaused = sending.whyPaused;
 	}
+	const notifying = startNotifying(parts, options.log);
 	return {
 		url: server.url,
 		publicUrl: (await readSettings(store)).publicUrl ?? server.url,
 		failed,
 		newTokenFile,
 		close: async () => {
-			await Promise.all([server.close({ graceMs }), sending?.stop()]);
+			await Promise.all([server.close({ graceMs }), sending?.stop(), notifying.stop()]);
 			await pages.settled();
 		},
 	};

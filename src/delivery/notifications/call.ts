@@ -3,7 +3,8 @@ import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { isPublicAddress, refuseTarget } from './target.js';
+import { readRetryAfter } from './retry-after.js';
+import { isPublicAddress, refuseLiteral } from './target.js';
 
 /** Assumption: 15 s a call, 64 KiB of answer kept; the service document shows neither. */
 const defaultTimeoutMs = 15_000;
@@ -17,90 +18,112 @@ export interface NotificationCall {
 	credentials: { login: string; password: string } | null;
 	/** True only by the engine setting of that name. */
 	allowPrivate: boolean;
+	/** Of the whole call: looking up, connecting, asking and reading. */
 	timeoutMs?: number;
+	/** Cuts it short. */
+	signal?: AbortSignal;
+	/** Resolves names; the system's when absent. */
+	lookup?: LookupFunction;
 }
 
-/** `status` null: there was no answer, `error` says why. Never throws. */
+/** `status` null: there was no answer, `error` says why. */
 export interface NotificationAnswer {
 	status: number | null;
 	error: string | null;
+	/** What was answered, cut at 64 KiB; null without an answer. */
+	text: string | null;
+	/** How long the target wants to be left alone; null when it does not say. */
+	retryAfterMs: number | null;
 	durationMs: number;
 }
 
+/** Never throws. */
 export async function callWebhook(call: NotificationCall): Promise<NotificationAnswer> {
 	const began = performance.now();
-	const answer = (status: number | null, error: string | null): NotificationAnswer => ({
-		status,
-		error,
+	const timed = (answer: Omit<NotificationAnswer, 'durationMs'>): NotificationAnswer => ({
+		...answer,
 		durationMs: Math.round(performance.now() - began),
 	});
+	const failed = (error: string) => timed({ status: null, error, text: null, retryAfterMs: null });
 	try {
 		// Node resolves only names through `lookup`: a literal address has to be looked at here.
-		const refused = call.allowPrivate ? null : await refuseTarget(call.url);
-		if (refused !== null) return answer(null, refused);
-		return answer(await post(call), null);
+		const refused = call.allowPrivate ? null : refuseLiteral(call.url);
+		return refused === null ? timed(await post(call)) : failed(refused);
 	} catch (error) {
-		return answer(null, error instanceof Error ? error.message : String(error));
+		return failed(error instanceof Error ? error.message : String(error));
 	}
 }
 
-function post(call: NotificationCall): Promise<number> {
+type Answer = Omit<NotificationAnswer, 'durationMs'>;
+
+function post(call: NotificationCall): Promise<Answer> {
 	const url = new URL(call.url);
 	const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
+	const timeout = AbortSignal.timeout(timeoutMs);
 	const options: RequestOptions = {
 		method: 'POST',
 		agent: false,
-		signal: AbortSignal.timeout(timeoutMs),
+		signal: call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]),
 		headers: {
 			...call.headers,
 			'content-type': 'application/json',
 			'content-length': Buffer.byteLength(call.body),
 		},
 		...(call.credentials !== null && { auth: `${call.credentials.login}:${call.credentials.password}` }),
-		...(!call.allowPrivate && { lookup: publicLookup }),
+		...lookupOf(call),
 	};
 	return new Promise((resolve, reject) => {
+		const fail = (error: Error) =>
+			reject(timeout.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error);
 		const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
-		request.once('error', (error) =>
-			reject(
-				error.name === 'AbortError' || error.name === 'TimeoutError'
-					? new Error(`no answer within ${timeoutMs} ms`)
-					: error,
-			),
-		);
-		request.once('response', (response) => drain(response, resolve, reject));
+		request.once('error', fail);
+		request.once('response', (response) => read(response, resolve, fail));
 		request.end(call.body);
 	});
 }
 
 /** Reads the answer to its end or to the cap, so that a target that pours for ever costs nothing. */
-function drain(
+function read(
 	response: IncomingMessage,
-	resolve: (status: number) => void,
+	resolve: (answer: Answer) => void,
 	reject: (error: Error) => void,
 ): void {
-	const status = response.statusCode ?? 0;
+	const chunks: Buffer[] = [];
 	let bytes = 0;
+	const answer = () => {
+		const text = Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
+		const wait = readRetryAfter(response.headers);
+		resolve({ status: response.statusCode ?? 0, error: null, text, retryAfterMs: wait });
+	};
 	response.on('data', (chunk: Buffer) => {
+		chunks.push(chunk);
 		bytes += chunk.length;
 		if (bytes <= maxAnswerBytes) return;
+		answer();
 		response.destroy();
-		resolve(status);
 	});
-	response.once('end', () => resolve(status));
+	response.once('end', answer);
 	response.once('error', reject);
 }
 
+function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptions, 'lookup'> {
+	if (!allowPrivate) return { lookup: publicOnly(lookup ?? systemLookup) };
+	return lookup === undefined ? {} : { lookup };
+}
+
 // The address that is connected to is the one that is checked: a name may answer differently the second time.
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-	systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
-		if (error !== null) return callback(error, '');
-		const bad = addresses.find(({ address }) => !isPublicAddress(address));
-		const [first] = addresses;
-		if (bad !== undefined || first === undefined) {
-			return callback(new Error(`${hostname} points to a private, loopback or reserved address`), '');
-		}
-		if (options.all === true) return callback(null, addresses);
-		return callback(null, first.address, first.family);
-	});
-};
+function publicOnly(lookup: typeof systemLookup | LookupFunction): LookupFunction {
+	return (hostname, options, callback) => {
+		lookup(hostname, { ...options, all: true }, (error, found) => {
+			if (error !== null) return callback(error, '');
+			const addresses = typeof found === 'string' ? [{ address: found, family: 4 }] : found;
+			const bad = addresses.find(({ address }) => !isPublicAddress(address));
+			const [first] = addresses;
+			if (bad !== undefined || first === undefined) {
+				return callback(new Error(`${hostname} points to a private, loopback or reserved address`), '');
+			}
+			if (options.all === true) return callback(null, addresses);
+			return callback(null, first.address, first.family);
+		});
+	};
+}

@@ -16,12 +16,23 @@ export const systemResolve: Resolve = async (hostname) =>
  * a dotted quad. A name that does not resolve is accepted: it may resolve tomorrow, and is checked again at connect.
  */
 export async function refuseTarget(url: string, resolve: Resolve = systemResolve): Promise<string | null> {
-	const { hostname } = new URL(url);
-	const host = hostname.replace(/^\[|\]$/g, '');
-	const addresses = ipaddr.isValid(host) ? [host] : await resolve(host).catch(() => []);
-	return addresses.some((address) => !isPublicAddress(address))
-		? 'This URL points to a private, loopback or reserved address.'
-		: null;
+	const literal = refuseLiteral(url);
+	if (literal !== null) return literal;
+	const addresses = await resolve(hostOf(url)).catch(() => []);
+	return addresses.some((address) => !isPublicAddress(address)) ? refusal : null;
+}
+
+/** What the URL says without asking anybody: a literal address, or a name that is always this machine (RFC 6761 s.6.3). */
+export function refuseLiteral(url: string): string | null {
+	const host = hostOf(url).replace(/\.$/, '');
+	if (ipaddr.isValid(host)) return isPublicAddress(host) ? null : refusal;
+	return /(^|\.)localhost$/.test(host) ? refusal : null;
+}
+
+const refusal = 'This URL points to a private, loopback or reserved address.';
+
+function hostOf(url: string): string {
+	return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
 /** True for an address of the public internet. Mapped, NAT64 and 6to4 forms count as the address inside them. */

@@ -1,0 +1,253 @@
+/**
+ * Sends notifications: leases those that are due, calls their targets, and records in groups how it went. Many processes
+ * may do so on one database. What a killed one held is sent again under the same id when its lease is over.
+ */
+import { type Clock, microsPerMs, microsPerSecond } from '../../api/datetime.js';
+import { formatSecret, signedHeaders } from '../../api/standard-webhooks.js';
+import type { DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
+import type { Writes } from '../../store/store.js';
+import { callWebhook } from './call.js';
+import { createHosts } from './hosts.js';
+import { resultOf } from './schedule.js';
+
+/** Things worth a log line. */
+export type SenderEvent =
+	| { kind: 'webhook_stopped'; webhook_id: number; url: string }
+	| { kind: 'store_failed'; error: unknown; ms: number };
+
+export interface SenderOptions {
+	writes: Pick<Writes, 'leaseDeliveries' | 'settleDeliveries'>;
+	clock: Clock;
+	/** `host:pid:…`, unique. */
+	owner: string;
+	/** 0 ≤ n < 1; spreads retries. */
+	random: () => number;
+	/** The engine's setting of that name, as it is at this moment. */
+	allowPrivate: () => Promise<boolean>;
+	onEvent?: (event: SenderEvent) => void;
+	/** How often an idle sender looks for what is due; 500 ms. */
+	pollMs?: number;
+	/** What calls under way are given when the signal comes; 8 s. */
+	drainMs?: number;
+}
+
+export interface SenderRun {
+	/** `settled`: until nothing is due; `stopped`: until the signal. */
+	until: 'settled' | 'stopped';
+	signal: AbortSignal;
+}
+
+/** Attempts by what was recorded. */
+export interface SenderCounts {
+	delivered: number;
+	again: number;
+	failed: number;
+}
+
+/** Longer than any call and whatever waits before it; nothing renews it. */
+const leaseMs = 120_000;
+/** Nothing is begun so shortly before a lease ends: it could be recorded no more. */
+const callMs = 20_000;
+const leaseMax = 512;
+/** One commit for many: a call takes longer than that anyway. */
+const groupSize = 64;
+const groupMs = 25;
+const longestPauseMs = 30_000;
+
+/** Rejects never; what the store refuses is tried again, or falls back with its lease. */
+export async function sendNotifications(options: SenderOptions, run: SenderRun): Promise<SenderCounts> {
+	return new Sender(options, run).finish();
+}
+
+class Sender {
+	readonly #options: Required<Omit<SenderOptions, 'onEvent'>> & Pick<SenderOptions, 'onEvent'>;
+	readonly #run: SenderRun;
+	readonly #hosts = createHosts();
+	readonly #counts: SenderCounts = { delivered: 0, again: 0, failed: 0 };
+	readonly #cut = new AbortController();
+	readonly #leaseEnds = new Map<string, number>();
+	readonly #settlements: { settlement: DeliverySettlement; delivery: LeasedDelivery }[] = [];
+	#secrets: readonly string[] = [];
+	#allowPrivate = false;
+	#settling: Promise<void> | null = null;
+	#groupTimer: NodeJS.Timeout | null = null;
+	#failures = 0;
+	#wake: (() => void) | null = null;
+
+	constructor(options: SenderOptions, run: SenderRun) {
+		this.#options = { pollMs: 500, drainMs: 8_000, ...options };
+		this.#run = run;
+	}
+
+	async finish(): Promise<SenderCounts> {
+		const onAbort = () => this.#changed();
+		this.#run.signal.addEventListener('abort', onAbort);
+		try {
+			while (!this.#run.signal.aborted) {
+				const leased = await this.#lease();
+				this.#startCalls();
+				if (this.#isOver(leased)) break;
+				if (!this.#isLow) await this.#change(this.#options.pollMs);
+			}
+			await this.#drain();
+			return this.#counts;
+		} finally {
+			this.#run.signal.removeEventListener('abort', onAbort);
+		}
+	}
+
+	get #isLow(): boolean {
+		return this.#hosts.isLow(performance.now());
+	}
+
+	#isOver(leased: number): boolean {
+		const isIdle = leased === 0 && this.#hosts.underWay === 0 && this.#settlements.length === 0;
+		return this.#run.until === 'settled' && isIdle && this.#failures === 0;
+	}
+
+	/** How many were due and ours to send. */
+	async #lease(): Promise<number> {
+		const { writes, clock, owner, allowPrivate } = this.#options;
+		const now = clock.now();
+		const until = now + leaseMs * microsPerMs;
+		const { each } = this.#hosts;
+		const shares = this.#hosts.shares(performance.now());
+		try {
+			const command = { owner, now, until, max: leaseMax, each, shares };
+			const { deliveries, secrets } = await writes.leaseDeliveries(command);
+			this.#secrets = secrets.map(formatSecret);
+			if (deliveries.length > 0) this.#allowPrivate = await allowPrivate();
+			for (const { delivery } of deliveries) this.#leaseEnds.set(delivery, until);
+			this.#hosts.add(deliveries);
+			this.#failures = 0;
+			return deliveries.length;
+		} catch (error) {
+			await this.#pause(error);
+			return 0;
+		}
+	}
+
+	#startCalls(): void {
+		for (;;) {
+			const delivery = this.#run.signal.aborted ? null : this.#hosts.next(performance.now());
+			if (delivery === null) return;
+			void this.#call(delivery).then(() => this.#onEnded());
+		}
+	}
+
+	/** The next call begins at once; the store is asked before there is none left, and not for each. */
+	#onEnded(): void {
+		this.#startCalls();
+		const isIdle = this.#hosts.underWay === 0;
+		if (isIdle || this.#isLow || this.#run.signal.aborted) this.#changed();
+	}
+
+	async #call(delivery: LeasedDelivery): Promise<void> {
+		const { clock, random } = this.#options;
+		const end = this.#leaseEnds.get(delivery.delivery) ?? 0;
+		if (clock.now() + callMs * microsPerMs > end) {
+			this.#hosts.ended(delivery, { isAnswered: null, nowMs: performance.now() });
+			this.#push(delivery, { kind: 'released' });
+			return;
+		}
+		const { delivery: id, payload: body, url, credentials } = delivery;
+		const timestamp = Math.floor(clock.now() / microsPerSecond);
+		const answer = await callWebhook({
+			url,
+			body,
+			headers: signedHeaders({ id, timestamp, body }, this.#secrets),
+			credentials,
+			allowPrivate: this.#allowPrivate,
+			signal: this.#cut.signal,
+		});
+		this.#hosts.ended(delivery, { isAnswered: answer.status !== null, nowMs: performance.now() });
+		const isCut = this.#cut.signal.aborted && answer.status === null;
+		const attempted = { before: delivery.attempts, answer, now: clock.now(), random: random() };
+		this.#push(delivery, isCut ? { kind: 'released' } : resultOf(attempted));
+	}
+
+	#push(delivery: LeasedDelivery, result: DeliverySettlement['result']): void {
+		const { delivery: id, fence } = delivery;
+		const settlement = { delivery: id, fence, at: this.#options.clock.now(), result };
+		this.#settlements.push({ settlement, delivery });
+		if (this.#settlements.length >= groupSize) this.#settleSoon(0);
+		else this.#settleSoon(groupMs);
+	}
+
+	#settleSoon(ms: number): void {
+		if (this.#settling !== null) return;
+		if (this.#groupTimer !== null && ms > 0) return;
+		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
+		this.#groupTimer = setTimeout(() => void this.#settle(), ms);
+	}
+
+	#settle(): Promise<void> {
+		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
+		this.#groupTimer = null;
+		this.#settling ??= this.#settleGroup().finally(() => {
+			this.#settling = null;
+			if (this.#hosts.underWay === 0) this.#changed();
+			if (this.#settlements.length > 0) this.#settleSoon(this.#settlements.length >= groupSize ? 0 : groupMs);
+		});
+		return this.#settling;
+	}
+
+	async #settleGroup(): Promise<void> {
+		const group = this.#settlements.slice(0, leaseMax);
+		try {
+			const settlements = group.map(({ settlement }) => settlement);
+			const results = await this.#options.writes.settleDeliveries({ settlements });
+			this.#settlements.splice(0, group.length);
+			for (const [index, each] of group.entries()) this.#onSettled(each, results[index] ?? 'lost_lease');
+		} catch (error) {
+			await this.#pause(error);
+		}
+	}
+
+	#onSettled(
+		{ settlement, delivery }: { settlement: DeliverySettlement; delivery: LeasedDelivery },
+		result: 'recorded' | 'lost_lease',
+	): void {
+		const { kind } = settlement.result;
+		this.#leaseEnds.delete(settlement.delivery);
+		if (result === 'lost_lease' || kind === 'released') return;
+		this.#counts[kind === 'gone' ? 'failed' : kind] += 1;
+		const { webhook_id, url } = delivery;
+		if (kind === 'gone') this.#options.onEvent?.({ kind: 'webhook_stopped', webhook_id, url });
+	}
+
+	/** The store is asked again after a while, whatever it said. */
+	async #pause(error: unknown): Promise<void> {
+		const ms = Math.min(250 * 2 ** this.#failures, longestPauseMs);
+		this.#failures += 1;
+		this.#options.onEvent?.({ kind: 'store_failed', error, ms });
+		await this.#change(ms);
+	}
+
+	/** What is under way may end, what takes too long is cut; the rest is due again at once. */
+	async #drain(): Promise<void> {
+		for (const delivery of this.#hosts.drop()) this.#push(delivery, { kind: 'released' });
+		const timer = setTimeout(() => this.#cut.abort(), this.#options.drainMs);
+		while (this.#hosts.underWay > 0) await this.#change(this.#options.pollMs);
+		clearTimeout(timer);
+		// Twice: one group may be on its way, with others behind it. What is refused falls back with its lease.
+		for (let tries = 0; this.#settlements.length > 0 && tries < 5; tries += 1) await this.#settle();
+		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
+	}
+
+	#changed(): void {
+		this.#wake?.();
+	}
+
+	/** Until something changes, or so long. */
+	#change(ms: number): Promise<void> {
+		return new Promise((resolve) => {
+			const timer = setTimeout(() => this.#changed(), ms);
+			this.#wake = () => {
+				clearTimeout(timer);
+				this.#wake = null;
+				resolve();
+			};
+		});
+	}
+}
