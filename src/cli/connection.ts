@@ -94,6 +94,8 @@ export interface LocalEngine {
 		/** False: there is no such key. */
 		remove(key: { domain: string; selector: string }): Promise<boolean>;
 	};
+	/** Takes mails that came back into the database. Rejects when it fails: what was not recorded can be brought again. */
+	ingestBounces(request: IngestRequest): Promise<IngestCounts>;
 	status(): Promise<EngineStatus>;
 	/** Delivers what is due: the messages of a scope until each has an outcome, or everything until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
@@ -101,6 +103,33 @@ export interface LocalEngine {
 	testSmtp(): Promise<SmtpTest>;
 	/** Answers the API, the links of mails and, unless told otherwise, sends what is due. Throws when it cannot listen. */
 	serve(options: ServeOptions): Promise<RunningServer>;
+}
+
+/** Mails that came back. */
+export interface IngestRequest {
+	/** A mail, an mbox, a folder of such files, a Maildir; or a stream of one mail or an mbox. */
+	from: { path: string } | { stream: AsyncIterable<Buffer> };
+	/** Nothing is recorded, nothing is moved. */
+	dryRun: boolean;
+	signal: AbortSignal;
+}
+
+/** Mails by what became of them; `read` is the sum of the others. */
+export interface IngestCounts {
+	read: number;
+	/** Recorded: the first of its kind for its message. */
+	bounces: number;
+	complaints: number;
+	/** Said before: nothing changed. A dry run cannot tell them. */
+	duplicates: number;
+	/** Delays, receipts, feedback that is no complaint. */
+	notices: number;
+	auto_replies: number;
+	/** About no message of ours, or about nobody it went to. */
+	unmatched: number;
+	not_reports: number;
+	/** Their messages are being sent at this moment: to be brought again. */
+	in_flight: number;
 }
 
 /** Where and how to listen. */

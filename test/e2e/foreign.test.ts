@@ -179,6 +179,7 @@ const table: Readonly<Record<string, Standing>> = {
 		's1',
 		'-y',
 	),
+	'engine bounces ingest': machine('engine', 'bounces', 'ingest', file),
 	'engine bounces explain': anywhere('explains a file, and goes to no deployment'),
 	demo: { kind: 'machine', argv: ['demo'], says: /leave --base-url out/ },
 	api: anywhere('sends what it is told to, wherever that is'),

@@ -265,6 +265,7 @@ export const exempt: Readonly<Record<string, string>> = {
 			'engine tokens list',
 			'engine tokens create',
 			'engine tokens revoke',
+			'engine bounces ingest',
 			'engine dkim add',
 			'engine dkim list',
 			'engine dkim remove',

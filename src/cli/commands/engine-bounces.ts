@@ -1,6 +1,10 @@
 /** `mailctl engine bounces`: mails that came back. */
 import { type CommandGroup, command } from '../command.js';
 import type { Place, Report, ReportedRecipient, ReturnedMessage } from '../connect/bounces.js';
+import type { IngestCounts } from '../connection.js';
+import type { CommandContext } from '../context.js';
+import { CliError, UsageError } from '../errors.js';
+import { exits } from '../exit.js';
 import { clean } from '../render/clean.js';
 
 const explain = command({
@@ -26,11 +30,83 @@ const explain = command({
 	},
 });
 
+const ingest = command({
+	name: 'ingest',
+	summary: 'take mails that came back into the database',
+	description:
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full or failing: the mail server then tries again.',
+	args: [{ name: 'source', summary: 'a file, a folder or a Maildir; - reads standard input' }],
+	writes: true,
+	output:
+		'{"read", "bounces", "complaints", "duplicates", "notices", "auto_replies", "unmatched", "not_reports", "in_flight"}',
+	exits: [75],
+	examples: [
+		'mailctl engine bounces ingest bounce.eml',
+		'mailctl engine bounces ingest - < bounce.eml',
+		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
+	],
+	run: async (cx, { args }) => {
+		const counts = await taken(cx, args.source);
+		if (cx.dryRun) return cx.wouldDo(`take in ${sentenceOf(counts)}`, counts);
+		await cx.out.document(counts, sentenceOf(counts));
+		if (counts.in_flight === 0) return;
+		throw tryLater(`${counts.in_flight} of the messages are being sent at this moment`);
+	},
+});
+
 export const bounces: CommandGroup = {
 	name: 'bounces',
 	summary: 'mails that came back',
-	commands: [explain],
+	commands: [ingest, explain],
 };
+
+async function taken(cx: CommandContext, source: string): Promise<IngestCounts> {
+	const from = source === '-' ? { stream: cx.sources.stdin('source') } : { path: source };
+	try {
+		const engine = await cx.local();
+		return await engine.ingestBounces({ from, dryRun: cx.dryRun, signal: cx.signal });
+	} catch (error) {
+		throw endOf(error);
+	}
+}
+
+/** Database trouble of any kind passes, and a mail server that is told so keeps the mail. */
+function endOf(error: unknown): unknown {
+	if (!(error instanceof Error)) return error;
+	const code = 'code' in error ? String(error.code) : '';
+	if (error.name === 'StoreError' || error.name === 'SqliteError') return tryLater(error.message, error);
+	// A file of the source that cannot be read; whatever else fails is none of ours to name.
+	if (!('path' in error) || !code.startsWith('E')) return error;
+	const why =
+		code === 'ENOENT' ? 'no such file or folder' : code === 'EACCES' ? 'no permission to read it' : code;
+	return new UsageError(`source: ${String(error.path)}: ${why}`, { cause: error });
+}
+
+function tryLater(message: string, cause?: unknown): CliError {
+	return new CliError('try_later', exits.tryLater, message, {
+		hint: 'nothing is lost: bring the same mails again, what was recorded does not count twice',
+		retryable: true,
+		cause,
+	});
+}
+
+const words: readonly (readonly [Exclude<keyof IngestCounts, 'read'>, string])[] = [
+	['bounces', 'bounces'],
+	['complaints', 'complaints'],
+	['duplicates', 'known already'],
+	['notices', 'notices'],
+	['auto_replies', 'automatic answers'],
+	['unmatched', 'about no message of ours'],
+	['not_reports', 'no reports'],
+	['in_flight', 'about messages being sent'],
+];
+
+/** `3 mails: 2 bounces, 1 no reports`: what there is none of is left out. */
+function sentenceOf(counts: IngestCounts): string {
+	const parts = words.filter(([name]) => counts[name] > 0).map(([name, word]) => `${counts[name]} ${word}`);
+	const mails = `${counts.read} ${counts.read === 1 ? 'mail' : 'mails'}`;
+	return parts.length === 0 ? mails : `${mails}: ${parts.join(', ')}`;
+}
 
 function linesOf(report: Report): string[] {
 	switch (report.kind) {

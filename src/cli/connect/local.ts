@@ -95,6 +95,10 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		},
 		tokens: localTokens({ store, clock }),
 		dkim: localDkim({ store, clock }),
+		ingestBounces: async (request) => {
+			const { ingestBounces } = await import('./bounce-intake.js');
+			return ingestBounces({ store, clock }, request);
+		},
 		status: async () => {
 			const [status, settings, senders] = await Promise.all([
 				store.reads.status(),

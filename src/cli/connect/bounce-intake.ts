@@ -1,0 +1,73 @@
+/** Mails that came back, taken into the database of this machine. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Ingested, ingestMail } from '../../delivery/bounces/ingest.js';
+import { mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
+import { foreseeReport } from '../../delivery/bounces/plan.js';
+import type { IngestCounts, IngestRequest } from '../connection.js';
+import { openVerp } from './keys.js';
+import type { LocalParts } from './parts.js';
+
+/** Mails whose records share a commit; as many as that, or as much. */
+const groupSize = 100;
+const groupBytes = 16 * 1024 * 1024;
+
+const countOf: Readonly<Record<Ingested, Exclude<keyof IngestCounts, 'read'>>> = {
+	bounce: 'bounces',
+	complaint: 'complaints',
+	duplicate: 'duplicates',
+	notice: 'notices',
+	auto_reply: 'auto_replies',
+	unmatched: 'unmatched',
+	not_report: 'not_reports',
+	in_flight: 'in_flight',
+};
+
+/** Everything that was read is recorded when this resolves; a Maildir's mails are moved after that. */
+export async function ingestBounces(
+	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
+	{ from, dryRun, signal }: IngestRequest,
+): Promise<IngestCounts> {
+	const options = {
+		verp: await openVerp({ store, clock }),
+		clock,
+		record: dryRun ? foreseeReport(store.reads) : store.writes.recordReport,
+		sleep: (ms: number) => delay(ms, undefined, { signal }),
+	};
+	const counts: IngestCounts = {
+		read: 0,
+		bounces: 0,
+		complaints: 0,
+		duplicates: 0,
+		notices: 0,
+		auto_replies: 0,
+		unmatched: 0,
+		not_reports: 0,
+		in_flight: 0,
+	};
+	const take = async ({ bytes, done }: StoredMail) => {
+		const ingested = await ingestMail({ bytes, returnPath: null }, options);
+		// What has to be brought again stays where it is.
+		if (!dryRun && ingested !== 'in_flight') await done();
+		counts.read += 1;
+		counts[countOf[ingested]] += 1;
+	};
+	for await (const group of inGroups('path' in from ? openMailbox(from.path) : mailsIn(from.stream))) {
+		signal.throwIfAborted();
+		await Promise.all(group.map(take));
+	}
+	return counts;
+}
+
+async function* inGroups(mails: AsyncIterable<StoredMail>): AsyncGenerator<StoredMail[]> {
+	let group: StoredMail[] = [];
+	let size = 0;
+	for await (const mail of mails) {
+		group.push(mail);
+		size += mail.bytes.length;
+		if (group.length < groupSize && size < groupBytes) continue;
+		yield group;
+		group = [];
+		size = 0;
+	}
+	if (group.length > 0) yield group;
+}
