@@ -51,6 +51,11 @@ export const tree: readonly TreeEntry[] = [
 		load: () => import('./commands/messages.js'),
 	},
 	{
+		name: 'suppressions',
+		summary: 'addresses that get no mail',
+		load: () => import('./commands/suppressions.js'),
+	},
+	{
 		name: 'serve',
 		summary: 'the engine over HTTP, with tracking and the sending worker',
 		load: () => import('./commands/serve.js'),

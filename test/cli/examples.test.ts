@@ -31,6 +31,10 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl templates create --name Welcome --html-file welcome.html': [
 		['templates', 'delete', 'Welcome', '-y'],
 	],
+	'mailctl suppressions remove ann@example.com --yes': [['suppressions', 'add', 'ann@example.com']],
+	'mailctl suppressions remove bob@example.com --reason HARDBOUNCED --yes': [
+		['suppressions', 'add', 'bob@example.com', '--reason', 'HARDBOUNCED'],
+	],
 	'mailctl engine dkim remove --domain example.com --selector s1 --yes': [
 		['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1', '--type', 'ed25519'],
 	],
@@ -52,6 +56,8 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 
 const files: Readonly<Record<string, string>> = {
 	'people.csv': 'email,name,city\nzoe@example.com,Zoe,Oslo\n',
+	'bounced.csv': 'email\nzoe@example.com\n',
+	'suppressions.csv': 'email,reason,source,date_created,expires_at\nzoe@example.com,MANUAL,API,,\n',
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'news.html': '<p>News for #name#</p>',
 	'smtp.pass': 'secret\n',

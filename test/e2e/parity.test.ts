@@ -141,6 +141,8 @@ async function makeFolder(): Promise<string> {
 	const files: Record<string, string> = {
 		people: ['email,name,city', ...rows, 'nobody,N,', 'P3@example.com,Twice,', 'a,b,c,d', ''].join('\n'),
 		password: 'secret\n',
+		suppressed:
+			'email,reason,date_created\na@example.com,Hard-bounced,2025-01-01T00:00:00\nb@example.com,,\nB@example.com,,\nnobody,,\n',
 		requests: [
 			{
 				from: 'news@example.com',

@@ -1,0 +1,232 @@
+/** `suppressions import`: a table of addresses that are to get no mail, in batches that may be repeated. */
+import { emailKey } from '../../api/address.js';
+import { need } from '../../api/capabilities.js';
+import {
+	type SuppressionAck,
+	type SuppressionRow,
+	type Suppressions,
+	suppressionReasons,
+} from '../../api/suppressions.js';
+import { AddressSet } from '../../jobs/foreign/address-set.js';
+import { command } from '../command.js';
+import type { CommandContext } from '../context.js';
+import { UsageError } from '../errors.js';
+import { type ExitCode, exits } from '../exit.js';
+import type { RejectedRow } from '../tabular/finding.js';
+import type { Table } from '../tabular/read-table.js';
+import type { RejectsFile } from '../tabular/rejects.js';
+import type { SuppressionMapping } from '../tabular/suppression-columns.js';
+import { pathOfRejects } from './subscribers-import-options.js';
+import { expiresOption, parseExpires } from './suppressions-common.js';
+
+/** A batch is one transaction, and others want to write too. */
+const batchRows = 1_000;
+/** Of the rejected rows a dry run lists so many. */
+const maxShown = 20;
+
+export const suppressionImport = command({
+	name: 'import',
+	summary: 'stop mail to the addresses of a CSV, TSV or NDJSON file',
+	description:
+		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL), source, ' +
+		'date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
+		'changes nothing, so what was broken off is simply run again. What cannot be taken goes into FILE.rejects.csv.',
+	args: [{ name: 'file', summary: 'the table; - reads standard input' }],
+	options: {
+		reason: {
+			kind: 'choice',
+			choices: suppressionReasons,
+			default: 'MANUAL',
+			summary: 'for rows that name none',
+		},
+		expires: { ...expiresOption, summary: `for rows that name no end: ${expiresOption.summary}` },
+		map: { kind: 'list', placeholder: 'COLUMN=FIELD', summary: 'what a column is; COLUMN=- leaves it out' },
+		ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
+		delimiter: { kind: 'text', default: 'auto', summary: 'auto, tab, or one character' },
+		encoding: { kind: 'text', default: 'auto', summary: 'auto, utf-8, utf-16le, windows-1251 …' },
+		rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
+	},
+	writes: true,
+	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
+	exits: [9, 74],
+	examples: [
+		'mailctl suppressions import bounced.csv --reason HARDBOUNCED',
+		'mailctl suppressions import suppressions.csv --dry-run',
+	],
+	run: async (cx, { args: { file }, options }): Promise<ExitCode | undefined> => {
+		const suppressions = await need(await cx.api(), 'suppressions');
+		const rejectsPath = pathOfRejects(file, options.rejects);
+		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
+		const missing = { reason: options.reason, ...end };
+		const table = await open(cx, file, options);
+		try {
+			const mapping = await mapColumns(cx, table, options);
+			const job = { suppressions, table, mapping, missing };
+			if (cx.dryRun) return await plan(cx, file, job);
+			const { openRejects } = await import('../tabular/rejects.js');
+			const rejects = await openRejects({ path: rejectsPath, header: table.header });
+			return await work(cx, job, rejects).finally(() => rejects.close());
+		} finally {
+			await table.close();
+		}
+	},
+});
+
+interface Job {
+	suppressions: Suppressions;
+	table: Table;
+	mapping: SuppressionMapping;
+	missing: Pick<SuppressionRow, 'reason' | 'expires_at'>;
+}
+
+/** read = created + updated + unchanged + duplicate + rejected, always. */
+interface Totals {
+	read: number;
+	created: number;
+	updated: number;
+	unchanged: number;
+	duplicate: number;
+	rejected: number;
+}
+
+async function open(
+	cx: CommandContext,
+	file: string,
+	{ delimiter, encoding }: { delimiter: string; encoding: string },
+): Promise<Table> {
+	const { openTable } = await import('../tabular/read-table.js');
+	const source = file === '-' ? { name: 'standard input', stream: cx.sources.stdin('-') } : file;
+	return openTable(source, { delimiter, encoding, signal: cx.signal });
+}
+
+async function mapColumns(
+	cx: CommandContext,
+	{ header }: Table,
+	{ map, ignoreUnknown }: { map: readonly string[]; ignoreUnknown: boolean },
+): Promise<SuppressionMapping> {
+	const { mapSuppressionHeader } = await import('../tabular/suppression-columns.js');
+	const mapped = mapSuppressionHeader(header, { map, unknown: ignoreUnknown ? 'ignore' : 'refuse' });
+	if (mapped.kind === 'refused') {
+		const isBareList = header.length === 1 && (header[0] ?? '').includes('@');
+		throw new UsageError('the columns cannot be used as they are', {
+			details: mapped.findings.slice(0, 10),
+			hint: isBareList
+				? 'a bare list of addresses: mailctl suppressions add - < FILE'
+				: '--map COLUMN=email, --ignore-unknown; columns: email, reason, source, date_created, expires_at',
+		});
+	}
+	const { ignored } = mapped.mapping;
+	if (ignored.length > 0) await cx.note(`left out: ${ignored.slice(0, 10).join(', ')}`);
+	return mapped.mapping;
+}
+
+async function plan(cx: CommandContext, file: string, job: Job): Promise<undefined> {
+	const shown: Omit<RejectedRow, 'cells'>[] = [];
+	const totals = await walkRows(cx, job, {
+		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
+		refuse: async (rows) => {
+			for (const { cells: _, ...rest } of rows.slice(0, maxShown - shown.length)) shown.push(rest);
+		},
+	});
+	const name = file === '-' ? 'standard input' : file;
+	await cx.wouldDo(`stop mail to the addresses of ${name}: ${sentence(totals)}`, {
+		...totals,
+		rejects: shown,
+	});
+	return undefined;
+}
+
+async function work(cx: CommandContext, job: Job, rejects: RejectsFile): Promise<ExitCode> {
+	const totals = await walkRows(cx, job, {
+		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
+		take: (rows) => job.suppressions.put(rows),
+		refuse: (rows) => rejects.write(rows),
+	});
+	await cx.out.document(totals, sentence(totals));
+	if (rejects.written > 0)
+		await cx.hint(`rejected rows are in ${rejects.path}; mend them and import that file`);
+	if (cx.signal.aborted) {
+		await cx.hint('what was acknowledged stays; run the same command again to go on');
+		throw cx.signal.reason;
+	}
+	return totals.rejected === 0 ? exits.done : exits.partly;
+}
+
+interface Ways {
+	take(rows: readonly SuppressionRow[]): Promise<SuppressionAck>;
+	/** Rejected and duplicate rows of a batch, in the order of lines. */
+	refuse(rows: RejectedRow[]): Promise<void>;
+}
+
+interface Batch {
+	rows: { row: SuppressionRow; line: number; cells: readonly string[] }[];
+	rejects: RejectedRow[];
+	duplicates: number;
+}
+
+/** Stops between two batches when the signal says so. */
+async function walkRows(cx: CommandContext, job: Job, ways: Ways): Promise<Totals> {
+	const totals: Totals = { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+	const progress = cx.progress(cx.dryRun ? 'comparing' : 'importing', null);
+	try {
+		for await (const batch of batches(cx, job)) {
+			const { counts, rejects } =
+				batch.rows.length === 0 ? nothing : await ways.take(batch.rows.map(({ row }) => row));
+			const refused = rejects.flatMap(({ row, code, error }) => {
+				const found = batch.rows[row];
+				return found === undefined ? [] : [{ line: found.line, code, error, cells: found.cells }];
+			});
+			await ways.refuse([...batch.rejects, ...refused].sort((a, b) => a.line - b.line));
+			totals.read += batch.rows.length + batch.rejects.length;
+			totals.created += counts.created;
+			totals.updated += counts.updated;
+			totals.unchanged += counts.unchanged;
+			totals.duplicate += batch.duplicates;
+			totals.rejected += counts.rejected + batch.rejects.length - batch.duplicates;
+			progress.update(totals.read, totals.rejected === 0 ? '' : `${totals.rejected} rejected`);
+		}
+	} finally {
+		progress.stop();
+	}
+	return totals;
+}
+
+const nothing: SuppressionAck = {
+	counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 },
+	rejects: [],
+};
+
+async function* batches(cx: CommandContext, { table, mapping, missing }: Job): AsyncGenerator<Batch> {
+	const { toSuppressionRow } = await import('../tabular/suppression-columns.js');
+	const seen = new AddressSet();
+	let batch: Batch = { rows: [], rejects: [], duplicates: 0 };
+	const refuse = (line: number, cells: readonly string[], code: string, error: string) =>
+		batch.rejects.push({ line, cells, code, error });
+	try {
+		for await (const found of table.rows) {
+			const { line, cells } = found;
+			const row = toSuppressionRow(cells, mapping, missing);
+			if (found.kind === 'bad') refuse(line, cells, found.code, found.error);
+			else if (seen.add(`${row.reason} ${emailKey(row.email)}`)) batch.rows.push({ row, line, cells });
+			else {
+				batch.duplicates += 1;
+				refuse(line, cells, 'duplicate', `email: ${row.email} stands in this file already.`);
+			}
+			if (batch.rows.length + batch.rejects.length < batchRows) continue;
+			yield batch;
+			if (cx.signal.aborted) return;
+			batch = { rows: [], rejects: [], duplicates: 0 };
+		}
+	} catch (error) {
+		// Reading was broken off by the signal: what was put stays, and is told.
+		if (!cx.signal.aborted || error !== cx.signal.reason) throw error;
+		return;
+	}
+	if (batch.rows.length + batch.rejects.length > 0) yield batch;
+}
+
+function sentence(totals: Totals): string {
+	const parts = Object.entries(totals).map(([name, count]) => `${name} ${count.toLocaleString('en-US')}`);
+	const [read, ...rest] = parts;
+	return `${read} = ${rest.join(' + ')}`;
+}

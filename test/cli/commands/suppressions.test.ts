@@ -1,0 +1,274 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../support/project.js';
+
+const ann = 'ann@example.com';
+const bob = 'bob@example.com';
+
+describe('mailctl suppressions', () => {
+	let project: Project;
+	beforeEach(async () => {
+		project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', ann]);
+	});
+	const list = (...more: string[]) => project.json(['suppressions', 'list', ...more]);
+	const tsv = async (...more: string[]) =>
+		(await project.run(['suppressions', 'list', '--fields', 'email,reason,source', ...more])).stdout;
+
+	describe('add', () => {
+		it('answers the suppression, and makes the subscriber inactive with its reason', async () => {
+			const made = await project.json(['suppressions', 'add', 'Ann@Example.com']);
+			const expected = {
+				email: ann,
+				reason: 'MANUAL',
+				source: 'API',
+				date_created: expect.any(String),
+				expires_at: null,
+			};
+			expect(made).toEqual(expected);
+			expect(await list()).toEqual([expected]);
+			expect(await project.json(['subscribers', 'get', ann, '-l', '1'])).toMatchObject({
+				is_active: false,
+				disable_reason: 'MANUAL',
+			});
+			const { stderr } = await project.run(['subscribers', 'activate', ann, '-l', '1']);
+			expect(stderr).toContain('This address is suppressed (MANUAL)');
+		});
+
+		it('answers an array for several, from standard input too, each once', async () => {
+			const stdin = `${ann}\n\n ${bob}\nANN@example.com\n`;
+			const made = await project.json(['suppressions', 'add', '-', '--reason', 'COMPLAINED'], { stdin });
+			expect(made).toMatchObject([{ email: ann }, { email: bob, reason: 'COMPLAINED' }]);
+			expect(await project.json(['suppressions', 'add', ann, bob])).toHaveLength(2);
+		});
+
+		it.each([
+			['2030-02-01', '2030-02-01T00:00:00.000000'],
+			['01.02.2030', '2030-02-01T00:00:00.000000'],
+			['2030-02-01T10:30:00', '2030-02-01T10:30:00.000000'],
+			['30d', '2026-01-31T12:00:00.000000'],
+			['12h', '2026-01-02T00:00:00.000000'],
+		])('takes the end %s', async (text, expires_at) => {
+			const argv = ['suppressions', 'add', ann, '--expires', text, '--now', '2026-01-01T12:00:00Z'];
+			expect(await project.json(argv)).toMatchObject({ expires_at });
+		});
+
+		it('with an end leaves the subscriber active, and mail passes him over until then', async () => {
+			const on = (day: string, ...argv: string[]) =>
+				project.json([...argv, '--now', `2026-01-${day}T12:00:00Z`]);
+			await on('01', 'suppressions', 'add', ann, '--reason', 'HARDBOUNCED', '--expires', '2026-01-10');
+			expect(await on('01', 'subscribers', 'list', '-l', '1', '--active')).toHaveLength(1);
+			const send = [
+				'send',
+				'--from',
+				'news@example.com',
+				'--to',
+				ann,
+				'--subject',
+				'S',
+				'--text',
+				'T',
+				'--no-wait',
+			];
+			expect(await on('09', ...send)).toMatchObject({ messages_created: 0 });
+			expect(await on('10', ...send)).toMatchObject({ messages_created: 1 });
+			expect(await on('10', 'suppressions', 'list')).toEqual([]);
+		});
+
+		it.each([
+			[['nobody']],
+			[[ann, '--expires', '2020-01-01']],
+			[[ann, '--expires', 'soon']],
+			[[ann, '--reason', 'OTHER']],
+			[['-']],
+		])('refuses %j before anything is written', async (argv) => {
+			expect((await project.run(['suppressions', 'add', ...argv], { stdin: '\n' })).code).toBe(2);
+			expect(await list()).toEqual([]);
+		});
+
+		it('does not take an erased address, and says how it could', async () => {
+			await project.json(['subscribers', 'erase', ann, '--confirm', ann]);
+			const refused = await project.run(['suppressions', 'add', ann, '-o', 'json']);
+			expect({ code: refused.code, error: errorOf(refused) }).toMatchObject({
+				code: 5,
+				error: { hint: expect.stringContaining('--lift') },
+			});
+			expect((await project.run(['suppressions', 'export'])).stdout).not.toContain('ann');
+		});
+	});
+
+	describe('list', () => {
+		beforeEach(async () => {
+			await project.json(['suppressions', 'add', bob, ann]);
+			await project.json(['suppressions', 'add', ann, '--reason', 'UNSUBSCRIBED']);
+		});
+
+		it('goes by address and reason, and is narrowed by what is asked for', async () => {
+			expect(await tsv()).toBe(`${ann}\tMANUAL\tAPI\n${ann}\tUNSUBSCRIBED\tAPI\n${bob}\tMANUAL\tAPI\n`);
+			expect(await tsv('--match', 'BOB')).toBe(`${bob}\tMANUAL\tAPI\n`);
+			expect(await tsv('--email', 'ANN@example.com', '--reason', 'MANUAL')).toBe(`${ann}\tMANUAL\tAPI\n`);
+			expect(await tsv('--source', 'IMPORT')).toBe('');
+			expect(await tsv('--sort', '-email', '--limit', '1')).toBe(`${bob}\tMANUAL\tAPI\n`);
+			expect((await project.run(['suppressions', 'list', '-o', 'name', '--limit', '1'])).stdout).toBe(
+				`${ann}\n`,
+			);
+		});
+
+		it('ends with 8 for an empty list when asked to', async () => {
+			expect((await project.run(['suppressions', 'ls', '--match', 'zoe', '--exit-empty'])).code).toBe(8);
+		});
+	});
+
+	describe('remove', () => {
+		beforeEach(async () => {
+			await project.json(['suppressions', 'add', ann, '--reason', 'HARDBOUNCED']);
+			await project.json(['suppressions', 'add', ann]);
+		});
+
+		it('wants consent, lifts one reason or all, and says who stays inactive', async () => {
+			expect((await project.run(['suppressions', 'remove', ann])).code).toBe(2);
+			const one = ['suppressions', 'remove', ann, '--reason', 'MANUAL', '-y'];
+			expect(await project.json(one)).toEqual({ deleted: [ann], suppressions: 1, inactive_subscribers: 1 });
+			expect((await project.run(one)).code).toBe(3);
+			const { code, stderr } = await project.run(['suppressions', 'remove', ann, '-y'], { columns: 100 });
+			expect(code).toBe(0);
+			expect(stderr).toContain(`mail may go to ${ann} again`);
+			expect(stderr).toContain(
+				`1 subscriber stays inactive: mailctl subscribers activate ${ann} --list LIST`,
+			);
+			expect(await project.json(['subscribers', 'activate', ann, '-l', '1'])).toMatchObject([
+				{ is_active: true },
+			]);
+		});
+
+		it('goes on after one that is not there, and ends with 9', async () => {
+			const { code, stdout } = await project.run(['suppressions', 'remove', bob, ann, '-y', '-o', 'json']);
+			expect({ code, done: JSON.parse(stdout) }).toMatchObject({ code: 9, done: { deleted: [ann] } });
+		});
+
+		it('changes nothing with --dry-run', async () => {
+			expect(await project.json(['suppressions', 'remove', ann, '-n'])).toMatchObject({ dry_run: true });
+			expect(await list()).toHaveLength(2);
+		});
+	});
+
+	describe('import', () => {
+		const table = [
+			'E-Mail,Reason,Expires',
+			`${ann},hard-bounced,`,
+			`${bob},,2099-01-01`,
+			'Bob@Example.com,,',
+			'nobody,,',
+			'carl@example.com,OTHER,',
+			'dora@example.com,,2020-01-01',
+			'',
+		].join('\n');
+		const imported = async (path: string, ...more: string[]) =>
+			project.run(['suppressions', 'import', path, ...more, '-o', 'json']);
+
+		it('adds up, puts what it does not take beside the file, and changes nothing the second time', async () => {
+			const path = await project.file('stop.csv', table);
+			const first = await imported(path);
+			expect({ code: first.code, counts: JSON.parse(first.stdout) }).toEqual({
+				code: 9,
+				counts: { read: 6, created: 2, updated: 0, unchanged: 0, duplicate: 1, rejected: 3 },
+			});
+			expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(
+				[
+					'E-Mail,Reason,Expires,_line,_code,_error',
+					'Bob@Example.com,,,4,duplicate,email: Bob@Example.com stands in this file already.',
+					'nobody,,,5,invalid,email: Enter a valid email address.',
+					'carl@example.com,OTHER,,6,invalid_choice,"reason: ""OTHER"" is not a valid choice."',
+					'dora@example.com,,2020-01-01,7,expired,expires_at: This time is past.',
+					'',
+				].join('\n'),
+			);
+			expect(await tsv()).toBe(`${ann}\tHARDBOUNCED\tIMPORT\n${bob}\tMANUAL\tIMPORT\n`);
+			const again = await imported(path, '--rejects', join(project.folder, 'again.csv'));
+			expect(JSON.parse(again.stdout)).toMatchObject({ created: 0, unchanged: 2, duplicate: 1, rejected: 3 });
+			const mended = await imported(`${path}.rejects.csv`, '--reason', 'COMPLAINED');
+			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, created: 1, rejected: 3 });
+		});
+
+		it('says with --dry-run what would become of the rows, and writes nothing', async () => {
+			const path = await project.file('stop.csv', table);
+			expect(await project.json(['suppressions', 'import', path, '-n'])).toMatchObject({
+				dry_run: true,
+				read: 6,
+				created: 2,
+				duplicate: 1,
+				rejected: 3,
+				rejects: [{ line: 4 }, { line: 5 }, { line: 6 }, { line: 7 }],
+			});
+			expect(await list()).toEqual([]);
+			expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+		});
+
+		it('makes subscribers inactive, and brings no erased person back', async () => {
+			await project.json(['subscribers', 'erase', bob, '--confirm', bob]);
+			const path = await project.file('stop.ndjson', `{"email":"${ann}"}\n{"email":"${bob}"}\n`);
+			expect(JSON.parse((await imported(path)).stdout)).toMatchObject({ created: 1, rejected: 1 });
+			expect(await project.json(['subscribers', 'get', ann, '-l', '1'])).toMatchObject({ is_active: false });
+			expect(await list()).toMatchObject([{ email: ann }]);
+		});
+
+		it.each([
+			['unknown columns', 'email,shoe\na@example.com,44\n', 'unknown column "shoe"'],
+			['no address', 'reason\nMANUAL\n', 'no column for email'],
+			['a bare list', `${ann}\n${bob}\n`, 'mailctl suppressions add - < FILE'],
+		])('refuses %s before anything is written', async (_what, content, says) => {
+			const path = await project.file('bad.csv', content);
+			const { code, stderr } = await project.run(['suppressions', 'import', path]);
+			expect(code).toBe(2);
+			expect(stderr).toContain(says);
+			expect(await list()).toEqual([]);
+		});
+
+		it('takes other services’ columns by --map and --ignore-unknown', async () => {
+			const path = await project.file('ses.csv', 'Who;When;Shoe\na@example.com;2025-03-01;44\n');
+			const map = ['--map', 'Who=email', '--map', 'When=date_created', '--ignore-unknown'];
+			expect(JSON.parse((await imported(path, ...map)).stdout)).toMatchObject({ created: 1 });
+			expect(await list()).toMatchObject([{ date_created: '2025-03-01T00:00:00.000000' }]);
+		});
+	});
+
+	describe('export', () => {
+		beforeEach(async () => {
+			await project.json(['suppressions', 'add', bob, '--expires', '2099-01-01']);
+			const rows = Array.from({ length: 2_500 }, (_, at) => `p${at}@example.com,UNSUBSCRIBED,RECIPIENT`);
+			const path = await project.file('many.csv', ['email,reason,source', ...rows, ''].join('\n'));
+			await project.json(['suppressions', 'import', path]);
+		});
+
+		it.each(['csv', 'ndjson', 'json'] as const)('comes back from %s to the same bytes', async (format) => {
+			const out = (name: string) => join(project.folder, `${name}.${format}`);
+			const done = await project.json(['suppressions', 'export', out('first')]);
+			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });
+			const other = await makeProject();
+			const counts = await other.json(['suppressions', 'import', out('first')]);
+			expect(counts).toMatchObject({ read: 2_501, created: 2_501, rejected: 0 });
+			await other.json(['suppressions', 'export', out('second')]);
+			expect(await readFile(out('second'), 'utf8')).toBe(await readFile(out('first'), 'utf8'));
+		});
+
+		it('replaces no file without --force, and leaves nothing half-written', async () => {
+			const path = await project.file('there.csv', 'precious');
+			expect((await project.run(['suppressions', 'export', path])).code).toBe(2);
+			expect(await readFile(path, 'utf8')).toBe('precious');
+			await project.json(['suppressions', 'export', path, '--force', '--source', 'API']);
+			expect((await readFile(path, 'utf8')).split('\n')).toHaveLength(3);
+			expect((await readdir(project.folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
+		});
+
+		it('writes what is asked for to standard output', async () => {
+			const argv = ['suppressions', 'export', '--source', 'API', '--fields', 'reason,email'];
+			expect((await project.run(argv)).stdout).toBe(`reason,email\nMANUAL,${bob}\n`);
+			expect((await project.run([...argv, '--format', 'ndjson'])).stdout).toBe(
+				`{"reason":"MANUAL","email":"${bob}"}\n`,
+			);
+		});
+	});
+});
