@@ -117,6 +117,16 @@ export interface Messages {
 	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;
 	/** An unknown scope has no messages. */
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
+	/**
+	 * It is not sent any more. What is canceled already stays so; `invalid` on `state` for one that is under way, final,
+	 * or may have arrived.
+	 */
+	cancel(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
+	/**
+	 * It is due now: one that waits for its next attempt, or one that is uncertain, which may then arrive twice.
+	 * `invalid` on `state` for all others.
+	 */
+	retry(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
 }
 
 /** Views of the report that the document lacks (api-decisions 36). */

@@ -96,6 +96,14 @@ export interface LocalEngine {
 	};
 	/** Takes mails that came back into the database. Rejects when it fails: what was not recorded can be brought again. */
 	ingestBounces(request: IngestRequest): Promise<IngestCounts>;
+	/** What waits to be sent, for every process that works on this database. */
+	queue: {
+		stats(): Promise<QueueStats>;
+		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
+		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
+		/** The mail server is tried at once, too. False: nothing held it up. */
+		resume(): Promise<boolean>;
+	};
 	status(): Promise<EngineStatus>;
 	/** Delivers what is due: the messages of a scope until each has an outcome, or everything until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
@@ -194,6 +202,29 @@ export interface DkimKey {
 	dns_record: string;
 }
 
+/** The queue as a person looks at it; times as the API writes them. */
+export interface QueueStats {
+	/** `null`: nothing holds it up. A `fault` is tried again at `retry_at`; times in the past: as it was met last. */
+	paused: {
+		kind: 'manual' | 'fault';
+		reason: string | null;
+		since: string;
+		retry_at: string | null;
+		/** In a row. */
+		faults: number;
+	} | null;
+	messages: Partial<Record<Message['state'], number>>;
+	/** Messages a worker could take now. */
+	due: number;
+	/** When the oldest that waits was accepted or released. */
+	oldest: string | null;
+	next_due: string | null;
+	/** `role` is null for a process that is not heard of any more. */
+	workers: readonly { role: string | null; host: string; pid: number; messages: number }[];
+	/** By domain, the most first, at most 50. */
+	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
+}
+
 /** What is in the database, and how it is set up; secrets left out. */
 export interface EngineStatus {
 	path: string;
@@ -226,6 +257,8 @@ export interface DeliverOptions {
 	onProgress?: (counts: DeliveryCounts) => void;
 	/** The mail server takes nothing at the moment; the next try is in so many milliseconds. */
 	onWaiting?: (reason: string, ms: number) => void;
+	/** Somebody paused the queue: nothing is begun until it is resumed. */
+	onHeld?: (reason: string) => void;
 	/** Once for each content warning, when it is first met: a run may go on for months. */
 	onWarning?: (warning: string) => void;
 	/** Is given what makes an idle run look at once: something new is due. */
@@ -244,7 +277,7 @@ export interface DeliveryCounts {
 
 /** How a delivery ended. */
 export interface DeliverySummary {
-	/** `paused`: the mail server refuses everybody (login, TLS, connect); `stalled`: no outcome within `stallMs`. */
+	/** `paused`: the mail server refuses everybody (login, TLS, connect), or somebody paused the queue; `stalled`: no outcome within `stallMs`. */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
 	reason: string | null;
 	counts: DeliveryCounts;

@@ -4,12 +4,14 @@
  */
 import { microsPerMs, microsPerSecond } from '../api/datetime.js';
 import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/queue.js';
+import { type Bell, createBell } from './bell.js';
 import { type Breaker, createBreaker, type Stop } from './breaker.js';
 import type { Composer } from './composer.js';
 import type { Conversation } from './conversation.js';
 import { createHoldings, type Holdings } from './holdings.js';
 import { outcomeOf } from './outcome.js';
 import { createRate, type Rate } from './rate.js';
+import { createRemainder, type Remainder } from './remainder.js';
 import { formatReply } from './reply.js';
 import { createRoom, type Place, type Room } from './room.js';
 import { createSettler, type Settler } from './settler.js';
@@ -29,9 +31,6 @@ export function createRun(
 }
 
 const leaseBatch = 100;
-/** How often an idle endless run looks for work that nobody woke it for: another process may have queued it. */
-const pollMs = 1_000;
-const longestWaitMs = 60_000;
 /** A store that fails is waited for: so long, then twice as long. */
 const firstBackoffMs = 1_000;
 const longestBackoffMs = 300_000;
@@ -68,8 +67,8 @@ class Run {
 	readonly #room: Room;
 	readonly #breaker: Breaker;
 	readonly #waits: Waits;
-	/** Ends a wait early without ending the run. */
-	#nap = new AbortController();
+	readonly #bell: Bell;
+	readonly #remainder: Remainder;
 	#isLeasing = false;
 	/** The last lease came back empty. */
 	#isDry = false;
@@ -80,7 +79,6 @@ class Run {
 	#isPausing = false;
 	#fault: Fault | null = null;
 	#backoffMs = firstBackoffMs;
-	#notify: (() => void) | null = null;
 
 	constructor(settings: Settings, composer: Composer, request: RunRequest) {
 		this.#settings = settings;
@@ -90,10 +88,12 @@ class Run {
 		this.#maxHeld = 2 * leaseBatch + 3 * settings.connections;
 		this.#holdings = createHoldings(settings);
 		this.#room = createRoom(settings.connections);
+		this.#bell = createBell({ sleep: settings.sleep, isAborted: () => this.#isAborted });
+		this.#remainder = createRemainder({ ...settings, request });
 		this.#breaker = createBreaker(settings);
 		this.#waits = createWaits({
 			breaker: this.#breaker,
-			sleep: (ms) => this.#sleep(ms),
+			sleep: (ms) => this.#bell.sleep(ms),
 			isAborted: () => this.#isAborted,
 			onEvent: settings.onEvent,
 		});
@@ -108,8 +108,7 @@ class Run {
 
 	wake(): void {
 		this.#isDry = false;
-		this.#nap.abort();
-		this.#changed();
+		this.#bell.wake();
 	}
 
 	async finish(): Promise<RunResult> {
@@ -119,9 +118,9 @@ class Run {
 		this.#request.signal?.addEventListener('abort', onAbort);
 		try {
 			await this.#look();
-			const canceledBefore = await this.#countCanceled();
+			const canceledBefore = await this.#remainder.countCanceled();
 			const result = await this.#loop();
-			this.#counts.canceled = (await this.#countCanceled()) - canceledBefore;
+			this.#counts.canceled = (await this.#remainder.countCanceled()) - canceledBefore;
 			return result;
 		} finally {
 			clearInterval(renewal);
@@ -140,7 +139,7 @@ class Run {
 			}
 			this.#fill(2 * this.#settings.connections);
 			if (this.#mayStart) await this.#startNext();
-			else if (this.#room.inFlight > 0 || this.#isLeasing) await this.#change();
+			else if (this.#room.inFlight > 0 || this.#isLeasing) await this.#bell.change();
 			else if (!(await this.#idle())) return this.#result('done', null);
 		}
 	}
@@ -180,7 +179,7 @@ class Run {
 			.catch((error: unknown) => this.#onFault({ kind: 'store', error }))
 			.finally(() => {
 				this.#isLeasing = false;
-				this.#changed();
+				this.#bell.changed();
 			});
 	}
 
@@ -207,7 +206,7 @@ class Run {
 			})
 			.finally(() => {
 				place.leave();
-				this.#changed();
+				this.#bell.changed();
 			});
 	}
 
@@ -216,7 +215,7 @@ class Run {
 		const { clock } = this.#settings;
 		const turn = clock.now() + (this.#rate?.take() ?? 0) * microsPerMs;
 		for (let now = clock.now(); now < turn && !this.#isAborted && this.#fault === null; now = clock.now()) {
-			await this.#sleep((turn - now) / microsPerMs);
+			await this.#bell.sleep((turn - now) / microsPerMs);
 		}
 	}
 
@@ -225,7 +224,7 @@ class Run {
 		const composed = await this.#composer.compose(message);
 		if (composed.kind === 'mail') {
 			place.hold(composed.mail.bytes.length);
-			this.#changed();
+			this.#bell.changed();
 		}
 		const conversation =
 			composed.kind === 'mail' ? await this.#settings.pool.send(composed.mail) : composed.conversation;
@@ -259,13 +258,12 @@ class Run {
 			this.#counts[outcome.kind] += 1;
 			this.#settings.onProgress?.(this.#counts);
 		}
-		this.#changed();
+		this.#bell.changed();
 	}
 
 	#onFault(fault: Fault): void {
 		this.#fault ??= fault;
-		this.#nap.abort();
-		this.#changed();
+		this.#bell.wake();
 	}
 
 	/** Nothing is leased, nothing in flight. False: the run is over. */
@@ -275,29 +273,11 @@ class Run {
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();
 		if (this.#fault !== null || !this.#isDry) return true;
-		const waitMs = await this.#waitMs();
+		const waitMs = await this.#remainder.waitMs();
 		if (waitMs === null) return false;
-		await this.#sleep(waitMs);
+		await this.#bell.sleep(waitMs);
 		this.#isDry = false;
 		return true;
-	}
-
-	async #waitMs(): Promise<number | null> {
-		if (this.#request.until === 'settled') return (await this.#isHeldElsewhere()) ? pollMs : null;
-		if (this.#request.until === 'aborted') return pollMs;
-		const due = await this.#settings.reads.nextDue({ scope: this.#request.scope });
-		if (due === null) return null;
-		return Math.min(Math.max((due - this.#settings.clock.now()) / microsPerMs, 10), longestWaitMs);
-	}
-
-	/**
-	 * Of a scope, what another process has leased is not settled: it is sending it, or died and its lease runs out.
-	 * Whoever waits for a send is not to be told that it is over.
-	 */
-	async #isHeldElsewhere(): Promise<boolean> {
-		const { scope } = this.#request;
-		if (scope === null) return false;
-		return ((await this.#settings.reads.countMessages({ scope })).leased ?? 0) > 0;
 	}
 
 	/** Waits for what is in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
@@ -306,7 +286,7 @@ class Run {
 		try {
 			while (this.#room.inFlight > 0 || this.#isLeasing) {
 				if (this.#isAborted) return null;
-				await this.#change();
+				await this.#bell.change();
 			}
 			this.#releaseBuffer(fault.kind === 'stop' ? 'drain' : 'infrastructure');
 			const failure = await this.#flushStubbornly(this.#isEndless ? 1 : storeTries);
@@ -346,7 +326,7 @@ class Run {
 		const ms = this.#backoffMs;
 		this.#backoffMs = Math.min(2 * ms, longestBackoffMs);
 		this.#settings.onEvent?.({ kind: 'waiting', reason, ms });
-		return this.#wait(() => this.#sleep(ms));
+		return this.#wait(() => this.#bell.sleep(ms));
 	}
 
 	async #flushStubbornly(tries: number): Promise<{ error: unknown } | null> {
@@ -356,7 +336,7 @@ class Run {
 				return null;
 			} catch (error) {
 				if (attempt >= tries || this.#isAborted) return { error };
-				await this.#sleep(100 * 2 ** attempt);
+				await this.#bell.sleep(100 * 2 ** attempt);
 			}
 		}
 	}
@@ -368,7 +348,7 @@ class Run {
 			this.#isCutting = true;
 			this.#settings.pool.abort();
 		}, this.#settings.drainMs);
-		while (this.#room.inFlight > 0 || this.#isLeasing) await this.#change();
+		while (this.#room.inFlight > 0 || this.#isLeasing) await this.#bell.change();
 		clearTimeout(cut);
 		this.#releaseBuffer('drain');
 		const failure = await this.#flushStubbornly(1);
@@ -380,30 +360,7 @@ class Run {
 		for (const message of this.#holdings.takeWaiting()) this.#settle(message, { kind: 'released', why });
 	}
 
-	async #countCanceled(): Promise<number> {
-		const { scope } = this.#request;
-		if (scope === null) return 0;
-		return (await this.#settings.reads.countMessages({ scope })).canceled ?? 0;
-	}
-
 	#result(kind: RunResult['kind'], reason: string | null): RunResult {
 		return { kind, reason, counts: this.#counts };
-	}
-
-	async #sleep(ms: number): Promise<void> {
-		this.#nap = new AbortController();
-		if (!this.#isAborted) await this.#settings.sleep(ms, this.#nap.signal);
-	}
-
-	#change(): Promise<void> {
-		return new Promise((resolve) => {
-			this.#notify = resolve;
-		});
-	}
-
-	#changed(): void {
-		const notify = this.#notify;
-		this.#notify = null;
-		notify?.();
 	}
 }

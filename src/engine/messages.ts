@@ -3,12 +3,14 @@ import { createHash } from 'node:crypto';
 import { emailKey } from '../api/address.js';
 import type { Call } from '../api/api.js';
 import type { MessageFilter, Messages } from '../api/capabilities.js';
-import { parseDateTime } from '../api/datetime.js';
-import { invalid } from '../api/errors.js';
+import { type Micros, parseDateTime } from '../api/datetime.js';
+import { type ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
 import { sendFields } from '../api/messages.js';
-import type { SendResult } from '../api/records.js';
-import type { IdempotencyKey } from '../store/store.js';
+import { heldReason } from '../api/pauses.js';
+import type { SendResult, Uuid } from '../api/records.js';
+import type { QueuePause } from '../store/queue.js';
+import type { IdempotencyKey, MessageAction } from '../store/store.js';
 import { keyConflict, resolveContent } from './contents.js';
 import { assertWanted, checked, type EngineContext, found } from './context.js';
 import { readPage } from './pages.js';
@@ -48,7 +50,17 @@ export function createSend(
 
 /** Messages of the database, for looking at. */
 export function createMessages(context: EngineContext): Messages {
-	const { store, ports } = context;
+	const { store, ports, clock } = context;
+	const get: Messages['get'] = async (id) => {
+		const { message, attempts } = found(await store.reads.getMessage({ id }));
+		return { ...message, delivery_attempts: attempts };
+	};
+	const change = async (id: Uuid, action: MessageAction) => {
+		const outcome = await store.writes.changeMessage({ id, action, now: clock.now() });
+		if (outcome.kind === 'not_found') throw notFound();
+		if (outcome.kind === 'refused') throw wrongState(action, outcome.why);
+		return get(id);
+	};
 	return {
 		page: ({ page, page_size, query: _, ...filter }) => {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
@@ -57,16 +69,31 @@ export function createMessages(context: EngineContext): Messages {
 				store.reads.pageMessages({ ...slice, filter: comparable(filter) }),
 			);
 		},
-		get: async (id) => {
-			const { message, attempts } = found(await store.reads.getMessage({ id }));
-			return { ...message, delivery_attempts: attempts };
-		},
+		get,
+		cancel: (id) => change(id, 'cancel'),
+		retry: (id) => change(id, 'retry'),
 		progress: async (scope) => ({
 			messages: await store.reads.countMessages({ scope }),
-			paused: ports.whyPaused(),
+			paused: whyStopped(await store.reads.queuePauses(), clock.now()) ?? ports.whyPaused(),
 		}),
 		raw: async (id) => ({ id, raw_base64: found(await ports.renderMessage(id)).toString('base64') }),
 	};
+}
+
+function wrongState(action: MessageAction, why: string): ApiError {
+	const done = action === 'cancel' ? 'canceled' : 'retried';
+	return invalid({
+		state: [{ code: 'wrong_state', message: `The message ${why}; it cannot be ${done}.` }],
+	});
+}
+
+/** A fault counts until it is tried again: what comes of that, the worker of this process may know. */
+function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
+	for (const { kind, reason, retry_at } of pauses) {
+		if (kind === 'manual') return heldReason(reason);
+		if ((retry_at ?? 0) > now) return reason;
+	}
+	return null;
 }
 
 function comparable(filter: MessageFilter) {

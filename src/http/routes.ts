@@ -184,6 +184,23 @@ export const routes = {
 	},
 	'ext.messages.get': { method: 'GET', path: message, success: 200, scope: 'read', extension: 'messages' },
 	'ext.messages.raw': {
+	/** Answers the message as it is then; 400 on `state` where its state does not allow it. */
+	'ext.messages.cancel': {
+		method: 'POST',
+		path: '/ext/messages/{uuid}/cancel/',
+		success: 200,
+		scope: 'send',
+		alsoScope: 'read',
+		extension: 'messages',
+	},
+	'ext.messages.retry': {
+		method: 'POST',
+		path: '/ext/messages/{uuid}/retry/',
+		success: 200,
+		scope: 'send',
+		alsoScope: 'read',
+		extension: 'messages',
+	},
 		method: 'GET',
 		path: '/ext/messages/{uuid}/raw/',
 		success: 200,

@@ -305,7 +305,7 @@ export interface Writes extends SuppressionWrites {
 /** `cancel`: it is not sent any more. `retry`: it is due now. */
 export type MessageAction = 'cancel' | 'retry';
 
-/** `refused` says why in a sentence that ends a "cannot be …". */
+/** `why` goes on from "The message …". */
 export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 
 export type ImportAck =

@@ -493,6 +493,40 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
+		describe('what a person does to a message (38)', () => {
+			const accepted = async () => {
+				const { messages } = await api.send({
+					from: subject.sender,
+					to: [`${unique('person')}@example.net`],
+					subject: 'Hi',
+					text_body: 'Hello',
+				});
+				return messages[0]?.id ?? '';
+			};
+
+			it('cancels what waits, once and for all, and answers the message', async () => {
+				const messages = await ext('messages');
+				const id = await accepted();
+				expect(await messages.retry(id)).toMatchObject({ id, state: 'queued' });
+				expect(await messages.cancel(id)).toMatchObject({ id, state: 'canceled', delivery_attempts: [] });
+				expect(await messages.cancel(id)).toMatchObject({ id, state: 'canceled' });
+				await expect(messages.retry(id)).rejects.toMatchObject({
+					code: 'invalid',
+					fields: {
+						state: [{ message: 'The message was canceled; it cannot be retried.' }],
+					},
+				});
+				expect(await messages.get(id)).toMatchObject({ state: 'canceled' });
+			});
+
+			it('knows no other ids', async () => {
+				const messages = await ext('messages');
+				const nobody = '00000000-0000-4000-8000-00000000ffff';
+				await expect(messages.cancel(nobody)).rejects.toMatchObject({ code: 'not_found' });
+				await expect(messages.retry(nobody)).rejects.toMatchObject({ code: 'not_found' });
+			});
+		});
+
 		describe('progress of a sending', () => {
 			it('is that of one submission, or of one mailing, and nothing for what nobody knows', async () => {
 				const messages = await ext('messages');

@@ -13,6 +13,7 @@ import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 import { bounces } from './engine-bounces.js';
 import { dkim } from './engine-dkim.js';
+import { queue } from './engine-queue.js';
 import { tokens } from './engine-tokens.js';
 
 const initOptions = {
@@ -224,7 +225,10 @@ const settings: CommandGroup = {
 export const group: CommandGroup = {
 	name: 'engine',
 	summary: 'the embedded engine: its database and mail server',
-	commands: [init, status, settings, tokens, dkim, bounces, smtpTest] satisfies (Command | CommandGroup)[],
+	commands: [init, status, settings, tokens, dkim, queue, bounces, smtpTest] satisfies (
+		| Command
+		| CommandGroup
+	)[],
 };
 
 function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {

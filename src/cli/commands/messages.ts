@@ -1,37 +1,12 @@
 /** Messages: what became of each recipient of each submission. */
 import { type MessageFilter, need } from '../../api/capabilities.js';
-import { type DeliveryAttempt, type Message, messageStates } from '../../api/records.js';
+import { messageStates } from '../../api/records.js';
 import { type CommandGroup, command } from '../command.js';
-import { UsageError } from '../errors.js';
 import { listOptions, listRows } from '../listing.js';
 import { cleanLines } from '../render/clean.js';
-import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
-
-type Detailed = Message & { delivery_attempts?: DeliveryAttempt[] };
-
-const columns: Columns<Detailed> = [
-	column('id', 'ID', { isName: true, isWhole: true }),
-	column('to', 'TO'),
-	column('state', 'STATE'),
-	column('subject', 'SUBJECT'),
-	column('from', 'FROM', { wide: true }),
-	column('type', 'TYPE', { wide: true }),
-	column('tag', 'TAG', { wide: true }),
-	column('campaign_unique_id', 'CAMPAIGN', { wide: true }),
-	column('list_id', 'LIST', { wide: true, align: 'right' }),
-	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
-	column('due_at', 'DUE', { wide: true }),
-	column('date_created', 'CREATED', { wide: true }),
-	column('date_sent', 'SENT', { wide: true }),
-	column('last_reply', 'LAST REPLY', { wide: true }),
-	{
-		key: 'delivery_attempts',
-		header: 'DELIVERY ATTEMPTS',
-		wide: true,
-		value: (message: Detailed) => message.delivery_attempts?.map(attemptLine).join('; '),
-	},
-];
+import { cancel, retry } from './messages-change.js';
+import { type Detailed, existing, messageColumns, uuidOf } from './messages-common.js';
 
 const list = command({
 	name: 'list',
@@ -47,7 +22,7 @@ const list = command({
 	},
 	examples: ['mailctl messages list --status deferred', 'mailctl messages list --to ann@example.com -o wide'],
 	output: 'an array of messages',
-	columns,
+	columns: messageColumns,
 	async run(cx, { options }) {
 		const messages = await need(await cx.api(), 'messages');
 		const filter: MessageFilter = {
@@ -61,7 +36,7 @@ const list = command({
 			cx,
 			{ all, limit },
 			{
-				columns,
+				columns: messageColumns,
 				rows: (most) => walk(messages, filter, { signal: cx.signal, limit: most }),
 			},
 		);
@@ -75,15 +50,15 @@ const get = command({
 	examples: ['mailctl messages get 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	output: 'the message; an array of them when several are asked for',
 	exits: [3],
-	columns,
+	columns: messageColumns,
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
 		const found: Detailed[] = [];
 		const ids = args.id.map((text) => uuidOf(text, 'a message'));
 		for (const id of ids) found.push(await existing(messages.get(id), id));
 		const [only, ...others] = found;
-		if (only !== undefined && others.length === 0) await cx.out.record(only, columns);
-		else await cx.out.rows(found, columns, { all: true });
+		if (only !== undefined && others.length === 0) await cx.out.record(only, messageColumns);
+		else await cx.out.rows(found, messageColumns, { all: true });
 	},
 });
 
@@ -110,24 +85,5 @@ const raw = command({
 export const group: CommandGroup = {
 	name: 'messages',
 	summary: 'what became of each message',
-	commands: [list, get, raw],
+	commands: [list, get, raw, cancel, retry],
 };
-
-async function existing<T>(message: Promise<T>, id: string): Promise<T> {
-	const { missing, orNull } = await import('../resolve.js');
-	const found = await orNull(message);
-	if (found === null) throw missing('message', id, 'mailctl messages list');
-	return found;
-}
-
-function uuidOf(text: string, of: string): string {
-	if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
-		throw new UsageError(`"${text}" is no UUID of ${of}`, { hint: 'mailctl messages list' });
-	}
-	return text.toLowerCase();
-}
-
-function attemptLine({ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt): string {
-	const reply = [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
-	return `${number}. ${at} ${outcome} at ${phase}: ${reply}`;
-}

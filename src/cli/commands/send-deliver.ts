@@ -5,6 +5,7 @@ import type { DeliveryCounts, DeliveryScope, DeliverySummary } from '../connecti
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { classify, type ExitCode, exits } from '../exit.js';
+import { queuePaused } from '../queue-paused.js';
 import { sentenceOf, settledOf, troublesOf } from './send-counts.js';
 import type { SendOptions } from './send-options.js';
 
@@ -109,15 +110,7 @@ export async function concludeDelivery(
 	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
 		await cx.note(sentenceOf(counts));
 	if (kind === 'paused') {
-		throw new CliError(
-			'queue_paused',
-			exits.network,
-			`the mail server takes no mail: ${reason ?? 'unknown reason'}`,
-			{
-				hint: `nothing is lost: mend it, then ${await senderAfter(cx)}`,
-				retryable: true,
-			},
-		);
+		throw queuePaused(cx, reason, `nothing is lost: mend it, then ${await senderAfter(cx)}`);
 	}
 	if (kind === 'stalled')
 		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {

@@ -14,6 +14,7 @@ import type { Store } from '../../store/store.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from '../connection.js';
 import { localDkim } from './dkim.js';
 import type { LocalParts, Presence } from './parts.js';
+import { localQueue } from './queue.js';
 import { localTokens } from './tokens.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
@@ -94,6 +95,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 			},
 		},
 		tokens: localTokens({ store, clock }),
+		queue: localQueue({ store, clock }),
 		dkim: localDkim({ store, clock }),
 		ingestBounces: async (request) => {
 			const { ingestBounces } = await import('./bounce-intake.js');

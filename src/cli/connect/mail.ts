@@ -128,6 +128,7 @@ async function deliver(
 		onEvent: (event) => {
 			trace(`worker ${JSON.stringify(event)}`);
 			if (event.kind === 'waiting') options.onWaiting?.(event.reason, event.ms);
+			if (event.kind === 'held') options.onHeld?.(event.reason);
 		},
 	});
 	options.onReady?.(worker.wake);

@@ -85,6 +85,10 @@ async function runWith(
 				state.paused = reason;
 				log({ event: 'sending_paused', reason, retry_in_ms: ms });
 			},
+			onHeld: (reason) => {
+				state.paused = reason;
+				log({ event: 'sending_paused', reason });
+			},
 			onWarning: (warning) => log({ event: 'content_warning', warning }),
 		});
 	} finally {

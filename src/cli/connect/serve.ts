@@ -99,7 +99,15 @@ function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['e
 			wake();
 		},
 	};
-	return { api, ext: { ...ext, mailings } };
+	const messages: Engine['ext']['messages'] = {
+		...ext.messages,
+		retry: async (id, call) => {
+			const message = await ext.messages.retry(id, call);
+			wake();
+			return message;
+		},
+	};
+	return { api, ext: { ...ext, mailings, messages } };
 }
 
 async function gauges({ store }: ServeParts): Promise<Record<string, number>> {

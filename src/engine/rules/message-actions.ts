@@ -7,7 +7,7 @@ export type Action = 'cancel' | 'retry';
 /** `to` may be the state it has: what was wanted is so already, or only its time changes. */
 export type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
 
-const inHands = refused('is in a worker’s hands; see what becomes of it');
+const inHands = refused('is in a worker’s hands at the moment');
 
 /**
  * Only `uncertain` of the final states is left again, and only by hand: nobody but a person can find out whether it
@@ -23,7 +23,7 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 		sent: refused('is sent'),
 		bounced: refused('has bounced'),
 		failed: refused('has failed'),
-		uncertain: refused('was handed over, or not: nobody knows'),
+		uncertain: refused('may have been sent already'),
 	},
 	retry: {
 		uncertain: to('queued'),
@@ -32,9 +32,9 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 		staged: refused('waits for the release of its mailing'),
 		leased: inHands,
 		sent: refused('is sent'),
-		bounced: refused('has bounced: send a new one once the address is good'),
-		failed: refused('has failed for good: send a new one'),
-		canceled: refused('was canceled: send a new one'),
+		bounced: refused('has bounced'),
+		failed: refused('has failed for good'),
+		canceled: refused('was canceled'),
 	},
 };
 

@@ -13,6 +13,7 @@ const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
 const message = record({ id: 'text', to: 'text', state: 'text' });
 const mailing = record({ id: 'text', key: 'text', state: 'text', position: 'count' });
+const messageDetail = every(message, record({ delivery_attempts: 'array' }));
 const session = record({ id: 'text', position: 'count' });
 const ack = record({ position: 'count', counts: 'object', rejects: 'array' });
 
@@ -26,11 +27,10 @@ export function extensions(line: Line): Extensions {
 		messages: {
 			page: (request, call) =>
 				ask({ operation: 'ext.messages.page', query: pageQuery(request), call }, pageOf(message)),
-			get: (uuid, call) =>
-				ask(
-					{ operation: 'ext.messages.get', values: { uuid }, call },
-					every(message, record({ delivery_attempts: 'array' })),
-				),
+			get: (uuid, call) => ask({ operation: 'ext.messages.get', values: { uuid }, call }, messageDetail),
+			cancel: (uuid, call) =>
+				ask({ operation: 'ext.messages.cancel', values: { uuid }, call }, messageDetail),
+			retry: (uuid, call) => ask({ operation: 'ext.messages.retry', values: { uuid }, call }, messageDetail),
 			raw: (uuid, call) =>
 				ask(
 					{ operation: 'ext.messages.raw', values: { uuid }, call },

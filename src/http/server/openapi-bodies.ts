@@ -84,6 +84,8 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.messages.get': gives('MessageDetail'),
 	'ext.messages.raw': gives('RawMessage'),
 	'ext.reports.report': gives('Report'),
+	'ext.messages.cancel': gives('MessageDetail'),
+	'ext.messages.retry': gives('MessageDetail'),
 	'ext.subscribers.merge': takes('SubscriberMerge', 'Subscriber'),
 	'ext.subscribers.clear': gives('Deleted'),
 	'ext.fields.countUses': gives('Count'),

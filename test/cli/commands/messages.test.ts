@@ -95,7 +95,7 @@ describe('mailctl messages', () => {
 
 	it('that are unknown are exit 3; what is no UUID is exit 2', async () => {
 		const none = '00000000-0000-4000-8000-000000000000';
-		for (const verb of ['get', 'raw']) {
+		for (const verb of ['get', 'raw', 'cancel', 'retry']) {
 			expect(await project.run(['messages', verb, none])).toEqual({
 				code: 3,
 				stdout: '',

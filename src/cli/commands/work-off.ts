@@ -1,0 +1,57 @@
+/** Sends what is due: what `worker` does all the time, and `engine queue drain` once. */
+import type { CommandContext } from '../context.js';
+import { type ExitCode, exits } from '../exit.js';
+import { queuePaused } from '../queue-paused.js';
+import { sentenceOf } from './send-counts.js';
+import { noSmtp, parseRate } from './send-deliver.js';
+
+export interface WorkOptions {
+	until: 'settled' | 'stopped';
+	/** `10/s`, not checked yet. */
+	rate?: string | undefined;
+	connections?: number | undefined;
+}
+
+/** Answers the counts on stdout. Throws `queue_paused` (exit 6), and a usage error without a mail server. */
+export async function workOff(
+	cx: CommandContext,
+	{ until, rate, connections }: WorkOptions,
+): Promise<ExitCode> {
+	const engine = await cx.local();
+	const status = await engine.status();
+	if (status.smtp_url === null) throw noSmtp(cx);
+	if (cx.dryRun) {
+		await cx.wouldDo('send what is due', { messages: status.messages });
+		return exits.done;
+	}
+	const progress = cx.progress('sending', null);
+	try {
+		const summary = await engine.deliver({
+			scope: null,
+			until,
+			signal: cx.signal,
+			...(rate !== undefined && { rate: parseRate(rate) }),
+			...(connections !== undefined && { connections }),
+			onWaiting: (reason, ms) => {
+				void cx.warn(`the mail server takes no mail (${reason}); next try in ${Math.ceil(ms / 1000)} s`);
+			},
+			onHeld: (reason) => {
+				void cx.warn(`${reason}; it goes on when it is resumed`);
+			},
+			onWarning: (warning) => {
+				void cx.warn(warning);
+			},
+			onProgress: (counts) =>
+				progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
+		});
+		progress.stop();
+		await cx.out.document(summary.counts, sentenceOf(summary.counts));
+		if (summary.kind === 'paused') {
+			const hint = 'nothing is lost, everything is back in the queue: mailctl engine smtp-test';
+			throw queuePaused(cx, summary.reason, hint);
+		}
+	} finally {
+		progress.stop();
+	}
+	return exits.done;
+}

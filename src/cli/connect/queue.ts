@@ -1,0 +1,40 @@
+/** The queue of a database of this machine, with times as the API writes them. */
+import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
+import type { QueuePause, QueueState } from '../../store/queue.js';
+import type { Store } from '../../store/store.js';
+import type { LocalEngine, QueueStats } from '../connection.js';
+
+export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {
+	return {
+		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
+		pause: async (reason) =>
+			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
+		resume: () => store.queue.resume({ kinds: ['manual', 'fault'] }),
+	};
+}
+
+function toStats(state: QueueState): QueueStats {
+	const [paused] = state.pauses;
+	return {
+		paused: paused === undefined ? null : toPause(paused),
+		messages: state.messages,
+		due: state.due,
+		oldest: timeOf(state.oldest_at),
+		next_due: timeOf(state.next_due_at),
+		workers: state.workers,
+		deferred: state.deferred.map(({ domain, messages, next_due_at, last_reply }) => ({
+			domain,
+			messages,
+			next_due: formatDateTime(next_due_at),
+			last_reply,
+		})),
+	};
+}
+
+function toPause({ kind, reason, since, retry_at, faults }: QueuePause): NonNullable<QueueStats['paused']> {
+	return { kind, reason, since: formatDateTime(since), retry_at: timeOf(retry_at), faults };
+}
+
+function timeOf(at: Micros | null): string | null {
+	return at === null ? null : formatDateTime(at);
+}

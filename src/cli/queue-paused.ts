@@ -1,0 +1,16 @@
+/** Exit 6: nothing is sent at the moment, because of a person or of the mail server. */
+import { isHeldReason } from '../api/pauses.js';
+import { commandLine } from './command-line.js';
+import type { CommandContext } from './context.js';
+import { CliError } from './errors.js';
+import { exits } from './exit.js';
+
+/** `hint` is what to do about a mail server; a person's pause is ended by `engine queue resume`. */
+export function queuePaused(cx: CommandContext, reason: string | null, hint: string): CliError {
+	const isHeld = isHeldReason(reason);
+	const message = isHeld ? `${reason}` : `the mail server takes no mail: ${reason ?? 'unknown reason'}`;
+	return new CliError('queue_paused', exits.network, message, {
+		hint: isHeld ? `nothing is lost: ${commandLine(cx, 'engine queue resume')}` : hint,
+		retryable: true,
+	});
+}

@@ -1,0 +1,40 @@
+/** What a run has left to wait for, once nothing of its scope is due. */
+import { type Clock, microsPerMs } from '../api/datetime.js';
+import type { Reads } from '../store/store.js';
+import type { RunRequest } from './worker.js';
+
+export interface Remainder {
+	/** Milliseconds until it is worth looking again; null: the run is over. */
+	waitMs(): Promise<number | null>;
+	/** Messages of the scope that were canceled so far; 0 where the scope is everything. */
+	countCanceled(): Promise<number>;
+}
+
+/** How often an idle endless run looks for work that nobody woke it for: another process may have queued it. */
+const pollMs = 1_000;
+const longestWaitMs = 60_000;
+
+export function createRemainder(options: {
+	reads: Pick<Reads, 'nextDue' | 'countMessages'>;
+	clock: Clock;
+	request: RunRequest;
+}): Remainder {
+	const { reads, clock, request } = options;
+	const { scope, until } = request;
+	const count = async (state: 'leased' | 'canceled') =>
+		scope === null ? 0 : ((await reads.countMessages({ scope }))[state] ?? 0);
+	return {
+		async waitMs() {
+			/*
+			 * Of a scope, what another process has leased is not settled: it is sending it, or died and its lease runs out.
+			 * Whoever waits for a send is not to be told that it is over.
+			 */
+			if (until === 'settled') return (await count('leased')) > 0 ? pollMs : null;
+			if (until === 'aborted') return pollMs;
+			const due = await reads.nextDue({ scope });
+			if (due === null) return null;
+			return Math.min(Math.max((due - clock.now()) / microsPerMs, 10), longestWaitMs);
+		},
+		countCanceled: () => count('canceled'),
+	};
+}
