@@ -183,7 +183,6 @@ export const routes = {
 		extension: 'messages',
 	},
 	'ext.messages.get': { method: 'GET', path: message, success: 200, scope: 'read', extension: 'messages' },
-	'ext.messages.raw': {
 	/** Answers the message as it is then; 400 on `state` where its state does not allow it. */
 	'ext.messages.cancel': {
 		method: 'POST',
@@ -201,6 +200,7 @@ export const routes = {
 		alsoScope: 'read',
 		extension: 'messages',
 	},
+	'ext.messages.raw': {
 		method: 'GET',
 		path: '/ext/messages/{uuid}/raw/',
 		success: 200,

@@ -229,12 +229,6 @@ export const script: readonly Line[] = [
 	['subscribers', 'erase', 'p3@example.com', '--lift', '-y'],
 	['subscribers', 'erase', 'nobody', '--confirm', 'nobody'],
 
-	['report'],
-	['report', '--last', '3d', '--chart', 'none'],
-	['report', '--event', 'SENT', '--tag', 'news'],
-	['report', '--human', '--campaign', '11111111-1111-4111-8111-111111111111'],
-	['report', '--from', '2026-01-02', '--to', '2026-01-01'],
-	['report', '--fail-if', 'sent>0'],
 	['suppressions', 'list'],
 	['suppressions', 'add', 'Stop@example.com'],
 	['suppressions', 'add', 'stop@example.com', 'bounced@example.com', '--reason', 'HARDBOUNCED'],
@@ -257,6 +251,12 @@ export const script: readonly Line[] = [
 	['suppressions', 'remove', 'stop@example.com', '-y'],
 	['suppressions', 'remove', 'bounced@example.com'],
 
+	['report'],
+	['report', '--last', '3d', '--chart', 'none'],
+	['report', '--event', 'SENT', '--tag', 'news'],
+	['report', '--human', '--campaign', '11111111-1111-4111-8111-111111111111'],
+	['report', '--from', '2026-01-02', '--to', '2026-01-01'],
+	['report', '--fail-if', 'sent>0'],
 
 	['api', 'GET', '/sub/lists/?page_size=1'],
 	['api', 'GET', '/sub/lists/1/subscribers/', '--query', 'page_size=100', '--paginate'],

@@ -73,9 +73,9 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	},
 	'ext.messages.progress': ({ ext }, { query, call }) => ext.messages.progress(scopeOf(query), call),
 	'ext.messages.get': ({ ext }, { uuids, call }) => ext.messages.get(uuid(uuids), call),
-	'ext.messages.raw': ({ ext }, { uuids, call }) => ext.messages.raw(uuid(uuids), call),
 	'ext.messages.cancel': ({ ext }, { uuids, call }) => ext.messages.cancel(uuid(uuids), call),
 	'ext.messages.retry': ({ ext }, { uuids, call }) => ext.messages.retry(uuid(uuids), call),
+	'ext.messages.raw': ({ ext }, { uuids, call }) => ext.messages.raw(uuid(uuids), call),
 	'ext.reports.report': async ({ ext }, { query, call }) => {
 		const tag = query.filter('tag');
 		const human = query.boolean('human');
