@@ -49,8 +49,8 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	},
 	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^cli\/tabular\//] },
 	{
-		files: /^http\/(errors|routes|mailing-routes|suppression-routes|messages)\.ts$/,
-		may: [/^http\/(errors|routes|mailing-routes|suppression-routes|messages)\.ts$/, /^api\//],
+		files: /^http\/(errors|routes|\w+-routes|messages)\.ts$/,
+		may: [/^http\/(errors|routes|\w+-routes|messages)\.ts$/, /^api\//],
 	},
 	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },

@@ -4,6 +4,7 @@
  */
 import type { Api, Call, PageRequest } from './api.js';
 import type { CheckedBatch } from './checked-batch.js';
+import type { Deliveries } from './deliveries.js';
 import type { Erasures } from './erasures.js';
 import type { Exports } from './exports.js';
 import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
@@ -51,6 +52,7 @@ export interface Extensions {
 	fields: FieldsPlus;
 	erasures: Erasures;
 	exports: Exports;
+	deliveries: Deliveries;
 	suppressions: Suppressions;
 }
 

@@ -2,6 +2,7 @@
 import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
 import type { EngineContext } from './context.js';
+import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
 import { createExports } from './exports.js';
 import { createFields, createFieldsPlus } from './fields.js';
@@ -34,6 +35,7 @@ export function createEngine(context: EngineContext): Engine {
 		fields: createFieldsPlus(context),
 		erasures: createErasures(context),
 		exports: createExports(context),
+		deliveries: createDeliveries(context),
 		suppressions: createSuppressions(context),
 	};
 	const capabilities: Capabilities = { service: 'mailctl', idempotentSend: true, ext };

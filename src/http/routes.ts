@@ -3,6 +3,7 @@
  * "Endpoints"; what is below `/ext/` is ours (api-decisions 38).
  */
 import type { Extensions } from '../api/capabilities.js';
+import { deliveryRoutes } from './delivery-routes.js';
 import { mailingRoutes } from './mailing-routes.js';
 import { suppressionRoutes } from './suppression-routes.js';
 
@@ -301,6 +302,7 @@ export const routes = {
 
 	...mailingRoutes,
 	...suppressionRoutes,
+	...deliveryRoutes,
 } as const satisfies Record<string, Route>;
 
 export type Operation = keyof typeof routes;

@@ -78,7 +78,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const ack = await imports.put(id, batch);
 				expect(await imports.put(id, batch)).toEqual(ack);
 				await expect(imports.put(id, { ...batch, first: 5 })).rejects.toMatchObject({ code: 'conflict' });
-				expect(await imports.open(key, spec(list.id))).toEqual({ id, position: 2 });
+				expect(await imports.open(key, spec(list.id))).toEqual({ id, position: 2, counts: ack.counts });
 				await expect(imports.open(key, { ...spec(list.id), reactivate: true })).rejects.toMatchObject({
 					code: 'conflict',
 				});
@@ -104,6 +104,51 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const { id } = await imports.open(unique('key'), spec((await newList()).id));
 				const bad = { first: 0, columns: ['email', 'shoe'], cells: ['a@example.com', '44'] };
 				await expect(imports.put(id, bad)).rejects.toMatchObject({ code: 'invalid' });
+			});
+		});
+
+		describe('deliveries of webhooks (32, 38)', () => {
+			const newHook = () => api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
+			const other = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+
+			it('are none while nothing has happened, and nothing of them is replayed', async () => {
+				const deliveries = await ext('deliveries');
+				const { id } = await newHook();
+				const empty = { count: 0, next: null, previous: null, results: [] };
+				expect(await deliveries.page(id, {})).toEqual(empty);
+				expect(await deliveries.page(id, { state: 'failed', since: '2026-01-01T00:00:00.000000' })).toEqual(
+					empty,
+				);
+				expect(await deliveries.replay(id, { failed: true })).toBe(0);
+			});
+
+			it('are those of a webhook there is, and of states and times there are', async () => {
+				const deliveries = await ext('deliveries');
+				const { id } = await newHook();
+				for (const call of [
+					() => deliveries.page(999_999, {}),
+					() => deliveries.get(id, other),
+					() => deliveries.replay(999_999, {}),
+				])
+					await expect(call()).rejects.toMatchObject({ code: 'not_found' });
+				for (const call of [
+					() => deliveries.page(id, { state: 'lost' as never }),
+					() => deliveries.page(id, { since: 'yesterday' }),
+					() => deliveries.replay(id, { deliveries: [other] }),
+				])
+					await expect(call()).rejects.toMatchObject({ code: 'invalid' });
+			});
+
+			it('are signed by a secret that stays, and by two while it changes', async () => {
+				const deliveries = await ext('deliveries');
+				const [first] = await deliveries.secrets();
+				expect(first?.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+				expect((await deliveries.secrets())[0]).toEqual(first);
+				const [second, before, ...more] = await deliveries.rotateSecret();
+				expect(second).toMatchObject({ date_retired: null });
+				expect(second?.secret).not.toBe(first?.secret);
+				expect(before).toMatchObject({ secret: first?.secret, date_retired: expect.any(String) });
+				expect(more).toEqual([]);
 			});
 		});
 

@@ -45,7 +45,7 @@ export function isPublicAddress(address: string): boolean {
 	return parsed.range() === 'unicast';
 }
 
-/** IPv4 inside IPv6: ::ffff:0:0/96 and ::/96 (RFC 4291 s.2.5.5), 64:ff9b::/96 (RFC 6052), 2002::/16 (RFC 3056). */
+/** IPv4 inside IPv6: ::ffff:0:0/96 and ::/96 (RFC 4291 s.2.5.5), 64:ff9b::/96 (RFC 6052), 2002::/16 (RFC 3056), ISATAP (RFC 5214). */
 function embeddedIPv4(bytes: readonly number[]): string | null {
 	const prefix = Buffer.from(bytes.slice(0, 12)).toString('hex');
 	const last = bytes.slice(12).join('.');
@@ -53,5 +53,6 @@ function embeddedIPv4(bytes: readonly number[]): string | null {
 	if (prefix === '000000000000000000000000') return last;
 	if (prefix === '0064ff9b0000000000000000') return last;
 	if (prefix.startsWith('2002')) return bytes.slice(2, 6).join('.');
+	if (/0[02]005efe$/.test(prefix)) return last;
 	return null;
 }

@@ -2,6 +2,7 @@
 import type { Extensions } from '../../api/capabilities.js';
 import type { SubscriberSlice } from '../../api/exports.js';
 import { type Check, decode, every, ignoreBody, listOf, pageOf, record, within } from './decode.js';
+import { deliveries } from './deliveries.js';
 import { encodeQuery } from './encode.js';
 import type { Ask, Line } from './line.js';
 import { report } from './reports.js';
@@ -85,6 +86,7 @@ export function extensions(line: Line): Extensions {
 			lift: (email, call) => done({ operation: 'ext.erasures.lift', body: { email }, call }),
 		},
 		exports: exportsOf(ask),
+		deliveries: deliveries(ask),
 		suppressions: suppressions(ask),
 	};
 }

@@ -6,7 +6,7 @@ import { char, email } from '../../api/schema/char.js';
 import { dict, json, list } from '../../api/schema/containers.js';
 import { type Field, field, nullable, refuse, valid, withDefault } from '../../api/schema/field.js';
 import { isRecord } from '../../api/schema/python.js';
-import { boolean, choice, integer } from '../../api/schema/scalars.js';
+import { boolean, choice, integer, uuid } from '../../api/schema/scalars.js';
 import { type FieldSet, fieldSet } from '../../api/schema.js';
 import { suppressionRowFields } from '../../api/suppressions.js';
 
@@ -56,6 +56,13 @@ export const releaseBody = fieldSet({ expect_count: integer({ min: 0 }) });
 
 /** Rows are looked at one by one: a bad one is a reject, not a refusal of the call. */
 export const suppressionRows = fieldSet({ rows: list(anyRow(), { max: 5_000 }) });
+
+/** Names, or conditions; the engine says which of them there are. */
+export const replayBody = fieldSet({
+	deliveries: withDefault(nullable(list(uuid(), { allowEmpty: 'no', max: 1000 })), () => null),
+	failed: withDefault(boolean(), () => false),
+	since: withDefault(nullable(char({ max: 32 })), () => null),
+});
 
 export const erasureBody = fieldSet({ email: email() });
 

@@ -18,6 +18,7 @@ import {
 	mergeBody,
 	recipientBatch,
 	releaseBody,
+	replayBody,
 	requestBatch,
 	suppressionRows,
 } from './bodies.js';
@@ -39,6 +40,7 @@ export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
 	SenderInput: senderFields.jsonSchema(),
 	SubscriberMerge: mergeBody.jsonSchema(),
 	ErasureBody: erasureBody.jsonSchema(),
+	ReplayBody: replayBody.jsonSchema(),
 	ImportSpec: importSpec.jsonSchema(),
 	ImportBatch: importBatch.jsonSchema(),
 	MailingSpec: {
@@ -90,6 +92,11 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.subscribers.clear': gives('Deleted'),
 	'ext.fields.countUses': gives('Count'),
 	'ext.exports.slice': gives('SubscriberSlice'),
+	'ext.deliveries.page': { input: null, output: pageOf('WebhookDelivery') },
+	'ext.deliveries.get': gives('WebhookDeliveryDetail'),
+	'ext.deliveries.replay': takes('ReplayBody', 'Replayed'),
+	'ext.deliveries.secrets': gives('SigningSecrets'),
+	'ext.deliveries.rotateSecret': gives('SigningSecrets'),
 	'ext.erasures.erase': takes('ErasureBody', 'Erasure'),
 	'ext.erasures.lift': { input: ref('ErasureBody'), output: null },
 	'ext.imports.open': takes('ImportSpec', 'Session'),

@@ -1,4 +1,5 @@
 /** What the API answers with, as JSON Schemas: the records of `api/records.ts` and `api/capabilities.ts`. */
+import { deliveryStates } from '../../api/deliveries.js';
 import { messageStates, webhookTypes } from '../../api/records.js';
 import type { JsonSchema } from '../../api/schema/field.js';
 import { suppressionReasons, suppressionSources } from '../../api/suppressions.js';
@@ -55,6 +56,22 @@ const message = {
 	date_created: moment,
 	date_sent: momentOrNull,
 	last_reply: textOrNull,
+};
+
+const webhookDelivery = {
+	id: uuid,
+	webhook_id: id,
+	type: text,
+	message_id: uuidOrNull,
+	state: { type: 'string', enum: [...deliveryStates] },
+	attempts: count,
+	last_status: { type: ['integer', 'null'] },
+	last_error: textOrNull,
+	answer_excerpt: textOrNull,
+	due_at: momentOrNull,
+	date_created: moment,
+	date_attempted: momentOrNull,
+	date_finished: momentOrNull,
 };
 
 const importCounts = record({
@@ -220,6 +237,29 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 	SuppressionRemoval: record({
 		removed: { type: 'array', items: ref('Suppression') },
 		inactive_subscribers: count,
+	}),
+	WebhookDelivery: record(webhookDelivery),
+	WebhookDeliveryDetail: record({
+		...webhookDelivery,
+		payload: text,
+		answer: textOrNull,
+		delivery_attempts: {
+			type: 'array',
+			items: record({
+				number: count,
+				at: moment,
+				status: { type: ['integer', 'null'] },
+				error: textOrNull,
+				duration_ms: count,
+			}),
+		},
+	}),
+	Replayed: record({ replayed: count }),
+	SigningSecrets: record({
+		secrets: {
+			type: 'array',
+			items: record({ secret: text, date_created: moment, date_retired: momentOrNull }),
+		},
 	}),
 	/** DRF's two shapes of a refusal. */
 	Refusal: record({ detail: text }),

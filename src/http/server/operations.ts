@@ -17,6 +17,7 @@ import {
 	releaseBody,
 	requestBatch,
 } from './bodies.js';
+import { deliveryOperations } from './delivery-operations.js';
 import { readPage } from './page.js';
 import type { Query } from './query.js';
 import { suppressionOperations } from './suppression-operations.js';
@@ -140,6 +141,7 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.mailings.results': ({ ext }, { uuids, query, call }) =>
 		ext.mailings.results(uuid(uuids), resultsRequest(query), call),
 	...suppressionOperations,
+	...deliveryOperations,
 	'ext.mailings.status': ({ ext }, { uuids, call }) => ext.mailings.status(uuid(uuids), call),
 };
 

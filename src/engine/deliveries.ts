@@ -1,0 +1,100 @@
+/** The log of notifications, replaying them, and the secrets that sign them. */
+
+import { formatDateTime, type Micros, microsPerDay, parseDateTime } from '../api/datetime.js';
+import {
+	type Deliveries,
+	type DeliveryFilter,
+	deliveryStates,
+	type SigningSecret,
+} from '../api/deliveries.js';
+import { invalid } from '../api/errors.js';
+import { formatSecret } from '../api/standard-webhooks.js';
+import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
+import { type EngineContext, found } from './context.js';
+import { readPage } from './pages.js';
+
+/** How long the secret before the newest one signs beside it: receivers change theirs meanwhile. */
+const overlap: Micros = microsPerDay;
+/** Of one transaction. */
+const replaySlice = 1_000;
+
+/** Deliveries of the database. */
+export function createDeliveries(context: EngineContext): Deliveries {
+	const { store, clock, newSecret } = context;
+	const { reads, writes } = store;
+	const existing = async (id: number) => found(await reads.getWebhook({ id }));
+	// Random, so that two databases do not name two secrets alike.
+	const fresh = () => {
+		const secret = newSecret();
+		return { id: Buffer.from(secret, 'base64url').readUInt32BE(), secret };
+	};
+	return {
+		page: async (webhook_id, { page, page_size, query: _, ...filter }) => {
+			await existing(webhook_id);
+			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+			const place = { path: `/ext/webhooks/${webhook_id}/deliveries/`, filters: { ...filter } };
+			return readPage(context, request, place, (slice) =>
+				reads.pageDeliveries({ ...slice, webhook_id, ...conditionsOf(filter) }),
+			);
+		},
+		get: async (webhook_id, id) => found(await reads.getDelivery({ webhook_id, id })),
+		replay: async (webhook_id, what) => {
+			await existing(webhook_id);
+			const { since } = conditionsOf(what);
+			const deliveries = what.deliveries ?? null;
+			const failed = what.failed ?? false;
+			return replayAll(context, { webhook_id, deliveries, failed, since, now: clock.now() });
+		},
+		secrets: async () =>
+			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
+		rotateSecret: async () => {
+			const now = clock.now();
+			// So that there is one before the new one, which whoever verifies may know already.
+			await writes.ensureWebhookSecret({ fresh: fresh(), now });
+			const rotated = await writes.rotateWebhookSecret({ fresh: fresh(), now, retire_at: now + overlap });
+			return rotated.map(toSecret);
+		},
+	};
+}
+
+function conditionsOf({ state, since }: DeliveryFilter) {
+	if (state !== undefined && !deliveryStates.includes(state)) {
+		throw invalid({ state: [{ code: 'invalid_choice', message: `"${state}" is not a valid choice.` }] });
+	}
+	const since_at = since === undefined ? null : parseDateTime(since);
+	if (since !== undefined && since_at === null) {
+		const message = 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.';
+		throw invalid({ since: [{ code: 'invalid', message }] });
+	}
+	return { state: state ?? null, since: since_at };
+}
+
+async function replayAll(
+	{ store }: EngineContext,
+	what: Omit<ReplayDeliveries, 'after' | 'limit'>,
+): Promise<number> {
+	let count = 0;
+	for (let after: number | null = 0; after !== null; ) {
+		const replayed = await store.writes.replayDeliveries({ ...what, after, limit: replaySlice });
+		if (replayed.kind === 'refused') throw refusedReplay(replayed);
+		count += replayed.count;
+		after = replayed.last;
+	}
+	return count;
+}
+
+function refusedReplay({ delivery, why }: { delivery: string; why: 'unknown' | 'waiting' }): Error {
+	const message =
+		why === 'unknown'
+			? `This webhook has no delivery ${delivery}.`
+			: `Delivery ${delivery} waits for its next attempt already.`;
+	return invalid({ deliveries: [{ code: why === 'unknown' ? 'does_not_exist' : 'invalid', message }] });
+}
+
+function toSecret({ secret, created_at, retires_at }: StoredSecret): SigningSecret {
+	return {
+		secret: formatSecret(secret),
+		date_created: formatDateTime(created_at),
+		date_retired: retires_at === null ? null : formatDateTime(retires_at),
+	};
+}
