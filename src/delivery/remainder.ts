@@ -1,5 +1,5 @@
 /** What a run has left to wait for, once nothing of its scope is due. */
-import { type Clock, microsPerMs } from '../api/datetime.js';
+import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import type { Reads } from '../store/store.js';
 import type { RunRequest } from './worker.js';
 
@@ -15,16 +15,23 @@ const pollMs = 1_000;
 const longestWaitMs = 60_000;
 
 export function createRemainder(options: {
-	reads: Pick<Reads, 'nextDue' | 'countMessages'>;
+	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages'>;
 	clock: Clock;
+	/** Messages a second; absent = as fast as it goes. */
+	rate?: number;
 	request: RunRequest;
 }): Remainder {
-	const { reads, clock, request } = options;
+	const { reads, clock, request, rate } = options;
 	const { scope, until } = request;
 	const count = async (state: 'leased' | 'canceled') =>
 		scope === null ? 0 : ((await reads.countMessages({ scope }))[state] ?? 0);
+	const msUntil = (at: Micros) => Math.min(Math.max((at - clock.now()) / microsPerMs, 10), longestWaitMs);
 	return {
 		async waitMs() {
+			// What a limit holds back is due: it is not over before its turn has come.
+			const pace = rate === undefined ? {} : { perSecond: rate };
+			const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
+			if (turn !== null) return until === 'aborted' ? Math.min(msUntil(turn), pollMs) : msUntil(turn);
 			/*
 			 * Of a scope, what another process has leased is not settled: it is sending it, or died and its lease runs out.
 			 * Whoever waits for a send is not to be told that it is over.
@@ -32,8 +39,7 @@ export function createRemainder(options: {
 			if (until === 'settled') return (await count('leased')) > 0 ? pollMs : null;
 			if (until === 'aborted') return pollMs;
 			const due = await reads.nextDue({ scope });
-			if (due === null) return null;
-			return Math.min(Math.max((due - clock.now()) / microsPerMs, 10), longestWaitMs);
+			return due === null ? null : msUntil(due);
 		},
 		countCanceled: () => count('canceled'),
 	};

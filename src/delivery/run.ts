@@ -187,7 +187,9 @@ class Run {
 		const { queue, owner, clock } = this.#settings;
 		const now = clock.now();
 		const until = this.#holdings.leaseEnd(now);
-		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope });
+		// The rate holds for all processes that ask for one together: the store counts, this one spreads its share.
+		const pace = this.#settings.rate === undefined ? {} : { perSecond: this.#settings.rate };
+		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope, ...pace });
 		const fresh = leased.filter((message) => this.#holdings.take(message, until));
 		this.#isDry = fresh.length === 0;
 		this.#hasMore = this.#isDry && leased.length > 0;

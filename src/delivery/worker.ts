@@ -55,7 +55,7 @@ export type WorkerEvent =
 
 export interface WorkerOptions extends ComposerOptions {
 	queue: Queue;
-	reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'countMessages' | 'queuePauses'>;
+	reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'>;
 	pool: SmtpPool;
 	clock: Clock;
 	/** Names this process in the leases; unique. */

@@ -4,6 +4,7 @@ import { isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
+import { limitSettings, parseLimits } from './rules/limits.js';
 
 /** The address `serve` listens on by default: where links point when no public URL is set and nobody has served yet. */
 const defaultListeningUrl = 'http://127.0.0.1:8080';
@@ -19,6 +20,10 @@ export const settingNames = {
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
 	bounce_address:
 		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com',
+	send_limit: 'the most messages in any time of a length, such as 100/1m; all processes together',
+	sender_domain_limits:
+		'the same by the domain of the sender: example.com=100/1h, or *=10/s for each domain without one of its own',
+	recipient_domain_limits: 'the same by the domain of the recipient: gmail.com=100/1h, *=10/s',
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
@@ -108,12 +113,21 @@ function checkSetting(name: string, value: string | null): Checked {
 			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
 		case 'bounce_address':
 			return checkBounceAddress(value);
+		case 'send_limit':
+		case 'sender_domain_limits':
+		case 'recipient_domain_limits':
+			return checkLimits(name, value);
 		case 'requests_per_second':
 			return /^[1-9]\d{0,5}$/.test(value) ? { value } : { problem: 'Must be a number from 1 to 999999.' };
 		case 'smtp_url':
 		case 'smtp_password':
 			return { value };
 	}
+}
+
+function checkLimits(name: keyof typeof limitSettings, value: string): Checked {
+	const parsed = parseLimits(limitSettings[name], value);
+	return parsed.kind === 'limits' ? { value } : { problem: `${parsed.message}.` };
 }
 
 function numberOf(value: string | null): number | null {

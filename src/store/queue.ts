@@ -8,7 +8,8 @@ import type { MessageState, Uuid } from '../api/records.js';
 export interface Queue {
 	/**
 	 * Leases up to `max` due messages, fairly over mailings, transactional first. Expired leases return to the queue.
-	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned.
+	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned. What a limit of
+	 * the settings holds back stays queued, costs no attempt and lets others pass (`Reads.nextTurn`).
 	 */
 	lease(c: {
 		/** `host:pid:…`, unique: whoever opens the database to stay gives back leases of processes that are gone. */
@@ -17,6 +18,8 @@ export interface Queue {
 		until: Micros;
 		max: number;
 		scope: MessageScope | null;
+		/** At most so many messages a second, together with whoever else asks for a rate; absent: none of its own. */
+		perSecond?: number;
 	}): Promise<Leased[]>;
 	renew(c: { owner: string; fences: readonly Fence[]; until: Micros }): Promise<void>;
 	/** State, attempt, figures, suppression, subscriber and events of each message in one operation. */

@@ -131,6 +131,11 @@ export interface Reads extends SuppressionReads {
 	countMessages(c: { scope: MessageScope | null }): Promise<Partial<Record<MessageState, number>>>;
 	/** The earliest `due_at` of a waiting message; `null` when none waits. */
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
+	/**
+	 * When the first of the messages that are due and held back by a limit may get its turn, which may have come;
+	 * `null`: no limit holds anything back. `perSecond` as in `Queue.lease`.
+	 */
+	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
 	/** What holds up the queue, `manual` first; a `fault` whose `retry_at` has passed is what was met last. */
 	queuePauses(): Promise<QueuePause[]>;
 	/** Walks everything that waits: for a person, not for a worker. */

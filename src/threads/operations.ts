@@ -109,6 +109,7 @@ const readNames: Readonly<Record<keyof Reads, true>> = {
 	sliceMailingResults: true,
 	countMessages: true,
 	nextDue: true,
+	nextTurn: true,
 	queuePauses: true,
 	queueState: true,
 	reportFigures: true,

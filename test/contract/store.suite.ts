@@ -7,6 +7,7 @@ import { describeFields } from './store/fields.js';
 import { describeFigures } from './store/figures.js';
 import type { OpenEmpty } from './store/fixture.js';
 import { describeImports } from './store/imports.js';
+import { describeLimits } from './store/limits.js';
 import { describeLists } from './store/lists.js';
 import { describeMailingBatches } from './store/mailing-batches.js';
 import { describeMailings } from './store/mailings.js';
@@ -32,6 +33,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeSubmissions(open);
 		describeQueue(open);
 		describeQueuePauses(open);
+		describeLimits(open);
 		describeMessageActions(open);
 		describeMailings(open);
 		describeMailingBatches(open);

@@ -16,7 +16,7 @@ interface Row {
 
 export interface MemoryQueue {
 	readonly queue: Queue;
-	readonly reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'countMessages' | 'queuePauses'>;
+	readonly reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'>;
 	readonly pauses: ReadonlyMap<QueuePause['kind'], QueuePause>;
 	readonly rows: readonly Row[];
 	states(): Partial<Record<MessageState, number>>;
@@ -115,6 +115,7 @@ export function createMemoryQueue(c: {
 			getSubmission: async ({ id }) => (id === submission.id ? submission : null),
 			countMessages: async () => states(),
 			queuePauses: async () => [...pauses.values()],
+			nextTurn: async () => null,
 			nextDue: async () => {
 				const waiting = rows.filter(({ state }) => state === 'queued' || state === 'deferred');
 				return waiting.length === 0 ? null : Math.min(...waiting.map(({ due }) => due));

@@ -13,6 +13,7 @@ import { createEvents } from './events.js';
 import { createFields } from './fields.js';
 import { createFigures } from './figures.js';
 import { createImports } from './imports.js';
+import { createLimitTurns } from './limit-turns.js';
 import { createLists } from './lists.js';
 import type { Slices } from './mailing-rows.js';
 import { createMailings } from './mailings.js';
@@ -37,6 +38,8 @@ import { createWebhooks } from './webhooks.js';
 export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices {
 	/** Work on a command that needs no transaction; the operation itself then finds it done. How many rows it has. */
 	prepareBatch(command: Parameters<Sync<Writes>['putImportBatch']>[0]): number;
+	/** The last lease was busy with messages that limits hold back: there may be others that are due. */
+	wasLeaseCut(): boolean;
 }
 
 export function createCore(sql: Sql): Core {
@@ -64,6 +67,7 @@ export function createCore(sql: Sql): Core {
 		...createBounces(sql),
 		...createFigures(sql),
 		...createQueue(sql),
+		...createLimitTurns(sql),
 		...createQueuePauses(sql),
 		...createQueueState(sql),
 		...createMessageActions(sql),

@@ -5,6 +5,8 @@ import type { Micros } from '../../api/datetime.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
 import type { Leased } from '../queue.js';
+import { readLimits } from './limit-turns.js';
+import { type Limiter, openLimiter } from './limits.js';
 import { isHeld } from './queue-pauses.js';
 import { parseNames, parseTexts } from './rows.js';
 import { settle } from './settle.js';
@@ -14,11 +16,29 @@ import { findSuppressions } from './suppressions.js';
 import type { Operations } from './sync.js';
 import { cancelMessage } from './waiting.js';
 
-type LeaseCommand = Parameters<Operations['lease']>[0];
+interface LeaseCommand extends Omit<Parameters<Operations['lease']>[0], 'perSecond'> {
+	/** Null: no limit is set. */
+	limiter: Limiter | null;
+}
 
-export function createQueue(sql: Sql): Pick<Operations, 'lease' | 'renew' | 'settle'> {
+type QueueOperations = Pick<Operations, 'lease' | 'renew' | 'settle'> & {
+	/** See `Core`. */
+	wasLeaseCut(): boolean;
+};
+
+export function createQueue(sql: Sql): QueueOperations {
+	let wasCut = false;
 	return {
-		lease: (command) => lease(sql, command),
+		wasLeaseCut: () => wasCut,
+		lease: ({ perSecond, ...command }) => {
+			const limits = readLimits(sql, perSecond);
+			const limiter = limits.length === 0 ? null : openLimiter(sql, limits, command.now);
+			const max = Math.min(command.max, limiter?.room ?? command.max);
+			const leased = max > 0 ? lease(sql, { ...command, max, limiter }) : [];
+			limiter?.finish();
+			wasCut = limiter?.isCut ?? false;
+			return leased;
+		},
 		renew: ({ owner, fences, until }) => {
 			for (const { message, fence } of fences) {
 				sql.run(
@@ -170,10 +190,12 @@ function takeUntilFull(
 		const rows = due(max - leased.length);
 		const before = leased.length;
 		for (const row of rows) {
+			if (command.limiter?.isCut) return leased;
 			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq);
 			shared.set(row.submission_seq, submission);
 			if (isUnwanted(sql, row, submission.type, command.now)) cancelMessage(sql, row.id);
-			else leased.push(take(sql, row, submission, command));
+			else if (command.limiter === null || command.limiter.admit(row, submission.type))
+				leased.push(take(sql, row, submission, command));
 		}
 		if (leased.length - before === rows.length) break;
 	}

@@ -68,6 +68,7 @@ export function createReads(connection: ReadingConnection): Reads {
 		sliceMailingResults: read(core.sliceMailingResults),
 		countMessages: read(core.countMessages),
 		nextDue: read(core.nextDue),
+		nextTurn: read(core.nextTurn),
 		queuePauses: read(core.queuePauses),
 		queueState: read(core.queueState),
 		reportFigures: read(core.reportFigures),

@@ -1,6 +1,8 @@
 /** Settings of the database, its keys, and what it says about itself. */
+import { limitSettings } from '../../engine/rules/limits.js';
 import type { StoredKey } from '../store.js';
 import { recountFigures, timeZone } from './figures.js';
+import { wakeHeld } from './limit-turns.js';
 import { countByState } from './messages.js';
 import { forgetFault } from './queue-pauses.js';
 import type { Sql } from './sql.js';
@@ -21,6 +23,7 @@ export function createSettings(sql: Sql): SettingOperations {
 			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
 			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
 			if (timeZone(sql) !== zone) recountFigures(sql, timeZone(sql));
+			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) wakeHeld(sql);
 		},
 		ensureKey: ({ purpose, fresh, rotateAfter, now }) => {
 			const keys = findKeys(sql, purpose);

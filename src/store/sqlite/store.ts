@@ -223,7 +223,16 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 
 function createQueue(core: Core, writer: Writer): Queue {
 	return {
-		lease: (command) => writer.write(() => core.lease(command)),
+		lease: async (command) => {
+			// In transactions of their own: a million that wait for a limit must not hold up every other write.
+			for (;;) {
+				const { leased, isCut } = await writer.write(() => ({
+					leased: core.lease(command),
+					isCut: core.wasLeaseCut(),
+				}));
+				if (leased.length > 0 || !isCut) return leased;
+			}
+		},
 		renew: (command) => writer.write(() => core.renew(command)),
 		settle: (command) => writer.write(() => core.settle(command)),
 		pause: (command) => writer.write(() => core.pause(command)),

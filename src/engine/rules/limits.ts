@@ -1,0 +1,111 @@
+/** How much may be sent in how long: what the settings say, and which limits a message counts against. */
+import { domainToASCII } from 'node:url';
+import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+
+/** What is counted together: everything, the mail of one sender's domain, the mail to one recipient's domain. */
+export type LimitScope = 'all' | 'sender' | 'recipient';
+
+/** The settings that hold limits, and what each of them counts. */
+export const limitSettings = {
+	send_limit: 'all',
+	sender_domain_limits: 'sender',
+	recipient_domain_limits: 'recipient',
+} as const satisfies Record<string, LimitScope>;
+
+/** At most `count` messages in any time of the length of `window`. */
+export interface SendLimit {
+	scope: LimitScope;
+	/** In ASCII and lower case; `*` = each domain that has no limit of its own, by itself; `''` with `all`. */
+	domain: string;
+	count: number;
+	window: Micros;
+}
+
+/** A limit as one message meets it. */
+export interface CountedLimit {
+	/** What is counted under: scope, domain and window. */
+	key: string;
+	count: number;
+	window: Micros;
+}
+
+export type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
+
+/** `100/1m` for `all`, else `example.com=100/1h, *=10/s`: as many as wanted, several for one domain too. */
+export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
+	const limits: SendLimit[] = [];
+	for (const entry of text.split(/[\s,]+/).filter((each) => each !== '')) {
+		const limit = parseLimit(scope, entry.toLowerCase());
+		if (limit === null)
+			return { kind: 'error', message: `"${entry}" is no limit, such as ${examples[scope]}` };
+		limits.push(limit);
+	}
+	if (limits.length > 0) return { kind: 'limits', limits };
+	return { kind: 'error', message: `a limit is such as ${examples[scope]}` };
+}
+
+/** Those that a message counts against: of a domain its own, and only where it has none those of `*`. */
+export function limitsOn(
+	limits: readonly SendLimit[],
+	message: { sender: string; recipient: string },
+): CountedLimit[] {
+	return [
+		...limits.filter(({ scope }) => scope === 'all').map((limit) => counted(limit, '')),
+		...ofDomain(limits, 'sender', message.sender),
+		...ofDomain(limits, 'recipient', message.recipient),
+	];
+}
+
+/** `perSecond` messages a second as a limit on everything; below one and between whole ones by a longer window. */
+export function rateLimit(perSecond: number): SendLimit {
+	const count = Math.max(1, Math.ceil(perSecond));
+	return { scope: 'all', domain: '', count, window: Math.ceil((count / perSecond) * microsPerSecond) };
+}
+
+/** The domain of a checked address, in ASCII and lower case. */
+export function domainOf(address: string): string {
+	const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
+	return domainToASCII(domain) || domain;
+}
+
+/** The window of a key's limit. */
+export function windowOf(key: string): Micros {
+	return Number(key.slice(key.lastIndexOf(' ') + 1));
+}
+
+const examples: Readonly<Record<LimitScope, string>> = {
+	all: '100/1m',
+	sender: 'example.com=100/1h or *=10/s',
+	recipient: 'gmail.com=100/1h or *=10/s',
+};
+
+const units: Readonly<Record<string, Micros>> = {
+	s: microsPerSecond,
+	m: 60 * microsPerSecond,
+	h: 3_600 * microsPerSecond,
+	d: microsPerDay,
+};
+/** Longer ones would be remembered for longer than the log of what was sent is worth. */
+const longestWindow: Micros = 31 * microsPerDay;
+
+function parseLimit(scope: LimitScope, entry: string): SendLimit | null {
+	const [, written = '', digits = '', times = '1', unit = ''] =
+		/^(?:([^=/]+)=)?([1-9]\d{0,8})\/([1-9]\d{0,4})?([smhd])$/.exec(entry) ?? [];
+	const window = Number(times) * (units[unit] ?? Number.NaN);
+	if (!(window <= longestWindow)) return null;
+	if ((scope === 'all') !== (written === '')) return null;
+	const domain = written === '*' ? '*' : domainToASCII(written);
+	if (scope !== 'all' && domain === '') return null;
+	return { scope, domain, count: Number(digits), window };
+}
+
+function ofDomain(limits: readonly SendLimit[], scope: LimitScope, domain: string): CountedLimit[] {
+	const scoped = limits.filter((limit) => limit.scope === scope);
+	const own = scoped.filter((limit) => limit.domain === domain);
+	const used = own.length > 0 ? own : scoped.filter((limit) => limit.domain === '*');
+	return used.map((limit) => counted(limit, domain));
+}
+
+function counted({ scope, count, window }: SendLimit, domain: string): CountedLimit {
+	return { key: `${scope} ${domain} ${window}`, count, window };
+}

@@ -1,0 +1,108 @@
+/** The limits in force, who waits for them, and until when. */
+import type { MessageScope } from '../../api/capabilities.js';
+import type { Micros } from '../../api/datetime.js';
+import { limitSettings, parseLimits, rateLimit, type SendLimit } from '../../engine/rules/limits.js';
+import type { Sql } from './sql.js';
+import type { Operations } from './sync.js';
+
+/** Those of the settings, and the one that a worker asks for. */
+export function readLimits(sql: Sql, perSecond?: number): SendLimit[] {
+	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
+	for (const [name, scope] of Object.entries(limitSettings)) {
+		const row = sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', name);
+		if (row === undefined) continue;
+		const parsed = parseLimits(scope, row.value);
+		// Checked before it was stored; a later version may know more than this one.
+		if (parsed.kind === 'limits') limits.push(...parsed.limits);
+	}
+	return limits;
+}
+
+export function createLimitTurns(sql: Sql): Pick<Operations, 'nextTurn'> {
+	return {
+		nextTurn: ({ scope, now, perSecond }) => {
+			const limits = readLimits(sql, perSecond);
+			if (limits.length === 0) return null;
+			const isGlobal = limits.some((limit) => limit.scope === 'all');
+			const ofAll = isGlobal && hasDue(sql, scope, now) ? (nextEnd(sql, now) ?? now) : null;
+			return ofAll ?? firstHeld(sql, scope, now);
+		},
+	};
+}
+
+/** Other limits hold now: whoever waits for the old ones looks again. */
+export function wakeHeld(sql: Sql): void {
+	for (const { seq } of sql.all<{ seq: number }>(lanesOf(null))) {
+		sql.run(
+			`UPDATE messages
+			SET wake_at = due_at
+			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > due_at AND state <> 'leased'`,
+			seq,
+		);
+	}
+	sql.run('DELETE FROM limit_lines');
+}
+
+function lanesOf(scope: MessageScope | null): string {
+	return scope === null
+		? `SELECT 0 AS seq UNION ALL SELECT -1
+			UNION ALL SELECT seq FROM mailings WHERE has_open_work = 1 AND state = 'released'`
+		: "SELECT seq FROM mailings WHERE id = ? AND state = 'released'";
+}
+
+/** The moment at which the least room comes back. A limit on everything puts nothing back: all that is due waits. */
+function nextEnd(sql: Sql, now: Micros): Micros | null {
+	const row = sql.get<{ until: Micros | null }>(
+		"SELECT min(until) AS until FROM limit_uses WHERE limit_key >= 'all ' AND limit_key < 'all!' AND until > ?",
+		now,
+	);
+	return row?.until ?? null;
+}
+
+function hasDue(sql: Sql, scope: MessageScope | null, now: Micros): boolean {
+	const due = earliest(sql, scope, 'm.wake_at <= ?', [now]);
+	return due !== null;
+}
+
+/** Of those that were put back: each waits for a moment before the end of its line. */
+function firstHeld(sql: Sql, scope: MessageScope | null, now: Micros): Micros | null {
+	const horizon = sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
+	const isHeld = "m.wake_at <= ? AND m.wake_at > m.due_at AND m.state <> 'leased'";
+	return earliest(sql, scope, isHeld, [Math.max(horizon, now)]);
+}
+
+function earliest(
+	sql: Sql,
+	scope: MessageScope | null,
+	condition: string,
+	values: readonly number[],
+): Micros | null {
+	if (scope !== null && 'submission' in scope) {
+		const row = sql.get<{ wake_at: Micros | null }>(
+			`SELECT min(m.wake_at) AS wake_at
+			FROM submissions s
+			JOIN messages m ON m.submission_seq = s.seq
+			LEFT JOIN mailings g ON g.seq = s.mailing_seq
+			WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released') AND ${condition}`,
+			scope.submission,
+			...values,
+		);
+		return row?.wake_at ?? null;
+	}
+	const lanes = sql.all<{ seq: number }>(lanesOf(scope), ...(scope === null ? [] : [scope.mailing]));
+	let first: Micros | null = null;
+	for (const { seq } of lanes) {
+		// messages_due (lane, wake_at)
+		const row = sql.get<{ wake_at: Micros }>(
+			`SELECT m.wake_at
+			FROM messages m INDEXED BY messages_due
+			WHERE m.lane = ? AND m.wake_at IS NOT NULL AND ${condition}
+			ORDER BY m.wake_at
+			LIMIT 1`,
+			seq,
+			...values,
+		);
+		if (row !== undefined && (first === null || row.wake_at < first)) first = row.wake_at;
+	}
+	return first;
+}

@@ -1,0 +1,37 @@
+/** What was sent, by limit and slice of time. */
+import type { Micros } from '../../api/datetime.js';
+import { windowOf } from '../../engine/rules/limits.js';
+import type { Sql } from './sql.js';
+
+/** So many rows a window: what is sent is counted for up to a 64th of the window too long, and never too short. */
+const slices = 64;
+
+/** Adds them, and forgets what has left its window. */
+export function writeUses(sql: Sql, uses: readonly { key: string; at: Micros }[], now: Micros): void {
+	// limit_uses_by_end
+	sql.run('DELETE FROM limit_uses WHERE until <= ?', now);
+	const counts = new Map<string, { key: string; until: Micros; count: number }>();
+	for (const { key, at } of uses) {
+		const until = endOf(key, at);
+		const counted = counts.get(`${until} ${key}`) ?? { key, until, count: 0 };
+		counted.count += 1;
+		counts.set(`${until} ${key}`, counted);
+	}
+	for (const { key, until, count } of counts.values()) {
+		sql.run(
+			`INSERT INTO limit_uses (limit_key, until, count)
+			VALUES (?, ?, ?)
+			ON CONFLICT (limit_key, until) DO UPDATE SET count = count + excluded.count`,
+			key,
+			until,
+			count,
+		);
+	}
+}
+
+/** When the whole slice in which it was sent has left the window. */
+function endOf(key: string, at: Micros): Micros {
+	const window = windowOf(key);
+	const slice = Math.ceil(window / slices);
+	return (Math.floor(at / slice) + 1) * slice + window;
+}

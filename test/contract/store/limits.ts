@@ -1,0 +1,251 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Micros } from '../../../src/api/datetime.js';
+import type { Leased } from '../../../src/store/queue.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	busy451,
+	fixedClock,
+	hour,
+	lease,
+	newUuid,
+	noon,
+	type OpenEmpty,
+	send,
+	verify,
+} from './fixture.js';
+
+const second: Micros = 1_000_000;
+/** What is sent counts for up to a 64th of the window too long. */
+const slack = 64;
+
+export function describeLimits(open: OpenEmpty): void {
+	describe('limits on sending', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const limit = (values: Record<string, string | null>) => store.writes.putSettings({ values, now: noon });
+		const people = (domain: string, count: number) =>
+			Array.from({ length: count }, (_, index) => `p${index}@${domain}`);
+		const settleSent = (leased: readonly Leased[], at: Micros) =>
+			store.queue.settle({
+				settlements: leased.map(({ message, fence }) => ({
+					message,
+					fence,
+					at,
+					outcome: { kind: 'sent' as const, reply: accepted250 },
+				})),
+			});
+		const domains = (leased: readonly Leased[]) => leased.map(({ to }) => to.split('@')[1]).sort();
+		const turn = (now: Micros) => store.reads.nextTurn({ scope: null, now });
+
+		it('let so many pass, and the next when those have left the window', async () => {
+			await limit({ send_limit: '3/1h' });
+			await send(store, people('a.test', 5));
+			const first = await lease(store);
+			expect(first).toHaveLength(3);
+			await settleSent(first, noon + 10 * second);
+			const back = noon + 10 * second + hour;
+			expect(await lease(store, { now: back - 1 })).toEqual([]);
+			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
+		});
+
+		it('count what is in a worker’s hands until it is settled, however long it takes', async () => {
+			await limit({ send_limit: '2/10s' });
+			await send(store, people('a.test', 4));
+			const first = await lease(store);
+			expect(await lease(store, { now: noon + 30 * second })).toEqual([]);
+			await settleSent(first, noon + 31 * second);
+			expect(await lease(store, { now: noon + 40 * second })).toEqual([]);
+			expect(await lease(store, { now: noon + 42 * second })).toHaveLength(2);
+		});
+
+		it('do not count what was given back unsent, and count what was refused', async () => {
+			await limit({ send_limit: '2/1h' });
+			await send(store, people('a.test', 3));
+			const [one, other] = await lease(store);
+			if (one === undefined || other === undefined) throw new Error('nothing leased');
+			const back = { kind: 'released' as const, why: 'drain' as const };
+			const deferred = { kind: 'deferred' as const, reply: busy451, due_at: noon + hour };
+			await store.queue.settle({
+				settlements: [
+					{ ...one, at: noon, outcome: back },
+					{ ...other, at: noon, outcome: deferred },
+				],
+			});
+			expect(await lease(store, { now: noon + second })).toHaveLength(1);
+		});
+
+		it('of one domain hold up no other, and cost no attempt', async () => {
+			await limit({ recipient_domain_limits: 'slow.test=2/1h' });
+			const { answer } = await send(store, [...people('slow.test', 5), ...people('fast.test', 3)]);
+			expect(domains(await lease(store))).toEqual([
+				...Array(3).fill('fast.test'),
+				...Array(2).fill('slow.test'),
+			]);
+			const held = await store.reads.getMessage({ id: answer.messages[4]?.id ?? '' });
+			expect(held).toMatchObject({ message: { state: 'queued', attempts: 0 }, attempts: [] });
+			expect(await lease(store, { now: noon + second })).toEqual([]);
+		});
+
+		it('of * hold for each domain by itself that has none of its own', async () => {
+			await limit({ recipient_domain_limits: 'big.test=3/1h, *=1/1h' });
+			await send(
+				store,
+				['big.test', 'a.test', 'b.test'].flatMap((domain) => people(domain, 4)),
+			);
+			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'big.test', 'big.test', 'big.test']);
+		});
+
+		it('of a sender count the domain of From', async () => {
+			await limit({ sender_domain_limits: 'example.org=1/1h' });
+			await verify(store, 'desk@example.net');
+			await send(store, people('a.test', 2));
+			const envelope = { from: 'desk@example.net', reply_to: [], cc: [], bcc: [], headers: {} };
+			await send(store, people('b.test', 2), { envelope, from_key: 'desk@example.net' });
+			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'b.test']);
+		});
+
+		it('say when the next turn comes, and nothing where they hold nothing back', async () => {
+			expect(await turn(noon)).toBeNull();
+			await limit({ recipient_domain_limits: '*=1/1h' });
+			expect(await turn(noon)).toBeNull();
+			await send(store, people('a.test', 2));
+			await settleSent(await lease(store), noon);
+			await lease(store, { now: noon + second });
+			const next = (await turn(noon + second)) ?? 0;
+			expect(next).toBeGreaterThanOrEqual(noon + hour);
+			// A turn that comes before the room is there is followed by the next.
+			let look = next;
+			for (let tries = 1; (await lease(store, { now: look })).length === 0 && tries < 3; tries += 1)
+				look = (await turn(look)) ?? 0;
+			expect(look).toBeGreaterThan(noon + hour);
+			expect(look).toBeLessThanOrEqual(noon + hour + hour / slack);
+			expect(await turn(look)).toBeNull();
+		});
+
+		it('let everybody pass at once when they are lifted', async () => {
+			await limit({ recipient_domain_limits: '*=1/1h' });
+			await send(store, people('a.test', 4));
+			expect(await lease(store)).toHaveLength(1);
+			await limit({ recipient_domain_limits: null });
+			expect(await lease(store, { now: noon + second })).toHaveLength(3);
+		});
+
+		it('wake those who wait one by one, not all at each look', async () => {
+			await limit({ recipient_domain_limits: '*=10/10s' });
+			await send(store, people('a.test', 200));
+			await settleSent(await lease(store), noon);
+			const later = noon + 11 * second;
+			const woken = await lease(store, { now: later });
+			expect(woken.length).toBeGreaterThan(0);
+			expect(woken.length).toBeLessThanOrEqual(2);
+		});
+
+		it('let transactional mail pass before bulk mail that waited longer', async () => {
+			await limit({ recipient_domain_limits: '*=1/10s' });
+			await send(store, people('a.test', 50), { type: 'BULK' });
+			await settleSent(await lease(store), noon);
+			await lease(store, { now: noon + second });
+			await send(store, ['urgent@a.test'], { now: noon + 2 * second });
+			const room = noon + 10 * second + second;
+			expect((await lease(store, { now: room })).map(({ to }) => to)).toEqual(['urgent@a.test']);
+		});
+
+		it('are shared by all who ask for a rate', async () => {
+			await send(store, people('a.test', 10));
+			const ask = (now: Micros, owner: string) =>
+				store.queue.lease({ owner, now, until: now + hour, max: 100, scope: null, perSecond: 4 });
+			expect(await ask(noon, 'one')).toHaveLength(4);
+			expect(await ask(noon + 1, 'two')).toEqual([]);
+			expect(await store.reads.nextTurn({ scope: null, now: noon + 1, perSecond: 4 })).not.toBeNull();
+		});
+
+		it.each([
+			{ send_limit: '20/10s' },
+			{ recipient_domain_limits: '*=20/10s' },
+			{ send_limit: '40/10s', recipient_domain_limits: 'a.test=20/10s' },
+		])('lose little of what %j allows', async (values) => {
+			await limit(values);
+			await send(store, people('a.test', 500));
+			let count = 0;
+			for (let now = noon; now < noon + 120 * second; now += second / 10) {
+				const leased = await lease(store, { now });
+				await settleSent(leased, now);
+				count += leased.length;
+			}
+			expect(count).toBeGreaterThan(0.85 * 240);
+			expect(count).toBeLessThanOrEqual(260);
+		});
+
+		it.each([1, 2, 3])('are never passed in any window, whatever workers do (%i)', async (seed) => {
+			await limit({ send_limit: '20/10s', recipient_domain_limits: 'a.test=5/7s, *=9/3s' });
+			const random = randomFrom(seed);
+			await send(store, [...people('a.test', 120), ...people('b.test', 120), ...people('c.test', 60)]);
+			const sent: { at: Micros; domain: string }[] = [];
+			let hands: Leased[] = [];
+			for (let now = noon; now < noon + 120 * second; now += Math.ceil(random() * 2 * second)) {
+				const max = 1 + Math.floor(random() * 12);
+				hands.push(
+					...(await store.queue.lease({ owner: newUuid(), now, until: now + 4 * second, max, scope: null })),
+				);
+				const rest: Leased[] = [];
+				for (const message of hands) {
+					const fate = random();
+					// Still under way; or sent, and the worker died before it could say so.
+					if (fate < 0.4) rest.push(message);
+					else sent.push({ at: now, domain: message.to.split('@')[1] ?? '' });
+					if (fate >= 0.6) await settleSent([message], now);
+				}
+				// Leased again by then, it is in other hands.
+				hands = rest.filter(() => random() > 0.2);
+			}
+			expect(sent.length).toBeGreaterThan(30);
+			expect(mostIn(sent, 10 * second)).toBeLessThanOrEqual(20);
+			for (const [domain, count, window] of [
+				['a.test', 5, 7],
+				['b.test', 9, 3],
+				['c.test', 9, 3],
+			] as const) {
+				const ofDomain = sent.filter((each) => each.domain === domain);
+				expect(mostIn(ofDomain, window * second)).toBeLessThanOrEqual(count);
+			}
+		});
+	});
+
+	describe('keys that sign', () => {
+		it('are kept by domain and selector, each once', async () => {
+			const store = await open(fixedClock);
+			const key = { domain: 'example.org', selector: 's1', type: 'rsa' as const, secret: 'c2VjcmV0' };
+			expect(await store.writes.addDkimKey({ ...key, now: noon })).toBe(true);
+			expect(await store.writes.addDkimKey({ ...key, secret: 'other', now: noon })).toBe(false);
+			expect(await store.writes.addDkimKey({ ...key, selector: 's2', now: noon + 1 })).toBe(true);
+			expect(await store.reads.listDkimKeys()).toEqual([
+				{ ...key, created_at: noon },
+				{ ...key, selector: 's2', created_at: noon + 1 },
+			]);
+			expect(await store.writes.removeDkimKey({ domain: 'example.org', selector: 's1' })).toBe(true);
+			expect(await store.writes.removeDkimKey({ domain: 'example.org', selector: 's1' })).toBe(false);
+			expect(await store.reads.listDkimKeys()).toMatchObject([{ selector: 's2' }]);
+			await store.close();
+		});
+	});
+}
+
+/** The most that were sent in any time shorter than the window. */
+function mostIn(sent: readonly { at: Micros }[], window: Micros): number {
+	const times = sent.map(({ at }) => at).sort((one, other) => one - other);
+	return Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + window).length));
+}
+
+/** A linear congruential generator: the same numbers each time. */
+function randomFrom(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+		return state / 2 ** 31;
+	};
+}

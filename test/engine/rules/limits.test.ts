@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { limitsOn, parseLimits, rateLimit, type SendLimit } from '../../../src/engine/rules/limits.js';
+
+const second = 1_000_000;
+const hour = 3_600 * second;
+
+function parsed(scope: SendLimit['scope'], text: string): SendLimit[] {
+	const result = parseLimits(scope, text);
+	if (result.kind === 'error') throw new Error(result.message);
+	return result.limits;
+}
+
+describe('limits as they are written', () => {
+	it.each([
+		['100/1m', 100, 60 * second],
+		['5/s', 5, second],
+		['1000/24h', 1000, 24 * hour],
+		['7/31d', 7, 31 * 24 * hour],
+	])('%s', (text, count, window) => {
+		expect(parsed('all', text)).toEqual([{ scope: 'all', domain: '', count, window }]);
+	});
+
+	it('names domains, in ASCII and lower case, one or many', () => {
+		expect(parsed('recipient', 'Gmail.com=100/1h,BÜCHER.example=2/s, *=10/s')).toEqual([
+			{ scope: 'recipient', domain: 'gmail.com', count: 100, window: hour },
+			{ scope: 'recipient', domain: 'xn--bcher-kva.example', count: 2, window: second },
+			{ scope: 'recipient', domain: '*', count: 10, window: second },
+		]);
+	});
+
+	it.each([
+		['all', ''],
+		['all', '0/1m'],
+		['all', '100'],
+		['all', '100/0s'],
+		['all', '100/32d'],
+		['all', 'example.com=1/s'],
+		['recipient', '100/1m'],
+		['recipient', 'gmail.com=100/1h, yahoo.com'],
+		['sender', 'a b=1/s'],
+	] as const)('of %s are none: "%s"', (scope, text) => {
+		expect(parseLimits(scope, text)).toMatchObject({
+			kind: 'error',
+			message: expect.stringContaining('such as'),
+		});
+	});
+
+	it('make of a rate a limit, between whole numbers too', () => {
+		expect(rateLimit(50)).toEqual({ scope: 'all', domain: '', count: 50, window: second });
+		expect(rateLimit(0.5)).toEqual({ scope: 'all', domain: '', count: 1, window: 2 * second });
+		expect(rateLimit(2.5)).toEqual({ scope: 'all', domain: '', count: 3, window: 1.2 * second });
+	});
+});
+
+describe('the limits that a message counts against', () => {
+	const limits = [
+		...parsed('all', '100/1m'),
+		...parsed('sender', 'example.com=5/s'),
+		...parsed('recipient', 'gmail.com=1/s, gmail.com=100/1h, *=10/s'),
+	];
+	const keys = (sender: string, recipient: string) =>
+		limitsOn(limits, { sender, recipient }).map(({ key }) => key);
+
+	it('are all those of its domains', () => {
+		expect(keys('example.com', 'gmail.com')).toEqual([
+			'all  60000000',
+			'sender example.com 1000000',
+			'recipient gmail.com 1000000',
+			'recipient gmail.com 3600000000',
+		]);
+	});
+
+	it('are those of every domain by itself where it has none of its own', () => {
+		expect(keys('example.org', 'yahoo.com')).toEqual(['all  60000000', 'recipient yahoo.com 1000000']);
+	});
+});
