@@ -165,6 +165,8 @@ export interface FieldsPlus {
 export interface Session {
 	id: string;
 	position: number;
+	/** Of an import: what became of those rows. Absent for a mailing, and where a deployment does not tell. */
+	counts?: ImportCounts;
 }
 
 /** A row that was not taken, and why: `code` for scripts, `error` for people. */

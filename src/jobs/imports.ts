@@ -4,7 +4,7 @@
  * batches before it has answered, so that they share a commit. Memory: what is in flight.
  */
 import type { Call } from '../api/api.js';
-import type { Ack, ImportCounts, ImportSpec, Imports, Reject } from '../api/capabilities.js';
+import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
 import type { RejectedRow, TableRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
@@ -18,7 +18,10 @@ export interface ImportTotals extends ImportCounts {
 	read: number;
 }
 
-/** Stop when more rows than this are rejected: a number, or a share of those read (looked at from 1,000 rows on). */
+/**
+ * Stop when more rows than this are rejected, earlier runs included: a number, or a share of those read (looked at from
+ * 1,000 rows on, and at the end).
+ */
 export type MaxErrors = { rows: number } | { percent: number };
 
 export interface ImportJob {
@@ -47,7 +50,9 @@ export interface ImportJob {
 
 export interface ImportResult {
 	outcome: 'done' | 'too_many_errors' | 'interrupted';
-	/** `done`: the whole session, earlier runs included. Else what this run settled. */
+	/** Every row was read and the session is closed; with too many errors it may be so or not. */
+	isComplete: boolean;
+	/** Of the whole session, earlier runs included as far as the deployment tells of them. */
 	totals: ImportTotals;
 	/** Rows put by an earlier run and passed over by this one; 0 for a new session. */
 	resumedAt: number;
@@ -56,10 +61,13 @@ export interface ImportResult {
 /** Throws `ApiError` as it comes (list gone: `not_found`); what was acknowledged before stays. */
 export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const session = await job.imports.open(job.key, job.spec, callOf(job.signal));
-	const run = new ImportRun(job, session.id, session.position);
-	const outcome = await run.work();
-	const totals = outcome === 'done' ? await run.finish() : run.totals;
-	return { outcome, totals, resumedAt: session.position };
+	const run = new ImportRun(job, session);
+	const resumedAt = session.position;
+	const end = await run.work();
+	if (end !== 'end') return { outcome: end, isComplete: false, totals: run.totals, resumedAt };
+	const totals = await run.finish();
+	const outcome = hasTooManyErrors(job.maxErrors, totals, 'end') ? 'too_many_errors' : 'done';
+	return { outcome, isComplete: true, totals, resumedAt };
 }
 
 /** A transaction takes what is in flight, and one of 100,000 rows costs half of ten of 10,000. */
@@ -75,8 +83,11 @@ interface Answered {
 	put: { rows: number; counts: ImportCounts } | null;
 }
 
+/** How reading ended: where the table does, or before. */
+type ReadingEnd = 'end' | 'too_many_errors' | 'interrupted';
+
 class ImportRun {
-	totals: ImportTotals = { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+	totals: ImportTotals;
 	readonly #job: ImportJob;
 	readonly #id: string;
 	readonly #resumedAt: number;
@@ -86,19 +97,20 @@ class ImportRun {
 	/** Rows refused here and never put, in this run and, read again, in earlier ones. */
 	#local = 0;
 
-	constructor(job: ImportJob, id: string, position: number) {
+	constructor(job: ImportJob, { id, position, counts = nothingPut.counts }: Session) {
 		this.#job = job;
+		this.totals = { read: sum(counts), ...counts };
 		this.#id = id;
 		this.#resumedAt = position;
 		this.#earlier = new EarlierAnswers((first) => this.#askAgain(first), position);
 	}
 
-	async work(): Promise<ImportResult['outcome']> {
+	async work(): Promise<ReadingEnd> {
 		const { signal } = this.#job;
 		try {
-			const outcome = await this.#readAll();
+			const end = await this.#readAll();
 			await this.#land(0);
-			return outcome === 'done' && this.#hasTooManyErrors(true) ? 'too_many_errors' : outcome;
+			return end;
 		} catch (error) {
 			// Reading was broken off by the signal: what is acknowledged stays, the rest comes with the next run.
 			const isStopped = signal?.aborted === true && error === signal.reason;
@@ -109,17 +121,26 @@ class ImportRun {
 		}
 	}
 
-	async #readAll(): Promise<ImportResult['outcome']> {
+	async #readAll(): Promise<ReadingEnd> {
 		for await (const load of this.#loads()) {
 			if (this.#job.signal?.aborted) return 'interrupted';
+			if (this.#isNew(load) && hasTooManyErrors(this.#job.maxErrors, this.totals, 'midway'))
+				return 'too_many_errors';
 			const answer = this.#begin(load);
 			// It may fail long before its turn to be looked at.
 			answer.catch(() => undefined);
 			this.#flight.push({ load, answer });
 			await this.#land(this.#mayWait(load) ? maxSizeInFlight : 0);
-			if (this.#hasTooManyErrors(false)) return 'too_many_errors';
 		}
-		return 'done';
+		return 'end';
+	}
+
+	/**
+	 * Whether any of its rows is yet to be put. The limit is asked for before such a batch: behind the last one nothing is
+	 * left to be stopped, and what earlier runs put is read to its end, so that the totals are theirs.
+	 */
+	#isNew({ first, count }: Load): boolean {
+		return first + count > this.#resumedAt;
 	}
 
 	async *#loads(): AsyncGenerator<Load, void, undefined> {
@@ -178,8 +199,8 @@ class ImportRun {
 	async #settle({ load, rejects, put }: Answered): Promise<void> {
 		await this.#report([...load.rejects, ...refusedRows(load, rejects)]);
 		this.#local += load.rejects.length;
+		this.#count(load.rejects.length, put ?? { rows: 0, counts: nothingPut.counts });
 		if (put === null) return;
-		this.#count(load.rejects.length, put);
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
@@ -238,14 +259,16 @@ class ImportRun {
 		totals.unchanged += counts.unchanged;
 		totals.duplicate += counts.duplicate;
 	}
+}
 
-	#hasTooManyErrors(isEnd: boolean): boolean {
-		const { maxErrors } = this.#job;
-		const { rejected, read } = this.totals;
-		if (maxErrors === undefined) return false;
-		if ('rows' in maxErrors) return rejected > maxErrors.rows;
-		return (isEnd || read >= 1_000) && rejected * 100 > maxErrors.percent * read;
-	}
+function hasTooManyErrors(
+	maxErrors: MaxErrors | undefined,
+	{ rejected, read }: ImportTotals,
+	where: 'midway' | 'end',
+): boolean {
+	if (maxErrors === undefined) return false;
+	if ('rows' in maxErrors) return rejected > maxErrors.rows;
+	return (where === 'end' || read >= 1_000) && rejected * 100 > maxErrors.percent * read;
 }
 
 function callOf(signal: AbortSignal | undefined): Call {

@@ -63,6 +63,7 @@ describe('an import', () => {
 		const { job } = await jobOf(text, imports);
 		expect(await runImport(job)).toEqual({
 			outcome: 'done',
+			isComplete: true,
 			totals: { read: 3, created: 3, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
 			resumedAt: 0,
 		});
@@ -136,14 +137,15 @@ describe('an import that ends early', () => {
 				batchRows: 10,
 				...(maxErrors && { maxErrors }),
 			});
-			const { outcome, totals } = await runImport(job);
+			const { outcome, isComplete, totals } = await runImport(job);
 			expect(adds(totals)).toBe(true);
-			return `${outcome} ${totals.read}`;
+			return `${outcome} ${totals.read}${isComplete ? ' of all' : ''}`;
 		};
 		expect(await run({ rows: 12 }, 100)).toBe('too_many_errors 30');
-		expect(await run({ rows: 50 }, 100)).toBe('done 100');
-		expect(await run({ percent: 50 }, 100)).toBe('done 100');
-		expect(await run({ percent: 49 }, 100)).toBe('too_many_errors 100');
+		expect(await run({ rows: 50 }, 100)).toBe('done 100 of all');
+		expect(await run({ percent: 50 }, 100)).toBe('done 100 of all');
+		expect(await run({ percent: 49 }, 100)).toBe('too_many_errors 100 of all');
+		expect(await run({ rows: 49 }, 100)).toBe('too_many_errors 100 of all');
 		expect(await run({ percent: 49 }, 3000)).toBe('too_many_errors 1000');
 		expect(await run({ rows: 0 }, 100)).toBe('too_many_errors 10');
 	});
@@ -260,6 +262,38 @@ describe('an import that goes on', () => {
 			await runImport(next.job);
 			expect(next.rejects).toEqual(whole.rejects);
 		}
+	});
+});
+
+describe('a limit of errors over several runs', () => {
+	const text = people(100).replaceAll(/^p\d*5@.*$/gm, 'only one cell');
+
+	async function runs(...limits: (number | null)[]) {
+		const imports = fakeImports({ judge: (_, row) => (row % 9 === 0 ? 'rejected' : 'created') });
+		const ends: string[] = [];
+		for (const limit of limits) {
+			const { job } = await jobOf(text, imports, {
+				batchRows: 10,
+				...(limit !== null && { maxErrors: { rows: limit } }),
+			});
+			const { outcome, isComplete, totals } = await runImport(job);
+			expect(adds(totals)).toBe(true);
+			ends.push(`${outcome} ${totals.rejected} of ${totals.read}${isComplete ? ', complete' : ''}`);
+		}
+		return ends;
+	}
+
+	it('counts what earlier runs rejected: the same limit stops at once, a wider one goes on', async () => {
+		expect(await runs(5, 5, 12, null)).toEqual([
+			'too_many_errors 7 of 33',
+			'too_many_errors 7 of 33',
+			'too_many_errors 14 of 67',
+			'done 20 of 100, complete',
+		]);
+	});
+
+	it('is told at the end, where nothing is left to be stopped', async () => {
+		expect(await runs(19)).toEqual(['too_many_errors 20 of 100, complete']);
 	});
 });
 

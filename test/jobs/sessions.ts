@@ -38,7 +38,7 @@ export function fakeImports(options: FakeOptions = {}): FakeImports {
 		get position() {
 			return position;
 		},
-		open: async () => ({ id: 'session', position }),
+		open: async () => ({ id: 'session', position, counts: { ...total } }),
 		put: async (_, batch) => {
 			if (!forget) puts.push(batch);
 			const stored = acks.get(batch.first);

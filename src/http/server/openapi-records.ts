@@ -171,7 +171,11 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		next: { type: ['integer', 'null'] },
 	}),
 	Erasure: record({ subscribers: count, messages: count, canceled: count, suppressions: count }),
-	Session: record({ id: uuid, position: count }),
+	Session: {
+		type: 'object',
+		properties: { id: uuid, position: count, counts: ref('ImportCounts') },
+		required: ['id', 'position'],
+	},
 	Reject: record({ row: count, code: text, error: text }),
 	ImportCounts: importCounts,
 	ImportAck: record({

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Api } from '../../api/api.js';
-import type { Imports } from '../../api/capabilities.js';
+import type { Imports, Session } from '../../api/capabilities.js';
 import { notFound } from '../../api/errors.js';
 import { type ImportLedger, noImportLedger, openImportLedger } from './import-ledger.js';
 import { type ForeignSession, openSession } from './import-session.js';
@@ -74,12 +74,12 @@ export function createForeignImports(api: Api, options: ForeignImportOptions): F
 		},
 		open: async (key, spec) => {
 			const known = imports.get(key);
-			if (known !== undefined) return { id: key, position: known.session.position };
+			if (known !== undefined) return sessionOf(key, known.session);
 			const ledger = kept === null ? noImportLedger() : await openKept(kept, key);
 			try {
 				const session = await openSession(api, { spec, ledger, pace, concurrency });
 				imports.set(key, { session, ledger });
-				return { id: key, position: session.position };
+				return sessionOf(key, session);
 			} catch (error) {
 				await ledger.close();
 				throw error;
@@ -101,6 +101,10 @@ export function createForeignImports(api: Api, options: ForeignImportOptions): F
 			imports.clear();
 		},
 	};
+}
+
+function sessionOf(id: string, { position, totals }: ForeignSession): Session {
+	return { id, position, counts: totals };
 }
 
 async function openKept({ folder, deployment, earlier }: KeptWhere, key: string): Promise<ImportLedger> {

@@ -73,7 +73,8 @@ function openImport(
 	);
 	const text = canonicalJson(spec);
 	if (known !== undefined) {
-		return known.spec === text ? { id: known.id, position: known.position } : 'conflict';
+		if (known.spec !== text) return 'conflict';
+		return { id: known.id, position: known.position, counts: readCounts(known.counts) };
 	}
 	sql.run(
 		'INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, ?, ?, ?, ?)',
@@ -84,7 +85,7 @@ function openImport(
 		JSON.stringify(noCounts()),
 		now,
 	);
-	return { id, position: 0 };
+	return { id, position: 0, counts: noCounts() };
 }
 
 function findSession(sql: Sql, id: string): SessionRow | null {
