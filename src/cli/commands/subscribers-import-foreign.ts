@@ -2,6 +2,7 @@
 import type { Imports } from '../../api/capabilities.js';
 import type { ForeignImports } from '../../jobs/foreign/imports.js';
 import type { CommandContext } from '../context.js';
+import { counted } from '../render/counted.js';
 
 /** Rows a batch for each request in flight. */
 const roundsPerBatch = 8;
@@ -16,6 +17,13 @@ export interface PlaceOptions {
 	isRepeatable: boolean;
 }
 
+export interface Place {
+	imports: Imports;
+	/** The same, where the deployment is not ours. */
+	foreign: ForeignImports | null;
+	batchRows: number;
+}
+
 /**
  * Sessions and batches where the deployment has them, else a request a row and the session in a file of this machine.
  * Those batches are small: nothing is told of one before it is done, and Ctrl-C waits for it.
@@ -23,7 +31,7 @@ export interface PlaceOptions {
 export async function importsOf(
 	cx: CommandContext,
 	{ batchSize, concurrency, resume, rate, isRepeatable }: PlaceOptions,
-): Promise<{ imports: Imports; foreign: ForeignImports | null; batchRows: number }> {
+): Promise<Place> {
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
 	if (ext.imports !== undefined) return { imports: ext.imports, foreign: null, batchRows: batchSize };
@@ -43,8 +51,7 @@ export async function importsOf(
 export async function sayForeign(cx: CommandContext, foreign: ForeignImports): Promise<void> {
 	const left = foreign.reasonsLeftOut;
 	if (left === 0) return;
-	const rows = left === 1 ? '1 row has' : `${left.toLocaleString('en-US')} rows have`;
 	await cx.warn(
-		`${rows} a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise`,
+		`${counted(left, 'row has', 'rows have')} a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise`,
 	);
 }

@@ -9,35 +9,37 @@ import type { CommandContext } from '../context.js';
 import { CliError } from '../errors.js';
 
 export interface ImportMark {
-	/** SHA-256 of the file. */
+	/** SHA-256 of the file; empty for standard input, which has no second time. */
 	sha256: string;
 	/** The job's key: list, content, columns and options. */
 	key: string;
+	/** Whole path of its rejects file; null where nothing is known of it. */
+	rejects: string | null;
 }
 
 export interface MarkFile {
-	/** Refuses to go on where the file or the options are not those of the run that stopped (exit 2). */
-	assertSame(mark: ImportMark): Promise<void>;
+	/** Of the run that stopped; null: there is none, or none that can be read. */
+	read(): Promise<ImportMark | null>;
 	/** Before the first row. A folder that cannot be written costs this check later on, nothing else. */
 	write(mark: ImportMark): Promise<void>;
 	/** The import came to its end. */
 	remove(): Promise<void>;
 }
 
-/** The mark of this file for this list of this target. */
-export async function openMark(cx: CommandContext, file: string, listId: number): Promise<MarkFile> {
+/** Where the rows come from: a file by its path, or standard input under the name of a job. */
+export type MarkedSource = { file: string } | { job: string };
+
+/** The mark of this source for this list of this target. */
+export async function openMark(cx: CommandContext, source: MarkedSource, listId: number): Promise<MarkFile> {
 	const { target } = await cx.connection();
 	const where = target.kind === 'local' ? target.url : target.baseUrl;
+	const from = 'file' in source ? resolve(source.file) : ['job', source.job];
 	const name = createHash('sha256')
-		.update(JSON.stringify([resolve(file), listId, where]))
+		.update(JSON.stringify([from, listId, where]))
 		.digest('hex');
 	const path = join(cx.paths.imports, `${name.slice(0, 32)}.json`);
 	return {
-		assertSame: async (mark) => {
-			const earlier = await readMark(path);
-			if (earlier === null || earlier.key === mark.key) return;
-			throw earlier.sha256 === mark.sha256 ? otherOptions(file) : changed(file);
-		},
+		read: () => readMark(path),
 		write: async (mark) => {
 			await mkdir(dirname(path), { recursive: true, mode: 0o700 })
 				.then(() => writeFile(path, `${JSON.stringify(mark)}\n`, { mode: 0o600 }))
@@ -47,12 +49,21 @@ export async function openMark(cx: CommandContext, file: string, listId: number)
 	};
 }
 
-/** Null: there is none, or none that can be read. */
+/**
+ * Refuses to go on where the content or the options are not those of the run that stopped (exit 2). `name` is how the
+ * source is called.
+ */
+export function assertSame(name: string, earlier: ImportMark | null, now: Omit<ImportMark, 'rejects'>): void {
+	if (earlier === null || earlier.key === now.key) return;
+	throw earlier.sha256 === now.sha256 ? otherOptions(name) : changed(name);
+}
+
 async function readMark(path: string): Promise<ImportMark | null> {
 	try {
 		const found: unknown = JSON.parse(await readFile(path, 'utf8'));
 		if (typeof found !== 'object' || found === null || !('sha256' in found) || !('key' in found)) return null;
-		return { sha256: String(found.sha256), key: String(found.key) };
+		const rejects = 'rejects' in found && typeof found.rejects === 'string' ? found.rejects : null;
+		return { sha256: String(found.sha256), key: String(found.key), rejects };
 	} catch {
 		return null;
 	}

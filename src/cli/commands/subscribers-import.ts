@@ -10,10 +10,10 @@ import type { Mapping } from '../tabular/header.js';
 import type { Table } from '../tabular/read-table.js';
 import type { RejectsFile } from '../tabular/rejects.js';
 import { inList } from './subscribers-common.js';
+import { begin, type Identity, identify } from './subscribers-import-begin.js';
 import { createFields, mapColumns, sayColumns } from './subscribers-import-columns.js';
 import { endImport, sayBrokenOff } from './subscribers-import-end.js';
-import { importsOf, sayForeign } from './subscribers-import-foreign.js';
-import type { MarkFile } from './subscribers-import-mark.js';
+import { importsOf, type Place, sayForeign } from './subscribers-import-foreign.js';
 import {
 	assertOptions,
 	type ImportOptions,
@@ -48,7 +48,7 @@ export const subscriberImport = command({
 			maxErrors: options.maxErrors === undefined ? null : parseMaxErrors(options.maxErrors),
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
-		const rejectsPath = pathOfRejects(file, options.rejects);
+		const rejectsPath = cx.dryRun ? null : pathOfRejects(file, options.rejects);
 		const { list } = await inList(cx, options);
 		const table = await open(cx, file, options);
 		try {
@@ -56,10 +56,8 @@ export const subscriberImport = command({
 			await sayColumns(cx, { name: file === '-' ? 'standard input' : file, table, mapping });
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, list, table, mapping, spec, options, limits };
-			if (cx.dryRun) return await plan(cx, job);
-			const { openRejects } = await import('../tabular/rejects.js');
-			const rejects = await openRejects({ path: rejectsPath, header: table.header, resume: options.resume });
-			return await work(cx, job, rejects).finally(() => rejects.close());
+			if (rejectsPath === null) return await plan(cx, job);
+			return await work(cx, { ...job, rejectsPath });
 		} finally {
 			await table.close();
 		}
@@ -75,6 +73,7 @@ interface Job {
 	spec: ImportSpec;
 	options: ImportOptions;
 	limits: { maxErrors: ReturnType<typeof parseMaxErrors> | null; rate: number | null };
+	rejectsPath: string;
 }
 
 async function open(
@@ -87,46 +86,49 @@ async function open(
 	return openTable(source, { delimiter, encoding, signal: cx.signal });
 }
 
-async function plan(cx: CommandContext, { file, options, ...job }: Job): Promise<undefined> {
+async function plan(
+	cx: CommandContext,
+	{ file, options, ...job }: Omit<Job, 'rejectsPath'>,
+): Promise<undefined> {
 	const { planImport } = await import('./subscribers-import-plan.js');
 	const { concurrency } = options;
 	await planImport(cx, { ...job, concurrency, file: file === '-' ? 'standard input' : file });
 }
 
-async function work(cx: CommandContext, job: Job, rejects: RejectsFile): Promise<ExitCode | undefined> {
-	const { list, table, mapping, spec, options, limits } = job;
-	const { key, rows, mark } = await identify(cx, job);
-	await createFields(cx, mapping);
+async function work(cx: CommandContext, job: Job): Promise<ExitCode> {
+	const { options, limits } = job;
+	const identity = await identify(cx, job);
 	const isRepeatable = job.file !== '-' || options.job !== undefined;
 	const place = await importsOf(cx, { ...options, rate: limits.rate, isRepeatable });
-	const { imports, foreign, batchRows } = place;
-	if (foreign === null && !options.resume) await forget(imports, key, spec);
-	// Elsewhere than on our own deployments it is rows that are paced, not batches.
-	const paced =
-		limits.rate === null || foreign !== null
-			? { imports, batchRows }
-			: await pace(cx, imports, batchRows, limits.rate);
-	const result = await run(
-		cx,
-		{ list, rows, foreign },
-		{
-			...paced,
-			rows: table.rows,
-			...(foreign === null && (await readElsewhere(cx, job))),
-			mapping,
-			spec,
-			key,
-			...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
-			onReject: (refused) => rejects.write(refused),
-			signal: cx.signal,
-		},
-	);
-	if (result.outcome === 'done') await mark?.remove();
+	try {
+		const rejects = await begin(cx, { ...job, ...identity, imports: place.imports });
+		return await putRows(cx, { ...job, ...identity, ...place, rejects }).finally(() => rejects.close());
+	} finally {
+		await place.foreign?.close();
+	}
+}
+
+async function putRows(
+	cx: CommandContext,
+	job: Job & Identity & Place & { rejects: RejectsFile },
+): Promise<ExitCode> {
+	const { table, mapping, spec, key, options, limits, rejects, foreign } = job;
+	await createFields(cx, mapping);
+	if (foreign === null && !options.resume) await forget(job.imports, key, spec);
+	const result = await run(cx, job, {
+		...(await paced(cx, job)),
+		rows: table.rows,
+		...(foreign === null && (await readElsewhere(cx, job))),
+		mapping,
+		spec,
+		key,
+		...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
+		onReject: (refused) => rejects.write(refused),
+		signal: cx.signal,
+	});
+	if (result.isComplete) await job.mark?.remove();
 	if (foreign !== null) await sayForeign(cx, foreign);
-	await foreign?.close();
-	if (options.resume && result.resumedAt === 0)
-		await cx.note('there was nothing to resume: imported from the beginning');
-	return endImport(cx, result, rejects.written > 0 ? rejects.path : null);
+	return endImport(cx, { ...result, rejectsPath: rejects.path, maxErrors: options.maxErrors });
 }
 
 /** A large file is read and checked in another thread, for whoever takes it in batches. */
@@ -140,51 +142,23 @@ async function readElsewhere(
 	return readBundles === null ? {} : { readBundles };
 }
 
-interface Identity {
-	/** The same list, content, mapping and options are the same job. */
-	key: string;
-	/** About as many as the file has; null where nobody knows. */
-	rows: number | null;
-	mark: MarkFile | null;
-}
-
-/** With `--resume` a file that is not the one of the run that stopped is refused here, before anything is written. */
-async function identify(
-	cx: CommandContext,
-	{ file, list, table, mapping, spec, options }: Job,
-): Promise<Identity> {
-	const { importKey } = await import('../../jobs/import-key.js');
-	const { encoding, delimiter } = table;
-	const keyOf = (source: { job: string } | { sha256: string }) =>
-		importKey({ spec, mapping, source, encoding, delimiter });
-	// Without a name standard input has no second time: each run is a job of its own.
-	if (file === '-')
-		return { key: keyOf({ job: options.job ?? `stdin ${cx.clock.now()}` }), rows: null, mark: null };
-	const [{ surveySource }, { openMark }] = await Promise.all([
-		import('../tabular/source.js'),
-		import('./subscribers-import-mark.js'),
-	]);
-	const { sha256, lineFeeds } = await surveySource(file, cx.signal);
-	const key = keyOf({ sha256 });
-	const mark = await openMark(cx, file, list.id);
-	if (options.resume) await mark.assertSame({ sha256, key });
-	await mark.write({ sha256, key });
-	const headers = table.format === 'csv' ? 1 : 0;
-	return { key, rows: lineFeeds > 1 ? lineFeeds - headers : null, mark };
-}
-
 /** An unfinished session of the same job is closed, so that this run starts at the first row. */
 async function forget(imports: Imports, key: string, spec: ImportSpec): Promise<void> {
 	const session = await imports.open(key, spec);
 	if (session.position > 0) await imports.finish(session.id);
 }
 
-async function pace(cx: CommandContext, imports: Imports, batchRows: number, rowsPerSecond: number) {
+/** Elsewhere than on our own deployments it is rows that are paced, not batches. */
+async function paced(
+	cx: CommandContext,
+	{ imports, batchRows, foreign, limits }: Place & Pick<Job, 'limits'>,
+): Promise<Pick<ImportJob, 'imports' | 'batchRows'>> {
+	if (limits.rate === null || foreign !== null) return { imports, batchRows };
 	const { batchRowsAt, pacedImports } = await import('./subscribers-import-pace.js');
 	const elapsedMs = () => performance.now();
 	return {
-		imports: pacedImports(imports, { rowsPerSecond, signal: cx.signal, elapsedMs }),
-		batchRows: batchRowsAt(rowsPerSecond, batchRows),
+		imports: pacedImports(imports, { rowsPerSecond: limits.rate, signal: cx.signal, elapsedMs }),
+		batchRows: batchRowsAt(limits.rate, batchRows),
 	};
 }
 
@@ -207,7 +181,6 @@ async function run(
 		return await runImport({ ...job, onProgress }).finally(() => progress.stop());
 	} catch (error) {
 		await sayBrokenOff(cx, error, { list, totals: last });
-		await foreign?.close();
 		throw error;
 	}
 }

@@ -227,6 +227,85 @@ describe('an import that is stopped', () => {
 	});
 });
 
+describe('a limit of errors', () => {
+	it('is for all runs together, and so are the totals', async () => {
+		const path = await project.file('people.csv', people(12));
+		const limited = (limit: number) =>
+			project.run([
+				...words(path, '--batch-size', '3', '--max-errors', String(limit), '--resume'),
+				'-o',
+				'json',
+			]);
+		for (const [limit, read, rejected] of [
+			[1, 6, 2],
+			[1, 6, 2],
+			[2, 9, 3],
+		] as const) {
+			const { code, stdout, stderr } = await limited(limit);
+			expect({ code, document: JSON.parse(stdout) }).toEqual({
+				code: 9,
+				document: { read, created: read - rejected, updated: 0, unchanged: 0, duplicate: 0, rejected },
+			});
+			expect(stderr).toContain(
+				`stopped: ${rejected} of ${read} rows were rejected, more than --max-errors ${limit} allows`,
+			);
+			expect(stderr).toContain(`hint: ${rejected} rejected rows are in ${path}.rejects.csv`);
+		}
+		const whole = await limited(3);
+		expect({ code: whole.code, document: JSON.parse(whole.stdout), error: errorOf(whole) }).toMatchObject({
+			code: 9,
+			document: { read: 12, created: 8, rejected: 4 },
+			error: {
+				message: '4 of 12 rows were rejected, more than --max-errors 3 allows; the whole file was read',
+			},
+		});
+		expect((await readFile(`${path}.rejects.csv`, 'utf8')).match(/^bad\d+,\d+/gm)).toHaveLength(4);
+		expect(await limited(9)).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('there is nothing to resume, and the rejects file'),
+		});
+	});
+});
+
+describe('--resume', () => {
+	it('says where it goes on', async () => {
+		const path = await project.file('people.csv', people(12));
+		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
+		expect((await project.run(words(path, '--resume'))).stderr).toBe(
+			`going on after the 6 rows of the earlier run\nhint: 4 rejected rows are in ${path}.rejects.csv; mend them and import that file\n`,
+		);
+	});
+
+	it('is refused before any row where a rejects file is there and nothing is to be resumed', async () => {
+		const path = await project.file('a.csv', 'email,name\nbad1,A\n');
+		await project.run(words(path));
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		await writeFile(path, 'email,name\nbad2,B\ncarl@example.com,Carl\n');
+		expect(await project.run(words(path, '--resume'))).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				`error: there is nothing to resume, and the rejects file ${path}.rejects.csv exists already\n` +
+				'hint: move it away, or name another with --rejects FILE\n',
+		});
+		expect([await count(), await readFile(`${path}.rejects.csv`, 'utf8')]).toEqual([0, rejects]);
+		const other = `${project.folder}/other.csv`;
+		expect((await project.run(words(path, '--resume', '--rejects', other))).code).toBe(9);
+		expect(await readFile(other, 'utf8')).toContain('bad2,B,2,invalid');
+	});
+
+	it('never goes on in a rejects file that is not the one of the run that stopped', async () => {
+		const path = await project.file('people.csv', people(12));
+		const other = await project.file('other.csv', 'email,_line,_code,_error\nmine,99,invalid,x\n');
+		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
+		expect(await project.run(words(path, '--resume', '--rejects', other))).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining(`the rejects file ${other} exists already`),
+		});
+		expect(await readFile(other, 'utf8')).toContain('mine,99');
+	});
+});
+
 describe('rejected rows', () => {
 	it('may go where nothing is kept, and never into a directory', async () => {
 		const path = await project.file('people.csv', people(3));
@@ -311,7 +390,9 @@ describe('options that do not go together', () => {
 			await project.run(words(path, '--rejects', `${project.folder}/r.csv`, '--max-errors', '33.3%')),
 		).toMatchObject({
 			code: 9,
-			stderr: expect.stringContaining('stopped: 1 of 3 rows were rejected'),
+			stderr: expect.stringContaining(
+				'error: 1 of 3 rows was rejected, more than --max-errors 33.3% allows; the whole file was read\n',
+			),
 		});
 	});
 });

@@ -58,7 +58,7 @@ describe('mailctl subscribers import', () => {
 		expect({ code: run.code, document: JSON.parse(run.stdout), stderr: run.stderr }).toEqual({
 			code: 9,
 			document: counts({ read: 5, created: 2, duplicate: 1, rejected: 2 }),
-			stderr: `hint: rejected rows are in ${path}.rejects.csv; mend them and import that file\n`,
+			stderr: `hint: 2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; mend what was rejected and import that file, which leaves the duplicates out\n`,
 		});
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
 		expect(rejects.split('\n')).toEqual([
@@ -224,7 +224,8 @@ describe('mailctl subscribers import', () => {
 		expect(result.code).toBe(9);
 		expect(errorOf(result)).toMatchObject({
 			code: 'too_many_errors',
-			hint: 'what was acknowledged stays; mend the file, or raise --max-errors',
+			message: 'stopped: 2 of 3 rows were rejected, more than --max-errors 1 allows',
+			hint: 'what was acknowledged stays; go on with --resume and a higher --max-errors, which counts earlier runs too',
 		});
 		expect(await people()).toHaveLength(1);
 		expect((await project.run(words(path, '--max-errors', 'x'))).stderr).toBe(
@@ -243,7 +244,7 @@ describe('mailctl subscribers import', () => {
 		const { code, stderr } = await project.run(words(path, '--resume'));
 		expect({ code, stderr }).toEqual({
 			code: 0,
-			stderr: 'there was nothing to resume: imported from the beginning\n',
+			stderr: 'there is nothing to resume: importing from the beginning\n',
 		});
 	});
 
