@@ -184,7 +184,7 @@ export const script: readonly Line[] = [
 	['send', 'status'],
 	['send', 'status', 'table'],
 	['send', 'status', 'tabel'],
-	['send', 'resume', 'requests', '--results', '{results}'],
+	['send', 'resume', 'requests', '--results', '{requestResults}'],
 	['send', 'cancel', 'requests', '-n'],
 	['send', 'cancel', 'requests', '-y'],
 

@@ -14,6 +14,7 @@ import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { findTemplate, isOpaque, type Prepared } from './send-request.js';
+import { assertResults, inputsOf, knownMailing } from './send-results-place.js';
 import { assertRowOptions, openJob, rowJob } from './send-rows.js';
 import { type OpenRows, openRequestRows, sourceName } from './send-source.js';
 import { sendTrial } from './send-trial.js';
@@ -46,9 +47,11 @@ async function begin(cx: CommandContext, { lines, file, options }: Sending): Pro
 	const place = await mailingPlace(cx);
 	assertConsent(cx, options, of);
 	await assertCanDeliver(cx, options);
-	if (options.results !== undefined)
-		await (await import('./send-results.js')).assertWritable(options.results);
 	const name = jobName(options);
+	await assertResults(options.results, {
+		inputs: inputsOf(options),
+		mailing: () => knownMailing(place.mailings, options.job),
+	});
 	const { source } = lines;
 	const spec: RequestsSpec = { requests: true, source, strict_vars: options.strictVars ?? true };
 	const session = await openJob(place, name, spec);

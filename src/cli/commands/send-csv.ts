@@ -11,6 +11,7 @@ import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { isOpaque, type Prepared, prepare, specOf } from './send-request.js';
+import { assertResults, inputsOf, knownMailing } from './send-results-place.js';
 import { assertRowOptions, openJob, rowJob } from './send-rows.js';
 import { type OpenRows, openTableRows, sourceName } from './send-source.js';
 import { sendTrial } from './send-trial.js';
@@ -45,9 +46,11 @@ async function begin(cx: CommandContext, { prepared, table, file, options }: Sen
 	const place = await mailingPlace(cx);
 	assertConsent(cx, options, of);
 	await assertCanDeliver(cx, options);
-	if (options.results !== undefined)
-		await (await import('./send-results.js')).assertWritable(options.results);
 	const name = jobName(options);
+	await assertResults(options.results, {
+		inputs: inputsOf(options),
+		mailing: () => knownMailing(place.mailings, options.job),
+	});
 	const spec: MailingSpec = {
 		...specOf(prepared),
 		source: table.source,

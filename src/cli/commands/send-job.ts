@@ -7,6 +7,7 @@ import { type ExitCode, exits } from '../exit.js';
 import { concludeDelivery, parseRate } from './send-deliver.js';
 import type { SendOptions } from './send-options.js';
 import { releaseOnce } from './send-release.js';
+import type { ResultsHow } from './send-results.js';
 
 /** What a job may be told, whether it begins or goes on. */
 export type JobOptions = Pick<
@@ -43,7 +44,8 @@ export interface Job {
 	findings(): Promise<readonly string[]>;
 	/** The first addresses. */
 	sample(most: number): Promise<readonly string[]>;
-	writeResults(path: string): Promise<void>;
+	/** What became of each of them, as far as it is known. */
+	writeResults(path: string, how: ResultsHow): Promise<void>;
 	/** What the sender should know before he agrees. */
 	warn(): Promise<void>;
 	/** Nobody was found. */
@@ -123,7 +125,7 @@ async function assertFindings(cx: CommandContext, job: Job, { rejected }: Accept
 		for (const line of [...lines, ...more]) await cx.warn(`left out: ${line}`);
 		return;
 	}
-	if (options.results !== undefined) await job.writeResults(options.results);
+	if (options.results !== undefined) await job.writeResults(options.results, { isDropped: isMadeUp });
 	throw new UsageError(`${rejected} recipients cannot be sent to as they are; nothing was released`, {
 		details: [...lines, ...more],
 		hint: `mend them${isMadeUp ? '' : ' and give another --job'}, or give --skip-invalid, or --no-strict-vars for missing variables`,
@@ -155,7 +157,7 @@ async function deliver(cx: CommandContext, job: Job): Promise<ExitCode> {
 		...(options.retryUnknown && { retriesUnknown: true }),
 	});
 	const after = await place.mailings.status(id);
-	if (options.results !== undefined) await job.writeResults(options.results);
+	if (options.results !== undefined) await job.writeResults(options.results, { isDropped: false });
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
 	const code = await concludeDelivery(cx, outcome);
 	return code === exits.done && counts.rejected > 0 ? exits.partly : code;

@@ -17,6 +17,8 @@ import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { wantsPreview } from './send-preview.js';
 import { type Prepared, prepare, specOf } from './send-request.js';
+import type { ResultsHow } from './send-results.js';
+import { assertResults, inputsOf, knownMailing } from './send-results-place.js';
 import { previewList, sendTest } from './send-trial.js';
 
 export async function sendToList(
@@ -36,9 +38,11 @@ export async function sendToList(
 	await assertListAllowed(cx, list);
 	assertConsent(cx, options, 'a list');
 	await assertCanDeliver(cx, options);
-	if (options.results !== undefined)
-		await (await import('./send-results.js')).assertWritable(options.results);
 	const name = jobName(options);
+	await assertResults(options.results, {
+		inputs: inputsOf(options),
+		mailing: () => knownMailing(place.mailings, options.job),
+	});
 	const spec = listSpec(prepared, list, options);
 	const { id } = await explained(place.mailings.open(name, spec), { input: spec, hint: sendHint });
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
@@ -84,7 +88,7 @@ export function listJob(
 		},
 		findings: async () => rejects.map(({ error }) => error),
 		sample: (most) => firstOf(cx, list, most),
-		writeResults: (path) => writeListResults(cx, place, { id, path }),
+		writeResults: (path, how) => writeListResults(cx, { place, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk, list: list.name }),
 		nobody: `list ${list.id} "${list.name}" has no active subscribers; nothing was sent`,
 	};
@@ -93,13 +97,14 @@ export function listJob(
 /** Where the service tells of its messages they are asked for; a ledger knows each recipient by itself. */
 async function writeListResults(
 	cx: CommandContext,
-	{ mailings }: MailingPlace,
-	{ id, path }: { id: string; path: string },
+	{ place: { mailings }, id }: { place: MailingPlace; id: string },
+	path: string,
+	how: ResultsHow,
 ): Promise<void> {
 	const { ext } = await (await cx.api()).capabilities();
 	if (ext.messages !== undefined)
-		return (await import('./send-results.js')).writeResults(cx, path, { campaign: id });
-	return (await import('./send-row-results.js')).writeRowResults(cx, mailings, id, path);
+		return (await import('./send-results.js')).writeResults(cx, path, { campaign: id }, how);
+	return (await import('./send-row-results.js')).writeRowResults(cx, { mailings, id }, path, how);
 }
 
 async function firstOf(cx: CommandContext, list: { id: number }, most: number): Promise<string[]> {

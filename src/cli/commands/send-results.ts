@@ -1,68 +1,91 @@
-/** `--results FILE`: what became of each message, as CSV, complete or not there at all. */
-import { stat } from 'node:fs/promises';
+/** `--results FILE`: what became of each message, as CSV, complete or not there at all; the same columns everywhere. */
 import { need } from '../../api/capabilities.js';
+import type { MailingResult } from '../../api/mailings.js';
 import type { Message, Uuid } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
-import { CliError, UsageError } from '../errors.js';
+import { CliError } from '../errors.js';
 import { csvCell } from '../render/cells.js';
-import { TableError } from '../tabular/finding.js';
 import { createOutputFile } from '../tabular/output-file.js';
 import { walk } from '../walk.js';
 
+/** `line` is empty where recipients come from no file; `code` and `text`: why there is no message, or the last reply. */
+export const resultColumns = [
+	'line',
+	'to',
+	'id',
+	'state',
+	'code',
+	'text',
+	'attempts',
+	'campaign_unique_id',
+] as const;
+
+/** A line of results. */
+export interface ResultLine extends MailingResult {
+	campaign_unique_id: Uuid | null;
+}
+
+/** Whether what is staged still can be sent; where it cannot, it is told as canceled. */
+export interface ResultsHow {
+	isDropped: boolean;
+}
+
 /** A write a line would cost a million system calls. */
 const blockLength = 64 * 1024;
-
-const header = ['to', 'id', 'state', 'attempts', 'last_reply', 'campaign_unique_id'] as const;
-
-/** Refuses before anything is sent: afterwards nobody could be told what became of it. */
-export async function assertWritable(path: string): Promise<void> {
-	if (path === '-') throw new UsageError('--results takes a file: standard output has the answer');
-	const there = await stat(path).catch(() => null);
-	// A pipe is opened once, by who has something to say: its reader takes an end for the end.
-	if (there !== null && !there.isFile() && !there.isDirectory()) return;
-	try {
-		await (await createOutputFile(path, 'replace')).discard();
-	} catch (cause) {
-		const what = cause instanceof TableError ? cause.message : `${path} cannot be written (${codeOf(cause)})`;
-		throw new UsageError(`--results: ${what}; nothing was sent`, { cause });
-	}
-}
 
 /** What became of each message. */
 export async function writeResults(
 	cx: CommandContext,
 	path: string,
 	which: { ids: readonly Uuid[] } | { campaign: Uuid },
+	how: ResultsHow = { isDropped: false },
 ): Promise<void> {
-	async function* lines(): AsyncGenerator<string> {
-		for await (const message of messagesOf(cx, which))
-			yield header.map((key) => csvCell(message[key])).join(',');
+	async function* lines(): AsyncGenerator<ResultLine> {
+		for await (const message of messagesOf(cx, which)) yield lineOf(message);
 	}
-	await writeCsv(cx, path, header.join(','), lines());
+	await writeLines(cx, path, lines(), how);
 }
 
 /** A reader never sees half of it. An older file is replaced. */
-export async function writeCsv(
+export async function writeLines(
 	cx: CommandContext,
 	path: string,
-	head: string,
-	lines: AsyncIterable<string>,
+	lines: AsyncIterable<ResultLine>,
+	{ isDropped }: ResultsHow,
 ): Promise<void> {
 	try {
-		await writeLines(path, head, lines);
+		await write(path, lines, (line) => (isDropped ? told(line) : line));
 	} catch (cause) {
 		if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
-		throw new CliError('disk', 74, `--results: ${path} cannot be written (${codeOf(cause)})`, { cause });
+		const code = 'code' in cause ? String(cause.code) : '';
+		throw new CliError('disk', 74, `--results: ${path} cannot be written (${code})`, { cause });
 	}
 	await cx.note(`results are in ${path}`);
 }
 
-async function writeLines(path: string, head: string, lines: AsyncIterable<string>): Promise<void> {
+/** A command that was stopped still says what it knows; it must not take for ever over it. */
+export function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
+	return signal.aborted ? AbortSignal.timeout(endMs) : signal;
+}
+
+const endMs = 10_000;
+
+/** The reply's code (RFC 5321 s.4.2); null for words without one. */
+export function replyCode(text: string | null): string | null {
+	return /^([2-5]\d\d)\b/.exec(text ?? '')?.[1] ?? null;
+}
+
+async function write(
+	path: string,
+	lines: AsyncIterable<ResultLine>,
+	toldAs: (line: ResultLine) => ResultLine,
+): Promise<void> {
 	const file = await createOutputFile(path, 'replace');
 	try {
-		let text = `${head}\r\n`;
+		let text = `${resultColumns.join(',')}\r\n`;
 		for await (const line of lines) {
-			text += `${line}\r\n`;
+			const cells = cellsOf(toldAs(line));
+			text += `${cells.map(csvCell).join(',')}\r\n`;
 			if (text.length < blockLength) continue;
 			await file.write(text);
 			text = '';
@@ -74,8 +97,19 @@ async function writeLines(path: string, head: string, lines: AsyncIterable<strin
 	}
 }
 
-function codeOf(error: unknown): string {
-	return error instanceof Error && 'code' in error ? String(error.code) : '';
+/** In the order of the columns. */
+function cellsOf({ line, to, id, state, code, text, attempts, campaign_unique_id }: ResultLine): unknown[] {
+	return [line, to, id, state, code, text, attempts, campaign_unique_id];
+}
+
+/** Its message is gone, and so is its number. */
+function told(line: ResultLine): ResultLine {
+	return line.state === 'staged' ? { ...line, state: 'canceled', id: null } : line;
+}
+
+function lineOf({ to, id, state, last_reply, attempts, campaign_unique_id }: Message): ResultLine {
+	const reply = { code: replyCode(last_reply), text: last_reply };
+	return { line: null, to, id, state, ...reply, attempts, campaign_unique_id };
 }
 
 async function* messagesOf(
@@ -83,9 +117,10 @@ async function* messagesOf(
 	which: { ids: readonly Uuid[] } | { campaign: Uuid },
 ): AsyncGenerator<Message> {
 	const messages = await need(await cx.api(), 'messages');
+	const signal = signalOfEnd(cx);
 	if ('campaign' in which) {
-		yield* walk(messages, { campaign_unique_id: which.campaign }, { signal: cx.signal });
+		yield* walk(messages, { campaign_unique_id: which.campaign }, { signal });
 		return;
 	}
-	for (const id of which.ids) yield await messages.get(id);
+	for (const id of which.ids) yield await messages.get(id, { signal });
 }

@@ -16,6 +16,7 @@ import { assertConsent, type Job, type JobOptions, runJob } from './send-job.js'
 import { listJob } from './send-list.js';
 import { sendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
+import { assertResults } from './send-results-place.js';
 import { type JobRows, rowJob } from './send-rows.js';
 import { keptColumns, openRequestRows, openTableRows } from './send-source.js';
 
@@ -59,8 +60,11 @@ export const sendResume = command({
 		const job = await jobOf(cx, place, mailing, options);
 		if (mailing.state === 'staged') assertConsent(cx, options, job.of);
 		await assertCanDeliver(cx, options);
-		if (options.results !== undefined)
-			await (await import('./send-results.js')).assertWritable(options.results);
+		const read = [options.source, mailing.source?.['path']];
+		await assertResults(options.results, {
+			inputs: read.filter((path) => path !== undefined),
+			mailing: async () => mailing.id,
+		});
 		return runJob(cx, { ...job, isMadeUp: false });
 	},
 });

@@ -1,9 +1,9 @@
 /** What became of the rows of a job: findings to show, and `--results FILE`, a line for each of them. */
 import type { Mailings } from '../../api/capabilities.js';
 import type { MailingResult } from '../../api/mailings.js';
+import type { Uuid } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
-import { csvCell } from '../render/cells.js';
-import { writeCsv } from './send-results.js';
+import { type ResultLine, type ResultsHow, replyCode, signalOfEnd, writeLines } from './send-results.js';
 
 /** More is for a file: nobody reads them on a screen. */
 const mostFindings = 1_000;
@@ -34,27 +34,20 @@ export async function firstAddresses(
 	return shown;
 }
 
-const header = ['line', 'to', 'id', 'state', 'code', 'text', 'attempts', 'campaign_unique_id'] as const;
-
 /** Every row of the source, whichever run staged and sent it. */
 export async function writeRowResults(
 	cx: CommandContext,
-	mailings: Mailings,
-	id: string,
+	{ mailings, id }: { mailings: Mailings; id: Uuid },
 	path: string,
+	how: ResultsHow,
 ): Promise<void> {
-	async function* lines(): AsyncGenerator<string> {
+	async function* lines(): AsyncGenerator<ResultLine> {
 		for await (const result of eachResult(cx, mailings, id)) {
-			const row = { ...result, code: codeOf(result), campaign_unique_id: id };
-			yield header.map((key) => csvCell(row[key])).join(',');
+			const { code, text } = result;
+			yield { ...result, code: code ?? replyCode(text), campaign_unique_id: id };
 		}
 	}
-	await writeCsv(cx, path, header.join(','), lines());
-}
-
-/** A reject's code, or that of the last reply (RFC 5321 s.4.2). */
-function codeOf({ code, text }: MailingResult): string | null {
-	return code ?? /^([2-5]\d\d)\b/.exec(text ?? '')?.[1] ?? null;
+	await writeLines(cx, path, lines(), how);
 }
 
 /** All of them, in the order of rows, a page at a time. */
@@ -63,9 +56,10 @@ export async function* eachResult(
 	mailings: Mailings,
 	id: string,
 ): AsyncGenerator<MailingResult, void, undefined> {
+	const signal = signalOfEnd(cx);
 	let after: number | null = 0;
 	while (after !== null) {
-		const page = await mailings.results(id, { after }, { signal: cx.signal });
+		const page = await mailings.results(id, { after }, { signal });
 		yield* page.results;
 		after = page.next;
 	}

@@ -47,7 +47,8 @@ export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
 		stage: () => stage(cx, row),
 		findings: async () => (await results()).findingsOf(cx, place.mailings, id),
 		sample: async (most) => (await results()).firstAddresses(cx, place.mailings, id, most),
-		writeResults: async (path) => (await results()).writeRowResults(cx, place.mailings, id, path),
+		writeResults: async (path, how) =>
+			(await results()).writeRowResults(cx, { mailings: place.mailings, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk }),
 		nobody: `${of} has no rows; nothing was sent`,
 	};

@@ -18,6 +18,7 @@ import { maybeSent } from './send-once.js';
 import { type SendOptions, sendOptions } from './send-options.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { contentOf, isOpaque, type Prepared, prepare } from './send-request.js';
+import { assertResults, inputsOf } from './send-results-place.js';
 import { sendResume } from './send-resume.js';
 import { sendCancel, sendStatus } from './send-status.js';
 
@@ -71,8 +72,7 @@ const self = command({
 		if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, request, options);
 		await assertVariables(cx, prepared, options);
 		await assertCanDeliver(cx, options);
-		if (options.results !== undefined)
-			await (await import('./send-results.js')).assertWritable(options.results);
+		await assertResults(options.results, { inputs: inputsOf(options), mailing: async () => null });
 		return accept(cx, request, options);
 	},
 });

@@ -101,7 +101,7 @@ describe('mailctl send --csv', () => {
 			(await readFile(results, 'utf8')).split('\r\n').map((line) => line.split(',').slice(0, 5)),
 		).toEqual([
 			['line', 'to', 'id', 'state', 'code'],
-			['2', 'ann@example.com', expect.stringMatching(/^[0-9a-f-]{36}$/), 'staged', ''],
+			['2', 'ann@example.com', '', 'canceled', ''],
 			['3', 'nobody', '', 'rejected', 'invalid'],
 			['4', 'ANN@example.com', '', 'rejected', 'duplicate'],
 			['5', 'bob@example.com', '', 'rejected', 'too_few_cells'],

@@ -274,7 +274,7 @@ describe('mailctl send --list', () => {
 		const path = `${project.folder}/r.csv`;
 		await project.json(agreed('--results', path));
 		const lines = (await readFile(path, 'utf8')).trimEnd().split('\r\n');
-		expect(lines.map((line) => line.split(',')[0])).toEqual(['to', 'ann@example.com', 'bob@example.com']);
+		expect(lines.map((line) => line.split(',')[1])).toEqual(['to', 'ann@example.com', 'bob@example.com']);
 	});
 
 	it('leaves out who unsubscribed, counting him as a recipient', async () => {

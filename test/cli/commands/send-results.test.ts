@@ -38,7 +38,7 @@ describe('mailctl send --results', () => {
 	});
 
 	it('writes where a link leads, and leaves the link', async () => {
-		const real = await project.file('real.csv', 'older');
+		const real = await project.file('real.csv', '');
 		const link = join(project.folder, 'link.csv');
 		await symlink(real, link);
 		await project.json(send(link));
@@ -63,5 +63,57 @@ describe('mailctl send --results', () => {
 		]);
 		expect(await project.json(['send', 'status'])).toEqual([]);
 		expect(sink.received).toEqual([]);
+	});
+
+	it('never goes over what the send reads, however that is spelled', async () => {
+		const page = await project.file('n.html', '<p>Hello</p>');
+		const alias = join(project.folder, 'alias.csv');
+		await symlink(people, alias);
+		const runs = await Promise.all([
+			project.run(send(people)),
+			project.run(send(alias)),
+			project.run([...send(page).filter((word) => word !== '--text' && word !== 'T'), '--html-file', page]),
+		]);
+		expect(runs.map(({ code, stderr }) => [code, stderr.split('\n')[0]])).toEqual([
+			[2, `error: --results: ${people} is what this send reads; nothing was sent`],
+			[2, `error: --results: ${alias} is what this send reads; nothing was sent`],
+			[2, `error: --results: ${page} is what this send reads; nothing was sent`],
+		]);
+		expect(await readFile(people, 'utf8')).toBe('email\nann@example.com\n');
+		expect(sink.received).toEqual([]);
+	});
+
+	it('goes over no other file, but over the results of the same job', async () => {
+		const notes = await project.file('notes.txt', 'mine');
+		const refused = await project.run(send(notes));
+		expect([refused.code, refused.stderr.split('\n')[0], await readFile(notes, 'utf8')]).toEqual([
+			...[2, `error: --results: ${notes} is there already; nothing was sent`, 'mine'],
+		]);
+		const results = join(project.folder, 'r.csv');
+		await project.json([...send(results), '--job', 'one']);
+		await project.json([...send(results), '--job', 'one']);
+		await project.json(['send', 'resume', 'one', '--results', results]);
+		const other = await project.run([...send(results), '--job', 'two']);
+		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('is there already')]);
+		expect(await project.json(['send', 'status'])).toHaveLength(1);
+	});
+
+	it('has the same columns for rows, a list and single messages', async () => {
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+		const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--results'];
+		const path = (name: string) => join(project.folder, name);
+		await project.json(send(path('1.csv')));
+		await project.json([...mail, path('2.csv'), '--list', '1', '--yes', '--expect-count', '1']);
+		await project.json([...mail, path('3.csv'), '--to', 'ann@example.com']);
+		const files = await Promise.all(['1.csv', '2.csv', '3.csv'].map((name) => readFile(path(name), 'utf8')));
+		expect(files.map((file) => file.split('\r\n')[0])).toEqual(
+			Array(3).fill('line,to,id,state,code,text,attempts,campaign_unique_id'),
+		);
+		expect(files.map((file) => file.split('\r\n')[1])).toEqual([
+			expect.stringMatching(/^2,ann@example\.com,[0-9a-f-]{36},sent,250,.*,1,[0-9a-f-]{36}$/),
+			expect.stringMatching(/^,ann@example\.com,[0-9a-f-]{36},sent,250,.*,1,[0-9a-f-]{36}$/),
+			expect.stringMatching(/^,ann@example\.com,[0-9a-f-]{36},sent,250,.*,1,$/),
+		]);
 	});
 });

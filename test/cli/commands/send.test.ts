@@ -271,8 +271,8 @@ describe('mailctl send', () => {
 		const path = `${project.folder}/results.csv`;
 		await project.json([...toAnn, '--results', path]);
 		const [header, row = ''] = (await readFile(path, 'utf8')).split('\r\n');
-		expect(header).toBe('to,id,state,attempts,last_reply,campaign_unique_id');
-		expect(row).toMatch(/^ann@example.com,[0-9a-f-]{36},sent,1,/);
+		expect(header).toBe('line,to,id,state,code,text,attempts,campaign_unique_id');
+		expect(row).toMatch(/^,ann@example.com,[0-9a-f-]{36},sent,250,.*,1,$/);
 		expect((await stat(path)).mode & 0o777).toBe(0o600);
 	});
 
