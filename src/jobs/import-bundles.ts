@@ -1,5 +1,5 @@
 /** Bundles the rows of a table into batches of an import, keeping what is needed to name the rows that come back. */
-import type { RejectedRow, TableRow } from '../cli/tabular/finding.js';
+import { duplicateCode, type RejectedRow, type TableRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
 import { type Cells, rowBytes, toImportRow } from './import-rows.js';
 
@@ -7,7 +7,7 @@ export interface Bundle {
 	/** Number of its first row among the rows put, from 0: rows refused here do not count. */
 	first: number;
 	rows: BundledRow[];
-	/** Rows that cannot be put at all. */
+	/** Rows that are not put at all: they cannot be, or were duplicates when this file was written as one of rejects. */
 	rejects: RejectedRow[];
 }
 
@@ -50,6 +50,8 @@ type Converted = { kind: 'row'; row: BundledRow; bytes: number } | { kind: 'reje
 function convert(row: TableRow, mapping: Mapping): Converted {
 	const { line, cells: original } = row;
 	if (row.kind === 'bad') return rejected(row, row.code, row.error);
+	if (mapping.codeColumn !== undefined && original[mapping.codeColumn] === duplicateCode)
+		return rejected(row, duplicateCode, 'a duplicate of the import before (without its _code it is taken)');
 	const made = toImportRow(original, mapping);
 	if (made.kind === 'reject') return rejected(row, made.code, made.error);
 	const bytes = rowBytes(made.cells);

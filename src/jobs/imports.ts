@@ -6,7 +6,7 @@
 import type { Call } from '../api/api.js';
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
-import type { RejectedRow, TableRow } from '../cli/tabular/finding.js';
+import { duplicateCode, type RejectedRow, type TableRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
 import { bundleRows } from './import-bundles.js';
 import { columnsOf, type Load, loadPacked, loadRows } from './import-loads.js';
@@ -80,7 +80,7 @@ interface Answered {
 	/** Refused rows of the load that were put, in this run or an earlier one. */
 	rejects: readonly Reject[];
 	/** What this run put; null: an earlier one put it all. */
-	put: { rows: number; counts: ImportCounts } | null;
+	put: ImportCounts | null;
 }
 
 /** How reading ended: where the table does, or before. */
@@ -94,8 +94,8 @@ class ImportRun {
 	/** Put and not settled, oldest first. */
 	readonly #flight: { load: Load; answer: Promise<Answered> }[] = [];
 	readonly #earlier: EarlierAnswers;
-	/** Rows refused here and never put, in this run and, read again, in earlier ones. */
-	#local = 0;
+	/** Rows that are never put: refused here, in this run and, read again, in earlier ones. */
+	#local: ImportCounts = nothingPut.counts;
 
 	constructor(job: ImportJob, { id, position, counts = nothingPut.counts }: Session) {
 		this.#job = job;
@@ -181,7 +181,8 @@ class ImportRun {
 	/** The session's counts and the rows refused here; a new session's must be those acknowledged. */
 	async finish(): Promise<ImportTotals> {
 		const counts = await this.#job.imports.finish(this.#id);
-		const totals = { ...counts, rejected: counts.rejected + this.#local, read: sum(counts) + this.#local };
+		const all = addCounts(counts, this.#local);
+		const totals = { read: sum(all), ...all };
 		if (this.#resumedAt === 0 && sum(this.totals) !== sum(totals)) {
 			throw new ApiError(
 				'bad_answer',
@@ -198,15 +199,17 @@ class ImportRun {
 
 	async #settle({ load, rejects, put }: Answered): Promise<void> {
 		await this.#report([...load.rejects, ...refusedRows(load, rejects)]);
-		this.#local += load.rejects.length;
-		this.#count(load.rejects.length, put ?? { rows: 0, counts: nothingPut.counts });
+		const local = countsOf(load.rejects);
+		this.#local = addCounts(this.#local, local);
+		const all = addCounts(addCounts(this.totals, local), put ?? nothingPut.counts);
+		this.totals = { read: sum(all), ...all };
 		if (put === null) return;
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
 	async #putNew(load: Load): Promise<Answered> {
 		const { counts, rejects } = load.count === 0 ? nothingPut : await this.#put(load);
-		return { load, rejects, put: { rows: load.count, counts } };
+		return { load, rejects, put: counts };
 	}
 
 	/** An earlier run put the first of these rows and was not told, or did not write down, which were refused. */
@@ -249,16 +252,6 @@ class ImportRun {
 	async #report(rejects: RejectedRow[]): Promise<void> {
 		if (rejects.length > 0) await this.#job.onReject?.(rejects.sort((a, b) => a.line - b.line));
 	}
-
-	#count(refusedHere: number, { rows, counts }: { rows: number; counts: ImportCounts }): void {
-		const { totals } = this;
-		totals.read += refusedHere + rows;
-		totals.rejected += refusedHere + counts.rejected;
-		totals.created += counts.created;
-		totals.updated += counts.updated;
-		totals.unchanged += counts.unchanged;
-		totals.duplicate += counts.duplicate;
-	}
 }
 
 function hasTooManyErrors(
@@ -277,6 +270,22 @@ function callOf(signal: AbortSignal | undefined): Call {
 
 function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts): number {
 	return created + updated + unchanged + duplicate + rejected;
+}
+
+function addCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
+	return {
+		created: a.created + b.created,
+		updated: a.updated + b.updated,
+		unchanged: a.unchanged + b.unchanged,
+		duplicate: a.duplicate + b.duplicate,
+		rejected: a.rejected + b.rejected,
+	};
+}
+
+/** What rows that are not put count as. */
+function countsOf(rejects: readonly RejectedRow[]): ImportCounts {
+	const duplicate = rejects.filter(({ code }) => code === duplicateCode).length;
+	return { ...nothingPut.counts, duplicate, rejected: rejects.length - duplicate };
 }
 
 const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {

@@ -115,8 +115,9 @@ async function openNew(job: BeginningJob): Promise<RejectsFile> {
 	return openRejects({ ...layoutOf(job), path: job.rejectsPath });
 }
 
-function layoutOf({ table }: BeginningJob) {
-	return { header: table.header };
+/** As the source is, so that the same program opens both; always UTF-8, which what is no UTF-8 needs a mark for. */
+function layoutOf({ table: { header, delimiter, encoding, isMarked } }: BeginningJob) {
+	return { header, delimiter, isMarked: isMarked || encoding !== 'utf-8' };
 }
 
 function nothingToResume({ message, hint }: TableError): TableError {

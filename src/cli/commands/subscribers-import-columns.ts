@@ -89,7 +89,7 @@ async function say(cx: CommandContext, text: string): Promise<void> {
 
 /** `CSV, windows-1251, delimiter ";"`. */
 export function describeTable({ format, encoding, delimiter }: Table): string {
-	const shown = encoding === 'utf8' ? 'UTF-8' : encoding;
+	const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;
 	if (format === 'ndjson') return `NDJSON, ${shown}`;
 	return `${delimiter === '\t' ? 'TSV' : 'CSV'}, ${shown}, delimiter ${JSON.stringify(delimiter)}`;
 }

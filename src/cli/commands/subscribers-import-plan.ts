@@ -4,6 +4,7 @@ import type { List } from '../../api/records.js';
 import { AddressSet } from '../../jobs/foreign/address-set.js';
 import { type Bundle, bundleRows } from '../../jobs/import-bundles.js';
 import type { CommandContext } from '../context.js';
+import { duplicateCode } from '../tabular/finding.js';
 import type { Mapping } from '../tabular/header.js';
 import type { Table } from '../tabular/read-table.js';
 import { walk } from '../walk.js';
@@ -128,7 +129,10 @@ class Plan {
 
 	async add({ first, rows, rejects }: Bundle): Promise<void> {
 		this.counts.read += rows.length + rejects.length;
-		const refused: ShownReject[] = rejects.map(({ line, code, error }) => ({ line, code, error }));
+		const refused: ShownReject[] = rejects.flatMap(({ line, code, error }) =>
+			code === duplicateCode ? [] : [{ line, code, error }],
+		);
+		this.counts.duplicate += rejects.length - refused.length;
 		const planned = readPlanned({ first, columns: this.#columns, cells: rows.flatMap(({ cells }) => cells) });
 		const checked = planned.map((row) => ({ row, refusal: refusalOf(row) }));
 		const good = checked.flatMap(({ row, refusal }) => (refusal === null ? [row] : []));

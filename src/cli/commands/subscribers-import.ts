@@ -30,7 +30,8 @@ export const subscriberImport = command({
 		'The first line (or the keys of the objects) names the columns: email (required), name, is_active, ' +
 		'disable_reason, and fields by variable or by name. An empty cell keeps what is there. Nobody inactive is made ' +
 		'active without --reactivate. What cannot be imported goes into FILE.rejects.csv with its line and the reason, ' +
-		'which imports again once it is mended. --dry-run says what would become of each row.',
+		'which imports again once it is mended; rows that repeat an address are listed there too, and left out again. ' +
+		'--dry-run says what would become of each row.',
 	args: [{ name: 'file', summary: 'the table; - reads standard input' }],
 	options: importOptions,
 	writes: true,

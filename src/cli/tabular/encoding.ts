@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 
 export interface EncodingFound {
-	/** A name iconv-lite knows: `utf8`, `utf-16le`, `utf-16be`, `windows-1251`, `windows-1252`. */
+	/** A name iconv-lite knows: `utf-8`, `utf-16le`, `utf-16be`, `windows-1251`, `windows-1252`. */
 	encoding: string;
 	/** Length of the byte order mark, 0 without one. */
 	bomBytes: number;
@@ -18,14 +18,14 @@ export function detectEncoding(prefix: Buffer, isWhole: boolean): EncodingFound 
 	const wide = wideWithoutMark(prefix);
 	if (wide !== null) return { encoding: wide, bomBytes: 0 };
 	const text = isWhole ? prefix : cutPartialCharacter(prefix);
-	if (isUtf8(text) || isDamagedUtf8(text)) return { encoding: 'utf8', bomBytes: 0 };
+	if (isUtf8(text) || isDamagedUtf8(text)) return { encoding: 'utf-8', bomBytes: 0 };
 	return { encoding: codePage(prefix), bomBytes: 0 };
 }
 
 /** The byte order mark the bytes begin with, or null. */
 export function byMark(prefix: Buffer): EncodingFound | null {
 	if (prefix[0] === 0xef && prefix[1] === 0xbb && prefix[2] === 0xbf)
-		return { encoding: 'utf8', bomBytes: 3 };
+		return { encoding: 'utf-8', bomBytes: 3 };
 	if (prefix[0] === 0xff && prefix[1] === 0xfe) return { encoding: 'utf-16le', bomBytes: 2 };
 	if (prefix[0] === 0xfe && prefix[1] === 0xff) return { encoding: 'utf-16be', bomBytes: 2 };
 	return null;

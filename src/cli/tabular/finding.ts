@@ -45,6 +45,9 @@ export class TableError extends CliError {
 /** The columns of a rejects file that are no data; left out when one is read. */
 export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 
+/** The code of a row whose address an earlier row of the same import has: nothing to mend. */
+export const duplicateCode = 'duplicate';
+
 export interface RejectedRow {
 	/** Line of the source the row begins on. */
 	line: number;
@@ -56,4 +59,10 @@ export interface RejectedRow {
 
 export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
+}
+
+/** Where the codes stand if this is the header of a rejects file, else null. */
+export function findCodeColumn(header: readonly string[]): number | null {
+	const names = header.map((name) => name.trim().toLowerCase());
+	return rejectColumns.every((name) => names.includes(name)) ? names.indexOf('_code') : null;
 }

@@ -3,7 +3,7 @@
  * at once. Names are only ever keys of Maps, so `__proto__` and `constructor` are names like others.
  */
 import { suggest } from '../suggest.js';
-import { isRejectColumn } from './finding.js';
+import { findCodeColumn, isRejectColumn } from './finding.js';
 
 /** A field of the project, as far as a header needs it. */
 export interface KnownField {
@@ -24,6 +24,8 @@ export interface Mapping {
 	newFields: readonly KnownField[];
 	/** Names of columns that are left out, for a notice. */
 	ignored: readonly string[];
+	/** Where `_code` stands in a rejects file: what was a duplicate there is left out again. */
+	codeColumn?: number;
 }
 
 export interface HeaderFinding {
@@ -103,15 +105,23 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 	findings.push(...findSameTargets(columns, header));
 	if (!columns.some(({ target }) => target === 'email')) findings.push(noEmail(header));
 	if (findings.length > 0) return { kind: 'refused', findings };
-	return { kind: 'mapped', mapping: { columns, newFields: [...newFields.values()], ignored } };
+	const codeColumn = findCodeColumn(header.map(clean));
+	const isRejects = codeColumn !== null && !columns.some(({ index }) => index === codeColumn);
+	const mapping = { columns, newFields: [...newFields.values()], ignored, ...(isRejects && { codeColumn }) };
+	return { kind: 'mapped', mapping };
 }
 
 function clean(name: string): string {
 	return name.replace(/^\uFEFF/, '').trim();
 }
 
+/** The column of a record that a word of a header stands for by itself (`E-Mail`: `email`); null: none. */
+export function recordColumn(name: string): string | null {
+	return aliases.get(fold(clean(name))) ?? null;
+}
+
 /** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
-function fold(name: string): string {
+export function fold(name: string): string {
 	return name
 		.normalize('NFKC')
 		.toLowerCase()

@@ -21,6 +21,8 @@ export interface Table {
 	/** What was found or named, for people: `windows-1251`, `;` (empty for NDJSON). */
 	encoding: string;
 	delimiter: string;
+	/** It begins with a byte order mark. */
+	isMarked: boolean;
 	/** The columns' names; those of NDJSON are the keys of the objects, `meta.x` for what lies in `meta`. */
 	header: readonly string[];
 	/** Once only. Rows that cannot be used are among them as `bad`, in the order of the file. */
@@ -45,7 +47,8 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 			await bytes.return();
 		};
 		const { format, encoding, delimiter } = found;
-		return { format, encoding, delimiter, header: accepted(name, header), rows, close };
+		const isMarked = found.bomBytes > 0;
+		return { format, encoding, delimiter, isMarked, header: accepted(name, header), rows, close };
 	} catch (error) {
 		await bytes.return();
 		throw error;
@@ -85,7 +88,7 @@ async function* joined(prefix: Buffer, rest: AsyncGenerator<Uint8Array>): AsyncG
  * there is passed on as a byte that is none here, so that its row is refused and not imported with a replacement mark.
  */
 async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
-	if (encoding === 'utf8') return yield* bytes;
+	if (encoding === 'utf-8') return yield* bytes;
 	const decoder = iconv.getDecoder(encoding, { stripBOM: false });
 	for await (const chunk of bytes) yield markBroken(decoder.write(Buffer.from(chunk)));
 	yield markBroken(decoder.end() ?? '');

@@ -1,13 +1,18 @@
 /**
  * The rejects file: what an import did not take, with the original columns first and `_line`, `_code`, `_error` behind,
- * so that it imports again as it is. It is made with the first reject and never replaces a file.
+ * so that it imports again as it is. It is made with the first reject, and replaces no file but one of duplicates alone.
  */
 import { constants } from 'node:fs';
-import { access, type FileHandle, open, stat } from 'node:fs/promises';
+import { access, type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CliError } from '../errors.js';
 import { isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
-import { resumeRejects } from './rejects-resume.js';
+import {
+	formatRejectsHeader,
+	holdsDuplicatesOnly,
+	type RejectsLayout,
+	resumeRejects,
+} from './rejects-resume.js';
 import { formatCsvRow } from './write-csv.js';
 
 export interface RejectsFile {
@@ -23,34 +28,49 @@ export interface RejectsOptions {
 	path: string;
 	/** The header of the source. */
 	header: readonly string[];
+	/** Of the source, whose reader is to read this file too; a comma where it has none. */
+	delimiter?: string;
+	/** Begins with a byte order mark: a spreadsheet takes what has none for the code page of its own machine. */
+	isMarked?: boolean;
 	/** A job that goes on: the file of the earlier run is continued, and what it already holds is not written twice. */
 	resume?: boolean;
 }
 
 /** Throws `TableError` before anything is imported: the file exists already, or its folder cannot be written. */
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
-	const { path, header, resume = false } = options;
+	const { path, header, delimiter, isMarked = false, resume = false } = options;
 	const there = await stat(path).catch(() => null);
-	const exists = there !== null;
 	// A pipe or /dev/null holds nothing that could be lost, or gone on with.
 	const isStream = there !== null && !there.isFile() && !there.isDirectory();
 	if (there?.isDirectory()) throw new TableError('directory', `the rejects file ${path} is a directory`);
-	if (exists && !isStream && !resume) throw alreadyThere(path);
-	if (!exists)
-		await access(dirname(path), constants.W_OK).catch((cause: unknown) =>
-			Promise.reject(noFolder(path, cause)),
-		);
 	const kept = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
 	const columns = [...kept.map((index) => header[index] ?? ''), ...rejectColumns];
-	const lastLine = exists && !isStream ? await resumeRejects(path, columns) : 0;
+	const layout = { columns, delimiter: delimiter || ',', mark: isMarked ? '\uFEFF' : '' } as const;
+	const state = { path, layout, kept, width: header.length, lastLine: 0, exists: there !== null, isStream };
+	if (there === null) await assertFolder(path);
+	if (there === null || isStream) return new Rejects(state);
+	if (!resume) return replaceDuplicates(state);
+	const lastLine = await resumeRejects(path, layout);
 	if (lastLine === null) throw alreadyThere(path);
-	return new Rejects({ path, columns, kept, width: header.length, lastLine, exists, isStream });
+	return new Rejects({ ...state, lastLine });
+}
+
+/** Duplicates are no failure: tomorrow's run of the same command must not stop at the file that lists today's. */
+async function replaceDuplicates(state: State): Promise<RejectsFile> {
+	if (!(await holdsDuplicatesOnly(state.path, state.layout))) throw alreadyThere(state.path);
+	await rm(state.path).catch((cause: unknown) => Promise.reject(noFolder(state.path, cause)));
+	return new Rejects({ ...state, exists: false });
+}
+
+function assertFolder(path: string): Promise<void> {
+	return access(dirname(path), constants.W_OK).catch((cause: unknown) =>
+		Promise.reject(noFolder(path, cause)),
+	);
 }
 
 interface State {
 	path: string;
-	/** The file's header. */
-	columns: readonly string[];
+	layout: RejectsLayout;
 	/** Indexes of the source's columns that are data. */
 	kept: readonly number[];
 	/** Columns of the source. */
@@ -94,13 +114,13 @@ class Rejects implements RejectsFile {
 	}
 
 	async #open(): Promise<FileHandle> {
-		const { path, columns, exists } = this.#state;
+		const { path, layout, exists } = this.#state;
 		const file = await open(path, exists ? 'a' : 'wx', 0o600).catch((error: unknown) => {
 			const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
 			return Promise.reject(isThere ? alreadyThere(path) : error);
 		});
 		try {
-			if ((await file.stat()).size === 0) await file.appendFile(formatCsvRow(columns));
+			if ((await file.stat()).size === 0) await file.appendFile(formatRejectsHeader(layout));
 			if (!this.#state.isStream) await syncFolder(dirname(path));
 			return file;
 		} catch (error) {
@@ -111,11 +131,11 @@ class Rejects implements RejectsFile {
 
 	/** Every row has the header's width: missing cells are empty, those too many are joined to the last one. */
 	#format({ line, code, error, cells }: RejectedRow): string {
-		const { width, kept } = this.#state;
+		const { width, kept, layout } = this.#state;
 		const data = kept.map((index) => cells[index] ?? '');
 		const extra = cells.slice(width);
-		if (extra.length > 0) data.push([data.pop() ?? '', ...extra].join(','));
-		return formatCsvRow([...data, String(line), code, error]);
+		if (extra.length > 0) data.push([data.pop() ?? '', ...extra].join(layout.delimiter));
+		return formatCsvRow([...data, String(line), code, error], layout.delimiter);
 	}
 }
 

@@ -107,7 +107,7 @@ function chooseEncoding(
 function canonical(name: string): string {
 	const plain = name.toLowerCase().replace(/[\s_-]/g, '');
 	const known: Readonly<Record<string, string>> = {
-		utf8: 'utf8',
+		utf8: 'utf-8',
 		utf16: 'utf-16',
 		utf16le: 'utf-16le',
 		utf16be: 'utf-16be',
@@ -125,12 +125,12 @@ function contradicts(named: string, seems: string, isMarked: boolean): boolean {
 	if (isWide(named) || isWide(seems)) {
 		return named === 'utf-16' ? !isWide(seems) : named !== seems;
 	}
-	return isMarked ? named !== seems : named === 'utf8' && seems !== 'utf8';
+	return isMarked ? named !== seems : named === 'utf-8' && seems !== 'utf-8';
 }
 
 function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): string {
 	const bytes = prefix.subarray(bomBytes);
-	if (encoding === 'utf8') return (isUtf8(bytes) ? bytes : cutPartialCharacter(bytes)).toString();
+	if (encoding === 'utf-8') return (isUtf8(bytes) ? bytes : cutPartialCharacter(bytes)).toString();
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 

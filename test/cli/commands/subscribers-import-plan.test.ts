@@ -66,7 +66,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		const more = ['--map', 'Town=city', '--create-fields', '--map', 'Fax=-', '-n'];
 		expect(await project.json(words(path, ...more))).toMatchObject({
 			format: 'csv',
-			encoding: 'utf8',
+			encoding: 'utf-8',
 			delimiter: ';',
 			columns: { 'E-Mail': 'email', Town: 'meta.city' },
 			left_out: ['Fax'],

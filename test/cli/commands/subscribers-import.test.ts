@@ -70,13 +70,73 @@ describe('mailctl subscribers import', () => {
 		]);
 		const mended = await project.file('mended.csv', rejects.replace('nobody,', 'carl@example.com,'));
 		expect(await project.json(words(mended), { code: 9 })).toEqual(
-			counts({ read: 3, created: 1, updated: 1, rejected: 1 }),
+			counts({ read: 3, created: 1, duplicate: 1, rejected: 1 }),
 		);
 		expect(await people()).toEqual([
-			{ email: 'ann@example.com', name: 'Ann again', is_active: true, meta: { city: 'Oslo' } },
+			{ email: 'ann@example.com', name: 'Ann', is_active: true, meta: { city: 'Oslo' } },
 			{ email: 'bob@example.com', name: 'Bob "B", Jr', is_active: true, meta: { city: 'Rome' } },
 			{ email: 'carl@example.com', name: 'Bob', is_active: true, meta: { city: 'Rome' } },
 		]);
+	});
+
+	it('undoes nothing with its own rejects file, and takes a duplicate whose code was taken out', async () => {
+		const path = await project.file(
+			'people.csv',
+			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
+		);
+		await project.run(words(path));
+		const rejects = `${path}.rejects.csv`;
+		const expected = counts({ read: 2, duplicate: 1, rejected: 1 });
+		expect(await project.json(words(rejects, '-n'))).toMatchObject(expected);
+		expect(await project.json(words(rejects), { code: 9 })).toEqual(expected);
+		expect(await readFile(`${rejects}.rejects.csv`, 'utf8')).toBe(
+			'email,name,_line,_code,_error\n' +
+				'ANN@example.com,Other,2,duplicate,a duplicate of the import before (without its _code it is taken)\n' +
+				'bad,Bob,3,invalid,email: Enter a valid email address.\n',
+		);
+		expect(await people()).toMatchObject([{ name: 'Ann' }]);
+		const meant = await project.file(
+			'meant.csv',
+			(await readFile(rejects, 'utf8')).replace(',duplicate,', ',,'),
+		);
+		expect(await project.json(words(meant), { code: 9 })).toMatchObject({ updated: 1, duplicate: 0 });
+		expect(await people()).toMatchObject([{ name: 'Other' }]);
+	});
+
+	it('with nothing but duplicates is 0, says where they are, and may be run again', async () => {
+		const path = await project.file('people.csv', 'email,name\nann@example.com,Ann\nANN@example.com,Other\n');
+		for (const created of [1, 0]) {
+			const { code, stdout, stderr } = await project.run([...words(path), '-o', 'json']);
+			expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
+				code: 0,
+				document: counts({ read: 2, created, unchanged: 1 - created, duplicate: 1 }),
+				stderr: `hint: 1 duplicate row left out, the first row of each address counts: it is in ${path}.rejects.csv\n`,
+			});
+		}
+		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(
+			'email,name,_line,_code,_error\n' +
+				'ANN@example.com,Other,3,duplicate,email: ANN@example.com stands in this import already.\n',
+		);
+		await project.file('people.csv', 'email,name\nann@example.com,Ann\n');
+		expect((await project.run(words(path))).code).toBe(0);
+		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+	});
+
+	it('writes rejects that a spreadsheet opens as it opens the source', async () => {
+		const cyrillic = Buffer.concat([
+			Buffer.from('email;name\nbad;'),
+			Buffer.from([0xc0, 0xed, 0xed, 0xe0]),
+			Buffer.from('\n'),
+		]);
+		const path = await project.file('people.csv', cyrillic);
+		expect(await project.json(words(path), { code: 9 })).toMatchObject({ rejected: 1 });
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		expect(rejects).toBe(
+			'\uFEFFemail;name;_line;_code;_error\nbad;Анна;2;invalid;email: Enter a valid email address.\n',
+		);
+		const mended = await project.file('mended.csv', rejects.replace('bad', 'anna@example.com'));
+		expect(await project.json(words(mended))).toEqual(counts({ read: 1, created: 1 }));
+		expect(await people()).toMatchObject([{ email: 'anna@example.com', name: 'Анна' }]);
 	});
 
 	it('says it in a sentence on a terminal', async () => {

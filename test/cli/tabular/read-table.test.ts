@@ -60,7 +60,7 @@ describe('files that are read', () => {
 			Buffer.from('d@x,Andr\xe9\n', 'latin1'),
 		]);
 		const { encoding, rows } = await readTable(bytes);
-		expect({ encoding, faults: faultsOf(rows) }).toEqual({ encoding: 'utf8', faults: ['5 encoding'] });
+		expect({ encoding, faults: faultsOf(rows) }).toEqual({ encoding: 'utf-8', faults: ['5 encoding'] });
 		expect(cellsOf(rows)[1]).toEqual(['b@x', 'Jürgen']);
 	});
 

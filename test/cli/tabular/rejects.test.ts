@@ -83,6 +83,70 @@ describe('a rejects file', () => {
 	});
 });
 
+describe('a rejects file as its source is', () => {
+	it.each([';', '\t', '|'])('is parted by %j and marked, and reads again so', async (delimiter) => {
+		const cells = [`a${delimiter}b`, 'Zoë'];
+		const rejects = await openRejects({ path, header, delimiter, isMarked: true });
+		await rejects.write([reject(2, cells), reject(3, [...cells, 'more'])]);
+		await rejects.close();
+		const text = await readFile(path, 'utf8');
+		expect(text.split('\n')[0]).toBe(
+			`\uFEFF${['email', 'name', '_line', '_code', '_error'].join(delimiter)}`,
+		);
+		const table = await openTable(path);
+		expect(table).toMatchObject({ delimiter, isMarked: true, encoding: 'utf-8' });
+		expect(cellsOf(await all(table.rows)).map((row) => row.slice(0, 3))).toEqual([
+			[...cells, '2'],
+			[cells[0], `Zoë${delimiter}more`, '3'],
+		]);
+	});
+
+	it('goes on where a crash has cut it, the mark included', async () => {
+		const options = { path, header, delimiter: ';', isMarked: true };
+		const first = await openRejects(options);
+		await first.write([reject(2, ['a;b', 'Zoë']), reject(3)]);
+		await first.close();
+		const whole = await readFile(path, 'utf8');
+		for (let cut = 0; cut < Buffer.byteLength(whole); cut += 1) {
+			await writeFile(path, whole);
+			await truncate(path, cut);
+			const again = await openRejects({ ...options, resume: true });
+			await again.write([reject(2, ['a;b', 'Zoë']), reject(3)]);
+			await again.close();
+			expect(await readFile(path, 'utf8')).toBe(whole);
+		}
+	});
+});
+
+describe('a rejects file that is there already', () => {
+	const duplicate = { ...reject(4), code: 'duplicate' };
+
+	async function leave(...rows: (typeof duplicate)[]): Promise<string> {
+		const rejects = await openRejects({ path, header });
+		await rejects.write(rows);
+		await rejects.close();
+		return readFile(path, 'utf8');
+	}
+
+	it('is replaced where it lists duplicates alone', async () => {
+		await leave(duplicate);
+		const rejects = await openRejects({ path, header });
+		expect(existsSync(path)).toBe(false);
+		await rejects.write([reject(2)]);
+		await rejects.close();
+		expect(await readFile(path, 'utf8')).toContain('a@,Ann,2,invalid');
+	});
+
+	it.each([
+		['one row of it was rejected', () => leave(duplicate, reject(5)), header],
+		['it has other columns', () => leave(duplicate), ['email', 'city']],
+	] as const)('stays where %s', async (_, make, columns) => {
+		const there = await make();
+		await expect(openRejects({ path, header: columns })).rejects.toMatchObject({ code: 'file_exists' });
+		expect(await readFile(path, 'utf8')).toBe(there);
+	});
+});
+
 describe('a rejects file that goes on', () => {
 	async function firstRun(): Promise<string> {
 		const rejects = await openRejects({ path, header });
