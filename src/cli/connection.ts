@@ -149,6 +149,8 @@ export interface ServeOptions {
 	tls: { cert: string; key: string } | null;
 	/** The address of a client is what the proxy in front says (`X-Forwarded-For`). */
 	trustProxy: boolean;
+	/** Where mails that come back are taken by SMTP; `null`: nowhere. */
+	bounceSmtp: { host: string; port: number } | null;
 	/** `null`: another process sends. */
 	sending: Pick<DeliverOptions, 'connections' | 'rate'> | null;
 	/** Told of each request and of what goes wrong, as one object a line; no secrets. */
@@ -163,6 +165,8 @@ export interface RunningServer {
 	publicUrl: string;
 	/** Resolves when nothing can be answered any more, and why; else never. */
 	failed: Promise<Error>;
+	/** `host:port` where mails that come back are taken; `null`: nowhere. */
+	bounceSmtp: string | null;
 	/** The file with the token that was made because there was none; `null` when there was one. */
 	newTokenFile: string | null;
 	/** Takes nothing new, lets what is in flight end within 10 s, gives leases back. */

@@ -38,6 +38,9 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl engine dkim remove --domain example.com --selector s1 --yes': [
 		['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1', '--type', 'ed25519'],
 	],
+	'mailctl serve --port 8080 --bounce-smtp 127.0.0.1:2526': [
+		['engine', 'settings', 'set', 'bounce_address', 'bounces@example.com'],
+	],
 	'mailctl engine tokens revoke shop --yes': [['engine', 'tokens', 'create', '--name', 'shop']],
 	'mailctl config get output': [['config', 'set', 'output', 'json']],
 	'mailctl config unset timeout': [['config', 'set', 'timeout', '1m']],

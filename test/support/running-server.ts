@@ -11,6 +11,8 @@ export interface RunningServer {
 	/** An API token with all rights. */
 	token: string;
 	tokenFile: string;
+	/** `host:port` where it takes bounces; null: nowhere. */
+	bounceSmtp: string | null;
 	/** What it wrote to standard output: a line of JSON a request, and what went wrong in it. */
 	log(): string;
 	/** As SIGTERM does; gives the exit code. */
@@ -55,6 +57,7 @@ export async function startServer(db: string, more: readonly string[] = []): Pro
 	return {
 		baseUrl,
 		tokenFile,
+		bounceSmtp: /taking bounces at (\S+)/.exec(said)?.[1] ?? null,
 		log: () => logged,
 		token: (await readFile(tokenFile, 'utf8')).trim(),
 		stop: () => {

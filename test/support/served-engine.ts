@@ -34,6 +34,7 @@ export async function serveEngine(): Promise<ServedEngine> {
 		port: 0,
 		tls: null,
 		trustProxy: false,
+		bounceSmtp: null,
 		sending: null,
 		log: () => {},
 	});

@@ -2,7 +2,7 @@
 import type { FileSource } from '../command.js';
 import { command } from '../command.js';
 import { commandLine } from '../command-line.js';
-import type { RunningServer } from '../connection.js';
+import type { LocalEngine, RunningServer } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
@@ -24,6 +24,11 @@ const serve = command({
 		tlsCert: { kind: 'file', summary: 'certificate and chain, PEM' },
 		tlsKey: { kind: 'file', summary: 'private key, PEM' },
 		worker: { kind: 'tri', summary: 'send what is due (default), or leave it to "mailctl worker"' },
+		bounceSmtp: {
+			kind: 'text',
+			placeholder: 'HOST:PORT',
+			summary: 'take bounces by SMTP there, for the domain of bounce_address only',
+		},
 		trustProxy: { kind: 'flag', summary: 'a proxy in front says who the client is (X-Forwarded-For)' },
 		connections: sendOptions.connections,
 		rate: sendOptions.rate,
@@ -33,10 +38,13 @@ const serve = command({
 	examples: [
 		'mailctl serve --port 8080',
 		'mailctl serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem',
+		'mailctl serve --port 8080 --bounce-smtp 127.0.0.1:2526',
 	],
 	run: async (cx, { options }) => {
 		const tls = await readTls(options.tlsCert, options.tlsKey);
+		const bounceSmtp = parseHostPort(options.bounceSmtp);
 		const engine = await cx.local();
+		if (bounceSmtp !== null) await assertBounceAddress(cx, engine);
 		if (cx.dryRun) return cx.wouldDo(`listen on ${options.host}:${options.port}`, { database: engine.path });
 		const sending = {
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
@@ -48,6 +56,7 @@ const serve = command({
 				port: options.port,
 				tls,
 				trustProxy: options.trustProxy,
+				bounceSmtp,
 				sending: options.worker === false ? null : sending,
 				log: logTo(cx),
 			})
@@ -59,6 +68,27 @@ const serve = command({
 		return exits.done;
 	},
 });
+
+/** `127.0.0.1:2526`, `[::1]:2526`; port 0 takes a free one. */
+function parseHostPort(text: string | undefined): { host: string; port: number } | null {
+	if (text === undefined) return null;
+	const [, inBrackets, plain, digits] = /^(?:\[([\da-f:]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
+	const host = inBrackets ?? plain;
+	const port = Number(digits);
+	if (host === undefined || port > 65_535)
+		throw new UsageError(`--bounce-smtp: "${text}" is no HOST:PORT`, {
+			hint: '--bounce-smtp 127.0.0.1:2526',
+		});
+	return { host, port };
+}
+
+/** Without it there is no domain to take mail for. */
+async function assertBounceAddress(cx: CommandContext, { settings }: LocalEngine): Promise<void> {
+	if ((await settings.get())['bounce_address'] !== undefined) return;
+	throw new UsageError('--bounce-smtp needs the address that bounces come back to', {
+		hint: commandLine(cx, 'engine settings set bounce_address bounces@example.com'),
+	});
+}
 
 async function readTls(
 	cert: FileSource | undefined,
@@ -77,6 +107,7 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 		await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`);
 		await cx.hint(commandLine(cx, 'engine settings set public_url https://mail.example.com'));
 	}
+	if (server.bounceSmtp !== null) await cx.note(`taking bounces at ${server.bounceSmtp}`);
 	// Last: whoever waits for this line has read the others.
 	await cx.note(`listening on ${url}`);
 }
@@ -133,8 +164,15 @@ function untilStopped(signal: AbortSignal): Promise<null> {
 
 function cannotListen(error: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-	if (code === 'EADDRINUSE')
-		return new UsageError(`port ${port} of ${host} is in use`, { hint: 'give another --port', cause: error });
+	if (code === 'EADDRINUSE') {
+		// The one port, or the other: the system says which.
+		const taken = error instanceof Error && 'port' in error ? Number(error.port) : port;
+		const option = taken === port ? '--port' : '--bounce-smtp';
+		return new UsageError(`port ${taken} of ${host} is in use`, {
+			hint: `give another ${option}`,
+			cause: error,
+		});
+	}
 	if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
 		return new UsageError(`cannot listen on ${host}:${port} (${code})`, { cause: error });
 	if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_TLS'))

@@ -8,6 +8,7 @@ import { listen } from '../../http/server/listen.js';
 import { createMetrics } from '../../http/server/metrics.js';
 import { createThrottle } from '../../http/server/throttle.js';
 import type { RunningServer, ServeOptions } from '../connection.js';
+import { startBounceSmtp } from './bounce-smtp.js';
 import type { Mailer } from './mail.js';
 import type { LocalParts } from './parts.js';
 import { startNotifying } from './notify.js';
@@ -24,6 +25,8 @@ export interface ServeParts extends LocalParts {
 
 /** What is in flight when the server is told to stop gets so long. */
 const graceMs = 8_000;
+/** A connection for bounces may be idle, and says nothing before it ends; what is cut off comes again. */
+const smtpGraceMs = 3_000;
 
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
@@ -60,6 +63,10 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		trustProxy: options.trustProxy,
 		log: options.log,
 	});
+	const bounceSmtp = await startBounceSmtp(parts, options).catch(async (error: unknown) => {
+		await server.close({ graceMs: 0 });
+		throw error;
+	});
 	await keepListeningUrl(parts, server.url);
 	const failed = new Promise<Error>((resolve) => {
 		presence.storeFailed = resolve;
@@ -74,8 +81,10 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		publicUrl: (await readSettings(store)).publicUrl ?? server.url,
 		failed,
 		newTokenFile,
+		bounceSmtp: bounceSmtp?.address ?? null,
 		close: async () => {
-			await Promise.all([server.close({ graceMs }), sending?.stop(), notifying.stop()]);
+			const bounces = bounceSmtp?.close({ graceMs: smtpGraceMs });
+			await Promise.all([server.close({ graceMs }), sending?.stop(), notifying.stop(), bounces]);
 			await pages.settled();
 		},
 	};

@@ -25,7 +25,7 @@ export function trackingPages(
 }
 
 /** Asked on every open, and written to the database when a key is due: once a second is enough. A failure is not kept. */
-function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
+export function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {
 		const now = performance.now();

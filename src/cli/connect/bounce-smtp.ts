@@ -1,0 +1,27 @@
+/** The mail server for bounces, beside a server of the API. */
+import { ingestMail } from '../../delivery/bounces/ingest.js';
+import { type BounceListener, listenForBounces } from '../../delivery/bounces/listener.js';
+import type { ServeOptions } from '../connection.js';
+import { openVerp } from './keys.js';
+import type { LocalParts } from './parts.js';
+import { keptFor } from './tracking.js';
+
+/** The bounce address and the keys are read again after so long. */
+const pathsForMs = 1_000;
+
+/** `null` where none is wanted. Rejects when it cannot listen. */
+export async function startBounceSmtp(
+	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
+	{ bounceSmtp, tls, log }: Pick<ServeOptions, 'bounceSmtp' | 'tls' | 'log'>,
+): Promise<BounceListener | null> {
+	if (bounceSmtp === null) return null;
+	const verp = keptFor(pathsForMs, () => openVerp({ store, clock }));
+	return listenForBounces({
+		...bounceSmtp,
+		tls,
+		verp,
+		ingest: async (mail) =>
+			ingestMail(mail, { verp: await verp(), clock, record: (report) => store.writes.recordReport(report) }),
+		log,
+	});
+}

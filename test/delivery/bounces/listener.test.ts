@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ReturnedMail } from '../../../src/delivery/bounces/ingest.js';
+import {
+	type BounceListener,
+	type BounceListenerOptions,
+	listenForBounces,
+} from '../../../src/delivery/bounces/listener.js';
+import { createVerp } from '../../../src/delivery/bounces/verp.js';
+import { talkSmtp } from '../../support/smtp-talk.js';
+
+const verp = createVerp('bounces@example.com', [
+	{ id: 1, secret: Buffer.alloc(32, 1).toString('base64url') },
+]);
+const message = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+const to = verp?.addressFor(message) ?? '';
+
+let listener: BounceListener | null = null;
+afterEach(async () => {
+	await listener?.close({ graceMs: 100 });
+	listener = null;
+});
+
+async function hear(
+	options: Partial<BounceListenerOptions>,
+	mails: readonly string[] = ['Subject: x\r\n\r\nHello'],
+): Promise<{ replies: string[]; log: object[] }> {
+	const log: object[] = [];
+	listener = await listenForBounces({
+		host: '127.0.0.1',
+		port: 0,
+		tls: null,
+		verp: async () => verp,
+		ingest: async () => 'bounce',
+		log: (line) => log.push(line),
+		...options,
+	});
+	const texts = mails.flatMap((mail) => ['MAIL FROM:<>', `RCPT TO:<${to}>`, 'DATA', `${mail}\r\n.`]);
+	return { replies: await talkSmtp(listener.address, ['EHLO mx.example.org', ...texts]), log };
+}
+
+describe('a mail server for bounces', () => {
+	it('hands over each mail with the message whose return path it came to', async () => {
+		const taken: ReturnedMail[] = [];
+		const { replies } = await hear(
+			{
+				ingest: async (mail) => {
+					taken.push(mail);
+					return 'bounce';
+				},
+			},
+			['Subject: one\r\n\r\n..', 'Subject: two\r\n\r\nHello'],
+		);
+		expect(replies.at(-1)).toBe('250 2.0.0 Recorded');
+		expect(taken.map(({ bytes, returnPath }) => [bytes.toString(), returnPath])).toEqual([
+			['Subject: one\r\n\r\n.\r\n', message],
+			['Subject: two\r\n\r\nHello\r\n', message],
+		]);
+	});
+
+	it('says 451 when the database fails, says so in the log, and goes on', async () => {
+		let tries = 0;
+		const { replies, log } = await hear(
+			{
+				ingest: async () => {
+					tries += 1;
+					if (tries === 1) throw new Error('the disk is full');
+					return 'bounce';
+				},
+			},
+			['Subject: x\r\n', 'Subject: x\r\n'],
+		);
+		expect(replies.slice(5, 6)).toEqual(['451 4.3.0 Cannot record it now, try later']);
+		expect(replies.at(-1)).toBe('250 2.0.0 Recorded');
+		expect(log[0]).toEqual({ event: 'bounce_not_taken', error: 'the disk is full' });
+	});
+
+	it('says 451 for a message that is being sent', async () => {
+		const { replies } = await hear({ ingest: async () => 'in_flight' });
+		expect(replies.at(-1)).toMatch(/^451 4\.3\.0 /);
+	});
+
+	it('relays for nobody while there is no bounce address', async () => {
+		await hear({ verp: async () => null }, []);
+		const words = ['EHLO mx.example.org', 'MAIL FROM:<>', `RCPT TO:<${to}>`];
+		const replies = await talkSmtp(listener?.address ?? '', words);
+		expect(replies[3]).toBe('550 5.7.1 Relaying denied');
+	});
+
+	it('lets one address have twenty connections at once', async () => {
+		await hear({}, []);
+		const address = listener?.address ?? '';
+		const port = Number(address.split(':').at(-1));
+		const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'));
+		await Promise.all(sockets.map((socket) => once(socket, 'data')));
+		expect((await talkSmtp(address, []))[0]).toBe('421 4.7.0 Too many connections from your address');
+		for (const socket of sockets) socket.destroy();
+		await expect.poll(async () => (await talkSmtp(address, []))[0]).toMatch(/^220 /);
+	});
+
+	it('rejects with the system’s error where the port is taken', async () => {
+		await hear({});
+		const port = Number(listener?.address.split(':').at(-1));
+		const first = listener;
+		await expect(hear({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+		listener = first;
+	});
+});

@@ -1,0 +1,132 @@
+// Bounces handed over by SMTP: what is taken, what is refused, and that 250 means recorded.
+import { connect } from 'node:net';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../support/project.js';
+import { type RunningServer, startServer } from '../support/running-server.js';
+import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+import { talkSmtp } from '../support/smtp-talk.js';
+
+let sink: SmtpSink;
+let project: Project;
+let server: RunningServer | null = null;
+let returnPath: string;
+
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+	await project.json(['engine', 'init', '--bounce-address', 'bounces@example.com']);
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked for it']);
+	await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.org']);
+	const mail = ['--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hello'];
+	await project.json(['send', ...mail, '--to', 'ann@example.org']);
+	returnPath = sink.received[0]?.from ?? '';
+	server = await startServer(project.db, ['--bounce-smtp', '127.0.0.1:0']);
+});
+afterEach(async () => {
+	await server?.stop();
+	server = null;
+	await sink.close();
+});
+
+const bounce = [
+	'From: MAILER-DAEMON@mx.example.org',
+	'Subject: Undelivered Mail',
+	'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+	'',
+	'--b',
+	'Content-Type: message/delivery-status',
+	'',
+	'Reporting-MTA: dns; mx.example.org',
+	'',
+	'Final-Recipient: rfc822; ann@example.org',
+	'Action: failed',
+	'Status: 5.1.1',
+	'',
+	'--b--',
+	'.',
+].join('\r\n');
+
+const talk = (texts: readonly string[]) => talkSmtp(server?.bounceSmtp ?? '', texts);
+const hello = 'EHLO mx.example.org';
+const taking = (to: string) => [hello, 'MAIL FROM:<>', `RCPT TO:<${to}>`, 'DATA', bounce];
+const ann = () => project.json(['subscribers', 'get', '-l', '1', 'ann@example.org']);
+
+describe('serve --bounce-smtp', () => {
+	it('has recorded a bounce when it says 250', async () => {
+		const replies = await talk(taking(returnPath));
+		expect(replies.at(-1)).toBe('250 2.0.0 Recorded');
+		expect(await ann()).toMatchObject({ is_active: false, disable_reason: 'HARDBOUNCED' });
+		expect(await project.json(['messages', 'list', '--status', 'bounced'])).toHaveLength(1);
+		expect((await talk(taking(returnPath))).at(-1)).toBe('250 2.0.0 Recorded');
+		expect((await project.json(['report'])) as object).toMatchObject({
+			total: { hardbounced_percent: 100 },
+		});
+		expect(server?.log()).toContain('"bounce_smtp":"bounce"');
+		expect(server?.log()).not.toContain('ann@example.org');
+	});
+
+	it('takes mail for the domain of the bounce address only, and for signed return paths only', async () => {
+		const last = returnPath.indexOf('@') - 1;
+		const forged = `${returnPath.slice(0, last)}${returnPath[last] === 'a' ? 'b' : 'a'}${returnPath.slice(last + 1)}`;
+		const replies = await talk([
+			hello,
+			'MAIL FROM:<>',
+			'RCPT TO:<ann@example.org>',
+			'RCPT TO:<bounces@example.com>',
+			`RCPT TO:<${forged}>`,
+			`RCPT TO:<${returnPath.toUpperCase()}>`,
+			`RCPT TO:<${returnPath.replace('bounces+', 'bounces+a')}>`,
+		]);
+		expect(replies.slice(3, 6)).toEqual([
+			'550 5.7.1 Relaying denied',
+			'550 5.1.1 No such return path',
+			'550 5.1.1 No such return path',
+		]);
+		expect(replies[6]).toMatch(/^250 /);
+		expect(replies[7]).toMatch(/^452 /);
+	});
+
+	it('refuses what is too large before it is sent', async () => {
+		const replies = await talk([hello, 'MAIL FROM:<> SIZE=30000000']);
+		expect(replies.at(-1)).toMatch(/^552 /);
+	});
+
+	it('takes an ordinary mail too, which changes nothing', async () => {
+		const replies = await talk([...taking(returnPath).slice(0, -1), 'Subject: Hello\r\n\r\nHello\r\n.']);
+		expect(replies.at(-1)).toBe('250 2.0.0 Recorded');
+		expect(await ann()).toMatchObject({ is_active: true });
+	});
+
+	it('says 451 while the database is locked, and takes the same mail later', async () => {
+		const other = new Database(project.db);
+		other.exec('BEGIN IMMEDIATE');
+		const replies = await talk(taking(returnPath));
+		other.exec('ROLLBACK');
+		other.close();
+		expect(replies[3]).toMatch(/^451 4\.3\.0 /);
+		expect((await talk(taking(returnPath))).at(-1)).toBe('250 2.0.0 Recorded');
+		expect(await ann()).toMatchObject({ is_active: false });
+	}, 60_000);
+
+	it('ends with 0 within its time although somebody is connected and says nothing', async () => {
+		const silent = connect(Number(server?.bounceSmtp?.split(':').at(-1)), '127.0.0.1');
+		await new Promise((resolve) => silent.once('data', resolve));
+		silent.on('error', () => undefined);
+		expect(await server?.stop()).toBe(0);
+		server = null;
+	}, 20_000);
+
+	it('is refused where no bounce address is set, and where the port is none', async () => {
+		await project.json(['engine', 'settings', 'unset', 'bounce_address']);
+		const words = ['serve', '--port', '0', '--bounce-smtp'];
+		expect(await project.run([...words, '127.0.0.1:0'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('needs the address that bounces come back to'),
+		});
+		expect(await project.run([...words, 'nonsense'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('"nonsense" is no HOST:PORT'),
+		});
+	});
+});
