@@ -23,6 +23,13 @@ describe('the columns of a mailing', () => {
 		[['email', 'Prénom', '价格'], [], { email: 0, variables: ['1:prenom'], ignored: ['价格'] }],
 		[['who', 'Town'], ['who=email', 'Town=city'], { email: 0, variables: ['1:city'], ignored: [] }],
 		[['email', 'secret'], ['secret=-'], { email: 0, variables: [], ignored: ['secret'] }],
+		[
+			['Email', 'Name', 'city'],
+			[],
+			{ email: 0, variables: ['0:Email', '1:name', '1:Name', '2:city'], ignored: [] },
+		],
+		[['EMAIL'], [], { email: 0, variables: ['0:EMAIL'], ignored: [] }],
+		[['email', 'mail'], ['mail=mail'], { email: 0, variables: ['1:mail'], ignored: [] }],
 		[['email', '_line', '_code'], [], { email: 0, variables: [], ignored: ['_line', '_code'] }],
 	])('are, of %j with %j, %j', (header, map, expected) => {
 		expect(columnsOf(header, map)).toEqual(expected);
@@ -32,6 +39,7 @@ describe('the columns of a mailing', () => {
 		[['name'], [], ['no_email']],
 		[['email', 'city', 'city'], [], ['duplicate']],
 		[['email', 'First Name', 'first_name'], [], ['same_target']],
+		[['email', 'E-Mail'], [], ['same_target']],
 		[['email', 'a'], ['b=c'], ['unknown_map_source']],
 	])('are refused, of %j with %j: %j', (header, map, codes) => {
 		expect(columnsOf(header, map)).toEqual(codes);

@@ -13,8 +13,9 @@ import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from
 import { isOpaque, type Prepared, prepare, specOf } from './send-request.js';
 import { assertResults, inputsOf, knownMailing } from './send-results-place.js';
 import { assertRowOptions, openJob, rowJob } from './send-rows.js';
-import { type OpenRows, openTableRows, sourceName } from './send-source.js';
+import { type OpenRows, type OpenTable, openTableRows, sourceName } from './send-source.js';
 import { sendTrial } from './send-trial.js';
+import { assertNamed } from './send-variables.js';
 
 export async function sendToTable(
 	cx: CommandContext,
@@ -25,6 +26,7 @@ export async function sendToTable(
 	const prepared = await prepare(cx, options);
 	const table = await openTableRows(cx, file, { map: options.map });
 	try {
+		if (options.strictVars ?? true) await assertNamed(cx, prepared, table);
 		if (wantsPreview(options) || cx.dryRun) return await preview(cx, { prepared, table, file, options });
 		if (options.testTo !== undefined)
 			return await sendTest(cx, { prepared, table, file, options }, options.testTo);
@@ -36,7 +38,7 @@ export async function sendToTable(
 
 interface Sending {
 	prepared: Prepared;
-	table: OpenRows<Recipient>;
+	table: OpenTable;
 	file: string;
 	options: SendOptions;
 }

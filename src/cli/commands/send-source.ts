@@ -16,6 +16,12 @@ export interface OpenRows<Row> {
 	close(): Promise<void>;
 }
 
+/** Rows of a table, and what its header came to. */
+export interface OpenTable extends OpenRows<Recipient> {
+	header: readonly string[];
+	columns: MailingColumns;
+}
+
 /** For people: the file's name, or standard input. */
 export function sourceName(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
@@ -29,7 +35,7 @@ export async function openTableRows(
 	cx: CommandContext,
 	file: string,
 	how: { map: readonly string[] } | { columns: MailingColumns },
-): Promise<OpenRows<Recipient>> {
+): Promise<OpenTable> {
 	const [{ openTable }, { toRecipient }] = await Promise.all([
 		import('../tabular/read-table.js'),
 		import('../../jobs/mailing-rows.js'),
@@ -40,7 +46,8 @@ export async function openTableRows(
 		const { encoding, delimiter } = table;
 		const reading = { encoding, delimiter, columns: JSON.stringify(columns) };
 		const source = { kind: 'csv', ...(await originOf(cx, file)), ...reading };
-		return { source, rows: mapped(table.rows, (row) => toRecipient(row, columns)), close: table.close };
+		const rows = mapped(table.rows, (row) => toRecipient(row, columns));
+		return { source, rows, header: table.header, columns, close: table.close };
 	} catch (error) {
 		await table.close();
 		throw error;

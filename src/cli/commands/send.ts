@@ -33,7 +33,8 @@ const self = command({
 	summary: 'send a message, or a mailing to a list',
 	description:
 		'Variables are written #name#: from --context, the subscriber’s meta, or built in (email, name, unsubscribe_url, ' +
-		'view_url, email_reason). With --list, --csv or --batch, recipients are staged and checked first and released in ' +
+		'view_url, email_reason). A name is made of letters A to Z, digits and _, with no digit first: the column First Name ' +
+		'of a table is #first_name#, one such as Имя needs --map Имя=NAME. With --list, --csv or --batch, recipients are staged and checked first and released in ' +
 		'one stroke; in a script that needs --yes --expect-count N. Whatever breaks it off, mailctl send resume JOB goes on ' +
 		'and nobody gets it twice.',
 	options: sendOptions,

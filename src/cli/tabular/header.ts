@@ -115,13 +115,8 @@ function clean(name: string): string {
 	return name.replace(/^\uFEFF/, '').trim();
 }
 
-/** The column of a record that a word of a header stands for by itself (`E-Mail`: `email`); null: none. */
-export function recordColumn(name: string): string | null {
-	return aliases.get(fold(clean(name))) ?? null;
-}
-
 /** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
-export function fold(name: string): string {
+function fold(name: string): string {
 	return name
 		.normalize('NFKC')
 		.toLowerCase()

@@ -123,6 +123,37 @@ describe('mailctl send --csv', () => {
 		expect(nobody).toMatch(/^3,nobody,,rejected,invalid,to: Enter a valid email address\.,0,/);
 	});
 
+	it('refuses a message that names a column as no variable is named, unless --no-strict-vars', async () => {
+		const file = await project.file('names.csv', 'EMAIL;Имя;First Name\nann@example.com;Аня;Ann\n');
+		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'Hi #Имя#'];
+		const words = [...mail, '--text', 'Dear #First name#', '--yes', '--expect-count', '1'];
+		for (const how of [[], ['--dry-run'], ['--test-to', 'me@example.com']]) {
+			const run = await project.run([...words, ...how]);
+			expect([run.code, run.stderr.split('\n')]).toEqual([
+				2,
+				expect.arrayContaining([
+					'error: the message names columns by what is no variable of theirs; nothing was sent',
+					'error: #Имя#: the column "Имя" gives no variable',
+					'error: #First name#: the column "First Name" is #first_name#',
+					expect.stringContaining('--map "Имя=x" and #x# in the message'),
+				]),
+			]);
+		}
+		expect(await jobs()).toEqual([]);
+		await project.json([...words, '--no-strict-vars']);
+		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #Имя#');
+	});
+
+	it('reads a header as an import does', async () => {
+		const file = await project.file('upper.csv', 'Email;Name;city\nann@example.com;Ann;Oslo\n');
+		await project.json([
+			...['send', '--from', 'news@example.com', '--csv', file, '--subject', 'For #Name#'],
+			...['--text', 'Hi #name# of #city#', '--yes', '--expect-count', '1'],
+		]);
+		const { subject, text } = await PostalMime.parse(sink.received[0]?.raw ?? '');
+		expect([subject, text?.trim()]).toEqual(['For Ann', 'Hi Ann of Oslo']);
+	});
+
 	it('finds a variable without a value, unless --no-strict-vars', async () => {
 		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const run = await project.run(agreed(file));
