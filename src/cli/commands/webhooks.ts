@@ -5,10 +5,15 @@ import { assertChange } from '../change.js';
 import { type CommandGroup, command, type FileSource } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
-import { explained, type Refused } from '../refusals.js';
+import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
-import { idOf, test } from './webhooks-test.js';
+import { findWebhook, urlHint } from './webhooks-common.js';
+import { deliveries } from './webhooks-deliveries.js';
+import { listen } from './webhooks-listen.js';
+import { replay } from './webhooks-replay.js';
+import { secret } from './webhooks-secret.js';
+import { test } from './webhooks-test.js';
 
 const columns: Columns<Webhook> = [
 	column('id', 'ID', { align: 'right' }),
@@ -57,7 +62,7 @@ const get = command({
 	exits: [3],
 	columns,
 	async run(cx, { args, options }) {
-		const hook = await find(cx, args.id);
+		const hook = await findWebhook(cx, args.id);
 		await cx.out.record(options.showSecrets ? hook : mask(hook), shown(options.showSecrets));
 		if (!options.showSecrets && hook.password !== '') await hintSecrets(cx);
 	},
@@ -80,7 +85,10 @@ const create = command({
 		const input: WebhookInput = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
 		if (cx.dryRun) return cx.wouldDo(`create a webhook to ${input.url}`, maskInput(input));
 		const api = await cx.api();
-		await cx.out.created(mask(await explained(api.webhooks.create(input), { input, hint })), columns);
+		await cx.out.created(
+			mask(await explained(api.webhooks.create(input), { input, hint: urlHint })),
+			columns,
+		);
 	},
 });
 
@@ -106,14 +114,14 @@ const update = command({
 			...(await readAuth(cx, options)),
 		};
 		assertChange(change, ['--url', '--type', '--login', '--password-file', '--auth']);
-		const hook = await find(cx, args.id);
+		const hook = await findWebhook(cx, args.id);
 		if (cx.dryRun) return cx.wouldDo(`change webhook ${hook.id}`, { ...mask(hook), ...maskInput(change) });
 		// A PUT is sent as it was given: what is missing is refused by the service, in its own words.
 		const api = await cx.api();
 		const changed = options.replace
 			? api.webhooks.replace(hook.id, change as WebhookInput)
 			: api.webhooks.patch(hook.id, change);
-		await cx.out.record(mask(await explained(changed, { input: change, hint })), columns);
+		await cx.out.record(mask(await explained(changed, { input: change, hint: urlHint })), columns);
 	},
 });
 
@@ -128,7 +136,7 @@ const remove = command({
 	writes: true,
 	severity: 'mild',
 	async run(cx, { args }) {
-		const hook = await find(cx, args.id);
+		const hook = await findWebhook(cx, args.id);
 		if (cx.dryRun) return cx.wouldDo(`delete the webhook to ${hook.url}`, { deleted: [hook.id] });
 		await cx.confirm({ kind: 'mild', what: `delete the ${hook.type} webhook to ${hook.url}` });
 		await (await cx.api()).webhooks.delete(hook.id);
@@ -139,23 +147,8 @@ const remove = command({
 export const group: CommandGroup = {
 	name: 'webhooks',
 	summary: 'HTTP notifications of what happens to messages',
-	commands: [list, get, create, update, remove, test],
+	commands: [list, get, create, update, remove, test, listen, deliveries, replay, secret],
 };
-
-async function find(cx: CommandContext, text: string): Promise<Webhook> {
-	const { missing, orNull } = await import('../resolve.js');
-	const api = await cx.api();
-	const hook = await orNull(api.webhooks.get(idOf(text), { signal: cx.signal }));
-	if (hook === null) throw missing('webhook', text, 'mailctl webhooks list');
-	return hook;
-}
-
-function hint({ path, message }: Refused): string | undefined {
-	if (path !== 'url') return undefined;
-	if (/private|loopback|reserved/.test(message))
-		return 'mailctl engine settings set allow_private_webhooks true allows them on this database';
-	return 'a URL of http or https: https://hooks.example.com/in';
-}
 
 type Masked = Omit<Webhook, 'password'> & { password: string | null };
 
