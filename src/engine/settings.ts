@@ -1,4 +1,5 @@
 /** The database's own settings: what they are called, what they may hold, what they mean when unset. */
+import { X509Certificate } from 'node:crypto';
 import { parseAddress } from '../api/address.js';
 import { isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
@@ -17,6 +18,8 @@ export const settingNames = {
 	time_zone: 'the time zone whose days the report counts (IANA name)',
 	smtp_url: 'where mail is handed over: smtp[s]://user@host:port',
 	smtp_password: 'the password that goes with the user of smtp_url',
+	smtp_ca:
+		'certificates in PEM that alone vouch for the mail server, - < ca.pem; with them nothing is sent without TLS',
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
 	bounce_address:
 		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com',
@@ -41,6 +44,8 @@ export interface EngineSettings {
 	timeZone: string;
 	smtpUrl: string | null;
 	smtpPassword: string | null;
+	/** PEM; `null`: the authorities this machine trusts. */
+	smtpCa: string | null;
 	allowPrivateWebhooks: boolean;
 	/** `null`: bounces go to the sender of the message. */
 	bounceAddress: string | null;
@@ -59,6 +64,7 @@ export async function readSettings(store: Store): Promise<EngineSettings> {
 		timeZone: value('time_zone') ?? 'UTC',
 		smtpUrl: value('smtp_url'),
 		smtpPassword: value('smtp_password'),
+		smtpCa: value('smtp_ca'),
 		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
 		bounceAddress: value('bounce_address'),
 		requestsPerSecond: numberOf(value('requests_per_second')),
@@ -113,6 +119,8 @@ function checkSetting(name: string, value: string | null): Checked {
 			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
 		case 'bounce_address':
 			return checkBounceAddress(value);
+		case 'smtp_ca':
+			return checkCertificates(value);
 		case 'send_limit':
 		case 'sender_domain_limits':
 		case 'recipient_domain_limits':
@@ -123,6 +131,20 @@ function checkSetting(name: string, value: string | null): Checked {
 		case 'smtp_password':
 			return { value };
 	}
+}
+
+/** Each of them: TLS would skip what it cannot read, and trust one authority less than was asked for. */
+function checkCertificates(value: string): Checked {
+	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+	const areReadable = certificates.every((pem) => {
+		try {
+			return new X509Certificate(pem).subject !== undefined;
+		} catch {
+			return false;
+		}
+	});
+	if (certificates.length === 0 || !areReadable) return { problem: 'Must be certificates in PEM.' };
+	return { value: certificates.join('\n') };
 }
 
 function checkLimits(name: keyof typeof limitSettings, value: string): Checked {

@@ -85,11 +85,18 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
 	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? linkBase : null);
 }
 
-function smtpOf({ smtpUrl, smtpPassword }: EngineSettings): SmtpSettings {
+/** Who names his own authorities wants to be sure of the server: a stripped STARTTLS must not undo that. */
+function smtpOf({ smtpUrl, smtpPassword, smtpCa }: EngineSettings): SmtpSettings {
 	if (smtpUrl === null) throw new NoSmtp('no mail server is configured');
 	const parsed = parseSmtpUrl(smtpUrl);
 	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
-	return { ...parsed.settings, password: smtpPassword };
+	const { security } = parsed.settings;
+	return {
+		...parsed.settings,
+		password: smtpPassword,
+		ca: smtpCa,
+		security: smtpCa !== null && security === 'opportunistic' ? 'required' : security,
+	};
 }
 
 async function deliver(

@@ -99,6 +99,6 @@ async function runWith(
 
 /** The settings a run is made from; `null` without a mail server. */
 async function fingerprint(store: Store): Promise<string | null> {
-	const { smtpUrl, smtpPassword, publicUrl, bounceAddress } = await readSettings(store);
-	return smtpUrl === null ? null : JSON.stringify([smtpUrl, smtpPassword, publicUrl, bounceAddress]);
+	const { smtpUrl, smtpPassword, smtpCa, publicUrl, bounceAddress } = await readSettings(store);
+	return smtpUrl === null ? null : JSON.stringify([smtpUrl, smtpPassword, smtpCa, publicUrl, bounceAddress]);
 }

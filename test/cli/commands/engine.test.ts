@@ -159,7 +159,7 @@ describe('mailctl engine status and settings', () => {
 	it('refuse a setting that is none', async () => {
 		const project = await makeProject();
 		const valid =
-			'public_url, time_zone, smtp_url, smtp_password, allow_private_webhooks, bounce_address, requests_per_second';
+			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, requests_per_second';
 		expect(await project.run(['engine', 'settings', 'get', 'timezone'])).toMatchObject({
 			code: 2,
 			stderr: `error: there is no setting "timezone"\nhint: valid: ${valid}\n`,
