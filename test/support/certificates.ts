@@ -1,6 +1,6 @@
 /** A certificate authority and a certificate of a server, made by openssl for one test run. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,6 +11,34 @@ export interface Certificates {
 	/** PEM; for `names`, signed by the authority. */
 	cert: string;
 	key: string;
+}
+
+/** As `makeCertificates`, of the first days of 2020. */
+export async function makeExpiredCertificates(names: readonly string[]): Promise<Certificates> {
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-certificates-'));
+	const openssl = (line: string) => promisify(execFile)('openssl', line.split(' '), { cwd: folder });
+	const ec = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
+	const authority = ['database = index', 'serial = serial', 'new_certs_dir = .', 'default_md = sha256'];
+	await writeFile(
+		join(folder, 'ca.cnf'),
+		[
+			...['[ca]', 'default_ca = own', '[own]', ...authority, 'policy = any', 'copy_extensions = copy'],
+			...['[any]', 'commonName = supplied', ''],
+		].join('\n'),
+	);
+	await writeFile(join(folder, 'index'), '');
+	await writeFile(join(folder, 'serial'), '01\n');
+	await openssl(`req -x509 ${ec} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-Authority`);
+	await openssl(
+		`req ${ec} -keyout server.key -out server.csr -subj /CN=server -addext subjectAltName=${names.join(',')}`,
+	);
+	await openssl(
+		'ca -batch -config ca.cnf -in server.csr -out server.pem -cert ca.pem -keyfile ca.key -notext -startdate 20200101000000Z -enddate 20200103000000Z',
+	);
+	const read = (name: string) => readFile(join(folder, name), 'utf8');
+	const made = { ca: await read('ca.pem'), cert: await read('server.pem'), key: await read('server.key') };
+	await rm(folder, { recursive: true });
+	return made;
 }
 
 /** `names` as openssl has them: `IP:127.0.0.1`, `DNS:mail.example.com`. */

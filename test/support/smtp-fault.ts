@@ -3,6 +3,7 @@
  * connection, hangs, drips or floods. Everything it is not told goes well.
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 
 export type FaultPhase =
 	| 'connect'
@@ -19,6 +20,8 @@ export type FaultPhase =
 
 export type Fault =
 	| { answer: string; thenClose?: boolean }
+	/** Says nothing more and ends its side, but goes on reading. */
+	| { halfClose: true }
 	| { drop: true }
 	/** No answer, ever. */
 	| { hang: true }
@@ -32,6 +35,8 @@ export interface FaultScript {
 	/** Asked before `at`: by recipient, by count and so on. `undefined` = nothing special. */
 	on?: (phase: FaultPhase, line: string, connection: { number: number; mails: number }) => Fault | undefined;
 	ehlo?: readonly string[];
+	/** PEM texts, for STARTTLS (which must be among `ehlo`) or for TLS from the first byte. */
+	tls?: { key: string; cert: string; from: 'starttls' | 'start' };
 }
 
 export interface FaultServer {
@@ -47,13 +52,18 @@ export interface FaultServer {
 export async function startFaultServer(script: FaultScript): Promise<FaultServer> {
 	const state = { lines: [] as string[], bodies: [] as string[], connections: 0 };
 	const sockets = new Set<Socket>();
-	const server = createServer((socket) => {
+	const onConnection = (socket: Socket) => {
 		state.connections += 1;
 		sockets.add(socket);
 		socket.on('close', () => sockets.delete(socket));
 		socket.on('error', () => undefined);
 		converse(socket, script, state);
-	});
+	};
+	const isImplicit = script.tls?.from === 'start';
+	// Half-open: a client that ends its side while it waits is not answered by our own end.
+	const server = isImplicit
+		? createTlsServer({ ...script.tls }, onConnection).on('tlsClientError', () => undefined)
+		: createServer({ allowHalfOpen: true }, onConnection);
 	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 	// A listening TCP server's address is never a pipe's string.
 	const { port } = server.address() as AddressInfo;
@@ -76,34 +86,58 @@ type State = { lines: string[]; bodies: string[]; connections: number };
 
 function converse(socket: Socket, script: FaultScript, state: State): void {
 	const connection = { number: state.connections, mails: 0 };
+	talk(socket, script, state, connection);
+	react(socket, script, connection, { phase: 'connect', line: '', usual: '220 fault.test ESMTP' });
+}
+
+type Connection = { number: number; mails: number };
+
+/** Does what it is told for this phase, and answers that; nothing told: the usual answer. */
+function react(
+	socket: Socket,
+	script: FaultScript,
+	connection: Connection,
+	{ phase, line, usual }: { phase: FaultPhase; line: string; usual: string },
+): Fault | undefined {
+	const fault = script.on?.(phase, line, connection) ?? script.at?.[phase];
+	if (fault === undefined) socket.write(`${usual}\r\n`);
+	else if (commit(socket, fault)) mute.add(socket);
+	return fault;
+}
+
+/** Connections on which the server says nothing more. */
+const mute = new WeakSet<Socket>();
+
+function talk(socket: Socket, script: FaultScript, state: State, connection: Connection): void {
 	let buffered = '';
 	let body: string | null = null;
-	let isMute = false;
-
-	const react = (phase: FaultPhase, line: string, usual: string): Fault | undefined => {
-		const fault = script.on?.(phase, line, connection) ?? script.at?.[phase];
-		if (fault === undefined) socket.write(`${usual}\r\n`);
-		else isMute = commit(socket, fault) || isMute;
-		return fault;
-	};
+	const answer = (phase: FaultPhase, line: string, usual: string) =>
+		react(socket, script, connection, { phase, line, usual });
 	const command = (line: string) => {
 		state.lines.push(line);
 		const phase = phaseOf(line);
 		if (phase === 'MAIL') connection.mails += 1;
 		if (phase === null) socket.write('500 5.5.2 What?\r\n');
-		else if (phase === 'EHLO') react(phase, line, greeting(script.ehlo ?? []));
-		else if (phase !== 'DATA') react(phase, line, usualAnswers[phase] ?? '');
-		else if (takesBody(react(phase, line, '354 Go ahead'))) body = '';
+		else if (phase === 'EHLO') answer(phase, line, greeting(script.ehlo ?? []));
+		else if (phase === 'STARTTLS' && script.tls?.from === 'starttls') startTls(line);
+		else if (phase !== 'DATA') answer(phase, line, usualAnswers[phase] ?? '');
+		else if (takesBody(answer(phase, line, '354 Go ahead'))) body = '';
 	};
-	socket.setEncoding('latin1');
-	socket.on('data', (chunk: string) => {
-		if (isMute) return;
-		buffered += chunk;
+	const startTls = (line: string) => {
+		if (answer('STARTTLS', line, '220 2.0.0 Go ahead') !== undefined) return;
+		socket.removeAllListeners('data');
+		const secured = new TLSSocket(socket, { ...script.tls, isServer: true });
+		secured.on('error', () => socket.destroy());
+		talk(secured, script, state, connection);
+	};
+	socket.on('data', (chunk: Buffer) => {
+		if (mute.has(socket)) return;
+		buffered += chunk.toString('latin1');
 		for (;;) {
 			if (body !== null) {
 				const fault = script.on?.('body', '', connection) ?? script.at?.body;
 				if (fault !== undefined) {
-					isMute = true;
+					mute.add(socket);
 					commit(socket, fault);
 					return;
 				}
@@ -112,16 +146,16 @@ function converse(socket: Socket, script: FaultScript, state: State): void {
 				state.bodies.push(buffered.slice(0, end));
 				buffered = buffered.slice(end + 3);
 				body = null;
-				react('dot', '', '250 2.0.0 Taken');
+				answer('dot', '', '250 2.0.0 Taken');
 			}
 			const end = buffered.indexOf('\r\n');
-			if (end < 0 || isMute) return;
+			if (end < 0 || mute.has(socket)) return;
 			const line = buffered.slice(0, end);
 			buffered = buffered.slice(end + 2);
 			command(line);
 		}
 	});
-	react('connect', '', '220 fault.test ESMTP');
+	socket.on('end', () => socket.end());
 }
 
 const usualAnswers: Readonly<Record<string, string>> = {
@@ -160,7 +194,8 @@ function commit(socket: Socket, fault: Fault): boolean {
 		if (fault.thenClose) socket.end();
 		return fault.thenClose ?? false;
 	}
-	if ('drop' in fault) socket.destroy();
+	if ('halfClose' in fault) socket.end();
+	else if ('drop' in fault) socket.destroy();
 	else if ('flood' in fault) socket.write(`250-${'x'.repeat(fault.flood)}`);
 	else if ('drip' in fault) drip(socket, fault.drip, fault.everyMs);
 	return true;

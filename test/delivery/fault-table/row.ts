@@ -1,0 +1,85 @@
+/** One row of the table: what a server does, and what must become of a message then. */
+import type { SmtpSettings } from '../../../src/delivery/settings.js';
+import type { Fault, FaultPhase, FaultScript } from '../../support/smtp-fault.js';
+
+export interface Row {
+	name: string;
+	script: FaultScript;
+	expected: Expected;
+	settings?: Partial<SmtpSettings>;
+	/** Copies; bulk mail has none, so such a row is of personal mail alone. */
+	cc?: readonly string[];
+	bcc?: readonly string[];
+	/** To whom, when it matters. */
+	to?: string;
+	text?: string;
+	/** Messages that go well on the same connection before. */
+	before?: number;
+	/** Nobody listens. */
+	isClosed?: true;
+}
+
+export type Expected =
+	/** The queue stands still; the message is as it was. */
+	| { kind: 'paused'; reason: RegExp }
+	| ({ kind: 'sent' | 'deferred' | 'failed' | 'bounced' | 'uncertain' } & Attempt);
+
+/** The row of the attempts table. */
+export interface Attempt {
+	phase: 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
+	code: number | null;
+	enhanced: string | null;
+	text: RegExp | string;
+}
+
+export const silent: Fault = { hang: true };
+export const dropped: Fault = { drop: true };
+export const halfClosed: Fault = { halfClose: true };
+/** A byte each 20 ms: each one well within the time for the whole reply, which it never ends. */
+export const slow: Fault = { drip: '250-x', everyMs: 20 };
+export const flood: Fault = { flood: 5_000_000 };
+export const garbage: Fault = { answer: 'hello there' };
+
+export function says(answer: string): Fault {
+	return { answer };
+}
+
+export function saysAndLeaves(answer: string): Fault {
+	return { answer, thenClose: true };
+}
+
+export function paused(reason: RegExp): Expected {
+	return { kind: 'paused', reason };
+}
+
+/** `reply` as the server says it: code, enhanced code if there is one, text. */
+export function becomes(
+	kind: Exclude<Expected['kind'], 'paused'>,
+	phase: Attempt['phase'],
+	reply: string,
+): Expected {
+	const [, code, enhanced, text] = /^(\d{3})(?: ([245]\.\d+\.\d+))? ?(.*)$/s.exec(reply) ?? [];
+	if (code === undefined || text === undefined) throw new Error(`no reply: ${reply}`);
+	return { kind, phase, code: Number(code), enhanced: enhanced ?? null, text };
+}
+
+/** Without a usable reply. */
+export function breaks(
+	kind: 'deferred' | 'uncertain',
+	phase: Attempt['phase'],
+	text: RegExp | string,
+): Expected {
+	return { kind, phase, code: null, enhanced: null, text };
+}
+
+/** A fault at one phase of an ordinary server. */
+export function at(phase: FaultPhase, fault: Fault): FaultScript {
+	return { at: { [phase]: fault } };
+}
+
+/** The same, once so many mails have gone over the connection. */
+export function after(mails: number, phase: FaultPhase, fault: Fault): FaultScript {
+	return {
+		on: (where, _line, connection) => (where === phase && connection.mails > mails ? fault : undefined),
+	};
+}

@@ -1,0 +1,220 @@
+/** Before a message is spoken of: connect, TLS, greeting, EHLO, login. The queue pauses, no message suffers. */
+import type { Certificates } from '../../support/certificates.js';
+import {
+	at,
+	becomes,
+	dropped,
+	flood,
+	garbage,
+	halfClosed,
+	paused,
+	type Row,
+	says,
+	saysAndLeaves,
+	silent,
+	slow,
+} from './row.js';
+
+const taken = becomes('sent', 'answer', '250 2.0.0 Taken');
+const inClear = { user: 'me', password: 'hunter2', security: 'never' } as const;
+const secured = { user: 'me', password: 'hunter2', security: 'required' } as const;
+
+export const connecting: readonly Row[] = [
+	{ name: 'nobody listens', script: {}, isClosed: true, expected: paused(/^connect: .*ECONNREFUSED/) },
+	{ name: 'a drop at once', script: at('connect', dropped), expected: paused(/^greeting: /) },
+	{ name: 'silence', script: at('connect', silent), expected: paused(/^greeting: /) },
+	{ name: 'a greeting a byte at a time', script: at('connect', slow), expected: paused(/^greeting: /) },
+	{ name: 'a greeting of 5 MB', script: at('connect', flood), expected: paused(/^greeting: .*exceeds/) },
+	{
+		name: 'a banner of SSH',
+		script: at('connect', says('SSH-2.0-X')),
+		expected: paused(/^greeting: Invalid/),
+	},
+	{ name: 'a half-closed greeting', script: at('connect', halfClosed), expected: paused(/^greeting: /) },
+	{ name: 'a greeting of lines', script: at('connect', says('220-One\r\n220 two')), expected: taken },
+	{
+		name: '554 for a greeting',
+		script: at('connect', says('554 No')),
+		expected: paused(/^greeting: 554 No$/),
+	},
+	{
+		name: '421 for a greeting',
+		script: at('connect', saysAndLeaves('421 4.3.2 Busy')),
+		expected: paused(/^greeting: 421 4\.3\.2 Busy$/),
+	},
+	{
+		name: '450 for a greeting',
+		script: at('connect', saysAndLeaves('450 4.3.2 Later')),
+		expected: paused(/^greeting: 450 4\.3\.2 Later$/),
+	},
+	{ name: 'a drop at EHLO', script: at('EHLO', dropped), expected: paused(/^ehlo: /) },
+	{ name: 'silence at EHLO', script: at('EHLO', silent), expected: paused(/^ehlo: no answer within/) },
+	{ name: 'EHLO a byte at a time', script: at('EHLO', slow), expected: paused(/^ehlo: no answer within/) },
+	{ name: '5 MB for EHLO', script: at('EHLO', flood), expected: paused(/^ehlo: .*exceeds/) },
+	{ name: 'EHLO and HELO refused', script: at('EHLO', says('502 No')), expected: paused(/^ehlo: 502 No$/) },
+	{ name: '421 at EHLO', script: at('EHLO', saysAndLeaves('421 Bye')), expected: paused(/^ehlo: 421 Bye$/) },
+	{
+		name: 'EHLO refused and HELO taken',
+		script: { on: (_, line) => (line.startsWith('EHLO') ? says('502 5.5.1 Old') : undefined) },
+		expected: taken,
+	},
+];
+
+export const logins: readonly Row[] = [
+	{
+		name: 'STARTTLS missing where a password is to be said',
+		script: { ehlo: ['AUTH PLAIN'] },
+		settings: secured,
+		expected: paused(/^tls: 454 /),
+	},
+	{
+		name: 'STARTTLS put off',
+		script: { ehlo: ['STARTTLS'], ...at('STARTTLS', says('454 4.7.0 Not now')) },
+		settings: secured,
+		expected: paused(/^tls: 454 4\.7\.0 Not now$/),
+	},
+	{
+		name: 'STARTTLS dropped',
+		script: { ehlo: ['STARTTLS'], ...at('STARTTLS', dropped) },
+		settings: secured,
+		expected: paused(/^tls: /),
+	},
+	{
+		name: 'STARTTLS and then no handshake',
+		script: { ehlo: ['STARTTLS'], ...at('STARTTLS', says('220 Go')) },
+		settings: secured,
+		expected: paused(/^tls: /),
+	},
+	{
+		name: 'silence at STARTTLS',
+		script: { ehlo: ['STARTTLS'], ...at('STARTTLS', silent) },
+		settings: secured,
+		expected: paused(/^tls: /),
+	},
+	{
+		name: 'TLS from the first byte, to a server in clear',
+		script: {},
+		settings: { security: 'implicit' },
+		expected: paused(/^tls: /),
+	},
+	{
+		name: 'a wrong password',
+		script: { ehlo: ['AUTH PLAIN'], ...at('AUTH', says('535 5.7.8 Bad')) },
+		settings: inClear,
+		expected: paused(/^auth: 535 5\.7\.8 Bad$/),
+	},
+	{
+		name: 'a login put off',
+		script: { ehlo: ['AUTH PLAIN'], ...at('AUTH', says('454 4.7.0 Directory down')) },
+		settings: inClear,
+		expected: paused(/^auth: 454 4\.7\.0 Directory down$/),
+	},
+	{
+		name: 'a login too weak',
+		script: { ehlo: ['AUTH PLAIN'], ...at('AUTH', says('534 5.7.9 Too weak')) },
+		settings: inClear,
+		expected: paused(/^auth: 534 5\.7\.9 Too weak$/),
+	},
+	{
+		name: '421 at the login',
+		script: { ehlo: ['AUTH PLAIN'], ...at('AUTH', saysAndLeaves('421 4.7.0 Bye')) },
+		settings: inClear,
+		expected: paused(/^auth: 421 4\.7\.0 Bye$/),
+	},
+	{
+		name: 'silence at the login',
+		script: { ehlo: ['AUTH PLAIN'], ...at('AUTH', silent) },
+		settings: inClear,
+		expected: paused(/^auth: no answer within/),
+	},
+	{
+		name: 'a drop at the login',
+		script: { ehlo: ['AUTH PLAIN'], ...at('AUTH', dropped) },
+		settings: inClear,
+		expected: paused(/^auth: /),
+	},
+	{
+		name: 'garbage at the login',
+		script: { ehlo: ['AUTH PLAIN'], ...at('AUTH', garbage) },
+		settings: inClear,
+		expected: paused(/^auth: /),
+	},
+	{
+		name: 'no login offered',
+		script: {},
+		settings: inClear,
+		expected: paused(/^auth: the server offers no/),
+	},
+	{ name: 'a login', script: { ehlo: ['AUTH PLAIN'] }, settings: inClear, expected: taken },
+	{
+		name: '530 at MAIL',
+		script: at('MAIL', says('530 5.7.0 Log in')),
+		expected: paused(/^mail: 530 5\.7\.0/),
+	},
+	{
+		name: '550 5.7.8 at MAIL',
+		script: at('MAIL', says('550 5.7.8 No')),
+		expected: paused(/^mail: 550 5\.7\.8/),
+	},
+	{
+		name: '538 at RCPT',
+		script: at('RCPT', says('538 5.7.11 Encrypt')),
+		expected: paused(/^rcpt: 538 5\.7\.11/),
+	},
+];
+
+/** Certificates are made when the tests run. */
+export interface TlsOf {
+	good: Certificates;
+	wrongName: Certificates;
+	expired: Certificates;
+}
+
+export function tlsRows({ good, wrongName, expired }: TlsOf): readonly Row[] {
+	const starts = ({ key, cert }: Certificates) => ({
+		ehlo: ['STARTTLS'],
+		tls: { key, cert, from: 'starttls' as const },
+	});
+	const encrypted = ({ key, cert }: Certificates) => ({ tls: { key, cert, from: 'start' as const } });
+	const required = (from: Certificates) => ({ security: 'required', ca: from.ca }) as const;
+	const implicit = (from: Certificates) => ({ security: 'implicit', ca: from.ca }) as const;
+	return [
+		{ name: 'a good certificate', script: starts(good), settings: required(good), expected: taken },
+		{
+			name: 'an expired certificate',
+			script: starts(expired),
+			settings: required(expired),
+			expected: paused(/^tls: certificate has expired/),
+		},
+		{
+			name: 'a certificate of another name',
+			script: starts(wrongName),
+			settings: required(wrongName),
+			expected: paused(/^tls: Hostname\/IP does not match/),
+		},
+		{
+			name: 'a certificate of nobody known',
+			script: starts(good),
+			settings: required(wrongName),
+			expected: paused(/^tls: /),
+		},
+		{
+			name: 'an expired certificate where encryption is only hoped for',
+			script: starts(expired),
+			expected: taken,
+		},
+		{ name: 'TLS from the first byte', script: encrypted(good), settings: implicit(good), expected: taken },
+		{
+			name: 'TLS from the first byte, expired',
+			script: encrypted(expired),
+			settings: implicit(expired),
+			expected: paused(/^tls: certificate has expired/),
+		},
+		{
+			name: 'TLS from the first byte, of another name',
+			script: encrypted(wrongName),
+			settings: implicit(wrongName),
+			expected: paused(/^tls: Hostname\/IP does not match/),
+		},
+	];
+}

@@ -1,0 +1,164 @@
+/** From MAIL to DATA: what is said about the message, or not said. */
+import type { FaultPhase } from '../../support/smtp-fault.js';
+import {
+	type Attempt,
+	at,
+	becomes,
+	breaks,
+	dropped,
+	flood,
+	garbage,
+	halfClosed,
+	type Row,
+	says,
+	saysAndLeaves,
+	silent,
+	slow,
+} from './row.js';
+
+const phases: Readonly<Partial<Record<FaultPhase, Attempt['phase']>>> = {
+	MAIL: 'mail',
+	RCPT: 'rcpt',
+	DATA: 'data',
+	dot: 'answer',
+};
+
+type Kind = Parameters<typeof becomes>[0];
+
+export const mail: readonly Row[] = [
+	...answered('MAIL', [
+		['deferred', '450 Later'],
+		['deferred', '451 4.3.0 Trouble'],
+		['deferred', '452 4.3.1 Full'],
+		['failed', '501 5.1.7 Bad sender'],
+		['failed', '550 5.7.1 Go away'],
+		['failed', '550 5.1.1 About the sender'],
+		['failed', '551 No'],
+		['failed', '552 5.3.4 Too large'],
+		['failed', '553 5.1.8 No such sender'],
+		['failed', '554 No'],
+	]),
+	...unanswered('MAIL', 'deferred'),
+];
+
+export const rcpt: readonly Row[] = [
+	...answered('RCPT', [
+		['deferred', '450 Later'],
+		['deferred', '450 4.2.0 Greylisted'],
+		['deferred', '451 4.3.0 Trouble'],
+		['deferred', '452 4.2.2 Full'],
+		['deferred', '452 4.5.3 Too many recipients'],
+		['deferred', '552 Too many recipients'],
+		['bounced', '550 5.1.1 No such user'],
+		['bounced', '550 5.1.2 No such host'],
+		['bounced', '553 5.1.3 Bad syntax'],
+		['bounced', '551 5.1.6 Moved'],
+		['bounced', '556 5.1.10 Null MX'],
+		['bounced', '550 5.2.1 Disabled'],
+		['bounced', '554 5.1.1 No such user'],
+		['bounced', '550 User unknown'],
+		['bounced', '553 5.1.0 Unknown user'],
+		['failed', '550 Mailbox unavailable'],
+		['failed', '550 5.7.1 Relaying denied'],
+		['failed', '551 User not local'],
+		['failed', '552 5.2.2 Over quota'],
+		['failed', '553 Not allowed'],
+		['failed', '554 5.7.1 Spam'],
+	]),
+	{
+		name: '550 5.1.1 over several lines',
+		script: at('RCPT', says('550-5.1.1 No such\r\n550-5.1.1 user\r\n550 5.1.1 here')),
+		expected: becomes('bounced', 'rcpt', '550 5.1.1 No such user here'),
+	},
+	{
+		name: '251, forwarded',
+		script: at('RCPT', says('251 2.1.5 Will forward')),
+		expected: becomes('sent', 'answer', '250 2.0.0 Taken'),
+	},
+	...unanswered('RCPT', 'deferred'),
+];
+
+export const data: readonly Row[] = [
+	...answered('DATA', [
+		['deferred', '451 4.3.0 Trouble'],
+		['deferred', '452 4.3.1 Full'],
+		['failed', '503 5.5.1 Out of order'],
+		['failed', '550 5.7.1 No'],
+		['failed', '554 5.5.1 No'],
+	]),
+	{
+		name: '250 for DATA: replies and commands are out of step',
+		script: at('DATA', says('250 2.0.0 Ok')),
+		expected: becomes('deferred', 'data', '250 2.0.0 Ok'),
+	},
+	...unanswered('DATA', 'deferred'),
+	{
+		name: 'a drop in the middle of a body',
+		script: at('body', dropped),
+		text: `${'x'.repeat(70)}\n`.repeat(60_000),
+		expected: breaks('deferred', 'body', /closed|reset|EPIPE/i),
+	},
+	{
+		name: 'a drop once the body and the dot have left',
+		script: at('body', dropped),
+		expected: breaks('uncertain', 'answer', /closed|reset/i),
+	},
+];
+
+export const dot: readonly Row[] = [
+	...answered('dot', [
+		['sent', '250 Queued'],
+		['sent', '250 2.6.0 Queued as 42'],
+		['deferred', '450 4.2.0 Later'],
+		['deferred', '451 4.3.0 Trouble'],
+		['deferred', '452 4.3.1 Full'],
+		['failed', '550 No'],
+		['failed', '550 5.1.1 The address is not what it says here'],
+		['failed', '551 5.7.1 No'],
+		['failed', '552 5.3.4 Too large'],
+		['failed', '553 5.7.1 No'],
+		['failed', '554 5.7.1 Spam'],
+	]),
+	{
+		name: '250 over several lines after the dot',
+		script: at('dot', says('250-2.0.0 Ok\r\n250 2.0.0 queued')),
+		expected: becomes('sent', 'answer', '250 2.0.0 Ok queued'),
+	},
+	...unanswered('dot', 'uncertain'),
+];
+
+function answered(where: FaultPhase, replies: readonly (readonly [Kind, string])[]): Row[] {
+	const phase = phases[where] ?? 'answer';
+	const rows = replies.map(([kind, reply]) => ({
+		name: `${reply} at ${where}`,
+		script: at(where, says(reply)),
+		expected: becomes(kind, phase, reply),
+	}));
+	const reply = '421 4.3.2 Closing';
+	return [
+		...rows,
+		{
+			name: `421 at ${where}`,
+			script: at(where, saysAndLeaves(reply)),
+			expected: becomes('deferred', phase, reply),
+		},
+	];
+}
+
+/** Nothing that could be understood: before the dot nothing was taken, behind it nobody knows. */
+function unanswered(where: FaultPhase, kind: 'deferred' | 'uncertain'): Row[] {
+	const phase = phases[where] ?? 'answer';
+	const rows: [string, Row['script'], RegExp][] = [
+		['silence', at(where, silent), /^no answer within/],
+		['a byte at a time', at(where, slow), /^no answer within/],
+		['a drop', at(where, dropped), /closed|reset/i],
+		['half-closed', at(where, halfClosed), /closed|no answer/],
+		['garbage', at(where, garbage), /hello there|closed/],
+		['5 MB', at(where, flood), /never ends/],
+	];
+	return rows.map(([what, script, text]) => ({
+		name: `${what} at ${where}`,
+		script,
+		expected: breaks(kind, phase, text),
+	}));
+}
