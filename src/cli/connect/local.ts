@@ -98,7 +98,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		queue: localQueue({ store, clock }),
 		dkim: localDkim({ store, clock }),
 		ingestBounces: async (request) => {
-			const { ingestBounces } = await import('./bounce-intake.js');
+			const { ingestBounces } = await import('./ingest.js');
 			return ingestBounces({ store, clock }, request);
 		},
 		status: async () => {

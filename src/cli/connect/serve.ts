@@ -8,7 +8,7 @@ import { listen } from '../../http/server/listen.js';
 import { createMetrics } from '../../http/server/metrics.js';
 import { createThrottle } from '../../http/server/throttle.js';
 import type { RunningServer, ServeOptions } from '../connection.js';
-import { startBounceSmtp } from './bounce-smtp.js';
+import { startBounceSmtp } from './listener.js';
 import type { Mailer } from './mail.js';
 import type { LocalParts } from './parts.js';
 import { startNotifying } from './notify.js';
