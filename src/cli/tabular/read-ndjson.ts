@@ -14,6 +14,8 @@ export interface NdjsonTable {
 	header: readonly string[];
 	/** The first line that is none, when there is no header: why. */
 	fault: { line: number; error: string } | null;
+	/** There is no line with anything in it. */
+	isEmpty: boolean;
 	rows: AsyncGenerator<TableRow, void, undefined>;
 }
 
@@ -41,7 +43,12 @@ export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<Ndj
 	const bad = first.find(({ record }) => record.kind === 'bad');
 	const fault =
 		columns.size === 0 && bad?.record.kind === 'bad' ? { line: bad.line, error: bad.record.error } : null;
-	return { header: [...columns.keys()], fault, rows: toRows(first, lines, columns) };
+	return {
+		header: [...columns.keys()],
+		fault,
+		isEmpty: first.length === 0,
+		rows: toRows(first, lines, columns),
+	};
 }
 
 interface Read {
@@ -73,14 +80,14 @@ async function* objectLines(
 	let isArray: boolean | null = null;
 	for await (const one of lines) {
 		const isFirst = isArray === null;
-		isArray ??= isBracket(one, '[');
+		isArray ??= isBracket(one, '[') || isBracket(one, '[]');
 		if (isArray && (isFirst || isBracket(one, ']'))) continue;
 		yield isArray ? withoutComma(one) : one;
 	}
 }
 
-function isBracket({ bytes }: Line, bracket: string): boolean {
-	return bytes.length < 100 && bytes.toString().trim() === bracket;
+function isBracket({ bytes }: Line, bracket: '[' | ']' | '[]'): boolean {
+	return bytes.length < 100 && bytes.toString().replace(/\s/g, '') === bracket;
 }
 
 function withoutComma(line: Line): Line {

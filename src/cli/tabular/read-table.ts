@@ -40,7 +40,7 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 		const found = accept(name, sniff(prefix.subarray(0, sniffBytes), sniffOptions(name, options, isWhole)));
 		const text = toUtf8(joined(prefix.subarray(found.bomBytes), bytes), found.encoding);
 		const { header, rows } = await (found.format === 'csv'
-			? openCsv(name, text, found.delimiter)
+			? openCsv(name, without(text, found.hintBytes), found.delimiter)
 			: openNdjson(name, text));
 		const close = async () => {
 			await rows.return();
@@ -106,6 +106,16 @@ function markBroken(text: string): Buffer {
 /** U+FFFD. */
 const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);
 
+/** The text behind its first bytes; the line end stays, so that lines are counted as they are in the file. */
+async function* without(text: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
+	let left = bytes;
+	for await (const chunk of text) {
+		const cut = Math.min(left, chunk.length);
+		left -= cut;
+		yield cut === 0 ? chunk : chunk.subarray(cut);
+	}
+}
+
 interface Opened {
 	header: readonly string[];
 	rows: AsyncGenerator<TableRow, void, undefined>;
@@ -120,8 +130,10 @@ async function openCsv(name: string, text: AsyncIterable<Uint8Array>, delimiter:
 }
 
 async function openNdjson(name: string, text: AsyncIterable<Uint8Array>): Promise<Opened> {
-	const { header, fault, rows } = await readNdjson(text);
+	const { header, fault, isEmpty, rows } = await readNdjson(text);
 	if (fault !== null) throw noHeader(name, fault);
+	// No object names no column; an empty list is no mistake, as a header alone is none.
+	if (isEmpty) return { header: ['email'], rows };
 	if (header.length === 0) throw empty(name);
 	return { header, rows };
 }

@@ -17,8 +17,9 @@ export interface SniffOptions {
 	isWhole: boolean;
 }
 
+/** `hintBytes`: so many of its UTF-8 text, at the beginning, are a word to spreadsheets and no row. */
 export type Sniffed =
-	| ({ kind: 'text'; format: 'csv' | 'ndjson'; delimiter: string } & EncodingFound)
+	| ({ kind: 'text'; format: 'csv' | 'ndjson'; delimiter: string; hintBytes: number } & EncodingFound)
 	/** `what` goes behind the file's name: "people.xlsx is a zip archive". */
 	| { kind: 'refused'; code: TableFault; what: string };
 
@@ -27,6 +28,7 @@ export const delimiters = [',', ';', '\t', '|'] as const;
 
 /** `prefix` is at most `sniffBytes` long; an empty one is refused as `empty`. */
 export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
+	if (prefix.length === 0 && options.format === 'ndjson') return noLines;
 	if (prefix.length === 0) return refuse('empty', 'is empty: it has no header');
 	const what = recognizeBinary(prefix);
 	if (what !== null) return refuse('binary', `is ${what}`);
@@ -36,12 +38,32 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	if (looksBinary(text)) return refuse('binary', 'is a binary file, no text');
 	const json = options.delimiter === 'auto' ? recognizeJson(text, options.format) : 'none';
 	if (json === 'array') return refuse('json', arrayOfObjects);
-	if (json === 'lines') return { kind: 'text', ...found, format: 'ndjson', delimiter: '' };
-	const delimiter = chooseDelimiter(text, options);
+	if (json === 'lines') return { ...noLines, ...found };
+	const hint = readHint(text);
+	const delimiter = chooseDelimiter(hint, text, options);
 	if (delimiter === null) {
 		return refuse('bad_delimiter', `cannot be read with the delimiter ${JSON.stringify(options.delimiter)}`);
 	}
-	return { kind: 'text', ...found, format: 'csv', delimiter };
+	return { kind: 'text', ...found, format: 'csv', delimiter, hintBytes: hint?.bytes ?? 0 };
+}
+
+/** No object in it is what an export of an empty list writes. */
+const noLines = {
+	kind: 'text',
+	format: 'ndjson',
+	delimiter: '',
+	hintBytes: 0,
+	encoding: 'utf-8',
+	bomBytes: 0,
+} as const;
+
+/**
+ * A first line `sep=;` is a word to spreadsheets and no header (Microsoft Support, "Import or export text files"); one that
+ * was saved again may be quoted or filled up with delimiters. Null: there is none.
+ */
+function readHint(text: string): { delimiter: string; bytes: number } | null {
+	const found = /^"?sep=([^"\r\n\w])"?\1*(?=[\r\n]|$)/i.exec(text);
+	return found === null ? null : { delimiter: found[1] ?? '', bytes: Buffer.byteLength(found[0]) };
 }
 
 const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
@@ -52,7 +74,8 @@ const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '
  */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
 	if (/^\s*\[\s*\n\s*\{.*\}[ \t]*,?[ \t]*\r?\n/.test(text)) return 'lines';
-	if (/^\s*\[\s*(?:\{\s*["}]|\]\s*$)/.test(text)) return 'array';
+	if (/^\s*\[\s*\]\s*$/.test(text)) return 'lines';
+	if (/^\s*\[\s*\{\s*["}]/.test(text)) return 'array';
 	return format === 'ndjson' || /^\s*\{\s*["}]/.test(text) ? 'lines' : 'none';
 }
 
@@ -140,8 +163,12 @@ function looksBinary(text: string): boolean {
 	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));
 }
 
-function chooseDelimiter(text: string, { delimiter, isWhole }: SniffOptions): string | null {
-	if (delimiter === 'auto') return detectDelimiter(text, isWhole);
+function chooseDelimiter(
+	hint: { delimiter: string } | null,
+	text: string,
+	{ delimiter, isWhole }: SniffOptions,
+): string | null {
+	if (delimiter === 'auto') return hint?.delimiter ?? detectDelimiter(text, isWhole);
 	if (delimiter === 'tab' || delimiter === '\\t') return '\t';
 	return /^[^"\r\n\0]$/u.test(delimiter) ? delimiter : null;
 }

@@ -164,6 +164,24 @@ describe('which files are lines of JSON', () => {
 		expect(await readTable('{email},name\na@x,Ann\n')).toMatchObject({ header: ['{email}', 'name'] });
 	});
 
+	it.each([
+		'[]\n',
+		'[ ]',
+		'[\n]\n',
+		'\uFEFF[]',
+	])('has no rows where it is an empty array: %j', async (text) => {
+		expect(await readTable(text)).toMatchObject({ header: ['email'], rows: [], delimiter: '' });
+	});
+
+	it('has no rows where its name says what it is and nothing is in it', async () => {
+		const folder = await mkdtemp(join(tmpdir(), 'mailctl-ndjson-'));
+		const path = join(folder, 'people.ndjson');
+		await writeFile(path, '');
+		const table = await openTable(path);
+		expect(table).toMatchObject({ format: 'ndjson', header: ['email'] });
+		expect(await all(table.rows)).toEqual([]);
+	});
+
 	it('takes a file for CSV when a delimiter is named', async () => {
 		const table = await readTable('{"email";name\n', { delimiter: ';' }).catch((error: Error) => error);
 		expect(table).toMatchObject({ code: 'bad_header' });
@@ -171,7 +189,6 @@ describe('which files are lines of JSON', () => {
 
 	it.each([
 		['an array', '[\n  {\n    "email": "a@x"\n  }\n]\n', 'json', 'is one JSON array'],
-		['an empty array', '[]\n', 'json', 'is one JSON array'],
 		['an object over several lines', '{\n  "email": "a@x"\n}\n', 'bad_header', '(line 1): no JSON object'],
 		['objects without keys', '{}\n{}\n', 'empty', 'is empty'],
 	])('refuses %s', async (_, text, code, words) => {

@@ -45,6 +45,27 @@ describe('files that are read', () => {
 		}
 	});
 
+	it.each([
+		['a line end of Windows', 'sep=;\r\nemail;name\r\na@x;Doe, John\r\n', ';'],
+		['capitals and a byte order mark', '\uFEFFSEP=;\nemail;name\na@x;Doe, John\n', ';'],
+		['a tab', 'sep=\t\nemail\tname\na@x\tDoe, John\n', '\t'],
+		['a delimiter that is not found by itself', 'sep=:\nemail:name\na@x:Doe, John\n', ':'],
+		['quotes, and delimiters of a program that filled it up', '"sep=;";\nemail;name\na@x;Doe, John\n', ';'],
+		['UTF-16', iconv.encode('sep=;\nemail;name\na@x;Doe, John\n', 'utf-16le', { addBOM: true }), ';'],
+	])('takes the delimiter from a first line sep= with %s', async (_, text, delimiter) => {
+		for (const chunk of [1, 65_536]) {
+			const table = await readTable(text, { chunk });
+			expect(table).toMatchObject({ delimiter, header: ['email', 'name'] });
+			expect(table.rows).toEqual([{ kind: 'row', line: 3, cells: ['a@x', 'Doe, John'] }]);
+		}
+	});
+
+	it('passes over sep= also where a delimiter is named, and takes a column called so for one', async () => {
+		const named = await readTable('sep=,\nemail;name\na@x;Doe\n', { delimiter: ';' });
+		expect(named).toMatchObject({ delimiter: ';', header: ['email', 'name'] });
+		expect((await readTable('sep=;email\n1;a@x\n')).header).toEqual(['sep=', 'email']);
+	});
+
 	it('tells Windows-1251 and Windows-1252 by their letters', async () => {
 		const russian = iconv.encode('email;имя\na@example.com;Анна Ёлкина\n', 'windows-1251');
 		expect(await readTable(russian)).toMatchObject({ encoding: 'windows-1251', header: ['email', 'имя'] });
