@@ -117,6 +117,13 @@ const table: Readonly<Record<string, Standing>> = {
 	'webhooks update': document(['url', 'type', 'login', 'passwordFile', 'passwordStdin', 'auth', 'replace']),
 	'webhooks delete': document(),
 	'webhooks test': document(),
+	// Without a secret nothing is checked; registering is the service document's creating and deleting.
+	'webhooks listen': document([
+		...['port', 'forwardTo', 'register', 'type', 'url', 'secretFile', 'once', 'wait'],
+	]),
+	'webhooks deliveries': ours('deliveries', 'webhooks', 'deliveries', '1'),
+	'webhooks replay': ours('deliveries', 'webhooks', 'replay', '1', '--failed'),
+	'webhooks secret': ours('deliveries', 'webhooks', 'secret'),
 	send: document(
 		[
 			...['from', 'to', 'cc', 'bcc', 'ccEach', 'replyTo', 'subject', 'text', 'textFile', 'html', 'htmlFile'],
@@ -233,6 +240,7 @@ const changes: Readonly<Record<string, Argv>> = {
 	'webhooks update': ['1', '--type', 'REDIRECTED'],
 	'webhooks delete': ['1'],
 	'webhooks test': ['1'],
+	'webhooks listen': ['--wait', '10ms'],
 	send: single.slice(1),
 };
 

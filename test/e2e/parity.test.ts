@@ -97,6 +97,7 @@ function settled(text: string, { folder }: Side): string {
 			// The duration of a webhook's test, the last of its columns.
 			.replace(/^((?:true|false)\t\d*\t[^\t\n]*\t)\d+$/gm, '$1{ms}')
 			.replace(/(?!11111111-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uuid}')
+			.replace(/whsec_[A-Za-z0-9+/]{43}=/g, 'whsec_{secret}')
 			// The name of a job that was given none.
 			.replace(/\bsend-[0-9a-f]{12}\b/g, 'send-{job}')
 			.replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?/g, '{time}')

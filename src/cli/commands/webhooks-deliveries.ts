@@ -56,7 +56,7 @@ export const deliveries = command({
 	},
 	examples: [
 		'mailctl webhooks deliveries 3 --state failed',
-		'mailctl webhooks deliveries 3 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f -o json',
+		'mailctl webhooks deliveries 3 --since 7d -o wide',
 	],
 	output: 'an array of deliveries; one delivery when it is named',
 	exits: [3],

@@ -58,7 +58,7 @@ export const listen = command({
 		wait: { kind: 'duration', summary: 'end after so long; exit 12 when nothing came' },
 	},
 	examples: [
-		'mailctl webhooks listen --port 9000',
+		'mailctl webhooks listen --port 8080',
 		'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json',
 		'mailctl webhooks listen --forward-to http://127.0.0.1:3000/hooks',
 	],
