@@ -2,21 +2,22 @@
  * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); whatever
  * changes the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
  */
-import { microsPerMs, microsPerSecond } from '../api/datetime.js';
+import { microsPerMs } from '../api/datetime.js';
 import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/queue.js';
 import { type Bell, createBell } from './bell.js';
 import { type Breaker, createBreaker, type Stop } from './breaker.js';
 import type { Composer } from './composer.js';
 import type { Conversation } from './conversation.js';
+import { noCounts } from './counts.js';
 import { createHoldings, type Holdings } from './holdings.js';
-import { outcomeOf } from './outcome.js';
+import { judge } from './judge.js';
 import { createRate, type Rate } from './rate.js';
 import { createRemainder, type Remainder } from './remainder.js';
 import { formatReply } from './reply.js';
 import { createRoom, type Place, type Room } from './room.js';
 import { createSettler, type Settler } from './settler.js';
 import { createWaits, type Waits, watchMs } from './waits.js';
-import type { DeliveryCounts, RunRequest, RunResult, WorkerOptions } from './worker.js';
+import type { RunRequest, RunResult, WorkerOptions } from './worker.js';
 
 type Settings = WorkerOptions &
 	Required<Pick<WorkerOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
@@ -31,9 +32,6 @@ export function createRun(
 }
 
 const leaseBatch = 100;
-/** A store that fails is waited for: so long, then twice as long. */
-const firstBackoffMs = 1_000;
-const longestBackoffMs = 300_000;
 /** A store that fails to record is asked so often before a run with an end gives up. */
 const storeTries = 5;
 
@@ -42,12 +40,6 @@ type Fault =
 	| { kind: 'store'; error: unknown }
 	| { kind: 'stop'; stop: Stop };
 
-/**
- * What was said to one recipient may be the matter with that one alone, whatever the table thinks: after this time it
- * is tried again, and another message before it, so that it cannot stop the queue for good.
- */
-const stepBackMicros = 60 * microsPerSecond;
-
 class Run {
 	readonly #settings: Settings;
 	readonly #composer: Composer;
@@ -55,14 +47,7 @@ class Run {
 	readonly #settler: Settler;
 	readonly #rate: Rate | null;
 	readonly #maxHeld: number;
-	readonly #counts: DeliveryCounts = {
-		sent: 0,
-		deferred: 0,
-		bounced: 0,
-		failed: 0,
-		uncertain: 0,
-		canceled: 0,
-	};
+	readonly #counts = noCounts();
 	readonly #holdings: Holdings;
 	readonly #room: Room;
 	readonly #breaker: Breaker;
@@ -78,7 +63,6 @@ class Run {
 	/** In a pause, which looks by itself. */
 	#isPausing = false;
 	#fault: Fault | null = null;
-	#backoffMs = firstBackoffMs;
 
 	constructor(settings: Settings, composer: Composer, request: RunRequest) {
 		this.#settings = settings;
@@ -235,16 +219,13 @@ class Run {
 
 	#judge(message: Leased, conversation: Conversation): DeliveryOutcome {
 		const { clock, random } = this.#settings;
-		const isCut = this.#isCutting && conversation.kind === 'broken' && conversation.reply.phase !== 'answer';
-		if (isCut) return { kind: 'released', why: 'drain' };
-		const outcome = outcomeOf(message, conversation, { now: clock.now(), random });
+		const c = { now: clock.now(), random, isCutting: this.#isCutting };
+		const outcome = judge(message, conversation, c);
 		// What cannot be composed says nothing about the server.
 		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') this.#breaker.worked();
-		if (outcome.kind !== 'released') return outcome;
-		const { reply } = conversation;
-		this.#onFault({ kind: 'smtp', reason: formatReply(reply) });
-		const isAboutOne = reply.phase === 'rcpt' || reply.phase === 'data';
-		return isAboutOne ? { ...outcome, due_at: clock.now() + stepBackMicros } : outcome;
+		if (outcome.kind === 'released' && outcome.why === 'infrastructure')
+			this.#onFault({ kind: 'smtp', reason: formatReply(conversation.reply) });
+		return outcome;
 	}
 
 	#settle({ message, fence }: Fence, outcome: DeliveryOutcome): void {
@@ -253,7 +234,7 @@ class Run {
 
 	#onSettled({ message, outcome }: Settlement, result: 'recorded' | 'lost_lease'): void {
 		this.#holdings.forget(message);
-		this.#backoffMs = firstBackoffMs;
+		this.#waits.stored();
 		if (result === 'lost_lease')
 			this.#settings.onEvent?.({ kind: 'lost_lease', message, outcome: outcome.kind });
 		else if (outcome.kind !== 'released') {
@@ -295,7 +276,7 @@ class Run {
 			const error = failure ?? (fault.kind === 'store' ? fault : null);
 			// The store's own error: it names the file and what to do, and the caller knows it from a bug.
 			if (error !== null && !this.#isEndless) throw error.error;
-			if (error !== null) return await this.#backOff(String(error.error));
+			if (error !== null) return await this.#wait(() => this.#waits.forStore(String(error.error)));
 			if (fault.kind === 'smtp') return await this.#waitForServer(fault.reason);
 			return fault.kind === 'stop' ? await this.#waitForOthers(fault.stop) : null;
 		} finally {
@@ -322,13 +303,6 @@ class Run {
 		await waited();
 		this.#isDry = false;
 		return null;
-	}
-
-	async #backOff(reason: string): Promise<null> {
-		const ms = this.#backoffMs;
-		this.#backoffMs = Math.min(2 * ms, longestBackoffMs);
-		this.#settings.onEvent?.({ kind: 'waiting', reason, ms });
-		return this.#wait(() => this.#bell.sleep(ms));
 	}
 
 	async #flushStubbornly(tries: number): Promise<{ error: unknown } | null> {

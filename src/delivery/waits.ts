@@ -1,10 +1,14 @@
-/** How a run without an end waits: for a mail server, or for a person who paused the queue. */
+/** How a run without an end waits: for a mail server, for the store, or for a person who paused the queue. */
 import type { Breaker, Stop } from './breaker.js';
 import type { WorkerEvent } from './worker.js';
 
 export interface Waits {
 	/** Until the time is up, the fault is over, or somebody pauses the queue. */
 	forServer(wait: { reason: string; ms: number }): Promise<void>;
+	/** A store that fails: 1 s, doubling to 5 min from one time to the next. */
+	forStore(reason: string): Promise<void>;
+	/** The store has taken something: the next wait for it is short again. */
+	stored(): void;
 	/** Until somebody resumes. */
 	forPerson(reason: string): Promise<void>;
 }
@@ -20,6 +24,9 @@ export interface WaitOptions {
 /** How often it looks whether somebody has paused the queue, or resumed it. */
 export const watchMs = 1_000;
 
+const firstStoreWaitMs = 1_000;
+const longestStoreWaitMs = 300_000;
+
 export function createWaits({ breaker, sleep, isAborted, onEvent }: WaitOptions): Waits {
 	/** A store that cannot be read changes nothing about why we wait. */
 	const standing = (): Promise<Stop['kind'] | null | 'unknown'> =>
@@ -27,7 +34,17 @@ export function createWaits({ breaker, sleep, isAborted, onEvent }: WaitOptions)
 			(stop) => stop?.kind ?? null,
 			() => 'unknown',
 		);
+	let storeWaitMs = firstStoreWaitMs;
 	return {
+		async forStore(reason) {
+			const ms = storeWaitMs;
+			storeWaitMs = Math.min(2 * ms, longestStoreWaitMs);
+			onEvent?.({ kind: 'waiting', reason, ms });
+			await sleep(ms);
+		},
+		stored() {
+			storeWaitMs = firstStoreWaitMs;
+		},
 		async forServer({ reason, ms }) {
 			onEvent?.({ kind: 'waiting', reason, ms });
 			for (let left = ms; left > 0 && !isAborted(); left -= watchMs) {
