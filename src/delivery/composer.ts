@@ -1,6 +1,7 @@
 /** Turns a leased message into the bytes and the envelope that go to the server. */
 import { domainToASCII } from 'node:url';
-import type { Content } from '../api/content.js';
+import { type EmailKey, emailKey } from '../api/address.js';
+import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { CompiledContent } from '../content/types.js';
@@ -80,7 +81,7 @@ function toMail(
 	submission: StoredSubmission,
 	message: Leased,
 ): Mail {
-	const { envelope } = submission;
+	const envelope = withoutCopies(submission.envelope, message.stopped_copies);
 	const from = addressOf(envelope.from);
 	const links = messageLinks(options, message.message);
 	const isBulk = submission.type === 'BULK';
@@ -100,6 +101,13 @@ function toMail(
 	const copies = new Set([...envelope.cc, ...envelope.bcc].map(addressOf));
 	copies.delete(to);
 	return { from: options.returnPath?.(message, submission) ?? from, to, copies: [...copies], bytes };
+}
+
+/** Whoever bounced hard or complained since the message was accepted is no recipient of it any more. */
+function withoutCopies(envelope: Envelope, stopped: readonly EmailKey[] = []): Envelope {
+	if (stopped.length === 0) return envelope;
+	const mayGo = (text: string) => !stopped.includes(emailKey(addressOf(text)));
+	return { ...envelope, cc: envelope.cc.filter(mayGo), bcc: envelope.bcc.filter(mayGo) };
 }
 
 function unsendable(text: string): { kind: 'unsendable'; conversation: Conversation } {

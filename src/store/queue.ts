@@ -1,5 +1,6 @@
 /** Messages on their way to the mail server: leased, delivered outside any transaction, settled. */
 
+import type { EmailKey } from '../api/address.js';
 import type { MessageScope } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { MessageState, Uuid } from '../api/records.js';
@@ -100,6 +101,8 @@ export interface Leased extends Fence {
 	variables: Record<string, string>;
 	/** Attempts made before this lease. */
 	attempts: number;
+	/** Addresses whose copies (cc, bcc) may not go any more; absent = all may. */
+	stopped_copies?: readonly EmailKey[];
 	created_at: Micros;
 }
 

@@ -1,16 +1,19 @@
 /** The queue's lease: who may deliver what, for how long. Settling is beside it. */
 
+import type { EmailKey } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
 import type { Leased } from '../queue.js';
+import { stoppedCopies } from './copies.js';
 import { readLimits } from './limit-turns.js';
 import { type Limiter, openLimiter } from './limits.js';
 import { isHeld } from './queue-pauses.js';
 import { parseNames, parseTexts } from './rows.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
+import { readEnvelope } from './stored-json.js';
 import { lanes } from './submissions.js';
 import { findSuppressions } from './suppressions.js';
 import type { Operations } from './sync.js';
@@ -191,7 +194,7 @@ function takeUntilFull(
 		const before = leased.length;
 		for (const row of rows) {
 			if (command.limiter?.isCut) return leased;
-			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq);
+			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq, command.now);
 			shared.set(row.submission_seq, submission);
 			if (isUnwanted(sql, row, submission.type, command.now)) cancelMessage(sql, row.id);
 			else if (command.limiter === null || command.limiter.admit(row, submission.type))
@@ -208,17 +211,19 @@ interface Shared {
 	/** What the context gives to every message of it. */
 	variables: Record<string, string>;
 	released_at: Micros | null;
+	stopped: EmailKey[];
 }
 
-function readShared(sql: Sql, seq: number): Shared {
+function readShared(sql: Sql, seq: number, now: Micros): Shared {
 	const row = sql.get<{
 		id: string;
 		type: 'TRANSACTIONAL' | 'BULK';
 		context: string;
 		variables: string;
+		envelope: string;
 		released_at: Micros | null;
 	}>(
-		`SELECT s.id, s.type, s.context, s.variables, g.released_at
+		`SELECT s.id, s.type, s.context, s.variables, s.envelope, g.released_at
 		FROM submissions s
 		LEFT JOIN mailings g ON g.seq = s.mailing_seq
 		WHERE s.seq = ?`,
@@ -227,7 +232,8 @@ function readShared(sql: Sql, seq: number): Shared {
 	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
 	const { id, type, released_at } = row;
 	const variables = joinVariables({}, parseNames(row.variables), parseTexts(row.context));
-	return { id, type, released_at, variables };
+	const stopped = stoppedCopies(sql, readEnvelope(row.envelope), now);
+	return { id, type, released_at, variables, stopped };
 }
 
 /**
@@ -261,6 +267,7 @@ function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: Lease
 		list_id: row.list_id,
 		variables: { ...submission.variables, ...parseTexts(row.variables) },
 		attempts: row.attempts,
+		...(submission.stopped.length > 0 && { stopped_copies: submission.stopped }),
 		created_at: submission.released_at ?? row.created_at,
 	};
 }

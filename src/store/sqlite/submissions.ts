@@ -1,12 +1,11 @@
 /** Accepting a send call: all of it or nothing, with its idempotency key, in one operation. */
-import { parseMailbox } from '../../api/address.js';
-import type { Envelope } from '../../api/content.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
 import { personVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
 import type { Acceptance, IdempotencyKey, Submission } from '../store.js';
+import { deliverableEnvelope } from './copies.js';
 import { createTally } from './figures.js';
 import { findList } from './lists.js';
 import { findPerson } from './recipients.js';
@@ -59,7 +58,7 @@ export function insertSubmission(
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		submission.id,
 		submission.type,
-		JSON.stringify(deliverableEnvelope(sql, submission)),
+		JSON.stringify(deliverableEnvelope(sql, submission.envelope, submission.now)),
 		submission.tag,
 		submission.campaign,
 		content_sha256,
@@ -158,19 +157,6 @@ function insertRecipient(
 
 function reasonOf(sql: Sql, list_id: number | null): string {
 	return list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
-}
-
-/** Copies go to nobody whose address bounced hard or complained either. */
-function deliverableEnvelope(sql: Sql, { envelope, now }: Omit<Submission, 'recipients'>): Envelope {
-	const isDeliverable = (text: string) => {
-		const mailbox = parseMailbox(text);
-		return mailbox === null || mayReceive('TRANSACTIONAL', findSuppressions(sql, mailbox.key, now));
-	};
-	return {
-		...envelope,
-		cc: envelope.cc.filter(isDeliverable),
-		bcc: envelope.bcc.filter(isDeliverable),
-	};
 }
 
 interface KeyRow {

@@ -263,6 +263,17 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(submission?.envelope).toMatchObject({ cc: [bob], bcc: [] });
 		});
 
+		it('name at the lease the copies that may not go any more', async () => {
+			const cc = [`Ann <${ann}>`, bob];
+			const envelope = { from: 'desk@example.org', reply_to: [], cc, bcc: [], headers: {} };
+			const to = ['carl@example.org', 'dora@example.org'];
+			await send(store, to, { envelope });
+			const [first] = await lease(store, { max: 1 });
+			await add([row(ann, { reason: 'COMPLAINED' }), row(bob, { reason: 'UNSUBSCRIBED' })]);
+			const [second] = await lease(store, { max: 1 });
+			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
+		});
+
 		it('do not take an erased address, and an erasure leaves none of them', async () => {
 			await add([row(ann), row(bob)]);
 			const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
