@@ -20,6 +20,8 @@ export type FaultPhase =
 
 export type Fault =
 	| { answer: string; thenClose?: boolean }
+	/** Says nothing until it is told what to do. */
+	| { later: Promise<Fault> }
 	/** Says nothing more and ends its side, but goes on reading. */
 	| { halfClose: true }
 	| { drop: true }
@@ -193,6 +195,10 @@ function commit(socket: Socket, fault: Fault): boolean {
 		socket.write(`${fault.answer}\r\n`);
 		if (fault.thenClose) socket.end();
 		return fault.thenClose ?? false;
+	}
+	if ('later' in fault) {
+		void fault.later.then((told) => commit(socket, told));
+		return false;
 	}
 	if ('halfClose' in fault) socket.end();
 	else if ('drop' in fault) socket.destroy();
