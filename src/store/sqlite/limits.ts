@@ -3,7 +3,7 @@
  *
  * A message counts from its lease, as a hold; it may be sent at any moment until it is settled, so it goes on counting
  * for one window after that, as a use. A crash leaves a hold behind, which counts until the message is leased again.
- * Uses are kept by slices of a 64th of the window, counted until the whole slice has left it.
+ * Uses are kept by slices of a 128th of the window.
  *
  * What finds its limit used up is put back with a turn of its own (`wake_at`; `due_at` stays): a million messages to
  * one domain wake one by one as there is room for them, not all of them at each look, and nobody behind them waits.
