@@ -1,0 +1,122 @@
+import type { SMTPServerOptions } from 'smtp-server';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Certificates, makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
+import { makeProject } from '../../support/project.js';
+import { startSmtpSink } from '../../support/smtp-sink.js';
+
+const message = [
+	'send',
+	'--from',
+	'news@example.com',
+	'--to',
+	'ann@example.net',
+	'--subject',
+	'S',
+	'--text',
+	'T',
+];
+
+/** Sends one message to a server that offers STARTTLS with a certificate, and says what came of it. */
+async function sendTo({
+	server,
+	url = (port: number) => `smtp://127.0.0.1:${port}`,
+	ca,
+	options = { disabledCommands: [] },
+}: {
+	server: Certificates;
+	url?: (port: number) => string;
+	ca?: string;
+	options?: SMTPServerOptions;
+}) {
+	const heard: { isSecure: boolean }[] = [];
+	const sink = await startSmtpSink({
+		key: server.key,
+		cert: server.cert,
+		...options,
+		onMailFrom: (_address, session, callback) => {
+			heard.push({ isSecure: session.secure });
+			callback();
+		},
+	});
+	const project = await makeProject();
+	await project.json(['engine', 'settings', 'set', 'smtp_url', url(sink.port)]);
+	if (ca !== undefined) await project.json(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: ca });
+	const { code, stderr } = await project.run(message);
+	const [{ state, attempts }] = JSON.parse((await project.run(['messages', 'list', '-o', 'json'])).stdout);
+	await sink.close();
+	return { code, stderr, state, attempts, heard, received: sink.received.length };
+}
+
+/** Nothing was said about the message, and it waits as it was. */
+const paused = { code: 6, state: 'queued', attempts: 0, heard: [], received: 0 };
+const encrypted = { code: 0, state: 'sent', attempts: 1, heard: [{ isSecure: true }], received: 1 };
+
+describe('TLS to the mail server', () => {
+	let good: Certificates;
+	let elsewhere: Certificates;
+	let expired: Certificates;
+	beforeAll(async () => {
+		good = await makeCertificates(['IP:127.0.0.1']);
+		elsewhere = await makeCertificates(['DNS:mail.example.com']);
+		expired = await makeExpiredCertificates(['IP:127.0.0.1']);
+	});
+	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
+	const implicit = (port: number) => `smtps://127.0.0.1:${port}`;
+
+	it('is used where it is offered, whoever vouches for the server', async () => {
+		expect(await sendTo({ server: elsewhere })).toMatchObject(encrypted);
+	});
+
+	it('is had with a server that the authority of the settings vouches for', async () => {
+		expect(await sendTo({ server: good, ca: good.ca })).toMatchObject(encrypted);
+		expect(await sendTo({ server: good, ca: good.ca, url: required })).toMatchObject(encrypted);
+		const options = { secure: true, disabledCommands: [] };
+		expect(await sendTo({ server: good, ca: good.ca, url: implicit, options })).toMatchObject(encrypted);
+	});
+
+	it('stops at the certificate of another name', async () => {
+		const met = await sendTo({ server: elsewhere, ca: elsewhere.ca });
+		expect(met).toMatchObject({ ...paused, stderr: expect.stringMatching(/tls: .*altnames/i) });
+	});
+
+	it('stops at an expired certificate', async () => {
+		const met = await sendTo({ server: expired, ca: expired.ca });
+		expect(met).toMatchObject({ ...paused, stderr: expect.stringMatching(/tls: .*expired/i) });
+	});
+
+	it('stops at an authority that is not the pinned one', async () => {
+		expect(await sendTo({ server: good, ca: elsewhere.ca })).toMatchObject(paused);
+		expect(await sendTo({ server: good, url: required })).toMatchObject(paused);
+		const options = { secure: true, disabledCommands: [] };
+		expect(await sendTo({ server: good, url: implicit, options })).toMatchObject(paused);
+	});
+
+	it('never falls back to clear when the offer is gone', async () => {
+		const options = { disabledCommands: ['STARTTLS'] };
+		expect(await sendTo({ server: good, ca: good.ca, options })).toMatchObject(paused);
+		expect(await sendTo({ server: good, url: required, options })).toMatchObject(paused);
+	});
+
+	it('never says a password in clear', async () => {
+		const options: SMTPServerOptions = {
+			disabledCommands: ['STARTTLS'],
+			authOptional: false,
+			allowInsecureAuth: true,
+			onAuth: (_auth, _session, callback) => callback(null, { user: 'news' }),
+		};
+		const url = (port: number) => `smtp://news@127.0.0.1:${port}`;
+		expect(await sendTo({ server: good, url, options })).toMatchObject(paused);
+	});
+});
+
+describe('the setting smtp_ca', () => {
+	it.each([
+		'',
+		'hello',
+		'-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
+	])('refuses what is no certificate: %j', async (value) => {
+		const project = await makeProject();
+		const refused = await project.run(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: value });
+		expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining('certificates in PEM') });
+	});
+});
