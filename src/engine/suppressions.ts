@@ -26,7 +26,7 @@ export function createSuppressions(context: EngineContext): Suppressions {
 	const { store, clock } = context;
 	const { reads, writes } = store;
 	return {
-		page: ({ page, page_size, query: _, ...given }) => {
+		page: async ({ page, page_size, query: _, ...given }) => {
 			const filter = usable(given);
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			return readPage(context, request, { path: '/ext/suppressions/', filters: { ...filter } }, (slice) =>

@@ -6,6 +6,7 @@ import { connect } from '../../src/cli/connect.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
 import { mailingJobsSuite } from '../contract/mailing-jobs.suite.js';
+import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { dependencies } from '../support/connect.js';
 
 async function open(): Promise<Subject> {
@@ -29,4 +30,5 @@ async function open(): Promise<Subject> {
 
 apiSuite('the embedded engine', open);
 extensionsSuite('the embedded engine', open);
+suppressionsSuite('the embedded engine', open);
 mailingJobsSuite('the embedded engine', open);

@@ -4,6 +4,7 @@ import { createClient } from '../../src/http/client/client.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
 import { mailingJobsSuite } from '../contract/mailing-jobs.suite.js';
+import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { clientOptions } from '../support/client.js';
 import { serveEngine } from '../support/served-engine.js';
 
@@ -23,6 +24,7 @@ async function served(): Promise<Subject> {
 
 apiSuite('client → server → engine', served);
 extensionsSuite('client → server → engine', served);
+suppressionsSuite('client → server → engine', served);
 mailingJobsSuite('client → server → engine', served);
 
 /** What the suite of the extensions asks for. */

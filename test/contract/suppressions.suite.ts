@@ -1,0 +1,147 @@
+// What every implementation that offers suppressions must do with them (api-decisions 14, 22, 38).
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Api } from '../../src/api/api.js';
+import { need } from '../../src/api/capabilities.js';
+import type { Suppressions } from '../../src/api/suppressions.js';
+import type { Subject } from './api.suite.js';
+
+export function suppressionsSuite(name: string, open: () => Promise<Subject>): void {
+	describe(`suppressions on ${name}`, () => {
+		let subject: Subject;
+		let api: Api;
+		let suppressions: Suppressions;
+		let counter = 0;
+		const unique = (word: string) => `${word}${++counter}@suppressed.example`;
+		beforeAll(async () => {
+			subject = await open();
+			api = subject.api;
+			suppressions = await need(api, 'suppressions');
+		});
+		afterAll(() => subject.close());
+		const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
+		const invalid = (fields: object) => ({ code: 'invalid', fields });
+
+		it('are added once, however often, and found by address, reason and source', async () => {
+			const email = unique('once');
+			const made = await suppressions.create({ email: email.toUpperCase() });
+			expect(made).toEqual({
+				email,
+				reason: 'MANUAL',
+				source: 'API',
+				date_created: expect.stringMatching(moment),
+				expires_at: null,
+			});
+			expect(await suppressions.create({ email, reason: 'MANUAL' })).toEqual(made);
+			await suppressions.create({ email, reason: 'COMPLAINED' });
+			const found = async (filter: object) =>
+				(await suppressions.page({ email__exact: email, ...filter })).results.map(({ reason }) => reason);
+			expect(await found({})).toEqual(['COMPLAINED', 'MANUAL']);
+			expect(await found({ reason: 'MANUAL' })).toEqual(['MANUAL']);
+			expect(await found({ source: 'IMPORT' })).toEqual([]);
+			expect((await suppressions.page({ email__icontains: email.slice(0, 5).toUpperCase() })).count).toBe(2);
+		});
+
+		it('are paged with links that keep the filter, and sliced by key', async () => {
+			const emails = [unique('page'), unique('page'), unique('page')];
+			for (const email of emails) await suppressions.create({ email });
+			const filter = { email__icontains: 'page' };
+			const page = await suppressions.page({ ...filter, page: 2, page_size: 2 });
+			expect(page).toMatchObject({ count: 3, next: null, results: [{ email: emails[2] }] });
+			expect(page.previous).toContain('email__icontains=page');
+			const first = await suppressions.slice({ ...filter, limit: 2 });
+			expect(first.results).toHaveLength(2);
+			const rest = await suppressions.slice({ ...filter, limit: 2, cursor: first.next ?? '' });
+			expect(rest).toMatchObject({ results: [{ email: emails[2] }], next: null });
+		});
+
+		it('refuse what is no address, no reason, no time, past or no cursor', async () => {
+			const email = unique('bad');
+			await expect(suppressions.create({ email: 'nobody' })).rejects.toMatchObject(
+				invalid({ email: [{ message: 'Enter a valid email address.' }] }),
+			);
+			await expect(suppressions.create({ email, reason: 'NO' as never })).rejects.toMatchObject(
+				invalid({ reason: [{ message: '"NO" is not a valid choice.' }] }),
+			);
+			await expect(suppressions.create({ email, expires_at: 'soon' })).rejects.toMatchObject(
+				invalid({ expires_at: [expect.anything()] }),
+			);
+			await expect(suppressions.create({ email, expires_at: '2020-01-01T00:00:00' })).rejects.toMatchObject(
+				invalid({ expires_at: [{ message: 'This time is past.' }] }),
+			);
+			await expect(suppressions.page({ reason: 'NO' as never })).rejects.toMatchObject({ code: 'invalid' });
+			await expect(suppressions.slice({ limit: 9, cursor: 'x' })).rejects.toMatchObject({ code: 'invalid' });
+			expect((await suppressions.page({ email__exact: email })).count).toBe(0);
+		});
+
+		it('are put by the batch: bad rows are rejects, and the same rows again change nothing', async () => {
+			const [kept, ended] = [unique('put'), unique('put')];
+			const rows = [
+				{
+					email: kept,
+					reason: 'UNSUBSCRIBED',
+					source: 'RECIPIENT',
+					date_created: '2025-05-01T10:00:00.000001',
+				},
+				{ email: 'nobody' },
+				{ email: ended, expires_at: '2099-01-01T00:00:00' },
+				{ reason: 'MANUAL' },
+				'no object',
+			] as never;
+			const rejects = [
+				{ row: 1, code: 'invalid', error: 'email: Enter a valid email address.' },
+				{ row: 3, code: 'required', error: 'email: This field is required.' },
+				{ row: 4, code: 'invalid', error: expect.any(String) },
+			];
+			const counts = { created: 2, updated: 0, unchanged: 0, rejected: 3 };
+			expect(await suppressions.check(rows)).toEqual({ counts, rejects });
+			expect(await suppressions.put(rows)).toEqual({ counts, rejects });
+			expect((await suppressions.put(rows)).counts).toEqual({ ...counts, created: 0, unchanged: 2 });
+			expect((await suppressions.page({ email__exact: kept })).results).toEqual([
+				{
+					email: kept,
+					reason: 'UNSUBSCRIBED',
+					source: 'RECIPIENT',
+					date_created: '2025-05-01T10:00:00.000001',
+					expires_at: null,
+				},
+			]);
+			const many = Array.from({ length: 5_001 }, () => ({ email: kept }));
+			await expect(suppressions.put(many)).rejects.toMatchObject({
+				code: expect.stringMatching(/^(invalid|too_large)$/),
+			});
+		});
+
+		it('stop mail until they are removed, by one reason or all', async () => {
+			const email = unique('stop');
+			const list = await api.lists.create({ name: email, email_reason: 'r' });
+			const { id } = await api.subscribers(list.id).create({ email });
+			for (const reason of ['HARDBOUNCED', 'UNSUBSCRIBED'] as const)
+				await suppressions.create({ email, reason });
+			expect(await api.subscribers(list.id).get(id)).toMatchObject({
+				is_active: false,
+				disable_reason: 'HARDBOUNCED',
+			});
+			const mail = { from: subject.sender, to: [email], subject: 'S', text_body: 'T' };
+			expect((await api.send(mail)).messages_created).toBe(0);
+			expect(await suppressions.remove({ email, reason: 'HARDBOUNCED' })).toMatchObject({
+				removed: [{ email, reason: 'HARDBOUNCED' }],
+				inactive_subscribers: 1,
+			});
+			expect((await api.send(mail)).messages_created).toBe(1);
+			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(0);
+			await suppressions.remove({ email });
+			await expect(suppressions.remove({ email })).rejects.toMatchObject({ code: 'not_found' });
+			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
+		});
+
+		it('do not take an erased address', async () => {
+			const email = unique('erased');
+			await (await need(api, 'erasures')).erase(email);
+			await expect(suppressions.create({ email })).rejects.toMatchObject({
+				code: 'invalid',
+				fields: { email: [{ message: expect.stringMatching(/was erased/) }] },
+			});
+			expect((await suppressions.put([{ email }])).rejects).toMatchObject([{ row: 0, code: 'erased' }]);
+		});
+	});
+}
