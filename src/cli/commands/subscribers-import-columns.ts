@@ -31,6 +31,12 @@ function refused(findings: readonly HeaderFinding[], fields: readonly Field[]): 
 	// A name that is there twice is unknown twice.
 	const details = [...new Set(findings.map(detail))];
 	const more = details.length - maxShown;
+	// Nothing else that is said of such a line would help.
+	const headless = findings.find(({ code }) => code === 'no_header');
+	if (headless !== undefined)
+		return new UsageError(headless.message, {
+			hint: 'put a line above it that names the columns, such as email,name',
+		});
 	return new UsageError('the columns cannot be used as they are', {
 		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
 		hint: hintFor(findings, fields),

@@ -4,6 +4,7 @@ import type { List } from '../../api/records.js';
 import { AddressSet } from '../../jobs/foreign/address-set.js';
 import { type Bundle, bundleRows } from '../../jobs/import-bundles.js';
 import type { CommandContext } from '../context.js';
+import { counted, shown } from '../render/counted.js';
 import { duplicateCode } from '../tabular/finding.js';
 import type { Mapping } from '../tabular/header.js';
 import type { Table } from '../tabular/read-table.js';
@@ -68,6 +69,7 @@ export async function planImport(cx: CommandContext, job: PlanJob): Promise<void
 		list_id: list.id,
 		...plan.counts,
 		rejects: plan.rejects,
+		first_row: plan.firstRow(table),
 		format,
 		encoding,
 		delimiter,
@@ -75,7 +77,7 @@ export async function planImport(cx: CommandContext, job: PlanJob): Promise<void
 		left_out: mapping.ignored,
 		create_fields: mapping.newFields,
 	});
-	await explain(cx, plan);
+	await explain(cx, plan, table);
 }
 
 async function rulesOf(cx: CommandContext, { spec }: PlanJob): Promise<ForecastRules> {
@@ -116,12 +118,15 @@ class Plan {
 		unchecked: 0,
 	};
 	readonly rejects: ShownReject[] = [];
+	#first: readonly string[] | null = null;
+	readonly #mapping: Mapping;
 	readonly #columns: readonly string[];
 	readonly #rules: ForecastRules;
 	readonly #standings: Standings;
 	readonly #taken = new AddressSet();
 
 	constructor({ mapping }: PlanJob, rules: ForecastRules, standings: Standings) {
+		this.#mapping = mapping;
 		this.#columns = mapping.columns.map(({ target }) => target);
 		this.#rules = rules;
 		this.#standings = standings;
@@ -129,6 +134,7 @@ class Plan {
 
 	async add({ first, rows, rejects }: Bundle): Promise<void> {
 		this.counts.read += rows.length + rejects.length;
+		this.#first ??= rows[0]?.original ?? null;
 		const refused: ShownReject[] = rejects.flatMap(({ line, code, error }) =>
 			code === duplicateCode ? [] : [{ line, code, error }],
 		);
@@ -148,6 +154,15 @@ class Plan {
 		this.rejects.push(...refused.slice(0, maxRejects - this.rejects.length));
 	}
 
+	/** The first row that can be put, column by column, as it was decoded: a wrong code page shows. Null: there is none. */
+	firstRow({ header }: Table): Record<string, string> | null {
+		const cells = this.#first;
+		if (cells === null) return null;
+		return Object.fromEntries(
+			this.#mapping.columns.map(({ index }) => [header[index] ?? '', cells[index] ?? '']),
+		);
+	}
+
 	/** What a refused row says of an address does not count: the next one with it may be good. */
 	#fate(row: Parameters<typeof forecast>[0], found: Found) {
 		const fate = found === 'unchecked' ? ({ kind: 'unchecked' } as const) : forecast(row, found, this.#rules);
@@ -161,16 +176,24 @@ function sentence({ read, unchecked, ...counts }: PlanCounts): string {
 	return `read ${shown(read)} = ${parts.map(([name, count]) => `${name} ${shown(count)}`).join(' + ')}`;
 }
 
-function shown(count: number): string {
-	return count.toLocaleString('en-US');
+const maxCells = 8;
+const maxCellLength = 40;
+
+function shownCells(cells: readonly (readonly [column: string, cell: string])[]): string {
+	const cut = (text: string) => (text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text);
+	const texts = cells.slice(0, maxCells).map(([column, cell]) => `${cut(column.trim())} = ${cut(cell)}`);
+	return `${texts.join(', ')}${cells.length > maxCells ? ', …' : ''}`;
 }
 
 /** The first rejected rows for a person, and why not everything was compared. */
-async function explain(cx: CommandContext, { counts, rejects }: Plan): Promise<void> {
+async function explain(cx: CommandContext, plan: Plan, table: Table): Promise<void> {
+	const { counts, rejects } = plan;
 	if (cx.out.format === 'table' || cx.out.format === 'wide') {
+		const cells = Object.entries(plan.firstRow(table) ?? {}).filter(([, cell]) => cell !== '');
+		if (cells.length > 0) await cx.note(`first row: ${shownCells(cells)}`);
 		for (const { line, code, error } of rejects.slice(0, 5))
 			await cx.note(`line ${line}: ${error} (${code})`);
-		if (counts.rejected > 5) await cx.note(`and ${shown(counts.rejected - 5)} more rejected rows`);
+		if (counts.rejected > 5) await cx.note(`and ${counted(counts.rejected - 5, 'more rejected row')}`);
 	}
 	if (counts.unchecked > 0) {
 		await cx.note(

@@ -2,6 +2,7 @@
  * Which column of a table is which column of an import. Pure: a mapping, or everything that is wrong with the header
  * at once. Names are only ever keys of Maps, so `__proto__` and `constructor` are names like others.
  */
+import { isEmailAddress } from '../../api/address.js';
 import { suggest } from '../suggest.js';
 import { findCodeColumn, isRejectColumn } from './finding.js';
 
@@ -22,7 +23,7 @@ export interface Mapping {
 	columns: readonly MappedColumn[];
 	/** Fields to create before the first row (`createFields`). */
 	newFields: readonly KnownField[];
-	/** Names of columns that are left out, for a notice. */
+	/** Names of columns that are left out, for a notice; one without a name is called by its place, from 1. */
 	ignored: readonly string[];
 	/** Where `_code` stands in a rejects file: what was a duplicate there is left out again. */
 	codeColumn?: number;
@@ -31,6 +32,7 @@ export interface Mapping {
 export interface HeaderFinding {
 	code:
 		| 'no_email'
+		| 'no_header' // no email column, but an address where its name should be
 		| 'duplicate'
 		| 'same_target'
 		| 'unknown'
@@ -95,7 +97,7 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 		const column = clean(raw);
 		const decision = decide(column, named.get(column), options);
 		if (decision.kind === 'finding') findings.push(decision.finding);
-		if (decision.kind === 'ignored') ignored.push(column);
+		if (decision.kind === 'ignored') ignored.push(column === '' ? `column ${index + 1} (no name)` : column);
 		if (decision.kind === 'target') columns.push({ index, target: decision.target });
 		if (decision.kind === 'new_field') {
 			newFields.set(decision.field.variable, decision.field);
@@ -272,6 +274,10 @@ function findSameTargets(columns: readonly MappedColumn[], header: readonly stri
 
 function noEmail(header: readonly string[]): HeaderFinding {
 	const shown = header.slice(0, 10).map((name) => show(clean(name)));
+	if (header.some((cell) => isEmailAddress(clean(cell)))) {
+		const message = `the first line looks like data, not a header: ${shown.join(', ')}`;
+		return { code: 'no_header', column: '', message, suggestions: [] };
+	}
 	const message = `no email column among ${shown.join(', ')}: --map "COLUMN=email"`;
 	return { code: 'no_email', column: '', message, suggestions: suggest('email', header.map(clean)) };
 }

@@ -69,6 +69,7 @@ describe('mailctl subscribers import --dry-run', () => {
 			encoding: 'utf-8',
 			delimiter: ';',
 			columns: { 'E-Mail': 'email', Town: 'meta.city' },
+			first_row: { 'E-Mail': 'nobody', Town: 'Oslo' },
 			left_out: ['Fax'],
 			create_fields: [],
 			rejects: [{ line: 2, code: 'invalid', error: 'email: Enter a valid email address.' }],
@@ -81,19 +82,48 @@ describe('mailctl subscribers import --dry-run', () => {
 				'columns: E-Mail → email, Town → city',
 				'left out: Fax',
 				`dry run: would import ${path} into list 1 "Readers": read 2 = created 1 + updated 0 + unchanged 0 + duplicate 0 + rejected 1`,
+				'first row: E-Mail = nobody, Town = Oslo',
 				'line 2: email: Enter a valid email address. (invalid)',
 				'',
 			].join('\n'),
 		);
 	});
 
+	it('shows the first row as it was decoded, so that a wrong code page is seen', async () => {
+		const bytes = Buffer.from('email;name\nann@example.com;Zo\xeb\n', 'latin1');
+		const path = await project.file('people.csv', bytes);
+		const first = async (...more: string[]) =>
+			((await project.json(words(path, ...more, '-n'))) as { first_row: unknown }).first_row;
+		expect(await first()).toEqual({ email: 'ann@example.com', name: 'Zoë' });
+		expect(await first('--encoding', 'windows-1251')).toEqual({ email: 'ann@example.com', name: 'Zoл' });
+		expect(await project.json(words(await project.file('none.csv', 'email\n'), '-n'))).toMatchObject({
+			first_row: null,
+		});
+	});
+
+	it('finds typed values unchanged where the list holds the same', async () => {
+		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
+		await project.json(['fields', 'create', '--variable', 'vip', '--name', 'Vip']);
+		const line = (n: number) =>
+			JSON.stringify({ email: `p${n}@example.com`, meta: { age: n, vip: true, city: '' } });
+		const path = await project.file('typed.ndjson', Array.from({ length: 50 }, (_, n) => line(n)).join('\n'));
+		await project.json(words(path));
+		for (const connect of [undefined, stripped()])
+			expect(await project.json(words(path, '-n'), connect === undefined ? {} : { connect })).toMatchObject({
+				read: 50,
+				unchanged: 50,
+				updated: 0,
+			});
+	});
+
 	it('reads standard input, and leaves no mark and no rejects file', async () => {
 		const stdin: CliOptions = { stdin: 'email\nbad\nann@example.com\n' };
 		const rejects = `${project.folder}/r.csv`;
-		expect(await project.json(words('-', '--rejects', rejects, '-n'), stdin)).toMatchObject({
-			read: 2,
-			created: 1,
-		});
+		for (const more of [[], ['--rejects', rejects]])
+			expect(await project.json(words('-', ...more, '-n'), stdin)).toMatchObject({
+				read: 2,
+				created: 1,
+			});
 		expect((await project.run(words('-', '--rejects', rejects), stdin)).code).toBe(9);
 	});
 });

@@ -194,6 +194,23 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toEqual([]);
 	});
 
+	it('says so where the first line looks like data', async () => {
+		const path = await project.file('people.csv', 'ann@example.com,Al,Rome\nbob@example.com,Bob,Oslo\n');
+		expect(await project.run(words(path))).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: the first line looks like data, not a header: "ann@example.com", "Al", "Rome"\n' +
+				'hint: put a line above it that names the columns, such as email,name\n',
+		});
+	});
+
+	it('names a column without a name by its place where it leaves it out', async () => {
+		const path = await project.file('people.csv', 'email,,name\nann@example.com,x,Ann\n');
+		const { code, stderr } = await project.run(words(path, '--ignore-unknown'));
+		expect({ code, stderr }).toEqual({ code: 0, stderr: 'left out: column 2 (no name)\n' });
+	});
+
 	it('maps, creates and leaves out columns as told', async () => {
 		const path = await project.file(
 			'people.csv',

@@ -118,6 +118,7 @@ describe('headers that are refused', () => {
 
 	it('refuses a table without an email, and duplicates, also by another spelling', () => {
 		expect(findings(['name', 'city'])).toEqual(['no_email ']);
+		expect(findings(['ann@example.com', 'city'])).toEqual(['unknown ann@example.com', 'no_header ']);
 		expect(findings(['email', 'name', 'name'])).toEqual(['duplicate name']);
 		expect(findings(['email', 'E-Mail'])).toEqual(['same_target E-Mail']);
 		expect(findings(['email', 'city', 'meta.city'])).toEqual(['same_target meta.city']);
