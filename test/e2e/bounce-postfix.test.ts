@@ -1,0 +1,144 @@
+// A real mail server takes our mail, fails to deliver it, and sends its bounce back: by SMTP, and through a pipe.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { SMTPServer } from 'smtp-server';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { programPath } from '../support/cli.js';
+import { noPostfix, type Postfix, startPostfix } from '../support/postfix.js';
+import { makeProject, type Project } from '../support/project.js';
+import { startServer } from '../support/running-server.js';
+
+const run = promisify(execFile);
+const isBuilt = existsSync(join(programPath, '../../dist'));
+
+describe.skipIf(noPostfix !== null)(
+	`a bounce of Postfix${noPostfix === null ? '' : ` (${noPostfix})`}`,
+	() => {
+		let refusing: { port: number; close(): Promise<void> };
+		let postfix: Postfix | null;
+		beforeEach(async () => {
+			postfix = null;
+			refusing = await startRefusing();
+		});
+		afterEach(async () => {
+			await postfix?.stop();
+			await refusing.close();
+		});
+
+		it('comes back by SMTP: the message bounced, the subscriber is inactive, the report shows it', async () => {
+			const port = await freePort();
+			const project = await makeProject({ smtp: port });
+			await setUp(project.json);
+			const server = await startServer(project.db, ['--bounce-smtp', '127.0.0.1:0']);
+			const bounces = server.bounceSmtp?.split(':').at(-1);
+			postfix = await startPostfix({
+				port,
+				transports: {
+					'example.org': `smtp:[127.0.0.1]:${refusing.port}`,
+					'bounces.example.com': `smtp:[127.0.0.1]:${bounces}`,
+				},
+			});
+			try {
+				await sendTo(project.json);
+				await untilInactive(project.json, postfix);
+				await expectBounced(project.json);
+				expect(server.log()).toContain('"bounce_smtp":"bounce"');
+			} finally {
+				await server.stop();
+			}
+		}, 60_000);
+
+		it('comes back through a pipe to "engine bounces ingest -"', async ({ skip }) => {
+			if (!isBuilt) return skip('npm run build has not been run');
+			// Postfix runs no program as root.
+			const nobody = { uid: 65_534, gid: 65_534 };
+			const folder = await mkdtemp('/tmp/mailctl-piped-');
+			await chown(folder, nobody.uid, nobody.gid);
+			await chmod(folder, 0o755);
+			const db = join(folder, 'news.db');
+			const json: Project['json'] = async (argv) => {
+				const words = [programPath, '--db', db, ...argv, '-o', 'json'];
+				const options = { ...nobody, cwd: folder, env: { HOME: folder, PATH: process.env['PATH'] } };
+				return JSON.parse((await run(process.execPath, words, options)).stdout);
+			};
+			const port = await freePort();
+			const smtp = ['--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${port}`];
+			await json(['engine', 'init', ...smtp]);
+			await setUp(json);
+			postfix = await startPostfix({
+				port,
+				transports: {
+					'example.org': `smtp:[127.0.0.1]:${refusing.port}`,
+					'bounces.example.com': 'bounces:',
+				},
+				services: [
+					'bounces unix - n n - 1 pipe',
+					`  flags=DROX user=nobody argv=${process.execPath} ${programPath} --db ${db} engine bounces ingest -`,
+				],
+			});
+			await sendTo(json);
+			await untilInactive(json, postfix);
+			await expectBounced(json);
+			await expect.poll(() => postfix?.log(), { timeout: 10_000 }).toMatch(/relay=bounces.*status=sent/);
+			await rm(folder, { recursive: true });
+		}, 60_000);
+	},
+);
+
+async function setUp(json: Project['json']): Promise<void> {
+	await json(['engine', 'init', '--bounce-address', 'news@bounces.example.com']);
+	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked for it']);
+	await json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.org']);
+}
+
+async function sendTo(json: Project['json']): Promise<void> {
+	const mail = ['--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hello'];
+	await json(['send', ...mail, '--to', 'ann@example.org']);
+}
+
+async function untilInactive(json: Project['json'], postfix: Postfix): Promise<void> {
+	const activity = async () => {
+		const found = (await json(['subscribers', 'get', '-l', '1', 'ann@example.org'])) as Record<
+			string,
+			unknown
+		>;
+		return found['disable_reason'] ?? (await postfix.log());
+	};
+	await expect.poll(activity, { timeout: 30_000, interval: 300 }).toBe('HARDBOUNCED');
+}
+
+async function expectBounced(json: Project['json']): Promise<void> {
+	expect(await json(['messages', 'list', '--status', 'bounced'])).toMatchObject([
+		{ to: 'ann@example.org', last_reply: expect.stringContaining('5.1.1') },
+	]);
+	expect(await json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 100 } });
+}
+
+/** The next mail server on the way, where nobody lives. */
+async function startRefusing(): Promise<{ port: number; close(): Promise<void> }> {
+	const port = await freePort();
+	const server = new SMTPServer({
+		disabledCommands: ['AUTH', 'STARTTLS'],
+		logger: false,
+		onRcptTo: (_recipient, _session, answer) => {
+			answer(Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 }));
+		},
+	});
+	server.listen(port, '127.0.0.1');
+	await once(server.server, 'listening');
+	return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+function freePort(): Promise<number> {
+	return new Promise((resolve) => {
+		const probe = createServer().listen(0, '127.0.0.1', () => {
+			const address = probe.address();
+			probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+		});
+	});
+}
