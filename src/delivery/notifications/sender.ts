@@ -29,6 +29,8 @@ export interface SenderOptions {
 	pollMs?: number;
 	/** What calls under way are given when the signal comes; 8 s. */
 	drainMs?: number;
+	/** Longer than any call and whatever waits before it, for nothing renews a lease; 120 s. */
+	leaseMs?: number;
 }
 
 export interface SenderRun {
@@ -44,8 +46,6 @@ export interface SenderCounts {
 	failed: number;
 }
 
-/** Longer than any call and whatever waits before it; nothing renews it. */
-const leaseMs = 120_000;
 /** Nothing is begun so shortly before a lease ends: it could be recorded no more. */
 const callMs = 20_000;
 const leaseMax = 512;
@@ -75,7 +75,7 @@ class Sender {
 	#wake: (() => void) | null = null;
 
 	constructor(options: SenderOptions, run: SenderRun) {
-		this.#options = { pollMs: 500, drainMs: 8_000, ...options };
+		this.#options = { pollMs: 500, drainMs: 8_000, leaseMs: 120_000, ...options };
 		this.#run = run;
 	}
 
@@ -107,7 +107,7 @@ class Sender {
 
 	/** How many were due and ours to send. */
 	async #lease(): Promise<number> {
-		const { writes, clock, owner, allowPrivate } = this.#options;
+		const { writes, clock, owner, allowPrivate, leaseMs } = this.#options;
 		const now = clock.now();
 		const until = now + leaseMs * microsPerMs;
 		const { each } = this.#hosts;
