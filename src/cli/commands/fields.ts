@@ -6,6 +6,7 @@ import { type CommandGroup, command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
+import { counted } from '../render/counted.js';
 import { walk } from '../walk.js';
 
 const columns: Columns<Field> = [
@@ -164,7 +165,7 @@ function usesNote(uses: number | null): string {
 	if (uses === 0) return '';
 	return uses === null
 		? ' (how many subscribers hold it is not known here)'
-		: `, held by ${uses} subscribers`;
+		: `, held by ${counted(uses, 'subscriber')}`;
 }
 
 function confirm(cx: CommandContext, what: string, { variable }: Field, uses: number | null): Promise<void> {

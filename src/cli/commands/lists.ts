@@ -7,6 +7,7 @@ import { UsageError } from '../errors.js';
 import { type ExitCode, exits } from '../exit.js';
 import { listOptions, listRows } from '../listing.js';
 import { type Columns, column } from '../render/columns.js';
+import { counted } from '../render/counted.js';
 import { byOption, resolveList } from '../resolve.js';
 import { eachOf } from '../several.js';
 import { walk } from '../walk.js';
@@ -158,7 +159,7 @@ const clear = command({
 	run: async (cx, { args, options }) => {
 		const api = await cx.api();
 		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
-		const what = `delete the ${found.overall_subscribers_count} subscribers of list ${found.id} "${found.name}"`;
+		const what = `delete the ${counted(found.overall_subscribers_count, 'subscriber')} of list ${found.id} "${found.name}"`;
 		if (cx.dryRun) return cx.wouldDo(what, { clear: found.id, subscribers: found.overall_subscribers_count });
 		await cx.confirm({ kind: 'severe', what: `${what} for good`, name: found.name });
 		return clearSubscribers(cx, api, found);
@@ -189,7 +190,7 @@ async function resolveAll(
 function describe(lists: readonly List[]): string {
 	const people = lists.reduce((sum, one) => sum + one.overall_subscribers_count, 0);
 	const names = lists.map((one) => `${one.id} "${one.name}"`).join(', ');
-	return `list${lists.length === 1 ? '' : 's'} ${names} with ${people} subscribers`;
+	return `list${lists.length === 1 ? '' : 's'} ${names} with ${counted(people, 'subscriber')}`;
 }
 
 /** The document has no bulk deletion: at once where that is offered, elsewhere one by one, ids collected first. */
@@ -197,13 +198,16 @@ async function clearSubscribers(cx: CommandContext, api: Api, found: List): Prom
 	const { ext } = await api.capabilities();
 	if (ext.subscribers !== undefined) {
 		const deleted = await ext.subscribers.clear(found.id, { signal: cx.signal });
-		await cx.out.document({ list_id: found.id, deleted }, `deleted ${deleted} subscribers`);
+		await cx.out.document({ list_id: found.id, deleted }, `deleted ${counted(deleted, 'subscriber')}`);
 		return exits.done;
 	}
 	const subscribers = api.subscribers(found.id);
 	const ids: { id: number }[] = [];
 	for await (const { id } of walk(subscribers, {}, { signal: cx.signal })) ids.push({ id });
 	const { done, failed } = await eachOf(cx, ids, ({ id }) => subscribers.delete(id, { signal: cx.signal }));
-	await cx.out.document({ list_id: found.id, deleted: done.length }, `deleted ${done.length} subscribers`);
+	await cx.out.document(
+		{ list_id: found.id, deleted: done.length },
+		`deleted ${counted(done.length, 'subscriber')}`,
+	);
 	return failed === 0 ? exits.done : exits.partly;
 }

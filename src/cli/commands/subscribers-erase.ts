@@ -5,6 +5,7 @@ import type { Erasure, Erasures } from '../../api/erasures.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
+import { counted } from '../render/counted.js';
 import { missing, orNull } from '../resolve.js';
 import { findInAllLists } from './subscribers-walk.js';
 
@@ -15,7 +16,7 @@ export const subscriberErase = command({
 		'Deletes the subscribers with this address and its suppressions, empties its messages (address, variables, ' +
 		'replies, who opened them where; content, when it went to nobody else) and cancels what waits; figures stay. ' +
 		'A hash with the database’s own key remains, so that creating, moving and importing refuse the address and no ' +
-		'bulk mail goes there; --lift ends that. What is in a worker’s hands may still arrive. Backups, rejects files ' +
+		'bulk mail goes there; --lift ends that, and is 3 where the address is not erased. What is in a worker’s hands may still arrive. Backups, rejects files ' +
 		'and mail logs are not reached.',
 	args: [{ name: 'email', summary: 'an e-mail address' }],
 	options: { lift: { kind: 'flag', summary: 'take the address again; nothing erased comes back' } },
@@ -34,7 +35,7 @@ export const subscriberErase = command({
 
 async function erase(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
 	const found = await lookUp(cx, email);
-	const what = `erase ${email} for good: ${found.subscribers} subscribers, ${found.messages} messages`;
+	const what = `erase ${email} for good: ${sizeOf(found)}`;
 	if (cx.dryRun) return cx.wouldDo(what, { erase: email, ...found });
 	await cx.confirm({ kind: 'severe', what, name: email });
 	const done = await erasures.erase(email, { signal: cx.signal });
@@ -54,7 +55,11 @@ async function lookUp(cx: CommandContext, email: string): Promise<{ subscribers:
 function sentenceOf(email: string, { subscribers, messages, canceled }: Erasure): string {
 	if (subscribers + messages === 0) return `nothing was stored of ${email}; it is not taken from now on`;
 	const waiting = canceled === 0 ? '' : ` (${canceled} of them canceled)`;
-	return `erased ${email}: ${subscribers} subscribers, ${messages} messages${waiting}`;
+	return `erased ${email}: ${sizeOf({ subscribers, messages })}${waiting}`;
+}
+
+function sizeOf({ subscribers, messages }: Pick<Erasure, 'subscribers' | 'messages'>): string {
+	return `${counted(subscribers, 'subscriber')}, ${counted(messages, 'message')}`;
 }
 
 async function lift(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {

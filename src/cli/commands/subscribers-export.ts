@@ -1,10 +1,11 @@
 /** `subscribers export`: a list as a file that imports again, or on standard output. */
-import { extname } from 'node:path';
+import { basename, extname } from 'node:path';
 import type { List, Subscriber, SubscriberFilter } from '../../api/records.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import { type ExitCode, exits } from '../exit.js';
+import { counted } from '../render/counted.js';
 import { parseFields, unknownField } from '../render/fields.js';
 import type { OutputFile } from '../tabular/output-file.js';
 import type { PeopleColumn } from '../tabular/write-people.js';
@@ -30,10 +31,11 @@ export const subscriberExport = command({
 	summary: 'write subscribers to a file, or to standard output',
 	description:
 		'The file imports again to the same people: email, name, is_active, disable_reason, the fields, and a column meta ' +
-		'for what no cell can say, such as numbers. It is written under another name and put into place when it is whole; ' +
-		'an existing one is replaced with --force only. --fields names other columns (id, source, date_created …). With ' +
-		'--safe-csv, cells that a spreadsheet would take for formulas begin with an apostrophe: that file is for ' +
-		'spreadsheets, not for importing. People who come or go meanwhile may or may not be in it.',
+		'for what no cell can say, such as numbers. It is written as .FILE.….part and put into place when it is whole ' +
+		'(what a kill leaves so, a later export to that name removes after an hour); an existing file is replaced with ' +
+		'--force only. --fields names other columns (id, source, date_created …). With --safe-csv, cells that a ' +
+		'spreadsheet would take for formulas begin with an apostrophe: that file is for spreadsheets, not for importing. ' +
+		'People who come or go meanwhile may or may not be in it.',
 	args: [{ name: 'file', summary: 'where to; - or nothing is standard output', optional: true }],
 	options: {
 		...listOption,
@@ -70,10 +72,10 @@ export const subscriberExport = command({
 			path === null
 				? await toOutput(cx, texts)
 				: await toFile(path, texts, options.force ? 'replace' : 'refuse');
-		if (path === null) await cx.note(`exported ${exported.toLocaleString('en-US')} subscribers`);
+		if (path === null) await cx.note(`exported ${counted(exported, 'subscriber')}`);
 		else {
 			const document = { list_id: list.id, file: path, format, exported };
-			await cx.out.document(document, `exported ${exported.toLocaleString('en-US')} subscribers to ${path}`);
+			await cx.out.document(document, `exported ${counted(exported, 'subscriber')} to ${path}`);
 		}
 		return exported === 0 && cx.globals.exitEmpty === true ? exits.empty : exits.done;
 	},
@@ -81,6 +83,14 @@ export const subscriberExport = command({
 
 function formatOf(cx: CommandContext, path: string | null, { format, safeCsv }: Options): FileFormat {
 	const chosen = format ?? (path === null ? cx.out.format : extensions.get(extname(path).toLowerCase()));
+	if (chosen === undefined && path !== null && isNoTable(path)) {
+		throw new UsageError(
+			`${basename(path)} would be no ${extname(path).slice(1)} file: csv, ndjson and json are written`,
+			{
+				hint: 'name it so, such as people.csv, or say --format csv',
+			},
+		);
+	}
 	const found = fileFormats.find((one) => one === chosen) ?? 'csv';
 	if (safeCsv && found !== 'csv') throw new UsageError(`--safe-csv goes with csv, not with ${found}`);
 	return found;
@@ -92,6 +102,11 @@ const extensions: ReadonlyMap<string, FileFormat> = new Map([
 	['.jsonl', 'ndjson'],
 	['.json', 'json'],
 ]);
+
+/** A name that says spreadsheet or archive: the programs it is for would refuse the text in it. */
+function isNoTable(path: string): boolean {
+	return /\.(?:xlsx?|xlsm|xlsb|ods|numbers|gz|zip|bz2|xz|zst|7z|rar|tar|tgz|parquet)$/i.test(path);
+}
 
 /** Those that `--fields` names, or all that an import needs. */
 async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {

@@ -3,7 +3,7 @@
  * What is no file (a pipe, a device) is written to as it is.
  */
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, link, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, link, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { TableError } from './finding.js';
 
@@ -28,7 +28,24 @@ export async function createOutputFile(path: string, whenThere: WhenThere): Prom
 	// What a symbolic link leads to is replaced, not the link.
 	const target = there === null ? path : await realpath(path);
 	const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.part`);
-	return beside(await opened(temporary, path, 'wx'), { path, target, temporary, whenThere });
+	const file = await opened(temporary, path, 'wx');
+	await removeLeftovers(target, (await file.stat()).mtimeMs).catch(() => undefined);
+	return beside(file, { path, target, temporary, whenThere });
+}
+
+/** Who is still writing has written since. */
+const leftoverMs = 3_600_000;
+
+/** What was begun for the same name and never put into place: its process was killed. `nowMs` is the disk's own time. */
+async function removeLeftovers(target: string, nowMs: number): Promise<void> {
+	const folder = dirname(target);
+	const start = `.${basename(target)}.`;
+	for (const name of await readdir(folder)) {
+		if (!name.startsWith(start) || !/^[0-9a-f]{12}\.part$/.test(name.slice(start.length))) continue;
+		const path = join(folder, name);
+		const { mtimeMs } = await stat(path);
+		if (nowMs - mtimeMs > leftoverMs) await rm(path, { force: true });
+	}
 }
 
 function direct(file: FileHandle): OutputFile {

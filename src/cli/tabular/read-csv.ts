@@ -122,7 +122,8 @@ function findFault(cells: readonly string[], width: number): { code: RowFault; e
 	const inCell = findCellFault(cells);
 	if (inCell !== null || cells.length === width) return inCell;
 	const code = cells.length < width ? 'too_few_cells' : 'too_many_cells';
-	return { code, error: `${cells.length} cells where the header has ${width}` };
+	const found = cells.length === 1 ? '1 cell' : `${cells.length} cells`;
+	return { code, error: `${found} where the header has ${width}` };
 }
 
 /** A last CR stays: the LF that belongs to it may come with the next block. */

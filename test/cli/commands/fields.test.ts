@@ -120,7 +120,7 @@ describe('mailctl fields', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: this will delete the field city, held by 1 subscribers\nhint: add --confirm city to agree\n',
+				'error: this will delete the field city, held by 1 subscriber\nhint: add --confirm city to agree\n',
 		});
 		expect(await project.json(['fields', 'delete', 'city', '--confirm', 'city'])).toEqual({ deleted: [1] });
 		expect(await project.json(['subscribers', 'get', '1', '-l', '1', '--fields', 'meta'])).toEqual({

@@ -22,7 +22,7 @@ describe('mailctl subscribers erase', () => {
 		expect({ code, says: stderr.split('\n')[0] }).toEqual({
 			code: 2,
 			says: expect.stringMatching(
-				/^error: this will erase Ann@Example.com for good: 2 subscribers, \d messages$/,
+				/^error: this will erase Ann@Example.com for good: 2 subscribers, 1 message$/,
 			),
 		});
 		expect(await project.json(erase('-n'))).toMatchObject({ dry_run: true, subscribers: 2 });

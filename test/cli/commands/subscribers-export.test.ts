@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -45,6 +45,48 @@ describe('mailctl subscribers export', () => {
 				'',
 			].join('\n'),
 		);
+	});
+
+	it.each([
+		'people.xlsx',
+		'people.XLS',
+		'people.ods',
+		'people.csv.gz',
+		'people.zip',
+	])('refuses to write text under the name %s, unless its format is said', async (name) => {
+		const ending = name.split('.').at(-1) ?? '';
+		const path = join(project.folder, name);
+		expect(await project.run(words(path))).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				`error: ${name} would be no ${ending} file: csv, ndjson and json are written\n` +
+				'hint: name it so, such as people.csv, or say --format csv\n',
+		});
+		expect(await readdir(project.folder)).not.toContain(name);
+		expect((await project.run(words(path, '--format', 'csv'))).code).toBe(0);
+		expect(await written(name)).toContain('ann@example.com');
+	});
+
+	it('removes what a killed export of the same name has left, an hour later', async () => {
+		const path = join(project.folder, 'o.csv');
+		const leftover = (name: string) => join(project.folder, name);
+		const names = ['.o.csv.0123456789ab.part', '.o.csv.ba9876543210.part', '.p.csv.0123456789ab.part'];
+		for (const name of names) await project.file(name, 'email\n');
+		const before = new Date(Date.now() - 2 * 3_600_000);
+		for (const name of [names[0], names[2]]) await utimes(leftover(name ?? ''), before, before);
+		expect((await project.run(words(path))).stderr).toBe('');
+		const left = (await readdir(project.folder)).filter((name) => name.endsWith('.part'));
+		expect(left.sort()).toEqual([names[1], names[2]]);
+	});
+
+	it('imports again where nobody is in it', async () => {
+		await project.json(['lists', 'create', '--name', 'Nobody', '--email-reason', 'r']);
+		for (const name of ['o.csv', 'o.ndjson', 'o.json']) {
+			const path = join(project.folder, name);
+			await project.json(['subscribers', 'export', path, '-l', 'Nobody']);
+			expect(await project.json(['subscribers', 'import', path, '-l', 'Nobody'])).toMatchObject({ read: 0 });
+		}
 	});
 
 	it('writes lines of JSON, or one document', async () => {
