@@ -169,7 +169,10 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			if (found.length > severeRows) await confirmMany(cx, name, found);
 			const changed: Subscriber[] = [];
 			const { failed } = await eachOf(cx, found, async ({ id }) => {
-				changed.push(await subscribers.patch(id, { is_active }, { signal: cx.signal }));
+				const change = subscribers.patch(id, { is_active }, { signal: cx.signal });
+				const told = { input: { is_active }, hint: subscriberHint };
+				// One of several that is refused is told by its id, and the rest goes on.
+				changed.push(await (found.length === 1 ? explained(change, told) : change));
 			});
 			await cx.out.rows(changed, subscriberColumns, { all: true });
 			if (is_active) await sayLifted(cx, found);
@@ -221,7 +224,10 @@ export const remove = command({
 	},
 });
 
-function subscriberHint({ path, message }: Refused): string | undefined {
+function subscriberHint({ path, code, message }: Refused): string | undefined {
+	// Over HTTP the code is the first complaint's alone.
+	if (code === 'suppressed' || message.includes('is suppressed'))
+		return 'mailctl suppressions remove ADDRESS, if it was asked for';
 	const unknown = /^Unknown variable: (.*)\.$/.exec(message)?.[1];
 	if (path.startsWith('meta') && unknown !== undefined)
 		return `mailctl fields create --variable ${unknown} --name NAME`;

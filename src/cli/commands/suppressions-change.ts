@@ -67,7 +67,9 @@ export const suppressionAdd = command({
 		}
 		const made: Suppression[] = [];
 		const { failed } = await eachOf(cx, inputs, async ({ id: _, ...input }) => {
-			made.push(await explained(suppressions.create(input, { signal: cx.signal }), { input, hint }));
+			const creation = suppressions.create(input, { signal: cx.signal });
+			// One of several that is refused is told by its address, and the rest goes on.
+			made.push(await (named.length === 1 ? explained(creation, { input, hint }) : creation));
 		});
 		const [only] = made;
 		if (inputs.length === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);

@@ -36,6 +36,7 @@ describe('mailctl suppressions', () => {
 			});
 			const { stderr } = await project.run(['subscribers', 'activate', ann, '-l', '1']);
 			expect(stderr).toContain('This address is suppressed (MANUAL)');
+			expect(stderr).toContain('hint: mailctl suppressions remove ADDRESS');
 		});
 
 		it('answers an array for several, from standard input too, each once', async () => {
@@ -54,6 +55,13 @@ describe('mailctl suppressions', () => {
 		])('takes the end %s', async (text, expires_at) => {
 			const argv = ['suppressions', 'add', ann, '--expires', text, '--now', '2026-01-01T12:00:00Z'];
 			expect(await project.json(argv)).toMatchObject({ expires_at });
+		});
+
+		it('goes on after one of several that is refused, and ends with 9', async () => {
+			await project.json(['subscribers', 'erase', ann, '--confirm', ann]);
+			const { code, stdout, stderr } = await project.run(['suppressions', 'add', ann, bob, '-o', 'json']);
+			expect({ code, made: JSON.parse(stdout) }).toMatchObject({ code: 9, made: [{ email: bob }] });
+			expect(stderr).toContain(`warning: ${ann}: `);
 		});
 
 		it('with an end leaves the subscriber active, and mail passes him over until then', async () => {
