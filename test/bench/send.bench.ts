@@ -11,7 +11,7 @@ const rounds = 5;
 const connections = 5;
 const program = join(process.cwd(), 'bin/mailctl.js');
 
-interface Subject {
+export interface Subject {
 	what: string;
 	messages: number;
 	/** Of the body, as `smtp-source -l` counts. */
@@ -84,7 +84,7 @@ async function measure(subject: Subject): Promise<BenchRow> {
 }
 
 /** Leaves a database with the messages released and not one sent; its log is copied back. */
-function stage(place: Place, port: number, subject: Subject): void {
+export function stage(place: Place, port: number, subject: Subject): void {
 	place.run('engine', 'init', '--smtp', `smtp://127.0.0.1:${port}`, '-q');
 	place.run('engine', 'settings', 'set', 'public_url', 'https://mail.example.org', '-q');
 	place.run('subscribers', 'import', peopleFile(place.folder, 'p', subject.messages), '-l', '1', '-q');
@@ -107,7 +107,7 @@ interface Sent {
 }
 
 /** On a copy of the staged database, start and end of the process included. */
-async function sendWithWorker(place: Place, { messages }: Subject): Promise<Sent> {
+export async function sendWithWorker(place: Place, { messages }: Subject): Promise<Sent> {
 	const path = join(place.folder, 'round.db');
 	copyFileSync(place.path, path);
 	const words = [program, 'worker', '--drain', '--connections', String(connections), '-o', 'json'];
@@ -146,7 +146,7 @@ async function finished(child: ChildProcess): Promise<void> {
 }
 
 /** As root it wants to be told for whom it works. */
-async function startSink(): Promise<{ child: ChildProcess; port: number }> {
+export async function startSink(): Promise<{ child: ChildProcess; port: number }> {
 	const port = await freePort();
 	const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
 	const child = spawn('smtp-sink', [...user, `127.0.0.1:${port}`, '1000'], { stdio: 'ignore' });
@@ -154,7 +154,7 @@ async function startSink(): Promise<{ child: ChildProcess; port: number }> {
 	return { child, port };
 }
 
-function textOf(bytes: number): string {
+export function textOf(bytes: number): string {
 	const line = 'Dear #name#, this is one line of the sixteen that make a kilobyte.\n';
 	return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes);
 }

@@ -13,8 +13,8 @@ const columns: Columns<DkimKey> = [
 	column('selector', 'SELECTOR', { isName: true }),
 	column('type', 'TYPE'),
 	column('date_created', 'CREATED'),
-	column('dns_name', 'RECORD', { wide: true }),
-	column('dns_value', 'TXT', { wide: true }),
+	column('dns_name', 'RECORD'),
+	column('dns_value', 'TXT'),
 	column('dns_record', 'ZONE LINE', { wide: true }),
 ];
 

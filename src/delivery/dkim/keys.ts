@@ -1,6 +1,5 @@
 /** Keys for DKIM: made here or read from a file, and what of them is published (RFC 6376 s.3.6.1, RFC 8463 s.4). */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
 import type { DkimKeyType } from './sign.js';
 
 /** A private key as it is stored: PKCS#8 DER in base64. */
@@ -15,12 +14,14 @@ const rsaBits = 2048;
 const usableBits = { least: 1024, most: 4096 };
 
 /** A new key. */
-export async function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
-	const pair =
-		type === 'rsa'
-			? await promisify(generateKeyPair)('rsa', { modulusLength: rsaBits })
-			: await promisify(generateKeyPair)('ed25519');
-	return { type, secret: encodeKey(pair.privateKey) };
+export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
+	return new Promise((resolve, reject) => {
+		// Not by promisify: the build loads node:crypto at the first call, and such a function has lost how it answers two.
+		const done = (error: Error | null, _publicKey: KeyObject, privateKey: KeyObject) =>
+			error === null ? resolve(materialOf(type, privateKey)) : reject(error);
+		if (type === 'rsa') generateKeyPair('rsa', { modulusLength: rsaBits }, done);
+		else generateKeyPair('ed25519', undefined, done);
+	});
 }
 
 /** From PEM (PKCS#8 or PKCS#1), unencrypted. The message of an error quotes nothing of the text. */

@@ -46,6 +46,14 @@ describe('mailctl engine dkim', () => {
 		expect(quiet).toMatchObject({ code: 0, stderr: '' });
 	});
 
+	it('add and list tell a pipe the record too', async () => {
+		const record =
+			/^example\.com\te1\ted25519\t\S+\te1\._domainkey\.example\.com\tv=DKIM1; k=ed25519; p=\S+\n$/;
+		const made = await dkim('add', ...named('example.com', 'e1'), '--type', 'ed25519');
+		expect(made.stdout).toMatch(record);
+		expect((await dkim('list')).stdout).toBe(made.stdout);
+	});
+
 	it('add takes a key from a file, and no output ever holds it', async () => {
 		const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 		const file = await project.file('dkim.pem', privateKey.export({ format: 'pem', type: 'pkcs1' }));

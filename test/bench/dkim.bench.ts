@@ -1,0 +1,85 @@
+// A queue sent and signed by the worker, against this machine's cores doing nothing but RSA-2048 signatures.
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { cpus } from 'node:os';
+import { promisify } from 'node:util';
+import { type Bench, type BenchRow, median } from './bench.js';
+import { syncMs } from './disk.js';
+import { type Subject, sendWithWorker, stage, startSink, textOf } from './send.bench.js';
+import { newPlace } from './server.js';
+
+const rounds = 5;
+const messages = 10_000;
+const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+
+const subject: Subject = {
+	what: 'sent with RSA-2048 DKIM, 1 KB text',
+	messages,
+	bytes: 1_024,
+	goal: '≥ 0.7',
+	content: () => ['--text', textOf(1_024)],
+};
+
+export const bench: Bench = {
+	subject: `messages a second of whole processes, the sink and the database beside them, median of ${rounds} in turn`,
+	run: async () => {
+		if (spawnSync('smtp-sink', ['-V']).error !== undefined) return [skipped()];
+		return [await measure()];
+	},
+};
+
+async function measure(): Promise<BenchRow> {
+	const place = newPlace();
+	const sink = await startSink();
+	try {
+		stage(place, sink.port, subject);
+		const key = ['--domain', 'example.org', '--selector', 's1'];
+		place.run('engine', 'dkim', 'add', ...key, '--type', 'rsa', '-q');
+		const limit: number[] = [];
+		const ours: number[] = [];
+		for (let round = 0; round < rounds; round++) {
+			limit.push(await signaturesPerSecond());
+			ours.push((await sendWithWorker(place, subject)).perSecond);
+		}
+		return {
+			what: `${subject.what} (fdatasync ${syncMs(place.folder).toFixed(2)} ms)`,
+			limit: `${cpus().length} cores / time of a signature`,
+			limitMedian: `${Math.round(median(limit))}/s`,
+			oursMedian: `${Math.round(median(ours))}/s`,
+			ratio: median(ours) / median(limit),
+			goal: subject.goal,
+		};
+	} finally {
+		sink.child.kill('SIGTERM');
+		place.remove();
+	}
+}
+
+/** In the thread pool, which has more threads than there are cores here. */
+async function signaturesPerSecond(): Promise<number> {
+	const signOnce = promisify<string, Buffer, KeyObject, Buffer>(sign);
+	const data = randomBytes(600);
+	const end = performance.now() + 2_000;
+	let count = 0;
+	const began = performance.now();
+	const line = async () => {
+		while (performance.now() < end) {
+			await signOnce('sha256', data, key);
+			count += 1;
+		}
+	};
+	await Promise.all(Array.from({ length: 2 * cpus().length }, line));
+	return count / ((performance.now() - began) / 1_000);
+}
+
+function skipped(): BenchRow {
+	const { what, goal } = subject;
+	return {
+		what,
+		limit: 'smtp-sink missing (Postfix)',
+		limitMedian: '',
+		oursMedian: '',
+		ratio: null,
+		goal,
+	};
+}
