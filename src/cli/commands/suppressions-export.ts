@@ -1,7 +1,7 @@
 /** `suppressions export`: all of them as a file that imports again, or on standard output. */
 import { extname } from 'node:path';
 import { need } from '../../api/capabilities.js';
-import type { Suppression, SuppressionFilter } from '../../api/suppressions.js';
+import type { Suppression, SuppressionFilter, Suppressions } from '../../api/suppressions.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
@@ -36,13 +36,16 @@ export const suppressionExport = command({
 	output: 'with a file: {"file", "format", "exported"}; else the suppressions themselves',
 	exits: [74],
 	examples: [
-		'mailctl suppressions export suppressions.csv',
+		'mailctl suppressions export stopped.csv',
 		'mailctl suppressions export --reason UNSUBSCRIBED --format ndjson',
 	],
 	run: async (cx, { args, options }): Promise<ExitCode> => {
 		const path = args.file === undefined || args.file === '-' ? null : args.file;
 		const layout = await layoutOf(cx, path, options);
-		const texts = textsOf(cx, filterOf(options), layout);
+		// Before the first byte: elsewhere there is nothing to export.
+		const suppressions = await need(await cx.api(), 'suppressions');
+		const pieces = walkSlices(suppressions, filterOf(options), cx.signal);
+		const texts = textsOf(cx, pieces, layout);
 		const exported =
 			path === null
 				? await toOutput(cx, texts)
@@ -93,7 +96,7 @@ interface Text {
 
 async function* textsOf(
 	cx: CommandContext,
-	filter: SuppressionFilter,
+	pieces: AsyncIterable<readonly Suppression[]>,
 	{ format, parts, guard }: Layout,
 ): AsyncGenerator<Text> {
 	const { suppressionHeader, suppressionLine } = await import('../tabular/suppression-columns.js');
@@ -101,7 +104,7 @@ async function* textsOf(
 	let exported = 0;
 	try {
 		if (format === 'csv') yield { text: suppressionHeader(parts), count: 0 };
-		for await (const piece of walkSlices(cx, filter)) {
+		for await (const piece of pieces) {
 			const lines = piece.map((one) =>
 				format === 'csv' ? suppressionLine(one, parts, guard) : JSON.stringify(pick(one, parts)),
 			);
@@ -117,18 +120,18 @@ async function* textsOf(
 
 /** By key: a long walk is no snapshot, and holds nothing. */
 async function* walkSlices(
-	cx: CommandContext,
+	suppressions: Suppressions,
 	filter: SuppressionFilter,
+	signal: AbortSignal,
 ): AsyncGenerator<readonly Suppression[]> {
-	const suppressions = await need(await cx.api(), 'suppressions');
 	for (let cursor: string | null = ''; cursor !== null; ) {
-		cx.signal.throwIfAborted();
-		const request: Parameters<typeof suppressions.slice>[0] = {
+		signal.throwIfAborted();
+		const request: Parameters<Suppressions['slice']>[0] = {
 			...filter,
 			limit: pieceSize,
 			...(cursor !== '' && { cursor }),
 		};
-		const { results, next } = await suppressions.slice(request, { signal: cx.signal });
+		const { results, next } = await suppressions.slice(request, { signal });
 		yield results;
 		cursor = next;
 	}
