@@ -12,83 +12,94 @@ import { programPath } from '../support/cli.js';
 import { noPostfix, type Postfix, startPostfix } from '../support/postfix.js';
 import { makeProject, type Project } from '../support/project.js';
 import { startServer } from '../support/running-server.js';
+import { startTarget } from '../support/target.js';
 
 const run = promisify(execFile);
 const isBuilt = existsSync(join(programPath, '../../dist'));
 
-describe.skipIf(noPostfix !== null)(
-	`a bounce of Postfix${noPostfix === null ? '' : ` (${noPostfix})`}`,
-	() => {
-		let refusing: { port: number; close(): Promise<void> };
-		let postfix: Postfix | null;
-		beforeEach(async () => {
-			postfix = null;
-			refusing = await startRefusing();
-		});
-		afterEach(async () => {
-			await postfix?.stop();
-			await refusing.close();
-		});
+const title = noPostfix === null ? 'a bounce of Postfix' : `a bounce of Postfix (${noPostfix})`;
 
-		it('comes back by SMTP: the message bounced, the subscriber is inactive, the report shows it', async () => {
-			const port = await freePort();
-			const project = await makeProject({ smtp: port });
-			await setUp(project.json);
-			const server = await startServer(project.db, ['--bounce-smtp', '127.0.0.1:0']);
-			const bounces = server.bounceSmtp?.split(':').at(-1);
-			postfix = await startPostfix({
-				port,
-				transports: {
-					'example.org': `smtp:[127.0.0.1]:${refusing.port}`,
-					'bounces.example.com': `smtp:[127.0.0.1]:${bounces}`,
-				},
-			});
-			try {
-				await sendTo(project.json);
-				await untilInactive(project.json, postfix);
-				await expectBounced(project.json);
-				expect(server.log()).toContain('"bounce_smtp":"bounce"');
-			} finally {
-				await server.stop();
-			}
-		}, 60_000);
+describe.skipIf(noPostfix !== null)(title, () => {
+	let refusing: { port: number; close(): Promise<void> };
+	let postfix: Postfix | null;
+	beforeEach(async () => {
+		postfix = null;
+		refusing = await startRefusing();
+	});
+	afterEach(async () => {
+		await postfix?.stop();
+		await refusing.close();
+	});
 
-		it('comes back through a pipe to "engine bounces ingest -"', async ({ skip }) => {
-			if (!isBuilt) return skip('npm run build has not been run');
-			// Postfix runs no program as root.
-			const nobody = { uid: 65_534, gid: 65_534 };
-			const folder = await mkdtemp('/tmp/mailctl-piped-');
-			await chown(folder, nobody.uid, nobody.gid);
-			await chmod(folder, 0o755);
-			const db = join(folder, 'news.db');
-			const json: Project['json'] = async (argv) => {
-				const words = [programPath, '--db', db, ...argv, '-o', 'json'];
-				const options = { ...nobody, cwd: folder, env: { HOME: folder, PATH: process.env['PATH'] } };
-				return JSON.parse((await run(process.execPath, words, options)).stdout);
-			};
-			const port = await freePort();
-			const smtp = ['--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${port}`];
-			await json(['engine', 'init', ...smtp]);
-			await setUp(json);
-			postfix = await startPostfix({
-				port,
-				transports: {
-					'example.org': `smtp:[127.0.0.1]:${refusing.port}`,
-					'bounces.example.com': 'bounces:',
-				},
-				services: [
-					'bounces unix - n n - 1 pipe',
-					`  flags=DROX user=nobody argv=${process.execPath} ${programPath} --db ${db} engine bounces ingest -`,
-				],
+	it('comes back by SMTP: message, subscriber and report show it, and a webhook is called', async () => {
+		const port = await freePort();
+		const project = await makeProject({ smtp: port });
+		await setUp(project.json);
+		const target = await startTarget(204);
+		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'true']);
+		await project.json(['webhooks', 'create', '--url', target.url, '--type', 'HARDBOUNCED']);
+		const server = await startServer(project.db, ['--bounce-smtp', '127.0.0.1:0']);
+		const bounces = server.bounceSmtp?.split(':').at(-1);
+		postfix = await startPostfix({
+			port,
+			transports: {
+				'example.org': `smtp:[127.0.0.1]:${refusing.port}`,
+				'bounces.example.com': `smtp:[127.0.0.1]:${bounces}`,
+			},
+		});
+		try {
+			await sendTo(project.json);
+			await untilInactive(project.json, postfix);
+			await expectBounced(project.json);
+			expect(server.log()).toContain('"bounce_smtp":"bounce"');
+			await expect.poll(() => target.received.length, { timeout: 10_000 }).toBe(1);
+			expect(JSON.parse(target.received[0] ?? '')).toMatchObject({
+				type: 'HARDBOUNCED',
+				test: false,
+				message: { to: 'ann@example.org' },
+				data: { smtp_code: '550', diagnostic: expect.stringContaining('No such user here') },
 			});
-			await sendTo(json);
-			await untilInactive(json, postfix);
-			await expectBounced(json);
-			await expect.poll(() => postfix?.log(), { timeout: 10_000 }).toMatch(/relay=bounces.*status=sent/);
-			await rm(folder, { recursive: true });
-		}, 60_000);
-	},
-);
+		} finally {
+			await target.close();
+			await server.stop();
+		}
+	}, 60_000);
+
+	it('comes back through a pipe to "engine bounces ingest -"', async ({ skip }) => {
+		if (!isBuilt) return skip('npm run build has not been run');
+		// Postfix runs no program as root.
+		const nobody = { uid: 65_534, gid: 65_534 };
+		const folder = await mkdtemp('/tmp/mailctl-piped-');
+		await chown(folder, nobody.uid, nobody.gid);
+		await chmod(folder, 0o755);
+		const db = join(folder, 'news.db');
+		const json: Project['json'] = async (argv) => {
+			const words = [programPath, '--db', db, ...argv, '-o', 'json'];
+			const options = { ...nobody, cwd: folder, env: { HOME: folder, PATH: process.env['PATH'] } };
+			return JSON.parse((await run(process.execPath, words, options)).stdout);
+		};
+		const port = await freePort();
+		const smtp = ['--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${port}`];
+		await json(['engine', 'init', ...smtp]);
+		await setUp(json);
+		postfix = await startPostfix({
+			port,
+			transports: {
+				'example.org': `smtp:[127.0.0.1]:${refusing.port}`,
+				'bounces.example.com': 'bounces:',
+			},
+			services: [
+				'bounces unix - n n - 1 pipe',
+				`  flags=DROX user=nobody argv=${process.execPath} ${programPath} --db ${db} engine bounces ingest -`,
+			],
+		});
+		await sendTo(json);
+		await untilInactive(json, postfix);
+		await expectBounced(json);
+		await expect.poll(() => postfix?.log(), { timeout: 10_000 }).toMatch(/relay=bounces.*status=sent/);
+		await rm(folder, { recursive: true });
+	}, 60_000);
+});
 
 async function setUp(json: Project['json']): Promise<void> {
 	await json(['engine', 'init', '--bounce-address', 'news@bounces.example.com']);
