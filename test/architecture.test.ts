@@ -12,13 +12,16 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^api\//, may: [/^api\//] },
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
 	{
-		files: /^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
-		may: [/^api\//, /^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/],
+		files: /^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+		may: [
+			/^api\//,
+			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+		],
 	},
 	{
 		files: /^store\/(sqlite|postgres)\//,
 		may: [
-			/^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
 			/^store\/(sqlite|postgres)\//,
 			/^api\//,
 			/^engine\/rules\//,
@@ -26,7 +29,11 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	},
 	{
 		files: /^engine\/rules\//,
-		may: [/^engine\/rules\//, /^api\//, /^store\/(store|mailings|queue|notifications|bounces)\.ts$/],
+		may: [
+			/^engine\/rules\//,
+			/^api\//,
+			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces)\.ts$/,
+		],
 	},
 	{
 		files: /^engine\//,
@@ -34,7 +41,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^engine\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
 		],
 	},
 	{
@@ -43,7 +50,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^delivery\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
 			/^engine\/(events|rules\/)/,
 		],
 	},

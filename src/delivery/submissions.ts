@@ -1,6 +1,7 @@
 /** Submissions kept between messages: several mailings at once take turns in the queue, and their links are clicked. */
 import type { Uuid } from '../api/records.js';
-import type { Reads, StoredSubmission } from '../store/store.js';
+import type { Reads } from '../store/store.js';
+import type { StoredSubmission } from '../store/submissions.js';
 
 export interface Submissions {
 	/** Null: it is gone. A failure is not remembered. */

@@ -3,7 +3,7 @@ import type { AcceptCounts, Ack, MailingSpec } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { RequestsSpec } from '../api/mailings.js';
 import type { Uuid } from '../api/records.js';
-import type { Submission } from './store.js';
+import type { Submission } from './submissions.js';
 
 export interface OpenMailing {
 	/** The campaign's UUID, used when the key is new. */

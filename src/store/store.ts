@@ -16,7 +16,6 @@ import type {
 	Session,
 } from '../api/capabilities.js';
 import type { CheckedBatch } from '../api/checked-batch.js';
-import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { Erasure } from '../api/erasures.js';
@@ -31,7 +30,6 @@ import type {
 	Message,
 	MessageState,
 	Sender,
-	SendResult,
 	Subscriber,
 	SubscriberFilter,
 	Template,
@@ -39,6 +37,7 @@ import type {
 	Webhook,
 } from '../api/records.js';
 import type { ReportOutcome, ReturnedReport } from './bounces.js';
+import type { StoredDkimKey, StoredKey, StoredToken } from './keys.js';
 import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mailings.js';
 import type {
 	DeliveryConditions,
@@ -50,6 +49,7 @@ import type {
 	StoredSecret,
 } from './notifications.js';
 import type { Leased, Queue, QueuePause, QueueState } from './queue.js';
+import type { Acceptance, IdempotencyKey, StoredSubmission, Submission } from './submissions.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
 /** A store of one project; `close` waits for what is being written. */
@@ -318,74 +318,6 @@ export type ImportAck =
 	| { kind: 'gap'; position: number }
 	| { kind: 'not_found' }
 	| { kind: 'list_gone' };
-
-/** A token without its secret. */
-export interface StoredToken {
-	name: string;
-	scopes: string[];
-	created_at: Micros;
-	revoked_at: Micros | null;
-}
-
-/** A key that signs mails from addresses of a domain. */
-export interface StoredDkimKey {
-	/** In ASCII and lower case. */
-	domain: string;
-	selector: string;
-	type: 'rsa' | 'ed25519';
-	/** PKCS#8 DER in base64. */
-	secret: string;
-	created_at: Micros;
-}
-
-export interface StoredKey {
-	id: number;
-	/** base64url */
-	secret: string;
-	created_at: Micros;
-}
-
-/** `scope` keeps one client's keys apart from another's; `fingerprint` is a hash of the body. */
-export interface IdempotencyKey {
-	scope: string;
-	key: string;
-	fingerprint: string;
-}
-
-/** One send call, its shape checked, its template already read. */
-export interface Submission {
-	id: Uuid;
-	type: 'TRANSACTIONAL' | 'BULK';
-	envelope: Envelope;
-	/** Compared with the verified senders once more, inside the operation. */
-	from_key: string;
-	tag: string | null;
-	content: Content;
-	content_sha256: string;
-	/** The variables the content uses: of a subscriber's meta only these are kept with the message. */
-	variables: readonly string[];
-	context: Readonly<Record<string, string>>;
-	list_id: number | null;
-	campaign: Uuid | null;
-	recipients: readonly { id: Uuid; to: string; to_key: string }[];
-	now: Micros;
-}
-
-export type Acceptance =
-	| { kind: 'accepted' | 'replayed'; answer: SendResult; submission: Uuid; campaign: Uuid | null }
-	| { kind: 'key_conflict' }
-	| { kind: 'refused'; errors: FieldErrors };
-
-/** What the worker needs of a submission to join and address its messages. */
-export interface StoredSubmission {
-	id: Uuid;
-	type: 'TRANSACTIONAL' | 'BULK';
-	envelope: Envelope;
-	tag: string | null;
-	campaign: Uuid | null;
-	content: Content;
-	content_sha256: string;
-}
 
 /** Something that happened to a message after it was sent. Unknown messages are skipped. */
 export interface TrackedEvent {

@@ -4,7 +4,8 @@ import type { Micros } from '../../src/api/datetime.js';
 import type { MessageState } from '../../src/api/records.js';
 import type { CompiledContent } from '../../src/content/types.js';
 import type { DeliveryOutcome, Leased, Queue, QueuePause } from '../../src/store/queue.js';
-import type { Reads, StoredSubmission } from '../../src/store/store.js';
+import type { Reads } from '../../src/store/store.js';
+import type { StoredSubmission } from '../../src/store/submissions.js';
 
 interface Row {
 	message: Leased;

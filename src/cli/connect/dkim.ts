@@ -1,7 +1,8 @@
 /** DKIM keys of the embedded engine: made or read here, kept in its keyring, shown by their public halves. */
 import { type Clock, formatDateTime } from '../../api/datetime.js';
 import { generateKey, parseKey, recordNameOf, recordOf, zoneLineOf } from '../../delivery/dkim/keys.js';
-import type { Store, StoredDkimKey } from '../../store/store.js';
+import type { StoredDkimKey } from '../../store/keys.js';
+import type { Store } from '../../store/store.js';
 import type { DkimKey, LocalEngine } from '../connection.js';
 import { UsageError } from '../errors.js';
 

@@ -2,7 +2,7 @@
 import { microsPerSecond } from '../../api/datetime.js';
 import { createVerp, type Verp } from '../../delivery/bounces/verp.js';
 import { readSettings } from '../../engine/settings.js';
-import type { StoredKey } from '../../store/store.js';
+import type { StoredKey } from '../../store/keys.js';
 import { freshKey, type LocalParts } from './parts.js';
 
 /** A new key signs after 90 days; older ones go on being verified. */

@@ -2,7 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, formatDateTime } from '../../api/datetime.js';
 import type { Scope } from '../../http/routes.js';
-import type { Store, StoredToken } from '../../store/store.js';
+import type { StoredToken } from '../../store/keys.js';
+import type { Store } from '../../store/store.js';
 import type { ApiToken, LocalEngine } from '../connection.js';
 
 /** 256 bits behind a prefix by which scanners of repositories, and people, know what it is. */

@@ -1,7 +1,8 @@
 /** Signs what leaves: the domain of From picks the keys. */
 import { domainToASCII } from 'node:url';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
-import type { Reads, StoredDkimKey } from '../../store/store.js';
+import type { StoredDkimKey } from '../../store/keys.js';
+import type { Reads } from '../../store/store.js';
 import { decodeKey } from './keys.js';
 import { type SigningKey, signMessage } from './sign.js';
 

@@ -1,5 +1,5 @@
 /** Keys that sign what leaves. What they are called is in a table of theirs, their secrets are in the keyring. */
-import type { StoredDkimKey } from '../store.js';
+import type { StoredDkimKey } from '../keys.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 

@@ -1,7 +1,7 @@
 /** Whether an address is that of an erased person: only keyed hashes of them are kept. */
 import type { EmailKey } from '../../api/address.js';
 import { erasedHash } from '../../engine/rules/erasure.js';
-import type { StoredKey } from '../store.js';
+import type { StoredKey } from '../keys.js';
 import type { Sql } from './sql.js';
 
 /** For many addresses: the keys are read once. `null` where nobody was erased, which is nearly everywhere. */

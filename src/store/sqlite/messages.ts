@@ -5,7 +5,7 @@ import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import type { Leased } from '../queue.js';
-import type { StoredSubmission } from '../store.js';
+import type { StoredSubmission } from '../submissions.js';
 import {
 	type AttemptRow,
 	type MessageRow,

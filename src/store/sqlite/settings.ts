@@ -1,6 +1,6 @@
 /** Settings of the database, its keys, and what it says about itself. */
 import { limitSettings } from '../../engine/rules/limits.js';
-import type { StoredKey } from '../store.js';
+import type { StoredKey } from '../keys.js';
 import { recountFigures, timeZone } from './figures.js';
 import { wakeHeld } from './limit-turns.js';
 import { countByState } from './messages.js';

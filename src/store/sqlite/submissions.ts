@@ -4,7 +4,7 @@ import type { SendResult, Uuid } from '../../api/records.js';
 import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
 import { personVariables } from '../../engine/rules/meta.js';
 import { mayReceive } from '../../engine/rules/subscription.js';
-import type { Acceptance, IdempotencyKey, Submission } from '../store.js';
+import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
 import { deliverableEnvelope } from './copies.js';
 import { createTally } from './figures.js';
 import { findList } from './lists.js';

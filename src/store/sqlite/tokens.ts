@@ -1,5 +1,5 @@
 /** API tokens: their hashes, never their secrets. */
-import type { StoredToken } from '../store.js';
+import type { StoredToken } from '../keys.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 

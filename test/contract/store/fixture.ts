@@ -5,7 +5,8 @@ import type { Clock, Micros } from '../../../src/api/datetime.js';
 import type { Subscriber } from '../../../src/api/records.js';
 import type { MailingAck, OpenMailing, RecipientRow } from '../../../src/store/mailings.js';
 import type { DeliveryOutcome, Leased, Reply } from '../../../src/store/queue.js';
-import type { Store, Submission, TrackedEvent, Written } from '../../../src/store/store.js';
+import type { Store, TrackedEvent, Written } from '../../../src/store/store.js';
+import type { Submission } from '../../../src/store/submissions.js';
 
 /** Opens an empty store; its database is gone after the test. */
 export type OpenEmpty = (clock: Clock) => Promise<Store>;

@@ -7,7 +7,7 @@ import { type ComposerOptions, createComposer } from '../../../src/delivery/comp
 import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { trackingKey } from '../../../src/delivery/tracking/tokens.js';
 import type { Leased } from '../../../src/store/queue.js';
-import type { StoredSubmission } from '../../../src/store/store.js';
+import type { StoredSubmission } from '../../../src/store/submissions.js';
 
 const message: Leased = {
 	message: '0b7f9d4e-6c1a-4f3e-9a55-2f6f1c9b8d10',
