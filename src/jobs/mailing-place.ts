@@ -18,6 +18,8 @@ export interface MailingPlace {
 
 /** How to deliver; what is absent is as the place does it by itself. */
 export interface MailingDelivery {
+	/** What it is called, for what is said about it. */
+	job: string;
 	/** Messages staged: what progress is measured against. */
 	total: number;
 	/** Ends it after what is in flight. */

@@ -7,6 +7,7 @@ import { CliError, UsageError } from '../errors.js';
 import { classify, type ExitCode, exits } from '../exit.js';
 import { queuePaused } from '../queue-paused.js';
 import { sentenceOf, settledOf, troublesOf } from './send-counts.js';
+import { type GoingOn, saysHowToLook, saysWhoGoesOn } from './send-goes-on.js';
 import type { SendOptions } from './send-options.js';
 
 /** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
@@ -41,7 +42,7 @@ export async function deliverNow(
 	cx: CommandContext,
 	scope: DeliveryScope,
 	total: number,
-	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
+	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'job'>,
 ): Promise<DeliverySummary | null> {
 	const { api, local } = await cx.connection();
 	const messages = (await api.capabilities()).ext.messages;
@@ -62,7 +63,9 @@ export async function deliverNow(
 				stallMs: options.waitTimeout,
 				onProgress,
 				elapsedMs,
-			}).catch(accepted);
+			}).catch((error: unknown) =>
+				accepted(error, options.job === undefined ? null : saysHowToLook(cx, options.job)),
+			);
 		}
 		return await local.deliver({
 			scope,
@@ -79,11 +82,11 @@ export async function deliverNow(
 }
 
 /** Whoever reads only that the network failed would send again. */
-function accepted(error: unknown): never {
+function accepted(error: unknown, aboutJob: string | null): never {
 	if (!(error instanceof ApiError)) throw error;
 	const { code, exit, retryable } = classify(error);
 	const message = `the messages are accepted, but what became of them is not known: ${error.message}`;
-	const hint = 'mailctl messages list shows them; do not send them again';
+	const hint = aboutJob ?? 'mailctl messages list shows them; do not send them again';
 	throw new CliError(code, exit, message, { hint, retryable, cause: error });
 }
 
@@ -98,26 +101,37 @@ async function senderAfter(cx: CommandContext): Promise<string> {
 	return local === null ? 'the server sends it' : `run ${commandLine(cx, 'worker --drain')}`;
 }
 
+/** A job that was delivered, in words. */
+export interface JobEnd extends GoingOn {
+	/** How far it is. */
+	sentence: string;
+}
+
 /** The words after a delivery, and the exit code they mean. */
 export async function concludeDelivery(
 	cx: CommandContext,
 	summary: DeliverySummary | null,
+	job: JobEnd | null = null,
 ): Promise<ExitCode> {
 	if (summary === null) return exits.done;
 	const { kind, reason, counts, warnings } = summary;
 	for (const warning of warnings) await cx.warn(warning);
 	// Where nothing went out, "sent 0" in front of the reason says nothing.
 	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
-		await cx.note(sentenceOf(counts));
+		await cx.note(job?.sentence ?? sentenceOf(counts));
 	if (kind === 'paused') {
 		throw queuePaused(cx, reason, `nothing is lost: mend it, then ${await senderAfter(cx)}`);
 	}
 	if (kind === 'stalled')
 		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {
-			hint: `${await sender(cx)} goes on`,
+			hint: job === null ? `${await sender(cx)} goes on` : await saysWhoGoesOn(cx, job),
 		});
 	if (kind === 'stopped') {
-		await cx.hint(`what was accepted stays queued; ${await sender(cx, 'worker --drain')} sends it`);
+		await cx.hint(
+			job === null
+				? `what was accepted stays queued; ${await sender(cx, 'worker --drain')} sends it`
+				: await saysWhoGoesOn(cx, job),
+		);
 		cx.signal.throwIfAborted();
 	}
 	if (counts.deferred > 0) await cx.hint(`deferred messages are tried again by ${await sender(cx)}`);

@@ -86,7 +86,8 @@ export function listJob(
 		stage: async () => {
 			({ rejects } = await place.mailings.addList(id, list.id, { signal: cx.signal }));
 		},
-		findings: async () => rejects.map(({ error }) => error),
+		hasRejectLines: false,
+		findings: async (most) => rejects.slice(0, most).map(({ error }) => error),
 		sample: (most) => firstOf(cx, list, most),
 		writeResults: (path, how) => writeListResults(cx, { place, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk, list: list.name }),

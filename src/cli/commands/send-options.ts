@@ -53,7 +53,7 @@ export const sendOptions = {
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'how many recipients there must be, before suppression',
+		summary: 'how many recipients there must be, before suppression and without what is left out',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with findings (then exit 9)' },
@@ -63,7 +63,11 @@ export const sendOptions = {
 		placeholder: 'address',
 		summary: 'send what the first would get to this address only',
 	},
-	rate: { kind: 'text', placeholder: 'N/s', summary: 'messages a second at most' },
+	rate: {
+		kind: 'text',
+		placeholder: 'N/s',
+		summary: 'messages a second at most, of this run; not with a server, which sends as it does',
+	},
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'connections to the mail server (5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (on)' },
 	waitTimeout: {
@@ -75,7 +79,11 @@ export const sendOptions = {
 		kind: 'flag',
 		summary: 'send again what a deployment of others may have sent: somebody may get it twice',
 	},
-	results: { kind: 'text', placeholder: 'FILE', summary: 'write what became of each message as CSV' },
+	results: {
+		kind: 'text',
+		placeholder: 'FILE',
+		summary: 'write what became of each message as CSV: a new file, or the one of the same job',
+	},
 	preview: { kind: 'choice', choices: ['text', 'html'], summary: 'print the finished part and send nothing' },
 	eml: {
 		kind: 'text',

@@ -9,8 +9,9 @@ export async function mailingPlace(cx: CommandContext): Promise<MailingPlace> {
 	if (mailings === undefined) return (await import('./send-foreign.js')).foreignPlace(cx);
 	return {
 		mailings,
-		deliver: (id, { total, stallMs, waits, rate, connections }) =>
+		deliver: (id, { job, total, stallMs, waits, rate, connections }) =>
 			deliverNow(cx, { mailing: id }, total, {
+				job,
 				wait: waits,
 				waitTimeout: stallMs,
 				rate: rate === undefined ? undefined : String(rate),

@@ -26,7 +26,7 @@ export const sendResume = command({
 	description:
 		'What was staged stays staged and what was sent is not sent again. A job that was not released yet is checked ' +
 		'and released first, which needs consent as it did at the beginning. Rows that are not staged yet are read from ' +
-		'the same file, and from no other one.',
+		'the same file, and from no other one. The rate of the earlier run is not kept: give --rate again.',
 	args: [{ name: 'job', summary: 'its name, as send printed it' }],
 	options: {
 		source: {

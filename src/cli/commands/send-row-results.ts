@@ -1,22 +1,29 @@
 /** What became of the rows of a job: findings to show, and `--results FILE`, a line for each of them. */
 import type { Mailings } from '../../api/capabilities.js';
-import type { MailingResult } from '../../api/mailings.js';
+import type { MailingResult, MailingResults } from '../../api/mailings.js';
 import type { Uuid } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
 import { type ResultLine, type ResultsHow, replyCode, signalOfEnd, writeLines } from './send-results.js';
 
-/** More is for a file: nobody reads them on a screen. */
-const mostFindings = 1_000;
-
-/** `line 3: ann@: to: Enter a valid email address.`, in the order of rows; at most 1,000. */
-export async function findingsOf(cx: CommandContext, mailings: Mailings, id: string): Promise<string[]> {
-	const { results } = await mailings.results(
-		id,
-		{ only: 'findings', limit: mostFindings },
-		{ signal: cx.signal },
-	);
-	return results.map(sentenceOf);
+/** `line 3: ann@: to: Enter a valid email address.`, in the order of rows, at most so many. */
+export async function findingsOf(
+	cx: CommandContext,
+	{ mailings, id }: { mailings: Mailings; id: Uuid },
+	most: number,
+): Promise<string[]> {
+	const found: string[] = [];
+	let after: number | null = 0;
+	while (after !== null && found.length < most) {
+		const limit = Math.min(mostAtOnce, most - found.length);
+		const request = { only: 'findings', after, limit } as const;
+		const page: MailingResults = await mailings.results(id, request, { signal: cx.signal });
+		found.push(...page.results.map(sentenceOf));
+		after = page.next;
+	}
+	return found;
 }
+
+const mostAtOnce = 1_000;
 
 /** Of the rows there is a message for. */
 export async function firstAddresses(

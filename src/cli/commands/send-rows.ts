@@ -45,7 +45,8 @@ export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
 		counted: of,
 		subject,
 		stage: () => stage(cx, row),
-		findings: async () => (await results()).findingsOf(cx, place.mailings, id),
+		hasRejectLines: true,
+		findings: async (most) => (await results()).findingsOf(cx, { mailings: place.mailings, id }, most),
 		sample: async (most) => (await results()).firstAddresses(cx, place.mailings, id, most),
 		writeResults: async (path, how) =>
 			(await results()).writeRowResults(cx, { mailings: place.mailings, id }, path, how),

@@ -77,7 +77,7 @@ export async function sendTrial(
 	await cx.note(`a trial of ${subject} as for ${asFor}, to ${request.to.join(', ')}`);
 	await cx.out.document(answer);
 	if (submission === null) return exits.done;
-	const summary = await deliverNow(cx, { submission }, 1, options);
+	const summary = await deliverNow(cx, { submission }, 1, { ...options, job: undefined });
 	return concludeDelivery(cx, summary);
 }
 

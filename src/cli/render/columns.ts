@@ -11,6 +11,8 @@ export interface Column<T> {
 	align?: 'left' | 'right';
 	/** Never shortened in a table: half an id is of no use to anybody. */
 	isWhole?: boolean;
+	/** A number of things, not a name: a table groups its digits. */
+	isCount?: boolean;
 	/** What `-o name` prints; the first column if none is marked. */
 	isName?: boolean;
 }

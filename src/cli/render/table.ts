@@ -21,7 +21,7 @@ const gap = 2;
 /** The finished text, with a last line break; nothing for no rows. */
 export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<string> {
 	if (rows.length === 0) return '';
-	const cells = rows.map((row) => columns.map((column) => tableCell(column.value(row))));
+	const cells = rows.map((row) => columns.map((column) => cellOf(column, row)));
 	const natural = columns.map((column, at) =>
 		Math.max(layout.header ? widthOf(column.header) : 0, ...widths(cells, at)),
 	);
@@ -33,7 +33,13 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 
 /** One record: a key and a value a line. */
 export function card<T>(record: T, columns: Columns<T>, layout: Layout): string {
-	return cards([columns.map((column) => tableCell(column.value(record)))], columns, layout);
+	return cards([columns.map((column) => cellOf(column, record))], columns, layout);
+}
+
+function cellOf<T>(column: Columns<T>[number], row: T): string {
+	const value = column.value(row);
+	if (column.isCount === true && typeof value === 'number') return value.toLocaleString('en-US');
+	return tableCell(value);
 }
 
 /** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */

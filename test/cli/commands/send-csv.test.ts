@@ -29,7 +29,7 @@ describe('mailctl send --csv', () => {
 	const agreed = (file: string, ...more: string[]) => send(file, '--yes', '--expect-count', '2', ...more);
 	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
 	const jobs = async () =>
-		(await project.json(['send', 'status', '--fields', 'key,state'])) as { key: string; state: string }[];
+		(await project.json(['send', 'status', '--fields', 'job,state'])) as { job: string; state: string }[];
 
 	it('sends a message a row, its columns being the variables, and says what became of it', async () => {
 		const run = await project.run([...agreed(people, '--job', 'november'), '-o', 'json']);
@@ -116,7 +116,9 @@ describe('mailctl send --csv', () => {
 			'email,name,favourite_town\nann@example.com,Ann,Oslo\nnobody,No,Rome\n',
 		);
 		const results = join(project.folder, 'results.csv');
-		const run = await project.run(agreed(file, '--skip-invalid', '--results', results));
+		const run = await project.run(
+			agreed(file, '--skip-invalid', '--expect-count', '1', '--results', results),
+		);
 		expect([run.code, sentTo()]).toEqual([9, ['ann@example.com']]);
 		const [, ann, nobody] = (await readFile(results, 'utf8')).split('\r\n');
 		expect(ann).toMatch(/^2,ann@example\.com,[0-9a-f-]{36},sent,250,/);
