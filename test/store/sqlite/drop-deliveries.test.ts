@@ -1,0 +1,50 @@
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { microsPerDay } from '../../../src/api/datetime.js';
+import { dropDeliveries } from '../../../src/store/sqlite/drop-deliveries.js';
+import { migrate } from '../../../src/store/sqlite/migrations.js';
+import { createSql } from '../../../src/store/sqlite/sql.js';
+
+const now = 100 * microsPerDay;
+
+it('keeps the log of notifications for 30 days, and of deleted webhooks nothing, a slice at a time', () => {
+	const db = new Database(':memory:');
+	const me = { id: 'me', role: 'serve', host: 'here', pid: process.pid };
+	migrate(db, { path: ':memory:', me, now });
+	const sql = createSql(db);
+	const hook = (id: number, stopped_at: number | null) =>
+		sql.run(
+			`INSERT INTO webhooks (id, url, type, is_auth_enabled, login, password, created_at, stopped_at)
+			VALUES (?, 'https://hooks.example.com/', 'OPENED', 0, '', '', 0, ?)`,
+			id,
+			stopped_at,
+		);
+	hook(1, null);
+	hook(2, now);
+	const add = (name: string, webhook_id: number, days: number, due_at: number | null) =>
+		sql.run(
+			`INSERT INTO webhook_deliveries (uuid, webhook_id, payload, state, due_at, created_at)
+			VALUES (?, ?, '{}', 'pending', ?, ?)`,
+			name,
+			webhook_id,
+			due_at,
+			now - days * microsPerDay,
+		);
+	add('fresh', 1, 29, null);
+	add('old', 1, 30, null);
+	add('older', 1, 40, null);
+	add('old and waiting', 1, 40, now);
+	add('old and stopped', 2, 40, now);
+	add('fresh and stopped', 2, 2, now);
+	add('of a deleted webhook', 3, 0, now);
+	sql.run(
+		"INSERT INTO webhook_attempts SELECT id, 1, 0, 200, NULL, 1 FROM webhook_deliveries WHERE uuid = 'old'",
+	);
+	expect(dropDeliveries(sql, { now, limit: 2 }).changes).toBe(2);
+	expect(dropDeliveries(sql, { now, limit: 99 }).changes).toBe(2);
+	expect(dropDeliveries(sql, { now, limit: 99 }).changes).toBe(0);
+	const left = sql.all<{ uuid: string }>('SELECT uuid FROM webhook_deliveries ORDER BY id');
+	expect(left.map(({ uuid }) => uuid)).toEqual(['fresh', 'old and waiting', 'fresh and stopped']);
+	expect(sql.number('SELECT count(*) FROM webhook_attempts')).toBe(0);
+	db.close();
+});
