@@ -5,6 +5,7 @@ import { type Format, isMachine } from './globals.js';
 import type { Io } from './io.js';
 import { clean, cleanLines } from './render/clean.js';
 import { hasColor, paint } from './render/color.js';
+import { fitSentences } from './render/sentences.js';
 
 /** Longer texts are bodies that found their way into a message. */
 const maxMessage = 500;
@@ -36,9 +37,10 @@ async function lines(complaint: Complaint, error: unknown, io: Io): Promise<stri
 	if (error instanceof Interrupted || error instanceof Declined) return `${complaint.message}\n`;
 	const said = [...detailLines(complaint)];
 	if (said.length === 0) said.push(complaint.message);
-	const errors = said.map((text) => `${marks.red('error:')} ${clean(shorten(text))}`);
+	const errors = said.map((text) => `error: ${clean(shorten(text))}`);
 	const hints = complaint.hint === null ? [] : [`hint: ${clean(complaint.hint)}`];
-	return `${[...errors, ...hints].join('\n')}\n`;
+	const fitted = await fitSentences([...errors, ...hints].join('\n'), io.stderr);
+	return `${fitted.replaceAll(/^error:/gm, marks.red('error:'))}\n`;
 }
 
 /** `email: Enter a valid email address.`, one a complaint; a detail that is a text stands under the message. */

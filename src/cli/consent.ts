@@ -2,6 +2,7 @@
 import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
 import { clean } from './render/clean.js';
+import { fitSentences } from './render/sentences.js';
 
 /**
  * What is to be agreed to. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, `--confirm NAME` answers it
@@ -27,6 +28,9 @@ export interface PromptOptions {
 	signal: AbortSignal;
 }
 
+/** `? ` before a question, ` (y/N) ` and some room for the answer behind it. */
+const promptCells = 16;
+
 export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOptions): Prompts {
 	const ask = async (question: string): Promise<string> => {
 		if (!canAsk) throw new UsageError(`nobody can be asked: ${question}`);
@@ -38,11 +42,19 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 		const { password } = await import('@inquirer/prompts');
 		return answered(password({ message: clean(question), mask: false }, streams(io, signal)), signal);
 	};
+	/** What a prompt does not hold is said before it: the prompt itself would break a line in the middle of a word. */
+	const tell = async (what: string, question: string): Promise<string> => {
+		const statement = `This will ${clean(what)}.`;
+		if (statement.length + question.length + promptCells < io.stderr.columns)
+			return `${statement} ${question}`;
+		await io.stderr.write(`${await fitSentences(statement, io.stderr)}\n`);
+		return question;
+	};
 	const mild = async (what: string): Promise<void> => {
 		if (yes) return;
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: 'add --yes to agree' });
 		const prompts = await import('@inquirer/prompts');
-		const message = `This will ${clean(what)}. Go on?`;
+		const message = await tell(what, 'Go on?');
 		if (!(await answered(prompts.confirm({ message, default: false }, streams(io, signal)), signal)))
 			throw new Declined();
 	};
@@ -54,7 +66,7 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 				hint: flag,
 			});
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
-		const typed = await ask(`This will ${what}. Type ${name} to go on:`);
+		const typed = await ask(await tell(what, `Type ${name} to go on:`));
 		if (typed.trim() !== name) throw new Declined();
 	};
 	return {

@@ -3,6 +3,7 @@ import type { OutStream } from './io.js';
 import { clean, cleanLines } from './render/clean.js';
 import type { Paint } from './render/color.js';
 import { createProgress, type Progress } from './render/progress.js';
+import { fitSentences } from './render/sentences.js';
 
 export interface Talk {
 	/** A sentence on what happened or happens. */
@@ -23,15 +24,19 @@ export interface TalkOptions {
 }
 
 export function createTalk(stderr: OutStream, { quiet, paint, elapsedMs }: TalkOptions): Talk {
+	const inLines = (text: string) => fitSentences(text, stderr);
 	const say = (text: string) => stderr.write(`${text}\n`);
 	return {
 		note: async (text) => {
-			if (!quiet) await say(cleanLines(text));
+			if (!quiet) await say(await inLines(cleanLines(text)));
 		},
 		hint: async (text) => {
-			if (!quiet) await say(paint.dim(`hint: ${clean(text)}`));
+			if (!quiet) await say(paint.dim(await inLines(`hint: ${clean(text)}`)));
 		},
-		warn: (text) => say(`${paint.yellow('warning:')} ${clean(text)}`),
+		warn: async (text) => {
+			const fitted = await inLines(`warning: ${clean(text)}`);
+			await say(fitted.replace('warning:', paint.yellow('warning:')));
+		},
 		progress: (label, total) => createProgress(stderr, { label: clean(label), total, quiet, elapsedMs }),
 	};
 }

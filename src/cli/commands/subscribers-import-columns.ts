@@ -2,7 +2,6 @@
 import type { Field } from '../../api/records.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
-import { clean } from '../render/clean.js';
 import type { HeaderFinding, Mapping } from '../tabular/header.js';
 import type { Table } from '../tabular/read-table.js';
 import { walk } from '../walk.js';
@@ -79,18 +78,10 @@ export async function sayColumns(
 	// A dry run's document has them already.
 	const isPlan = cx.dryRun && (cx.out.format === 'table' || cx.out.format === 'wide');
 	if (cx.io.stderr.isTTY || isPlan) {
-		await say(cx, `${name}: ${describeTable(table)}`);
-		await say(cx, `columns: ${shorten(columnTexts(table, mapping)).join(', ')}`);
+		await cx.note(`${name}: ${describeTable(table)}`);
+		await cx.note(`columns: ${shorten(columnTexts(table, mapping)).join(', ')}`);
 	}
-	if (mapping.ignored.length > 0) await say(cx, `left out: ${shorten(mapping.ignored).join(', ')}`);
-}
-
-/** On a terminal a line ends between two words. */
-async function say(cx: CommandContext, text: string): Promise<void> {
-	const { stderr } = cx.io;
-	if (!stderr.isTTY || text.length < stderr.columns) return cx.note(text);
-	const { wrap } = await import('../render/width.js');
-	await cx.note(wrap(clean(text), stderr.columns - 1).join('\n'));
+	if (mapping.ignored.length > 0) await cx.note(`left out: ${shorten(mapping.ignored).join(', ')}`);
 }
 
 /** `CSV, windows-1251, delimiter ";"`. */

@@ -37,6 +37,25 @@ export function wrap(text: string, cells: number): string[] {
 	return [...lines, rest];
 }
 
+/**
+ * Lines of at most `cells`, broken between words only: a path or an address that is longer stays whole, to be copied. All
+ * lines have the indentation of the first.
+ */
+export function wrapWords(text: string, cells: number): string[] {
+	const indent = /^ */.exec(text)?.[0] ?? '';
+	const lines: string[] = [];
+	let line = '';
+	for (const word of text.slice(indent.length).split(' ')) {
+		const next = line === '' ? indent + word : `${line} ${word}`;
+		if (line === '' || widthOf(next) <= cells) line = next;
+		else {
+			lines.push(line.trimEnd());
+			line = indent + word;
+		}
+	}
+	return [...lines, line];
+}
+
 /** The longest beginning of at most `cells`, cut between graphemes. */
 function split(text: string, cells: number): { head: string; tail: string } {
 	let end = 0;

@@ -76,7 +76,7 @@ describe('mailctl engine init', () => {
 
 	it('says when there was nothing to change', async () => {
 		const project = await makeProject();
-		expect((await project.run(['engine', 'init', '--no-color'], { columns: 80 })).stderr).toBe(
+		expect((await project.run(['engine', 'init', '--no-color'], { columns: 250 })).stderr).toBe(
 			`${project.db} is there already; nothing was changed\n` +
 				`hint: no mail server yet: mailctl --db ${project.db} engine init --smtp smtp://user@host:587\n`,
 		);

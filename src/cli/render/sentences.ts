@@ -1,0 +1,23 @@
+/** Sentences for people: on a terminal a line ends between two words, elsewhere sentences stay as they are. */
+
+/** Where they go. */
+export interface Room {
+	readonly isTTY: boolean;
+	/** Cells of a line. */
+	readonly columns: number;
+}
+
+/** Each line of the text by itself. A line that ends in a command stays whole: it is there to be copied. */
+export async function fitSentences(text: string, { isTTY, columns }: Room): Promise<string> {
+	const lines = text.split('\n');
+	// Nearly always; what measures graphemes takes a while to load.
+	if (!isTTY || lines.every((line) => line.length * 2 < columns || isShortAscii(line, columns))) return text;
+	const { wrapWords } = await import('./width.js');
+	return lines.flatMap((line) => (isCommand.test(line) ? [line] : wrapWords(line, columns - 1))).join('\n');
+}
+
+const isCommand = /(?:^|: )mailctl /;
+
+function isShortAscii(line: string, columns: number): boolean {
+	return line.length < columns && /^[\x20-\x7e]*$/.test(line);
+}

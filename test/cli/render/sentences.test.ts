@@ -1,0 +1,59 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { fitSentences } from '../../../src/cli/render/sentences.js';
+import { widthOf } from '../../../src/cli/render/width.js';
+import { makeProject, type Project } from '../../support/project.js';
+
+const terminal = { isTTY: true, columns: 40 };
+
+describe('sentences', () => {
+	it('end a line between two words on a terminal, and stay as they are elsewhere', async () => {
+		const text = 'read 59 = created 19 + updated 0 + duplicate 20 + rejected 20';
+		expect(await fitSentences(text, terminal)).toBe(
+			'read 59 = created 19 + updated 0 +\nduplicate 20 + rejected 20',
+		);
+		expect(await fitSentences(text, { isTTY: false, columns: 40 })).toBe(text);
+	});
+
+	it('keep an address, a path and a command whole', async () => {
+		const path = `/home/ann/${'x'.repeat(50)}/people.csv.rejects.csv`;
+		expect(await fitSentences(`rows are in ${path}; mend them`, terminal)).toBe(
+			`rows are in\n${path};\nmend them`,
+		);
+		for (const before of ['hint: ', 'hint: no mail server yet: ']) {
+			const command = `${before}mailctl subscribers import people.csv --list 12 --resume`;
+			expect(await fitSentences(command, terminal)).toBe(command);
+		}
+	});
+
+	it('measure what is wider than its characters, and keep the indentation', async () => {
+		const lines = (await fitSentences(`  ${'山田太郎 '.repeat(9).trim()}`, terminal)).split('\n');
+		expect(lines.every((line) => widthOf(line) < 40 && line.startsWith('  山'))).toBe(true);
+		expect(lines.join('').match(/山田太郎/g)).toHaveLength(9);
+	});
+});
+
+describe('what a person reads at 80 columns', () => {
+	let project: Project;
+	beforeEach(async () => {
+		project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	});
+
+	it('breaks no word: totals, hints and errors', async () => {
+		const rows = Array.from({ length: 1_200 }, (_, n) => `p${n}@example.com\np${n}@example.com\nbad\n`);
+		const path = await project.file('people.csv', `email\n${rows.join('')}`);
+		const { stderr } = await project.run(
+			['subscribers', 'import', path, '-l', '1', '--max-errors', '9', '--no-color'],
+			{ columns: 80 },
+		);
+		const plain = stderr.replace(/\x1b\[\d*m/g, '');
+		const lines = plain.replace(/\r\x1b\[K(?:importing[^\r]*)?/g, '').split('\n');
+		expect(lines.filter((line) => line.length >= 80 && line.includes(' '))).toEqual([]);
+		expect(lines).toEqual(
+			expect.arrayContaining([
+				'read 3,600 = created 1,200 + updated 0 + unchanged 0 + duplicate 1,200 +',
+				'rejected 1,200',
+			]),
+		);
+	});
+});
