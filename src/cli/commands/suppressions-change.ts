@@ -71,12 +71,18 @@ export const suppressionAdd = command({
 			// One of several that is refused is told by its address, and the rest goes on.
 			made.push(await (named.length === 1 ? explained(creation, { input, hint }) : creation));
 		});
-		const [only] = made;
-		if (inputs.length === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
-		else await cx.out.rows(made, suppressionColumns, { all: true });
+		await sayMade(cx, made, inputs.length);
 		return failed === 0 ? exits.done : exits.partly;
 	},
 });
+
+/** One is an object and several are an array, by what was asked for; with `-q` the addresses alone. */
+async function sayMade(cx: CommandContext, made: readonly Suppression[], asked: number): Promise<void> {
+	const [only] = made;
+	if (cx.quiet) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
+	else if (asked === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
+	else await cx.out.rows(made, suppressionColumns, { all: true });
+}
 
 export const suppressionRemove = command({
 	name: 'remove',

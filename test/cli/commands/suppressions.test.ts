@@ -44,6 +44,8 @@ describe('mailctl suppressions', () => {
 			const made = await project.json(['suppressions', 'add', '-', '--reason', 'COMPLAINED'], { stdin });
 			expect(made).toMatchObject([{ email: ann }, { email: bob, reason: 'COMPLAINED' }]);
 			expect(await project.json(['suppressions', 'add', ann, bob])).toHaveLength(2);
+			const quiet = await project.run(['suppressions', 'add', ann, bob, '-q']);
+			expect(quiet.stdout).toBe(`${ann}\n${bob}\n`);
 		});
 
 		it.each([
