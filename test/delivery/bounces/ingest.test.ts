@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { type IngestOptions, ingestMail } from '../../../src/delivery/bounces/ingest.js';
+import { createVerp } from '../../../src/delivery/bounces/verp.js';
+import type { ReportOutcome, ReturnedReport } from '../../../src/store/bounces.js';
+import { dsn, informal, mail } from './build.js';
+
+const verp = createVerp('bounces@example.com', [
+	{ id: 1, secret: Buffer.alloc(32, 1).toString('base64url') },
+]);
+const message = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+const another = '5f0c1c55-9a0e-4c5b-8d3e-2f8f0d1c9b7a';
+const path = verp?.addressFor(message) ?? '';
+const otherPath = verp?.addressFor(another) ?? '';
+const status =
+	'Reporting-MTA: dns; mx.example.org\n\nOriginal-Recipient: rfc822; Ann@example.org\nFinal-Recipient: rfc822; ann@inner.example.org\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 unknown\n';
+
+/** What the store was asked, and what it answers, one after the other; the last one again and again. */
+function store(...answers: readonly ReportOutcome[]) {
+	const asked: ReturnedReport[] = [];
+	const slept: number[] = [];
+	const options: IngestOptions = {
+		verp,
+		clock: { now: () => 7 },
+		record: async (report) => {
+			asked.push(report);
+			return answers[asked.length - 1] ?? answers.at(-1) ?? { kind: 'unmatched' };
+		},
+		sleep: async (ms) => void slept.push(ms),
+	};
+	const ingest = (bytes: Buffer, returnPath: string | null = null) =>
+		ingestMail({ bytes, returnPath }, options);
+	return { asked, slept, ingest };
+}
+
+const recorded: ReportOutcome = { kind: 'recorded', effect: 'hard_bounce' };
+
+describe('a mail that came back', () => {
+	it('is matched by the return path it was taken for, whatever else it says', async () => {
+		const { asked, ingest } = store(recorded);
+		const bytes = dsn(status, { returned: `Return-Path: <${otherPath}>\nMessage-ID: <${another}@x>` });
+		expect(await ingest(bytes, message)).toBe('bounce');
+		expect(asked).toEqual([
+			{
+				message,
+				matched: 'return_path',
+				sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+				at: 7,
+				kind: 'bounce',
+				recipients: [
+					{
+						addresses: ['ann@inner.example.org', 'ann@example.org'],
+						hard: true,
+						smtp_code: '550',
+						diagnostic: '550 5.1.1 unknown',
+					},
+				],
+			},
+		]);
+	});
+
+	it('is matched by the return path within what was returned, in any case', async () => {
+		const { asked, ingest } = store(recorded);
+		await ingest(dsn(status, { returned: `Return-Path: <${path.toUpperCase()}>\nSubject: Hi` }));
+		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
+	});
+
+	it('is matched by our Message-ID where no return path is signed', async () => {
+		const { asked, ingest } = store(recorded);
+		const returned = `Return-Path: <bounces+${'a'.repeat(48)}@example.com>\nMessage-ID: <${message.toUpperCase()}@example.com>`;
+		await ingest(dsn(status, { returned }));
+		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
+	});
+
+	it('about somebody else’s message is not even asked for', async () => {
+		const { asked, ingest } = store(recorded);
+		expect(await ingest(dsn(status, { returned: 'Message-ID: <1234@example.net>\nSubject: Hi' }))).toBe(
+			'unmatched',
+		);
+		expect(asked).toEqual([]);
+	});
+
+	it('in the words of a system without standards counts alike', async () => {
+		const { asked, ingest } = store(recorded);
+		await ingest(informal('<ann@example.org>:\n550 5.1.1 no such user\n', [`Delivered-To: ${path}`]));
+		expect(asked).toMatchObject([
+			{ message, matched: 'return_path', recipients: [{ addresses: ['ann@example.org'], hard: true }] },
+		]);
+	});
+
+	it('does nothing when it is an answer, a notice or an ordinary mail, to whatever return path', async () => {
+		const { asked, ingest } = store(recorded);
+		const header = ['From: ann@example.org', `To: ${path}`];
+		expect(await ingest(mail([...header, 'Subject: Lunch'], 'At noon.'), message)).toBe('not_report');
+		const away = [...header, 'Subject: Away', 'Auto-Submitted: auto-replied'];
+		expect(await ingest(mail(away, 'Back soon.'), message)).toBe('auto_reply');
+		expect(await ingest(dsn(status.replace('Action: failed', 'Action: delayed')), message)).toBe('notice');
+		expect(asked).toEqual([]);
+	});
+
+	it('of which one recipient was reached speaks of the other alone', async () => {
+		const { asked, ingest } = store(recorded);
+		const both = `${status}\nFinal-Recipient: rfc822; bob@example.org\nAction: relayed\nStatus: 2.0.0\n`;
+		await ingest(dsn(both), message);
+		expect(asked[0]?.recipients.map(({ addresses }) => addresses[0])).toEqual(['ann@inner.example.org']);
+	});
+
+	it('waits a moment for a message that is being sent', async () => {
+		const { asked, slept, ingest } = store({ kind: 'in_flight' }, { kind: 'in_flight' }, recorded);
+		expect(await ingest(dsn(status), message)).toBe('bounce');
+		expect({ asked: asked.length, slept }).toEqual({ asked: 3, slept: [250, 250] });
+	});
+
+	it('is to be brought again when the message is being sent for long', async () => {
+		const { slept, ingest } = store({ kind: 'in_flight' });
+		expect(await ingest(dsn(status), message)).toBe('in_flight');
+		expect(slept).toHaveLength(20);
+	});
+});
