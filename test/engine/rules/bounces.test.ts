@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { findingsOf } from '../../../src/engine/rules/bounces.js';
+
+const address = fc.constantFrom('ann@a.test', 'bob@b.test', 'cid@c.test', 'eve@e.test', 'victim@v.test');
+const reported = fc.record({
+	addresses: fc.array(address, { minLength: 1, maxLength: 2 }),
+	hard: fc.boolean(),
+	smtp_code: fc.constant(null),
+	diagnostic: fc.constant(null),
+});
+const report = fc.record({
+	kind: fc.constantFrom('bounce' as const, 'complaint' as const),
+	matched: fc.constantFrom('return_path' as const, 'message_id' as const),
+	recipients: fc.array(reported, { maxLength: 4 }),
+});
+const copies = fc.uniqueArray(
+	address.filter((one) => one !== 'ann@a.test'),
+	{ maxLength: 2 },
+);
+
+describe('findings of a report', () => {
+	it('are about recipients of the message and nobody else, whatever the report says', () => {
+		fc.assert(
+			fc.property(report, copies, (said, others) => {
+				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);
+				const sentTo = new Set(['ann@a.test', ...others]);
+				expect(found.filter((finding) => !sentTo.has(finding.address))).toEqual([]);
+				expect(new Set(found.map((finding) => finding.address)).size).toBe(found.length);
+				expect(found.every((finding) => finding.isTo === (finding.address === 'ann@a.test'))).toBe(true);
+			}),
+		);
+	});
+
+	it('are hard only where the report says so of every entry that counts', () => {
+		fc.assert(
+			fc.property(report, copies, (said, others) => {
+				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);
+				for (const finding of found.filter(({ hard }) => hard)) {
+					const named = said.recipients.filter(({ addresses }) => addresses.includes(finding.address));
+					const counting = named.length > 0 ? named : said.recipients;
+					expect(counting.every(({ hard }) => hard)).toBe(true);
+				}
+			}),
+		);
+	});
+
+	it('by a Message-ID alone need the recipient to be named', () => {
+		const forwarded = [{ addresses: ['eve@e.test'], hard: true, smtp_code: null, diagnostic: null }];
+		for (const kind of ['bounce', 'complaint'] as const)
+			expect(
+				findingsOf({ to: 'ann@a.test', copies: [] }, { kind, matched: 'message_id', recipients: forwarded }),
+			).toEqual([]);
+	});
+});
