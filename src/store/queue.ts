@@ -83,7 +83,7 @@ export interface DeferredDomain {
 	messages: number;
 	/** When the first of them is tried again. */
 	next_due_at: Micros;
-	/** What the latest attempt was told. */
+	/** What the one was told that is tried again last. */
 	last_reply: string | null;
 }
 

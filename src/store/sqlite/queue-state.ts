@@ -24,9 +24,8 @@ export function createQueueState(sql: Sql): Pick<Operations, 'queueState'> {
 
 /** Of mailings those that were released and not canceled: what waits in the others is not on its way. */
 const onItsWay = "m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')";
-const joined = `messages m
-	JOIN submissions s ON s.seq = m.submission_seq
-	LEFT JOIN mailings g ON g.seq = s.mailing_seq`;
+// The lane of a mailing's messages is its seq: no need to look at a million submissions.
+const joined = 'messages m LEFT JOIN mailings g ON g.seq = m.lane';
 
 function waiting(sql: Sql, now: Micros): Pick<QueueState, 'due' | 'oldest_at'> {
 	const row = sql.get<{ due: number | null; oldest_at: Micros | null }>(
@@ -38,19 +37,24 @@ function waiting(sql: Sql, now: Micros): Pick<QueueState, 'due' | 'oldest_at'> {
 	return { due: row?.due ?? 0, oldest_at: row?.oldest_at ?? null };
 }
 
+/** What stands behind the last @; a quoted local part may hold others, and rtrim takes off everything but them. */
+const domain = `CASE
+	WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
+	ELSE substr(m.to_key, instr(m.to_key, '@') + 1)
+END`;
+
 function deferredDomains(sql: Sql): DeferredDomain[] {
-	const rows = sql.all<DeferredDomain & { last_at: Micros }>(
-		// What stands behind the last @: rtrim takes off everything but @. SQLite takes last_reply from the row of max().
-		`SELECT replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '') AS domain,
-			count(*) AS messages, min(m.due_at) AS next_due_at, m.last_reply, max(a.at) AS last_at
+	const rows = sql.all<DeferredDomain & { last_due_at: Micros }>(
+		// SQLite takes last_reply from the row of max().
+		`SELECT ${domain} AS domain, count(*) AS messages, min(m.due_at) AS next_due_at, m.last_reply,
+			max(m.due_at) AS last_due_at
 		FROM ${joined}
-		JOIN attempts a ON a.message_id = m.id AND a.number = m.attempts
 		WHERE m.state = 'deferred' AND ${onItsWay}
 		GROUP BY 1
 		ORDER BY messages DESC, domain
 		LIMIT ${mostDomains}`,
 	);
-	return rows.map(({ last_at: _, ...domain }) => domain);
+	return rows.map(({ last_due_at: _, ...found }) => found);
 }
 
 /** Who holds leases, and who is there to take some; owners are called `host:pid:…` (see `Queue.lease`). */
