@@ -30,7 +30,8 @@ export function createRemainder(options: {
 		async waitMs() {
 			// What a limit holds back is due: it is not over before its turn has come.
 			const pace = rate === undefined ? {} : { perSecond: rate };
-			const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
+			const search = until === 'aborted' ? 'at_least' : 'exactly';
+			const turn = await reads.nextTurn({ scope, now: clock.now(), search, ...pace });
 			if (turn !== null) return until === 'aborted' ? Math.min(msUntil(turn), pollMs) : msUntil(turn);
 			/*
 			 * Of a scope, what another process has leased is not settled: it is sending it, or died and its lease runs out.

@@ -133,9 +133,15 @@ export interface Reads extends SuppressionReads {
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
 	/**
 	 * When the first of the messages that are due and held back by a limit may get its turn, which may have come;
-	 * `null`: no limit holds anything back. `perSecond` as in `Queue.lease`.
+	 * `null`: no limit holds anything back. `perSecond` as in `Queue.lease`. `at_least`: a time before which there is
+	 * nothing to do, told in no time however much is deferred; `exactly` looks through all that wakes before it.
 	 */
-	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
+	nextTurn(c: {
+		scope: MessageScope | null;
+		now: Micros;
+		search: 'at_least' | 'exactly';
+		perSecond?: number;
+	}): Promise<Micros | null>;
 	/** What holds up the queue, `manual` first; a `fault` whose `retry_at` has passed is what was met last. */
 	queuePauses(): Promise<QueuePause[]>;
 	/** Walks everything that waits: for a person, not for a worker. */

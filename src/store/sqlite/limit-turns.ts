@@ -20,12 +20,17 @@ export function readLimits(sql: Sql, perSecond?: number): SendLimit[] {
 
 export function createLimitTurns(sql: Sql): Pick<Operations, 'nextTurn'> {
 	return {
-		nextTurn: ({ scope, now, perSecond }) => {
+		nextTurn: ({ scope, now, search, perSecond }) => {
 			const limits = readLimits(sql, perSecond);
 			if (limits.length === 0) return null;
 			const isGlobal = limits.some((limit) => limit.scope === 'all');
-			const ofAll = isGlobal && hasDue(sql, scope, now) ? (nextEnd(sql, now) ?? now) : null;
-			return ofAll ?? firstHeld(sql, scope, now);
+			if (isGlobal && wakesBefore(sql, scope, { condition: due, horizon: now }) !== null)
+				return nextEnd(sql, now) ?? now;
+			const lastTurn = sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
+			const horizon = Math.max(lastTurn, now);
+			return search === 'exactly' || (scope !== null && 'submission' in scope)
+				? wakesBefore(sql, scope, { condition: held, horizon })
+				: wakesAbout(sql, scope, horizon);
 		},
 	};
 }
@@ -59,23 +64,16 @@ function nextEnd(sql: Sql, now: Micros): Micros | null {
 	return row?.until ?? null;
 }
 
-function hasDue(sql: Sql, scope: MessageScope | null, now: Micros): boolean {
-	const due = earliest(sql, scope, 'm.wake_at <= ?', [now]);
-	return due !== null;
-}
+/** Whatever wakes. */
+const due = '1';
+/** Put back: each waits for a moment before the end of its line. */
+const held = "m.wake_at > m.due_at AND m.state <> 'leased'";
 
-/** Of those that were put back: each waits for a moment before the end of its line. */
-function firstHeld(sql: Sql, scope: MessageScope | null, now: Micros): Micros | null {
-	const horizon = sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
-	const isHeld = "m.wake_at <= ? AND m.wake_at > m.due_at AND m.state <> 'leased'";
-	return earliest(sql, scope, isHeld, [Math.max(horizon, now)]);
-}
-
-function earliest(
+/** The first that wakes until then; null: none. */
+function wakesBefore(
 	sql: Sql,
 	scope: MessageScope | null,
-	condition: string,
-	values: readonly number[],
+	{ condition, horizon }: { condition: string; horizon: Micros },
 ): Micros | null {
 	if (scope !== null && 'submission' in scope) {
 		const row = sql.get<{ wake_at: Micros | null }>(
@@ -83,26 +81,61 @@ function earliest(
 			FROM submissions s
 			JOIN messages m ON m.submission_seq = s.seq
 			LEFT JOIN mailings g ON g.seq = s.mailing_seq
-			WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released') AND ${condition}`,
+			WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released') AND m.wake_at <= ? AND ${condition}`,
 			scope.submission,
-			...values,
+			horizon,
 		);
 		return row?.wake_at ?? null;
 	}
-	const lanes = sql.all<{ seq: number }>(lanesOf(scope), ...(scope === null ? [] : [scope.mailing]));
-	let first: Micros | null = null;
-	for (const { seq } of lanes) {
+	return firstOfLanes(sql, scope, (lane) =>
 		// messages_due (lane, wake_at)
-		const row = sql.get<{ wake_at: Micros }>(
+		sql.get<{ wake_at: Micros | null }>(
 			`SELECT m.wake_at
 			FROM messages m INDEXED BY messages_due
-			WHERE m.lane = ? AND m.wake_at IS NOT NULL AND ${condition}
+			WHERE m.lane = ? AND m.wake_at IS NOT NULL AND m.wake_at <= ? AND ${condition}
 			ORDER BY m.wake_at
 			LIMIT 1`,
-			seq,
-			...values,
-		);
-		if (row !== undefined && (first === null || row.wake_at < first)) first = row.wake_at;
-	}
-	return first;
+			lane,
+			horizon,
+		),
+	);
+}
+
+/** How many are looked at: deferred ones may stand before the first that was put back, a million of them. */
+const mostLookedAt = 200;
+
+/** The first of the held that wakes until then, or, where it is not among those looked at, the last of these. */
+function wakesAbout(
+	sql: Sql,
+	scope: Exclude<MessageScope, { submission: string }> | null,
+	horizon: Micros,
+): Micros | null {
+	return firstOfLanes(sql, scope, (lane) =>
+		// messages_due (lane, wake_at)
+		sql.get<{ wake_at: Micros | null }>(
+			`SELECT coalesce(
+				min(CASE WHEN ${held} THEN m.wake_at END),
+				CASE WHEN count(*) = ${mostLookedAt} THEN max(m.wake_at) END
+			) AS wake_at
+			FROM (
+				SELECT wake_at, due_at, state
+				FROM messages INDEXED BY messages_due
+				WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+				ORDER BY wake_at
+				LIMIT ${mostLookedAt}
+			) m`,
+			lane,
+			horizon,
+		),
+	);
+}
+
+function firstOfLanes(
+	sql: Sql,
+	scope: Exclude<MessageScope, { submission: string }> | null,
+	firstOf: (lane: number) => { wake_at: Micros | null } | undefined,
+): Micros | null {
+	const lanes = sql.all<{ seq: number }>(lanesOf(scope), ...(scope === null ? [] : [scope.mailing]));
+	const times = lanes.map(({ seq }) => firstOf(seq)?.wake_at ?? null).filter((at) => at !== null);
+	return times.length === 0 ? null : Math.min(...times);
 }

@@ -32,15 +32,19 @@ export interface Candidate {
 export interface Limiter {
 	/** So many messages may be leased by the limits on everything. */
 	readonly room: number;
-	/** It has put back so many that others get their turn first: there may be more that is due. */
+	/** So many of the lane were put back that others get their turn first: there may be more that is due. */
+	readonly isLaneFull: boolean;
+	/** Some lane was full. */
 	readonly isCut: boolean;
+	/** What follows is of another lane. */
+	startLane(): void;
 	/** True: it counts from now on. False: it was put back. */
 	admit(candidate: Candidate, type: 'TRANSACTIONAL' | 'BULK'): boolean;
 	finish(): void;
 }
 
-/** Each costs two statements, and others wait for the lock. */
-const mostPutBack = 500;
+/** Of a lane, in one lease: each costs two statements, and others wait for the lock. */
+const mostPutBack = 1_000;
 
 /** `limits` is not empty. */
 export function openLimiter(sql: Sql, limits: readonly SendLimit[], now: Micros): Limiter {
@@ -60,10 +64,17 @@ export function openLimiter(sql: Sql, limits: readonly SendLimit[], now: Micros)
 		Number.POSITIVE_INFINITY,
 	);
 	let putBack = 0;
+	let isCut = false;
 	return {
 		room,
-		get isCut() {
+		get isLaneFull() {
 			return putBack >= mostPutBack;
+		},
+		get isCut() {
+			return isCut;
+		},
+		startLane() {
+			putBack = 0;
 		},
 		admit(candidate, type) {
 			// Its lease ran out: what became of it then nobody knows, so it counts as sent just now.
@@ -78,6 +89,7 @@ export function openLimiter(sql: Sql, limits: readonly SendLimit[], now: Micros)
 				return true;
 			}
 			putBack += 1;
+			isCut ||= putBack >= mostPutBack;
 			lines.putBack(candidate.id, type, full);
 			return false;
 		},
@@ -201,8 +213,7 @@ function createLines(sql: Sql, now: Micros) {
 	const turns = new Map<string, { key: string; line: number; next: Micros }>();
 	const turnOf = ({ key, count, window }: CountedLimit, line: number) => {
 		const name = `${line} ${key}`;
-		const next = turns.get(name)?.next ?? readTurn(sql, key, line);
-		const turn = Math.max(next ?? 0, firstRoom(sql, key, now));
+		const turn = turns.get(name)?.next ?? Math.max(readTurn(sql, key, line) ?? 0, firstRoom(sql, key, now));
 		turns.set(name, { key, line, next: turn + Math.ceil(window / count) });
 		return turn;
 	};

@@ -189,11 +189,12 @@ function takeUntilFull(
 ): Leased[] {
 	const leased: Leased[] = [];
 	const shared = new Map<number, Shared>();
+	command.limiter?.startLane();
 	while (leased.length < max) {
 		const rows = due(max - leased.length);
 		const before = leased.length;
 		for (const row of rows) {
-			if (command.limiter?.isCut) return leased;
+			if (command.limiter?.isLaneFull) return leased;
 			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq, command.now);
 			shared.set(row.submission_seq, submission);
 			if (isUnwanted(sql, row, submission.type, command.now)) cancelMessage(sql, row.id);

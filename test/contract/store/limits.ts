@@ -40,7 +40,7 @@ export function describeLimits(open: OpenEmpty): void {
 				})),
 			});
 		const domains = (leased: readonly Leased[]) => leased.map(({ to }) => to.split('@')[1]).sort();
-		const turn = (now: Micros) => store.reads.nextTurn({ scope: null, now });
+		const turn = (now: Micros) => store.reads.nextTurn({ scope: null, now, search: 'exactly' });
 
 		it('let so many pass, and the next when those have left the window', async () => {
 			await limit({ send_limit: '3/1h' });
@@ -127,6 +127,21 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(look)).toBeNull();
 		});
 
+		it('tell a time before the next turn, however many are deferred before it', async () => {
+			await limit({ recipient_domain_limits: 'slow.test=1/1h' });
+			await send(store, people('a.test', 300));
+			const leased = [...(await lease(store)), ...(await lease(store)), ...(await lease(store))];
+			const outcome = { kind: 'deferred' as const, reply: busy451, due_at: noon + 10 * second };
+			await store.queue.settle({
+				settlements: leased.map(({ message, fence }) => ({ message, fence, at: noon, outcome })),
+			});
+			await send(store, people('slow.test', 2));
+			await settleSent(await lease(store), noon);
+			expect(await turn(noon)).toBeGreaterThanOrEqual(noon + hour);
+			const soon = await store.reads.nextTurn({ scope: null, now: noon, search: 'at_least' });
+			expect(soon).toBe(noon + 10 * second);
+		});
+
 		it('let everybody pass at once when they are lifted', async () => {
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			await send(store, people('a.test', 4));
@@ -161,7 +176,9 @@ export function describeLimits(open: OpenEmpty): void {
 				store.queue.lease({ owner, now, until: now + hour, max: 100, scope: null, perSecond: 4 });
 			expect(await ask(noon, 'one')).toHaveLength(4);
 			expect(await ask(noon + 1, 'two')).toEqual([]);
-			expect(await store.reads.nextTurn({ scope: null, now: noon + 1, perSecond: 4 })).not.toBeNull();
+			expect(
+				await store.reads.nextTurn({ scope: null, now: noon + 1, search: 'at_least', perSecond: 4 }),
+			).not.toBeNull();
 		});
 
 		it.each([
