@@ -10,12 +10,13 @@ import { assertAllowed } from './send-allowed.js';
 import { assertCanDeliver } from './send-deliver.js';
 import { assertConsent, runJob } from './send-job.js';
 import { jobName } from './send-name.js';
+import { openJob } from './send-open.js';
 import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { findTemplate, isOpaque, type Prepared } from './send-request.js';
 import { assertResults, inputsOf, knownMailing } from './send-results-place.js';
-import { assertRowOptions, openJob, rowJob } from './send-rows.js';
+import { assertRowOptions, rowJob } from './send-rows.js';
 import { type OpenRows, openRequestRows, sourceName } from './send-source.js';
 import { sendTrial } from './send-trial.js';
 
@@ -54,7 +55,7 @@ async function begin(cx: CommandContext, { lines, file, options }: Sending): Pro
 	});
 	const { source } = lines;
 	const spec: RequestsSpec = { requests: true, source, strict_vars: options.strictVars ?? true };
-	const session = await openJob(place, name, spec);
+	const session = await openJob(cx, place, { name, spec });
 	const rows = async () => ({ kind: 'batch' as const, open: lines });
 	// Whether it is bulk mail, each request says for itself.
 	const known = { place, session, name, of, subject: null, bulk: true, options, rows };

@@ -7,12 +7,13 @@ import { assertAllowed } from './send-allowed.js';
 import { assertCanDeliver } from './send-deliver.js';
 import { assertConsent, runJob } from './send-job.js';
 import { jobName } from './send-name.js';
+import { openJob } from './send-open.js';
 import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
 import { isOpaque, type Prepared, prepare, specOf } from './send-request.js';
 import { assertResults, inputsOf, knownMailing } from './send-results-place.js';
-import { assertRowOptions, openJob, rowJob } from './send-rows.js';
+import { assertRowOptions, rowJob } from './send-rows.js';
 import { type OpenRows, type OpenTable, openTableRows, sourceName } from './send-source.js';
 import { sendTrial } from './send-trial.js';
 import { assertNamed } from './send-variables.js';
@@ -59,7 +60,7 @@ async function begin(cx: CommandContext, { prepared, table, file, options }: Sen
 		// A column that is missing shows as #name# in every message: nobody means that.
 		strict_vars: options.strictVars ?? true,
 	};
-	const session = await openJob(place, name, spec);
+	const session = await openJob(cx, place, { name, spec });
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
 	const rows = async () => ({ kind: 'csv' as const, open: table });

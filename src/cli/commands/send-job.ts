@@ -83,7 +83,7 @@ async function goOn(cx: CommandContext, job: Job): Promise<ExitCode> {
 	const { place, id, name, options } = job;
 	const status = await place.mailings.status(id);
 	const before = outcomesOf(status.messages);
-	if (!isFinished(status.messages, options)) {
+	if (!isFinished(status.messages)) {
 		await cx.note(`the job "${name}" is released already: going on with it`);
 		return deliver(cx, job, before);
 	}
@@ -94,10 +94,10 @@ async function goOn(cx: CommandContext, job: Job): Promise<ExitCode> {
 	return codeOf(await concludeDelivery(cx, outcome, { job: name, sentence }), status.counts);
 }
 
-/** Nothing of it waits to be sent; what is deferred does. */
-function isFinished(messages: MailingStatus['messages'], { retryUnknown }: JobOptions): boolean {
+/** Nothing of it waits to be sent, as what is deferred does, and nothing is to be decided about what is uncertain. */
+function isFinished(messages: MailingStatus['messages']): boolean {
 	const { staged = 0, queued = 0, leased = 0, deferred = 0, uncertain = 0 } = messages;
-	return staged + queued + leased + deferred === 0 && !(retryUnknown && uncertain > 0);
+	return staged + queued + leased + deferred + uncertain === 0;
 }
 
 /** Stages and checks; whatever speaks against it ends here, with nothing released. */

@@ -5,14 +5,13 @@ import type { MailingPlace } from '../../jobs/mailing-place.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
-import { explained } from '../refusals.js';
 import { resolveList } from '../resolve.js';
 import { walk } from '../walk.js';
 import { assertAllowed, assertListAllowed } from './send-allowed.js';
 import { assertCanDeliver, warnOfLinks } from './send-deliver.js';
-import { sendHint } from './send-hints.js';
 import { assertConsent, type Job, type JobOptions, runJob } from './send-job.js';
 import { jobName } from './send-name.js';
+import { openJob } from './send-open.js';
 import type { SendOptions } from './send-options.js';
 import { mailingPlace } from './send-place.js';
 import { wantsPreview } from './send-preview.js';
@@ -44,7 +43,7 @@ export async function sendToList(
 		mailing: () => knownMailing(place.mailings, options.job),
 	});
 	const spec = listSpec(prepared, list, options);
-	const { id } = await explained(place.mailings.open(name, spec), { input: spec, hint: sendHint });
+	const { id } = await openJob(cx, place, { name, spec });
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
 	return runJob(cx, {

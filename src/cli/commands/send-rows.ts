@@ -1,15 +1,13 @@
 /** Jobs whose rows come from a file: `send --csv` and `send --batch`, begun now or gone on with. */
-import type { MailingSpec, Mailings, Recipient, Session } from '../../api/capabilities.js';
-import type { RequestRow, RequestsSpec } from '../../api/mailings.js';
+import type { Mailings, Recipient, Session } from '../../api/capabilities.js';
+import type { RequestRow } from '../../api/mailings.js';
 import { isRecord } from '../../api/schema/python.js';
 import type { MailingPlace } from '../../jobs/mailing-place.js';
 import type { MailingSink } from '../../jobs/mailings.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
-import { explained } from '../refusals.js';
 import { assertAllowed } from './send-allowed.js';
 import { warnOfLinks } from './send-deliver.js';
-import { sendHint } from './send-hints.js';
 import type { Job, JobOptions } from './send-job.js';
 import type { OpenRows } from './send-source.js';
 
@@ -53,15 +51,6 @@ export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
 		warn: () => warnOfLinks(cx, { bulk }),
 		nobody: `${of} has no rows; nothing was sent`,
 	};
-}
-
-/** Opens the job, or reopens it where it stood. Refusals are explained as those of a send call. */
-export function openJob(
-	{ mailings }: MailingPlace,
-	name: string,
-	spec: MailingSpec | RequestsSpec,
-): Promise<Session> {
-	return explained(mailings.open(name, spec), { input: spec, hint: sendHint });
 }
 
 /** A request has up to a thousand recipients, and a batch is one transaction. */

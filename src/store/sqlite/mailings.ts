@@ -115,7 +115,8 @@ function openMailing(
 	{ id, key, spec, strict_vars, submission, now }: Parameters<Operations['openMailing']>[0],
 ): ReturnType<Operations['openMailing']> {
 	const known = sql.get<MailingRow>(`SELECT ${mailingColumns} FROM mailings WHERE key = ?`, key);
-	if (known !== undefined) return isSame(known, spec) ? session(known) : { kind: 'conflict' };
+	if (known !== undefined && !freeKey(sql, known))
+		return isSame(known, spec) ? session(known) : { kind: 'conflict' };
 	if (submission !== null && findSender(sql, submission.from_key) === null)
 		return { kind: 'refused', errors: unverifiedSender };
 	const list_id = submission?.list_id ?? null;
@@ -138,6 +139,17 @@ function openMailing(
 	);
 	if (submission !== null) insertSubmission(sql, { ...submission, campaign: id }, Number(lastInsertRowid));
 	return { kind: 'opened', session: { id, position: 0 } };
+}
+
+/** Nobody got anything of a mailing that was canceled before its release: its name may stand for another. */
+function freeKey(sql: Sql, { seq }: MailingRow): boolean {
+	const freed = sql.run(
+		`UPDATE mailings
+		SET key = key || ' (canceled ' || seq || ')'
+		WHERE seq = ? AND state = 'canceled' AND released_at IS NULL`,
+		seq,
+	);
+	return freed.changes > 0;
 }
 
 /** A list has no content of its own: a mailing of requests takes none. */

@@ -128,11 +128,14 @@ describe('mailctl send --list', () => {
 			'--expect-count',
 			'0',
 		];
-		for (const words of [agreed('--job', 'november', '--tag', 'x'), [...other, '--job', 'november']]) {
+		for (const [words, why] of [
+			[agreed('--job', 'november', '--tag', 'x'), 'its content or options differ'],
+			[[...other, '--job', 'november'], 'it was begun with another list'],
+		] as const) {
 			const { code, stderr } = await project.run(words);
 			expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
 				code: 5,
-				stderr: 'error: The job "november" stands for another mailing.',
+				stderr: `error: the job "november" stands for another mailing: ${why}`,
 			});
 		}
 		expect(sink.received).toHaveLength(2);

@@ -64,6 +64,27 @@ describe('the counts of a job', () => {
 	});
 });
 
+describe('the name of a job', () => {
+	it('that stands for another mailing is refused saying what differs and what to do', async () => {
+		const bad = await table(['a@example.com', 'nobody']);
+		expect((await project.run(send(bad, 2, '--job', 'e5'))).code).toBe(2);
+		const mended = await table(['a@example.com', 'b@example.com']);
+		const run = await project.run(send(mended, 2, '--job', 'e5'));
+		expect([run.code, run.stderr]).toEqual([
+			5,
+			'error: the job "e5" stands for another mailing: its file was another one, or has changed since\n' +
+				`hint: give another --job, or mailctl --db ${project.db} send cancel e5 first: nothing of it was sent\n`,
+		]);
+		await project.json(['send', 'cancel', 'e5', '--yes']);
+		expect(await project.json(send(mended, 2, '--job', 'e5'))).toMatchObject({ messages: { sent: 2 } });
+		const other = await project.run([...send(mended, 2, '--job', 'e5'), '--tag', 'x']);
+		expect([other.code, other.stderr]).toEqual([
+			5,
+			'error: the job "e5" stands for another mailing: its content or options differ\nhint: give another --job\n',
+		]);
+	});
+});
+
 describe('a job that ends early', () => {
 	/** Ctrl-C once so many messages are sent. */
 	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {

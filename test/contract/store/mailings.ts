@@ -55,6 +55,22 @@ export function describeMailings(open: OpenEmpty): void {
 			expect(await store.writes.openMailing(other)).toEqual({ kind: 'conflict' });
 		});
 
+		it('gives the key of what was canceled before its release back, and of nothing else', async () => {
+			const first = await staged('job');
+			await store.writes.cancelMailing({ mailing: first, now: noon });
+			const plain = mailingOf('job');
+			const other = { ...plain, spec: { ...plain.spec, subject: 'Other' } };
+			expect(await store.writes.openMailing(other)).toEqual({
+				kind: 'opened',
+				session: { id: other.id, position: 0 },
+			});
+			expect(await store.reads.mailingStatus({ id: first })).toMatchObject({ state: 'canceled' });
+			await store.writes.addListToMailing({ mailing: other.id, list_id, now: noon });
+			await release(other.id, 3);
+			await store.writes.cancelMailing({ mailing: other.id, now: noon + hour });
+			expect(await store.writes.openMailing(mailingOf('job'))).toEqual({ kind: 'conflict' });
+		});
+
 		it('refuses an unverified sender, and a campaign that another job is', async () => {
 			const eve = mailingOf('eve', { from_key: 'eve@example.org' });
 			expect(await store.writes.openMailing(eve)).toMatchObject({ kind: 'refused', errors: { from: [{}] } });
