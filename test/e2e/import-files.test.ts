@@ -58,7 +58,7 @@ async function imported(
 	expect(plan).toMatchObject({ ...counts, unchecked: 0 });
 	const rejectsPath = `${path}.rejects.csv`;
 	const text = existsSync(rejectsPath) ? await readFile(rejectsPath, 'utf8') : '';
-	const table = text === '' ? { rows: [] } : await readTable(text, { delimiter: ',' });
+	const table = text === '' ? { rows: [] } : await readTable(text);
 	const rejects = table.rows.map(({ cells }) => cells.slice(-3, -1).join(' '));
 	expect(rejects).toHaveLength(counts.duplicate + counts.rejected);
 	return { counts, rejects, rejectColumns: text.split('\n')[0] ?? '' };

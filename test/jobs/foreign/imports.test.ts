@@ -376,7 +376,7 @@ describe('a session', () => {
 		const ack = await imports.put(id, batch(0, 'a@example.com', 'b@example.com'));
 		expect(await imports.put(id, batch(0, 'a@example.com', 'b@example.com'))).toEqual(ack);
 		await expect(imports.put(id, batch(3, 'c@example.com'))).rejects.toMatchObject({ code: 'conflict' });
-		expect(await imports.open('k', spec())).toEqual({ id, position: 2 });
+		expect(await imports.open('k', spec())).toEqual({ id, position: 2, counts: counts({ created: 2 }) });
 		expect(await imports.finish(id)).toEqual(counts({ created: 2 }));
 	});
 
@@ -388,6 +388,6 @@ describe('a session', () => {
 		await imports.put(id, batch(0, 'a@example.com'));
 		await deployment.api.lists.delete(deployment.listId);
 		await expect(imports.put(id, batch(1, 'b@example.com'))).rejects.toMatchObject({ code: 'not_found' });
-		expect(await imports.open('k', spec())).toEqual({ id, position: 1 });
+		expect(await imports.open('k', spec())).toEqual({ id, position: 1, counts: counts({ created: 1 }) });
 	});
 });
