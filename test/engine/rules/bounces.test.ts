@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findingsOf } from '../../../src/engine/rules/bounces.js';
 
-const address = fc.constantFrom('ann@a.test', 'bob@b.test', 'cid@c.test', 'eve@e.test', 'victim@v.test');
+const address = fc.constantFrom<string[]>(
+	'ann@a.test',
+	'bob@b.test',
+	'cid@c.test',
+	'eve@e.test',
+	'victim@v.test',
+);
 const reported = fc.record({
 	addresses: fc.array(address, { minLength: 1, maxLength: 2 }),
 	hard: fc.boolean(),
