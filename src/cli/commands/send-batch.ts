@@ -1,12 +1,12 @@
 /** `send --batch`: send requests as they are, one a line, as one job. */
 import type { SendRequest } from '../../api/inputs.js';
 import type { RequestRow, RequestsSpec } from '../../api/mailings.js';
-import { sendFields } from '../../api/messages.js';
 import { isRecord } from '../../api/schema/python.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
 import { assertAllowed } from './send-allowed.js';
+import { countOf } from './send-counts.js';
 import { assertCanDeliver } from './send-deliver.js';
 import { assertConsent, runJob } from './send-job.js';
 import { jobName } from './send-name.js';
@@ -18,6 +18,7 @@ import { findTemplate, isOpaque, type Prepared } from './send-request.js';
 import { assertResults, inputsOf, knownMailing } from './send-results-place.js';
 import { assertRowOptions, rowJob } from './send-rows.js';
 import { type OpenRows, openRequestRows, sourceName } from './send-source.js';
+import { reasons, surveyRequests } from './send-survey.js';
 import { sendTrial } from './send-trial.js';
 
 export async function sendBatch(
@@ -56,20 +57,27 @@ async function begin(cx: CommandContext, { lines, file, options }: Sending): Pro
 	const { source } = lines;
 	const spec: RequestsSpec = { requests: true, source, strict_vars: options.strictVars ?? true };
 	const session = await openJob(cx, place, { name, spec });
-	const rows = async () => ({ kind: 'batch' as const, open: lines });
-	// Whether it is bulk mail, each request says for itself.
-	const known = { place, session, name, of, subject: null, bulk: true, options, rows };
+	const watched = watchLinks(lines);
+	const rows = async () => ({ kind: 'batch' as const, open: watched.lines });
+	const { hasLinks } = watched;
+	const known = { place, session, name, of, subject: null, bulk: false, hasLinks, options, rows };
 	return runJob(cx, { ...rowJob(cx, known), isMadeUp: options.job === undefined });
 }
 
 /** The first request's message, to look at or to an address of one's own; a dry run reads the whole file besides. */
 async function trial(cx: CommandContext, { lines, file, options }: Sending): Promise<ExitCode | undefined> {
-	const { first, counts } = await survey(lines, cx.dryRun ? 'all' : 'first');
+	const { first, counts } = await surveyRequests(cx, lines, {
+		how: cx.dryRun ? 'all' : 'first',
+		strict: options.strictVars ?? true,
+	});
 	if (first === null) throw new UsageError(`${sourceName(file)} has no request that could be sent`);
 	const prepared = await prepareFirst(cx, first);
 	const to = first.to[0] ?? '';
 	await assertAcceptable(cx, first);
-	const what = `send the ${counts.requests} requests of ${sourceName(file)} to ${counts.recipients} recipients`;
+	if (counts.rejected > 0)
+		await cx.warn(`${countOf(counts.rejected, 'recipient')} would be refused: ${reasons(counts)}`);
+	const requests = countOf(counts.requests, 'request');
+	const what = `send the ${requests} of ${sourceName(file)} to ${countOf(counts.recipients, 'recipient')}`;
 	if (isOpaque(prepared) && cx.dryRun) return cx.wouldDo(what, counts).then(() => undefined);
 	const composed = await compose(cx, prepared, { to, subscriber: null, email_reason: null });
 	if (wantsPreview(options)) return showPreview(cx, composed, options).then(() => undefined);
@@ -85,38 +93,6 @@ async function trial(cx: CommandContext, { lines, file, options }: Sending): Pro
 async function prepareFirst(cx: CommandContext, { to: _, ...request }: SendRequest): Promise<Prepared> {
 	const { template_unique_id: uuid } = request;
 	return { request, template: uuid === undefined ? null : await findTemplate(cx, uuid) };
-}
-
-interface Counts {
-	requests: number;
-	/** Addresses of the requests that can be sent. */
-	recipients: number;
-	rejected: number;
-}
-
-async function survey(
-	lines: OpenRows<RequestRow>,
-	how: 'first' | 'all',
-): Promise<{ first: SendRequest | null; counts: Counts }> {
-	const counts: Counts = { requests: 0, recipients: 0, rejected: 0 };
-	let first: SendRequest | null = null;
-	for await (const { request } of lines.rows) {
-		counts.requests += 1;
-		const parsed = sendFields.parse(request);
-		if (parsed.kind === 'invalid') {
-			counts.rejected += 1;
-			continue;
-		}
-		counts.recipients += parsed.value.to.length;
-		first ??= checkedRequest(request);
-		if (how === 'first') break;
-	}
-	return { first, counts };
-}
-
-/** Checked just before by the schema of send requests. */
-function checkedRequest(request: unknown): SendRequest | null {
-	return isRecord(request) ? (request as unknown as SendRequest) : null;
 }
 
 /** Each request says itself what is sent and by whom. */
@@ -143,4 +119,20 @@ function assertNoContent(options: SendOptions): void {
 		(Object.keys(options.context).length > 0 ? 'context' : undefined);
 	if (flag !== undefined)
 		throw new UsageError(`--${flag} does not go with --batch: its requests say everything themselves`);
+}
+
+/** The lines, and whether any that went by is bulk mail or has a link to unsubscribe: only then is there one to warn of. */
+function watchLinks(lines: OpenRows<RequestRow>): { lines: OpenRows<RequestRow>; hasLinks: () => boolean } {
+	let found = false;
+	async function* rows() {
+		for await (const row of lines.rows) {
+			found ||= isRecord(row.request) && hasOurLinks(row.request);
+			yield row;
+		}
+	}
+	return { lines: { ...lines, rows: rows() }, hasLinks: () => found };
+}
+
+function hasOurLinks({ type, text_body, html_body }: Record<string, unknown>): boolean {
+	return type === 'BULK' || [text_body, html_body].some((body) => /#unsubscribe_url#/.test(String(body)));
 }

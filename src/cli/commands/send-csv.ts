@@ -4,6 +4,7 @@ import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
 import { assertAllowed } from './send-allowed.js';
+import { countOf } from './send-counts.js';
 import { assertCanDeliver } from './send-deliver.js';
 import { assertConsent, runJob } from './send-job.js';
 import { jobName } from './send-name.js';
@@ -75,7 +76,7 @@ async function preview(cx: CommandContext, { prepared, table, file, options }: S
 	const filled = withContext(prepared, first);
 	await assertAcceptable(cx, { ...filled.request, to: [first.to] });
 	const what = (subject: string) =>
-		`send ${subject} to the ${counts.recipients.toLocaleString('en-US')} recipients of ${sourceName(file)}`;
+		`send ${subject} to the ${countOf(counts.recipients, 'recipient')} of ${sourceName(file)}`;
 	const plan = { ...counts, send: prepared.request };
 	if (isOpaque(prepared) && !wantsPreview(options))
 		return cx.wouldDo(what(`template ${prepared.request.template_unique_id}`), plan).then(() => undefined);
@@ -97,18 +98,20 @@ async function survey(
 	table: OpenRows<Recipient>,
 	how: 'first' | 'all',
 ): Promise<{ first: Recipient | null; counts: Counts }> {
-	const { parseAddress } = await import('../../api/address.js');
+	const [{ parseAddress }, { AddressSet }] = await Promise.all([
+		import('../../api/address.js'),
+		import('../../jobs/foreign/address-set.js'),
+	]);
 	const counts: Counts = { rows: 0, recipients: 0, duplicates: 0, rejected: 0 };
-	const seen = new Set<string>();
+	const seen = new AddressSet();
 	let first: Recipient | null = null;
 	for await (const row of table.rows) {
 		counts.rows += 1;
 		const address = row.refused === undefined ? parseAddress(row.to) : null;
 		if (address === null) counts.rejected += 1;
-		else if (seen.has(address.key)) counts.duplicates += 1;
-		else counts.recipients += 1;
+		else if (seen.add(address.key)) counts.recipients += 1;
+		else counts.duplicates += 1;
 		if (address === null) continue;
-		seen.add(address.key);
 		first ??= row;
 		if (how === 'first') break;
 	}

@@ -120,7 +120,7 @@ export async function concludeDelivery(
 	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
 		await cx.note(job?.sentence ?? sentenceOf(counts));
 	if (kind === 'paused') {
-		throw queuePaused(cx, reason, `nothing is lost: mend it, then ${await senderAfter(cx)}`);
+		throw await queuePaused(cx, reason, `nothing is lost: mend it, then ${await senderAfter(cx)}`);
 	}
 	if (kind === 'stalled')
 		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {

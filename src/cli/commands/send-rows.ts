@@ -25,6 +25,8 @@ export interface RowJob {
 	of: string;
 	subject: string | null;
 	bulk: boolean;
+	/** Of send requests, each of which says for itself: any of those staged by this run has links of ours. */
+	hasLinks?: () => boolean;
 	options: JobOptions;
 	/** The rows from the first on; null: all of them are staged. */
 	rows: (() => Promise<JobRows>) | null;
@@ -48,7 +50,7 @@ export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
 		sample: async (most) => (await results()).firstAddresses(cx, place.mailings, id, most),
 		writeResults: async (path, how) =>
 			(await results()).writeRowResults(cx, { mailings: place.mailings, id }, path, how),
-		warn: () => warnOfLinks(cx, { bulk }),
+		warn: () => warnOfLinks(cx, { bulk: row.hasLinks?.() ?? bulk }),
 		nobody: `${of} has no rows; nothing was sent`,
 	};
 }

@@ -69,6 +69,35 @@ describe('mailctl send --batch', () => {
 		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(7);
 	});
 
+	it('finds in a dry run what the real run refuses', async () => {
+		const lines = [
+			{ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' },
+			{ from, to: ['ann@example.com', 'bob@example.com'], subject: 'A', text_body: 'Hi' },
+			{ from, to: ['ann@example.com'], subject: 'B', text_body: 'Hi #email#' },
+			{ from: 'evil@example.com', to: ['c@example.com'], subject: 'A', text_body: 'Hi' },
+			{ from, to: ['d@example.com'], subject: 'A', text_body: 'Hi #gone#' },
+		];
+		const file = await project.file('d.ndjson', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+		const plan = (await project.json(['send', '--batch', file, '--dry-run'])) as Record<string, unknown>;
+		expect(plan).toMatchObject({ requests: 5, recipients: 3, duplicates: 1, rejected: 3 });
+		const real = await project.run([...batch(file, 3), '-o', 'json']);
+		expect([real.code, errorOf(real)['details']]).toEqual([2, expect.any(Array)]);
+		expect((errorOf(real)['details'] as string[]).map((text) => text.split(':')[0])).toEqual(
+			(plan['findings'] as string[]).map((text) => text.split(':')[0]),
+		);
+	});
+
+	it('warns of links that nobody can follow only where there are such links', async () => {
+		const warned = async (request: object) => {
+			const { stderr } = await project.run(batch(await requests(request), 1));
+			return stderr.includes('links to unsubscribe point to this machine');
+		};
+		const plain = { to: ['a@example.com'], subject: 'A', text_body: 'Hi' };
+		expect(await warned(plain)).toBe(false);
+		expect(await warned({ ...plain, type: 'BULK' })).toBe(true);
+		expect(await warned({ ...plain, text_body: 'Leave: #unsubscribe_url#' })).toBe(true);
+	});
+
 	it('refuses words that its requests say themselves', async () => {
 		const file = await requests({ to: ['a@example.com'], subject: 'A', text_body: 'Hi' });
 		const run = await project.run(batch(file, 1, '--subject', 'S'));
