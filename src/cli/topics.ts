@@ -90,6 +90,11 @@ On a mailctl server it waits until the server has sent them; other services do n
 A send that nobody answered is exit 13: it may have happened.
 A crash in between repeats at most what was being sent, with the same Message-ID. An answer lost after the message
 was handed over leaves it uncertain: it is sent again only when somebody says so.
+
+Mail of a domain that has a key is signed: mailctl engine dkim add --domain example.com --selector s1.
+Limits are settings of the database: engine settings set send_limit 100/1m (everything), sender_domain_limits
+example.com=100/1h, recipient_domain_limits 'gmail.com=100/1h, *=10/s'. They hold for all processes together, in any
+time of that length. What a limit holds back stays queued, costs no attempt and holds up no other domain.
 `,
 	importing: `
 mailctl subscribers import people.csv --list 12

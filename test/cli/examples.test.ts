@@ -67,6 +67,7 @@ const files: Readonly<Record<string, string>> = {
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'news.html': '<p>News for #name#</p>',
 	'smtp.pass': 'secret\n',
+	'ca.pem': (await makeCertificates(['DNS:mail.example.com'])).ca,
 	'dkim.pem': generateKeyPairSync('rsa', { modulusLength: 2048 })
 		.privateKey.export({ format: 'pem', type: 'pkcs8' })
 		.toString(),

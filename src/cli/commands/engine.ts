@@ -182,7 +182,11 @@ const setSetting = command({
 	writes: true,
 	output: '{"name", "value"}',
 	exits: [5],
-	examples: ['mailctl engine settings set time_zone Europe/Oslo'],
+	examples: [
+		'mailctl engine settings set time_zone Europe/Oslo',
+		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/1h, *=10/s'",
+		'mailctl engine settings set smtp_ca - < ca.pem',
+	],
 	run: async (cx, { args }) => {
 		const secret = args.setting === 'smtp_password';
 		if (secret && args.value !== '-') {
