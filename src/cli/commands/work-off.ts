@@ -48,7 +48,7 @@ export async function workOff(
 		await cx.out.document(summary.counts, sentenceOf(summary.counts));
 		if (summary.kind === 'paused') {
 			const hint = 'nothing is lost, everything is back in the queue: mailctl engine smtp-test';
-			throw queuePaused(cx, summary.reason, hint);
+			throw await queuePaused(cx, summary.reason, hint);
 		}
 	} finally {
 		progress.stop();
