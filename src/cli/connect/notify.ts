@@ -110,14 +110,13 @@ export async function notifyBeside(
 		});
 	const signals = [ended.signal, ...(options.signal === undefined ? [] : [options.signal])];
 	const beside = run('stopped', AbortSignal.any(signals));
-	try {
-		return await deliver();
-	} finally {
+	const summary = await deliver().finally(async () => {
 		ended.abort();
 		await beside;
-		const stopped = options.signal ?? new AbortController().signal;
-		if (options.until === 'settled' && !stopped.aborted) await run('settled', stopped);
-	}
+	});
+	const stopped = options.signal ?? new AbortController().signal;
+	if (options.until === 'settled' && !stopped.aborted) await run('settled', stopped);
+	return summary;
 }
 
 type SenderEvent = Parameters<NonNullable<Parameters<typeof sendNotifications>[0]['onEvent']>>[0];

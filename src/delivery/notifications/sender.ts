@@ -29,6 +29,8 @@ export interface SenderOptions {
 	pollMs?: number;
 	/** What calls under way are given when the signal comes; 8 s. */
 	drainMs?: number;
+	/** How long a store that failed is left alone, twice as long each time; 250 ms. */
+	pauseMs?: number;
 	/** Longer than any call and whatever waits before it, for nothing renews a lease; 120 s. */
 	leaseMs?: number;
 }
@@ -53,6 +55,8 @@ const leaseMax = 512;
 const groupSize = 64;
 const groupMs = 25;
 const longestPauseMs = 30_000;
+/** A store that fails is asked so often before a run with an end gives up. */
+const storeTries = 5;
 
 /** Rejects never; what the store refuses is tried again, or falls back with its lease. */
 export async function sendNotifications(options: SenderOptions, run: SenderRun): Promise<SenderCounts> {
@@ -64,7 +68,9 @@ class Sender {
 	readonly #run: SenderRun;
 	readonly #hosts = createHosts();
 	readonly #counts: SenderCounts = { delivered: 0, again: 0, failed: 0 };
-	readonly #cut = new AbortController();
+	/** One a call: a signal that lives as long as the sender would keep something of every call. */
+	readonly #cuts = new Set<AbortController>();
+	#isCutting = false;
 	readonly #leaseEnds = new Map<string, number>();
 	readonly #settlements: { settlement: DeliverySettlement; delivery: LeasedDelivery }[] = [];
 	#secrets: readonly string[] = [];
@@ -72,10 +78,10 @@ class Sender {
 	#settling: Promise<void> | null = null;
 	#groupTimer: NodeJS.Timeout | null = null;
 	#failures = 0;
-	#wake: (() => void) | null = null;
+	readonly #waiting = new Set<() => void>();
 
 	constructor(options: SenderOptions, run: SenderRun) {
-		this.#options = { pollMs: 500, drainMs: 8_000, leaseMs: 120_000, ...options };
+		this.#options = { pollMs: 500, drainMs: 8_000, leaseMs: 120_000, pauseMs: 250, ...options };
 		this.#run = run;
 	}
 
@@ -101,8 +107,9 @@ class Sender {
 	}
 
 	#isOver(leased: number): boolean {
+		if (this.#run.until === 'stopped') return false;
 		const isIdle = leased === 0 && this.#hosts.underWay === 0 && this.#settlements.length === 0;
-		return this.#run.until === 'settled' && isIdle && this.#failures === 0;
+		return this.#failures === 0 ? isIdle : this.#failures >= storeTries;
 	}
 
 	/** How many were due and ours to send. */
@@ -116,7 +123,7 @@ class Sender {
 			const command = { owner, now, until, max: leaseMax, each, shares };
 			const { deliveries, secrets } = await writes.leaseDeliveries(command);
 			this.#secrets = secrets.map(formatSecret);
-			if (deliveries.length > 0) this.#allowPrivate = await allowPrivate();
+			this.#allowPrivate = await allowPrivate();
 			for (const { delivery } of deliveries) this.#leaseEnds.set(delivery, until);
 			this.#hosts.add(deliveries);
 			this.#failures = 0;
@@ -152,16 +159,19 @@ class Sender {
 		}
 		const { delivery: id, payload: body, url, credentials } = delivery;
 		const timestamp = Math.floor(clock.now() / microsPerSecond);
+		const cut = new AbortController();
+		this.#cuts.add(cut);
 		const answer = await callWebhook({
 			url,
 			body,
 			headers: signedHeaders({ id, timestamp, body }, this.#secrets),
 			credentials,
 			allowPrivate: this.#allowPrivate,
-			signal: this.#cut.signal,
+			signal: cut.signal,
 		});
+		this.#cuts.delete(cut);
 		this.#hosts.ended(delivery, { isAnswered: answer.status !== null, nowMs: performance.now() });
-		const isCut = this.#cut.signal.aborted && answer.status === null;
+		const isCut = this.#isCutting && answer.status === null;
 		const attempted = { before: delivery.attempts, answer, now: clock.now(), random: random() };
 		this.#push(delivery, isCut ? { kind: 'released' } : resultOf(attempted));
 	}
@@ -218,7 +228,9 @@ class Sender {
 
 	/** The store is asked again after a while, whatever it said. */
 	async #pause(error: unknown): Promise<void> {
-		const ms = Math.min(250 * 2 ** this.#failures, longestPauseMs);
+		const ms = this.#run.signal.aborted
+			? 100
+			: Math.min(this.#options.pauseMs * 2 ** this.#failures, longestPauseMs);
 		this.#failures += 1;
 		this.#options.onEvent?.({ kind: 'store_failed', error, ms });
 		await this.#change(ms);
@@ -227,27 +239,33 @@ class Sender {
 	/** What is under way may end, what takes too long is cut; the rest is due again at once. */
 	async #drain(): Promise<void> {
 		for (const delivery of this.#hosts.drop()) this.#push(delivery, { kind: 'released' });
-		const timer = setTimeout(() => this.#cut.abort(), this.#options.drainMs);
+		const timer = setTimeout(() => this.#cutAll(), this.#options.drainMs);
 		while (this.#hosts.underWay > 0) await this.#change(this.#options.pollMs);
 		clearTimeout(timer);
 		// Twice: one group may be on its way, with others behind it. What is refused falls back with its lease.
-		for (let tries = 0; this.#settlements.length > 0 && tries < 5; tries += 1) await this.#settle();
+		for (let tries = 0; this.#settlements.length > 0 && tries < storeTries; tries += 1) await this.#settle();
 		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
 	}
 
-	#changed(): void {
-		this.#wake?.();
+	#cutAll(): void {
+		this.#isCutting = true;
+		for (const cut of this.#cuts) cut.abort();
 	}
 
-	/** Until something changes, or so long. */
+	#changed(): void {
+		for (const wake of this.#waiting) wake();
+	}
+
+	/** Until something changes, or so long. The loop waits, and beside it whoever pauses. */
 	#change(ms: number): Promise<void> {
 		return new Promise((resolve) => {
-			const timer = setTimeout(() => this.#changed(), ms);
-			this.#wake = () => {
+			const wake = () => {
 				clearTimeout(timer);
-				this.#wake = null;
+				this.#waiting.delete(wake);
 				resolve();
 			};
+			const timer = setTimeout(wake, ms);
+			this.#waiting.add(wake);
 		});
 	}
 }

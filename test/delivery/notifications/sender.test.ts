@@ -78,7 +78,7 @@ describe('the sender of notifications', () => {
 	const work = (more: Partial<Parameters<typeof sendNotifications>[0]> = {}) =>
 		sendNotifications(
 			{
-				...{ writes: store.writes, clock, owner: 'host:1:a', random: () => 0.5, pollMs: 5 },
+				...{ writes: store.writes, clock, owner: 'host:1:a', random: () => 0.5, pollMs: 5, pauseMs: 1 },
 				allowPrivate: async () => true,
 				onEvent: (event) => events.push(event),
 				...more,
@@ -198,6 +198,29 @@ describe('the sender of notifications', () => {
 		expect(new Set(rows.map(({ state, attempts }) => `${state} ${attempts}`))).toEqual(
 			new Set(['pending 0']),
 		);
+	});
+
+	it('goes on when the store fails to lease or to record for a while, and calls nobody twice', async () => {
+		const { calls, url } = await target(status(200));
+		const hook = await hookTo(url);
+		for (let count = 0; count < 3; count++) await openedBy(`p${count}@example.org`);
+		const failing = { lease: 2, settle: 2 };
+		const { leaseDeliveries, settleDeliveries } = store.writes;
+		const writes = {
+			leaseDeliveries: (command: Parameters<typeof leaseDeliveries>[0]) =>
+				failing.lease-- > 0 ? Promise.reject(new Error('disk full')) : leaseDeliveries(command),
+			settleDeliveries: (command: Parameters<typeof settleDeliveries>[0]) =>
+				failing.settle-- > 0 ? Promise.reject(new Error('disk full')) : settleDeliveries(command),
+		};
+		expect(await work({ writes })).toEqual({ delivered: 3, again: 0, failed: 0 });
+		expect(calls).toHaveLength(3);
+		expect((await log(hook)).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
+	});
+
+	it('with an end gives up on a store that fails for good', async () => {
+		const fail = () => Promise.reject(new Error('disk full'));
+		const writes = { leaseDeliveries: fail, settleDeliveries: fail };
+		expect(await work({ writes })).toEqual({ delivered: 0, again: 0, failed: 0 });
 	});
 
 	it('calls nobody on this machine unless the setting allows it', async () => {
