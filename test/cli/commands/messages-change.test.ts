@@ -1,5 +1,42 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';
+import { startFaultServer } from '../../support/smtp-fault.js';
+
+describe('mailctl messages retry', () => {
+	const send = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
+
+	it('sends again what nobody knows the fate of, and what was put off, and shows every attempt', async () => {
+		const server = await startFaultServer({
+			on: (phase, line, { number }) => {
+				if (number > 2) return undefined;
+				if (phase === 'RCPT' && line.includes('later@')) return { answer: '451 4.7.1 Later' };
+				return phase === 'dot' ? { drop: true } : undefined;
+			},
+		});
+		onTestFinished(() => server.close());
+		const project = await makeProject({ smtp: server.port });
+		const options = ['--to', 'later@example.com', '--to', 'lost@example.com', '--connections', '1'];
+		expect((await project.run([...send, ...options])).code).toBe(13);
+		const found = (await project.json(['messages', 'list'])) as { id: string; state: string }[];
+		expect(found.map(({ state }) => state)).toEqual(['deferred', 'uncertain']);
+		const ids = found.map(({ id }) => id);
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 0 });
+		expect(await project.json(['messages', 'retry', ...ids])).toMatchObject([
+			{ state: 'deferred', attempts: 1 },
+			{ state: 'queued', attempts: 1 },
+		]);
+		// A connection of its own each: the first two are spoilt.
+		while (server.connections < 2) await project.run(['engine', 'smtp-test']);
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 2 });
+		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({
+			state: 'sent',
+			delivery_attempts: [
+				{ number: 1, outcome: 'uncertain', phase: 'answer', code: null },
+				{ number: 2, outcome: 'sent', phase: 'answer', code: 250 },
+			],
+		});
+	});
+});
 
 describe('mailctl messages cancel and retry', () => {
 	let project: Project;
