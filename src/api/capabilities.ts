@@ -117,8 +117,6 @@ export interface Messages {
 	get(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
 	/** The message as it is (or would be) sent, RFC 5322 with CRLF, as latin1-safe base64. */
 	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;
-	/** An unknown scope has no messages. */
-	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 	/**
 	 * It is not sent any more. What is canceled already stays so; `invalid` on `state` for one that is under way, final,
 	 * or may have arrived.
@@ -129,6 +127,8 @@ export interface Messages {
 	 * `invalid` on `state` for all others.
 	 */
 	retry(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
+	/** An unknown scope has no messages. */
+	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
 /** Views of the report that the document lacks (api-decisions 36). */

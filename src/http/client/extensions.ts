@@ -13,8 +13,8 @@ import { suppressions } from './suppressions.js';
 const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
 const message = record({ id: 'text', to: 'text', state: 'text' });
-const mailing = record({ id: 'text', key: 'text', state: 'text', position: 'count' });
 const messageDetail = every(message, record({ delivery_attempts: 'array' }));
+const mailing = record({ id: 'text', key: 'text', state: 'text', position: 'count' });
 const session = record({ id: 'text', position: 'count' });
 const ack = record({ position: 'count', counts: 'object', rejects: 'array' });
 
