@@ -174,8 +174,8 @@ function createHolds(sql: Sql, now: Micros): Holds {
 /** The latest moment at which it may have been sent; null: it was given back unsent. */
 function usedAt(hold: HoldRow, now: Micros): Micros | null {
 	if ((hold.message_attempts ?? 0) > hold.attempts) return hold.last_at ?? now;
-	const isUnsent = hold.message_fence === hold.fence && (hold.state === 'queued' || hold.state === 'staged');
-	return isUnsent ? null : now;
+	const waits = hold.state === 'queued' || hold.state === 'deferred';
+	return waits && hold.message_fence === hold.fence ? null : now;
 }
 
 /** What counts against each limit. */

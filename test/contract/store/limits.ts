@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Micros } from '../../../src/api/datetime.js';
-import type { Leased } from '../../../src/store/queue.js';
+import type { DeliveryOutcome, Leased } from '../../../src/store/queue.js';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
@@ -77,6 +77,19 @@ export function describeLimits(open: OpenEmpty): void {
 				],
 			});
 			expect(await lease(store, { now: noon + second })).toHaveLength(1);
+		});
+
+		it('do not count what was given back unsent after an earlier attempt', async () => {
+			await limit({ send_limit: '1/1s' });
+			await send(store, people('a.test', 1));
+			const settle = async (now: Micros, outcome: DeliveryOutcome) => {
+				const [leased] = await lease(store, { now });
+				if (leased === undefined) throw new Error('nothing leased');
+				await store.queue.settle({ settlements: [{ ...leased, at: now, outcome }] });
+			};
+			await settle(noon, { kind: 'deferred', reply: busy451, due_at: noon + hour });
+			await settle(noon + hour, { kind: 'released', why: 'infrastructure' });
+			expect(await lease(store, { now: noon + hour + 1 })).toHaveLength(1);
 		});
 
 		it('of one domain hold up no other, and cost no attempt', async () => {
