@@ -139,11 +139,13 @@ describe('send --csv there', () => {
 					: { kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } },
 		});
 		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'];
-		expect(await call(...words, '--connections', '1')).toMatchObject({
+		const results = join(home, 'stopped.csv');
+		expect(await call(...words, '--connections', '1', '--results', results)).toMatchObject({
 			code: 5,
 			stderr: expect.stringContaining('Sender address is not verified.'),
 		});
 		expect(service.calls).toHaveLength(1);
+		expect((await readFile(results, 'utf8')).match(/,queued,/g)).toHaveLength(3);
 		isVerified = true;
 		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 0 });
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);

@@ -17,7 +17,7 @@ export async function saysWhoGoesOn(cx: CommandContext, { job, rate }: GoingOn):
 	const look = `${command(`send status ${named(job)}`)} shows how far it is`;
 	if (local === null) return `the server goes on; ${look}, ${cancel}`;
 	const other = await otherSender(cx);
-	if (other !== null) return `${other} on this database goes on; ${look}, ${cancel}`;
+	if (other !== null) return `${other} goes on with this database; ${look}, ${cancel}`;
 	return `${command(`send resume ${named(job)}${rate === undefined ? '' : ` --rate ${rate}`}`)} goes on, ${cancel}`;
 }
 
@@ -38,7 +38,10 @@ async function otherSender(cx: CommandContext): Promise<string | null> {
 	const { local } = await cx.connection();
 	const { workers } = (await local?.queue.stats()) ?? { workers: [] };
 	const found = workers.find(({ role }) => role === 'serve' || role === 'worker');
-	return found === undefined ? null : `mailctl ${found.role} (pid ${found.pid})`;
+	if (found === undefined) return null;
+	// Whether a server sends at all is not written down; one that holds messages does.
+	const doubt = found.role === 'serve' && found.messages === 0 ? ', unless it runs with --no-worker,' : '';
+	return `mailctl ${found.role} (pid ${found.pid})${doubt}`;
 }
 
 /** As a shell takes it. */

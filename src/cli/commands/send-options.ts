@@ -66,7 +66,8 @@ export const sendOptions = {
 	rate: {
 		kind: 'text',
 		placeholder: 'N/s',
-		summary: 'messages a second at most, of all runs with a rate together; not with a server, which sends as it does',
+		summary:
+			'messages a second at most, of all runs with a rate together; not with a server, which sends as it does',
 	},
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'connections to the mail server (5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (on)' },

@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import { Interrupted } from '../../../src/cli/errors.js';
@@ -110,6 +112,70 @@ describe('send on a mailctl server', () => {
 		const { code, stdout, stderr } = await running;
 		expect({ code, created: JSON.parse(stdout).messages_created }).toEqual({ code: 130, created: 1 });
 		expect(stderr).toContain('what was accepted stays queued; the server sends it');
+	});
+
+	it('names the job on Ctrl-C, for the server goes on, and leaves the results as far as they are known', async () => {
+		const { project, run } = await serve({ args: ['--no-worker'] });
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const results = `${project.folder}/r.csv`;
+		const stop = new AbortController();
+		const words = [
+			...hello.slice(0, -1),
+			'Hi',
+			'--csv',
+			people,
+			'--yes',
+			'--expect-count',
+			'1',
+			'--job',
+			'j',
+		];
+		const { code, stderr } = await run([...words, '--results', results], {
+			columns: 100,
+			interrupts: stop.signal,
+			heard: (text) => {
+				if (text.includes('sending')) stop.abort(new Interrupted('SIGINT'));
+			},
+		});
+		// A hint is broken between words where the terminal ends.
+		const said = stripVTControlCharacters(stderr).replaceAll('\n', ' ');
+		expect([code, said]).toEqual([
+			130,
+			expect.stringMatching(/the server goes on; mailctl .*send status j shows.*send cancel j drops/),
+		]);
+		expect(await readFile(results, 'utf8')).toMatch(/\r\n2,ann@example.com,[0-9a-f-]{36},queued,/);
+	});
+
+	it('names the job when the server is gone afterwards', async () => {
+		const project = await makeProject();
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const connect = stripped({
+			keep: ['messages', 'senders', 'templates', 'mailings'],
+			change: (api) => ({
+				...api,
+				capabilities: async () => {
+					const found = await api.capabilities();
+					const { messages } = found.ext;
+					if (messages === undefined) throw new Error('messages are kept');
+					const progress = () => Promise.reject(new ApiError('network', 'connection refused'));
+					return { ...found, ext: { ...found.ext, messages: { ...messages, progress } } };
+				},
+			}),
+		});
+		const words = [
+			...hello.slice(0, -1),
+			'Hi',
+			'--csv',
+			people,
+			'--yes',
+			'--expect-count',
+			'1',
+			'--job',
+			'j',
+		];
+		const { code, stderr } = await project.run(words, { connect });
+		expect([code, stderr]).toEqual([6, expect.stringContaining('send status j shows how far it is')]);
+		expect(stderr).toContain('send resume j waits again; do not send it again');
 	});
 
 	it('says that the messages are accepted when the server is gone afterwards', async () => {

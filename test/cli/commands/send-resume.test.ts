@@ -55,7 +55,12 @@ describe('mailctl send resume, status and cancel', () => {
 		const stdin = file === '-' ? { stdin: await readFile(people, 'utf8') } : {};
 		const options = { connect: connectOnce, interrupts: interrupts.signal, ...stdin };
 		const run = await project.run(send('--csv', file), options);
-		expect(run.code).toBe(130);
+		expect([run.code, run.stderr]).toEqual([
+			130,
+			expect.stringMatching(
+				/hint: nothing was sent; mailctl .*send resume november goes on, .*send cancel november/,
+			),
+		]);
 	}
 
 	/** Broken off when everything is staged and nothing released. */

@@ -134,6 +134,24 @@ describe('a job that ends early', () => {
 		]);
 	});
 
+	it('names the process that goes on with it', async () => {
+		const cut = interruptedAt(50);
+		const besideServer: Connect = async (...words) => {
+			const connection = await cut.connect(...words);
+			const { local } = connection;
+			if (local === null) throw new Error('the database is on this machine');
+			const workers = [{ role: 'serve', host: 'h', pid: 4711, messages: 0 }];
+			const stats = async () => ({ ...(await local.queue.stats()), workers });
+			return { ...connection, local: { ...local, queue: { ...local.queue, stats } } };
+		};
+		const words = send(await table(people(600)), 600, '--job', 'j');
+		const run = await project.run(words, { ...cut, connect: besideServer });
+		expect([run.code, run.stderr]).toEqual([
+			130,
+			expect.stringMatching(/hint: mailctl serve \(pid 4711\), unless .*, goes on .*send status j shows/),
+		]);
+	});
+
 	it('says first of all what was canceled and what had been sent', async () => {
 		await project.run(send(await table(people(600)), 600, '--job', 'j'), interruptedAt(50));
 		const sent = sink.received.length;
