@@ -51,9 +51,11 @@ it('nobody who was told "unsubscribed" before a lease began is in it', { timeout
 		queue: watched(other.queue, leases),
 		reads: other.reads,
 		connections: 5,
+		// Neither side is to be done before the other has begun, however busy the machine is.
+		rate: 1_500,
 	});
 	const sending = worker.run({ scope: { mailing }, until: 'settled' });
-	await Promise.all(Array.from({ length: leaving }, (_, at) => leave(urls, at, answers)));
+	await Promise.all(Array.from({ length: leaving }, (_, at) => leave(urls, { first: at, answers, sending })));
 	await sending;
 	pool.close();
 
@@ -65,7 +67,7 @@ it('nobody who was told "unsubscribed" before a lease began is in it', { timeout
 	expect(answers.size).toBe(people);
 	const { sent = 0, canceled = 0 } = await other.reads.countMessages({ scope: { mailing } });
 	expect([sent, sent + canceled]).toEqual([got.length, people]);
-	// It was a race: neither side was done before the other had begun.
+	// It was a race.
 	expect(Math.min(sent, canceled)).toBeGreaterThan(people / 50);
 	expect(await served.store.reads.status()).toMatchObject({ suppressions: people });
 });
@@ -102,10 +104,10 @@ async function unsubscribeUrls(): Promise<{ to: string; url: string }[]> {
 
 async function leave(
 	urls: readonly { to: string; url: string }[],
-	first: number,
-	answers: Map<string, number>,
+	{ first, answers, sending }: { first: number; answers: Map<string, number>; sending: Promise<unknown> },
 ): Promise<void> {
 	for (let at = first; at < urls.length; at += leaving) {
+		await Promise.race([sink.until(Math.floor(at / 8)), sending]);
 		const { to, url } = urls[at] ?? { to: '', url: '' };
 		const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' });
 		const answer = await fetch(url, { method: 'POST', body });
