@@ -1,13 +1,6 @@
 /** `suppressions import`: a table of addresses that are to get no mail, in batches that may be repeated. */
-import { emailKey } from '../../api/address.js';
 import { need } from '../../api/capabilities.js';
-import {
-	type SuppressionAck,
-	type SuppressionRow,
-	type Suppressions,
-	suppressionReasons,
-} from '../../api/suppressions.js';
-import { AddressSet } from '../../jobs/foreign/address-set.js';
+import { suppressionReasons } from '../../api/suppressions.js';
 import { command } from '../command.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
@@ -18,9 +11,8 @@ import type { RejectsFile } from '../tabular/rejects.js';
 import type { SuppressionMapping } from '../tabular/suppression-columns.js';
 import { pathOfRejects } from './subscribers-import-options.js';
 import { expiresOption, parseExpires } from './suppressions-common.js';
+import { type ImportRows, type Totals, walkRows } from './suppressions-import-rows.js';
 
-/** A batch is one transaction, and others want to write too. */
-const batchRows = 1_000;
 /** Of the rejected rows a dry run lists so many. */
 const maxShown = 20;
 
@@ -72,23 +64,6 @@ export const suppressionImport = command({
 	},
 });
 
-interface Job {
-	suppressions: Suppressions;
-	table: Table;
-	mapping: SuppressionMapping;
-	missing: Pick<SuppressionRow, 'reason' | 'expires_at'>;
-}
-
-/** read = created + updated + unchanged + duplicate + rejected, always. */
-interface Totals {
-	read: number;
-	created: number;
-	updated: number;
-	unchanged: number;
-	duplicate: number;
-	rejected: number;
-}
-
 async function open(
 	cx: CommandContext,
 	file: string,
@@ -120,7 +95,7 @@ async function mapColumns(
 	return mapped.mapping;
 }
 
-async function plan(cx: CommandContext, file: string, job: Job): Promise<undefined> {
+async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<undefined> {
 	const shown: Omit<RejectedRow, 'cells'>[] = [];
 	const totals = await walkRows(cx, job, {
 		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
@@ -136,7 +111,7 @@ async function plan(cx: CommandContext, file: string, job: Job): Promise<undefin
 	return undefined;
 }
 
-async function work(cx: CommandContext, job: Job, rejects: RejectsFile): Promise<ExitCode> {
+async function work(cx: CommandContext, job: ImportRows, rejects: RejectsFile): Promise<ExitCode> {
 	const totals = await walkRows(cx, job, {
 		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
 		take: (rows) => job.suppressions.put(rows),
@@ -150,79 +125,6 @@ async function work(cx: CommandContext, job: Job, rejects: RejectsFile): Promise
 		throw cx.signal.reason;
 	}
 	return totals.rejected === 0 ? exits.done : exits.partly;
-}
-
-interface Ways {
-	take(rows: readonly SuppressionRow[]): Promise<SuppressionAck>;
-	/** Rejected and duplicate rows of a batch, in the order of lines. */
-	refuse(rows: RejectedRow[]): Promise<void>;
-}
-
-interface Batch {
-	rows: { row: SuppressionRow; line: number; cells: readonly string[] }[];
-	rejects: RejectedRow[];
-	duplicates: number;
-}
-
-/** Stops between two batches when the signal says so. */
-async function walkRows(cx: CommandContext, job: Job, ways: Ways): Promise<Totals> {
-	const totals: Totals = { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
-	const progress = cx.progress(cx.dryRun ? 'comparing' : 'importing', null);
-	try {
-		for await (const batch of batches(cx, job)) {
-			const { counts, rejects } =
-				batch.rows.length === 0 ? nothing : await ways.take(batch.rows.map(({ row }) => row));
-			const refused = rejects.flatMap(({ row, code, error }) => {
-				const found = batch.rows[row];
-				return found === undefined ? [] : [{ line: found.line, code, error, cells: found.cells }];
-			});
-			await ways.refuse([...batch.rejects, ...refused].sort((a, b) => a.line - b.line));
-			totals.read += batch.rows.length + batch.rejects.length;
-			totals.created += counts.created;
-			totals.updated += counts.updated;
-			totals.unchanged += counts.unchanged;
-			totals.duplicate += batch.duplicates;
-			totals.rejected += counts.rejected + batch.rejects.length - batch.duplicates;
-			progress.update(totals.read, totals.rejected === 0 ? '' : `${totals.rejected} rejected`);
-		}
-	} finally {
-		progress.stop();
-	}
-	return totals;
-}
-
-const nothing: SuppressionAck = {
-	counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 },
-	rejects: [],
-};
-
-async function* batches(cx: CommandContext, { table, mapping, missing }: Job): AsyncGenerator<Batch> {
-	const { toSuppressionRow } = await import('../tabular/suppression-columns.js');
-	const seen = new AddressSet();
-	let batch: Batch = { rows: [], rejects: [], duplicates: 0 };
-	const refuse = (line: number, cells: readonly string[], code: string, error: string) =>
-		batch.rejects.push({ line, cells, code, error });
-	try {
-		for await (const found of table.rows) {
-			const { line, cells } = found;
-			const row = toSuppressionRow(cells, mapping, missing);
-			if (found.kind === 'bad') refuse(line, cells, found.code, found.error);
-			else if (seen.add(`${row.reason} ${emailKey(row.email)}`)) batch.rows.push({ row, line, cells });
-			else {
-				batch.duplicates += 1;
-				refuse(line, cells, 'duplicate', `email: ${row.email} stands in this file already.`);
-			}
-			if (batch.rows.length + batch.rejects.length < batchRows) continue;
-			yield batch;
-			if (cx.signal.aborted) return;
-			batch = { rows: [], rejects: [], duplicates: 0 };
-		}
-	} catch (error) {
-		// Reading was broken off by the signal: what was put stays, and is told.
-		if (!cx.signal.aborted || error !== cx.signal.reason) throw error;
-		return;
-	}
-	if (batch.rows.length + batch.rejects.length > 0) yield batch;
 }
 
 function sentence(totals: Totals): string {
