@@ -10,6 +10,7 @@ import { explained } from '../refusals.js';
 import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
 import { urlHint } from './webhooks-common.js';
+import { createInbox, type Inbox } from './webhooks-inbox.js';
 import type { Received, Receiver } from './webhooks-receiver.js';
 
 const columns: Columns<Received> = [
@@ -138,54 +139,6 @@ async function secretsOf(cx: CommandContext, api: Api, given: string | undefined
 			known = { at: performance.now(), secrets: await read().catch(() => known.secrets) };
 		}
 		return known.secrets;
-	};
-}
-
-interface Inbox extends AsyncIterable<Received> {
-	add(received: Received): void;
-	/** Those that were not refused. */
-	readonly count: number;
-}
-
-/** Ends with the command's signal, after the first of `once`, or when the time is over. */
-function createInbox(cx: CommandContext, { once, wait }: { once: boolean; wait: number | undefined }): Inbox {
-	const waiting: Received[] = [];
-	let count = 0;
-	let isOver = false;
-	let wake = () => {};
-	const end = () => {
-		isOver = true;
-		wake();
-	};
-	if (cx.signal.aborted) end();
-	cx.signal.addEventListener('abort', end, { once: true });
-	const timer = wait === undefined ? null : setTimeout(end, wait).unref();
-	return {
-		get count() {
-			return count;
-		},
-		add: (received) => {
-			if (isOver) return;
-			waiting.push(received);
-			if (received.refused === null) count += 1;
-			if (once && count > 0) end();
-			wake();
-		},
-		async *[Symbol.asyncIterator]() {
-			try {
-				for (;;) {
-					const next = waiting.shift();
-					if (next !== undefined) yield next;
-					else if (isOver) return;
-					else
-						await new Promise<void>((resolve) => {
-							wake = resolve;
-						});
-				}
-			} finally {
-				if (timer !== null) clearTimeout(timer);
-			}
-		},
 	};
 }
 
