@@ -1,7 +1,6 @@
 /** Reply codes and enhanced status codes in the text of a report, and what follows from them (decision 31). */
 import type { Reply } from '../../store/queue.js';
 import { classify, isVague } from '../classify.js';
-import { addressFaults, afterRecipient, atRecipient, otherFaults } from './fault-texts.js';
 import type { DeliveryAction } from './report.js';
 
 export interface Codes {
@@ -42,37 +41,20 @@ export function moreTelling(field: string | null, quoted: string | null): string
 
 export interface Judged extends Codes {
 	action: DeliveryAction;
-	/** What was said; only its words count here. */
+	/** What was said. */
 	text: string;
-	/** What the report says around it. */
-	context: string;
 }
 
 /**
- * Decision 31, by the table that judges our own conversations: the reply code, then the enhanced code, then the text.
- * A report without a reply code is read as 550 or 450 by its status. Where no code tells, words count only if they
- * were the answer to RCPT, or can be about nothing but the address; and never beside another fault (a full mailbox,
- * a policy).
+ * Decision 31, by the table that judges our own conversations, but by codes alone: what a report quotes may have been
+ * said of the message as well as of the address, after DATA as well as at RCPT, and a wrong suppression loses a
+ * reader for good. A report without a reply code is read as 550 or 450 by its status.
  */
-export function judge({ action, reply_code, status, text, context }: Judged): { hard: boolean; why: string } {
+export function judge({ action, reply_code, status, text }: Judged): { hard: boolean; why: string } {
 	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
-	const code = reply_code ?? (status === null ? 550 : Number(`${status[0]}50`));
+	if (isVague(status)) return { hard: false, why: 'no code says that the address is bad' };
+	const code = reply_code ?? Number(`${status?.[0]}50`);
 	const reply: Reply = { phase: 'rcpt', code, enhanced: status, text };
 	const { verdict, why } = classify({ kind: 'refused', reply, refusedCopies: [] });
-	if (!isVague(status)) return { hard: verdict === 'hard', why };
-	const fault = verdict === 'hard' ? { why } : faultOf(text, code);
-	if (fault === null) return { hard: false, why };
-	const other = otherFaults.find((one) => one.text.test(text));
-	if (other !== undefined) return { hard: false, why: `the text names another fault: ${other.why}` };
-	if (faultOf(text, code) !== null || isAtRecipient(context)) return { hard: true, why: fault.why };
-	return { hard: false, why: `${why}, but no code says so, and not at RCPT` };
-}
-
-function faultOf(text: string, code: number): { why: string } | null {
-	if (![550, 551, 553].includes(code)) return null;
-	return addressFaults.find((one) => one.text.test(text)) ?? null;
-}
-
-function isAtRecipient(context: string): boolean {
-	return atRecipient.test(context) && !afterRecipient.test(context);
+	return { hard: verdict === 'hard', why };
 }

@@ -79,8 +79,7 @@ function recipientsOf(mail: Mail, notice: Notice): NamedRecipient[] {
 	const senders = addressesIn(fieldValue(mail.fields, 'to') ?? '');
 	const named = strongest(namedIn(notice.lines, notice.part), senders);
 	const place = { part: notice.part.path, type: notice.part.type, line: notice.part.line };
-	const context = joined(notice.lines);
-	const whole = { detail: cleanText(context), context, place };
+	const whole = { detail: cleanText(joined(notice.lines)), place };
 	if (failed.length > 0) {
 		return failed.map((address) => {
 			const found = named.find((one) => isSame(one.address, address));

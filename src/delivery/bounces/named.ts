@@ -12,8 +12,6 @@ export interface NamedRecipient {
 	address: string;
 	/** What the refusing server said, or all that is told; one line, at most 500 characters; `''` for nothing. */
 	detail: string;
-	/** What stands around it too, which may tell at which command that was. */
-	context: string;
 	form: string;
 	/** Named only by a line that is also written for other reasons. */
 	isWeak: boolean;
@@ -49,7 +47,6 @@ export function namedIn(lines: readonly Line[], part: Pick<Part, 'path' | 'type'
 		return {
 			address: first.address,
 			detail: details.find(hasCode) ?? details.find((detail) => detail !== '') ?? '',
-			context: groups.size === 1 ? joined(lines) : told.flat().join(' '),
 			form: first.form,
 			isWeak: group.every(({ isWeak }) => isWeak),
 			place: { part: part.path, type: part.type, line: lines[first.at]?.number ?? 1 },

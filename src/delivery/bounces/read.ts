@@ -91,7 +91,7 @@ function judgedFormal(
 			reply_code: codes.reply_code,
 			diagnostic: diagnostic === '' ? null : diagnostic,
 			remote_mta: entry.remote_mta,
-			...judge({ action, reply_code: codes.reply_code, status, text, context: named?.context ?? '' }),
+			...judge({ action, reply_code: codes.reply_code, status, text }),
 			form: 'RFC 3464',
 			place: { part: part.path, type: part.type, line: entry.line },
 		},
@@ -99,7 +99,7 @@ function judgedFormal(
 }
 
 function judgedInformal(
-	{ address, detail, context, form, place }: NamedRecipient,
+	{ address, detail, form, place }: NamedRecipient,
 	action: DeliveryAction,
 ): ReportedRecipient {
 	const codes = readCodes(detail);
@@ -110,7 +110,7 @@ function judgedInformal(
 		...codes,
 		diagnostic: detail === '' ? null : detail,
 		remote_mta: null,
-		...judge({ action, ...codes, text: detail, context }),
+		...judge({ action, ...codes, text: detail }),
 		form,
 		place,
 	};

@@ -6,11 +6,9 @@ import { type CorpusFile, corpusFiles, hasCorpus, type Recorded } from './corpus
 
 const files = corpusFiles();
 
-/** Decision 31 over what was recorded: the codes, nothing else. Null: no code tells. */
-function readingOf({ status, reply }: Recorded): boolean | null {
-	if (/^4/.test(reply) || /^[24]/.test(status)) return false;
-	if (['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1'].includes(status)) return true;
-	return status === '' || /^5\.(?:0\.0|0\.9\d\d|1\.0)$/.test(status) ? null : false;
+/** Decision 31 over what was recorded: the codes, nothing else. */
+function isHard({ status, reply }: Recorded): boolean {
+	return !reply.startsWith('4') && ['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1'].includes(status);
 }
 
 const notBounces = ['feedback', 'vacation'];
@@ -49,21 +47,13 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 	});
 
 	it('are judged by their codes as decision 31 has it, at least 97 of 100', () => {
-		const told = pairs.filter(({ recorded }) => readingOf(recorded) !== null);
-		const wrong = told.filter(({ recorded, ours }) => ours.hard !== readingOf(recorded));
-		expect(told.length).toBeGreaterThan(150);
-		expect(wrong.length / told.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.03);
+		const wrong = pairs.filter(({ recorded, ours }) => ours.hard !== isHard(recorded));
+		expect(pairs.length).toBeGreaterThan(250);
+		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.03);
 	});
 
-	it('with no telling code are judged as that project judges them, at least 9 of 10', () => {
-		const open = pairs.filter(({ recorded }) => readingOf(recorded) === null);
-		const other = open.filter(({ recorded, ours }) => ours.hard !== recorded.hard);
-		expect(open.length).toBeGreaterThan(50);
-		expect(other.length / open.length, other.map(({ name }) => name).join()).toBeLessThanOrEqual(0.1);
-	});
-
-	it('make an address bad against both the codes and that project at most once in 100', () => {
-		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !recorded.hard && !readingOf(recorded));
+	it('make an address bad against the codes at most once in 100', () => {
+		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !isHard(recorded));
 		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.01);
 	});
 

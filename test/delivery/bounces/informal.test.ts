@@ -70,8 +70,8 @@ recipients. This is a permanent error. The following address(es) failed:
 To: zoe@example.org
 `,
 		expected: [
-			['ann@example.org', 'failed', null, 550, true],
-			['bob@example.org', 'failed', null, null, true],
+			['ann@example.org', 'failed', null, 550, false],
+			['bob@example.org', 'failed', null, null, false],
 		],
 	},
 	{
@@ -103,7 +103,7 @@ below could not be delivered to one or more destinations.
    ----- Unsent message follows -----
 To: zoe@example.org
 `,
-		expected: [['ann@nowhere.example.org', 'failed', null, 550, true]],
+		expected: [['ann@nowhere.example.org', 'failed', null, 550, false]],
 	},
 	{
 		name: 'Exchange of old',
@@ -173,7 +173,7 @@ mail server.
     >>> RCPT TO:<ann@example.org>
     <<< 550 <ann@example.org>: User unknown
 `,
-		expected: [['ann@example.org', 'failed', null, 550, true]],
+		expected: [['ann@example.org', 'failed', null, 550, false]],
 	},
 	{
 		name: 'a mailbox that is full, in a sentence',
@@ -183,7 +183,7 @@ mail server.
 	{
 		name: 'in Russian, without a code',
 		body: 'Ваше письмо не может быть доставлено:\n\n  ann@example.org\n    нет такого пользователя\n',
-		expected: [['ann@example.org', 'failed', null, null, true]],
+		expected: [['ann@example.org', 'failed', null, null, false]],
 	},
 ];
 
