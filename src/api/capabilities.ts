@@ -285,7 +285,8 @@ export interface RecipientBatch {
 /** Mailings: staged, then released in one stroke. Throws `not_found`, `conflict`, `invalid`. */
 export interface Mailings {
 	/**
-	 * `key` is the job's name, unique for ever; the same key with another spec is `conflict`. The position counts rows
+	 * `key` is the job's name, unique for ever; the same key with another spec is `conflict`. Only a mailing that was
+	 * canceled before its release gives its name back (the engine then lists it under another). The position counts rows
 	 * that were put: subscribers added from lists are numbered apart, so that a file goes on where it stood.
 	 */
 	open(key: string, spec: MailingSpec | RequestsSpec, call?: Call): Promise<Session>;
