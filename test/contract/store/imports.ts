@@ -172,13 +172,13 @@ export function describeImports(open: OpenEmpty): void {
 		it('reopens a key where it stood, refuses other options, and is anew once finished', async () => {
 			const { id } = await session({}, 'key');
 			await put(id, 'email', [['a@example.org'], ['bad']]);
-			expect(await session({}, 'key')).toEqual({ id, position: 2 });
+			const counts = { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 };
+			expect(await session({}, 'key')).toEqual({ id, position: 2, counts });
 			const spec = { list_id, on_conflict: 'skip', reactivate: false } as const;
 			const open = (list: number) =>
 				store.writes.openImport({ id: newUuid(), key: 'key', spec: { ...spec, list_id: list }, now: noon });
 			expect(await open(list_id)).toBe('conflict');
 			expect(await open(99)).toBeNull();
-			const counts = { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 };
 			expect(await store.writes.finishImport({ session: id, now: noon })).toEqual(counts);
 			expect(await store.writes.finishImport({ session: id, now: noon })).toEqual(counts);
 			expect(await store.writes.finishImport({ session: 'nobody', now: noon })).toBeNull();
