@@ -26,7 +26,7 @@ const onDemand = new Set(
 
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
 const apart = /\/cli\/(main|frame|connect|connection|config-write|topics)\.ts$/;
-const ofTheApi = /\/api\/(address|capabilities|datetime|fields|json|pages)\.ts$/;
+const ofTheApi = /\/src\/api\//;
 const shared = sources.filter(
 	(file) => ofTheApi.test(file) || (/\/src\/cli\/[a-z-]+\.ts$/.test(file) && !apart.test(file)),
 );
