@@ -78,6 +78,11 @@ function post(call: NotificationCall): Promise<Answer> {
 		const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
 		request.once('error', fail);
 		request.once('response', (response) => read(response, resolve, fail));
+		// Unheard, it would end the connection without a word, and this call never.
+		request.once('upgrade', (response, socket) => {
+			socket.destroy();
+			resolve({ ...headOf(response), text: '' });
+		});
 		request.end(call.body);
 	});
 }
@@ -92,8 +97,7 @@ function read(
 	let bytes = 0;
 	const answer = () => {
 		const text = Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
-		const wait = readRetryAfter(response.headers);
-		resolve({ status: response.statusCode ?? 0, error: null, text, retryAfterMs: wait });
+		resolve({ ...headOf(response), text });
 	};
 	response.on('data', (chunk: Buffer) => {
 		chunks.push(chunk);
@@ -104,6 +108,10 @@ function read(
 	});
 	response.once('end', answer);
 	response.once('error', reject);
+}
+
+function headOf({ statusCode, headers }: IncomingMessage): Omit<Answer, 'text'> {
+	return { status: statusCode ?? 0, error: null, retryAfterMs: readRetryAfter(headers) };
 }
 
 function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptions, 'lookup'> {

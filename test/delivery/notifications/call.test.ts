@@ -54,6 +54,13 @@ describe('a call to a webhook', () => {
 		});
 	});
 
+	it('takes another protocol for an answer like any other, and does not speak it', async () => {
+		const url = await listen((_request, response) => {
+			response.writeHead(101, { connection: 'upgrade', upgrade: 'websocket' }).end();
+		});
+		expect(await call(url, { timeoutMs: 500 })).toMatchObject({ status: 101, error: null, text: '' });
+	});
+
 	it('stops reading an answer that never ends', async () => {
 		const url = await listen((_request, response) => {
 			const pour = () => {
