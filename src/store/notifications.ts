@@ -49,9 +49,11 @@ export interface DeliveryAnswer {
 	duration_ms: number;
 }
 
-/** What a call means for its delivery. `gone`: failed, and its webhook is stopped. */
+/** What a call means for its delivery. */
 export type DeliveryResult =
-	| { kind: 'delivered' | 'failed' | 'gone'; answer: DeliveryAnswer }
+	| { kind: 'delivered' | 'failed'; answer: DeliveryAnswer }
+	/** Failed, and its webhook is stopped. `url`: that said so; one that leads elsewhere by now goes on there at once. */
+	| { kind: 'gone'; answer: DeliveryAnswer; url: string }
 	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }
 	/** It was not called at all. */
 	| { kind: 'released' };
@@ -60,6 +62,9 @@ export interface DeliverySettlement extends DeliveryFence {
 	at: Micros;
 	result: DeliveryResult;
 }
+
+/** `lost_lease`: nothing was changed. `moved`: by a `gone` of a URL that the webhook has no more. */
+export type DeliverySettled = 'recorded' | 'moved' | 'lost_lease';
 
 /** Which final deliveries are due again. */
 export interface ReplayDeliveries {

@@ -42,6 +42,7 @@ import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mail
 import type {
 	DeliveryConditions,
 	DeliveryLease,
+	DeliverySettled,
 	DeliverySettlement,
 	LeaseDeliveries,
 	ReplayDeliveries,
@@ -219,7 +220,7 @@ export interface Writes extends SuppressionWrites {
 	deleteWebhook(c: { id: number }): Promise<boolean>;
 	/** Takes deliveries that are due, each webhook's share; expired leases are due again. */
 	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
-	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<('recorded' | 'lost_lease')[]>;
+	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<DeliverySettled[]>;
 	/** At most `limit` of them a call, unless they are named. */
 	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
 	/** The secrets that sign at this moment, newest first; `fresh` becomes the first. */

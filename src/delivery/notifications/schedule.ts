@@ -26,6 +26,8 @@ const longestRetryAfter: Micros = hours(24);
 export interface Attempted {
 	/** Attempts before this one, since the notification was made or replayed. */
 	before: number;
+	/** What was called. */
+	url: string;
 	answer: NotificationAnswer;
 	now: Micros;
 	/** 0 ≤ n < 1 */
@@ -33,11 +35,11 @@ export interface Attempted {
 }
 
 /** 2xx is delivered; 410 stops the webhook; everything else, a redirect too, is tried again while the schedule lasts. */
-export function resultOf({ before, answer, now, random }: Attempted): DeliveryResult {
+export function resultOf({ before, url, answer, now, random }: Attempted): DeliveryResult {
 	const { status, error, retryAfterMs } = answer;
 	const kept = { status, error, answer: answer.text, duration_ms: answer.durationMs };
 	if (status !== null && status >= 200 && status < 300) return { kind: 'delivered', answer: kept };
-	if (status === 410) return { kind: 'gone', answer: kept };
+	if (status === 410) return { kind: 'gone', answer: kept, url };
 	const delay = delays[before + 1];
 	if (delay === undefined) return { kind: 'failed', answer: kept };
 	const planned = Math.round(delay * (1 - jitter + 2 * jitter * random));

@@ -4,7 +4,7 @@
  */
 import { type Clock, microsPerMs, microsPerSecond } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/standard-webhooks.js';
-import type { DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
+import type { DeliverySettled, DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
 import type { Writes } from '../../store/store.js';
 import { callWebhook } from './call.js';
 import { createHosts } from './hosts.js';
@@ -172,7 +172,7 @@ class Sender {
 		this.#cuts.delete(cut);
 		this.#hosts.ended(delivery, { isAnswered: answer.status !== null, nowMs: performance.now() });
 		const isCut = this.#isCutting && answer.status === null;
-		const attempted = { before: delivery.attempts, answer, now: clock.now(), random: random() };
+		const attempted = { before: delivery.attempts, url, answer, now: clock.now(), random: random() };
 		this.#push(delivery, isCut ? { kind: 'released' } : resultOf(attempted));
 	}
 
@@ -216,11 +216,15 @@ class Sender {
 
 	#onSettled(
 		{ settlement, delivery }: { settlement: DeliverySettlement; delivery: LeasedDelivery },
-		result: 'recorded' | 'lost_lease',
+		result: DeliverySettled,
 	): void {
 		const { kind } = settlement.result;
 		this.#leaseEnds.delete(settlement.delivery);
 		if (result === 'lost_lease' || kind === 'released') return;
+		if (result === 'moved') {
+			this.#counts.again += 1;
+			return;
+		}
 		this.#counts[kind === 'gone' ? 'failed' : kind] += 1;
 		const { webhook_id, url } = delivery;
 		if (kind === 'gone') this.#options.onEvent?.({ kind: 'webhook_stopped', webhook_id, url });

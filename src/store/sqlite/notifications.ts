@@ -2,6 +2,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type {
 	DeliveryAnswer,
+	DeliverySettled,
 	DeliverySettlement,
 	LeaseDeliveries,
 	LeasedDelivery,
@@ -105,7 +106,7 @@ interface SendingRow {
 	attempts: number;
 }
 
-function settle(sql: Sql, { delivery, fence, at, result }: DeliverySettlement): 'recorded' | 'lost_lease' {
+function settle(sql: Sql, { delivery, fence, at, result }: DeliverySettlement): DeliverySettled {
 	// A webhook that was deleted meanwhile takes its deliveries with it.
 	const row = sql.get<SendingRow>(
 		`SELECT id, webhook_id, attempts
@@ -132,10 +133,21 @@ function settle(sql: Sql, { delivery, fence, at, result }: DeliverySettlement): 
 			record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
 			return 'recorded';
 		case 'gone':
-			record(sql, row, { at, answer: result.answer, state: 'failed', due_at: null });
-			sql.run('UPDATE webhooks SET stopped_at = ? WHERE id = ?', at, row.webhook_id);
-			return 'recorded';
+			return settleGone(sql, row, { at, ...result });
 	}
+}
+
+function settleGone(
+	sql: Sql,
+	row: SendingRow,
+	{ at, answer, url }: { at: Micros; answer: DeliveryAnswer; url: string },
+): DeliverySettled {
+	const stop = 'UPDATE webhooks SET stopped_at = ? WHERE id = ? AND url = ?';
+	// Somebody may have mended it while this call was on its way to where it led before.
+	const isStopped = sql.run(stop, at, row.webhook_id, url).changes === 1;
+	if (isStopped) record(sql, row, { at, answer, state: 'failed', due_at: null });
+	else record(sql, row, { at, answer, state: 'pending', due_at: at });
+	return isStopped ? 'recorded' : 'moved';
 }
 
 interface Outcome {

@@ -186,13 +186,23 @@ export function describeDeliveries(open: OpenEmpty): void {
 			const { hook, leased } = await one();
 			await opened(await sent());
 			const gone = { ...failing, status: 410 };
-			await settle(leased, { kind: 'gone', answer: gone });
+			await settle(leased, { kind: 'gone', answer: gone, url: leased.url });
 			expect(await lease({ now: noon + day })).toEqual([]);
 			expect((await page(hook)).map(({ state }) => state)).toEqual(['failed', 'stopped']);
 			await opened(await sent());
 			expect(await page(hook)).toHaveLength(2);
 			await store.writes.patchWebhook({ id: hook, patch: {} });
 			expect(await lease({ now: noon + day })).toHaveLength(1);
+		});
+
+		it('go to where their webhook leads by now, when it was changed while the one before said that it is gone', async () => {
+			const { hook, leased } = await one();
+			const url = 'https://elsewhere.example.com/';
+			await store.writes.patchWebhook({ id: hook, patch: { url } });
+			const gone = { ...failing, status: 410 };
+			expect(await settle(leased, { kind: 'gone', answer: gone, url: leased.url })).toEqual(['moved']);
+			expect(await page(hook)).toMatchObject([{ state: 'pending', attempts: 1, last_status: 410 }]);
+			expect(await lease()).toMatchObject([{ delivery: leased.delivery, url, attempts: 1 }]);
 		});
 
 		const again = (hook: number, more: object = {}) =>
@@ -220,7 +230,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 		it('are replayed in slices, and what a webhook had stopped goes on', async () => {
 			const { hook, leased } = await one();
 			for (let count = 0; count < 3; count++) await opened(await sent());
-			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 } });
+			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 }, url: leased.url });
 			const first = await again(hook, { failed: true, limit: 2 });
 			if (first.kind !== 'replayed' || first.last === null) throw new Error('one slice only');
 			expect(await lease({ now: noon + day })).toEqual([]);

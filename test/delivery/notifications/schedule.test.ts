@@ -7,7 +7,8 @@ const answerOf = (status: number | null, retryAfterMs: number | null = null) => 
 });
 const judge = (status: number | null, more: { before?: number; random?: number; wait?: number } = {}) => {
 	const { before = 0, random = 0.5, wait } = more;
-	return resultOf({ before, random, now: 1_000_000, answer: answerOf(status, wait ?? null) });
+	const url = 'https://hooks.example.com/in';
+	return resultOf({ before, url, random, now: 1_000_000, answer: answerOf(status, wait ?? null) });
 };
 
 describe('the schedule of notifications (32)', () => {

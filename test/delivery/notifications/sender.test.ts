@@ -156,6 +156,21 @@ describe('the sender of notifications', () => {
 		expect(events).toContainEqual({ kind: 'webhook_stopped', webhook_id: hook, url });
 	});
 
+	it('goes to the new URL of a webhook that was changed before its old target answered 410', async () => {
+		const fine = await target(status(200));
+		const gone = await target((response) => {
+			const patched = store.writes.patchWebhook({ id: hook, patch: { url: fine.url } });
+			void patched.then(() => status(410)(response));
+		});
+		const hook = await hookTo(gone.url);
+		events.length = 0;
+		await openedBy('a@example.org');
+		await work();
+		expect(fine.calls.map(({ body }) => body)).toEqual(gone.calls.map(({ body }) => body));
+		expect(fine.calls).toHaveLength(1);
+		expect(events).toEqual([]);
+	});
+
 	it('delivers to everybody else while one target is silent and another is gone', async () => {
 		const held: ServerResponse[] = [];
 		const silent = await target((response) => held.push(response));
