@@ -1,0 +1,149 @@
+// What a real mail server and we make of each other: mail taken, refused and put off; bounces sent and understood.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MailServer, MailServerOptions } from '../support/mail-server.js';
+import {
+	explained,
+	ingested,
+	keptAbout,
+	type MailServerTrial,
+	messageTo,
+	openTrial,
+	sendTo,
+	subscriberOf,
+} from '../support/mail-server-trial.js';
+
+export interface MailServerSubject {
+	name: string;
+	/** Why it cannot be run here; null: it can. */
+	why: string | null;
+	start(options: MailServerOptions): Promise<MailServer>;
+	/** What it says to an address of its own that does not exist. */
+	unknown: { code: number; enhanced: string | null; text: string };
+	/** Tests of this server alone. */
+	own(trial: () => MailServerTrial): void;
+}
+
+export function mailServerSuite({ name, why, start, unknown, own }: MailServerSubject): void {
+	describe.skipIf(why !== null)(why === null ? name : `${name} (${why})`, () => {
+		let trial: MailServerTrial;
+		beforeAll(async () => {
+			trial = await openTrial(start);
+		}, 60_000);
+		afterAll(() => trial?.close(), 30_000);
+
+		it('takes a mail', async () => {
+			const { kept, server } = trial;
+			expect(await sendTo(kept, 'ann@example.net')).toBe(0);
+			const message = await messageTo(kept, 'ann@example.net');
+			expect(message).toMatchObject({ state: 'sent', delivery_attempts: [{ phase: 'answer', code: 250 }] });
+			await expect.poll(() => server.mails('ann'), { timeout: 10_000 }).toHaveLength(1);
+			const { id } = message as { id: string };
+			expect((await server.mails('ann'))[0]).toContain(`Message-ID: <${id}@example.com>`);
+			expect((await server.mails('ann'))[0]).toMatch(
+				/^Return-path: <news\+[a-z2-7]{48}@kept\.example\.com>/im,
+			);
+		});
+
+		it('refuses an unknown address at RCPT: a hard bounce at once', async () => {
+			const { kept } = trial;
+			expect(await sendTo(kept, 'gone@example.net')).toBe(9);
+			const { code, enhanced } = unknown;
+			expect(await messageTo(kept, 'gone@example.net')).toMatchObject({
+				state: 'bounced',
+				attempts: 1,
+				delivery_attempts: [
+					{ outcome: 'bounced', phase: 'rcpt', code, enhanced, text: expect.stringContaining(unknown.text) },
+				],
+			});
+			expect(await subscriberOf(kept, 'gone@example.net')).toMatchObject({
+				is_active: false,
+				disable_reason: 'HARDBOUNCED',
+			});
+		});
+
+		it('puts off a mail, which stays queued, and the address is none the worse', async () => {
+			const { kept } = trial;
+			expect(await sendTo(kept, 'bob@example.net')).toBe(0);
+			expect(await messageTo(kept, 'bob@example.net')).toMatchObject({
+				state: 'deferred',
+				due_at: expect.any(String),
+				delivery_attempts: [{ outcome: 'deferred', phase: 'rcpt', code: 451, enhanced: '4.7.1' }],
+			});
+			expect(await subscriberOf(kept, 'bob@example.net')).toMatchObject({ is_active: true });
+		});
+
+		it('sends a bounce by SMTP: message, subscriber and report show it', async () => {
+			const { served, server, servedLog } = trial;
+			expect(await sendTo(served, 'ann@example.org')).toBe(0);
+			const reason = async () => {
+				const { disable_reason } = (await subscriberOf(served, 'ann@example.org')) as Record<string, unknown>;
+				return disable_reason ?? `${await server.log()}${servedLog()}`;
+			};
+			await expect.poll(reason, { timeout: 30_000, interval: 200 }).toBe('HARDBOUNCED');
+			expect(servedLog()).toContain('"bounce_smtp":"bounce"');
+			expect(await served.json(['messages', 'list', '--status', 'bounced'])).toMatchObject([
+				{ to: 'ann@example.org', last_reply: expect.stringContaining('5.1.1') },
+			]);
+			expect(await served.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 100 } });
+		});
+
+		it.each([
+			{ to: 'unknown@example.org', status: '5.1.1', reply_code: 550, words: 'No such user here', hard: true },
+			{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
+			// The server's own "5.0.0", for an answer that had none, is no address code, whatever the words are.
+			{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: false },
+		])('sends a bounce about $to that explain reads and ingest takes in: hard = $hard', async ({
+			to,
+			status,
+			reply_code,
+			words,
+			hard,
+		}) => {
+			const { kept } = trial;
+			expect(await sendTo(kept, to)).toBe(0);
+			const { id } = (await messageTo(kept, to)) as { id: string };
+			const mail = await keptAbout(trial, to);
+			expect(await explained(kept, mail)).toMatchObject({
+				kind: 'bounce',
+				reporting_mta: 'mx.example.net',
+				recipients: [
+					{
+						address: to,
+						action: 'failed',
+						status,
+						reply_code,
+						diagnostic: expect.stringContaining(words),
+						hard,
+						form: 'RFC 3464',
+					},
+				],
+				returned: { message_id: `${id}@example.com`, subject: 'Hello', to: [to] },
+			});
+			expect(await ingested(kept, mail)).toMatchObject({ read: 1, bounces: 1 });
+			expect(await messageTo(kept, to)).toMatchObject({ state: hard ? 'bounced' : 'failed' });
+			const disable_reason = hard ? 'HARDBOUNCED' : null;
+			expect(await subscriberOf(kept, to)).toMatchObject({ is_active: !hard, disable_reason });
+		}, 60_000);
+
+		it('sends a bounce that matches by its return path alone, without a Message-ID of ours', async () => {
+			const { kept } = trial;
+			expect(await sendTo(kept, 'bare@example.org')).toBe(0);
+			const mail = await keptAbout(trial, 'bare@example.org');
+			const bare = mail.replace(/^Message-ID: <[^>]*@example\.com>\r?\n/im, '');
+			expect(await explained(kept, bare)).toMatchObject({ returned: { message_id: null } });
+			expect(await ingested(kept, bare)).toMatchObject({ bounces: 1 });
+			expect(await subscriberOf(kept, 'bare@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
+		}, 60_000);
+
+		it('keeps a Maildir that ingest reads', async () => {
+			const { kept, server } = trial;
+			expect(await sendTo(kept, 'dir@example.org')).toBe(0);
+			await keptAbout(trial, 'dir@example.org');
+			await kept.json(['engine', 'bounces', 'ingest', server.maildir('kept')]);
+			expect(await subscriberOf(kept, 'dir@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
+			expect(await server.mails('kept')).toEqual([]);
+		}, 60_000);
+
+		own(() => trial);
+	});
+}

@@ -1,0 +1,84 @@
+/** A mail server that is not ours between two projects: one takes its bounces by SMTP, the other from its Maildir. */
+import { expect } from 'vitest';
+import { freePort, type MailServer, type MailServerOptions, startRefusing } from './mail-server.js';
+import { makeProject, type Project } from './project.js';
+import { startServer } from './running-server.js';
+
+export interface MailServerTrial {
+	server: MailServer;
+	/** Its bounces come back to `serve --bounce-smtp`. */
+	served: Project;
+	/** Its bounces lie in the server's mailbox `kept`. */
+	kept: Project;
+	/** What `serve` wrote. */
+	servedLog(): string;
+	close(): Promise<void>;
+}
+
+/** Both projects have the list Readers, without people. */
+export async function openTrial(
+	start: (options: MailServerOptions) => Promise<MailServer>,
+): Promise<MailServerTrial> {
+	const port = await freePort();
+	const served = await newProject(port, 'news@bounces.example.com');
+	const kept = await newProject(port, 'news@kept.example.com');
+	const refusing = await startRefusing();
+	const taking = await startServer(served.db, ['--bounce-smtp', '127.0.0.1:0']);
+	const bounces = Number(taking.bounceSmtp?.split(':').at(-1));
+	const closeOurs = () => Promise.all([taking.stop(), refusing.close()]);
+	try {
+		const server = await start({ port, next: refusing.port, bounces });
+		const close = async () => void (await Promise.all([server.stop(), closeOurs()]));
+		return { server, served, kept, servedLog: taking.log, close };
+	} catch (error) {
+		await closeOurs();
+		throw error;
+	}
+}
+
+async function newProject(smtp: number, bounceAddress: string): Promise<Project> {
+	const project = await makeProject({ smtp });
+	await project.json(['engine', 'init', '--bounce-address', bounceAddress]);
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked for it']);
+	return project;
+}
+
+/** Makes `to` a subscriber and sends a mail there; gives the exit code of `send`. */
+export async function sendTo(project: Project, to: string): Promise<number> {
+	await project.json(['subscribers', 'create', '-l', 'Readers', '--email', to]);
+	const mail = ['--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hello'];
+	return (await project.run(['send', ...mail, '--to', to])).code;
+}
+
+/** The only message to an address, with its attempts. */
+export async function messageTo(project: Project, to: string): Promise<unknown> {
+	const [message] = (await project.json(['messages', 'list', '--to', to])) as { id: string }[];
+	return project.json(['messages', 'get', message?.id ?? '']);
+}
+
+export function subscriberOf(project: Project, email: string): Promise<unknown> {
+	return project.json(['subscribers', 'get', '-l', 'Readers', email]);
+}
+
+/** Waits for a bounce in the mailbox `kept` that names an address, and gives it as it lies there. */
+export async function keptAbout({ server }: MailServerTrial, to: string): Promise<string> {
+	const find = async () => (await server.mails('kept')).find((mail) => mail.includes(to));
+	const found = async () => ((await find()) === undefined ? server.log() : 'kept');
+	await expect.poll(found, { timeout: 30_000, interval: 200 }).toBe('kept');
+	return (await find()) ?? '';
+}
+
+/** What `engine bounces explain` says of a mail. */
+export function explained(project: Project, mail: string): Promise<unknown> {
+	return onBounce(project, 'explain', mail);
+}
+
+/** What `engine bounces ingest` made of a mail. */
+export function ingested(project: Project, mail: string): Promise<unknown> {
+	return onBounce(project, 'ingest', mail);
+}
+
+async function onBounce(project: Project, verb: string, mail: string): Promise<unknown> {
+	const file = await project.file('bounce.eml', Buffer.from(mail, 'latin1'));
+	return project.json(['engine', 'bounces', verb, file]);
+}

@@ -1,0 +1,120 @@
+/** A mail server that is not ours, running in a root folder of its own. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { SMTPServer } from 'smtp-server';
+
+/**
+ * Each server under test knows four domains. example.net is its own: ann has a mailbox, bob is put off by 451 4.7.1,
+ * nobody else exists. example.org goes on to `next`. bounces.example.com goes to `bounces`; kept.example.com into the
+ * mailbox `kept`.
+ */
+export interface MailServerOptions {
+	/** Where it listens; all ports are of 127.0.0.1. */
+	port: number;
+	/** The next server on the way, which refuses what it took. */
+	next: number;
+	/** Who takes bounces by SMTP. */
+	bounces: number;
+}
+
+export interface MailServer {
+	log(): Promise<string>;
+	/** Where mails lie as a Maildir; not there before the first. */
+	maildir(name: string): string;
+	/** New mails of a mailbox. */
+	mails(name: string): Promise<string[]>;
+	stop(): Promise<void>;
+}
+
+export interface ServerCommand {
+	/** Its root; removed when it stops. */
+	root: string;
+	/** Program and words, as seen from within. */
+	argv: readonly string[];
+	port: number;
+	/** A log file that it writes, as seen from within, beside its output; absent: none. */
+	logFile?: string;
+}
+
+/** Starts it and waits until it listens; rejects with its log when it ends before. */
+export async function startMailServer({ root, argv, port, logFile }: ServerCommand): Promise<MailServer> {
+	const child = spawn('chroot', [root, ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
+	const ended = once(child, 'close');
+	let said = '';
+	for (const stream of [child.stdout, child.stderr])
+		stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+	const file = () => readFile(join(root, logFile ?? ''), 'utf8').catch(() => '');
+	const maildir = (name: string) => join(root, 'mail', name);
+	const server: MailServer = {
+		log: async () => said + (await file()),
+		maildir,
+		mails: async (name) => {
+			const folder = join(maildir(name), 'new');
+			const names = await readdir(folder).catch(() => []);
+			return Promise.all(names.map((one) => readFile(join(folder, one), 'latin1')));
+		},
+		stop: async () => {
+			child.kill('SIGTERM');
+			await ended;
+			await rm(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+		},
+	};
+	const isUp = await Promise.race([ended.then(() => false), listening(port)]);
+	if (isUp) return server;
+	const log = await server.log();
+	await server.stop();
+	throw new Error(`${argv[0]} does not start: ${log}`);
+}
+
+/** Whether somebody listens within 20 seconds. */
+async function listening(port: number): Promise<boolean> {
+	const until = Date.now() + 20_000;
+	while (Date.now() < until) {
+		const socket = connect(port, '127.0.0.1');
+		const isThere = await Promise.race([
+			once(socket, 'connect').then(() => true),
+			once(socket, 'error').then(() => false),
+		]).catch(() => false);
+		socket.destroy();
+		if (isThere) return true;
+		await delay(50);
+	}
+	return false;
+}
+
+/** A server that refuses at RCPT: `full` for want of room, `plain` without a code of its own, others as unknown. */
+export async function startRefusing(): Promise<{ port: number; close(): Promise<void> }> {
+	const port = await freePort();
+	const server = new SMTPServer({
+		disabledCommands: ['AUTH', 'STARTTLS'],
+		disableReverseLookup: true,
+		logger: false,
+		onRcptTo: ({ address }, _session, answer) => {
+			const [responseCode, text] = refusals[address.split('@')[0] ?? ''] ?? [550, '5.1.1 No such user here'];
+			answer(Object.assign(new Error(text), { responseCode }));
+		},
+	});
+	server.on('error', () => undefined);
+	server.listen(port, '127.0.0.1');
+	await once(server.server, 'listening');
+	return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+const refusals: Readonly<Record<string, readonly [number, string]>> = {
+	full: [552, '5.2.2 Mailbox full'],
+	plain: [550, 'No such user here'],
+};
+
+/** A port of 127.0.0.1 that nobody listens at. */
+export async function freePort(): Promise<number> {
+	const probe = createServer().listen(0, '127.0.0.1');
+	await once(probe, 'listening');
+	const address = probe.address();
+	await new Promise((resolve) => probe.close(resolve));
+	if (address === null || typeof address === 'string') throw new Error('it does not listen');
+	return address.port;
+}

@@ -1,0 +1,121 @@
+/**
+ * A root folder with one foreign program in it, to run by `chroot`: some mail servers have the paths of their queue and
+ * the names of their users built in. It shares nothing with the system but the network; only root can make one.
+ *
+ * A program is looked for in the folders named by MAILCTL_MAIL_SERVERS (parted by colons), in PATH and in /usr/sbin. Such
+ * a folder holds Debian packages unpacked, not installed, because Debian lets one mail server be installed at a time:
+ *
+ *     apt-get download exim4-daemon-light libidn12 opensmtpd
+ *     for package in *.deb; do dpkg -x "$package" servers; done
+ *     MAILCTL_MAIL_SERVERS=$PWD/servers npx vitest run test/e2e/exim.test.ts test/e2e/opensmtpd.test.ts
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { chmod, chown, copyFile, cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** A program where it was found. */
+export interface FoundProgram {
+	path: string;
+	/** What lies above its `usr`: `/`, or a folder of unpacked packages. */
+	prefix: string;
+}
+
+/** The first place of `usr/sbin/NAME` that also has `beside` (a path below the prefix); null when there is none. */
+export function findProgram(name: string, beside = ''): FoundProgram | null {
+	const unpacked = (process.env['MAILCTL_MAIL_SERVERS'] ?? '').split(':').filter((folder) => folder !== '');
+	const installed = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin'];
+	const places = [
+		...unpacked.map((prefix) => ({ path: join(prefix, 'usr/sbin', name), prefix })),
+		...installed.map((folder) => ({ path: join(folder, name), prefix: '/' })),
+	];
+	return places.find(({ path, prefix }) => existsSync(path) && existsSync(join(prefix, beside))) ?? null;
+}
+
+/** Why a program cannot be run in a root of its own; null: it can. `packageName` is Debian's. */
+export function whyNot(program: FoundProgram | null, packageName: string): string | null {
+	if (program === null) return `Debian package ${packageName} is neither installed nor unpacked`;
+	return process.getuid?.() === 0 ? null : 'only root can run it in a folder of its own';
+}
+
+/** What goes into a root. */
+export interface RootContents {
+	program: FoundProgram;
+	/** Other programs and folders of programs that it starts, below the program's prefix. */
+	more?: readonly string[];
+	/** Users of its own, by name. `nobody` is there already. */
+	users: Readonly<Record<string, number>>;
+	/** Folders it expects: path → owner and mode. */
+	folders: Readonly<Record<string, { owner: number; mode: number }>>;
+	/** Files, by path. */
+	files: Readonly<Record<string, string>>;
+}
+
+/** The user that owns mailboxes. */
+export const nobody = 65_534;
+
+/** Makes the folder and gives its path; the caller removes it. */
+export async function makeRoot({ program, more = [], users, folders, files }: RootContents): Promise<string> {
+	// Not below the folder of the tests: users other than root are to reach it.
+	const root = await mkdtemp('/tmp/mailctl-root-');
+	await chmod(root, 0o755);
+	const target = join('/usr/sbin', basename(program.path));
+	await copyProgram(root, program.path, { target, prefix: program.prefix });
+	await copyProgram(root, '/bin/sh', { target: '/bin/sh', prefix: '/' });
+	for (const path of more) await cp(join(program.prefix, path), join(root, path), { recursive: true });
+	const all = { '/dev': { owner: 0, mode: 0o755 }, '/tmp': { owner: 0, mode: 0o1777 }, ...folders };
+	for (const [path, { owner, mode }] of Object.entries(all)) {
+		await mkdir(join(root, path), { recursive: true });
+		await chown(join(root, path), owner, owner);
+		await chmod(join(root, path), mode);
+	}
+	await run('mknod', ['-m', '666', join(root, 'dev/null'), 'c', '1', '3']);
+	await run('mknod', ['-m', '666', join(root, 'dev/urandom'), 'c', '1', '9']);
+	for (const [path, content] of Object.entries({ ...accounts(users), ...files })) {
+		await mkdir(dirname(join(root, path)), { recursive: true });
+		await writeFile(join(root, path), content);
+	}
+	return root;
+}
+
+/** With the libraries it is linked to, and the loader that is written into it. */
+async function copyProgram(
+	root: string,
+	path: string,
+	{ target, prefix }: { target: string; prefix: string },
+): Promise<void> {
+	await mkdir(join(root, dirname(target)), { recursive: true });
+	await copyFile(path, join(root, target));
+	const { stdout } = await run('ldd', [path], {
+		env: { ...process.env, LD_LIBRARY_PATH: librariesOf(prefix) },
+	});
+	await mkdir(join(root, 'lib'), { recursive: true });
+	for (const line of stdout.split('\n')) {
+		const [library] = /\/[^ ]+/.exec(line) ?? [];
+		if (library === undefined) continue;
+		// "NAME => PATH" is looked for by name; a path alone is the loader's, which has to stay.
+		const to = line.includes('=>') ? join(root, 'lib', basename(library)) : join(root, library);
+		await mkdir(dirname(to), { recursive: true });
+		await copyFile(library, to);
+	}
+}
+
+function librariesOf(prefix: string): string {
+	const folder = join(prefix, 'usr/lib');
+	if (prefix === '/' || !existsSync(folder)) return '';
+	return [folder, ...readdirSync(folder).map((name) => join(folder, name))].join(':');
+}
+
+function accounts(users: Readonly<Record<string, number>>): Record<string, string> {
+	const all = Object.entries({ root: 0, nobody, ...users });
+	return {
+		'/etc/passwd': all.map(([name, id]) => `${name}:x:${id}:${id}::/mail:/bin/sh\n`).join(''),
+		'/etc/group': all.map(([name, id]) => `${name}:x:${id}:\n`).join(''),
+		'/etc/services': 'smtp 25/tcp\n',
+		'/etc/hosts': '127.0.0.1 localhost\n',
+		'/etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
+	};
+}
