@@ -85,7 +85,7 @@ async function* batches(cx: CommandContext, { table, mapping, missing }: ImportR
 			const { line, cells } = found;
 			const row = toSuppressionRow(cells, mapping, missing);
 			if (found.kind === 'bad') refuse(line, cells, found.code, found.error);
-			else if (seen.add(`${row.reason} ${emailKey(row.email)}`)) batch.rows.push({ row, line, cells });
+			else if (seen.add(sayingOf(row))) batch.rows.push({ row, line, cells });
 			else {
 				batch.duplicates += 1;
 				refuse(line, cells, 'duplicate', `email: ${row.email} stands in this file already.`);
@@ -101,4 +101,9 @@ async function* batches(cx: CommandContext, { table, mapping, missing }: ImportR
 		return;
 	}
 	if (batch.rows.length + batch.rejects.length > 0) yield batch;
+}
+
+/** A row is a duplicate if it says nothing new: of several that differ the one may be refused, or another end later. */
+function sayingOf({ email, reason, expires_at, date_created, source }: SuppressionRow): string {
+	return JSON.stringify([emailKey(email), reason, expires_at, date_created, source]);
 }

@@ -9,7 +9,7 @@ import type {
 } from '../../api/suppressions.js';
 import { erasedMessage } from '../../engine/rules/erasure.js';
 import { foldCase } from '../../engine/rules/folding.js';
-import { type Addition, refusalOf } from '../../engine/rules/suppressions.js';
+import { type Addition, additionOf, refusalOf } from '../../engine/rules/suppressions.js';
 import { openErased } from './erased.js';
 import { span } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
@@ -48,7 +48,7 @@ export function createSuppressions(sql: Sql): SuppressionOperations {
 			const { where, values } = conditions({ reason }, now);
 			return select(sql, `email_key = ? AND ${where}`, [email_key, ...values])[0] ?? null;
 		},
-		compareSuppressions: (command) => each(sql, command, compareSuppression),
+		compareSuppressions: (command) => each(sql, command, asIfAdded()),
 		putSuppressions: (command) => each(sql, command, put),
 		removeSuppressions: (command) => remove(sql, command),
 	};
@@ -119,6 +119,19 @@ function each(
 		}
 	});
 	return { counts, rejects };
+}
+
+/** What adding would do, with the rows before it added: nothing is written, so they are kept in mind. */
+function asIfAdded(): (sql: Sql, wanted: WantedSuppression, now: Micros) => Addition {
+	const before = new Map<string, WantedSuppression>();
+	return (sql, wanted, now) => {
+		const key = `${wanted.reason} ${wanted.address}`;
+		const known = before.get(key);
+		const addition =
+			known === undefined ? compareSuppression(sql, wanted, now) : additionOf(known, wanted, now);
+		if (addition !== 'unchanged') before.set(key, wanted);
+		return addition;
+	};
 }
 
 const erased = { code: 'erased', error: `email: ${erasedMessage}` };

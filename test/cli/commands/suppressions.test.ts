@@ -170,7 +170,7 @@ describe('mailctl suppressions', () => {
 			'E-Mail,Reason,Expires',
 			`${ann},hard-bounced,`,
 			`${bob},,2099-01-01`,
-			'Bob@Example.com,,',
+			'Bob@Example.com,,2099-01-01',
 			'nobody,,',
 			'carl@example.com,OTHER,',
 			'dora@example.com,,2020-01-01',
@@ -189,7 +189,7 @@ describe('mailctl suppressions', () => {
 			expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(
 				[
 					'E-Mail,Reason,Expires,_line,_code,_error',
-					'Bob@Example.com,,,4,duplicate,email: Bob@Example.com stands in this file already.',
+					'Bob@Example.com,,2099-01-01,4,duplicate,email: Bob@Example.com stands in this file already.',
 					'nobody,,,5,invalid,email: Enter a valid email address.',
 					'carl@example.com,OTHER,,6,invalid_choice,"reason: ""OTHER"" is not a valid choice."',
 					'dora@example.com,,2020-01-01,7,expired,expires_at: This time is past.',
@@ -201,6 +201,29 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse(again.stdout)).toMatchObject({ created: 0, unchanged: 2, duplicate: 1, rejected: 3 });
 			const mended = await imported(`${path}.rejects.csv`, '--reason', 'COMPLAINED');
 			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, created: 1, rejected: 3 });
+		});
+
+		it('loses no row to an earlier one of the same address that says less, or nothing that can be taken', async () => {
+			const rows = [
+				'email,reason,expires_at,date_created',
+				`${ann},MANUAL,2999-12-01,`,
+				`${ann},MANUAL,,`,
+				`${bob},MANUAL,never,`,
+				`${bob},MANUAL,,`,
+				`${bob},MANUAL,,`,
+				'carl@example.com,MANUAL,,yesterday',
+				'carl@example.com,MANUAL,,2026-01-02',
+				'',
+			];
+			const path = await project.file('more.csv', rows.join('\n'));
+			const counts = { read: 7, created: 3, updated: 1, unchanged: 0, duplicate: 1, rejected: 2 };
+			expect(await project.json(['suppressions', 'import', path, '-n'])).toMatchObject(counts);
+			expect(JSON.parse((await imported(path)).stdout)).toEqual(counts);
+			expect(await list()).toMatchObject([
+				{ email: ann, expires_at: null },
+				{ email: bob, expires_at: null },
+				{ email: 'carl@example.com', expires_at: null },
+			]);
 		});
 
 		it('says with --dry-run what would become of the rows, and writes nothing', async () => {

@@ -143,6 +143,14 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await found()).toEqual([`${ann} MANUAL`]);
 		});
 
+		it('are compared one after the other, as they would be added', async () => {
+			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
+			const rows = ends.map((expires_at) => row(ann, { expires_at }));
+			const compared = await store.reads.compareSuppressions({ rows, now: noon });
+			expect(compared.counts).toEqual({ created: 1, updated: 2, unchanged: 2, rejected: 0 });
+			expect(await add(rows)).toEqual(compared.counts);
+		});
+
 		it('make the subscribers with the address inactive in all lists, and leave an earlier reason', async () => {
 			const other = await newList(store, 'Other');
 			const { id } = await newSubscriber(store, list_id, ann);
