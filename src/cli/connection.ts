@@ -120,9 +120,11 @@ export interface IngestRequest {
 	/** Nothing is recorded, nothing is moved. */
 	dryRun: boolean;
 	signal: AbortSignal;
+	/** Told of a file in a folder that could not be read, and by which error of the system: `EACCES`. */
+	onUnreadable: (file: string, code: string) => void;
 }
 
-/** Mails by what became of them; `read` is the sum of the others. */
+/** Mails by what became of them; `read` is the sum of the others but the last. */
 export interface IngestCounts {
 	read: number;
 	/** Recorded: the first of its kind for its message. */
@@ -138,6 +140,8 @@ export interface IngestCounts {
 	not_reports: number;
 	/** Their messages are being sent at this moment: to be brought again. */
 	in_flight: number;
+	/** Files of a folder or a Maildir that could not be read, and are where they were. */
+	unreadable: number;
 }
 
 /** Where and how to listen. */

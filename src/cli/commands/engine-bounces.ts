@@ -34,12 +34,12 @@ const ingest = command({
 	name: 'ingest',
 	summary: 'take mails that came back into the database',
 	description:
-		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full or failing: the mail server then tries again.',
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there: the mail server then tries again.',
 	args: [{ name: 'source', summary: 'a file, a folder or a Maildir; - reads standard input' }],
 	writes: true,
 	output:
-		'{"read", "bounces", "complaints", "duplicates", "notices", "auto_replies", "unmatched", "not_reports", "in_flight"}',
-	exits: [75],
+		'{"read", "bounces", "complaints", "duplicates", "notices", "auto_replies", "unmatched", "not_reports", "in_flight", "unreadable"}',
+	exits: [9, 75],
 	examples: [
 		'mailctl engine bounces ingest bounce.eml',
 		'mailctl engine bounces ingest - < bounce.eml',
@@ -49,8 +49,10 @@ const ingest = command({
 		const counts = await taken(cx, args.source);
 		if (cx.dryRun) return cx.wouldDo(`take in ${sentenceOf(counts)}`, counts);
 		await cx.out.document(counts, sentenceOf(counts));
-		if (counts.in_flight === 0) return;
-		throw tryLater(`${counts.in_flight} of the messages are being sent at this moment`);
+		if (counts.in_flight > 0)
+			throw tryLater(`${counts.in_flight} of the messages are being sent at this moment`);
+		if (counts.unreadable > 0)
+			throw new CliError('unreadable', exits.partly, `${counts.unreadable} of the files could not be read`);
 	},
 });
 
@@ -62,11 +64,22 @@ export const bounces: CommandGroup = {
 
 async function taken(cx: CommandContext, source: string): Promise<IngestCounts> {
 	const from = source === '-' ? { stream: cx.sources.stdin('source') } : { path: source };
+	const unreadable: string[] = [];
 	try {
 		const engine = await cx.local();
-		return await engine.ingestBounces({ from, dryRun: cx.dryRun, signal: cx.signal });
+		return await engine.ingestBounces({
+			from,
+			dryRun: cx.dryRun,
+			signal: cx.signal,
+			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
+		});
 	} catch (error) {
+		// Who hands over a mail cannot answer; and a disk that is not mounted yet will be.
+		if (source === '-' && error instanceof Error && error.name === 'DatabaseMissing')
+			throw tryLater(error.message, error);
 		throw endOf(error);
+	} finally {
+		for (const line of unreadable) await cx.warn(line);
 	}
 }
 
@@ -77,9 +90,12 @@ function endOf(error: unknown): unknown {
 	if (error.name === 'StoreError' || error.name === 'SqliteError') return tryLater(error.message, error);
 	// A file of the source that cannot be read; whatever else fails is none of ours to name.
 	if (!('path' in error) || !code.startsWith('E')) return error;
-	const why =
-		code === 'ENOENT' ? 'no such file or folder' : code === 'EACCES' ? 'no permission to read it' : code;
-	return new UsageError(`source: ${String(error.path)}: ${why}`, { cause: error });
+	return new UsageError(`source: ${String(error.path)}: ${whyUnreadable(code)}`, { cause: error });
+}
+
+function whyUnreadable(code: string): string {
+	if (code === 'ENOENT') return 'no such file or folder';
+	return code === 'EACCES' ? 'no permission to read it' : code;
 }
 
 function tryLater(message: string, cause?: unknown): CliError {
@@ -99,6 +115,7 @@ const words: readonly (readonly [Exclude<keyof IngestCounts, 'read'>, string])[]
 	['unmatched', 'about no message of ours'],
 	['not_reports', 'no reports'],
 	['in_flight', 'about messages being sent'],
+	['unreadable', 'not readable'],
 ];
 
 /** `3 mails: 2 bounces, 1 no reports`: what there is none of is left out. */

@@ -11,7 +11,7 @@ import type { LocalParts } from './parts.js';
 const groupSize = 100;
 const groupBytes = 16 * 1024 * 1024;
 
-const countOf: Readonly<Record<Ingested, Exclude<keyof IngestCounts, 'read'>>> = {
+const countOf: Readonly<Record<Ingested, Exclude<keyof IngestCounts, 'read' | 'unreadable'>>> = {
 	bounce: 'bounces',
 	complaint: 'complaints',
 	duplicate: 'duplicates',
@@ -25,7 +25,7 @@ const countOf: Readonly<Record<Ingested, Exclude<keyof IngestCounts, 'read'>>> =
 /** Everything that was read is recorded when this resolves; a Maildir's mails are moved after that. */
 export async function ingestBounces(
 	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
-	{ from, dryRun, signal }: IngestRequest,
+	{ from, dryRun, signal, onUnreadable }: IngestRequest,
 ): Promise<IngestCounts> {
 	const options = {
 		verp: await openVerp({ store, clock }),
@@ -43,6 +43,7 @@ export async function ingestBounces(
 		unmatched: 0,
 		not_reports: 0,
 		in_flight: 0,
+		unreadable: 0,
 	};
 	const take = async ({ bytes, done }: StoredMail) => {
 		const ingested = await ingestMail({ bytes, returnPath: null }, options);
@@ -51,7 +52,12 @@ export async function ingestBounces(
 		counts.read += 1;
 		counts[countOf[ingested]] += 1;
 	};
-	for await (const group of inGroups('path' in from ? openMailbox(from.path) : mailsIn(from.stream))) {
+	const unreadable = (file: string, code: string) => {
+		counts.unreadable += 1;
+		onUnreadable(file, code);
+	};
+	const mails = 'path' in from ? openMailbox(from.path, unreadable) : mailsIn(from.stream);
+	for await (const group of inGroups(mails)) {
 		signal.throwIfAborted();
 		await Promise.all(group.map(take));
 	}

@@ -13,18 +13,32 @@ export interface StoredMail {
 
 /** What is read of one mail at most; nothing behind it says anything. */
 const maxMailBytes = 4 * 1024 * 1024;
+/** Of a file's name, on the file systems in use. */
+const maxNameBytes = 255;
+
+/** Told of a file that could not be read, and by which error of the system: `EACCES`. */
+export type OnUnreadable = (file: string, code: string) => void;
 
 /**
- * Mails of a path, in the order of their names. Throws the system's error where the path cannot be read; a file that
- * somebody takes away meanwhile is left out.
+ * Mails of a path, in the order of their names. Throws the system's error where the path itself cannot be read. In a
+ * folder one that cannot be read keeps no other waiting; what is no file, or was taken away meanwhile, is left out.
  */
-export async function* openMailbox(path: string): AsyncGenerator<StoredMail> {
-	const found = await stat(path);
-	if (!found.isDirectory()) return yield* mailsOf(path);
+export async function* openMailbox(path: string, onUnreadable: OnUnreadable): AsyncGenerator<StoredMail> {
+	// What is named may be a pipe, as `<(…)` of a shell is.
+	if (!(await stat(path)).isDirectory()) return yield* mailsOf(path);
 	const names = await readdir(path);
-	if (names.includes('new') && names.includes('cur')) return yield* maildir(path);
-	for (const name of names.filter((one) => !one.startsWith('.')).sort()) {
-		yield* unlessGone(mailsOf(join(path, name)));
+	const isMaildir = names.includes('new') && names.includes('cur');
+	const files = isMaildir ? await readdir(join(path, 'new')) : names;
+	for (const name of files.filter((one) => !one.startsWith('.')).sort()) {
+		const file = join(path, isMaildir ? 'new' : '', name);
+		try {
+			// Opening a pipe would wait for somebody to write.
+			if (!(await stat(file)).isFile()) continue;
+			if (isMaildir) yield { bytes: await readBegin(file), done: () => markSeen(path, file) };
+			else yield* mailsOf(file);
+		} catch (error) {
+			if (!isGone(error)) onUnreadable(file, codeOf(error));
+		}
 	}
 }
 
@@ -67,18 +81,8 @@ async function firstOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
 	return Buffer.concat(kept).subarray(0, maxMailBytes);
 }
 
-async function* mailsOf(path: string): AsyncGenerator<StoredMail> {
-	if (!(await stat(path)).isFile()) return;
-	yield* mailsIn(createReadStream(path));
-}
-
-async function* maildir(path: string): AsyncGenerator<StoredMail> {
-	const names = await readdir(join(path, 'new'));
-	for (const name of names.filter((one) => !one.startsWith('.')).sort()) {
-		const file = join(path, 'new', name);
-		const bytes = await readBegin(file).catch(orGone);
-		if (bytes !== null) yield { bytes, done: () => markSeen(path, file) };
-	}
+function mailsOf(path: string): AsyncGenerator<StoredMail> {
+	return mailsIn(createReadStream(path));
 }
 
 async function readBegin(file: string): Promise<Buffer> {
@@ -95,19 +99,20 @@ async function readBegin(file: string): Promise<Buffer> {
 
 async function markSeen(path: string, file: string): Promise<void> {
 	const name = basename(file);
+	const marked = `${name}:2,S`;
+	const isNameable = !name.includes(':2,') && Buffer.byteLength(marked) <= maxNameBytes;
 	// Another reader of the same Maildir may have moved it.
-	await rename(file, join(path, 'cur', name.includes(':2,') ? name : `${name}:2,S`)).catch(orGone);
+	await rename(file, join(path, 'cur', isNameable ? marked : name)).catch((error: unknown) => {
+		if (!isGone(error)) throw error;
+	});
 }
 
-async function* unlessGone(mails: AsyncIterable<StoredMail>): AsyncGenerator<StoredMail> {
-	try {
-		yield* mails;
-	} catch (error) {
-		orGone(error);
-	}
+function isGone(error: unknown): boolean {
+	return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-function orGone(error: unknown): null {
-	if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+/** Anything but the system's is a mistake of ours, and is not to be told as a file's. */
+function codeOf(error: unknown): string {
+	if (error instanceof Error && 'syscall' in error && 'code' in error) return String(error.code);
 	throw error;
 }

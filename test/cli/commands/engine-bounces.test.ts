@@ -1,5 +1,7 @@
-import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { errorOf, makeProject, type Project } from '../../support/project.js';
@@ -15,6 +17,7 @@ const none = {
 	unmatched: 0,
 	not_reports: 0,
 	in_flight: 0,
+	unreadable: 0,
 };
 const separator = 'From MAILER-DAEMON Fri Jul  8 12:08:34 2011\n';
 
@@ -173,6 +176,33 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(folder)).toEqual({ ...none, read: 3, bounces: 1, auto_replies: 1, not_reports: 1 });
 	});
 
+	it('takes what it can of a Maildir or a folder, tells what it could not read, and leaves out what is no file', async () => {
+		const maildir = join(project.folder, 'Maildir');
+		for (const name of ['new/2.folder', 'cur']) await mkdir(join(maildir, name), { recursive: true });
+		const long = `2.${'x'.repeat(250)}`;
+		for (const name of ['1', long, '9']) await writeFile(join(maildir, 'new', name), ordinary);
+		await symlink('3.loop', join(maildir, 'new', '3.loop'));
+		await promisify(execFile)('mkfifo', [join(maildir, 'new', '4.pipe')]);
+		for (const source of [maildir, join(maildir, 'cur')]) {
+			const result = await project.run(['engine', 'bounces', 'ingest', source, '-o', 'json']);
+			expect({ code: result.code, counts: JSON.parse(result.stdout) }).toEqual({
+				code: source === maildir ? 9 : 0,
+				counts: { ...none, read: 3, not_reports: 3, unreadable: source === maildir ? 1 : 0 },
+			});
+			if (source === maildir) expect(result.stderr).toContain('3.loop: ELOOP');
+		}
+		expect((await readdir(join(maildir, 'new'))).sort()).toEqual(['2.folder', '3.loop', '4.pipe']);
+		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1:2,S', long, '9:2,S']);
+	});
+
+	it('takes a pipe that is named as a file, as a shell names one', async () => {
+		const pipe = join(project.folder, 'pipe');
+		await promisify(execFile)('mkfifo', [pipe]);
+		const { returnPath } = await sentTo('ann@example.org');
+		const [counts] = await Promise.all([ingest(pipe), writeFile(pipe, bounceOf(returnPath))]);
+		expect(counts).toEqual({ ...none, read: 1, bounces: 1 });
+	});
+
 	it('finds the message by the Message-ID of what was returned, for its own recipient alone', async () => {
 		const ann = await sentTo('ann@example.org');
 		const bob = await sentTo('bob@example.org');
@@ -236,6 +266,17 @@ describe('engine bounces ingest', () => {
 		await writeFile(project.db, 'no database at all, but long enough to be taken for something'.repeat(20));
 		const { code } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin: ordinary });
 		expect(code).toBe(75);
+	});
+
+	it('ends with 75 for a mail from a pipe while the database is not there, as before its disk is mounted', async () => {
+		await rename(project.db, `${project.db}.away`);
+		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin: ordinary });
+		expect({ code, isNamed: stderr.includes('there is no database at') }).toEqual({
+			code: 75,
+			isNamed: true,
+		});
+		const file = await project.file('one.eml', ordinary);
+		expect(await project.run(['engine', 'bounces', 'ingest', file])).toMatchObject({ code: 2 });
 	});
 
 	it('refuses a source that is not there', async () => {
