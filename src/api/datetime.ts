@@ -59,8 +59,12 @@ export function parseDateTime(text: string): Micros | null {
 	const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?Z?$/.exec(text);
 	const [, day = '', time = '', fraction = ''] = match ?? [];
 	if (!isDay(day) || time > '23:59:59' || !/^\d\d:[0-5]\d:[0-5]\d$/.test(time)) return null;
-	return Date.parse(`${day}T${time}Z`) * microsPerMs + Number(fraction.padEnd(6, '0'));
+	const at = Date.parse(`${day}T${time}Z`) * microsPerMs + Number(fraction.padEnd(6, '0'));
+	return Math.min(at, latest);
 }
+
+/** The last number before the year 10000, which would be written with five digits: so far ahead they lie 32 apart. */
+const latest: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 
 /** The day at that moment in that zone (IANA name). Throws a RangeError for a zone that `isTimeZone` refuses. */
 export function dayOf(at: Micros, timeZone: string): Day {

@@ -30,6 +30,12 @@ describe('a moment', () => {
 		);
 	});
 
+	test('is never later than the last one that can be written, and the same when it is read again', () => {
+		const last = formatDateTime(parseDateTime('9999-12-31T23:59:59.999999') ?? 0);
+		expect(last).toMatch(/^9999-12-31T23:59:59\.9999\d\d$/);
+		expect(formatDateTime(parseDateTime(last) ?? 0)).toBe(last);
+	});
+
 	test.each([
 		'',
 		'2026-02-30T00:00:00',
