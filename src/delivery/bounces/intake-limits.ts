@@ -1,5 +1,7 @@
 /** How much one address may bring: so that one server in trouble does not keep the others out. */
+import ipaddr from 'ipaddr.js';
 
+/** Of IPv6 one address is a /64: who has one has them all. */
 export interface IntakeLimits {
 	/** A connection begins; false: it has too many. */
 	connect(ip: string): boolean;
@@ -26,21 +28,31 @@ export function createIntakeLimits(options: IntakeOptions = {}): IntakeLimits {
 	let minute = { begins: Number.NEGATIVE_INFINITY, mails: new Map<string, number>() };
 	return {
 		connect: (ip) => {
-			const count = (connections.get(ip) ?? 0) + 1;
-			connections.set(ip, count);
+			const network = networkOf(ip);
+			const count = (connections.get(network) ?? 0) + 1;
+			connections.set(network, count);
 			return count <= maxConnections;
 		},
 		disconnect: (ip) => {
-			const count = (connections.get(ip) ?? 1) - 1;
-			if (count > 0) connections.set(ip, count);
-			else connections.delete(ip);
+			const network = networkOf(ip);
+			const count = (connections.get(network) ?? 1) - 1;
+			if (count > 0) connections.set(network, count);
+			else connections.delete(network);
 		},
 		mail: (ip) => {
 			// Whole minutes: who comes back later finds nothing of him kept here.
 			if (now() - minute.begins >= minuteMs) minute = { begins: now(), mails: new Map() };
-			const count = (minute.mails.get(ip) ?? 0) + 1;
-			minute.mails.set(ip, count);
+			const network = networkOf(ip);
+			const count = (minute.mails.get(network) ?? 0) + 1;
+			minute.mails.set(network, count);
 			return count <= maxMails;
 		},
 	};
+}
+
+/** IPv4 as it is, mapped into IPv6 too; the first half of IPv6; anything else as it stands. */
+function networkOf(ip: string): string {
+	if (!ipaddr.isValid(ip)) return ip;
+	const address = ipaddr.process(ip);
+	return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
 }

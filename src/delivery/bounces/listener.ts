@@ -22,6 +22,8 @@ export interface BounceListenerOptions {
 	verp(): Promise<Verp | null>;
 	/** Resolves when it is durable; rejects when the database fails. */
 	ingest(mail: ReturnedMail): Promise<Ingested>;
+	/** A connection is ended after so long, whatever it does; 10 minutes. */
+	maxConnectionMs?: number;
 	/** Told of each mail, and of what failed, as one object; no addresses. */
 	log: (line: object) => void;
 }
@@ -41,12 +43,16 @@ const keptBytes = 4 * 1024 * 1024;
 /** Each may hold a mail of that size in memory. */
 const maxConnections = 50;
 const silenceMs = 60_000;
+/** A byte now and then is no silence, and fifty who send so would keep everybody else out. */
+const usualConnectionMs = 600_000;
 
 /** Rejects when it cannot listen. */
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
 	const limits = createIntakeLimits();
 	const targets = new WeakMap<SMTPServerSession, Uuid>();
-	const counted = new WeakSet<SMTPServerSession>();
+	/** Connections that count, with what ends them. */
+	const ends = new WeakMap<SMTPServerSession, NodeJS.Timeout>();
+	const { maxConnectionMs = usualConnectionMs } = options;
 	const server = new SMTPServer({
 		...(options.tls ?? {}),
 		disabledCommands: options.tls === null ? ['AUTH', 'STARTTLS'] : ['AUTH'],
@@ -60,12 +66,13 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 		maxClients: maxConnections,
 		socketTimeout: silenceMs,
 		onConnect: (session, answer) => {
-			counted.add(session);
+			ends.set(session, setTimeout(() => end(server, session), maxConnectionMs).unref());
 			const isFree = limits.connect(session.remoteAddress);
 			answer(isFree ? null : reply(421, '4.7.0 Too many connections from your address'));
 		},
 		onClose: (session) => {
-			if (counted.delete(session)) limits.disconnect(session.remoteAddress);
+			clearTimeout(ends.get(session));
+			if (ends.delete(session)) limits.disconnect(session.remoteAddress);
 		},
 		onMailFrom: (_, session, answer) => {
 			const isFree = limits.mail(session.remoteAddress);
@@ -101,6 +108,22 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 			return new Promise((resolve) => server.close(() => resolve()));
 		},
 	};
+}
+
+/** What of a connection its library shows to a server, and its types do not tell. */
+interface Connection {
+	session: SMTPServerSession;
+	send(code: number, text: string): void;
+	close(): void;
+}
+
+function end(server: SMTPServer, session: SMTPServerSession): void {
+	const connections: Set<Connection> = server.connections;
+	for (const connection of connections) {
+		if (connection.session !== session) continue;
+		connection.send(421, '4.4.2 This took too long, try again');
+		connection.close();
+	}
 }
 
 class Refusal extends Error {

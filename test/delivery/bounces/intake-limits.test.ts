@@ -11,6 +11,17 @@ describe('what one address may bring', () => {
 		expect(limits.connect('a')).toBe(true);
 	});
 
+	it('takes the addresses of an IPv6 network for one, and an IPv4 address for itself however it is written', () => {
+		const limits = createIntakeLimits({ maxConnections: 1, maxMails: 1 });
+		const ofOne = ['2001:db8:0:1::1', '2001:0db8::1:ffff:0:0:2', '2001:db8:0:1:a:b:c:d'];
+		expect(ofOne.map(limits.connect)).toEqual([true, false, false]);
+		expect(ofOne.map(limits.mail)).toEqual([true, false, false]);
+		expect(limits.connect('2001:db8:0:2::1')).toBe(true);
+		expect(['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(limits.connect)).toEqual([true, false, true]);
+		for (const ip of ofOne) limits.disconnect(ip);
+		expect(limits.connect('2001:db8:0:1::9')).toBe(true);
+	});
+
 	it('has an end for mails within a minute', () => {
 		let now = 0;
 		const limits = createIntakeLimits({ maxMails: 2, now: () => now });

@@ -99,6 +99,25 @@ describe('a mail server for bounces', () => {
 		await expect.poll(async () => (await talkSmtp(address, []))[0]).toMatch(/^220 /);
 	});
 
+	it('ends a connection after its time, in the middle of a mail too', async () => {
+		let ingested = 0;
+		const count = async () => {
+			ingested += 1;
+			return 'bounce' as const;
+		};
+		await hear({ maxConnectionMs: 2_000, ingest: count }, []);
+		const socket = connect(Number(listener?.address.split(':').at(-1)), '127.0.0.1');
+		let heard = '';
+		socket.on('data', (chunk) => {
+			heard += chunk.toString();
+		});
+		await once(socket, 'data');
+		socket.write(`EHLO slow.example\r\nMAIL FROM:<>\r\nRCPT TO:<${to}>\r\nDATA\r\nSubject: x`);
+		await once(socket, 'close');
+		expect(heard).toMatch(/354 [^\r]*\r\n421 .*4\.4\.2 This took too long, try again\r\n$/);
+		expect(ingested).toBe(0);
+	});
+
 	it('rejects with the system’s error where the port is taken', async () => {
 		await hear({});
 		const port = Number(listener?.address.split(':').at(-1));
