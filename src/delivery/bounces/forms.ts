@@ -23,6 +23,17 @@ export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|has not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be retried|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning/i,
 ];
 
+/**
+ * What a server says of a recipient it has given up, in a report whose fields and other words are those of a delay:
+ * OpenSMTPD (6.8) ends so. The code does not tell: others write 4.4.7 into warnings.
+ */
+export const expiries: readonly RegExp[] = [/^envelope expired$/i];
+
+/** Where a report turns from a recipient to its reader: nothing below is about anybody. */
+export const closings: readonly RegExp[] = [
+	/^\s*(?:no action is required on your part|please note that this is only a temporary failure report)\b/i,
+];
+
 /** Where the report's own words end: the returned message, or its header, follows. */
 export const separators: readonly RegExp[] = [
 	/^[-=*\s]{0,80}(?:(?:below|this|enclosed|included|attached|here)(?: this line)?(?: is|:)? (?:a )?copy of (?:the|your)(?: original)? (?:message|mail)|copy of (?:the|your) (?:original )?message)/i,

@@ -3,7 +3,7 @@ import { cleanText } from '../reply.js';
 import { isSame } from './addresses.js';
 import { readCodes } from './codes.js';
 import type { Line } from './fields.js';
-import { recipientLines } from './forms.js';
+import { closings, recipientLines } from './forms.js';
 import type { Part } from './mime.js';
 import type { Place } from './report.js';
 
@@ -88,7 +88,9 @@ function hitsIn(lines: readonly Line[]): Hit[] {
 
 /** Nobody else is named: all the rest is about him, and where that has no code, what stands before is, too. */
 function alone(lines: readonly Line[], hit: Hit): readonly string[] {
-	const after = [hit.rest, ...lines.slice(hit.at + 1).map(({ text }) => text)];
+	const below = lines.slice(hit.at + 1).map(({ text }) => text);
+	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));
+	const after = [hit.rest, ...(closing === -1 ? below : below.slice(0, closing))];
 	const before = lines.slice(0, hit.at + 1).map(({ text }) => text);
 	const told = after.some(hasCode) || !before.some(hasCode) ? after : before;
 	return told.some((text) => text.trim() !== '') ? told : before;

@@ -4,6 +4,7 @@ import { readFeedback } from './arf.js';
 import { autoReplySign, plainAutoReplySign } from './auto-reply.js';
 import { judge, moreTelling, readCodes } from './codes.js';
 import { type DeliveryStatus, parseDeliveryStatus, parseWrittenStatus, type StatusEntry } from './dsn.js';
+import { expiries } from './forms.js';
 import {
 	findNotice,
 	isFromMailSystem,
@@ -81,7 +82,7 @@ function judgedFormal(
 	const status = moreTelling(entry.status, codes.status);
 	const diagnostic = entry.diagnostic === '' ? detail : entry.diagnostic;
 	const text = `${entry.diagnostic} ${detail}`;
-	const { action } = entry;
+	const action = actionOf(entry.action, detail);
 	return [
 		{
 			address,
@@ -100,9 +101,10 @@ function judgedFormal(
 
 function judgedInformal(
 	{ address, detail, form, place }: NamedRecipient,
-	action: DeliveryAction,
+	told: DeliveryAction,
 ): ReportedRecipient {
 	const codes = readCodes(detail);
+	const action = actionOf(told, detail);
 	return {
 		address,
 		original_address: null,
@@ -114,6 +116,11 @@ function judgedInformal(
 		form,
 		place,
 	};
+}
+
+/** A delay that is said to be over is a failure. */
+function actionOf(action: DeliveryAction, detail: string): DeliveryAction {
+	return action === 'delayed' && expiries.some((one) => one.test(detail)) ? 'failed' : action;
 }
 
 function onlyReturned(mail: Mail): string | null {
