@@ -125,6 +125,21 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 			expect(await subscriberOf(kept, to)).toMatchObject({ is_active: !hard, disable_reason });
 		}, 60_000);
 
+		it('sends one bounce about two of one mail: each stands or falls by his own code', async () => {
+			const { kept } = trial;
+			expect(await sendTo(kept, 'full.to@example.org', ['copy@example.org'])).toBe(0);
+			const mail = await keptAbout(trial, 'copy@example.org');
+			expect(await explained(kept, mail)).toMatchObject({
+				recipients: expect.arrayContaining([
+					expect.objectContaining({ address: 'full.to@example.org', hard: false }),
+					expect.objectContaining({ address: 'copy@example.org', hard: true }),
+				]),
+			});
+			expect(await ingested(kept, mail)).toMatchObject({ bounces: 1 });
+			expect(await subscriberOf(kept, 'full.to@example.org')).toMatchObject({ is_active: true });
+			expect(await subscriberOf(kept, 'copy@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
+		}, 60_000);
+
 		it('sends a bounce that matches by its return path alone, without a Message-ID of ours', async () => {
 			const { kept } = trial;
 			expect(await sendTo(kept, 'bare@example.org')).toBe(0);

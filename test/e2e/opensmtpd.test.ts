@@ -1,6 +1,13 @@
 // A real OpenSMTPD takes our mail and sends its bounces back. Where it comes from: test/support/private-root.ts.
 import { expect, it } from 'vitest';
-import { messageTo, sendTo, subscriberOf } from '../support/mail-server-trial.js';
+import {
+	explained,
+	ingested,
+	keptAbout,
+	messageTo,
+	sendTo,
+	subscriberOf,
+} from '../support/mail-server-trial.js';
 import { noOpenSmtpd, startOpenSmtpd } from '../support/opensmtpd.js';
 import { mailServerSuite } from './mail-server.suite.js';
 
@@ -10,6 +17,20 @@ mailServerSuite({
 	start: startOpenSmtpd,
 	unknown: { code: 550, enhanced: null, text: 'Invalid recipient' },
 	own: (trial) => {
+		it('gives up after its time and calls that a delay: a soft bounce', async () => {
+			const { kept } = trial();
+			expect(await sendTo(kept, 'busy@example.info')).toBe(0);
+			const mail = await keptAbout(trial(), 'busy@example.info');
+			expect(mail).toMatch(/^Action: delayed\r?$/m);
+			expect(await explained(kept, mail)).toMatchObject({
+				kind: 'bounce',
+				recipients: [{ action: 'failed', status: '4.4.7', hard: false, diagnostic: 'Envelope expired' }],
+			});
+			expect(await ingested(kept, mail)).toMatchObject({ bounces: 1 });
+			expect(await messageTo(kept, 'busy@example.info')).toMatchObject({ state: 'failed' });
+			expect(await subscriberOf(kept, 'busy@example.info')).toMatchObject({ is_active: true });
+		}, 60_000);
+
 		it('says "524 5.2.4" for an alias that does not exist: no address code, the address stays', async () => {
 			const { kept } = trial();
 			expect(await sendTo(kept, 'lost@example.edu')).toBe(9);

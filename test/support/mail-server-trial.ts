@@ -43,11 +43,13 @@ async function newProject(smtp: number, bounceAddress: string): Promise<Project>
 	return project;
 }
 
-/** Makes `to` a subscriber and sends a mail there; gives the exit code of `send`. */
-export async function sendTo(project: Project, to: string): Promise<number> {
-	await project.json(['subscribers', 'create', '-l', 'Readers', '--email', to]);
+/** Makes `to` and `cc` subscribers and sends them one mail; gives the exit code of `send`. */
+export async function sendTo(project: Project, to: string, cc: readonly string[] = []): Promise<number> {
+	for (const email of [to, ...cc])
+		await project.json(['subscribers', 'create', '-l', 'Readers', '--email', email]);
+	const copies = cc.flatMap((email) => ['--cc', email]);
 	const mail = ['--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hello'];
-	return (await project.run(['send', ...mail, '--to', to])).code;
+	return (await project.run(['send', ...mail, '--to', to, ...copies])).code;
 }
 
 /** The only message to an address, with its attempts. */

@@ -86,7 +86,10 @@ async function listening(port: number): Promise<boolean> {
 	return false;
 }
 
-/** A server that refuses at RCPT: `full` for want of room, `plain` without a code of its own, others as unknown. */
+/**
+ * A server that refuses at RCPT, by what stands before the first dot or `@`: `full` for want of room, `plain` without a
+ * code of its own, `busy` for now, others as unknown.
+ */
 export async function startRefusing(): Promise<{ port: number; close(): Promise<void> }> {
 	const port = await freePort();
 	const server = new SMTPServer({
@@ -94,7 +97,10 @@ export async function startRefusing(): Promise<{ port: number; close(): Promise<
 		disableReverseLookup: true,
 		logger: false,
 		onRcptTo: ({ address }, _session, answer) => {
-			const [responseCode, text] = refusals[address.split('@')[0] ?? ''] ?? [550, '5.1.1 No such user here'];
+			const [responseCode, text] = refusals[address.split(/[.@]/)[0] ?? ''] ?? [
+				550,
+				'5.1.1 No such user here',
+			];
 			answer(Object.assign(new Error(text), { responseCode }));
 		},
 	});
@@ -107,6 +113,7 @@ export async function startRefusing(): Promise<{ port: number; close(): Promise<
 const refusals: Readonly<Record<string, readonly [number, string]>> = {
 	full: [552, '5.2.2 Mailbox full'],
 	plain: [550, 'No such user here'],
+	busy: [450, '4.2.1 Come back later'],
 };
 
 /** A port of 127.0.0.1 that nobody listens at. */

@@ -8,7 +8,10 @@ const program = findProgram('smtpd', libexec);
 /** Why it cannot be run here; null: it can. */
 export const noOpenSmtpd: string | null = whyNot(program, 'opensmtpd');
 
-/** Beside what every server here knows: example.edu is a domain of aliases, of which there is only ann. */
+/**
+ * Beside what every server here knows: example.edu is a domain of aliases, of which there is only ann; mail for
+ * example.info goes to `next`, which is given two seconds to take it.
+ */
 export async function startOpenSmtpd(options: MailServerOptions): Promise<MailServer> {
 	if (program === null) throw new Error(noOpenSmtpd ?? '');
 	const root = await makeRoot({
@@ -37,12 +40,14 @@ listen on 127.0.0.1 port ${port} hostname mx.example.net filter "grey"
 action "mailbox" maildir "/mail/%{dest.user}" userbase <people>
 action "aliases" maildir "/mail/%{dest.user}" userbase <people> virtual <aliases>
 action "next" relay host "smtp+notls://127.0.0.1:${next}"
+action "short" relay host "smtp+notls://127.0.0.1:${next}" ttl 2s
 action "bounces" relay host "smtp+notls://127.0.0.1:${bounces}"
 action "kept" maildir "/mail/kept" virtual <anybody>
 
 match from any for domain "example.net" action "mailbox"
 match from any for domain "example.edu" action "aliases"
 match from any for domain "example.org" action "next"
+match from any for domain "example.info" action "short"
 match from any for domain "bounces.example.com" action "bounces"
 match from any for domain "kept.example.com" action "kept"
 `;
