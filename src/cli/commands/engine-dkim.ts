@@ -135,7 +135,9 @@ interface KeyName {
 const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 
 function checkDomain(text: string): string {
-	const domain = domainToASCII(text.trim().replace(/\.$/, '')).toLowerCase();
+	const name = text.trim();
+	// Read as the host of a URL: what stands behind a slash would be cut off in silence, and %61 be an "a".
+	const domain = /[\s/\\?#%]/.test(name) ? '' : domainToASCII(name.replace(/\.$/, '')).toLowerCase();
 	const labels = domain.split('.');
 	if (labels.length > 1 && domain.length <= 253 && labels.every((one) => label.test(one))) return domain;
 	throw new UsageError(`--domain: "${text}" is no domain`, { hint: '--domain example.com' });

@@ -76,6 +76,9 @@ describe('mailctl engine dkim', () => {
 		[['--type', 'dsa', ...named('example.com', 's1')], /--type: "dsa" is not a choice/],
 		[named('localhost', 's1'), /"localhost" is no domain/],
 		[named('exa mple.com', 's1'), /is no domain/],
+		[named('example.com/../net', 's1'), /is no domain/],
+		[named('ex%61mple.com', 's1'), /is no domain/],
+		[named('example.com\nexample.net', 's1'), /is no domain/],
 		[named('example.com', 'a_b c'), /is no selector/],
 		[['--domain', 'example.com'], /--selector/],
 	])('add refuses %j', async (words, why) => {
