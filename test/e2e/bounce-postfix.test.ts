@@ -1,16 +1,14 @@
 // A real mail server takes our mail, fails to deliver it, and sends its bounce back: by SMTP, and through a pipe.
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { SMTPServer } from 'smtp-server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { programPath } from '../support/cli.js';
 import { noPostfix, type Postfix, startPostfix } from '../support/postfix.js';
 import { makeProject, type Project } from '../support/project.js';
+import { freePort, startRefusing } from '../support/refusing-server.js';
 import { startServer } from '../support/running-server.js';
 import { startTarget } from '../support/target.js';
 
@@ -128,28 +126,4 @@ async function expectBounced(json: Project['json']): Promise<void> {
 		{ to: 'ann@example.org', last_reply: expect.stringContaining('5.1.1') },
 	]);
 	expect(await json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 100 } });
-}
-
-/** The next mail server on the way, where nobody lives. */
-async function startRefusing(): Promise<{ port: number; close(): Promise<void> }> {
-	const port = await freePort();
-	const server = new SMTPServer({
-		disabledCommands: ['AUTH', 'STARTTLS'],
-		logger: false,
-		onRcptTo: (_recipient, _session, answer) => {
-			answer(Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 }));
-		},
-	});
-	server.listen(port, '127.0.0.1');
-	await once(server.server, 'listening');
-	return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
-}
-
-function freePort(): Promise<number> {
-	return new Promise((resolve) => {
-		const probe = createServer().listen(0, '127.0.0.1', () => {
-			const address = probe.address();
-			probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-		});
-	});
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noPostfix, type Postfix, startPostfix } from '../support/postfix.js';
 import { makeProject, type Project } from '../support/project.js';
+import { freePort } from '../support/refusing-server.js';
 
 describe.skipIf(noPostfix !== null)(
 	`a message to Postfix${noPostfix === null ? '' : ` (${noPostfix})`}`,
@@ -141,13 +142,6 @@ function startGreylisting(address: string): Promise<Server> {
 			});
 		}),
 	);
-}
-
-async function freePort(): Promise<number> {
-	const server = await listening(createServer());
-	const { port } = addressOf(server);
-	await new Promise((resolve) => server.close(resolve));
-	return port;
 }
 
 function listening(server: Server): Promise<Server> {

@@ -1,7 +1,8 @@
 /** A mail server that is not ours between two projects: one takes its bounces by SMTP, the other from its Maildir. */
 import { expect } from 'vitest';
-import { freePort, type MailServer, type MailServerOptions, startRefusing } from './mail-server.js';
+import type { MailServer, MailServerOptions } from './mail-server.js';
 import { makeProject, type Project } from './project.js';
+import { freePort, startRefusing } from './refusing-server.js';
 import { startServer } from './running-server.js';
 
 export interface MailServerTrial {

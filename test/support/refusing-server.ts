@@ -1,0 +1,44 @@
+/** The next mail server on the way, where nobody lives. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+
+/**
+ * A server that refuses at RCPT, by what stands before the first dot or `@`: `full` for want of room, `plain` without a
+ * code of its own, `busy` for now, others as unknown.
+ */
+export async function startRefusing(): Promise<{ port: number; close(): Promise<void> }> {
+	const port = await freePort();
+	const server = new SMTPServer({
+		disabledCommands: ['AUTH', 'STARTTLS'],
+		disableReverseLookup: true,
+		logger: false,
+		onRcptTo: ({ address }, _session, answer) => {
+			const [responseCode, text] = refusals[address.split(/[.@]/)[0] ?? ''] ?? [
+				550,
+				'5.1.1 No such user here',
+			];
+			answer(Object.assign(new Error(text), { responseCode }));
+		},
+	});
+	server.on('error', () => undefined);
+	server.listen(port, '127.0.0.1');
+	await once(server.server, 'listening');
+	return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+const refusals: Readonly<Record<string, readonly [number, string]>> = {
+	full: [552, '5.2.2 Mailbox full'],
+	plain: [550, 'No such user here'],
+	busy: [450, '4.2.1 Come back later'],
+};
+
+/** A port of 127.0.0.1 that nobody listens at. */
+export async function freePort(): Promise<number> {
+	const probe = createServer().listen(0, '127.0.0.1');
+	await once(probe, 'listening');
+	const address = probe.address();
+	await new Promise((resolve) => probe.close(resolve));
+	if (address === null || typeof address === 'string') throw new Error('it does not listen');
+	return address.port;
+}
