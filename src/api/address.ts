@@ -79,14 +79,23 @@ export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address
 }
 
 /**
- * Lower case, the domain in punycode; dots and plus tags stay, since only the receiving host knows what they mean.
+ * Lower case, the domain in punycode, quotes only where they are needed: with and without them it is the same mailbox
+ * (RFC 5321 s.4.1.2). Dots and plus tags stay, since only the receiving host knows what they mean.
  * Takes any text and never throws: a filter may ask for what could never be stored.
  */
 export function emailKey(address: string): EmailKey {
 	const at = address.lastIndexOf('@');
 	if (at === -1) return address.toLowerCase();
 	const domain = address.slice(at + 1);
-	return `${address.slice(0, at).toLowerCase()}@${asciiDomain(domain) ?? domain.toLowerCase()}`;
+	const local = address.slice(0, at).toLowerCase();
+	return `${unquoted(local)}@${asciiDomain(domain) ?? domain.toLowerCase()}`;
+}
+
+/** The shortest form of a local part; one that is not quoted is the shortest already. */
+function unquoted(local: string): string {
+	if (!quotedLocal.test(local)) return local;
+	const content = local.slice(1, -1).replace(/\\(.)/g, '$1');
+	return dotAtom.test(content) ? content : `"${content.replace(/["\\]/g, '\\$&')}"`;
 }
 
 function mailbox(name: string, text: string): Mailbox | null {

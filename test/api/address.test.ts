@@ -69,6 +69,13 @@ describe('an address', () => {
 		['a@bücher.example', 'a@xn--bcher-kva.example'],
 		['a@0x7f.com', 'a@0x7f.com'],
 		['not an address', 'not an address'],
+		['"Ann.Lee"@b.no', 'ann.lee@b.no'],
+		['"a\\nn"@b.no', 'ann@b.no'],
+		['"Ann Lee"@b.no', '"ann lee"@b.no'],
+		['"\\Ann\\ \\"Lee"@b.no', '"ann \\"lee"@b.no'],
+		['"a..b"@b.no', '"a..b"@b.no'],
+		['""@b.no', '""@b.no'],
+		['"@b.no', '"@b.no'],
 	])('%s is compared as %s', (text, key) => expect(emailKey(text)).toBe(key));
 });
 
