@@ -3,13 +3,14 @@
  * the names of their users built in. It shares nothing with the system but the network; only root can make one.
  *
  * A program is looked for in the folders named by MAILCTL_MAIL_SERVERS (parted by colons), in PATH and in /usr/sbin. Such
- * a folder holds Debian packages unpacked, not installed, because Debian lets one mail server be installed at a time:
+ * a folder holds Debian packages unpacked, not installed, because Debian lets one mail server be installed at a time. Of
+ * Debian 12, the libraries being those that little else needs:
  *
- *     apt-get download exim4-daemon-light libidn12 opensmtpd
+ *     apt-get download exim4-daemon-light libidn12 libgnutls-dane0 libunbound8 libevent-2.1-7 libdb5.3 opensmtpd
  *     for package in *.deb; do dpkg -x "$package" servers; done
  *     MAILCTL_MAIL_SERVERS=$PWD/servers npx vitest run test/e2e/exim.test.ts test/e2e/opensmtpd.test.ts
  */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { chmod, chown, copyFile, cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -38,7 +39,10 @@ export function findProgram(name: string, beside = ''): FoundProgram | null {
 /** Why a program cannot be run in a root of its own; null: it can. `packageName` is Debian's. */
 export function whyNot(program: FoundProgram | null, packageName: string): string | null {
 	if (program === null) return `Debian package ${packageName} is neither installed nor unpacked`;
-	return process.getuid?.() === 0 ? null : 'only root can run it in a folder of its own';
+	if (process.getuid?.() !== 0) return 'only root can run it in a folder of its own';
+	const missing = linkedBy(program.path, program.prefix).filter((line) => line.includes('not found'));
+	const names = missing.map((line) => line.trim().split(' ')[0]);
+	return names.length === 0 ? null : `${program.path} lacks ${names.join(', ')}`;
 }
 
 /** What goes into a root. */
@@ -89,11 +93,8 @@ async function copyProgram(
 ): Promise<void> {
 	await mkdir(join(root, dirname(target)), { recursive: true });
 	await copyFile(path, join(root, target));
-	const { stdout } = await run('ldd', [path], {
-		env: { ...process.env, LD_LIBRARY_PATH: librariesOf(prefix) },
-	});
 	await mkdir(join(root, 'lib'), { recursive: true });
-	for (const line of stdout.split('\n')) {
+	for (const line of linkedBy(path, prefix)) {
 		const [library] = /\/[^ ]+/.exec(line) ?? [];
 		if (library === undefined) continue;
 		// "NAME => PATH" is looked for by name; a path alone is the loader's, which has to stay.
@@ -101,6 +102,12 @@ async function copyProgram(
 		await mkdir(dirname(to), { recursive: true });
 		await copyFile(library, to);
 	}
+}
+
+/** What the loader would find for a program, a line a library; those of unpacked packages too. */
+function linkedBy(path: string, prefix: string): string[] {
+	const env = { ...process.env, LD_LIBRARY_PATH: librariesOf(prefix) };
+	return execFileSync('ldd', [path], { env, encoding: 'utf8' }).split('\n');
 }
 
 function librariesOf(prefix: string): string {
