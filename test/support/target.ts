@@ -6,17 +6,21 @@ export interface NotifiedTarget {
 	url: string;
 	/** Bodies as they came. */
 	received: string[];
+	/** The header of each request; null without it. */
+	authorizations: (string | null)[];
 	close(): Promise<void>;
 }
 
 /** Answers every request with `status`. */
 export async function startTarget(status: number): Promise<NotifiedTarget> {
 	const received: string[] = [];
+	const authorizations: (string | null)[] = [];
 	const server = createServer((request, response) => {
 		const chunks: Buffer[] = [];
 		request.on('data', (chunk: Buffer) => chunks.push(chunk));
 		request.on('end', () => {
 			received.push(Buffer.concat(chunks).toString('utf8'));
+			authorizations.push(request.headers.authorization ?? null);
 			response.writeHead(status).end();
 		});
 	});
@@ -26,6 +30,7 @@ export async function startTarget(status: number): Promise<NotifiedTarget> {
 	return {
 		url: `http://127.0.0.1:${port}/in`,
 		received,
+		authorizations,
 		close: () => new Promise((resolve) => server.close(() => resolve())),
 	};
 }

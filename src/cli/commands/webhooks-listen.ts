@@ -157,6 +157,7 @@ async function open({ cx, port, secrets, forwardTo, inbox }: Opening): Promise<R
 			...{ port, secrets, forwardTo },
 			nowMs: () => cx.clock.now() / microsPerMs,
 			onReceived: inbox.add,
+			onUnanswered: ({ url, why }) => void cx.warn(`${url} did not answer: ${why}`),
 		});
 	} catch (error) {
 		const code = error instanceof Error && 'code' in error ? String(error.code) : '';

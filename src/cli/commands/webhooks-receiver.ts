@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { refuseSignature, signatureHeaders } from '../../api/standard-webhooks.js';
+import { type Forwarded, forward } from './webhooks-forward.js';
 
 /** A notification that came in. */
 export interface Received {
@@ -28,6 +29,8 @@ export interface ReceiverOptions {
 	/** Milliseconds since 1970. */
 	nowMs: () => number;
 	onReceived: (received: Received) => void;
+	/** `forwardTo` gave no answer to one that is received all the same. */
+	onUnanswered: (handedOn: Forwarded & { kind: 'unanswered' }) => void;
 }
 
 export interface Receiver {
@@ -36,8 +39,6 @@ export interface Receiver {
 }
 
 const maxBodyBytes = 1024 * 1024;
-/** Less than a sender waits. */
-const forwardMs = 12_000;
 
 /** Listens on loopback. Rejects when it cannot. */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
@@ -73,9 +74,10 @@ async function receive(
 	if (body === null) return void response.writeHead(413, { connection: 'close' }).end();
 	const { verified, refused } = await verify(options, request, body);
 	const { forwardTo } = options;
-	const forwarded = refused === null && forwardTo !== null ? await forward(forwardTo, request, body) : null;
-	const status = refused !== null ? 401 : forwardTo === null ? 204 : (forwarded ?? 502);
-	response.writeHead(status).end();
+	const handedOn =
+		refused === null && forwardTo !== null ? await forward(forwardTo, request.headers, body) : null;
+	response.writeHead(refused === null ? statusOf(handedOn) : 401).end();
+	if (handedOn?.kind === 'unanswered') options.onUnanswered(handedOn);
 	const parsed = parse(body);
 	const id = request.headers[signatureHeaders.id];
 	options.onReceived({
@@ -83,9 +85,15 @@ async function receive(
 		type: typeOf(parsed),
 		verified,
 		refused,
-		forwarded,
+		forwarded: handedOn?.kind === 'answered' ? handedOn.status : null,
 		body: parsed,
 	});
+}
+
+/** `null`: it stayed here. */
+function statusOf(handedOn: Forwarded | null): number {
+	if (handedOn === null) return 204;
+	return handedOn.kind === 'answered' ? handedOn.status : 502;
 }
 
 /** null: it is too long. */
@@ -109,24 +117,6 @@ async function verify(
 	if (known === null) return { verified: null, refused: null };
 	const refused = refuseSignature({ headers, body, secrets: known, now: Math.floor(nowMs() / 1000) });
 	return { verified: refused === null, refused };
-}
-
-/** The octets and headers as they came, so that whoever is behind can check them too. null: no answer. */
-async function forward(to: URL, { headers }: IncomingMessage, body: Buffer): Promise<number | null> {
-	const names = ['content-type', 'authorization', ...Object.values(signatureHeaders)];
-	const kept = names.flatMap((name) => {
-		const value = headers[name];
-		return typeof value === 'string' ? [[name, value] as [string, string]] : [];
-	});
-	try {
-		const signal = AbortSignal.timeout(forwardMs);
-		const init = { method: 'POST', headers: kept, body, redirect: 'manual', signal } as const;
-		const answer = await fetch(to, init);
-		await answer.body?.cancel();
-		return answer.status;
-	} catch {
-		return null;
-	}
 }
 
 function parse(body: Buffer): unknown {

@@ -84,6 +84,27 @@ describe('a receiver of notifications on this machine', () => {
 		expect(JSON.parse(target.received[0] ?? '')).toEqual(line.body);
 	});
 
+	it('hands on with the credentials of the URL', async () => {
+		target = await startTarget(200);
+		const to = target.url.replace('//', '//ann:s%40crct@');
+		const { running, heard } = listen(['--register', '--type', 'OPENED', '--once', '--forward-to', to]);
+		await project.json(['webhooks', 'test', await heard(registered)]);
+		expect((await running).code).toBe(0);
+		expect(target.authorizations).toEqual([`Basic ${Buffer.from('ann:s@crct').toString('base64')}`]);
+	});
+
+	it('answers 502 and says why when what it hands on to cannot be reached', async () => {
+		target = await startTarget(200);
+		const { url } = target;
+		await target.close();
+		const to = url.replace('//', '//ann:secret@');
+		const { running, heard } = listen(['--register', '--type', 'OPENED', '--once', '--forward-to', to]);
+		await project.json(['webhooks', 'test', await heard(registered)], { code: 9 });
+		const { stderr } = await running;
+		expect(stderr).toContain(`warning: ${url} did not answer: connect ECONNREFUSED`);
+		expect(stderr).not.toContain('secret');
+	});
+
 	it('answers 401 to what its secret did not sign, and goes on waiting', async () => {
 		const { running, heard } = listen(['--once', '--wait', '1m', '-o', 'json']);
 		const url = await heard(listening);
