@@ -20,7 +20,7 @@ export interface Identity {
 	rows: number | null;
 	/** Null: nobody can go on with it. */
 	mark: MarkFile | null;
-	/** What a run that stopped has left; null without `--resume` too. */
+	/** What an earlier run of this job has left; null without `--resume` too. */
 	earlier: ImportMark | null;
 }
 
@@ -45,7 +45,7 @@ export async function identify(cx: CommandContext, job: IdentifiedJob): Promise<
 	const mark = await openMark(cx, source, list.id);
 	const earlier = options.resume ? await mark.read() : null;
 	assertSame(file === '-' ? 'standard input' : file, earlier, named);
-	return { ...named, mark, earlier };
+	return { ...named, mark, earlier: earlier?.key === named.key ? earlier : null };
 }
 
 async function nameJob(
@@ -80,13 +80,13 @@ export async function begin(cx: CommandContext, job: BeginningJob): Promise<Reje
 	const { key, sha256, mark, options } = job;
 	const path = resolve(job.rejectsPath);
 	const rejects = options.resume ? await goOn(cx, job, path) : await openNew(job);
-	await mark?.write({ key, sha256, rejects: path });
+	await mark?.write({ key, sha256, rejects: path, hasEnded: false });
 	return rejects;
 }
 
 /**
- * Only a run that did not come to its end is gone on with: what an earlier import of another content left in that file
- * would hide the rejects of this one.
+ * What an earlier import of another content left in that file would hide the rejects of this one. After the end of a run
+ * of the same content, which a kill may have followed at once, the same rows are refused again, and stand there already.
  */
 async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promise<RejectsFile> {
 	const { imports, key, spec, earlier, rejectsPath } = job;
@@ -104,10 +104,16 @@ async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promis
 	const rejects = await openRejects({ ...layoutOf(job), path: rejectsPath, resume: isOwn });
 	await cx.note(
 		position === 0
-			? 'the earlier run had acknowledged no rows: importing from the beginning'
+			? beginsAnew(earlier)
 			: `going on after the ${counted(position, 'row')} of the earlier run`,
 	);
 	return rejects;
+}
+
+function beginsAnew(earlier: ImportMark | null): string {
+	return earlier?.hasEnded === true
+		? 'the earlier run had come to its end: importing from the beginning'
+		: 'the earlier run had acknowledged no rows: importing from the beginning';
 }
 
 async function openNew(job: BeginningJob): Promise<RejectsFile> {

@@ -1,9 +1,9 @@
 /**
- * What is remembered of an import that is under way: which content the file had and what was asked. A session is known
- * by both together, so without this a changed file would look like one that was never begun.
+ * What is remembered of an import: which content the file had, what was asked, and where its rejects are. A session is
+ * known by the first two together, so without this a changed file would look like one that was never begun.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { CommandContext } from '../context.js';
 import { CliError } from '../errors.js';
@@ -15,15 +15,15 @@ export interface ImportMark {
 	key: string;
 	/** Whole path of its rejects file; null where nothing is known of it. */
 	rejects: string | null;
+	/** It came to its end: what is asked for again begins anew, in the same rejects file. */
+	hasEnded: boolean;
 }
 
 export interface MarkFile {
-	/** Of the run that stopped; null: there is none, or none that can be read. */
+	/** Of the last run; null: there is none, or none that can be read. */
 	read(): Promise<ImportMark | null>;
-	/** Before the first row. A folder that cannot be written costs this check later on, nothing else. */
+	/** Before the first row, and at the end. A folder that cannot be written costs this check later on, nothing else. */
 	write(mark: ImportMark): Promise<void>;
-	/** The import came to its end. */
-	remove(): Promise<void>;
 }
 
 /** Where the rows come from: a file by its path, or standard input under the name of a job. */
@@ -45,7 +45,6 @@ export async function openMark(cx: CommandContext, source: MarkedSource, listId:
 				.then(() => writeFile(path, `${JSON.stringify(mark)}\n`, { mode: 0o600 }))
 				.catch(() => undefined);
 		},
-		remove: () => rm(path, { force: true }).catch(() => undefined),
 	};
 }
 
@@ -53,8 +52,12 @@ export async function openMark(cx: CommandContext, source: MarkedSource, listId:
  * Refuses to go on where the content or the options are not those of the run that stopped (exit 2). `name` is how the
  * source is called.
  */
-export function assertSame(name: string, earlier: ImportMark | null, now: Omit<ImportMark, 'rejects'>): void {
-	if (earlier === null || earlier.key === now.key) return;
+export function assertSame(
+	name: string,
+	earlier: ImportMark | null,
+	now: Pick<ImportMark, 'sha256' | 'key'>,
+): void {
+	if (earlier === null || earlier.hasEnded || earlier.key === now.key) return;
 	throw earlier.sha256 === now.sha256 ? otherOptions(name) : changed(name);
 }
 
@@ -63,7 +66,8 @@ async function readMark(path: string): Promise<ImportMark | null> {
 		const found: unknown = JSON.parse(await readFile(path, 'utf8'));
 		if (typeof found !== 'object' || found === null || !('sha256' in found) || !('key' in found)) return null;
 		const rejects = 'rejects' in found && typeof found.rejects === 'string' ? found.rejects : null;
-		return { sha256: String(found.sha256), key: String(found.key), rejects };
+		const hasEnded = 'hasEnded' in found && found.hasEnded === true;
+		return { sha256: String(found.sha256), key: String(found.key), rejects, hasEnded };
 	} catch {
 		return null;
 	}

@@ -1,4 +1,5 @@
 /** `subscribers import`: a table into a list, by session and batches; what is refused goes into a file of its own. */
+import { resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../api/capabilities.js';
 import type { List } from '../../api/records.js';
 import type { ForeignImports } from '../../jobs/foreign/imports.js';
@@ -113,7 +114,7 @@ async function putRows(
 	cx: CommandContext,
 	job: Job & Identity & Place & { rejects: RejectsFile },
 ): Promise<ExitCode> {
-	const { table, mapping, spec, key, options, limits, rejects, foreign } = job;
+	const { table, mapping, spec, key, sha256, options, limits, rejects, foreign } = job;
 	await createFields(cx, mapping);
 	if (foreign === null && !options.resume) await forget(job.imports, key, spec);
 	const result = await run(cx, job, {
@@ -127,7 +128,8 @@ async function putRows(
 		onReject: (refused) => rejects.write(refused),
 		signal: cx.signal,
 	});
-	if (result.isComplete) await job.mark?.remove();
+	if (result.isComplete)
+		await job.mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: true });
 	if (foreign !== null) await sayForeign(cx, foreign);
 	return endImport(cx, { ...result, rejectsPath: rejects.path, maxErrors: options.maxErrors });
 }
