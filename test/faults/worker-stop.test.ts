@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
@@ -43,6 +44,24 @@ function start(path: string, port: number): { worker: ChildProcess; ended: Promi
 	return { worker, ended: new Promise((resolve) => worker.on('exit', () => resolve(said))) };
 }
 
+/** A process that is stopped within a transaction keeps everybody else from writing, which is not what is tried here. */
+async function stopBetweenWrites(worker: ChildProcess, path: string): Promise<void> {
+	const db = new Database(path, { timeout: 0 });
+	onTestFinished(() => void db.close());
+	await expect
+		.poll(() => {
+			worker.kill('SIGSTOP');
+			try {
+				db.transaction(() => undefined).immediate();
+				return 'between';
+			} catch {
+				worker.kill('SIGCONT');
+				return 'within';
+			}
+		})
+		.toBe('between');
+}
+
 /** What the woken worker is told about a message that the other one has sent. */
 const answers: [string, Fault][] = [
 	['that it is taken', { answer: '250 2.0.0 Taken twice' }],
@@ -62,7 +81,7 @@ it.each(answers)(
 		const first = start(path, server.port);
 		// It waits for the answer to its dot.
 		await expect.poll(() => server.bodies.length, { timeout: 10_000 }).toBe(1);
-		first.worker.kill('SIGSTOP');
+		await stopBetweenWrites(first.worker, path);
 		const second = start(path, server.port);
 		await expect.poll(() => server.bodies.length, { timeout: 10_000 }).toBe(2);
 		expect(JSON.parse(await second.ended)).toMatchObject({ counts: { sent: 1 } });

@@ -213,10 +213,11 @@ describe('mailctl suppressions', () => {
 				`${bob},MANUAL,,`,
 				'carl@example.com,MANUAL,,yesterday',
 				'carl@example.com,MANUAL,,2026-01-02',
+				'carl@example.com,MANUAL,,2026-01-03',
 				'',
 			];
 			const path = await project.file('more.csv', rows.join('\n'));
-			const counts = { read: 7, created: 3, updated: 1, unchanged: 0, duplicate: 1, rejected: 2 };
+			const counts = { read: 8, created: 3, updated: 1, unchanged: 0, duplicate: 2, rejected: 2 };
 			expect(await project.json(['suppressions', 'import', path, '-n'])).toMatchObject(counts);
 			expect(JSON.parse((await imported(path)).stdout)).toEqual(counts);
 			expect(await list()).toMatchObject([

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, LookupFunction } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callWebhook } from '../../../src/delivery/notifications/call.js';
 
@@ -59,6 +59,18 @@ describe('a call to a webhook', () => {
 			response.writeHead(101, { connection: 'upgrade', upgrade: 'websocket' }).end();
 		});
 		expect(await call(url, { timeoutMs: 500 })).toMatchObject({ status: 101, error: null, text: '' });
+	});
+
+	it('says of each address of a name why it was not reached', async () => {
+		const url = await listen(() => {});
+		for (const close of closers.splice(0)) close();
+		const lookup: LookupFunction = (_name, _options, callback) =>
+			callback(null, [
+				{ address: '127.0.0.1', family: 4 },
+				{ address: '127.0.0.2', family: 4 },
+			]);
+		const { error } = await call(url.replace('127.0.0.1', 'hooks.example.com'), { lookup });
+		expect(error).toMatch(/ECONNREFUSED 127\.0\.0\.1:\d+; .*ECONNREFUSED 127\.0\.0\.2:\d+$/);
 	});
 
 	it('stops reading an answer that never ends', async () => {

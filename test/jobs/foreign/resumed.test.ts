@@ -56,6 +56,8 @@ const counts = (more: Record<string, number>) => ({
 /** The answer is lost, and so is the process: nothing is asked after it. */
 const dies = () => new ApiError('not_authenticated', 'the process ends here');
 
+const nothing = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+
 describe('an import that is gone on with', () => {
 	it('stands where it was acknowledged, with the counts and the addresses of the whole job', async () => {
 		await start();
@@ -64,7 +66,8 @@ describe('an import that is gone on with', () => {
 		await first.put(0, ['a@example.com'], ['bad'], ['A@example.com']);
 		await first.close();
 		const second = run();
-		expect(await second.begin()).toEqual({ id: 'k', position: 3 });
+		const soFar = { ...nothing, created: 1, duplicate: 1, rejected: 1 };
+		expect(await second.begin()).toEqual({ id: 'k', position: 3, counts: soFar });
 		const { counts: found } = await second.put(3, ['A@EXAMPLE.com'], ['b@example.com']);
 		expect(found).toEqual(counts({ created: 1, duplicate: 1 }));
 		expect(await second.end()).toEqual(counts({ created: 2, duplicate: 2, rejected: 1 }));
@@ -113,7 +116,7 @@ describe('an import that is gone on with', () => {
 		const people = deployment;
 		isDead = false;
 		const second = run();
-		expect(await second.begin()).toEqual({ id: 'k', position: 0 });
+		expect(await second.begin()).toEqual({ id: 'k', position: 0, counts: nothing });
 		const { counts: found } = await second.put(0, ...rows.slice(0, 4));
 		expect(found).toEqual(counts({ created: 2, unchanged: 1, duplicate: 1 }));
 		expect(people.calls.filter((call) => call === 'create b@example.com')).toHaveLength(1);
@@ -160,7 +163,7 @@ describe('an import that is gone on with', () => {
 		await first.put(0, ['a@example.com']);
 		await first.close();
 		const second = run({ earlier: 'forget' });
-		expect(await second.begin()).toEqual({ id: 'k', position: 0 });
+		expect(await second.begin()).toEqual({ id: 'k', position: 0, counts: nothing });
 		expect((await second.put(0, ['a@example.com'])).counts).toEqual(counts({ unchanged: 1 }));
 		await second.close();
 	});
