@@ -1,6 +1,11 @@
 /** The rows of `suppressions import`: read, bundled and handed on; what is refused comes back with its line. */
 import { emailKey } from '../../api/address.js';
-import type { SuppressionAck, SuppressionRow, Suppressions } from '../../api/suppressions.js';
+import {
+	type SuppressionAck,
+	type SuppressionRow,
+	type Suppressions,
+	suppressionRowFields,
+} from '../../api/suppressions.js';
 import { AddressSet } from '../../jobs/foreign/address-set.js';
 import type { CommandContext } from '../context.js';
 import type { RejectedRow } from '../tabular/finding.js';
@@ -85,7 +90,7 @@ async function* batches(cx: CommandContext, { table, mapping, missing }: ImportR
 			const { line, cells } = found;
 			const row = toSuppressionRow(cells, mapping, missing);
 			if (found.kind === 'bad') refuse(line, cells, found.code, found.error);
-			else if (seen.add(sayingOf(row))) batch.rows.push({ row, line, cells });
+			else if (!isUsable(row) || seen.add(sayingOf(row))) batch.rows.push({ row, line, cells });
 			else {
 				batch.duplicates += 1;
 				refuse(line, cells, 'duplicate', `email: ${row.email} stands in this file already.`);
@@ -103,7 +108,12 @@ async function* batches(cx: CommandContext, { table, mapping, missing }: ImportR
 	if (batch.rows.length + batch.rejects.length > 0) yield batch;
 }
 
-/** A row is a duplicate if it says nothing new: of several that differ the one may be refused, or another end later. */
-function sayingOf({ email, reason, expires_at, date_created, source }: SuppressionRow): string {
-	return JSON.stringify([emailKey(email), reason, expires_at, date_created, source]);
+/** What is refused takes nothing from a later row of the same address. */
+function isUsable(row: SuppressionRow): boolean {
+	return suppressionRowFields.parse(row, 'create').kind === 'valid';
+}
+
+/** A row with another end is no duplicate: the later end is to stand. */
+function sayingOf({ email, reason, expires_at }: SuppressionRow): string {
+	return JSON.stringify([emailKey(email), reason, expires_at]);
 }

@@ -50,8 +50,14 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 		const refused = call.allowPrivate ? null : refuseLiteral(call.url);
 		return refused === null ? timed(await post(call)) : failed(refused);
 	} catch (error) {
-		return failed(error instanceof Error ? error.message : String(error));
+		return failed(whyOf(error));
 	}
+}
+
+/** A name with several addresses of which none is reached gives an error for each, and no words of its own. */
+function whyOf(error: unknown): string {
+	if (error instanceof AggregateError) return error.errors.map(whyOf).join('; ');
+	return error instanceof Error ? error.message : String(error);
 }
 
 type Answer = Omit<NotificationAnswer, 'durationMs'>;
