@@ -11,10 +11,15 @@ export function decodeTransfer(body: ByteString, encoding: string): Buffer {
 	return Buffer.from(body, 'latin1');
 }
 
+/** Whether text in this charset has to be translated: anything but ASCII and UTF-8, and what says nothing. */
+export function isForeign(charset: string | undefined): boolean {
+	return !['', 'us-ascii', 'utf-8', 'utf8'].includes((charset ?? '').trim().toLowerCase());
+}
+
 /** Text of these bytes; an unknown charset, or none, is UTF-8 where it can be, else Latin-1. */
 export function decodeCharset(bytes: Buffer, charset: string | undefined): string {
 	const name = (charset ?? '').trim().toLowerCase();
-	if (name === '' || name === 'us-ascii' || name === 'utf-8' || name === 'utf8') return utf8OrLatin1(bytes);
+	if (!isForeign(name)) return utf8OrLatin1(bytes);
 	try {
 		// It knows ISO-2022-JP, which iconv-lite does not; iconv-lite knows UTF-7 and code pages.
 		return new TextDecoder(name).decode(bytes);

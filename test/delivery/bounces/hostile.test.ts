@@ -117,6 +117,26 @@ describe('hostile mail', () => {
 	});
 });
 
+describe('a mail made to be expensive', () => {
+	const partsOf = (parts: readonly string[]) =>
+		parseMail(
+			Buffer.from(`Content-Type: multipart/mixed; boundary=b\n\n${parts.join('\n')}\n--b--\n`, 'latin1'),
+		).parts;
+
+	it('has 256 KiB translated from other charsets, and the rest read as it stands', () => {
+		const part = `--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(30_000)}`;
+		const [, first, second, third] = partsOf([part, part, part.replace('utf-7', 'utf-8')]);
+		expect([first, second, third].map((one) => one?.lines()[0]?.text)).toEqual(['é', '+AOk-', '+AOk-']);
+	});
+
+	it('is parted in its first 200,000 lines, of which no real one has as many in 4 MiB', () => {
+		const lines = (count: number) => `--b\n\n${'x\n'.repeat(count)}`;
+		const paths = (count: number) => partsOf([lines(count), lines(1)]).map(({ path }) => path);
+		expect(paths(199_900)).toEqual(['1', '1.1', '1.2']);
+		expect(paths(200_000)).toEqual(['1', '1.1']);
+	});
+});
+
 describe('each expression over 100 kB of hostile text', () => {
 	const tables: readonly (readonly [string, (text: string) => unknown])[] = [
 		['codes', readCodes],
