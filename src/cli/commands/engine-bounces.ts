@@ -90,6 +90,9 @@ function endOf(error: unknown): unknown {
 	if (error.name === 'StoreError' || error.name === 'SqliteError') return tryLater(error.message, error);
 	// A file of the source that cannot be read; whatever else fails is none of ours to name.
 	if (!('path' in error) || !code.startsWith('E')) return error;
+	// Of a Maildir: recorded, and it cannot be put where the read ones are.
+	if ('dest' in error)
+		return new UsageError(`source: ${String(error.path)} cannot be moved to cur: ${code}`, { cause: error });
 	return new UsageError(`source: ${String(error.path)}: ${whyUnreadable(code)}`, { cause: error });
 }
 

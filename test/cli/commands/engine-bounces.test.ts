@@ -195,6 +195,17 @@ describe('engine bounces ingest', () => {
 		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1:2,S', long, '9:2,S']);
 	});
 
+	it('says which mail of a Maildir it cannot move', async () => {
+		const maildir = join(project.folder, 'Maildir');
+		for (const name of ['new', 'cur/1:2,S']) await mkdir(join(maildir, name), { recursive: true });
+		await writeFile(join(maildir, 'new', '1'), ordinary);
+		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', maildir]);
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: `error: source: ${join(maildir, 'new', '1')} cannot be moved to cur: EISDIR\n`,
+		});
+	});
+
 	it('takes a pipe that is named as a file, as a shell names one', async () => {
 		const pipe = join(project.folder, 'pipe');
 		await promisify(execFile)('mkfifo', [pipe]);
