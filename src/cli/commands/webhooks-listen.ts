@@ -9,9 +9,9 @@ import { exits } from '../exit.js';
 import { explained } from '../refusals.js';
 import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
-import { urlHint } from './webhooks-common.js';
 import { createInbox, type Inbox } from './webhooks-inbox.js';
 import type { Received, Receiver } from './webhooks-receiver.js';
+import { urlHint } from './webhooks-targets.js';
 
 const columns: Columns<Received> = [
 	column('id', 'ID', { isName: true, isWhole: true }),
@@ -84,7 +84,10 @@ export const listen = command({
 				const url = publicUrl?.href ?? receiver.url;
 				for (const type of options.type.length > 0 ? options.type : webhookTypes) {
 					made.push(
-						await explained(api.webhooks.create({ url, type }), { input: { url, type }, hint: urlHint }),
+						await explained(api.webhooks.create({ url, type }), {
+							input: { url, type },
+							hint: await urlHint(cx),
+						}),
 					);
 				}
 				await cx.note(

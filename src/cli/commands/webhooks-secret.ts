@@ -2,6 +2,7 @@
 import { need } from '../../api/capabilities.js';
 import type { SigningSecret } from '../../api/deliveries.js';
 import { command } from '../command.js';
+import type { CommandContext } from '../context.js';
 import { type Columns, column } from '../render/columns.js';
 import { findWebhook } from './webhooks-common.js';
 
@@ -29,7 +30,17 @@ export const secret = command({
 		if (args.id !== undefined) await findWebhook(cx, args.id);
 		if (rotate && cx.dryRun) return cx.wouldDo('make a new secret for notifications', { rotate: true });
 		const call = { signal: cx.signal };
+		if (rotate) await agree(cx, await log.secrets(call));
 		const secrets = rotate ? await log.rotateSecret(call) : await log.secrets(call);
 		await cx.out.rows(secrets, columns, { all: true });
 	},
 });
+
+/** Two sign at most: whoever was not given the new one yet would refuse everything from now on. */
+async function agree(cx: CommandContext, [, before]: readonly SigningSecret[]): Promise<void> {
+	if (before === undefined || before.date_retired === null) return;
+	await cx.confirm({
+		kind: 'mild',
+		what: `drop the secret that was to sign until ${before.date_retired}: receivers that still have it refuse what comes`,
+	});
+}

@@ -1,11 +1,11 @@
 /** `mailctl webhooks test`: one test notification, and what its target said. */
 import type { TestResult } from '../../api/records.js';
 import { command } from '../command.js';
-import { commandLine } from '../command-line.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import { type ExitCode, exits } from '../exit.js';
 import { missing, orNull } from '../resolve.js';
+import { allowPrivateTargets } from './webhooks-targets.js';
 
 export const test = command({
 	name: 'test',
@@ -54,10 +54,5 @@ function sentenceOf({ result, status_code, error, duration_ms }: Partial<TestRes
 async function hint(cx: CommandContext, { error }: Partial<TestResult>): Promise<void> {
 	if (typeof error !== 'string' || !/private|loopback|reserved|link-local/i.test(error)) return;
 	const { local } = await cx.connection();
-	const words = 'engine settings set allow_private_webhooks true';
-	await cx.hint(
-		local === null
-			? `mailctl ${words}, where the database is, allows such targets`
-			: `${commandLine(cx, words)} allows such targets`,
-	);
+	await cx.hint(`${allowPrivateTargets(cx, local)} allows such targets`);
 }

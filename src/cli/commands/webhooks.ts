@@ -8,11 +8,12 @@ import { UsageError } from '../errors.js';
 import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
-import { findWebhook, urlHint } from './webhooks-common.js';
+import { findWebhook } from './webhooks-common.js';
 import { deliveries } from './webhooks-deliveries.js';
 import { listen } from './webhooks-listen.js';
 import { replay } from './webhooks-replay.js';
 import { secret } from './webhooks-secret.js';
+import { urlHint } from './webhooks-targets.js';
 import { test } from './webhooks-test.js';
 
 const columns: Columns<Webhook> = [
@@ -86,7 +87,7 @@ const create = command({
 		if (cx.dryRun) return cx.wouldDo(`create a webhook to ${input.url}`, maskInput(input));
 		const api = await cx.api();
 		await cx.out.created(
-			mask(await explained(api.webhooks.create(input), { input, hint: urlHint })),
+			mask(await explained(api.webhooks.create(input), { input, hint: await urlHint(cx) })),
 			columns,
 		);
 	},
@@ -121,7 +122,7 @@ const update = command({
 		const changed = options.replace
 			? api.webhooks.replace(hook.id, change as WebhookInput)
 			: api.webhooks.patch(hook.id, change);
-		await cx.out.record(mask(await explained(changed, { input: change, hint: urlHint })), columns);
+		await cx.out.record(mask(await explained(changed, { input: change, hint: await urlHint(cx) })), columns);
 	},
 });
 

@@ -155,13 +155,18 @@ function setState(
 	{ to, from }: { to: MessageState; from: readonly MessageState[] },
 ): void {
 	if (!from.includes(message.state)) return;
-	const said = [finding.smtp_code, finding.diagnostic].filter((part) => part !== null).join(' ');
 	sql.run(
 		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
 		to,
-		said === '' ? null : said,
+		lastReply(finding),
 		message.id,
 	);
+}
+
+/** The code once, where the text has none of its own; null for neither. */
+function lastReply({ smtp_code: code, diagnostic: text }: Finding): string | null {
+	if (code === null || text === null) return text ?? code;
+	return new RegExp(`(?:^|\\D)${code.replaceAll('.', '\\.')}(?!\\d)`).test(text) ? text : `${code} ${text}`;
 }
 
 function record(sql: Sql, { report, finding }: Application, type: 'HARDBOUNCED' | 'SOFTBOUNCED'): void {

@@ -120,5 +120,12 @@ describe('the log of the notifications of a webhook', () => {
 		expect((await project.run(['webhooks', 'secret', '-o', 'name'])).stdout.split('\n')[0]).toBe(
 			rotated[0]?.secret,
 		);
+		// The first one was to sign until tomorrow.
+		expect(await project.run(['webhooks', 'secret', '--rotate'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('this will drop the secret that was to sign until'),
+		});
+		expect(await secrets()).toEqual(rotated);
+		expect((await secrets('--rotate', '--yes')).map(({ secret }) => secret)).not.toContain(first?.secret);
 	});
 });

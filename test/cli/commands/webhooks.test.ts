@@ -114,7 +114,7 @@ describe('mailctl webhooks', () => {
 	])('refuse the private target %s on create and update', async (target) => {
 		const stderr =
 			`error: url: This URL points to a private, loopback or reserved address. (${target})\n` +
-			'hint: mailctl engine settings set allow_private_webhooks true allows them on this database\n';
+			`hint: mailctl --db ${project.db} engine settings set allow_private_webhooks true allows them\n`;
 		const refused = await project.run(['webhooks', 'create', '--url', target, '--type', 'OPENED']);
 		expect(refused).toEqual({ code: 5, stdout: '', stderr });
 		await project.json(create());

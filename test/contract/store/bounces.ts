@@ -67,9 +67,7 @@ export function describeBounces(open: OpenEmpty): void {
 			const outcome = await store.writes.recordReport(report(message, [failed('ann@example.org')]));
 			expect(outcome).toEqual({ kind: 'recorded', effect: 'hard_bounce' });
 			expect(await stateOf(store, message)).toBe('bounced');
-			expect((await store.reads.getMessage({ id: message }))?.message.last_reply).toBe(
-				'550 550 5.1.1 unknown',
-			);
+			expect((await store.reads.getMessage({ id: message }))?.message.last_reply).toBe('550 5.1.1 unknown');
 			expect(await activity(id)).toEqual([false, 'HARDBOUNCED']);
 			expect(await suppressions()).toBe(1);
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
