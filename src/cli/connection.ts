@@ -267,6 +267,8 @@ export interface DeliverOptions {
 	onWaiting?: (reason: string, ms: number) => void;
 	/** Somebody paused the queue: nothing is begun until it is resumed. */
 	onHeld?: (reason: string) => void;
+	/** Limits hold back all that is left until then. */
+	onLimited?: (until: Date) => void;
 	/** Once for each content warning, when it is first met: a run may go on for months. */
 	onWarning?: (warning: string) => void;
 	/** Is given what makes an idle run look at once: something new is due. */

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageScope } from '../api/capabilities.js';
-import type { Clock } from '../api/datetime.js';
+import type { Clock, Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
@@ -51,6 +51,8 @@ export type WorkerEvent =
 	| { kind: 'waiting'; reason: string; ms: number }
 	/** Somebody paused the queue: nothing is begun until it is resumed. */
 	| { kind: 'held'; reason: string }
+	/** Limits hold back all that is left until then. */
+	| { kind: 'limited'; until: Micros }
 	| { kind: 'renew_failed'; error: unknown };
 
 export interface WorkerOptions extends ComposerOptions {

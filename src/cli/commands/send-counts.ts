@@ -47,3 +47,8 @@ export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): strin
 function number(count: number): string {
 	return count.toLocaleString('en-US');
 }
+
+/** What a run that waits for a limit says. */
+export function limitedUntil(until: Date): string {
+	return `limits hold back what is left until ${until.toISOString().slice(0, 19)}Z; it is waited for, and stays queued when this is interrupted`;
+}

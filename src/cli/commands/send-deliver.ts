@@ -6,7 +6,7 @@ import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { classify, type ExitCode, exits } from '../exit.js';
 import { queuePaused } from '../queue-paused.js';
-import { sentenceOf, settledOf, troublesOf } from './send-counts.js';
+import { limitedUntil, sentenceOf, settledOf, troublesOf } from './send-counts.js';
 import { type GoingOn, saysHowToLook, saysWhoGoesOn } from './send-goes-on.js';
 import type { SendOptions } from './send-options.js';
 
@@ -75,6 +75,9 @@ export async function deliverNow(
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
 			onProgress,
+			onLimited: (until) => {
+				void cx.warn(limitedUntil(until));
+			},
 		});
 	} finally {
 		progress.stop();

@@ -2,7 +2,7 @@
 import type { CommandContext } from '../context.js';
 import { type ExitCode, exits } from '../exit.js';
 import { queuePaused } from '../queue-paused.js';
-import { sentenceOf } from './send-counts.js';
+import { limitedUntil, sentenceOf } from './send-counts.js';
 import { noSmtp, parseRate } from './send-deliver.js';
 
 export interface WorkOptions {
@@ -37,6 +37,9 @@ export async function workOff(
 			},
 			onHeld: (reason) => {
 				void cx.warn(`${reason}; it goes on when it is resumed`);
+			},
+			onLimited: (until) => {
+				void cx.warn(limitedUntil(until));
 			},
 			onWarning: (warning) => {
 				void cx.warn(warning);

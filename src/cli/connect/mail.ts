@@ -1,6 +1,8 @@
 /** Composing and sending on the embedded engine: contents, links, connections and the worker, put together. */
+
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { microsPerMs } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
 import type { Uuid } from '../../api/records.js';
 import { createContentCache } from '../../content/cache.js';
@@ -136,6 +138,7 @@ async function deliver(
 			trace(`worker ${JSON.stringify(event)}`);
 			if (event.kind === 'waiting') options.onWaiting?.(event.reason, event.ms);
 			if (event.kind === 'held') options.onHeld?.(event.reason);
+			if (event.kind === 'limited') options.onLimited?.(new Date(event.until / microsPerMs));
 		},
 	});
 	options.onReady?.(worker.wake);

@@ -54,6 +54,23 @@ describe('limits on sending', () => {
 		expect(mostIn(1_000)).toBeLessThanOrEqual(5);
 	});
 
+	it('are told of when a run waits for one, until when', async () => {
+		const { sink } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await set(project, 'send_limit', '1/1h');
+		await project.json([...message, ...to('example.org', 2)]);
+		const interrupted = new AbortController();
+		const drained = await project.run(['worker', '--drain'], {
+			interrupts: interrupted.signal,
+			heard: (text) => {
+				if (/limits hold back what is left until \d{4}-\d\d-\d\dT[\d:]{8}Z/.test(text)) interrupted.abort();
+			},
+		});
+		await sink.close();
+		expect(drained.stderr.match(/limits hold back/g)).toHaveLength(1);
+		expect(sink.received).toHaveLength(1);
+	});
+
 	it('are as exact for the rate of two workers together', async () => {
 		const { sink, mostIn } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
