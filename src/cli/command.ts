@@ -126,8 +126,8 @@ interface Described {
 	exits?: readonly ExitCode[];
 	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
 	writes?: true;
-	/** Makes the database it is given when there is none yet. */
-	createsDatabase?: true;
+	/** True: a database that is missing is made, a named one too. False: not even the default one is. */
+	createsDatabase?: boolean;
 	/** Stays: other processes hear of it, and `serve` keeps its store in threads. */
 	role?: 'serve' | 'worker';
 	/** Administers the profiles: `--profile`, `--base-url` and `--db` name what is stored, not where the command goes. */

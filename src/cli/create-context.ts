@@ -61,7 +61,7 @@ export async function createContext(
 	const listed: Shown[] = [];
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
 	const out = makeOut(globals, io, { format, strong, talk, listed });
-	const createsDatabase = parsed.command.createsDatabase === true;
+	const { createsDatabase } = parsed.command;
 	const role = parsed.command.role ?? 'cli';
 	const link = linker(settings, { connect, clock, talk, io, globals, sources, createsDatabase, role });
 	const endings: (() => Promise<void>)[] = [];
@@ -145,8 +145,8 @@ interface LinkParts {
 	io: Io;
 	globals: RawGlobals;
 	sources: ReturnType<typeof createSources>;
-	/** A named database that is missing is made. */
-	createsDatabase: boolean;
+	/** See `Command`; undefined: the default one is made, a named one is not. */
+	createsDatabase: boolean | undefined;
 	role: ConnectDependencies['role'];
 }
 
@@ -181,7 +181,8 @@ function linker(settings: Settings, parts: LinkParts) {
 	};
 	const open = async (): Promise<Connection> => {
 		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
-		return connectTo(named.kind === 'local' && parts.createsDatabase ? { ...named, create: true } : named);
+		if (named.kind !== 'local') return connectTo(named);
+		return connectTo({ ...named, create: parts.createsDatabase ?? named.create });
 	};
 	return {
 		connectTo,

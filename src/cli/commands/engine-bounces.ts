@@ -32,6 +32,8 @@ const explain = command({
 
 const ingest = command({
 	name: 'ingest',
+	// A new one would know no message, and the mail would be gone as one that nobody sent.
+	createsDatabase: false,
 	summary: 'take mails that came back into the database',
 	description:
 		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there: the mail server then tries again.',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cli, makeHome } from '../../support/cli.js';
 import { errorOf, makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 
@@ -277,6 +278,15 @@ describe('engine bounces ingest', () => {
 		await writeFile(project.db, 'no database at all, but long enough to be taken for something'.repeat(20));
 		const { code } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin: ordinary });
 		expect(code).toBe(75);
+	});
+
+	it('makes no database of its own, which would know no message', async () => {
+		const home = await makeHome();
+		const run = await cli(['engine', 'bounces', 'ingest', '-'], {
+			env: { HOME: home },
+			stdin: 'Subject: x\n\n',
+		});
+		expect([run.code, await readdir(home)]).toEqual([75, []]);
 	});
 
 	it('ends with 75 for a mail from a pipe while the database is not there, as before its disk is mounted', async () => {
