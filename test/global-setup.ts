@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const prefix = 'mailctl-tests-';
+let folder: string | null = null;
 
-export default function setup(): () => void {
+export function setup(): void {
 	// Once for each project of the run: a folder within a folder within a folder is too long a path for a socket.
-	if (tmpdir().includes(prefix)) return () => undefined;
-	const folder = mkdtempSync(join(tmpdir(), prefix));
+	if (tmpdir().includes(prefix)) return;
+	folder = mkdtempSync(join(tmpdir(), prefix));
 	process.env['TMPDIR'] = folder;
-	return () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
+
+export function teardown(): void {
+	if (folder !== null) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
