@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Interrupted } from '../../src/cli/errors.js';
 import { openImportLedger } from '../../src/jobs/foreign/import-ledger.js';
-import { listLedgers } from '../../src/jobs/foreign/ledger-folder.js';
+import { listLedgers } from '../../src/jobs/foreign/ledger/folder.js';
 import { type CliOptions, cli } from '../support/cli.js';
 import { startWitness, type Witness, witnessMissing } from '../support/drf.js';
 

@@ -47,11 +47,11 @@ const api = command({
 		};
 		if (options.paginate) {
 			assertPaging(request.method, options);
-			const { printPages } = await import('./api-pages.js');
+			const { printPages } = await import('./api/pages.js');
 			return printPages(cx, request);
 		}
 		const full = { ...request, ...(await bodyOf(options.data, request)) };
-		const { send } = await import('./api-send.js');
+		const { send } = await import('./api/send.js');
 		return send(cx, full, { include: options.include || request.method === 'HEAD' });
 	},
 });

@@ -11,10 +11,10 @@ import { exits } from '../exit.js';
 import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
-import { bounces } from './engine-bounces.js';
-import { dkim } from './engine-dkim.js';
-import { queue } from './engine-queue.js';
-import { tokens } from './engine-tokens.js';
+import { bounces } from './engine/bounces.js';
+import { dkim } from './engine/dkim.js';
+import { queue } from './engine/queue.js';
+import { tokens } from './engine/tokens.js';
 
 const initOptions = {
 	sender: { kind: 'text', placeholder: 'address', summary: 'a verified sender' },

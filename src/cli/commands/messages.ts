@@ -5,8 +5,8 @@ import { type CommandGroup, command } from '../command.js';
 import { listOptions, listRows } from '../listing.js';
 import { cleanLines } from '../render/clean.js';
 import { walk } from '../walk.js';
-import { cancel, retry } from './messages-change.js';
-import { type Detailed, existing, messageColumns, uuidOf } from './messages-common.js';
+import { cancel, retry } from './messages/change.js';
+import { type Detailed, existing, messageColumns, uuidOf } from './messages/shown.js';
 
 const list = command({
 	name: 'list',

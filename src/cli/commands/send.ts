@@ -10,17 +10,17 @@ import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
 import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
-import { assertAllowed } from './send-allowed.js';
-import { assertCanDeliver, concludeDelivery, deliverNow, parseRate, warnOfLinks } from './send-deliver.js';
-import { sendHint } from './send-hints.js';
-import { assertHonoured } from './send-honoured.js';
-import { maybeSent } from './send-once.js';
-import { type SendOptions, sendOptions } from './send-options.js';
-import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send-preview.js';
-import { contentOf, isOpaque, type Prepared, prepare } from './send-request.js';
-import { assertResults, inputsOf } from './send-results-place.js';
-import { sendResume } from './send-resume.js';
-import { sendCancel, sendStatus } from './send-status.js';
+import { assertAllowed } from './send/allowed.js';
+import { assertCanDeliver, concludeDelivery, deliverNow, parseRate, warnOfLinks } from './send/deliver.js';
+import { sendHint } from './send/hints.js';
+import { assertHonoured } from './send/honoured.js';
+import { maybeSent } from './send/once.js';
+import { type SendOptions, sendOptions } from './send/options.js';
+import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send/preview.js';
+import { contentOf, isOpaque, type Prepared, prepare } from './send/request.js';
+import { assertResults, inputsOf } from './send/results-place.js';
+import { sendResume } from './send/resume.js';
+import { sendCancel, sendStatus } from './send/status.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -55,15 +55,15 @@ const self = command({
 		if (options.rate !== undefined) parseRate(options.rate);
 		await assertHonoured(cx, { ...options, isJob: isJob(options) });
 		if (options.list !== undefined) {
-			const { sendToList } = await import('./send-list.js');
+			const { sendToList } = await import('./send/list.js');
 			return sendToList(cx, options, options.list);
 		}
 		if (options.csv !== undefined) {
-			const { sendToTable } = await import('./send-csv.js');
+			const { sendToTable } = await import('./send/csv.js');
 			return sendToTable(cx, options, options.csv);
 		}
 		if (options.batch !== undefined) {
-			const { sendBatch } = await import('./send-batch.js');
+			const { sendBatch } = await import('./send/batch.js');
 			return sendBatch(cx, options, options.batch);
 		}
 		assertRecipients(options);
@@ -147,7 +147,7 @@ async function preview(
 async function assertVariables(cx: CommandContext, prepared: Prepared, options: SendOptions): Promise<void> {
 	if (!(options.strictVars ?? options.bulk)) return;
 	if (isOpaque(prepared)) return refuseStrict(options);
-	const { missingVariables } = await import('./send-variables.js');
+	const { missingVariables } = await import('./send/variables.js');
 	const missing = await missingVariables(cx, contentOf(prepared), prepared.request.context ?? {});
 	if (missing.length === 0) return;
 	throw new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
@@ -186,7 +186,7 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 	await warnOfLinks(cx, options);
 	const summary = await deliverNow(cx, scope, answer.messages_created, options);
 	if (options.results !== undefined) {
-		const { writeResults } = await import('./send-results.js');
+		const { writeResults } = await import('./send/results.js');
 		await writeResults(cx, options.results, { ids: answer.messages.map(({ id }) => id) });
 	}
 	return concludeDelivery(cx, summary);

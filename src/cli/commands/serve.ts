@@ -7,8 +7,8 @@ import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
 import type { OutStream } from '../io.js';
-import { parseRate } from './send-deliver.js';
-import { sendOptions } from './send-options.js';
+import { parseRate } from './send/deliver.js';
+import { sendOptions } from './send/options.js';
 
 const serve = command({
 	name: 'serve',

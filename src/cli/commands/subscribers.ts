@@ -1,23 +1,23 @@
-/** The subscribers of a list: looking at them. What changes them is in the files beside this one. */
+/** The subscribers of a list: looking at them. What changes them is in the folder of that name. */
 import type { Subscriber, SubscriberFilter } from '../../api/records.js';
 import { type CommandGroup, command } from '../command.js';
 import { listOptions, listRows } from '../listing.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
 import { parseWhere } from '../where.js';
-import { activate, create, deactivate, remove, update } from './subscribers-change.js';
+import { activate, create, deactivate, remove, update } from './subscribers/change.js';
+import { subscriberErase } from './subscribers/erase.js';
+import { subscriberExport } from './subscribers/export.js';
+import { subscriberImport } from './subscribers/import.js';
 import {
 	inList,
 	listOption,
 	resolveSubscriber,
 	subscriberArg,
 	subscriberColumns,
-} from './subscribers-common.js';
-import { subscriberErase } from './subscribers-erase.js';
-import { subscriberExport } from './subscribers-export.js';
-import { subscriberImport } from './subscribers-import.js';
-import { subscriberStats } from './subscribers-stats.js';
-import { findInAllLists } from './subscribers-walk.js';
+} from './subscribers/lookup.js';
+import { subscriberStats } from './subscribers/stats.js';
+import { findInAllLists } from './subscribers/walk.js';
 
 const list = command({
 	name: 'list',

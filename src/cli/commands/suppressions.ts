@@ -1,12 +1,12 @@
-/** Suppressions: addresses that get no mail. Looking at them; what changes them is in the files beside this one. */
+/** Suppressions: addresses that get no mail. Looking at them; what changes them is in the folder of that name. */
 import { need } from '../../api/capabilities.js';
 import { type CommandGroup, command } from '../command.js';
 import { listOptions, listRows } from '../listing.js';
 import { walk } from '../walk.js';
-import { suppressionAdd, suppressionRemove } from './suppressions-change.js';
-import { filterOf, filterOptions, suppressionColumns } from './suppressions-common.js';
-import { suppressionExport } from './suppressions-export.js';
-import { suppressionImport } from './suppressions-import.js';
+import { suppressionAdd, suppressionRemove } from './suppressions/change.js';
+import { suppressionExport } from './suppressions/export.js';
+import { filterOf, filterOptions, suppressionColumns } from './suppressions/filters.js';
+import { suppressionImport } from './suppressions/import.js';
 
 const list = command({
 	name: 'list',

@@ -8,13 +8,13 @@ import { UsageError } from '../errors.js';
 import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
-import { findWebhook } from './webhooks-common.js';
-import { deliveries } from './webhooks-deliveries.js';
-import { listen } from './webhooks-listen.js';
-import { replay } from './webhooks-replay.js';
-import { secret } from './webhooks-secret.js';
-import { urlHint } from './webhooks-targets.js';
-import { test } from './webhooks-test.js';
+import { deliveries } from './webhooks/deliveries.js';
+import { findWebhook } from './webhooks/find.js';
+import { listen } from './webhooks/listen.js';
+import { replay } from './webhooks/replay.js';
+import { secret } from './webhooks/secret.js';
+import { urlHint } from './webhooks/targets.js';
+import { test } from './webhooks/test.js';
 
 const columns: Columns<Webhook> = [
 	column('id', 'ID', { align: 'right' }),

@@ -2,8 +2,8 @@
 import type { CommandContext } from '../context.js';
 import { type ExitCode, exits } from '../exit.js';
 import { queuePaused } from '../queue-paused.js';
-import { limitedUntil, sentenceOf } from './send-counts.js';
-import { noSmtp, parseRate } from './send-deliver.js';
+import { limitedUntil, sentenceOf } from './send/counts.js';
+import { noSmtp, parseRate } from './send/deliver.js';
 
 export interface WorkOptions {
 	until: 'settled' | 'stopped';

@@ -1,6 +1,6 @@
 /** `mailctl worker`: sends what is due, until told to stop. */
 import { command } from '../command.js';
-import { sendOptions } from './send-options.js';
+import { sendOptions } from './send/options.js';
 import { workOff } from './work-off.js';
 
 const worker = command({

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
 import type { Ack, ImportCounts, Reject } from '../../api/capabilities.js';
 import type { Intent } from './fate.js';
+import { LedgerError } from './ledger/error.js';
+import type { LedgerRecord } from './ledger/lines.js';
 import { type Ledger, openLedger } from './ledger.js';
-import { LedgerError } from './ledger-error.js';
-import type { LedgerRecord } from './ledger-lines.js';
 
 /** Eleven characters that tell one address from another; two of a million are alike in one import of 37 million. */
 export type AddressHash = string;

@@ -8,7 +8,7 @@ import type { Imports, Session } from '../../api/capabilities.js';
 import { notFound } from '../../api/errors.js';
 import { type ImportLedger, noImportLedger, openImportLedger } from './import-ledger.js';
 import { type ForeignSession, openSession } from './import-session.js';
-import { ledgerPath, removeLedger } from './ledger-folder.js';
+import { ledgerPath, removeLedger } from './ledger/folder.js';
 import { createPace, type Sleep } from './pace.js';
 
 export interface ForeignImportOptions {

@@ -5,12 +5,12 @@
  */
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createAppender } from './ledger-append.js';
-import { LedgerError } from './ledger-error.js';
-import { makePrivateFolder, syncFolder } from './ledger-folder.js';
-import { assertSameJob, formatHeader, isTornHeader, type LedgerHeader, readHeader } from './ledger-header.js';
-import { findWholeEnd, formatRecords, type LedgerRecord, readLines } from './ledger-lines.js';
-import { type FileLock, lockFile } from './ledger-lock.js';
+import { createAppender } from './ledger/append.js';
+import { LedgerError } from './ledger/error.js';
+import { makePrivateFolder, syncFolder } from './ledger/folder.js';
+import { assertSameJob, formatHeader, isTornHeader, type LedgerHeader, readHeader } from './ledger/header.js';
+import { findWholeEnd, formatRecords, type LedgerRecord, readLines } from './ledger/lines.js';
+import { type FileLock, lockFile } from './ledger/lock.js';
 
 /** An open ledger; `close` it once. */
 export interface Ledger {

@@ -11,17 +11,17 @@ import type { RequestsSpec } from '../../api/mailings.js';
 import { mailingFields } from '../../api/messages.js';
 import type { Uuid } from '../../api/records.js';
 import { canonicalJson } from './canonical.js';
-import { type MailingBook, messagesOf } from './mailing-book.js';
-import type { MailingIdentity, WantedVariables } from './mailing-entries.js';
-import type { MailingFile } from './mailing-file.js';
-import { mailingLedgers } from './mailing-ledgers.js';
-import { addList } from './mailing-list.js';
-import { pageOfMailings, ResultsCursor } from './mailing-listing.js';
-import type { Texts } from './mailing-requests.js';
-import { resultsOf } from './mailing-results.js';
-import { deliverMailing, type ForeignDelivered, type ForeignDelivery } from './mailing-sending.js';
-import { createShelf } from './mailing-shelf.js';
-import { isOfRequests, putRecipients, putRequests } from './mailing-staging.js';
+import { type MailingBook, messagesOf } from './mailings/book.js';
+import type { MailingIdentity, WantedVariables } from './mailings/entries.js';
+import type { MailingFile } from './mailings/file.js';
+import { mailingLedgers } from './mailings/ledgers.js';
+import { addList } from './mailings/list.js';
+import { pageOfMailings, ResultsCursor } from './mailings/listing.js';
+import type { Texts } from './mailings/requests.js';
+import { resultsOf } from './mailings/results.js';
+import { deliverMailing, type ForeignDelivered, type ForeignDelivery } from './mailings/sending.js';
+import { createShelf } from './mailings/shelf.js';
+import { isOfRequests, putRecipients, putRequests } from './mailings/staging.js';
 import type { Sleep } from './pace.js';
 
 /** Where the ledgers are, and what the parts of a mailing are made from. */

@@ -8,11 +8,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAppender } from '../../../src/jobs/foreign/ledger/append.js';
+import { ledgerPath, listLedgers, removeLedger } from '../../../src/jobs/foreign/ledger/folder.js';
+import type { LedgerHeader } from '../../../src/jobs/foreign/ledger/header.js';
+import type { LedgerRecord } from '../../../src/jobs/foreign/ledger/lines.js';
 import { openLedger } from '../../../src/jobs/foreign/ledger.js';
-import { createAppender } from '../../../src/jobs/foreign/ledger-append.js';
-import { ledgerPath, listLedgers, removeLedger } from '../../../src/jobs/foreign/ledger-folder.js';
-import type { LedgerHeader } from '../../../src/jobs/foreign/ledger-header.js';
-import type { LedgerRecord } from '../../../src/jobs/foreign/ledger-lines.js';
 
 const header = (name: string, more: Partial<LedgerHeader> = {}): LedgerHeader => ({
 	kind: 'test',

@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/api/datetime.js';
 import type { MailingResult, RequestsSpec } from '../../../src/api/mailings.js';
 import { usedVariables } from '../../../src/content/variable-names.js';
 import { createClient } from '../../../src/http/client/client.js';
-import type { ForeignDelivery } from '../../../src/jobs/foreign/mailing-sending.js';
+import type { ForeignDelivery } from '../../../src/jobs/foreign/mailings/sending.js';
 import { createForeignMailings, type ForeignMailings } from '../../../src/jobs/foreign/mailings.js';
 import { type MailService, type MailServiceOptions, startMailService } from './mailings-service.js';
 

@@ -1,0 +1,168 @@
+/** `mailctl engine dkim`: the keys that sign what leaves. */
+import { domainToASCII } from 'node:url';
+import { type CommandGroup, command } from '../../command.js';
+import { commandLine } from '../../command-line.js';
+import type { DkimKey } from '../../connection.js';
+import type { CommandContext } from '../../context.js';
+import { CliError, UsageError } from '../../errors.js';
+import { exits } from '../../exit.js';
+import { type Columns, column } from '../../render/columns.js';
+
+const columns: Columns<DkimKey> = [
+	column('domain', 'DOMAIN'),
+	column('selector', 'SELECTOR', { isName: true }),
+	column('type', 'TYPE'),
+	column('date_created', 'CREATED'),
+	column('dns_name', 'RECORD'),
+	column('dns_value', 'TXT'),
+	column('dns_record', 'ZONE LINE', { wide: true }),
+];
+
+const keyFields = '{"domain", "selector", "type", "date_created", "dns_name", "dns_value", "dns_record"}';
+const domain = {
+	kind: 'text',
+	placeholder: 'domain',
+	required: true,
+	ask: 'Domain of the senders:',
+	summary: 'whose mail it signs: the domain of the From address',
+} as const;
+const selector = {
+	kind: 'text',
+	placeholder: 'name',
+	required: true,
+	ask: 'Selector:',
+	summary: 'its name among the keys of the domain, such as s2026',
+} as const;
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'list the keys and the records to publish, never the private halves',
+	columns,
+	output: `an array of ${keyFields}`,
+	examples: ['mailctl engine dkim list', 'mailctl engine dkim list -o tsv --fields dns_record'],
+	run: async (cx) => {
+		const { dkim } = await cx.local();
+		await cx.out.rows(await dkim.list(), columns, { all: true });
+	},
+});
+
+const add = command({
+	name: 'add',
+	summary: 'sign the mail of a domain',
+	description:
+		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish. The private half stays in the database and is never shown. From then on every mail whose From address is of exactly this domain is signed with every key of the domain, within 5 s in processes that run already: an RSA and an Ed25519 key side by side reach every verifier, and to exchange a key, add the new one, publish its record, and remove the old one a few days later.',
+	options: {
+		domain,
+		selector,
+		keyFile: { kind: 'file', summary: 'a private key in PEM, without a passphrase; - reads standard input' },
+		type: { kind: 'choice', choices: ['rsa', 'ed25519'], summary: 'what kind of key to make (rsa)' },
+	},
+	writes: true,
+	columns,
+	output: `${keyFields}; on a terminal, and with --quiet, the line for the zone file alone`,
+	exits: [5],
+	examples: [
+		'mailctl engine dkim add --domain example.com --selector s1',
+		'mailctl engine dkim add --domain example.com --selector e1 --type ed25519',
+		'mailctl engine dkim add --domain example.com --selector old --key-file dkim.pem',
+	],
+	run: async (cx, { options }) => {
+		if (options.keyFile !== undefined && options.type !== undefined)
+			throw new UsageError('--type is for a key that is made here: a file says itself what it holds');
+		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
+		const source =
+			options.keyFile === undefined ? { type: options.type ?? 'rsa' } : { pem: await options.keyFile.text() };
+		const { dkim } = await cx.local();
+		if ((await dkim.list()).some((key) => isNamed(key, name))) throw taken(cx, name);
+		if (cx.dryRun) return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, name);
+		const key = await dkim.add({ ...name, source });
+		// Somebody else may have added it since.
+		if (key === null) throw taken(cx, name);
+		await show(cx, key);
+		await cx.note(`mail from ${key.domain} is signed from now on: publish this record`);
+	},
+});
+
+const remove = command({
+	name: 'remove',
+	aliases: ['rm', 'delete'],
+	summary: 'no longer sign with a key; its private half is erased',
+	options: { domain, selector },
+	writes: true,
+	severity: 'mild',
+	output: '{"removed": [{"domain", "selector"}]}',
+	exits: [3],
+	examples: ['mailctl engine dkim remove --domain example.com --selector s1 --yes'],
+	run: async (cx, { options }) => {
+		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
+		const { dkim } = await cx.local();
+		const all = await dkim.list();
+		if (!all.some((key) => isNamed(key, name))) throw unknown(cx, name);
+		const isLast = all.filter((key) => key.domain === name.domain).length === 1;
+		const effect = isLast ? `mail from ${name.domain} is not signed any more` : 'other keys go on signing';
+		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { removed: [name] });
+		await cx.confirm({ kind: 'mild', what: `remove the key ${name.selector} of ${name.domain}: ${effect}` });
+		// False: somebody else removed it while we asked, which is what was wanted.
+		await dkim.remove(name);
+		await cx.out.document(
+			{ removed: [name] },
+			`removed the key ${name.selector} of ${name.domain}: ${effect}`,
+		);
+	},
+});
+
+export const dkim: CommandGroup = {
+	name: 'dkim',
+	summary: 'keys that sign what leaves (RFC 6376)',
+	commands: [add, list, remove],
+};
+
+/** The line alone where a person or `$(…)` wants nothing else. */
+async function show(cx: CommandContext, key: DkimKey): Promise<void> {
+	const { format } = cx.out;
+	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+	if (cx.quiet || isForPeople) return cx.out.raw(`${key.dns_record}\n`);
+	await cx.out.record(key, columns);
+}
+
+interface KeyName {
+	domain: string;
+	selector: string;
+}
+
+/** As DNS has it. */
+const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
+
+function checkDomain(text: string): string {
+	const name = text.trim();
+	// Read as the host of a URL: what stands behind a slash would be cut off in silence, and %61 be an "a".
+	const domain = /[\s/\\?#%]/.test(name) ? '' : domainToASCII(name.replace(/\.$/, '')).toLowerCase();
+	const labels = domain.split('.');
+	if (labels.length > 1 && domain.length <= 253 && labels.every((one) => label.test(one))) return domain;
+	throw new UsageError(`--domain: "${text}" is no domain`, { hint: '--domain example.com' });
+}
+
+function checkSelector(text: string): string {
+	const selector = text.trim().toLowerCase();
+	if (selector.length <= 120 && selector.split('.').every((one) => label.test(one))) return selector;
+	throw new UsageError(`--selector: "${text}" is no selector`, {
+		hint: 'letters, digits and hyphens: --selector s2026',
+	});
+}
+
+function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {
+	return key.domain === domain && key.selector === selector;
+}
+
+function taken(cx: CommandContext, { domain, selector }: KeyName): CliError {
+	return new CliError('conflict', exits.refused, `${domain} has a key "${selector}" already`, {
+		hint: `give another selector; ${commandLine(cx, 'engine dkim list')} shows what to publish`,
+	});
+}
+
+function unknown(cx: CommandContext, { domain, selector }: KeyName): CliError {
+	return new CliError('not_found', exits.notFound, `${domain} has no key "${selector}"`, {
+		hint: commandLine(cx, 'engine dkim list'),
+	});
+}

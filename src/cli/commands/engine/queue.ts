@@ -1,0 +1,98 @@
+/** `mailctl engine queue`: what waits to be sent, why, and who is at it. */
+import { type CommandGroup, command } from '../../command.js';
+import type { QueueStats } from '../../connection.js';
+import { clean } from '../../render/clean.js';
+import { sendOptions } from '../send/options.js';
+import { workOff } from '../work-off.js';
+
+const stats = command({
+	name: 'stats',
+	summary: 'show what waits, since when, and why',
+	description:
+		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by whoever sends. `due` are messages a worker could take now, `workers` processes that send with the messages in their hands, `deferred` the domains that put messages off, the most first, with what they said last. It looks at every message that waits.',
+	output:
+		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}]}',
+	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
+	run: async (cx) => {
+		const { queue } = await cx.local();
+		const found = await queue.stats();
+		const { format } = cx.out;
+		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+		if (!isForPeople) return cx.out.document(found);
+		await cx.out.raw(`${linesOf(found).map(clean).join('\n')}\n`);
+	},
+});
+
+const pause = command({
+	name: 'pause',
+	summary: 'begin no further message, in any process',
+	description:
+		'Every process that sends on this database stops within seconds: what is on its way ends, what was taken and not begun goes back to the queue as it was. Messages are accepted as before. It stays so until `engine queue resume`.',
+	options: { reason: { kind: 'text', summary: 'why, for whoever wonders' } },
+	writes: true,
+	output: '{"kind": "manual", "reason", "since", "retry_at": null, "faults": 0}',
+	examples: ['mailctl engine queue pause --reason "the mail server moves"'],
+	run: async (cx, { options: { reason } }) => {
+		const { queue } = await cx.local();
+		if (cx.dryRun) return cx.wouldDo('pause the queue', { pause: true, reason: reason ?? null });
+		await cx.out.document(await queue.pause(reason ?? null), 'the queue is paused');
+	},
+});
+
+const resume = command({
+	name: 'resume',
+	summary: 'send again, and try the mail server at once',
+	writes: true,
+	output: '{"resumed": true}, or false when nothing held it up',
+	examples: ['mailctl engine queue resume'],
+	run: async (cx) => {
+		const { queue } = await cx.local();
+		if (cx.dryRun) return cx.wouldDo('resume the queue', { resume: true });
+		const resumed = await queue.resume();
+		await cx.out.document({ resumed }, resumed ? 'the queue goes on' : 'the queue was not paused');
+	},
+});
+
+const drain = command({
+	name: 'drain',
+	summary: 'send what is due, then end; as worker --drain',
+	options: { connections: sendOptions.connections, rate: sendOptions.rate },
+	writes: true,
+	role: 'worker',
+	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled"}',
+	exits: [6],
+	examples: ['mailctl engine queue drain'],
+	run: (cx, { options }) => workOff(cx, { until: 'settled', ...options }),
+});
+
+export const queue: CommandGroup = {
+	name: 'queue',
+	summary: 'what waits to be sent, why, and who is at it',
+	commands: [stats, pause, resume, drain],
+};
+
+function linesOf({ paused, messages, due, oldest, next_due, workers, deferred }: QueueStats): string[] {
+	const states = Object.entries(messages).map(([state, count]) => `${count} ${state}`);
+	return [
+		pauseLine(paused),
+		`messages: ${states.length === 0 ? 'none' : states.join(', ')}`,
+		`due now: ${due}${oldest === null ? '' : `; the oldest that waits is of ${oldest}`}`,
+		`next due: ${next_due ?? 'nothing waits'}`,
+		workers.length === 0 ? 'no process sends' : 'who sends:',
+		...workers.map(
+			({ role, host, pid, messages: held }) =>
+				`  ${role ?? 'gone'} ${pid} on ${host}: ${held} messages in its hands`,
+		),
+		...(deferred.length === 0 ? [] : ['put off by:']),
+		...deferred.map(
+			(one) => `  ${one.domain}: ${one.messages}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
+		),
+	];
+}
+
+function pauseLine(paused: QueueStats['paused']): string {
+	if (paused === null) return 'the queue is open';
+	const { kind, reason, since, retry_at } = paused;
+	if (kind === 'manual') return `paused by hand since ${since}${reason === null ? '' : `: ${reason}`}`;
+	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
+}

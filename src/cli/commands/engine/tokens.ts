@@ -1,0 +1,142 @@
+/** `mailctl engine tokens`: who may use the API of this database, once it is served. */
+import { type CommandGroup, command } from '../../command.js';
+import { commandLine } from '../../command-line.js';
+import { type ApiToken, type NewApiToken, type TokenScope, tokenScopes } from '../../connection.js';
+import type { CommandContext } from '../../context.js';
+import { CliError, UsageError } from '../../errors.js';
+import { exits } from '../../exit.js';
+import { type Columns, column } from '../../render/columns.js';
+import { didYouMean } from '../../suggest.js';
+
+const listColumns: Columns<ApiToken> = [
+	column('name', 'NAME', { isName: true }),
+	column('scopes', 'SCOPES'),
+	column('date_created', 'CREATED'),
+	column('date_revoked', 'REVOKED'),
+];
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'list the tokens, never their secrets',
+	columns: listColumns,
+	output: 'an array of {"name", "scopes", "date_created", "date_revoked"}',
+	examples: ['mailctl engine tokens list'],
+	run: async (cx) => {
+		const { tokens } = await cx.local();
+		await cx.out.rows(await tokens.list(), listColumns, { all: true });
+	},
+});
+
+const createColumns: Columns<NewApiToken> = [
+	column('name', 'NAME', { isName: true }),
+	column('scopes', 'SCOPES'),
+	column('date_created', 'CREATED'),
+	column('token', 'TOKEN', { isWhole: true }),
+];
+
+const create = command({
+	name: 'create',
+	summary: 'make a token; it is shown this once',
+	description:
+		'Only a hash of the token is stored: whoever loses it makes another. A token is a set of scopes: read looks at everything but webhooks (their passwords), send sends messages and mailings (to a whole list together with read), admin does everything. Programs should have no more than they need.',
+	options: {
+		name: {
+			kind: 'text',
+			required: true,
+			ask: 'Name of the token:',
+			summary: 'whose token it is; unique among the living',
+		},
+		scope: { kind: 'choices', choices: tokenScopes, summary: 'what it allows (admin)' },
+	},
+	writes: true,
+	columns: createColumns,
+	output: '{"name", "scopes", "date_created", "token"}; on a terminal, and with --quiet, the token alone',
+	exits: [5],
+	examples: [
+		'mailctl engine tokens create --name laptop',
+		'mailctl engine tokens create --name shop --scope send --scope read -q > shop.token',
+	],
+	run: async (cx, { options }) => {
+		const name = checkName(options.name);
+		const scopes = scopesOf(options.scope);
+		const { tokens } = await cx.local();
+		if ((await tokens.list()).some((one) => one.name === name && isAlive(one))) throw taken(cx, name);
+		if (cx.dryRun) return cx.wouldDo(`make the token ${name} (${scopes.join(', ')})`, { name, scopes });
+		const made = await tokens.create({ name, scopes });
+		// Somebody else may have made it since.
+		if (made === null) throw taken(cx, name);
+		await show(cx, made);
+		await cx.note('keep it now: it is not shown again');
+	},
+});
+
+const revoke = command({
+	name: 'revoke',
+	aliases: ['rm', 'delete'],
+	summary: 'refuse a token from now on',
+	args: [{ name: 'name', summary: 'the name of the token' }],
+	writes: true,
+	severity: 'mild',
+	output: '{"revoked": [names]}',
+	exits: [3],
+	examples: ['mailctl engine tokens revoke shop --yes'],
+	run: async (cx, { args: { name } }) => {
+		const { tokens } = await cx.local();
+		const all = await tokens.list();
+		if (!all.some((one) => one.name === name && isAlive(one))) throw unknown(cx, name, all);
+		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoked: [name] });
+		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: whoever uses it is refused` });
+		// False: somebody else revoked it while we asked, which is what was wanted.
+		await tokens.revoke(name);
+		await cx.out.document({ revoked: [name] }, `revoked the token ${name}`);
+	},
+});
+
+export const tokens: CommandGroup = {
+	name: 'tokens',
+	summary: 'who may use the API of this database, once it is served',
+	commands: [list, create, revoke],
+};
+
+/** The token alone where a person or `$(…)` wants nothing else. */
+async function show(cx: CommandContext, made: NewApiToken): Promise<void> {
+	const { format } = cx.out;
+	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+	if (cx.quiet || isForPeople) return cx.out.raw(`${made.token}\n`);
+	await cx.out.record(made, createColumns);
+}
+
+const maxNameLength = 64;
+
+/** It stands in logs and in hints to be copied: one plain word. */
+function checkName(name: string): string {
+	if (/^[A-Za-z0-9][\w.@+-]*$/.test(name) && name.length <= maxNameLength) return name;
+	throw new UsageError(`--name: "${name}" is no name for a token`, {
+		hint: `letters, digits and . _ - @ +, at most ${maxNameLength}: --name shop`,
+	});
+}
+
+/** Each once, in one order; none given = everything. */
+function scopesOf(given: readonly TokenScope[]): TokenScope[] {
+	return given.length === 0 ? ['admin'] : tokenScopes.filter((scope) => given.includes(scope));
+}
+
+function isAlive({ date_revoked }: ApiToken): boolean {
+	return date_revoked === null;
+}
+
+function taken(cx: CommandContext, name: string): CliError {
+	return new CliError('conflict', exits.refused, `there is a token "${name}" already`, {
+		hint: `give another name, or first ${commandLine(cx, `engine tokens revoke ${name}`)}`,
+	});
+}
+
+function unknown(cx: CommandContext, name: string, all: readonly ApiToken[]): CliError {
+	if (all.some((one) => one.name === name))
+		return new CliError('not_found', exits.notFound, `token ${name} is revoked already`);
+	const living = all.filter(isAlive).map((one) => one.name);
+	return new CliError('not_found', exits.notFound, `token ${name} not found`, {
+		hint: didYouMean(name, living) ?? commandLine(cx, 'engine tokens list'),
+	});
+}

@@ -1,0 +1,158 @@
+/** On the embedded engine `send` works off its own messages; a server of ours is waited for, others tell nothing. */
+import { ApiError } from '../../../api/errors.js';
+import { commandLine } from '../../command-line.js';
+import type { DeliveryCounts, DeliveryScope, DeliverySummary } from '../../connection.js';
+import type { CommandContext } from '../../context.js';
+import { CliError, UsageError } from '../../errors.js';
+import { classify, type ExitCode, exits } from '../../exit.js';
+import { queuePaused } from '../../queue-paused.js';
+import { limitedUntil, sentenceOf, settledOf, troublesOf } from './counts.js';
+import { type GoingOn, saysHowToLook, saysWhoGoesOn } from './goes-on.js';
+import type { SendOptions } from './options.js';
+
+/** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
+export async function assertCanDeliver(
+	cx: CommandContext,
+	options: Pick<SendOptions, 'wait'>,
+): Promise<void> {
+	const { local } = await cx.connection();
+	if (local === null || options.wait === false) return;
+	if ((await local.status()).smtp_url === null) throw noSmtp(cx);
+}
+
+/** What bulk mail carries that its sender should know of before it leaves. */
+export async function warnOfLinks(
+	cx: CommandContext,
+	options: { bulk: boolean; list?: string | undefined },
+): Promise<void> {
+	const { local } = await cx.connection();
+	if (!options.bulk) {
+		if (options.list !== undefined)
+			await cx.hint('without --bulk these mails carry no List-Unsubscribe header');
+		return;
+	}
+	if (local === null) return;
+	if ((await local.status()).public_url !== null) return;
+	await cx.warn('links to unsubscribe point to this machine: nobody else can follow them');
+	await cx.hint(commandLine(cx, 'engine init --public-url https://mail.example.com'));
+}
+
+/** Delivers the scope, or waits until a server has. `null`: nobody waits, or the service does not tell. */
+export async function deliverNow(
+	cx: CommandContext,
+	scope: DeliveryScope,
+	total: number,
+	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'job'>,
+): Promise<DeliverySummary | null> {
+	const { api, local } = await cx.connection();
+	const messages = (await api.capabilities()).ext.messages;
+	if (messages === undefined || scope === null) return null;
+	if (options.wait === false) {
+		await cx.hint(`accepted and queued; ${await sender(cx)} sends it`);
+		return null;
+	}
+	const progress = cx.progress('sending', total);
+	const onProgress = (counts: DeliveryCounts) => progress.update(settledOf(counts), troublesOf(counts));
+	const { signal } = cx;
+	try {
+		if (local === null) {
+			const { watchSending } = await import('./watch.js');
+			const elapsedMs = () => performance.now();
+			return await watchSending(messages, scope, {
+				signal,
+				stallMs: options.waitTimeout,
+				onProgress,
+				elapsedMs,
+			}).catch((error: unknown) =>
+				accepted(error, options.job === undefined ? null : saysHowToLook(cx, options.job)),
+			);
+		}
+		return await local.deliver({
+			scope,
+			until: 'settled',
+			signal,
+			stallMs: options.waitTimeout,
+			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
+			...(options.connections !== undefined && { connections: options.connections }),
+			onProgress,
+			onLimited: (until) => {
+				void cx.warn(limitedUntil(until));
+			},
+		});
+	} finally {
+		progress.stop();
+	}
+}
+
+/** Whoever reads only that the network failed would send again. */
+function accepted(error: unknown, aboutJob: string | null): never {
+	if (!(error instanceof ApiError)) throw error;
+	const { code, exit, retryable } = classify(error);
+	const message = `the messages are accepted, but what became of them is not known: ${error.message}`;
+	const hint = aboutJob ?? 'mailctl messages list shows them; do not send them again';
+	throw new CliError(code, exit, message, { hint, retryable, cause: error });
+}
+
+/** Who sends what is still queued: a command on this machine, or the server by itself. */
+async function sender(cx: CommandContext, words = 'worker'): Promise<string> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server' : commandLine(cx, words);
+}
+
+async function senderAfter(cx: CommandContext): Promise<string> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server sends it' : `run ${commandLine(cx, 'worker --drain')}`;
+}
+
+/** A job that was delivered, in words. */
+export interface JobEnd extends GoingOn {
+	/** How far it is. */
+	sentence: string;
+}
+
+/** The words after a delivery, and the exit code they mean. */
+export async function concludeDelivery(
+	cx: CommandContext,
+	summary: DeliverySummary | null,
+	job: JobEnd | null = null,
+): Promise<ExitCode> {
+	if (summary === null) return exits.done;
+	const { kind, reason, counts, warnings } = summary;
+	for (const warning of warnings) await cx.warn(warning);
+	// Where nothing went out, "sent 0" in front of the reason says nothing.
+	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
+		await cx.note(job?.sentence ?? sentenceOf(counts));
+	if (kind === 'paused') {
+		throw await queuePaused(cx, reason, `nothing is lost: mend it, then ${await senderAfter(cx)}`);
+	}
+	if (kind === 'stalled')
+		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {
+			hint: job === null ? `${await sender(cx)} goes on` : await saysWhoGoesOn(cx, job),
+		});
+	if (kind === 'stopped') {
+		await cx.hint(
+			job === null
+				? `what was accepted stays queued; ${await sender(cx, 'worker --drain')} sends it`
+				: await saysWhoGoesOn(cx, job),
+		);
+		cx.signal.throwIfAborted();
+	}
+	if (counts.deferred > 0) await cx.hint(`deferred messages are tried again by ${await sender(cx)}`);
+	if (counts.uncertain > 0) return exits.uncertain;
+	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
+}
+
+/** `10`, `10/s` or `600/m`, as messages a second. */
+export function parseRate(text: string): number {
+	const [, number, unit] = /^(\d+(?:\.\d+)?)(?:\/(s|m|h))?$/.exec(text) ?? [];
+	const perSecond = Number(number) / (unit === 'h' ? 3600 : unit === 'm' ? 60 : 1);
+	if (number === undefined || !(perSecond > 0))
+		throw new UsageError(`--rate "${text}" is no rate, such as 10/s`);
+	return perSecond;
+}
+
+export function noSmtp(cx: CommandContext): CliError {
+	return new UsageError('no mail server is configured', {
+		hint: commandLine(cx, 'engine init --smtp smtp://user@host:587 --smtp-password-file FILE'),
+	});
+}

@@ -1,0 +1,72 @@
+/** `subscribers erase`: a person is forgotten in all lists and messages, and stays so. */
+import { isEmailAddress } from '../../../api/address.js';
+import { need } from '../../../api/capabilities.js';
+import type { Erasure, Erasures } from '../../../api/erasures.js';
+import { command } from '../../command.js';
+import type { CommandContext } from '../../context.js';
+import { UsageError } from '../../errors.js';
+import { counted } from '../../render/counted.js';
+import { missing, orNull } from '../../resolve.js';
+import { findInAllLists } from './walk.js';
+
+export const subscriberErase = command({
+	name: 'erase',
+	summary: 'forget a person for good, in all lists and messages',
+	description:
+		'Deletes the subscribers with this address and its suppressions, empties its messages (address, variables, ' +
+		'replies, who opened them where; content, when it went to nobody else) and cancels what waits; figures stay. ' +
+		'A hash with the database’s own key remains, so that creating, moving and importing refuse the address and no ' +
+		'bulk mail goes there; --lift ends that, and is 3 where the address is not erased. What is in a worker’s hands may still arrive. Backups, rejects files ' +
+		'and mail logs are not reached.',
+	args: [{ name: 'email', summary: 'an e-mail address' }],
+	options: { lift: { kind: 'flag', summary: 'take the address again; nothing erased comes back' } },
+	writes: true,
+	severity: 'severe',
+	output: '{"email", "subscribers", "messages", "canceled", "suppressions"}; with --lift {"lifted": email}',
+	exits: [3],
+	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],
+	run: async (cx, { args, options }) => {
+		const email = args.email.trim();
+		if (!isEmailAddress(email)) throw new UsageError(`"${email}" is no e-mail address`);
+		const erasures = await need(await cx.api(), 'erasures');
+		return options.lift ? lift(cx, erasures, email) : erase(cx, erasures, email);
+	},
+});
+
+async function erase(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
+	const found = await lookUp(cx, email);
+	const what = `erase ${email} for good: ${sizeOf(found)}`;
+	if (cx.dryRun) return cx.wouldDo(what, { erase: email, ...found });
+	await cx.confirm({ kind: 'severe', what, name: email });
+	const done = await erasures.erase(email, { signal: cx.signal });
+	await cx.out.document({ email, ...done }, sentenceOf(email, done));
+}
+
+/** So that whoever agrees sees whether it is the person he means. */
+async function lookUp(cx: CommandContext, email: string): Promise<{ subscribers: number; messages: number }> {
+	const api = await cx.api();
+	let subscribers = 0;
+	for await (const _ of findInAllLists(api, email, cx.signal)) subscribers += 1;
+	const messages = await need(api, 'messages');
+	const { count } = await messages.page({ to: email, page_size: 1 }, { signal: cx.signal });
+	return { subscribers, messages: count };
+}
+
+function sentenceOf(email: string, { subscribers, messages, canceled }: Erasure): string {
+	if (subscribers + messages === 0) return `nothing was stored of ${email}; it is not taken from now on`;
+	const waiting = canceled === 0 ? '' : ` (${canceled} of them canceled)`;
+	return `erased ${email}: ${sizeOf({ subscribers, messages })}${waiting}`;
+}
+
+function sizeOf({ subscribers, messages }: Pick<Erasure, 'subscribers' | 'messages'>): string {
+	return `${counted(subscribers, 'subscriber')}, ${counted(messages, 'message')}`;
+}
+
+async function lift(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
+	const what = `let ${email} be added again`;
+	if (cx.dryRun) return cx.wouldDo(what, { lift: email });
+	await cx.confirm({ kind: 'mild', what });
+	const done = await orNull(erasures.lift(email, { signal: cx.signal }).then(() => true));
+	if (done === null) throw missing('erased address', email, `mailctl subscribers find ${email}`);
+	await cx.out.document({ lifted: email }, `${email} may be added again`);
+}

@@ -1,0 +1,82 @@
+/** The options of `subscribers import`, and what their texts mean. */
+import type { MaxErrors } from '../../../../jobs/imports.js';
+import type { OptionValues } from '../../../command.js';
+import { UsageError } from '../../../errors.js';
+import { listOption } from '../lookup.js';
+
+export const importOptions = {
+	...listOption,
+	map: { kind: 'list', placeholder: 'COLUMN=FIELD', summary: 'what a column is; COLUMN=- leaves it out' },
+	onConflict: {
+		kind: 'choice',
+		choices: ['update', 'skip', 'error'],
+		default: 'update',
+		summary: 'when an address is in the list already',
+	},
+	createFields: { kind: 'flag', summary: 'make fields of unknown columns' },
+	ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
+	delimiter: { kind: 'text', default: 'auto', summary: 'auto, tab, or one character' },
+	encoding: { kind: 'text', default: 'auto', summary: 'auto, utf-8, utf-16le, windows-1251 …' },
+	reactivate: {
+		kind: 'flag',
+		summary: 'who is in the file is active again, unless is_active says no; lifts unsubscriptions',
+	},
+	batchSize: { kind: 'integer', min: 1, max: 100_000, default: 5_000, summary: 'rows a batch' },
+	concurrency: {
+		kind: 'integer',
+		min: 1,
+		max: 16,
+		default: 8,
+		summary: 'requests at a time, on a service that takes rows one by one only',
+	},
+	rate: { kind: 'text', placeholder: 'N/s', summary: 'rows a second at most' },
+	maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
+	rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
+	resume: { kind: 'flag', summary: 'go on where an earlier run of the same file stopped' },
+	job: {
+		kind: 'text',
+		placeholder: 'NAME',
+		summary: 'a name for what comes from standard input, so that --resume can go on with it',
+	},
+} as const;
+
+export type ImportOptions = OptionValues<typeof importOptions>;
+
+/** Combinations that cannot be meant: `UsageError` before the file is opened. */
+export function assertOptions(file: string, options: ImportOptions): void {
+	const { resume, createFields, ignoreUnknown, job } = options;
+	if (createFields && ignoreUnknown)
+		throw new UsageError('--create-fields and --ignore-unknown cannot both be meant');
+	if (job !== undefined && file !== '-')
+		throw new UsageError('--job names what comes from standard input; a file is known by its content');
+	if (resume && file === '-' && job === undefined)
+		throw new UsageError('--resume wants a file, or --job NAME: standard input is not the same twice', {
+			hint: 'importing it again is safe: what is there already is found unchanged',
+		});
+}
+
+/** Beside the file unless it is named; standard input has no beside. */
+export function pathOfRejects(file: string, rejects: string | undefined): string {
+	if (rejects !== undefined) return rejects;
+	if (file === '-') throw new UsageError('an import from standard input needs --rejects FILE');
+	return `${file}.rejects.csv`;
+}
+
+/** `100` rows, or `5%` and `0.5%` of those read. */
+export function parseMaxErrors(text: string): MaxErrors {
+	const rows = /^\d{1,9}$/.test(text) ? Number(text) : null;
+	const percent = /^\d{1,3}(?:\.\d{1,6})?%$/.test(text) ? Number(text.slice(0, -1)) : null;
+	if (rows !== null) return { rows };
+	if (percent !== null && percent <= 100) return { percent };
+	throw new UsageError(`--max-errors "${text}" is neither a number of rows nor a share such as 5%`);
+}
+
+const unitSeconds = { s: 1, m: 60, h: 3_600 } as const;
+
+/** `10`, `10/s` or `600/m`, as rows a second. */
+export function parseRate(text: string): number {
+	const [, number, unit] = /^(\d{1,9}(?:\.\d{1,6})?)(?:\/(s|m|h))?$/.exec(text) ?? [];
+	const perSecond = Number(number) / unitSeconds[unit === 'm' || unit === 'h' ? unit : 's'];
+	if (number !== undefined && perSecond > 0) return perSecond;
+	throw new UsageError(`--rate "${text}" is no rate, such as 10/s`);
+}

@@ -1,0 +1,96 @@
+/** Meta of a subscriber: read from options, merged where it is stored. */
+import type { Api } from '../../../api/api.js';
+import type { SubscriberInput } from '../../../api/inputs.js';
+import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
+import type { ContentSource } from '../../command.js';
+import type { CommandContext } from '../../context.js';
+import { CliError, UsageError } from '../../errors.js';
+import { exits } from '../../exit.js';
+
+export interface Change {
+	patch: Partial<Omit<SubscriberInput, 'meta'>>;
+	set: Meta;
+	unset: readonly string[];
+	replaceMeta: Meta | null;
+}
+
+/** Meta is merged where it is stored, where that is offered; elsewhere read, changed, written and looked at again. */
+export async function change(
+	cx: CommandContext,
+	list: List,
+	current: Subscriber,
+	wanted: Change,
+): Promise<Subscriber> {
+	const api = await cx.api();
+	const { patch, set, unset, replaceMeta } = wanted;
+	const subscribers = api.subscribers(list.id);
+	const call = { signal: cx.signal };
+	if (replaceMeta !== null)
+		return subscribers.patch(current.id, { ...patch, meta: { ...replaceMeta, ...set } }, call);
+	if (Object.keys(set).length === 0 && unset.length === 0) return subscribers.patch(current.id, patch, call);
+	const { ext } = await api.capabilities();
+	if (ext.subscribers !== undefined)
+		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
+	return readChangeWrite(api, list, current, wanted, call);
+}
+
+async function readChangeWrite(
+	api: Api,
+	list: List,
+	current: Subscriber,
+	{ patch, set, unset }: Change,
+	call: { signal: AbortSignal },
+): Promise<Subscriber> {
+	const subscribers = api.subscribers(list.id);
+	const meta = { ...current.meta, ...set } as Meta;
+	for (const key of unset) delete meta[key];
+	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
+	const after = await subscribers.get(current.id, call);
+	if (isSame(after.meta, changed.meta)) return after;
+	throw new CliError(
+		'conflict',
+		exits.refused,
+		`somebody else changed the meta of ${current.email} at the same time; look at it and try again`,
+		{ hint: `mailctl subscribers get ${current.id} --list ${list.id}`, retryable: true },
+	);
+}
+
+/** The order of keys is the service's affair. */
+function isSame(one: Subscriber['meta'], other: Subscriber['meta']): boolean {
+	const sorted = (meta: Subscriber['meta']) =>
+		JSON.stringify(Object.entries(meta).sort(([a], [b]) => (a < b ? -1 : 1)));
+	return sorted(one) === sorted(other);
+}
+
+export async function readMeta(options: {
+	meta: Readonly<Record<string, string>>;
+	metaJson?: ContentSource | undefined;
+}): Promise<Meta | null> {
+	if (options.metaJson === undefined)
+		return Object.keys(options.meta).length === 0 ? null : { ...options.meta };
+	const { parseJson } = await import('../../../api/json.js');
+	const parsed = parseJson(await options.metaJson.text());
+	const value = parsed.kind === 'valid' ? parsed.value : null;
+	if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+		throw new UsageError('--meta-json is no JSON object', { hint: `--meta-json '{"city": "Oslo"}'` });
+	}
+	// The service checks the values; here it is an object of JSON.
+	return { ...(value as Record<string, MetaValue>), ...options.meta };
+}
+
+/** What replaces all of meta leaves nothing to remove a variable from. */
+export function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
+	const both = unsetMeta.find((key) => Object.hasOwn(meta, key));
+	if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);
+	if (unsetMeta.length === 0) return;
+	if (metaJson !== undefined)
+		throw new UsageError('--unset-meta does not go with --meta-json, which replaces all variables');
+	if (replace) throw new UsageError('--unset-meta does not go with --replace, which replaces all variables');
+}
+
+interface MetaOptions {
+	meta: Readonly<Record<string, string>>;
+	unsetMeta: readonly string[];
+	metaJson?: ContentSource | undefined;
+	replace: boolean;
+}

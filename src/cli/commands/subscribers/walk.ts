@@ -1,0 +1,61 @@
+/** All subscribers of a list, in pieces: by key where the deployment has that, by its pages elsewhere. */
+import { emailKey } from '../../../api/address.js';
+import type { Api } from '../../../api/api.js';
+import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
+import type { CommandContext } from '../../context.js';
+import { walk } from '../../walk.js';
+
+const pieceSize = 1000;
+
+/** Ascending by id; never sorted, counted or held. A long walk is no snapshot. Throws what the service throws. */
+export async function* walkSubscribers(
+	cx: CommandContext,
+	list: List,
+	filter: SubscriberFilter,
+): AsyncGenerator<readonly Subscriber[]> {
+	const api = await cx.api();
+	const { ext } = await api.capabilities();
+	const { signal } = cx;
+	if (ext.exports === undefined) {
+		yield* inPieces(walk(api.subscribers(list.id), filter, { signal }));
+		return;
+	}
+	for (let after: number | null = 0; after !== null; ) {
+		signal.throwIfAborted();
+		const slice: { results: Subscriber[]; next: number | null } = await ext.exports.slice(
+			list.id,
+			{ ...filter, after, limit: pieceSize },
+			{ signal },
+		);
+		yield slice.results;
+		after = slice.next;
+	}
+}
+
+/** Everybody with this address: one for each list it is in. */
+export async function* findInAllLists(
+	api: Api,
+	email: string,
+	signal: AbortSignal,
+): AsyncGenerator<Subscriber> {
+	const lists: List[] = [];
+	for await (const one of walk(api.lists, {}, { signal })) lists.push(one);
+	const key = emailKey(email);
+	for (const { id } of lists) {
+		// A deployment may ignore the filter: what it answers is compared once more.
+		for await (const one of walk(api.subscribers(id), { email__exact: email }, { signal })) {
+			if (emailKey(one.email) === key) yield one;
+		}
+	}
+}
+
+async function* inPieces(rows: AsyncIterable<Subscriber>): AsyncGenerator<readonly Subscriber[]> {
+	let piece: Subscriber[] = [];
+	for await (const row of rows) {
+		piece.push(row);
+		if (piece.length < pieceSize) continue;
+		yield piece;
+		piece = [];
+	}
+	if (piece.length > 0) yield piece;
+}

@@ -1,0 +1,134 @@
+/** `suppressions import`: a table of addresses that are to get no mail, in batches that may be repeated. */
+import { need } from '../../../api/capabilities.js';
+import { suppressionReasons } from '../../../api/suppressions.js';
+import { command } from '../../command.js';
+import type { CommandContext } from '../../context.js';
+import { UsageError } from '../../errors.js';
+import { type ExitCode, exits } from '../../exit.js';
+import type { RejectedRow } from '../../tabular/finding.js';
+import type { Table } from '../../tabular/read-table.js';
+import type { RejectsFile } from '../../tabular/rejects.js';
+import type { SuppressionMapping } from '../../tabular/suppression-columns.js';
+import { pathOfRejects } from '../subscribers/import/options.js';
+import { expiresOption, parseExpires } from './filters.js';
+import { type ImportRows, type Totals, walkRows } from './import-rows.js';
+
+/** Of the rejected rows a dry run lists so many. */
+const maxShown = 20;
+
+export const suppressionImport = command({
+	name: 'import',
+	summary: 'stop mail to the addresses of a CSV, TSV or NDJSON file',
+	description:
+		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL), source, ' +
+		'date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
+		'changes nothing, so what was broken off is simply run again. What cannot be taken goes into FILE.rejects.csv.',
+	args: [{ name: 'file', summary: 'the table; - reads standard input' }],
+	options: {
+		reason: {
+			kind: 'choice',
+			choices: suppressionReasons,
+			default: 'MANUAL',
+			summary: 'for rows that name none',
+		},
+		expires: { ...expiresOption, summary: `for rows that name no end: ${expiresOption.summary}` },
+		map: { kind: 'list', placeholder: 'COLUMN=FIELD', summary: 'what a column is; COLUMN=- leaves it out' },
+		ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
+		delimiter: { kind: 'text', default: 'auto', summary: 'auto, tab, or one character' },
+		encoding: { kind: 'text', default: 'auto', summary: 'auto, utf-8, utf-16le, windows-1251 …' },
+		rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
+	},
+	writes: true,
+	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
+	exits: [9, 74],
+	examples: [
+		'mailctl suppressions import bounced.csv --reason HARDBOUNCED',
+		'mailctl suppressions import suppressions.csv --dry-run',
+	],
+	run: async (cx, { args: { file }, options }): Promise<ExitCode | undefined> => {
+		const suppressions = await need(await cx.api(), 'suppressions');
+		const rejectsPath = pathOfRejects(file, options.rejects);
+		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
+		const missing = { reason: options.reason, ...end };
+		const table = await open(cx, file, options);
+		try {
+			const mapping = await mapColumns(cx, table, options);
+			const job = { suppressions, table, mapping, missing };
+			if (cx.dryRun) return await plan(cx, file, job);
+			const { openRejects } = await import('../../tabular/rejects.js');
+			const rejects = await openRejects({ path: rejectsPath, header: table.header });
+			return await work(cx, job, rejects).finally(() => rejects.close());
+		} finally {
+			await table.close();
+		}
+	},
+});
+
+async function open(
+	cx: CommandContext,
+	file: string,
+	{ delimiter, encoding }: { delimiter: string; encoding: string },
+): Promise<Table> {
+	const { openTable } = await import('../../tabular/read-table.js');
+	const source = file === '-' ? { name: 'standard input', stream: cx.sources.stdin('-') } : file;
+	return openTable(source, { delimiter, encoding, signal: cx.signal });
+}
+
+async function mapColumns(
+	cx: CommandContext,
+	{ header }: Table,
+	{ map, ignoreUnknown }: { map: readonly string[]; ignoreUnknown: boolean },
+): Promise<SuppressionMapping> {
+	const { mapSuppressionHeader } = await import('../../tabular/suppression-columns.js');
+	const mapped = mapSuppressionHeader(header, { map, unknown: ignoreUnknown ? 'ignore' : 'refuse' });
+	if (mapped.kind === 'refused') {
+		const isBareList = header.length === 1 && (header[0] ?? '').includes('@');
+		throw new UsageError('the columns cannot be used as they are', {
+			details: mapped.findings.slice(0, 10),
+			hint: isBareList
+				? 'a bare list of addresses: mailctl suppressions add - < FILE'
+				: '--map COLUMN=email, --ignore-unknown; columns: email, reason, source, date_created, expires_at',
+		});
+	}
+	const { ignored } = mapped.mapping;
+	if (ignored.length > 0) await cx.note(`left out: ${ignored.slice(0, 10).join(', ')}`);
+	return mapped.mapping;
+}
+
+async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<undefined> {
+	const shown: Omit<RejectedRow, 'cells'>[] = [];
+	const totals = await walkRows(cx, job, {
+		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
+		refuse: async (rows) => {
+			for (const { cells: _, ...rest } of rows.slice(0, maxShown - shown.length)) shown.push(rest);
+		},
+	});
+	const name = file === '-' ? 'standard input' : file;
+	await cx.wouldDo(`stop mail to the addresses of ${name}: ${sentence(totals)}`, {
+		...totals,
+		rejects: shown,
+	});
+	return undefined;
+}
+
+async function work(cx: CommandContext, job: ImportRows, rejects: RejectsFile): Promise<ExitCode> {
+	const totals = await walkRows(cx, job, {
+		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
+		take: (rows) => job.suppressions.put(rows),
+		refuse: (rows) => rejects.write(rows),
+	});
+	await cx.out.document(totals, sentence(totals));
+	if (rejects.written > 0)
+		await cx.hint(`rejected rows are in ${rejects.path}; mend them and import that file`);
+	if (cx.signal.aborted) {
+		await cx.hint('what was acknowledged stays; run the same command again to go on');
+		throw cx.signal.reason;
+	}
+	return totals.rejected === 0 ? exits.done : exits.partly;
+}
+
+function sentence(totals: Totals): string {
+	const parts = Object.entries(totals).map(([name, count]) => `${name} ${count.toLocaleString('en-US')}`);
+	const [read, ...rest] = parts;
+	return `${read} = ${rest.join(' + ')}`;
+}

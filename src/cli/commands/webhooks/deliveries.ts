@@ -1,0 +1,104 @@
+/** `mailctl webhooks deliveries`: what became of the notifications of a webhook. */
+import { need } from '../../../api/capabilities.js';
+import {
+	type DeliveryFilter,
+	deliveryStates,
+	type WebhookDelivery,
+	type WebhookDeliveryDetail,
+} from '../../../api/deliveries.js';
+import { command } from '../../command.js';
+import { UsageError } from '../../errors.js';
+import { listOptions, listRows } from '../../listing.js';
+import { type Columns, column } from '../../render/columns.js';
+import { walk } from '../../walk.js';
+import { findWebhook } from './find.js';
+
+/** One delivery has more to it than a row of the list. */
+type Shown = WebhookDelivery & Partial<WebhookDeliveryDetail>;
+
+const columns: Columns<Shown> = [
+	column('id', 'ID', { isName: true, isWhole: true }),
+	column('type', 'TYPE'),
+	column('state', 'STATE'),
+	column('attempts', 'ATTEMPTS', { align: 'right' }),
+	column('last_status', 'STATUS', { align: 'right' }),
+	column('date_created', 'CREATED'),
+	column('due_at', 'DUE'),
+	column('last_error', 'ERROR', { wide: true }),
+	column('answer_excerpt', 'ANSWER', { wide: true }),
+	column('message_id', 'MESSAGE', { wide: true }),
+	column('date_attempted', 'ATTEMPTED', { wide: true }),
+	column('date_finished', 'FINISHED', { wide: true }),
+	column('payload', 'PAYLOAD', { wide: true }),
+	{
+		key: 'delivery_attempts',
+		header: 'DELIVERY ATTEMPTS',
+		wide: true,
+		value: ({ delivery_attempts }: Shown) => delivery_attempts?.map(attemptLine).join('; '),
+	},
+];
+
+export const deliveries = command({
+	name: 'deliveries',
+	summary: 'what became of the notifications of a webhook',
+	description:
+		'The log of the last 30 days, oldest first; with the id of a delivery, that one with its body, every attempt and ' +
+		'the whole of the last answer. "stopped" waits because the target answered 410: change the webhook, or replay.',
+	args: [
+		{ name: 'id', summary: 'the id of a webhook' },
+		{ name: 'delivery', summary: 'the UUID of one delivery (its webhook-id)', optional: true },
+	],
+	options: {
+		state: { kind: 'choice', choices: deliveryStates, summary: 'only those in this state' },
+		since: { kind: 'date', summary: 'only those made on this day (UTC) or later' },
+		limit: listOptions.limit,
+		all: listOptions.all,
+	},
+	examples: [
+		'mailctl webhooks deliveries 3 --state failed',
+		'mailctl webhooks deliveries 3 --since 7d -o wide',
+	],
+	output: 'an array of deliveries; one delivery when it is named',
+	exits: [3],
+	columns,
+	async run(cx, { args, options: { state, since, limit, all } }) {
+		const log = await need(await cx.api(), 'deliveries');
+		const { id } = await findWebhook(cx, args.id);
+		if (args.delivery !== undefined) {
+			const { missing, orNull } = await import('../../resolve.js');
+			const uuid = deliveryId(args.delivery);
+			const found = await orNull(log.get(id, uuid, { signal: cx.signal }));
+			if (found === null) throw missing('delivery', uuid, `mailctl webhooks deliveries ${id}`);
+			return cx.out.record(found, columns);
+		}
+		const filter: DeliveryFilter = {
+			...(state !== undefined && { state }),
+			...(since !== undefined && { since: `${since}T00:00:00.000000` }),
+		};
+		const ofHook: Parameters<typeof walk<DeliveryFilter, WebhookDelivery>>[0] = {
+			page: (request, call) => log.page(id, request, call),
+		};
+		await listRows(
+			cx,
+			{ all, limit },
+			{ columns, rows: (most) => walk(ofHook, filter, { signal: cx.signal, limit: most }) },
+		);
+	},
+});
+
+/** A UUID in lower case. Throws `UsageError`. */
+export function deliveryId(text: string): string {
+	if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text))
+		throw new UsageError(`"${text}" is no UUID of a delivery`, { hint: 'mailctl webhooks deliveries ID' });
+	return text.toLowerCase();
+}
+
+function attemptLine({
+	number,
+	at,
+	status,
+	error,
+	duration_ms,
+}: WebhookDeliveryDetail['delivery_attempts'][number]) {
+	return `${number}. ${at} ${status ?? error} in ${duration_ms} ms`;
+}

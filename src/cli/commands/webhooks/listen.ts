@@ -1,0 +1,212 @@
+/** `mailctl webhooks listen`: receives notifications on this machine, checks them, prints them, hands them on. */
+import type { Api } from '../../../api/api.js';
+import { microsPerMs } from '../../../api/datetime.js';
+import { type Webhook, webhookTypes } from '../../../api/records.js';
+import { command } from '../../command.js';
+import type { CommandContext } from '../../context.js';
+import { CliError, UsageError } from '../../errors.js';
+import { exits } from '../../exit.js';
+import { explained } from '../../refusals.js';
+import { clean } from '../../render/clean.js';
+import { type Columns, column } from '../../render/columns.js';
+import { createInbox, type Inbox } from './inbox.js';
+import type { Received, Receiver } from './receiver.js';
+import { urlHint } from './targets.js';
+
+const columns: Columns<Received> = [
+	column('id', 'ID', { isName: true, isWhole: true }),
+	column('type', 'TYPE'),
+	column('verified', 'VERIFIED'),
+	column('forwarded', 'FORWARDED', { align: 'right' }),
+	{ key: 'to', header: 'TO', value: ({ body }: Received) => recipientOf(body) },
+	column('refused', 'REFUSED', { wide: true }),
+	{ key: 'body', header: 'BODY', wide: true, value: ({ body }: Received) => JSON.stringify(body) },
+];
+
+export const listen = command({
+	name: 'listen',
+	summary: 'receive notifications on this machine: check, print and forward them',
+	description:
+		'Answers 204, or 401 to what the secret did not sign, or what --forward-to answered. The secret is that of the ' +
+		'deployment, if it is ours, or comes from --secret-file; without one nothing is checked. With --register a ' +
+		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too.',
+	options: {
+		port: {
+			kind: 'integer',
+			min: 0,
+			max: 65_535,
+			default: 0,
+			summary: 'the port on 127.0.0.1; 0 takes a free one',
+		},
+		forwardTo: {
+			kind: 'text',
+			summary: 'hand each one on to this URL, and answer what it answers',
+			placeholder: 'URL',
+		},
+		register: { kind: 'flag', summary: 'make a temporary webhook that leads here' },
+		type: {
+			kind: 'choices',
+			choices: webhookTypes,
+			summary: 'with --register: of these events (default: all)',
+		},
+		url: {
+			kind: 'text',
+			summary: 'with --register: the URL that leads here from the deployment',
+			placeholder: 'URL',
+		},
+		secretFile: { kind: 'file', summary: 'the secret (whsec_…) to check signatures with' },
+		once: { kind: 'flag', summary: 'end after the first notification' },
+		wait: { kind: 'duration', summary: 'end after so long; exit 12 when nothing came' },
+	},
+	examples: [
+		'mailctl webhooks listen --port 8080',
+		'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json',
+		'mailctl webhooks listen --forward-to http://127.0.0.1:3000/hooks',
+	],
+	output: 'an array of {"id", "type", "verified", "refused", "forwarded", "body"}; with --once of one',
+	exits: [5, 12, 130],
+	writes: true,
+	columns,
+	async run(cx, { options }) {
+		const forwardTo = options.forwardTo === undefined ? null : webUrl(options.forwardTo, '--forward-to');
+		const publicUrl = options.url === undefined ? null : webUrl(options.url, '--url');
+		if (!options.register && (publicUrl !== null || options.type.length > 0))
+			throw new UsageError('--url and --type go with --register');
+		if (cx.dryRun) return cx.wouldDo('listen for notifications', { register: options.register });
+		const api = await cx.api();
+		const secrets = await secretsOf(cx, api, await options.secretFile?.text());
+		const inbox = createInbox(cx, options);
+		const receiver = await open({ cx, port: options.port, secrets, forwardTo, inbox });
+		const made: Webhook[] = [];
+		try {
+			await cx.note(`listening on ${receiver.url}`);
+			if (options.register) {
+				const url = publicUrl?.href ?? receiver.url;
+				for (const type of options.type.length > 0 ? options.type : webhookTypes) {
+					made.push(
+						await explained(api.webhooks.create({ url, type }), {
+							input: { url, type },
+							hint: await urlHint(cx),
+						}),
+					);
+				}
+				await cx.note(
+					`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${made.map(({ id }) => id).join(', ')}`,
+				);
+			}
+			await show(cx, inbox);
+		} finally {
+			// Whatever ended it, a signal too: the calls are not the command's own.
+			await unregister(cx, api, made);
+			await receiver.close();
+		}
+		if (cx.signal.aborted) throw cx.signal.reason;
+		if (inbox.count === 0)
+			throw new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
+				retryable: true,
+			});
+		return exits.done;
+	},
+});
+
+function webUrl(text: string, flag: string): URL {
+	const url = URL.canParse(text) ? new URL(text) : null;
+	if (url === null || !/^https?:$/.test(url.protocol))
+		throw new UsageError(`${flag}: "${text}" is no URL of http or https`);
+	return url;
+}
+
+type Secrets = () => Promise<readonly string[] | null>;
+
+/** How long secrets are taken for the current ones: they rotate in hours. */
+const secretsForMs = 2_000;
+
+async function secretsOf(cx: CommandContext, api: Api, given: string | undefined): Promise<Secrets> {
+	if (given !== undefined) {
+		const text = given.trim();
+		if (!/^(whsec_)?[A-Za-z0-9+/]{16,}={0,2}$/.test(text))
+			throw new UsageError('--secret-file holds no secret: whsec_ and base64');
+		return async () => [text];
+	}
+	const { ext } = await api.capabilities();
+	const { deliveries } = ext;
+	if (deliveries === undefined) {
+		await cx.hint('signatures are not checked: this deployment tells no secret; --secret-file gives one');
+		return async () => null;
+	}
+	const read = async () => (await deliveries.secrets({ signal: cx.signal })).map(({ secret }) => secret);
+	let known = { at: performance.now(), secrets: await read() };
+	return async () => {
+		if (performance.now() - known.at > secretsForMs) {
+			// What was known last goes on being right while the deployment is away.
+			known = { at: performance.now(), secrets: await read().catch(() => known.secrets) };
+		}
+		return known.secrets;
+	};
+}
+
+interface Opening {
+	cx: CommandContext;
+	port: number;
+	secrets: Secrets;
+	forwardTo: URL | null;
+	inbox: Inbox;
+}
+
+async function open({ cx, port, secrets, forwardTo, inbox }: Opening): Promise<Receiver> {
+	const { startReceiver } = await import('./receiver.js');
+	try {
+		return await startReceiver({
+			...{ port, secrets, forwardTo },
+			nowMs: () => cx.clock.now() / microsPerMs,
+			onReceived: inbox.add,
+			onUnanswered: ({ url, why }) => void cx.warn(`${url} did not answer: ${why}`),
+		});
+	} catch (error) {
+		const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+		if (code === 'EADDRINUSE')
+			throw new UsageError(`port ${port} is in use`, { hint: 'give another --port', cause: error });
+		if (code === 'EACCES') throw new UsageError(`port ${port} is not ours to take`, { cause: error });
+		throw error;
+	}
+}
+
+/** Each as it comes; one document of JSON, CSV or Markdown is written when there are no more. */
+async function show(cx: CommandContext, inbox: Inbox): Promise<void> {
+	const { format } = cx.out;
+	if (format === 'json' || format === 'csv' || format === 'markdown') {
+		await cx.out.rows(inbox, columns, { all: true });
+		return;
+	}
+	for await (const received of inbox) {
+		if (format === 'table' || format === 'wide') await cx.out.raw(`${lineOf(received)}\n`);
+		else await cx.out.rows([received], columns, { all: true });
+	}
+}
+
+function lineOf({ id, type, verified, refused, forwarded, body }: Received): string {
+	const check = refused ?? (verified === null ? 'not checked' : 'verified');
+	const parts = [
+		type ?? 'no notification',
+		recipientOf(body),
+		id,
+		check,
+		forwarded === null ? null : `→ ${forwarded}`,
+	];
+	return clean(parts.filter((part) => part !== null && part !== '').join('  '));
+}
+
+function recipientOf(body: unknown): string {
+	if (typeof body !== 'object' || body === null || !('message' in body)) return '';
+	const { message } = body;
+	return typeof message === 'object' && message !== null && 'to' in message ? String(message.to) : '';
+}
+
+/** A webhook that somebody deleted meanwhile is gone all the same. */
+async function unregister(cx: CommandContext, api: Api, made: readonly Webhook[]): Promise<void> {
+	const { orNull } = await import('../../resolve.js');
+	for (const { id } of made) {
+		const removal = orNull(api.webhooks.delete(id).then(() => true));
+		await removal.catch(() => cx.warn(`webhook ${id} is left: mailctl webhooks delete ${id}`));
+	}
+}

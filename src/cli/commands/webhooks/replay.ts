@@ -1,0 +1,54 @@
+/** `mailctl webhooks replay`: notifications that were delivered, failed or stopped, once more. */
+import { need } from '../../../api/capabilities.js';
+import type { ReplayRequest } from '../../../api/deliveries.js';
+import { command } from '../../command.js';
+import { UsageError } from '../../errors.js';
+import { explained } from '../../refusals.js';
+import { deliveryId } from './deliveries.js';
+import { findWebhook } from './find.js';
+
+export const replay = command({
+	name: 'replay',
+	summary: 'send notifications once more',
+	description:
+		'Under the ids they had, so that a receiver that has seen one knows it, and by the whole schedule again; "serve" or ' +
+		'"worker" sends them. A webhook that was stopped by a 410 goes on.',
+	args: [
+		{ name: 'id', summary: 'the id of a webhook' },
+		{ name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true },
+	],
+	options: {
+		failed: { kind: 'flag', summary: 'all that failed or were stopped' },
+		since: {
+			kind: 'date',
+			summary: 'all that were made on this day (UTC) or later; with --failed, those of them',
+		},
+	},
+	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
+	output: '{"replayed": N}',
+	exits: [3, 5],
+	writes: true,
+	async run(cx, { args, options: { failed, since } }) {
+		const named = args.delivery.map(deliveryId);
+		if (named.length === 0 && !failed && since === undefined)
+			throw new UsageError('nothing says what to replay; give ids of deliveries, --failed or --since');
+		if (named.length > 0 && (failed || since !== undefined))
+			throw new UsageError('ids of deliveries cannot be given with --failed or --since');
+		const log = await need(await cx.api(), 'deliveries');
+		const { id } = await findWebhook(cx, args.id);
+		const what: ReplayRequest = {
+			...(named.length > 0 && { deliveries: [...new Set(named)] }),
+			...(failed && { failed }),
+			...(since !== undefined && { since: `${since}T00:00:00.000000` }),
+		};
+		if (cx.dryRun) return cx.wouldDo(`replay deliveries of webhook ${id}`, { webhook_id: id, ...what });
+		const replayed = await explained(log.replay(id, what, { signal: cx.signal }), {
+			input: what,
+			hint: () => `mailctl webhooks deliveries ${id}`,
+		});
+		await cx.out.document(
+			{ replayed },
+			`${replayed} ${replayed === 1 ? 'delivery is' : 'deliveries are'} due now`,
+		);
+	},
+});

@@ -1,0 +1,326 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cli, makeHome } from '../../../support/cli.js';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+const none = {
+	read: 0,
+	bounces: 0,
+	complaints: 0,
+	duplicates: 0,
+	notices: 0,
+	auto_replies: 0,
+	unmatched: 0,
+	not_reports: 0,
+	in_flight: 0,
+	unreadable: 0,
+};
+const separator = 'From MAILER-DAEMON Fri Jul  8 12:08:34 2011\n';
+
+let sink: SmtpSink;
+let project: Project;
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+	await project.json(['engine', 'init', '--bounce-address', 'bounces@example.com']);
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked for it']);
+});
+afterEach(() => sink.close());
+
+/** Sends a message to somebody who is subscribed; its return path, and its Message-ID. */
+async function sentTo(email: string): Promise<{ returnPath: string; messageId: string }> {
+	await project.json(['subscribers', 'create', '-l', '1', '--email', email]);
+	const before = sink.received.length;
+	const mail = ['--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hello'];
+	await project.json(['send', ...mail, '--to', email]);
+	await sink.until(before + 1);
+	const received = sink.received.at(-1);
+	const messageId = /^Message-ID: (\S+)/im.exec(received?.raw.toString() ?? '')?.[1] ?? '';
+	return { returnPath: received?.from ?? '', messageId };
+}
+
+function bounceOf(
+	to: string,
+	{ address = 'ann@example.org', status = '5.1.1', messageId = '<other@example.net>' } = {},
+): string {
+	return [
+		'From: MAILER-DAEMON@mx.example.org',
+		`To: <${to}>`,
+		'Subject: Undelivered Mail',
+		'MIME-Version: 1.0',
+		'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+		'',
+		'--b',
+		'Content-Type: text/plain',
+		'',
+		'It could not be delivered.',
+		'--b',
+		'Content-Type: message/delivery-status',
+		'',
+		'Reporting-MTA: dns; mx.example.org',
+		'',
+		`Final-Recipient: rfc822; ${address}`,
+		'Action: failed',
+		`Status: ${status}`,
+		`Diagnostic-Code: smtp; 550 ${status} refused`,
+		'',
+		'--b',
+		'Content-Type: text/rfc822-headers',
+		'',
+		`Message-ID: ${messageId}`,
+		'Subject: Hello',
+		'--b--',
+		'',
+	].join('\n');
+}
+
+const complaintTo = (to: string, messageId: string) =>
+	bounceOf(to, { messageId })
+		.replace('report-type=delivery-status', 'report-type=feedback-report')
+		.replace('message/delivery-status', 'message/feedback-report')
+		.replace(/Reporting-MTA[\s\S]*?refused\n/, 'Feedback-Type: abuse\nUser-Agent: Loop/1\nVersion: 1\n');
+
+const ordinary = 'From: bob@example.org\nTo: news@example.com\nSubject: Lunch?\n\nAt noon.\n';
+const away =
+	'From: bob@example.org\nTo: news@example.com\nSubject: Out of office\nAuto-Submitted: auto-replied\n\nBack soon.\n';
+
+const ingest = (source: string, ...words: string[]) =>
+	project.json(['engine', 'bounces', 'ingest', source, ...words]);
+const subscriber = (email: string) => project.json(['subscribers', 'get', '-l', '1', email]);
+const report = async () => (await project.json(['report'])) as { total: Record<string, unknown> };
+
+describe('engine bounces ingest', () => {
+	it('makes a hard bounce count: message, subscriber, suppression, report', async () => {
+		const { returnPath } = await sentTo('ann@example.org');
+		expect(returnPath).toMatch(/^bounces\+[a-z2-7]{48}@example\.com$/);
+		const file = await project.file('bounce.eml', bounceOf(returnPath));
+		expect(await ingest(file)).toEqual({ ...none, read: 1, bounces: 1 });
+		expect(await subscriber('ann@example.org')).toMatchObject({
+			is_active: false,
+			disable_reason: 'HARDBOUNCED',
+		});
+		expect(await project.json(['messages', 'list', '--status', 'bounced'])).toHaveLength(1);
+		expect((await report()).total).toMatchObject({ sent: 1, hardbounced_percent: 100 });
+		expect(await ingest(file)).toEqual({ ...none, read: 1, duplicates: 1 });
+		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });
+	});
+
+	it('takes one from standard input, as a pipe of a mail server hands it over', async () => {
+		const { returnPath } = await sentTo('ann@example.org');
+		const stdin = `${separator}${bounceOf(returnPath)}`;
+		const { code, stdout } = await project.run(['engine', 'bounces', 'ingest', '-', '-o', 'json'], { stdin });
+		expect({ code, counts: JSON.parse(stdout) }).toEqual({
+			code: 0,
+			counts: { ...none, read: 1, bounces: 1 },
+		});
+	});
+
+	it('ends with 0 for what is no bounce', async () => {
+		for (const stdin of [ordinary, away, '', 'x']) {
+			const { code } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin });
+			expect(code).toBe(0);
+		}
+	});
+
+	it('tells in an mbox what each mail was', async () => {
+		const ann = await sentTo('ann@example.org');
+		const bob = await sentTo('bob@example.org');
+		const mails = [
+			bounceOf(ann.returnPath),
+			complaintTo('abuse@example.com', bob.messageId),
+			bounceOf('news@example.com'),
+			bounceOf(ann.returnPath).replace('Action: failed', 'Action: delayed'),
+			ordinary,
+			away,
+		];
+		const file = await project.file('all.mbox', mails.map((mail) => `${separator}${mail}\n`).join(''));
+		expect(await ingest(file)).toEqual({
+			...none,
+			read: 6,
+			bounces: 1,
+			complaints: 1,
+			notices: 1,
+			auto_replies: 1,
+			unmatched: 1,
+			not_reports: 1,
+		});
+		expect(await subscriber('bob@example.org')).toMatchObject({ disable_reason: 'COMPLAINED' });
+	});
+
+	it('reads the new mails of a Maildir, and moves them once they are recorded', async () => {
+		const { returnPath } = await sentTo('ann@example.org');
+		const maildir = join(project.folder, 'Maildir');
+		for (const name of ['new', 'cur', 'tmp']) await mkdir(join(maildir, name), { recursive: true });
+		await writeFile(join(maildir, 'new', '1.a.host'), bounceOf(returnPath));
+		await writeFile(join(maildir, 'new', '2.b.host'), ordinary);
+		expect(await ingest(maildir, '--dry-run')).toMatchObject({ dry_run: true, read: 2, bounces: 1 });
+		expect((await readdir(join(maildir, 'new'))).sort()).toEqual(['1.a.host', '2.b.host']);
+		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: true });
+		expect(await ingest(maildir)).toEqual({ ...none, read: 2, bounces: 1, not_reports: 1 });
+		expect(await readdir(join(maildir, 'new'))).toEqual([]);
+		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1.a.host:2,S', '2.b.host:2,S']);
+		expect(await ingest(maildir)).toEqual(none);
+	});
+
+	it('reads the files of a folder, single mails and mboxes', async () => {
+		const ann = await sentTo('ann@example.org');
+		const folder = join(project.folder, 'returned');
+		await mkdir(join(folder, 'more'), { recursive: true });
+		await writeFile(join(folder, 'a.eml'), bounceOf(ann.returnPath));
+		await writeFile(join(folder, 'b.mbox'), `${separator}${ordinary}\n${separator}${away}`);
+		await writeFile(join(folder, '.hidden'), ordinary);
+		expect(await ingest(folder)).toEqual({ ...none, read: 3, bounces: 1, auto_replies: 1, not_reports: 1 });
+	});
+
+	it('takes what it can of a Maildir or a folder, tells what it could not read, and leaves out what is no file', async () => {
+		const maildir = join(project.folder, 'Maildir');
+		for (const name of ['new/2.folder', 'cur']) await mkdir(join(maildir, name), { recursive: true });
+		const long = `2.${'x'.repeat(250)}`;
+		for (const name of ['1', long, '9']) await writeFile(join(maildir, 'new', name), ordinary);
+		await symlink('3.loop', join(maildir, 'new', '3.loop'));
+		await promisify(execFile)('mkfifo', [join(maildir, 'new', '4.pipe')]);
+		for (const source of [maildir, join(maildir, 'cur')]) {
+			const result = await project.run(['engine', 'bounces', 'ingest', source, '-o', 'json']);
+			expect({ code: result.code, counts: JSON.parse(result.stdout) }).toEqual({
+				code: source === maildir ? 9 : 0,
+				counts: { ...none, read: 3, not_reports: 3, unreadable: source === maildir ? 1 : 0 },
+			});
+			if (source === maildir) expect(result.stderr).toContain('3.loop: ELOOP');
+		}
+		expect((await readdir(join(maildir, 'new'))).sort()).toEqual(['2.folder', '3.loop', '4.pipe']);
+		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1:2,S', long, '9:2,S']);
+	});
+
+	it('says which mail of a Maildir it cannot move', async () => {
+		const maildir = join(project.folder, 'Maildir');
+		for (const name of ['new', 'cur/1:2,S']) await mkdir(join(maildir, name), { recursive: true });
+		await writeFile(join(maildir, 'new', '1'), ordinary);
+		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', maildir]);
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: `error: source: ${join(maildir, 'new', '1')} cannot be moved to cur: EISDIR\n`,
+		});
+	});
+
+	it('takes a pipe that is named as a file, as a shell names one', async () => {
+		const pipe = join(project.folder, 'pipe');
+		await promisify(execFile)('mkfifo', [pipe]);
+		const { returnPath } = await sentTo('ann@example.org');
+		const [counts] = await Promise.all([ingest(pipe), writeFile(pipe, bounceOf(returnPath))]);
+		expect(counts).toEqual({ ...none, read: 1, bounces: 1 });
+	});
+
+	it('finds the message by the Message-ID of what was returned, for its own recipient alone', async () => {
+		const ann = await sentTo('ann@example.org');
+		const bob = await sentTo('bob@example.org');
+		const wrong = bounceOf('news@example.com', { address: 'bob@example.org', messageId: ann.messageId });
+		expect(await ingest(await project.file('wrong.eml', wrong))).toEqual({ ...none, read: 1, unmatched: 1 });
+		expect(await subscriber('bob@example.org')).toMatchObject({ is_active: true });
+		const right = bounceOf('news@example.com', { address: 'BOB@example.org', messageId: bob.messageId });
+		expect(await ingest(await project.file('right.eml', right))).toEqual({ ...none, read: 1, bounces: 1 });
+	});
+
+	it('believes no return path that is not signed, and none with a changed token', async () => {
+		const { returnPath } = await sentTo('ann@example.org');
+		const last = returnPath.indexOf('@') - 1;
+		const forged = `${returnPath.slice(0, last)}${returnPath[last] === 'a' ? 'b' : 'a'}${returnPath.slice(last + 1)}`;
+		for (const to of [forged, 'bounces@example.com', returnPath.replace('example.com', 'example.net')])
+			expect(await ingest(await project.file('forged.eml', bounceOf(to)))).toEqual({
+				...none,
+				read: 1,
+				unmatched: 1,
+			});
+		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: true });
+	});
+
+	it('with the return path of one, suppresses no other that the report names', async () => {
+		const ann = await sentTo('ann@example.org');
+		await sentTo('victim@example.org');
+		const hostile = bounceOf(ann.returnPath, { address: 'victim@example.org' });
+		await ingest(await project.file('hostile.eml', hostile));
+		expect(await subscriber('victim@example.org')).toMatchObject({ is_active: true, disable_reason: null });
+		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: false });
+	});
+
+	it('lets a soft bounce be: the message failed, the address stays', async () => {
+		const { returnPath } = await sentTo('ann@example.org');
+		const file = await project.file('soft.eml', bounceOf(returnPath, { status: '5.2.2' }));
+		expect(await ingest(file)).toEqual({ ...none, read: 1, bounces: 1 });
+		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: true });
+		expect((await report()).total).toMatchObject({ softbounced_percent: 100, hardbounced_percent: 0 });
+	});
+
+	it('ends with 75 while the database is locked, moves nothing, and takes it all afterwards', async () => {
+		const { returnPath } = await sentTo('ann@example.org');
+		const maildir = join(project.folder, 'Maildir');
+		for (const name of ['new', 'cur']) await mkdir(join(maildir, name), { recursive: true });
+		await writeFile(join(maildir, 'new', '1'), bounceOf(returnPath));
+		const other = new Database(project.db);
+		other.exec('BEGIN IMMEDIATE');
+		const result = await project.run(['engine', 'bounces', 'ingest', maildir, '-o', 'json']);
+		other.exec('ROLLBACK');
+		other.close();
+		expect({ code: result.code, error: errorOf(result) }).toMatchObject({
+			code: 75,
+			error: { code: 'try_later', exit_code: 75, retryable: true },
+		});
+		expect(await readdir(join(maildir, 'new'))).toEqual(['1']);
+		expect(await ingest(maildir)).toEqual({ ...none, read: 1, bounces: 1 });
+	}, 30_000);
+
+	it('ends with 75 when the file is no database, so that no mail is lost to it', async () => {
+		await rename(project.db, `${project.db}.away`);
+		await writeFile(project.db, 'no database at all, but long enough to be taken for something'.repeat(20));
+		const { code } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin: ordinary });
+		expect(code).toBe(75);
+	});
+
+	it('makes no database of its own, which would know no message', async () => {
+		const home = await makeHome();
+		const run = await cli(['engine', 'bounces', 'ingest', '-'], {
+			env: { HOME: home },
+			stdin: 'Subject: x\n\n',
+		});
+		expect([run.code, await readdir(home)]).toEqual([75, []]);
+	});
+
+	it('ends with 75 for a mail from a pipe while the database is not there, as before its disk is mounted', async () => {
+		await rename(project.db, `${project.db}.away`);
+		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin: ordinary });
+		expect({ code, isNamed: stderr.includes('there is no database at') }).toEqual({
+			code: 75,
+			isNamed: true,
+		});
+		const file = await project.file('one.eml', ordinary);
+		expect(await project.run(['engine', 'bounces', 'ingest', file])).toMatchObject({ code: 2 });
+	});
+
+	it('refuses a source that is not there', async () => {
+		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', 'nowhere.eml']);
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: 'error: source: nowhere.eml: no such file or folder\n',
+		});
+	});
+
+	it('says in words what became of the mails on a terminal', async () => {
+		const file = await project.file('one.eml', ordinary);
+		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', file], { columns: 80 });
+		expect({ code, stderr }).toEqual({ code: 0, stderr: '1 mail: 1 no reports\n' });
+	});
+});
+
+describe('engine bounces explain', () => {
+	it('says what a mail is, and needs no database', async () => {
+		const file = await project.file('bounce.eml', bounceOf('news@example.com'));
+		expect(await project.json(['engine', 'bounces', 'explain', file])).toMatchObject({
+			kind: 'bounce',
+			recipients: [{ address: 'ann@example.org', status: '5.1.1', hard: true }],
+		});
+	});
+});

@@ -1,0 +1,116 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { Interrupted } from '../../../../src/cli/errors.js';
+import { makeProject } from '../../../support/project.js';
+import { type FaultServer, startFaultServer } from '../../../support/smtp-fault.js';
+
+const queue = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
+const send = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
+const none = { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/);
+
+let server: FaultServer | undefined;
+afterEach(async () => {
+	await server?.close();
+	server = undefined;
+});
+
+describe('mailctl engine queue', () => {
+	it('shows what waits, which domains put it off and what they said', async () => {
+		server = await startFaultServer({ at: { RCPT: { answer: '451 4.7.1 Greylisted' } } });
+		const project = await makeProject({ smtp: server.port });
+		expect(await project.json(['engine', 'queue', 'stats'])).toEqual({
+			paused: null,
+			messages: {},
+			due: 0,
+			oldest: null,
+			next_due: null,
+			workers: [],
+			deferred: [],
+		});
+		await project.json([...send, '--to', 'a@slow.example', '--to', 'b@slow.example']);
+		await project.json([...queue, '--to', 'c@example.com']);
+		expect(await project.json(['engine', 'queue', 'stats'])).toEqual({
+			paused: null,
+			messages: { deferred: 2, queued: 1 },
+			due: 1,
+			oldest: time,
+			next_due: time,
+			workers: [],
+			deferred: [{ domain: 'slow.example', messages: 2, next_due: time, last_reply: '451 4.7.1 Greylisted' }],
+		});
+		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
+		expect(shown.stdout).toMatch(
+			/^the queue is open\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n$/,
+		);
+	});
+
+	it('is paused for whoever sends, which is exit 6, and resumed', async () => {
+		server = await startFaultServer({});
+		const project = await makeProject({ smtp: server.port });
+		expect(await project.json(['engine', 'queue', 'pause', '-n'])).toMatchObject({ dry_run: true });
+		expect(await project.json(['engine', 'queue', 'resume'])).toEqual({ resumed: false });
+		const paused = { kind: 'manual', reason: 'moving', since: time, retry_at: null, faults: 0 };
+		expect(await project.json(['engine', 'queue', 'pause', '--reason', 'moving'])).toEqual(paused);
+		for (const words of [
+			[...send, '--to', 'a@example.com'],
+			['worker', '--drain'],
+			['engine', 'queue', 'drain'],
+		]) {
+			const { code, stderr } = await project.run(words);
+			expect([code, stderr]).toEqual([
+				6,
+				expect.stringMatching(/error: the queue is paused \(moving\)\nhint: .*engine queue resume/),
+			]);
+		}
+		expect(server.connections).toBe(0);
+		expect(await project.json(['engine', 'queue', 'stats'])).toMatchObject({
+			paused,
+			messages: { queued: 1 },
+		});
+		expect(await project.json(['engine', 'queue', 'resume', '-n'])).toMatchObject({ dry_run: true });
+		expect(await project.json(['engine', 'queue', 'resume'])).toEqual({ resumed: true });
+		expect(await project.json(['engine', 'queue', 'drain'])).toEqual({ ...none, sent: 1 });
+	});
+
+	it('stops a worker that is at it, and lets it go on', async () => {
+		server = await startFaultServer({});
+		const project = await makeProject({ smtp: server.port });
+		const stop = new AbortController();
+		const running = project.run(['worker'], { interrupts: stop.signal });
+		await project.json([...queue, '--to', 'a@example.com']);
+		await expect.poll(() => server?.bodies.length, { timeout: 5_000 }).toBe(1);
+		await project.json(['engine', 'queue', 'pause']);
+		await project.json([...queue, '--to', 'b@example.com']);
+		expect(await project.json(['engine', 'queue', 'stats'])).toMatchObject({
+			messages: { sent: 1, queued: 1 },
+			workers: [{ role: 'worker', pid: process.pid, messages: 0 }],
+		});
+		await project.json(['engine', 'queue', 'resume']);
+		await expect.poll(() => server?.bodies.length, { timeout: 5_000 }).toBe(2);
+		stop.abort(new Interrupted('SIGTERM'));
+		expect((await running).code).toBe(0);
+	});
+
+	it('keeps why a mail server takes nothing, until it does or another one is set', async () => {
+		let isBroken = true;
+		server = await startFaultServer({
+			on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined),
+		});
+		const project = await makeProject({ smtp: server.port });
+		const { code, stderr } = await project.run([...send, '--to', 'a@example.com']);
+		expect([code, stderr]).toEqual([6, expect.stringContaining('greeting: 554 5.3.2 Not today')]);
+		const stats = () => project.json(['engine', 'queue', 'stats']);
+		expect(await stats()).toMatchObject({
+			paused: { kind: 'fault', reason: 'greeting: 554 5.3.2 Not today', retry_at: time, faults: 1 },
+			messages: { queued: 1 },
+		});
+		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued', attempts: 0 }]);
+		isBroken = false;
+		expect(await project.json(['engine', 'queue', 'drain'])).toEqual({ ...none, sent: 1 });
+		expect(await stats()).toMatchObject({ paused: null });
+		isBroken = true;
+		await project.run([...send, '--to', 'b@example.com']);
+		await project.json(['engine', 'settings', 'set', 'smtp_url', `smtp://127.0.0.1:${server.port}`]);
+		expect(await stats()).toMatchObject({ paused: null, messages: { queued: 1 } });
+	});
+});

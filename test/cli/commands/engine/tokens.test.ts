@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../../src/api/datetime.js';
+import { openStore } from '../../../../src/store/open.js';
+import { makeProject, type Project } from '../../../support/project.js';
+
+const secret = /^mctl_[\w-]{43}$/;
+const kept = 'keep it now: it is not shown again\n';
+
+describe('mailctl engine tokens', () => {
+	let project: Project;
+	beforeEach(async () => {
+		project = await makeProject();
+	});
+	const create = (...more: string[]) => project.run(['engine', 'tokens', 'create', '--name', ...more]);
+	const list = () => project.json(['engine', 'tokens', 'list']);
+
+	it('create tells the secret once, and keeps only its hash', async () => {
+		const made = await create('shop', '--scope', 'send', '--scope', 'read', '--scope', 'send', '-o', 'json');
+		const document = JSON.parse(made.stdout);
+		expect({ ...made, stdout: document }).toEqual({
+			code: 0,
+			stdout: {
+				name: 'shop',
+				scopes: ['read', 'send'],
+				date_created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/),
+				token: expect.stringMatching(secret),
+			},
+			stderr: kept,
+		});
+		expect(readFileSync(project.db).includes(document.token)).toBe(false);
+		const { token, ...rest } = document;
+		expect(await list()).toEqual([{ ...rest, date_revoked: null }]);
+		for (const format of ['json', 'wide', 'csv', 'tsv', 'name', 'ndjson']) {
+			expect((await project.run(['engine', 'tokens', 'list', '-o', format])).stdout).not.toContain(token);
+		}
+	});
+
+	it('a token is found by its hash, with its scopes, until it is revoked', async () => {
+		const { createHash } = await import('node:crypto');
+		const token = (await create('shop', '-q')).stdout.trim();
+		const sha256 = createHash('sha256').update(token).digest('hex');
+		const found = async () => {
+			const store = await openStore(project.db, { clock: systemClock, mode: 'existing' });
+			const one = await store.reads.findToken({ sha256 });
+			await store.close();
+			return one;
+		};
+		expect(await found()).toMatchObject({ name: 'shop', scopes: ['admin'], revoked_at: null });
+		await project.json(['engine', 'tokens', 'revoke', 'shop', '-y']);
+		expect(await found()).toBeNull();
+	});
+
+	it('create shows a person the token alone, and a script the columns it asks for', async () => {
+		const shown = await project.run(['engine', 'tokens', 'create', '--name', 'a', '--no-color'], {
+			columns: 80,
+		});
+		expect(shown).toEqual({ code: 0, stdout: expect.stringMatching(/^mctl_[\w-]{43}\n$/), stderr: kept });
+		expect(await create('b', '-q')).toEqual({
+			code: 0,
+			stdout: expect.stringMatching(/^mctl_[\w-]{43}\n$/),
+			stderr: '',
+		});
+		expect((await create('c', '-q', '-o', 'json')).stdout).toMatch(/^mctl_[\w-]{43}\n$/);
+		expect((await create('d', '--fields', 'name,scopes', '-o', 'tsv')).stdout).toBe('d\tadmin\n');
+		expect(await create('e', '--fields', 'secret')).toMatchObject({ code: 2 });
+		expect(((await list()) as { name: string }[]).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
+	});
+
+	it('create refuses a name that a living token has; a revoked one’s may be used anew', async () => {
+		await create('shop');
+		for (const more of [[], ['-n']]) {
+			expect(await create('shop', ...more)).toEqual({
+				code: 5,
+				stdout: '',
+				stderr:
+					'error: there is a token "shop" already\n' +
+					`hint: give another name, or first mailctl --db ${project.db} engine tokens revoke shop\n`,
+			});
+		}
+		await project.json(['engine', 'tokens', 'revoke', 'shop', '-y']);
+		expect((await create('shop')).code).toBe(0);
+		expect(await list()).toMatchObject([
+			{ name: 'shop', date_revoked: expect.any(String) },
+			{ name: 'shop', date_revoked: null },
+		]);
+	});
+
+	it.each([
+		'',
+		' ',
+		'two words',
+		'-q',
+		'a\nb',
+		'__proto__',
+		'x'.repeat(65),
+		'Ж',
+	])('create refuses the name %j and makes nothing', async (name) => {
+		const { code, stdout } = await project.run(['engine', 'tokens', 'create', `--name=${name}`]);
+		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+		expect(await list()).toEqual([]);
+	});
+
+	it('create wants a name, and a scope that there is', async () => {
+		expect(await project.run(['engine', 'tokens', 'create'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--name'),
+		});
+		expect(await create('a', '--scope', 'write')).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('read, send, admin'),
+		});
+	});
+
+	it('revoke asks first, knows what is not there, and says what was meant', async () => {
+		await create('shop');
+		expect(await project.run(['engine', 'tokens', 'revoke', 'shop'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: this will revoke the token shop: whoever uses it is refused\nhint: add --yes to agree\n',
+		});
+		expect(await project.run(['engine', 'tokens', 'revoke', 'shopp', '-y'])).toEqual({
+			code: 3,
+			stdout: '',
+			stderr: 'error: token shopp not found\nhint: did you mean shop?\n',
+		});
+		expect(await project.json(['engine', 'tokens', 'rm', 'shop', '--yes'])).toEqual({ revoked: ['shop'] });
+		expect(await project.run(['engine', 'tokens', 'revoke', 'shop', '-y'])).toEqual({
+			code: 3,
+			stdout: '',
+			stderr: 'error: token shop is revoked already\n',
+		});
+	});
+
+	it('change nothing in a dry run', async () => {
+		await create('shop');
+		const before = await list();
+		expect(
+			await project.json(['engine', 'tokens', 'create', '--name', 'blog', '--scope', 'read', '-n']),
+		).toEqual({ dry_run: true, name: 'blog', scopes: ['read'] });
+		expect(await project.json(['engine', 'tokens', 'revoke', 'shop', '-n'])).toEqual({
+			dry_run: true,
+			revoked: ['shop'],
+		});
+		expect(await list()).toEqual(before);
+	});
+
+	it('are of the machine that has the database: exit 2 on a deployment', async () => {
+		const run = await project.run(['engine', 'tokens', 'list'], {});
+		expect(run.code).toBe(0);
+		const { cli } = await import('../../../support/cli.js');
+		const remote = await cli(['--base-url', 'http://127.0.0.1:9', 'engine', 'tokens', 'list']);
+		expect({ code: remote.code, stdout: remote.stdout }).toEqual({ code: 2, stdout: '' });
+	});
+});

@@ -1,0 +1,82 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, it } from 'vitest';
+import { cli } from '../../../support/cli.js';
+import { makeProject, type Project } from '../../../support/project.js';
+
+let project: Project;
+beforeEach(async () => {
+	// Nothing listens there: whatever is not refused before is exit 6.
+	project = await makeProject({ smtp: 1 });
+	const profile = { db: project.db, allowRecipients: ['*@example.com', 'me@*'] };
+	await mkdir(join(project.folder, '.config/mailctl'), { recursive: true, mode: 0o700 });
+	await writeFile(
+		join(project.folder, '.config/mailctl/config.json'),
+		JSON.stringify({ profiles: { trial: profile } }),
+		{ mode: 0o600 },
+	);
+});
+
+const send = (...words: string[]) =>
+	cli(['-p', 'trial', 'send', '--from', 'news@example.com', '--subject', 's', '--text', 't', ...words], {
+		env: { HOME: project.folder },
+	});
+
+it('refuses an address that no pattern of the profile covers, and sends nothing', async () => {
+	for (const words of [
+		['--to', 'ann@example.com', '--to', 'bo@example.org'],
+		['--to', 'a@example.com', '--bcc', 'bo@example.org'],
+	]) {
+		const { code, stderr } = await send(...words);
+		expect(code).toBe(2);
+		expect(stderr).toContain('this profile may not write to bo@example.org; nothing was sent');
+	}
+	expect(await project.json(['messages', 'list'])).toEqual([]);
+});
+
+it('lets through what a pattern covers, without regard to case', async () => {
+	expect((await send('--to', 'ANN@Example.COM', '--to', 'me@elsewhere.org')).code).toBe(6);
+});
+
+it('does not take a pattern for the beginning of a longer domain', async () => {
+	expect((await send('--to', 'ann@example.com.evil.org')).code).toBe(2);
+});
+
+it('holds for every subscriber of a list', async () => {
+	await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+	await project.json(['subscribers', 'create', '-l', 'L', '--email', 'ann@example.com']);
+	expect((await send('--list', 'L', '--yes', '--expect-count', '1')).code).toBe(6);
+	await project.json(['subscribers', 'create', '-l', 'L', '--email', 'bo@example.org']);
+	const { code, stderr } = await send('--list', 'L', '--yes', '--expect-count', '2');
+	expect([code, stderr]).toEqual([2, expect.stringContaining('bo@example.org')]);
+});
+
+it('holds for every row of a table and every request of a batch, copies too', async () => {
+	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
+	const request = {
+		from: 'news@example.com',
+		to: ['a@example.com'],
+		bcc: ['bo@example.org'],
+		subject: 's',
+		text_body: 't',
+	};
+	const requests = await project.file('requests.ndjson', JSON.stringify(request));
+	const consent = ['--yes', '--expect-count', '2'];
+	const runs = [
+		await send('--csv', people, ...consent),
+		await cli(['-p', 'trial', 'send', '--batch', requests, ...consent], { env: { HOME: project.folder } }),
+	];
+	for (const { code, stderr } of runs)
+		expect([code, stderr]).toEqual([2, expect.stringContaining('may not write to bo@example.org')]);
+	expect(await project.json(['messages', 'list'])).toEqual([]);
+});
+
+it('holds for what another profile staged', async () => {
+	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
+	const words = ['send', '--from', 'news@example.com', '--subject', 's', '--text', 't', '--csv', people];
+	await project.run([...words, '--job', 'j', '--yes', '--expect-count', '9']);
+	const { code, stderr } = await cli(['-p', 'trial', 'send', 'resume', 'j', '--yes', '--expect-count', '2'], {
+		env: { HOME: project.folder },
+	});
+	expect([code, stderr]).toEqual([2, expect.stringContaining('may not write to bo@example.org')]);
+});

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import PostalMime from 'postal-mime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+describe('mailctl send --batch', () => {
+	let project: Project;
+	let sink: SmtpSink;
+
+	beforeEach(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+	});
+	afterEach(() => sink.close());
+
+	const from = 'news@example.com';
+	const requests = (...all: object[]) =>
+		project.file('batch.ndjson', all.map((one) => `${JSON.stringify({ from, ...one })}\n`).join(''));
+	const batch = (file: string, count: number, ...more: string[]) => [
+		...['send', '--batch', file, '--yes', '--expect-count', String(count)],
+		...more,
+	];
+	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
+
+	it('sends each request as it is: own content, own context, copies', async () => {
+		const file = await requests(
+			{ to: ['ann@example.com', 'bob@example.com'], subject: 'A', text_body: 'Hi #x#', context: { x: '1' } },
+			{ to: ['ann@example.com'], subject: 'B', text_body: 'Receipt', cc: ['desk@example.com'] },
+		);
+		const document = await project.json(batch(file, 3, '--job', 'b'));
+		expect(document).toMatchObject({ job: 'b', staged: 3, rejected: 0, messages: { sent: 3 } });
+		const mails = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
+		expect(mails.map((mail) => [mail.to?.[0]?.address, mail.subject, mail.text?.trim()]).sort()).toEqual([
+			['ann@example.com', 'A', 'Hi 1'],
+			['ann@example.com', 'B', 'Receipt'],
+			['bob@example.com', 'A', 'Hi 1'],
+		]);
+		expect(sentTo()).toContain('desk@example.com');
+	});
+
+	it('lists what is wrong with its line and releases nothing', async () => {
+		const file = await project.file(
+			'bad.ndjson',
+			[
+				JSON.stringify({ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' }),
+				'{"from": ',
+				'',
+				JSON.stringify({ from, to: ['nobody'], subject: 'A', text_body: 'Hi' }),
+				JSON.stringify({ from: 'evil@example.com', to: ['c@example.com'], subject: 'A', text_body: 'Hi' }),
+				JSON.stringify({ from, to: ['d@example.com'], subject: 'A', text_body: 'Hi #gone#' }),
+				JSON.stringify({ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' }),
+			].join('\n'),
+		);
+		const results = join(project.folder, 'results.csv');
+		const run = await project.run([...batch(file, 6, '--results', results), '-o', 'json']);
+		expect([run.code, errorOf(run)['details'], sentTo()]).toEqual([
+			2,
+			[
+				'line 2: not a line of JSON that can be used',
+				'line 4: nobody: to.0: Enter a valid email address.',
+				'line 5: c@example.com: from: Sender address is not verified.',
+				'line 6: d@example.com: no value for #gone#.',
+				'line 7: ann@example.com is in this mailing already.',
+			],
+			[],
+		]);
+		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(7);
+	});
+
+	it('finds in a dry run what the real run refuses', async () => {
+		const lines = [
+			{ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' },
+			{ from, to: ['ann@example.com', 'bob@example.com'], subject: 'A', text_body: 'Hi' },
+			{ from, to: ['ann@example.com'], subject: 'B', text_body: 'Hi #email#' },
+			{ from: 'evil@example.com', to: ['c@example.com'], subject: 'A', text_body: 'Hi' },
+			{ from, to: ['d@example.com'], subject: 'A', text_body: 'Hi #gone#' },
+		];
+		const file = await project.file('d.ndjson', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+		const plan = (await project.json(['send', '--batch', file, '--dry-run'])) as Record<string, unknown>;
+		expect(plan).toMatchObject({ requests: 5, recipients: 3, duplicates: 1, rejected: 3 });
+		const real = await project.run([...batch(file, 3), '-o', 'json']);
+		expect([real.code, errorOf(real)['details']]).toEqual([2, expect.any(Array)]);
+		expect((errorOf(real)['details'] as string[]).map((text) => text.split(':')[0])).toEqual(
+			(plan['findings'] as string[]).map((text) => text.split(':')[0]),
+		);
+	});
+
+	it('warns of links that nobody can follow only where there are such links', async () => {
+		const warned = async (request: object) => {
+			const { stderr } = await project.run(batch(await requests(request), 1));
+			return stderr.includes('links to unsubscribe point to this machine');
+		};
+		const plain = { to: ['a@example.com'], subject: 'A', text_body: 'Hi' };
+		expect(await warned(plain)).toBe(false);
+		expect(await warned({ ...plain, type: 'BULK' })).toBe(true);
+		expect(await warned({ ...plain, text_body: 'Leave: #unsubscribe_url#' })).toBe(true);
+	});
+
+	it('refuses words that its requests say themselves', async () => {
+		const file = await requests({ to: ['a@example.com'], subject: 'A', text_body: 'Hi' });
+		const run = await project.run(batch(file, 1, '--subject', 'S'));
+		expect([run.code, run.stderr]).toEqual([
+			2,
+			expect.stringContaining('--subject does not go with --batch'),
+		]);
+	});
+
+	it('shows the first, sends it to --test-to, and plans', async () => {
+		const file = await requests({ to: ['a@example.com'], subject: 'A', text_body: 'Hi #email#', tag: 't' });
+		expect((await project.run(['send', '--batch', file, '--preview', 'text'])).stdout.trim()).toBe(
+			'Hi a@example.com',
+		);
+		expect(await project.json(['send', '--batch', file, '--dry-run'])).toMatchObject({
+			dry_run: true,
+			requests: 1,
+			recipients: 1,
+			rejected: 0,
+		});
+		await project.json(['send', '--batch', file, '--test-to', 'me@example.com']);
+		expect(sentTo()).toEqual(['me@example.com']);
+	});
+});

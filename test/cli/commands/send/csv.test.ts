@@ -1,0 +1,226 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import PostalMime from 'postal-mime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+describe('mailctl send --csv', () => {
+	let project: Project;
+	let sink: SmtpSink;
+	let people: string;
+
+	beforeEach(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+		people = await project.file(
+			'people.csv',
+			'E-Mail;name;Favourite Town\nann@example.com;Ann;Oslo\nbob@example.com;Bob;Rome\n',
+		);
+	});
+	afterEach(() => sink.close());
+
+	const body = ['--subject', 'News for #favourite_town#', '--text', 'Hi #name#'];
+	const send = (file: string, ...more: string[]) => [
+		...['send', '--from', 'news@example.com', '--csv', file],
+		...body,
+		...more,
+	];
+	const agreed = (file: string, ...more: string[]) => send(file, '--yes', '--expect-count', '2', ...more);
+	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
+	const jobs = async () =>
+		(await project.json(['send', 'status', '--fields', 'job,state'])) as { job: string; state: string }[];
+
+	it('sends a message a row, its columns being the variables, and says what became of it', async () => {
+		const run = await project.run([...agreed(people, '--job', 'november'), '-o', 'json']);
+		expect({ code: run.code, document: JSON.parse(run.stdout), stderr: run.stderr.split('\n') }).toEqual({
+			code: 0,
+			document: {
+				job: 'november',
+				campaign_unique_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+				state: 'released',
+				recipients: 2,
+				staged: 2,
+				suppressed: 0,
+				rejected: 0,
+				messages: { sent: 2 },
+			},
+			stderr: [
+				'job november: staging people.csv',
+				'2 recipients of people.csv',
+				expect.stringMatching(/^job november, campaign [0-9a-f-]{36}$/),
+				'sent 2',
+				'',
+			],
+		});
+		const mails = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
+		expect(mails.map(({ to, subject, text }) => [to?.[0]?.address, subject, text?.trim()]).sort()).toEqual([
+			['ann@example.com', 'News for Oslo', 'Hi Ann'],
+			['bob@example.com', 'News for Rome', 'Hi Bob'],
+		]);
+	});
+
+	it('reads lines of JSON and standard input as well', async () => {
+		const lines =
+			'{"email": "ann@example.com", "name": "Ann", "favourite_town": "Oslo"}\n{"email": "bob@example.com", "name": "Bob", "favourite_town": "Rome"}\n';
+		await project.json(agreed(await project.file('people.ndjson', lines)));
+		await project.json(agreed('-'), { stdin: await readFile(people, 'utf8') });
+		expect(sentTo()).toEqual(['ann@example.com', 'ann@example.com', 'bob@example.com', 'bob@example.com']);
+	});
+
+	it('takes a column for another variable, and leaves one out', async () => {
+		const file = await project.file('p.csv', 'who,name,Favourite Town\nann@example.com,Ann,Oslo\n');
+		const map = ['--map', 'who=email', '--map', 'Favourite Town=town', '--map', 'name=-'];
+		await project.json([
+			...['send', '--from', 'news@example.com', '--csv', file, ...map],
+			...['--subject', 'S', '--text', 'in #town#', '--yes', '--expect-count', '1'],
+		]);
+		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).text?.trim()).toBe('in Oslo');
+		const without = await project.run(send(await project.file('q.csv', 'who\nann@example.com\n')));
+		expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('no email column')]);
+	});
+
+	it('lists every finding with its line, releases nothing, and writes the results all the same', async () => {
+		const file = await project.file(
+			'bad.csv',
+			'email,name,favourite_town\nann@example.com,Ann,Oslo\nnobody,No,Rome\nANN@example.com,Ann,Oslo\nbob@example.com,Bob\n',
+		);
+		const results = join(project.folder, 'results.csv');
+		const run = await project.run([...agreed(file, '--results', results), '-o', 'json']);
+		expect(run.code).toBe(2);
+		expect(errorOf(run)).toMatchObject({
+			message: '3 recipients cannot be sent to as they are; nothing was released',
+			details: [
+				'line 3: nobody: to: Enter a valid email address.',
+				'line 4: ANN@example.com is in this mailing already.',
+				expect.stringMatching(/^line 5: bob@example.com: .*cells/),
+			],
+		});
+		expect(sentTo()).toEqual([]);
+		expect(
+			(await readFile(results, 'utf8')).split('\r\n').map((line) => line.split(',').slice(0, 5)),
+		).toEqual([
+			['line', 'to', 'id', 'state', 'code'],
+			['2', 'ann@example.com', '', 'canceled', ''],
+			['3', 'nobody', '', 'rejected', 'invalid'],
+			['4', 'ANN@example.com', '', 'rejected', 'duplicate'],
+			['5', 'bob@example.com', '', 'rejected', 'too_few_cells'],
+			[''],
+		]);
+		expect((await jobs()).map(({ state }) => state)).toEqual(['canceled']);
+	});
+
+	it('leaves findings out with --skip-invalid, which is exit 9, and tells of every row', async () => {
+		const file = await project.file(
+			'bad.csv',
+			'email,name,favourite_town\nann@example.com,Ann,Oslo\nnobody,No,Rome\n',
+		);
+		const results = join(project.folder, 'results.csv');
+		const run = await project.run(
+			agreed(file, '--skip-invalid', '--expect-count', '1', '--results', results),
+		);
+		expect([run.code, sentTo()]).toEqual([9, ['ann@example.com']]);
+		const [, ann, nobody] = (await readFile(results, 'utf8')).split('\r\n');
+		expect(ann).toMatch(/^2,ann@example\.com,[0-9a-f-]{36},sent,250,/);
+		expect(nobody).toMatch(/^3,nobody,,rejected,invalid,to: Enter a valid email address\.,0,/);
+	});
+
+	it('refuses a message that names a column as no variable is named, unless --no-strict-vars', async () => {
+		const file = await project.file('names.csv', 'EMAIL;Имя;First Name\nann@example.com;Аня;Ann\n');
+		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'Hi #Имя#'];
+		const words = [...mail, '--text', 'Dear #First name#', '--yes', '--expect-count', '1'];
+		for (const how of [[], ['--dry-run'], ['--test-to', 'me@example.com']]) {
+			const run = await project.run([...words, ...how]);
+			expect([run.code, run.stderr.split('\n')]).toEqual([
+				2,
+				expect.arrayContaining([
+					'error: the message names columns by what is no variable of theirs; nothing was sent',
+					'error: #Имя#: the column "Имя" gives no variable',
+					'error: #First name#: the column "First Name" is #first_name#',
+					expect.stringContaining('--map "Имя=x" and #x# in the message'),
+				]),
+			]);
+		}
+		expect(await jobs()).toEqual([]);
+		await project.json([...words, '--no-strict-vars']);
+		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #Имя#');
+	});
+
+	it('reads a header as an import does', async () => {
+		const file = await project.file('upper.csv', 'Email;Name;city\nann@example.com;Ann;Oslo\n');
+		await project.json([
+			...['send', '--from', 'news@example.com', '--csv', file, '--subject', 'For #Name#'],
+			...['--text', 'Hi #name# of #city#', '--yes', '--expect-count', '1'],
+		]);
+		const { subject, text } = await PostalMime.parse(sink.received[0]?.raw ?? '');
+		expect([subject, text?.trim()]).toEqual(['For Ann', 'Hi Ann of Oslo']);
+	});
+
+	it('finds a variable without a value, unless --no-strict-vars', async () => {
+		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
+		const run = await project.run(agreed(file));
+		expect([run.code, run.stderr]).toEqual([
+			2,
+			expect.stringContaining('line 2: ann@example.com: no value for #favourite_town#.'),
+		]);
+		await project.json(agreed(file, '--no-strict-vars'));
+		expect(sentTo()).toHaveLength(2);
+	});
+
+	it.each([
+		[['--yes', '--expect-count', '3'], 'people.csv has 2 recipients, not 3; nothing was released'],
+		[
+			['--yes', '--expect-count', '2', '--max-recipients', '1'],
+			'2 recipients are more than --max-recipients 1',
+		],
+		[['--yes'], 'sending to people.csv needs consent'],
+		[['--yes', '--expect-count', '2', '--job', ''], '--job "" is no name'],
+		[['--yes', '--expect-count', '2', '--job', 'a\nb'], '--job "a'],
+		[['--to', 'a@example.com'], '--to and --csv both name recipients'],
+		[['--list', '1'], '--list and --csv both name recipients'],
+		[['--cc', 'a@example.com'], '--cc and --bcc do not go with --csv'],
+		[['--idempotency-key', 'k'], '--idempotency-key does not go with --csv'],
+	])('refuses %j', async (words, message) => {
+		const run = await project.run(send(people, ...words));
+		expect([run.code, run.stderr, sentTo()]).toEqual([2, expect.stringContaining(message), []]);
+	});
+
+	it('shows the first row’s message, and plans without staging', async () => {
+		const shown = await project.run(send(people, '--preview', 'text'));
+		expect([shown.code, shown.stdout.trim()]).toEqual([0, 'Hi Ann']);
+		const plan = await project.json(send(people, '--dry-run'));
+		expect(plan).toMatchObject({ dry_run: true, rows: 2, recipients: 2, duplicates: 0, rejected: 0 });
+		expect(await jobs()).toEqual([]);
+	});
+
+	it('sends what the first would get to --test-to alone', async () => {
+		await project.json(send(people, '--test-to', 'me@example.com'));
+		expect(sentTo()).toEqual(['me@example.com']);
+		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
+	});
+
+	it('goes on with a named job once the count is right, and sends nobody anything twice', async () => {
+		const wrong = await project.run(send(people, '--yes', '--expect-count', '5', '--job', 'j'));
+		expect(wrong.code).toBe(2);
+		await project.json(agreed(people, '--job', 'j'));
+		await project.json(agreed(people, '--job', 'j'));
+		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
+	});
+
+	it('knows the same file in another place, and refuses the name of a job for another file', async () => {
+		await project.run(send(people, '--yes', '--expect-count', '5', '--job', 'j'));
+		const moved = join(project.folder, 'moved.csv');
+		await rename(people, moved);
+		await project.json(agreed(moved, '--job', 'j'));
+		await writeFile(people, 'email,name,favourite_town\neve@example.com,Eve,Bonn\n');
+		const run = await project.run(agreed(people, '--job', 'j'));
+		expect([run.code, run.stderr]).toEqual([5, expect.stringContaining('stands for another mailing')]);
+		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
+	});
+
+	it('says what is no table', async () => {
+		const run = await project.run(agreed(await project.file('p.zip', Buffer.from('PK\x03\x04rest'))));
+		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('p.zip')]);
+		expect((await project.run(agreed('/nowhere.csv'))).stderr).toContain('no such file');
+	});
+});

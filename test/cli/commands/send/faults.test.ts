@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { type FaultScript, type FaultServer, startFaultServer } from '../../../support/smtp-fault.js';
+import { startSmtpSink } from '../../../support/smtp-sink.js';
+
+const hello = ['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi #name#'];
+const toAnn = [...hello, '--to', 'ann@example.com'];
+
+describe('mailctl send when the mail server does not do as hoped', () => {
+	let server: FaultServer | null = null;
+	afterEach(() => server?.close());
+
+	const start = async (script: FaultScript) => {
+		server = await startFaultServer(script);
+		return makeProject({ smtp: server.port });
+	};
+	const states = async (project: Project) =>
+		((await project.json(['messages', 'list'])) as { state: string }[]).map(({ state }) => state);
+
+	it('refuses before anything is accepted where no mail server is configured', async () => {
+		const project = await makeProject();
+		expect(await project.run(toAnn)).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: no mail server is configured\n' +
+				`hint: mailctl --db ${project.db} engine init --smtp smtp://user@host:587 --smtp-password-file FILE\n`,
+		});
+		expect(await states(project)).toEqual([]);
+	});
+
+	it('is exit 6 where nobody listens; the messages stay queued and a worker sends them', async () => {
+		const gone = await startSmtpSink();
+		await gone.close();
+		const project = await makeProject({ smtp: gone.port });
+		const { code, stderr, stdout } = await project.run([...toAnn, '-o', 'json']);
+		expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 6, answer: { messages_created: 1 } });
+		expect(errorOf({ code, stderr, stdout })).toMatchObject({
+			code: 'queue_paused',
+			hint: `nothing is lost: mend it, then run mailctl --db ${project.db} worker --drain`,
+			retryable: true,
+		});
+		expect(await states(project)).toEqual(['queued']);
+		const worker = await project.run(['worker', '--drain', '-o', 'json']);
+		expect({ code: worker.code, error: errorOf(worker)['code'] }).toEqual({ code: 6, error: 'queue_paused' });
+		const sink = await startSmtpSink();
+		await project.json(['engine', 'init', '--smtp', `smtp://127.0.0.1:${sink.port}`]);
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 1 });
+		expect(sink.received).toHaveLength(1);
+		await sink.close();
+	});
+
+	it('is exit 6 where the server refuses everybody', async () => {
+		const project = await start({ at: { connect: { answer: '554 5.3.2 go away', thenClose: true } } });
+		expect((await project.run(toAnn)).code).toBe(6);
+		expect(await states(project)).toEqual(['queued']);
+	});
+
+	it('is exit 9 for an unknown recipient, who is disabled in every list', async () => {
+		const project = await start({
+			on: (phase, line) =>
+				phase === 'RCPT' && line.includes('gone@') ? { answer: '550 5.1.1 no such user' } : undefined,
+		});
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		for (const email of ['gone@example.com', 'ann@example.com'])
+			await project.json(['subscribers', 'create', '-l', '1', '--email', email]);
+		const run = await project.run([...toAnn, '--to', 'gone@example.com']);
+		expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 9, stderr: 'sent 1, bounced 1\n' });
+		expect(await states(project)).toEqual(['sent', 'bounced']);
+		expect(
+			await project.json(['subscribers', 'list', '-l', '1', '--fields', 'email,is_active,disable_reason']),
+		).toEqual([
+			{ email: 'gone@example.com', is_active: false, disable_reason: 'HARDBOUNCED' },
+			{ email: 'ann@example.com', is_active: true, disable_reason: null },
+		]);
+		const again = await project.run([...hello, '--to', 'gone@example.com', '-o', 'json']);
+		expect({ code: again.code, answer: JSON.parse(again.stdout), stderr: again.stderr }).toEqual({
+			code: 0,
+			answer: { messages: [], result: true, messages_created: 0 },
+			stderr: '1 suppressed or inactive: no message was made\n',
+		});
+		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 100 } });
+	});
+
+	it('is exit 0 with a hint for a recipient who is deferred', async () => {
+		const project = await start({ at: { RCPT: { answer: '451 4.7.1 greylisted' } } });
+		expect(await project.run([...toAnn, '-q'])).toMatchObject({ code: 0, stderr: '' });
+		const { code, stderr } = await project.run(toAnn);
+		expect({ code, stderr }).toEqual({
+			code: 0,
+			stderr: `sent 0, deferred 1\nhint: deferred messages are tried again by mailctl --db ${project.db} worker\n`,
+		});
+		expect(await states(project)).toEqual(['deferred', 'deferred']);
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 0, deferred: 0 });
+	});
+
+	it('is exit 9 for mail that is refused, and the address stays', async () => {
+		const project = await start({ at: { dot: { answer: '554 5.7.1 spam' } } });
+		expect(await project.run(toAnn)).toMatchObject({ code: 9, stderr: 'sent 0, failed 1\n' });
+		expect(await states(project)).toEqual(['failed']);
+	});
+
+	it('is exit 13 when the answer after the dot was lost: sent or not, nobody knows', async () => {
+		const project = await start({ at: { dot: { drop: true } } });
+		expect(await project.run(toAnn)).toMatchObject({
+			code: 13,
+			stderr: expect.stringContaining('uncertain 1'),
+		});
+		expect(await states(project)).toEqual(['uncertain']);
+	});
+
+	it('is exit 12 when nothing moves within --wait-timeout', async () => {
+		const project = await start({ at: { MAIL: { hang: true } } });
+		const result = await project.run([...toAnn, '--wait-timeout', '200ms', '-o', 'json']);
+		expect({ code: result.code, error: errorOf(result) }).toMatchObject({
+			code: 12,
+			error: { code: 'stalled', hint: `mailctl --db ${project.db} worker goes on` },
+		});
+		expect(await states(project)).toEqual(['queued']);
+	});
+});

@@ -1,0 +1,56 @@
+// Ctrl-C while a mailing is staged: nothing may be released afterwards.
+import { expect, it } from 'vitest';
+import { connect } from '../../../../src/cli/connect.js';
+import type { Connect } from '../../../../src/cli/create-context.js';
+import { Interrupted } from '../../../../src/cli/errors.js';
+import { makeProject } from '../../../support/project.js';
+
+it('releases nothing when it is interrupted while it stages, and drops what was staged', async () => {
+	const project = await makeProject({ smtp: 9 });
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+	const interrupts = new AbortController();
+	const released: string[] = [];
+	const interrupted: Connect = async (target, dependencies) => {
+		const connection = await connect(target, dependencies);
+		const { ext, ...capabilities } = await connection.api.capabilities();
+		const { mailings } = ext;
+		if (mailings === undefined) throw new Error('the engine has mailings');
+		const slow: typeof mailings = {
+			...mailings,
+			addList: async (...words) => {
+				const ack = await mailings.addList(...words);
+				interrupts.abort(new Interrupted('SIGINT'));
+				return ack;
+			},
+			release: async (id, expected) => {
+				released.push(id);
+				await mailings.release(id, expected);
+			},
+		};
+		const api = {
+			...connection.api,
+			capabilities: async () => ({ ...capabilities, ext: { ...ext, mailings: slow } }),
+		};
+		return { ...connection, api };
+	};
+	const send = [
+		'send',
+		'--from',
+		'news@example.com',
+		'--list',
+		'1',
+		'--subject',
+		's',
+		'--text',
+		't',
+		'--bulk',
+	];
+	const result = await project.run([...send, '--yes', '--expect-count', '1'], {
+		connect: interrupted,
+		interrupts: interrupts.signal,
+	});
+	expect(result.code).toBe(130);
+	expect(released).toEqual([]);
+	expect(await project.json(['messages', 'list'])).toEqual([]);
+});

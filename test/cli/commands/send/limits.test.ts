@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../../support/project.js';
+import { startSmtpSink } from '../../../support/smtp-sink.js';
+
+const message = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
+const to = (domain: string, count: number) =>
+	Array.from({ length: count }, (_, index) => ['--to', `p${index}@${domain}`]).flat();
+const set = (project: Project, name: string, value: string) =>
+	project.run(['engine', 'settings', 'set', name, value]);
+
+/** Notes when each message is spoken of. */
+async function startWitness() {
+	const times: { at: number; domain: string }[] = [];
+	const sink = await startSmtpSink({
+		onRcptTo: ({ address }, _session, callback) => {
+			times.push({ at: performance.now(), domain: address.split('@')[1] ?? '' });
+			callback();
+		},
+	});
+	const mostIn = (windowMs: number) =>
+		Math.max(...times.map(({ at }) => times.filter((one) => one.at >= at && one.at < at + windowMs).length));
+	return { sink, times, mostIn };
+}
+
+describe('limits on sending', () => {
+	it('are waited for by a worker that drains, which sends everything', async () => {
+		const { sink, mostIn } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		expect(await set(project, 'recipient_domain_limits', 'example.net=2/1s')).toMatchObject({ code: 0 });
+		await project.json([...message, ...to('example.net', 5)]);
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 5, deferred: 0 });
+		await sink.close();
+		expect(mostIn(1_000)).toBeLessThanOrEqual(2);
+	});
+
+	it('of one domain let the others pass first', async () => {
+		const { sink, times } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await set(project, 'recipient_domain_limits', 'slow.test=1/1s');
+		await project.json([...message, ...to('slow.test', 3), ...to('fast.test', 4)]);
+		await project.json(['worker', '--drain']);
+		await sink.close();
+		expect(times.slice(-2).map(({ domain }) => domain)).toEqual(['slow.test', 'slow.test']);
+	});
+
+	it('hold for a send that waits, too', async () => {
+		const { sink, mostIn } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await set(project, 'send_limit', '5/1s');
+		const sent = message.filter((word) => word !== '--no-wait');
+		await project.json([...sent, ...to('example.org', 12)]);
+		await sink.close();
+		expect(sink.received).toHaveLength(12);
+		expect(mostIn(1_000)).toBeLessThanOrEqual(5);
+	});
+
+	it('are told of when a run waits for one, until when', async () => {
+		const { sink } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await set(project, 'send_limit', '1/1h');
+		await project.json([...message, ...to('example.org', 2)]);
+		const interrupted = new AbortController();
+		const drained = await project.run(['worker', '--drain'], {
+			interrupts: interrupted.signal,
+			heard: (text) => {
+				if (/limits hold back what is left until \d{4}-\d\d-\d\dT[\d:]{8}Z/.test(text)) interrupted.abort();
+			},
+		});
+		await sink.close();
+		expect(drained.stderr.match(/limits hold back/g)).toHaveLength(1);
+		expect(sink.received).toHaveLength(1);
+	});
+
+	it('are as exact for the rate of two workers together', async () => {
+		const { sink, mostIn } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await project.json([...message, ...to('example.org', 24)]);
+		const worker = () => project.json(['worker', '--drain', '--rate', '10/s']);
+		await Promise.all([worker(), worker()]);
+		await sink.close();
+		expect(sink.received).toHaveLength(24);
+		expect(mostIn(1_000)).toBeLessThanOrEqual(10);
+	});
+
+	it.each([
+		['send_limit', 'gmail.com=1/s', '"gmail.com=1/s" is no limit, such as 100/1m.'],
+		['recipient_domain_limits', '100/1h', '"100/1h" is no limit, such as gmail.com=100/1h or *=10/s.'],
+		[
+			'sender_domain_limits',
+			'a.test=0/1h',
+			'"a.test=0/1h" is no limit, such as example.com=100/1h or *=10/s.',
+		],
+	])('are refused in %s: %s', async (name, value, why) => {
+		const project = await makeProject();
+		const refused = await set(project, name, value);
+		expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining(`${name}: ${why}`) });
+	});
+});

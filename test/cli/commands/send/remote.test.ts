@@ -1,0 +1,382 @@
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../../src/api/errors.js';
+import { Interrupted } from '../../../../src/cli/errors.js';
+import { type CliOptions, type CliResult, cli } from '../../../support/cli.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { type RunningServer, startServer } from '../../../support/running-server.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+import { stripped } from '../../../support/stripped.js';
+
+const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+const hello = ['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi #name#'];
+const toAnn = [...hello, '--to', 'ann@example.com'];
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+	for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+/** A server over a database whose mail goes to a sink; `smtp` is another port, or none. */
+async function serve({ args = [], smtp }: { args?: readonly string[]; smtp?: number } = {}) {
+	const sink: SmtpSink = await startSmtpSink({
+		onRcptTo: ({ address }, _session, callback) => {
+			const refusal = Object.assign(new Error('5.1.1 no such user'), { responseCode: 550 });
+			callback(address.startsWith('gone@') ? refusal : null);
+		},
+	});
+	opened.push(sink);
+	const project = await makeProject({ smtp: smtp ?? sink.port });
+	const server = await startServer(project.db, args);
+	opened.push({ close: () => server.stop() });
+	return { project, server, sink, run: runnerOf(server) };
+}
+
+function runnerOf({ baseUrl, token }: Pick<RunningServer, 'baseUrl' | 'token'>) {
+	return (argv: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
+		cli(['--base-url', baseUrl, ...argv], { ...options, env: { MAILCTL_TOKEN: token, ...options.env } });
+}
+
+describe('send on a mailctl server', () => {
+	it('waits until the server has sent, and prints what the embedded engine prints', async () => {
+		const { sink, run } = await serve();
+		const { code, stdout, stderr } = await run([...toAnn, '-o', 'json']);
+		expect({ code, answer: JSON.parse(stdout), stderr }).toEqual({
+			code: 0,
+			answer: {
+				messages: [{ to: 'ann@example.com', id: expect.any(String) }],
+				result: true,
+				messages_created: 1,
+			},
+			stderr: 'sent 1\n',
+		});
+		expect(sink.received).toHaveLength(1);
+	});
+
+	it('is exit 9 when somebody bounced', async () => {
+		const { run } = await serve();
+		const { code, stderr } = await run([...toAnn, '--to', 'gone@example.com']);
+		expect({ code, stderr }).toEqual({ code: 9, stderr: 'sent 1, bounced 1\n' });
+	});
+
+	it('sends a mailing to a list and waits for all of it', async () => {
+		const { project, sink, run } = await serve();
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		for (const name of ['a', 'b', 'gone'])
+			await project.json(['subscribers', 'create', '-l', 'L', '--email', `${name}@example.com`]);
+		const words = [...hello, '--list', 'L', '--yes', '--expect-count', '3', '--job', 'j', '-o', 'json'];
+		const { code, stdout } = await run(words);
+		expect({ code, document: JSON.parse(stdout) }).toMatchObject({
+			code: 9,
+			document: { job: 'j', state: 'released', staged: 3, messages: { sent: 2, bounced: 1 } },
+		});
+		expect(sink.received).toHaveLength(2);
+	});
+
+	it('does not wait with --no-wait, and gives up after --wait-timeout without progress, exit 12', async () => {
+		const { run } = await serve({ args: ['--no-worker'] });
+		const left = await run([...toAnn, '--no-wait']);
+		expect([left.code, left.stderr]).toEqual([0, 'hint: accepted and queued; the server sends it\n']);
+		const { code, stderr } = await run([...toAnn, '--wait-timeout', '200ms']);
+		expect({ code, stderr }).toEqual({
+			code: 12,
+			stderr: 'error: no progress within --wait-timeout\nhint: the server goes on\n',
+		});
+	});
+
+	it('is exit 6 when the server cannot reach its mail server; nothing is lost', async () => {
+		const { project, run } = await serve({ smtp: 1 });
+		const { code, stderr } = await run([...toAnn, '-o', 'json']);
+		expect(code).toBe(6);
+		expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({
+			code: 'queue_paused',
+			exit_code: 6,
+			hint: expect.stringContaining('the server sends it'),
+		});
+		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
+	});
+
+	it('stops waiting on Ctrl-C and says that what was accepted is sent', async () => {
+		const { run } = await serve({ args: ['--no-worker'] });
+		const stop = new AbortController();
+		const running = run([...toAnn, '-o', 'json'], {
+			columns: 100,
+			interrupts: stop.signal,
+			heard: (text) => {
+				if (text.includes('sending')) stop.abort(new Interrupted('SIGINT'));
+			},
+		});
+		const { code, stdout, stderr } = await running;
+		expect({ code, created: JSON.parse(stdout).messages_created }).toEqual({ code: 130, created: 1 });
+		expect(stderr).toContain('what was accepted stays queued; the server sends it');
+	});
+
+	it('names the job on Ctrl-C, for the server goes on, and leaves the results as far as they are known', async () => {
+		const { project, run } = await serve({ args: ['--no-worker'] });
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const results = `${project.folder}/r.csv`;
+		const stop = new AbortController();
+		const words = [
+			...hello.slice(0, -1),
+			'Hi',
+			'--csv',
+			people,
+			'--yes',
+			'--expect-count',
+			'1',
+			'--job',
+			'j',
+		];
+		const { code, stderr } = await run([...words, '--results', results], {
+			columns: 100,
+			interrupts: stop.signal,
+			heard: (text) => {
+				if (text.includes('sending')) stop.abort(new Interrupted('SIGINT'));
+			},
+		});
+		// A hint is broken between words where the terminal ends.
+		const said = stripVTControlCharacters(stderr).replaceAll('\n', ' ');
+		expect([code, said]).toEqual([
+			130,
+			expect.stringMatching(/the server goes on; mailctl .*send status j shows.*send cancel j drops/),
+		]);
+		expect(await readFile(results, 'utf8')).toMatch(/\r\n2,ann@example.com,[0-9a-f-]{36},queued,/);
+	});
+
+	it('names the job when the server is gone afterwards', async () => {
+		const project = await makeProject();
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const connect = stripped({
+			keep: ['messages', 'senders', 'templates', 'mailings'],
+			change: (api) => ({
+				...api,
+				capabilities: async () => {
+					const found = await api.capabilities();
+					const { messages } = found.ext;
+					if (messages === undefined) throw new Error('messages are kept');
+					const progress = () => Promise.reject(new ApiError('network', 'connection refused'));
+					return { ...found, ext: { ...found.ext, messages: { ...messages, progress } } };
+				},
+			}),
+		});
+		const words = [
+			...hello.slice(0, -1),
+			'Hi',
+			'--csv',
+			people,
+			'--yes',
+			'--expect-count',
+			'1',
+			'--job',
+			'j',
+		];
+		const { code, stderr } = await project.run(words, { connect });
+		expect([code, stderr]).toEqual([6, expect.stringContaining('send status j shows how far it is')]);
+		expect(stderr).toContain('send resume j waits again; do not send it again');
+	});
+
+	it('says that the messages are accepted when the server is gone afterwards', async () => {
+		const project = await makeProject();
+		const connect = stripped({
+			keep: ['messages', 'senders', 'templates'],
+			change: (api) => ({
+				...api,
+				capabilities: async () => {
+					const found = await api.capabilities();
+					const { messages } = found.ext;
+					if (messages === undefined) throw new Error('messages are kept');
+					const progress = () => Promise.reject(new ApiError('network', 'connection refused'));
+					return { ...found, ext: { ...found.ext, messages: { ...messages, progress } } };
+				},
+			}),
+		});
+		const { code, stderr } = await project.run(toAnn, { connect });
+		expect({ code, stderr }).toEqual({
+			code: 6,
+			stderr:
+				'error: the messages are accepted, but what became of them is not known: connection refused\n' +
+				'hint: mailctl messages list shows them; do not send them again\n',
+		});
+	});
+});
+
+describe('a send that nobody answered', () => {
+	/** Takes a whole request and cuts the line instead of answering; says who it is when asked. */
+	async function cutting(root: object | null): Promise<{ baseUrl: string; token: string; sends: string[] }> {
+		const sends: string[] = [];
+		const server = createServer((request, response) => {
+			request.resume().on('end', () => {
+				if (request.method === 'POST') {
+					sends.push(String(request.headers['idempotency-key'] ?? ''));
+					request.socket.destroy();
+				} else if (root !== null)
+					response.setHeader('content-type', 'application/json').end(JSON.stringify(root));
+				else response.writeHead(404).end();
+			});
+		});
+		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+		opened.push({ close: () => new Promise((resolve) => server.close(resolve)) });
+		// A TCP server has an address of this kind once it listens.
+		const { port } = server.address() as AddressInfo;
+		return { baseUrl: `http://127.0.0.1:${port}`, token: 't', sends };
+	}
+
+	it('is exit 13 and not repeated where no keys are kept', async () => {
+		const service = await cutting(null);
+		const { code, stdout, stderr } = await runnerOf(service)([...toAnn, '-o', 'json']);
+		expect({ code, stdout, sends: service.sends }).toEqual({ code: 13, stdout: '', sends: [''] });
+		expect(JSON.parse(stderr).error).toMatchObject({
+			code: 'uncertain',
+			exit_code: 13,
+			message: expect.stringMatching(/^it may or may not have been sent: /),
+			hint: 'look at the report or ask a recipient before you send it again',
+		});
+	});
+
+	it('is repeated under one key where keys are kept, and then exit 13 with that key', async () => {
+		const service = await cutting({ service: 'mailctl', version: '1', extensions: ['messages', 'senders'] });
+		const words = [...toAnn, '--retries', '1', '--idempotency-key', 'monday'];
+		const { code, stderr } = await runnerOf(service)(words);
+		expect({ code, sends: service.sends }).toEqual({ code: 13, sends: ['monday', 'monday'] });
+		expect(stderr).toContain('hint: run it again with --idempotency-key monday: ');
+	});
+
+	it('is told of when somebody stops waiting for it', async () => {
+		const stop = new AbortController();
+		const server = createServer((request, response) => {
+			if (request.method === 'GET') response.writeHead(404).end();
+			else stop.abort(new Interrupted('SIGINT'));
+		});
+		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+		opened.push({ close: () => new Promise((resolve) => server.close(resolve)) });
+		const { port } = server.address() as AddressInfo;
+		const run = runnerOf({ baseUrl: `http://127.0.0.1:${port}`, token: 't' });
+		const { code, stderr } = await run(toAnn, { interrupts: stop.signal });
+		server.closeAllConnections();
+		expect({ code, stderr }).toEqual({
+			code: 130,
+			stderr: 'warning: stopped before the service answered: it may or may not have been sent\ninterrupted\n',
+		});
+	});
+
+	it('is an ordinary network error when the request never left', async () => {
+		const service = await cutting(null);
+		await opened.pop()?.close();
+		expect((await runnerOf(service)(toAnn)).code).toBe(6);
+	});
+});
+
+describe('a release that nobody answered', () => {
+	async function withList(): Promise<Project> {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', 'L', '--email', 'a@example.com']);
+		return project;
+	}
+	const words = [...hello, '--list', 'L', '--yes', '--expect-count', '1', '--job', 'j', '--no-wait'];
+	const lost = new ApiError('network', 'the connection was cut', { unanswered: true });
+	const connectWith = (release: 'done' | 'lost') =>
+		stripped({
+			keep: ['mailings', 'messages', 'senders', 'templates'],
+			change: (api) => ({
+				...api,
+				capabilities: async () => {
+					const found = await api.capabilities();
+					const { mailings } = found.ext;
+					if (mailings === undefined) throw new Error('mailings are kept');
+					const ext = {
+						...found.ext,
+						mailings: {
+							...mailings,
+							release: async (...given: Parameters<typeof mailings.release>) => {
+								if (release === 'done') await mailings.release(...given);
+								throw lost;
+							},
+						},
+					};
+					return { ...found, ext };
+				},
+			}),
+		});
+
+	it('goes on when the mailing says that it is released', async () => {
+		const project = await withList();
+		expect((await project.run(words, { connect: connectWith('done') })).code).toBe(0);
+		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
+	});
+
+	it('is exit 13 naming the job otherwise, and nothing is called back', async () => {
+		const project = await withList();
+		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
+		expect({ code, stderr }).toMatchObject({
+			code: 13,
+			stderr: expect.stringContaining('hint: mailctl send resume j: nobody gets it twice'),
+		});
+		expect(
+			(await project.run([...words], { connect: stripped({ keep: ['mailings', 'messages'] }) })).code,
+		).toBe(0);
+		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
+	});
+});
+
+describe('the finished message on a deployment', () => {
+	it('is made here: --preview, --eml and --dry-run send nothing, links stay as they are written', async () => {
+		const { project, run } = await serve();
+		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'Hi #name#'];
+		const html = ['--html', '<p>#name# <a href="#unsubscribe_url#">bye</a></p>', '--context', 'name=Ann'];
+		const shown = await run([...words, ...html, '--preview', 'html']);
+		expect(shown).toEqual({
+			code: 0,
+			stdout: '<p>Ann <a href="#unsubscribe_url#">bye</a></p>\n',
+			stderr: '',
+		});
+		const eml = await run([...words, ...html, '--eml', '-']);
+		expect(eml.stdout).toMatch(/^Subject: Hi Ann\r$/m);
+		const dry = await run([...words, ...html, '-n', '-o', 'json']);
+		expect(JSON.parse(dry.stdout)).toMatchObject({ dry_run: true, send: { to: ['ann@example.com'] } });
+		expect(await project.json(['messages', 'list'])).toEqual([]);
+	});
+
+	it('is refused for a sender that a mailctl server does not know, and for nobody else', async () => {
+		const { run } = await serve();
+		const words = [
+			'send',
+			'--from',
+			'who@example.org',
+			'--to',
+			'a@example.com',
+			'--subject',
+			's',
+			'--text',
+			't',
+		];
+		expect((await run([...words, '--preview', 'text'])).code).toBe(5);
+		const project = await makeProject();
+		expect((await project.run([...words, '--preview', 'text'], { connect: stripped() })).code).toBe(0);
+	});
+
+	it('of a template that cannot be read is not shown; a UUID is sent as it is, a name is exit 2', async () => {
+		const project = await makeProject();
+		const asked: unknown[] = [];
+		const connect = stripped({
+			change: (api) => ({
+				...api,
+				send: async (request) => {
+					asked.push(request);
+					return { messages: [], result: true, messages_created: 0 };
+				},
+			}),
+		});
+		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--template'];
+		expect((await project.run([...words, uuid, '--bulk'], { connect })).code).toBe(0);
+		expect(asked).toMatchObject([{ template_unique_id: uuid, type: 'BULK' }]);
+		const dry = await project.run([...words, uuid, '-n', '-o', 'json'], { connect });
+		expect(JSON.parse(dry.stdout)).toMatchObject({ dry_run: true, send: { template_unique_id: uuid } });
+		for (const more of [[uuid, '--preview', 'text'], [uuid, '--strict-vars'], ['Welcome']])
+			expect((await project.run([...words, ...more], { connect })).code).toBe(2);
+		expect(asked).toHaveLength(1);
+	});
+});

@@ -1,0 +1,119 @@
+// Where `--results` may point, and what is left alone there.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdir, readdir, readFile, readlink, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+describe('mailctl send --results', () => {
+	let project: Project;
+	let sink: SmtpSink;
+	let people: string;
+
+	beforeEach(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+		people = await project.file('people.csv', 'email\nann@example.com\n');
+	});
+	afterEach(() => sink.close());
+
+	const send = (results: string) => [
+		...['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people],
+		...['--yes', '--expect-count', '1', '--results', results],
+	];
+	const header = /^line,to,id,state,/;
+
+	it('writes into a pipe, which is a pipe afterwards', async () => {
+		const pipe = join(project.folder, 'pipe');
+		spawnSync('mkfifo', [pipe]);
+		const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] });
+		const read = text(reader.stdout);
+		await project.json(send(pipe));
+		expect((await stat(pipe)).isFIFO()).toBe(true);
+		// Nothing came through a pipe that was replaced.
+		reader.kill();
+		expect(await read).toMatch(header);
+	});
+
+	it('writes where a link leads, and leaves the link', async () => {
+		const real = await project.file('real.csv', '');
+		const link = join(project.folder, 'link.csv');
+		await symlink(real, link);
+		await project.json(send(link));
+		expect(await readlink(link)).toBe(real);
+		expect(await readFile(real, 'utf8')).toMatch(header);
+	});
+
+	it('leaves files beside it alone', async () => {
+		const beside = await project.file('r.csv.partial', 'mine');
+		await project.json(send(join(project.folder, 'r.csv')));
+		expect(await readFile(beside, 'utf8')).toBe('mine');
+		expect((await readdir(project.folder)).filter((name) => name.startsWith('.r'))).toEqual([]);
+	});
+
+	it('refuses a folder and standard output before anything is staged', async () => {
+		const folder = join(project.folder, 'folder');
+		await mkdir(folder);
+		const refused = await Promise.all([folder, '-'].map((path) => project.run(send(path))));
+		expect(refused.map(({ code, stderr }) => [code, stderr.trimEnd()])).toEqual([
+			[2, `error: --results: ${folder} is a directory; nothing was sent`],
+			[2, 'error: --results takes a file: standard output has the answer'],
+		]);
+		expect(await project.json(['send', 'status'])).toEqual([]);
+		expect(sink.received).toEqual([]);
+	});
+
+	it('never goes over what the send reads, however that is spelled', async () => {
+		const page = await project.file('n.html', '<p>Hello</p>');
+		const alias = join(project.folder, 'alias.csv');
+		await symlink(people, alias);
+		const runs = await Promise.all([
+			project.run(send(people)),
+			project.run(send(alias)),
+			project.run([...send(page).filter((word) => word !== '--text' && word !== 'T'), '--html-file', page]),
+		]);
+		expect(runs.map(({ code, stderr }) => [code, stderr.split('\n')[0]])).toEqual([
+			[2, `error: --results: ${people} is what this send reads; nothing was sent`],
+			[2, `error: --results: ${alias} is what this send reads; nothing was sent`],
+			[2, `error: --results: ${page} is what this send reads; nothing was sent`],
+		]);
+		expect(await readFile(people, 'utf8')).toBe('email\nann@example.com\n');
+		expect(sink.received).toEqual([]);
+	});
+
+	it('goes over no other file, but over the results of the same job', async () => {
+		const notes = await project.file('notes.txt', 'mine');
+		const refused = await project.run(send(notes));
+		expect([refused.code, refused.stderr.split('\n')[0], await readFile(notes, 'utf8')]).toEqual([
+			...[2, `error: --results: ${notes} is there already; nothing was sent`, 'mine'],
+		]);
+		const results = join(project.folder, 'r.csv');
+		await project.json([...send(results), '--job', 'one']);
+		await project.json([...send(results), '--job', 'one']);
+		await project.json(['send', 'resume', 'one', '--results', results]);
+		const other = await project.run([...send(results), '--job', 'two']);
+		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('is there already')]);
+		expect(await project.json(['send', 'status'])).toHaveLength(1);
+	});
+
+	it('has the same columns for rows, a list and single messages', async () => {
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+		const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--results'];
+		const path = (name: string) => join(project.folder, name);
+		await project.json(send(path('1.csv')));
+		await project.json([...mail, path('2.csv'), '--list', '1', '--yes', '--expect-count', '1']);
+		await project.json([...mail, path('3.csv'), '--to', 'ann@example.com']);
+		const files = await Promise.all(['1.csv', '2.csv', '3.csv'].map((name) => readFile(path(name), 'utf8')));
+		expect(files.map((file) => file.split('\r\n')[0])).toEqual(
+			Array(3).fill('line,to,id,state,code,text,attempts,campaign_unique_id'),
+		);
+		expect(files.map((file) => file.split('\r\n')[1])).toEqual([
+			expect.stringMatching(/^2,ann@example\.com,[0-9a-f-]{36},sent,250,.*,1,[0-9a-f-]{36}$/),
+			expect.stringMatching(/^,ann@example\.com,[0-9a-f-]{36},sent,250,.*,1,[0-9a-f-]{36}$/),
+			expect.stringMatching(/^,ann@example\.com,[0-9a-f-]{36},sent,250,.*,1,$/),
+		]);
+	});
+});

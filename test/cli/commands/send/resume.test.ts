@@ -1,0 +1,245 @@
+// Jobs that were broken off: at any moment `send resume JOB` goes on, and nobody gets anything twice.
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Mailings } from '../../../../src/api/capabilities.js';
+import { connect } from '../../../../src/cli/connect.js';
+import type { Connect } from '../../../../src/cli/create-context.js';
+import { Interrupted } from '../../../../src/cli/errors.js';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+/** A connection whose mailings are changed on the way. */
+function connectWith(change: (mailings: Mailings) => Mailings): Connect {
+	return async (target, dependencies) => {
+		const connection = await connect(target, dependencies);
+		const { ext, ...rest } = await connection.api.capabilities();
+		if (ext.mailings === undefined) throw new Error('the engine has mailings');
+		const mailings = change(ext.mailings);
+		const capabilities = async () => ({ ...rest, ext: { ...ext, mailings } });
+		return { ...connection, api: { ...connection.api, capabilities } };
+	};
+}
+
+describe('mailctl send resume, status and cancel', () => {
+	let project: Project;
+	let sink: SmtpSink;
+	let people: string;
+	const count = 2_200;
+
+	beforeEach(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+		const lines = Array.from({ length: count }, (_, row) => `r${row}@example.com,Reader ${row}\n`);
+		people = await project.file('people.csv', `email,name\n${lines.join('')}`);
+	});
+	afterEach(() => sink.close());
+
+	const send = (...more: string[]) => [
+		...['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'],
+		...['--yes', '--expect-count', String(count), '--job', 'november', ...more],
+	];
+	const sentTo = () => sink.received.flatMap(({ to }) => to);
+
+	/** Broken off after the first batch of 2,000 rows. */
+	async function breakOffStaging(file = people): Promise<void> {
+		const interrupts = new AbortController();
+		const connectOnce = connectWith((mailings) => ({
+			...mailings,
+			put: async (...words) => {
+				const ack = await mailings.put(...words);
+				interrupts.abort(new Interrupted('SIGINT'));
+				return ack;
+			},
+		}));
+		const stdin = file === '-' ? { stdin: await readFile(people, 'utf8') } : {};
+		const options = { connect: connectOnce, interrupts: interrupts.signal, ...stdin };
+		const run = await project.run(send('--csv', file), options);
+		expect([run.code, run.stderr]).toEqual([
+			130,
+			expect.stringMatching(
+				/hint: nothing was sent; mailctl .*send resume november goes on, .*send cancel november/,
+			),
+		]);
+	}
+
+	/** Broken off when everything is staged and nothing released. */
+	async function breakOffBeforeRelease(file = people): Promise<void> {
+		const cut = connectWith((mailings) => ({
+			...mailings,
+			release: () => Promise.reject(new Error('the lights went out')),
+		}));
+		const stdin = file === '-' ? { stdin: await readFile(people, 'utf8') } : {};
+		expect((await project.run(send('--csv', file), { connect: cut, ...stdin })).code).toBe(1);
+	}
+
+	const resume = (...more: string[]) => [
+		...['send', 'resume', 'november', '--yes', '--expect-count', String(count)],
+		...more,
+	];
+
+	it('stages the rest of the file, releases, and sends to everyone once', async () => {
+		await breakOffStaging();
+		expect(await project.json(['send', 'status', 'november'])).toMatchObject({
+			job: 'november',
+			state: 'staged',
+			rows: 2_000,
+			is_complete: false,
+			messages: { staged: 2_000 },
+		});
+		const results = join(project.folder, 'results.csv');
+		const document = await project.json(resume('--results', results));
+		expect(document).toMatchObject({ state: 'released', staged: count, messages: { sent: count } });
+		expect(new Set(sentTo()).size).toBe(count);
+		expect(sentTo()).toHaveLength(count);
+		const lines = (await readFile(results, 'utf8')).trimEnd().split('\r\n');
+		expect(lines).toHaveLength(count + 1);
+		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
+	}, 60_000);
+
+	it('goes on with the same command as well', async () => {
+		await breakOffStaging();
+		await project.json(send('--csv', people));
+		expect(new Set(sentTo()).size).toBe(count);
+	}, 60_000);
+
+	it('needs no file once everything is staged, but consent', async () => {
+		await breakOffBeforeRelease();
+		await rm(people);
+		const asked = await project.run(['send', 'resume', 'november']);
+		expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('needs consent')]);
+		expect(sink.received).toHaveLength(0);
+		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
+	}, 60_000);
+
+	it('needs no file either when standard input was staged whole', async () => {
+		await breakOffBeforeRelease('-');
+		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
+	}, 60_000);
+
+	it('takes no other file for the one it was begun with', async () => {
+		await breakOffStaging();
+		const moved = await project.file('moved.csv', await readFile(people));
+		await writeFile(people, 'email,name\neve@example.com,Eve\n');
+		const run = await project.run(resume());
+		expect([run.code, run.stderr]).toEqual([
+			2,
+			expect.stringContaining('people.csv is not the file the job "november" was begun with'),
+		]);
+		await rm(people);
+		expect((await project.run(resume())).stderr).toContain('no such file');
+		expect(await project.json(resume('--source', moved))).toMatchObject({ messages: { sent: count } });
+	}, 60_000);
+
+	it('goes on with send requests, and tells of what an earlier run found', async () => {
+		const line = (row: number) => ({
+			from: 'news@example.com',
+			to: [row === 3 ? 'nobody' : `r${row}@example.com`],
+			subject: `S${row}`,
+			text_body: 'x'.repeat(600),
+		});
+		const lines = Array.from({ length: 1_000 }, (_, row) => `${JSON.stringify(line(row))}\n`);
+		const requests = await project.file('requests.ndjson', lines.join(''));
+		const interrupts = new AbortController();
+		const cut = connectWith((mailings) => ({
+			...mailings,
+			putRequests: async (...words) => {
+				const ack = await mailings.putRequests(...words);
+				interrupts.abort(new Interrupted('SIGINT'));
+				return ack;
+			},
+		}));
+		const words = ['send', '--batch', requests, '--yes', '--expect-count', '1000', '--job', 'november'];
+		const run = await project.run(words, { connect: cut, interrupts: interrupts.signal });
+		expect(run.code).toBe(130);
+		const again = ['send', 'resume', 'november', '--yes', '--expect-count', '1000'];
+		const refused = await project.run(again);
+		expect([refused.code, refused.stderr]).toEqual([
+			2,
+			expect.stringContaining('line 4: nobody: to.0: Enter a valid email address.'),
+		]);
+		const valid = ['send', 'resume', 'november', '--yes', '--expect-count', '999', '--skip-invalid'];
+		await project.json(valid, { code: 9 });
+		expect(new Set(sentTo()).size).toBe(999);
+		expect(sentTo()).toHaveLength(999);
+	}, 60_000);
+
+	it('cannot read standard input again: the job is to be canceled', async () => {
+		await breakOffStaging('-');
+		const run = await project.run(resume());
+		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('broken off after 2,000 rows')]);
+		expect(run.stderr).toContain('send cancel november');
+	}, 60_000);
+
+	it('drops what is staged when it is canceled, and cannot be gone on with', async () => {
+		await breakOffStaging();
+		const asked = await project.run(['send', 'cancel', 'november']);
+		expect([asked.code, asked.stderr]).toEqual([
+			2,
+			expect.stringContaining('this will drop the job "november" and its 2,000 staged messages'),
+		]);
+		await project.json(['send', 'cancel', 'november', '--yes']);
+		expect(await project.json(['messages', 'list'])).toEqual([]);
+		const run = await project.run(resume());
+		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('was canceled')]);
+	}, 60_000);
+
+	it('goes on with a job that is released, and asks nothing again', async () => {
+		await project.json(send('--csv', people, '--no-wait'));
+		const document = await project.json(['send', 'resume', 'november']);
+		expect(document).toMatchObject({ state: 'released', messages: { sent: count } });
+	}, 60_000);
+});
+
+describe('jobs by name', () => {
+	it('are asked about by commands that are known', async () => {
+		const project = await makeProject();
+		const run = await project.run(['send', 'stauts', 'november']);
+		expect([run.code, run.stderr]).toEqual([
+			2,
+			'error: unknown command "send stauts"\nhint: did you mean status?\n',
+		]);
+	});
+
+	it('are exit 3 with names that are near when there is none', async () => {
+		const project = await makeProject({ smtp: 9 });
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const words = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
+		await project.json([...words, '--yes', '--expect-count', '1', '--job', 'november', '--no-wait']);
+		for (const verb of ['status', 'resume', 'cancel']) {
+			const run = await project.run(['send', verb, 'novembr', '--yes', '-o', 'json']);
+			expect(run.code).toBe(3);
+			expect(errorOf(run)).toMatchObject({
+				message: 'there is no job "novembr"',
+				hint: 'did you mean november?',
+			});
+		}
+		expect(await project.json(['send', 'status'])).toMatchObject([{ job: 'november', state: 'released' }]);
+	});
+
+	it('go on over a list that was only partly staged', async () => {
+		const sink = await startSmtpSink();
+		const project = await makeProject({ smtp: sink.port });
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+		const words = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'S', '--text', 'T'];
+		const wrong = await project.run([...words, '--yes', '--expect-count', '9', '--job', 'j']);
+		expect(wrong.code).toBe(2);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', 'bob@example.com']);
+		const document = await project.json(['send', 'resume', 'j', '--yes', '--expect-count', '2']);
+		expect(document).toMatchObject({ job: 'j', messages: { sent: 2 } });
+		await sink.close();
+	});
+
+	it('cancel what a released job has not sent', async () => {
+		const project = await makeProject({ smtp: 9 });
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const words = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
+		await project.json([...words, '--yes', '--expect-count', '1', '--job', 'j', '--no-wait']);
+		const plan = await project.run(['send', 'cancel', 'j', '--dry-run', '-o', 'table']);
+		expect(plan.stderr).toContain('cancel the 1 message of the job "j" not sent yet');
+		const document = await project.json(['send', 'cancel', 'j', '--yes']);
+		expect(document).toMatchObject({ state: 'canceled', messages: { canceled: 1 } });
+		expect(await project.json(['send', 'cancel', 'j', '--yes'])).toMatchObject({ state: 'canceled' });
+	});
+});

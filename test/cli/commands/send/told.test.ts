@@ -1,0 +1,161 @@
+// What a job says of itself: counts that agree with each other, and what to do when it ends early.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connect } from '../../../../src/cli/connect.js';
+import type { Connect } from '../../../../src/cli/create-context.js';
+import { Interrupted } from '../../../../src/cli/errors.js';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+let project: Project;
+let sink: SmtpSink;
+
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+});
+afterEach(() => sink.close());
+
+const table = (rows: readonly string[]) => project.file('people.csv', `email\n${rows.join('\n')}\n`);
+const people = (count: number) => Array.from({ length: count }, (_, row) => `r${row}@example.com`);
+const send = (file: string, count: number, ...more: string[]) => [
+	...['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S', '--text', 'T'],
+	...['--yes', '--expect-count', String(count), ...more],
+];
+
+describe('the counts of a job', () => {
+	it('are of whom a message is meant for, and the same wherever they are told', async () => {
+		const file = await table(['a@example.com', 'b@example.com', 'nobody', 'nobody2', 'nobody3']);
+		const wrong = await project.run(send(file, 5, '--skip-invalid'));
+		expect([wrong.code, wrong.stderr]).toEqual([
+			2,
+			expect.stringContaining('people.csv has 2 recipients, not 5; nothing was released'),
+		]);
+		const job = send(file, 2, '--skip-invalid', '--job', 's1', '-o', 'table');
+		expect((await project.run(job)).stderr).toContain('2 recipients, 3 left out of people.csv\n');
+		const one = (await project.json(['send', 'status', 's1'])) as Record<string, unknown>;
+		expect(one).toMatchObject({ recipients: 2, staged: 2, rejected: 3, messages: { sent: 2 } });
+		// The failed one was made up and is canceled; the last is this one.
+		expect((await project.json(['send', 'status'])) as unknown[]).toMatchObject([{}, one]);
+	});
+
+	it('are grouped on a terminal, with what was sent and when', async () => {
+		await project.json(send(await table(people(1_200)), 1_200, '--job', 's1'));
+		const { stdout } = await project.run(['send', 'status', '--no-color'], { columns: 80 });
+		expect(stdout.split('\n')[0]?.split(/ +/)).toEqual([
+			...['JOB', 'STATE', 'RECIPIENTS', 'SENT', 'CREATED', 'SUBJECT'],
+		]);
+		expect(stdout).toMatch(/s1 +released +1,200 +1,200 +\d{4}-\d\d-\d\d \d\d:\d\d +S/);
+		expect((await project.run(['send', 'status', '-o', 'tsv'])).stdout).toMatch(
+			/^s1\treleased\t1200\t1200\t/,
+		);
+	});
+
+	it('are of ten findings on a screen, and of all of them for machines and in the results', async () => {
+		const file = await table(Array.from({ length: 30 }, (_, row) => `bad${row}`));
+		const results = join(project.folder, 'r.csv');
+		const seen = await project.run(send(file, 30));
+		expect(seen.stderr.split('\n').filter((line) => line.startsWith('error: line'))).toHaveLength(10);
+		expect(seen.stderr).toContain('error: and 20 more\nhint: mend them (--results FILE has all of them)');
+		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
+		await project.run(send(file, 30, '--results', results));
+		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(31);
+	});
+});
+
+describe('the name of a job', () => {
+	it('that stands for another mailing is refused saying what differs and what to do', async () => {
+		const bad = await table(['a@example.com', 'nobody']);
+		expect((await project.run(send(bad, 2, '--job', 'e5'))).code).toBe(2);
+		const mended = await table(['a@example.com', 'b@example.com']);
+		const run = await project.run(send(mended, 2, '--job', 'e5'));
+		expect([run.code, run.stderr]).toEqual([
+			5,
+			'error: the job "e5" stands for another mailing: its file was another one, or has changed since\n' +
+				`hint: give another --job, or mailctl --db ${project.db} send cancel e5 first: nothing of it was sent\n`,
+		]);
+		await project.json(['send', 'cancel', 'e5', '--yes']);
+		expect(await project.json(send(mended, 2, '--job', 'e5'))).toMatchObject({ messages: { sent: 2 } });
+		const other = await project.run([...send(mended, 2, '--job', 'e5'), '--tag', 'x']);
+		expect([other.code, other.stderr]).toEqual([
+			5,
+			'error: the job "e5" stands for another mailing: its content or options differ\nhint: give another --job\n',
+		]);
+	});
+});
+
+describe('a job that ends early', () => {
+	/** Ctrl-C once so many messages are sent. */
+	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {
+		const controller = new AbortController();
+		return {
+			interrupts: controller.signal,
+			connect: async (target, dependencies) => {
+				const connection = await connect(target, dependencies);
+				const { local } = connection;
+				if (local === null) throw new Error('the database is on this machine');
+				const deliver: typeof local.deliver = (options) =>
+					local.deliver({
+						...options,
+						onProgress: (counts) => {
+							if (counts.sent >= count) controller.abort(new Interrupted('SIGINT'));
+							options.onProgress?.(counts);
+						},
+					});
+				return { ...connection, local: { ...local, deliver } };
+			},
+		};
+	}
+
+	it('says how to go on or to end it, leaves the results, and counts on from there', async () => {
+		const results = join(project.folder, 'r.csv');
+		const words = send(await table(people(600)), 600, '--job', 'j', '--rate', '5000/s', '--results', results);
+		const cut = await project.run(words, interruptedAt(50));
+		const database = `mailctl --db ${project.db}`;
+		expect(cut.code).toBe(130);
+		expect(cut.stderr).toContain(
+			`hint: ${database} send resume j --rate 5000/s goes on, ${database} send cancel j drops what is not sent\n`,
+		);
+		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(601);
+		const before = sink.received.length;
+		expect(before).toBeLessThan(600);
+		const resumed = await project.run(['send', 'resume', 'j', '--results', results]);
+		expect([resumed.code, resumed.stderr]).toEqual([
+			0,
+			expect.stringContaining(`600 sent, ${600 - before} of them now\n`),
+		]);
+		const again = await project.run(['send', 'resume', 'j']);
+		expect([again.code, again.stderr]).toEqual([0, 'the job "j" is finished: 600 sent\n']);
+		const canceled = await project.run(['send', 'cancel', 'j', '--yes', '-o', 'json']);
+		expect([JSON.parse(canceled.stdout)['state'], canceled.stderr]).toEqual([
+			'released',
+			'nothing to cancel: 600 sent\n',
+		]);
+	});
+
+	it('names the process that goes on with it', async () => {
+		const cut = interruptedAt(50);
+		const besideServer: Connect = async (...words) => {
+			const connection = await cut.connect(...words);
+			const { local } = connection;
+			if (local === null) throw new Error('the database is on this machine');
+			const workers = [{ role: 'serve', host: 'h', pid: 4711, messages: 0 }];
+			const stats = async () => ({ ...(await local.queue.stats()), workers });
+			return { ...connection, local: { ...local, queue: { ...local.queue, stats } } };
+		};
+		const words = send(await table(people(600)), 600, '--job', 'j');
+		const run = await project.run(words, { ...cut, connect: besideServer });
+		expect([run.code, run.stderr]).toEqual([
+			130,
+			expect.stringMatching(/hint: mailctl serve \(pid 4711\), unless .*, goes on .*send status j shows/),
+		]);
+	});
+
+	it('says first of all what was canceled and what had been sent', async () => {
+		await project.run(send(await table(people(600)), 600, '--job', 'j'), interruptedAt(50));
+		const sent = sink.received.length;
+		const { stderr } = await project.run(['send', 'cancel', 'j', '--yes', '-o', 'table']);
+		expect(stderr).toBe(`${600 - sent} canceled; ${sent} had been sent\n`);
+	});
+});

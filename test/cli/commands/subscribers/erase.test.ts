@@ -1,0 +1,59 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+
+const ann = 'ann@example.com';
+
+describe('mailctl subscribers erase', () => {
+	let project: Project;
+	beforeEach(async () => {
+		project = await makeProject();
+		for (const name of ['Readers', 'Buyers']) {
+			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+			await project.json(['subscribers', 'create', '-l', name, '--email', ann]);
+		}
+		const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
+		await project.run(['send', '--to', ann, ...mail]);
+	});
+	const erase = (...more: string[]) => ['subscribers', 'erase', 'Ann@Example.com', ...more];
+	const consent = ['--confirm', 'Ann@Example.com'];
+
+	it('wants the address typed, and says before what would go', async () => {
+		const { code, stderr } = await project.run(erase('--yes'));
+		expect({ code, says: stderr.split('\n')[0] }).toEqual({
+			code: 2,
+			says: expect.stringMatching(
+				/^error: this will erase Ann@Example.com for good: 2 subscribers, 1 message$/,
+			),
+		});
+		expect(await project.json(erase('-n'))).toMatchObject({ dry_run: true, subscribers: 2 });
+		expect(await project.json(['subscribers', 'find', ann])).toHaveLength(2);
+	});
+
+	it('forgets the person in all lists, and refuses the address until that is lifted', async () => {
+		expect(await project.json(erase(...consent))).toMatchObject({
+			email: 'Ann@Example.com',
+			subscribers: 2,
+			suppressions: 0,
+		});
+		expect(await project.json(['subscribers', 'find', ann])).toEqual([]);
+		const refused = await project.run(['subscribers', 'create', '-l', '1', '--email', ann, '-o', 'json']);
+		expect({ code: refused.code, error: errorOf(refused) }).toMatchObject({
+			code: 5,
+			error: { hint: 'mailctl subscribers erase ADDRESS --lift takes the address again' },
+		});
+		const path = await project.file('people.csv', `email\n${ann}\nbob@example.com\n`);
+		const imported = ['subscribers', 'import', path, '-l', '1'];
+		expect(await project.json(imported, { code: 9 })).toMatchObject({ created: 1, rejected: 1 });
+		expect(await project.json(erase('--lift', '-y'))).toEqual({ lifted: 'Ann@Example.com' });
+		expect((await project.run(erase('--lift', '-y'))).code).toBe(3);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', ann]);
+	});
+
+	it('takes an address that nobody has, and refuses what is none', async () => {
+		const nobody = ['subscribers', 'erase', 'zoe@example.com', '--confirm', 'zoe@example.com'];
+		const { code, stderr } = await project.run(nobody, { columns: 80 });
+		expect(code).toBe(0);
+		expect(stderr).toContain('nothing was stored of zoe@example.com; it is not taken from now on');
+		expect((await project.run(['subscribers', 'erase', 'zoe'])).code).toBe(2);
+	});
+});

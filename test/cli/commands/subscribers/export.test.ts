@@ -1,0 +1,282 @@
+import { mkdir, readdir, readFile, stat, symlink, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../../src/api/datetime.js';
+import type { Meta } from '../../../../src/api/records.js';
+import { openStore } from '../../../../src/store/open.js';
+import { cli } from '../../../support/cli.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
+
+const people = [
+	'email,name,is_active,disable_reason,city,meta',
+	'ann@example.com,Ann,true,,Oslo,',
+	'bob@example.com,"Bob, ""B""",false,UNSUBSCRIBED,,"{""age"":7}"',
+	'',
+].join('\n');
+
+async function withList(): Promise<Project> {
+	const project = await makeProject();
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	for (const variable of ['city', 'age'])
+		await project.json(['fields', 'create', '--variable', variable, '--name', variable]);
+	return project;
+}
+
+describe('mailctl subscribers export', () => {
+	let project: Project;
+	beforeEach(async () => {
+		project = await withList();
+		const path = await project.file('people.csv', people);
+		await project.json(['subscribers', 'import', path, '-l', '1']);
+	});
+	const words = (...more: string[]) => ['subscribers', 'export', '-l', '1', ...more];
+	const written = (name: string) => readFile(join(project.folder, name), 'utf8');
+
+	it('writes the columns of an import, fields in their order, and in meta what no cell can say', async () => {
+		const { code, stdout, stderr } = await project.run(words());
+		expect({ code, stderr }).toEqual({ code: 0, stderr: 'exported 2 subscribers\n' });
+		expect(stdout).toBe(
+			[
+				'email,name,is_active,disable_reason,city,age,meta',
+				'ann@example.com,Ann,true,,Oslo,,',
+				'bob@example.com,"Bob, ""B""",false,UNSUBSCRIBED,,,"{""age"":7}"',
+				'',
+			].join('\n'),
+		);
+	});
+
+	it.each([
+		'people.xlsx',
+		'people.XLS',
+		'people.ods',
+		'people.csv.gz',
+		'people.zip',
+	])('refuses to write text under the name %s, unless its format is said', async (name) => {
+		const ending = name.split('.').at(-1) ?? '';
+		const path = join(project.folder, name);
+		expect(await project.run(words(path))).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				`error: ${name} would be no ${ending} file: csv, ndjson and json are written\n` +
+				'hint: name it so, such as people.csv, or say --format csv\n',
+		});
+		expect(await readdir(project.folder)).not.toContain(name);
+		expect((await project.run(words(path, '--format', 'csv'))).code).toBe(0);
+		expect(await written(name)).toContain('ann@example.com');
+	});
+
+	it('removes what a killed export of the same name has left, an hour later', async () => {
+		const path = join(project.folder, 'o.csv');
+		const leftover = (name: string) => join(project.folder, name);
+		const names = ['.o.csv.0123456789ab.part', '.o.csv.ba9876543210.part', '.p.csv.0123456789ab.part'];
+		for (const name of names) await project.file(name, 'email\n');
+		const before = new Date(Date.now() - 2 * 3_600_000);
+		for (const name of [names[0], names[2]]) await utimes(leftover(name ?? ''), before, before);
+		expect((await project.run(words(path))).stderr).toBe('');
+		const left = (await readdir(project.folder)).filter((name) => name.endsWith('.part'));
+		expect(left.sort()).toEqual([names[1], names[2]]);
+	});
+
+	it('imports again where nobody is in it', async () => {
+		await project.json(['lists', 'create', '--name', 'Nobody', '--email-reason', 'r']);
+		for (const name of ['o.csv', 'o.ndjson', 'o.json']) {
+			const path = join(project.folder, name);
+			await project.json(['subscribers', 'export', path, '-l', 'Nobody']);
+			expect(await project.json(['subscribers', 'import', path, '-l', 'Nobody'])).toMatchObject({ read: 0 });
+		}
+	});
+
+	it('writes lines of JSON, or one document', async () => {
+		const ann = {
+			email: 'ann@example.com',
+			name: 'Ann',
+			is_active: true,
+			disable_reason: null,
+			meta: { city: 'Oslo' },
+		};
+		const bob = {
+			email: 'bob@example.com',
+			name: 'Bob, "B"',
+			is_active: false,
+			disable_reason: 'UNSUBSCRIBED',
+			meta: { age: 7 },
+		};
+		const lines = (await project.run(words('--format', 'ndjson'))).stdout;
+		expect(lines).toBe(`${JSON.stringify(ann)}\n${JSON.stringify(bob)}\n`);
+		expect(JSON.parse((await project.run(words('-o', 'json'))).stdout)).toEqual([ann, bob]);
+		expect((await project.run(words('-o', 'ndjson'))).stdout).toBe(lines);
+	});
+
+	it('filters as the list does', async () => {
+		const emails = async (...more: string[]) =>
+			(await project.run(words('--fields', 'email', ...more))).stdout.trimEnd().split('\n');
+		expect(await emails('--active')).toEqual(['email', 'ann@example.com']);
+		expect(await emails('--inactive')).toEqual(['email', 'bob@example.com']);
+		expect(await emails('--email-contains', 'B@')).toEqual(['email', 'bob@example.com']);
+		expect(await emails('--where', 'meta.city=Oslo')).toEqual(['email', 'ann@example.com']);
+		expect((await project.run(words('--email-contains', 'none', '-o', 'json'))).stdout).toBe('[]\n');
+		expect((await project.run(words('--email-contains', 'none', '--exit-empty'))).code).toBe(8);
+	});
+
+	it('takes other columns by name, and says which there are', async () => {
+		const some = await project.run(words('--fields', 'id,meta.city,source,meta'));
+		expect(some.stdout).toBe('id,city,source,meta\n1,Oslo,IMPORT,\n2,,IMPORT,"{""age"":7}"\n');
+		const json = await project.run(words('--fields', 'email,city', '--format', 'ndjson'));
+		expect(json.stdout.split('\n')[1]).toBe('{"email":"bob@example.com","meta":{}}');
+		const { code, stderr } = await project.run(words('--fields', 'cite'));
+		expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
+			code: 2,
+			stderr: 'error: --fields: there is no "cite"',
+		});
+	});
+
+	it('puts a whole file into place, readable by its owner alone, in the format of its name', async () => {
+		const file = join(project.folder, 'out.ndjson');
+		expect(await project.json(words(file))).toEqual({ list_id: 1, file, format: 'ndjson', exported: 2 });
+		expect((await written('out.ndjson')).split('\n')).toHaveLength(3);
+		expect((await stat(file)).mode & 0o777).toBe(0o600);
+		expect((await readdir(project.folder)).filter((name) => name.includes('.part'))).toEqual([]);
+	});
+
+	it('replaces a file when told to, and what a link leads to instead of the link', async () => {
+		const file = await project.file('out.csv', 'mine');
+		const { code, stderr } = await project.run(words(file));
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: `error: ${file} exists already\nhint: --force replaces it\n`,
+		});
+		expect(await written('out.csv')).toBe('mine');
+		await symlink(file, join(project.folder, 'link.csv'));
+		expect((await project.run(words(join(project.folder, 'link.csv'), '--force'))).code).toBe(0);
+		expect(await written('out.csv')).toMatch(/^email,/);
+		expect(await readFile(join(project.folder, 'link.csv'), 'utf8')).toBe(await written('out.csv'));
+	});
+
+	it('refuses a folder, and a folder that is not there', async () => {
+		await mkdir(join(project.folder, 'dir.csv'));
+		expect(await project.run(words(join(project.folder, 'dir.csv')))).toMatchObject({ code: 2 });
+		const missing = await project.run(words(join(project.folder, 'none', 'a.csv')));
+		expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be written') });
+	});
+
+	it('ends with 74 on a full disk, and leaves nothing', async () => {
+		expect(await project.run(words('/dev/full'))).toMatchObject({ code: 74, stdout: '' });
+	});
+
+	it('leaves neither file nor remains when it is interrupted', async () => {
+		const interrupts = new AbortController();
+		const file = join(project.folder, 'cut.csv');
+		interrupts.abort(new Error('stop'));
+		const { code } = await project.run(words(file), { interrupts: interrupts.signal });
+		expect(code).not.toBe(0);
+		expect((await readdir(project.folder)).filter((name) => name.includes('cut.csv'))).toEqual([]);
+	});
+
+	it('guards a spreadsheet against formulas when asked', async () => {
+		const path = await project.file(
+			'x.csv',
+			'email,name,city\nx@example.com,=cmd(),@sum\n-y@example.com,+1,a=b\n',
+		);
+		await project.json(['subscribers', 'import', path, '-l', '1']);
+		const { stdout } = await project.run(
+			words('--safe-csv', '--fields', 'email,name,city', '--email-contains', 'y@'),
+		);
+		expect(stdout).toBe("email,name,city\n'-y@example.com,'+1,a=b\n");
+		const refused = await project.run(words('--safe-csv', '--format', 'json'));
+		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('goes with csv') });
+	});
+
+	it('reads a server of ours by key, to the same bytes', async () => {
+		const server = await startServer(project.db);
+		const target = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
+		const remote = await cli([...words(), ...target]);
+		await server.stop();
+		expect(remote.stdout).toBe((await project.run(words())).stdout);
+	});
+});
+
+const scalar = fc.oneof(
+	fc.string({ unit: 'grapheme', maxLength: 12 }),
+	fc.constantFrom('', ' ', '=1+1', 'a,b', '"', '\r', '\n', '\t', '{"a":1}', 'NULL', 'true', '\uFEFF'),
+	fc.double({ noNaN: true, noDefaultInfinity: true }),
+	fc.integer(),
+	fc.boolean(),
+	fc.constant(null),
+);
+// Names that could be taken for other columns.
+const variables = ['city', 'City', 'is_active', '_line', 'meta', 'id', 'disable_reason'];
+const meta = fc
+	.uniqueArray(fc.tuple(fc.constantFrom(...variables), scalar), { selector: ([key]) => key, maxLength: 5 })
+	.map((entries): Meta => Object.fromEntries(entries));
+const person = fc.record({
+	name: fc.string({ unit: 'grapheme', maxLength: 20 }).map((text) => text.replaceAll('\0', '').trim()),
+	is_active: fc.boolean(),
+	reason: fc.constantFrom('', 'UNSUBSCRIBED', 'their wish'),
+	meta,
+});
+
+describe('an export that is imported', () => {
+	let source: Project;
+	let target: Project;
+	let round = 0;
+	beforeAll(async () => {
+		[source, target] = [await makeProject(), await makeProject()];
+		for (const { json } of [source, target])
+			for (const variable of variables)
+				await json(['fields', 'create', '--variable', variable, '--name', `Field ${variable}`]);
+	});
+
+	async function fill(
+		list_id: number,
+		all: readonly { name: string; is_active: boolean; reason: string; meta: Meta }[],
+	) {
+		const store = await openStore(source.db, { clock: systemClock, mode: 'existing' });
+		const now = systemClock.now();
+		const cells: (string | null)[] = [];
+		for (const [index, { name, is_active, reason, meta: value }] of all.entries()) {
+			const input = { email: `p${index}@example.com`, name, is_active, meta: value };
+			const outcome = await store.writes.createSubscriber({ list_id, input, now });
+			if (outcome.kind !== 'written') throw new Error(JSON.stringify(outcome));
+			cells.push(input.email, is_active || reason === '' ? null : reason);
+		}
+		const spec = { list_id, on_conflict: 'update' as const, reactivate: false };
+		const session = await store.writes.openImport({ id: `s${list_id}`, key: `k${list_id}`, spec, now });
+		if (session === null || session === 'conflict') throw new Error('no session');
+		const batch = { first: 0, columns: ['email', 'disable_reason'], cells };
+		await store.writes.putImportBatch({ session: session.id, batch, now });
+		await store.close();
+	}
+
+	it.each(['csv', 'ndjson', 'json'])('is exported again to the same bytes, as %s', async (format) => {
+		await fc.assert(
+			fc.asyncProperty(fc.array(person, { minLength: 1, maxLength: 6 }), async (all) => {
+				round += 1;
+				const list = ['lists', 'create', '--name', `round ${round}`, '--email-reason', 'r'];
+				const made = (await source.json(list)) as { id: number };
+				await target.json(list);
+				await fill(made.id, all);
+				const words = ['subscribers', 'export', '-l', `round ${round}`, '--format', format];
+				const first = await source.run(words);
+				const file = await target.file(`${round}.${format}`, first.stdout);
+				const imported = await target.run([
+					'subscribers',
+					'import',
+					file,
+					'-l',
+					`round ${round}`,
+					'-o',
+					'json',
+				]);
+				expect(imported).toMatchObject({
+					code: 0,
+					stdout: expect.stringContaining(`"created": ${all.length}`),
+				});
+				expect((await target.run(words)).stdout).toBe(first.stdout);
+			}),
+			{ numRuns: 25 },
+		);
+	}, 120_000);
+});

@@ -1,0 +1,332 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CliOptions } from '../../../support/cli.js';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+
+describe('mailctl subscribers import', () => {
+	let project: Project;
+
+	beforeEach(async () => {
+		project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['fields', 'create', '--variable', 'city', '--name', 'Home town']);
+	});
+
+	const words = (path: string, ...more: string[]) => [
+		'subscribers',
+		'import',
+		path,
+		'-l',
+		'Readers',
+		...more,
+	];
+	const people = async () =>
+		(await project.json([
+			'subscribers',
+			'list',
+			'-l',
+			'1',
+			'--fields',
+			'email,name,is_active,meta',
+		])) as unknown[];
+	const counts = (more: Record<string, number>) => ({
+		read: 0,
+		created: 0,
+		updated: 0,
+		unchanged: 0,
+		duplicate: 0,
+		rejected: 0,
+		...more,
+	});
+
+	it('counts every row once, writes the refused ones into a file that imports again', async () => {
+		const path = await project.file(
+			'people.csv',
+			[
+				'E-Mail,Name,home TOWN',
+				'ann@example.com,Ann,Oslo',
+				'nobody,Bob,Rome',
+				'ANN@example.com,Ann again,Oslo',
+				'bob@example.com,"Bob ""B"", Jr",Rome',
+				'too,many,cells,here',
+				'',
+			].join('\r\n'),
+		);
+		const run = await project.run([...words(path), '-o', 'json']);
+		expect({ code: run.code, document: JSON.parse(run.stdout), stderr: run.stderr }).toEqual({
+			code: 9,
+			document: counts({ read: 5, created: 2, duplicate: 1, rejected: 2 }),
+			stderr: `hint: 2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; mend what was rejected and import that file, which leaves the duplicates out\n`,
+		});
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		expect(rejects.split('\n')).toEqual([
+			'E-Mail,Name,home TOWN,_line,_code,_error',
+			'nobody,Bob,Rome,3,invalid,email: Enter a valid email address.',
+			'ANN@example.com,Ann again,Oslo,4,duplicate,email: ANN@example.com stands in this import already.',
+			'too,many,"cells,here",6,too_many_cells,4 cells where the header has 3',
+			'',
+		]);
+		const mended = await project.file('mended.csv', rejects.replace('nobody,', 'carl@example.com,'));
+		expect(await project.json(words(mended), { code: 9 })).toEqual(
+			counts({ read: 3, created: 1, duplicate: 1, rejected: 1 }),
+		);
+		expect(await people()).toEqual([
+			{ email: 'ann@example.com', name: 'Ann', is_active: true, meta: { city: 'Oslo' } },
+			{ email: 'bob@example.com', name: 'Bob "B", Jr', is_active: true, meta: { city: 'Rome' } },
+			{ email: 'carl@example.com', name: 'Bob', is_active: true, meta: { city: 'Rome' } },
+		]);
+	});
+
+	it('undoes nothing with its own rejects file, and takes a duplicate whose code was taken out', async () => {
+		const path = await project.file(
+			'people.csv',
+			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
+		);
+		await project.run(words(path));
+		const rejects = `${path}.rejects.csv`;
+		const expected = counts({ read: 2, duplicate: 1, rejected: 1 });
+		expect(await project.json(words(rejects, '-n'))).toMatchObject(expected);
+		expect(await project.json(words(rejects), { code: 9 })).toEqual(expected);
+		expect(await readFile(`${rejects}.rejects.csv`, 'utf8')).toBe(
+			'email,name,_line,_code,_error\n' +
+				'ANN@example.com,Other,2,duplicate,a duplicate of the import before (without its _code it is taken)\n' +
+				'bad,Bob,3,invalid,email: Enter a valid email address.\n',
+		);
+		expect(await people()).toMatchObject([{ name: 'Ann' }]);
+		const meant = await project.file(
+			'meant.csv',
+			(await readFile(rejects, 'utf8')).replace(',duplicate,', ',,'),
+		);
+		expect(await project.json(words(meant), { code: 9 })).toMatchObject({ updated: 1, duplicate: 0 });
+		expect(await people()).toMatchObject([{ name: 'Other' }]);
+	});
+
+	it('with nothing but duplicates is 0, says where they are, and may be run again', async () => {
+		const path = await project.file('people.csv', 'email,name\nann@example.com,Ann\nANN@example.com,Other\n');
+		for (const created of [1, 0]) {
+			const { code, stdout, stderr } = await project.run([...words(path), '-o', 'json']);
+			expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
+				code: 0,
+				document: counts({ read: 2, created, unchanged: 1 - created, duplicate: 1 }),
+				stderr: `hint: 1 duplicate row left out, the first row of each address counts: it is in ${path}.rejects.csv\n`,
+			});
+		}
+		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(
+			'email,name,_line,_code,_error\n' +
+				'ANN@example.com,Other,3,duplicate,email: ANN@example.com stands in this import already.\n',
+		);
+		await project.file('people.csv', 'email,name\nann@example.com,Ann\n');
+		expect((await project.run(words(path))).code).toBe(0);
+		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+	});
+
+	it('writes rejects that a spreadsheet opens as it opens the source', async () => {
+		const cyrillic = Buffer.concat([
+			Buffer.from('email;name\nbad;'),
+			Buffer.from([0xc0, 0xed, 0xed, 0xe0]),
+			Buffer.from('\n'),
+		]);
+		const path = await project.file('people.csv', cyrillic);
+		expect(await project.json(words(path), { code: 9 })).toMatchObject({ rejected: 1 });
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		expect(rejects).toBe(
+			'\uFEFFemail;name;_line;_code;_error\nbad;Анна;2;invalid;email: Enter a valid email address.\n',
+		);
+		const mended = await project.file('mended.csv', rejects.replace('bad', 'anna@example.com'));
+		expect(await project.json(words(mended))).toEqual(counts({ read: 1, created: 1 }));
+		expect(await people()).toMatchObject([{ email: 'anna@example.com', name: 'Анна' }]);
+	});
+
+	it('says it in a sentence on a terminal', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\nbob@example.com\n');
+		const { code, stdout, stderr } = await project.run(words(path, '--no-color'), { columns: 80 });
+		expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+		expect(stderr).toContain('read 2 = created 2 + updated 0 + unchanged 0 + duplicate 0 + rejected 0\n');
+	});
+
+	it('imports the same file again as unchanged', async () => {
+		const path = await project.file('people.csv', 'email,city\nann@example.com,Oslo\n');
+		await project.json(words(path));
+		expect(await project.json(words(path))).toEqual(counts({ read: 1, unchanged: 1 }));
+	});
+
+	it('keeps what is there where a cell is empty, and nobody is activated without --reactivate', async () => {
+		await project.json(words(await project.file('a.csv', 'email,name,city\nann@example.com,Ann,Oslo\n')));
+		await project.json(['subscribers', 'deactivate', '1', '-l', '1']);
+		const again = await project.file('b.csv', 'email,name,city,is_active\nann@example.com,,Rome,yes\n');
+		await project.json(words(again));
+		expect(await people()).toEqual([
+			{ email: 'ann@example.com', name: 'Ann', is_active: false, meta: { city: 'Rome' } },
+		]);
+		expect(await project.json(words(again, '--reactivate'))).toEqual(counts({ read: 1, updated: 1 }));
+		expect(await people()).toMatchObject([{ is_active: true }]);
+	});
+
+	it('skips or refuses who is there when told', async () => {
+		await project.json(words(await project.file('a.csv', 'email,name\nann@example.com,Ann\n')));
+		const path = await project.file('b.csv', 'email,name\nann@example.com,X\nbob@example.com,Bob\n');
+		expect(await project.json(words(path, '--on-conflict', 'skip'))).toMatchObject({
+			read: 2,
+			created: 1,
+			rejected: 0,
+		});
+		expect(await project.json(words(path, '--on-conflict', 'error'), { code: 9 })).toMatchObject({
+			read: 2,
+			rejected: 2,
+		});
+		expect(await people()).toMatchObject([{ name: 'Ann' }, { name: 'Bob' }]);
+	});
+
+	it('is refused with all that is wrong with the columns, and nothing is imported', async () => {
+		const path = await project.file('people.csv', 'mail,Town,Town,Fax\nann@example.com,Oslo,Oslo,1\n');
+		const result = await project.run([...words(path), '-o', 'json']);
+		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
+		expect(errorOf(result)['details']).toEqual([
+			'the column "Town" is there twice',
+			'unknown column "Town"',
+			'unknown column "Fax"',
+		]);
+		expect(errorOf(result)['hint']).toBe(
+			'--map Town=FIELD, --create-fields or --ignore-unknown; fields: city',
+		);
+		expect(await people()).toEqual([]);
+	});
+
+	it('says so where the first line looks like data', async () => {
+		const path = await project.file('people.csv', 'ann@example.com,Al,Rome\nbob@example.com,Bob,Oslo\n');
+		expect(await project.run(words(path))).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: the first line looks like data, not a header: "ann@example.com", "Al", "Rome"\n' +
+				'hint: put a line above it that names the columns, such as email,name\n',
+		});
+	});
+
+	it('names a column without a name by its place where it leaves it out', async () => {
+		const path = await project.file('people.csv', 'email,,name\nann@example.com,x,Ann\n');
+		const { code, stderr } = await project.run(words(path, '--ignore-unknown'));
+		expect({ code, stderr }).toEqual({ code: 0, stderr: 'left out: column 2 (no name)\n' });
+	});
+
+	it('maps, creates and leaves out columns as told', async () => {
+		const path = await project.file(
+			'people.csv',
+			'Contact,Town,First Name,Fax\nann@example.com,Oslo,Ann,1\n',
+		);
+		const map = ['--map', 'Contact=email', '--map', 'Town=city', '--map', 'Fax=-'];
+		expect(await project.json(words(path, ...map, '--create-fields', '-n'))).toMatchObject({
+			dry_run: true,
+			read: 1,
+			created: 1,
+			columns: { Contact: 'email', Town: 'meta.city', 'First Name': 'meta.first_name' },
+			create_fields: [{ variable: 'first_name', name: 'First Name' }],
+		});
+		expect([await people(), ((await project.json(['fields', 'list'])) as []).length]).toEqual([[], 1]);
+		await project.json(words(path, ...map, '--create-fields'));
+		expect(await people()).toMatchObject([{ meta: { city: 'Oslo', first_name: 'Ann' } }]);
+		const other = await project.file('other.csv', 'email,Fax\nbob@example.com,1\n');
+		expect((await project.run(words(other))).code).toBe(2);
+		expect((await project.run(words(other, '--create-fields', '--ignore-unknown'))).code).toBe(2);
+		expect(await project.json(words(other, '--ignore-unknown'))).toMatchObject({ created: 1 });
+	});
+
+	it.each([
+		['zip', Buffer.from('PK\x03\x04\x14\x00\x00\x00'), /zip|xlsx/i],
+		['gzip', gzipSync('email\na@example.com\n'), /gzip/i],
+		['binary', Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0]), /image|png|binary/i],
+		['empty', Buffer.alloc(0), /is empty/],
+		['no email column', Buffer.from('a,b\n1,2\n'), /columns cannot be used/],
+	])('says what a %s file is, exit 2', async (_, content, said) => {
+		const path = await project.file('people.csv', content);
+		const { code, stdout, stderr } = await project.run(words(path));
+		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+		expect(stderr).toMatch(said);
+		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+	});
+
+	it('says so of a missing file and a directory', async () => {
+		expect((await project.run(words('/nowhere.csv'))).stderr).toBe('error: no such file: /nowhere.csv\n');
+		expect(await project.run(words(project.folder))).toMatchObject({
+			code: 2,
+			stderr: `error: ${project.folder} is a directory\n`,
+		});
+	});
+
+	it('of a header alone is 0, read 0', async () => {
+		expect(await project.json(words(await project.file('people.csv', 'email,name\n')))).toEqual(counts({}));
+	});
+
+	it('never overwrites a rejects file', async () => {
+		const path = await project.file('people.csv', 'email\nbad\n');
+		await project.file('people.csv.rejects.csv', 'mine');
+		const { code, stderr } = await project.run(words(path));
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr:
+				`error: the rejects file ${path}.rejects.csv exists already\n` +
+				'hint: move it away, or name another with --rejects FILE\n',
+		});
+		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe('mine');
+		const other = `${project.folder}/other.csv`;
+		expect((await project.run(words(path, '--rejects', other))).code).toBe(9);
+		expect(await readFile(other, 'utf8')).toContain('bad,2,invalid');
+	});
+
+	it('from standard input needs --rejects, and cannot go on', async () => {
+		const stdin: CliOptions = { stdin: 'email\nann@example.com\nbad\n' };
+		expect(await project.run(words('-'), stdin)).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: an import from standard input needs --rejects FILE\n',
+		});
+		const rejects = ['--rejects', `${project.folder}/r.csv`];
+		expect((await project.run(words('-', ...rejects, '--resume'), stdin)).stderr).toContain(
+			'--resume wants a file',
+		);
+		expect(await project.json(words('-', ...rejects), { ...stdin, code: 9 })).toEqual(
+			counts({ read: 2, created: 1, rejected: 1 }),
+		);
+	});
+
+	it('stops after --max-errors, keeps what was acknowledged, says so', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\nbad\nworse\nbob@example.com\n');
+		const result = await project.run([
+			...words(path, '--max-errors', '1', '--batch-size', '1'),
+			'-o',
+			'json',
+		]);
+		expect(result.code).toBe(9);
+		expect(errorOf(result)).toMatchObject({
+			code: 'too_many_errors',
+			message: 'stopped: 2 of 3 rows were rejected, more than --max-errors 1 allows',
+			hint: 'what was acknowledged stays; go on with --resume and a higher --max-errors, which counts earlier runs too',
+		});
+		expect(await people()).toHaveLength(1);
+		expect((await project.run(words(path, '--max-errors', 'x'))).stderr).toBe(
+			'error: --max-errors "x" is neither a number of rows nor a share such as 5%\n',
+		);
+	});
+
+	it('begins anew with --resume when the earlier run came to its end', async () => {
+		const path = await project.file('people.csv', 'email,is_active\nann@example.com,1\n');
+		await project.json(words(path));
+		expect(await project.json(words(path, '--resume'))).toEqual(counts({ read: 1, unchanged: 1 }));
+	});
+
+	it('says that there was nothing to resume', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\n');
+		const { code, stderr } = await project.run(words(path, '--resume'));
+		expect({ code, stderr }).toEqual({
+			code: 0,
+			stderr: 'there is nothing to resume: importing from the beginning\n',
+		});
+	});
+
+	it('of an unknown list is exit 3 and reads nothing', async () => {
+		const path = await project.file('people.csv', 'email\nann@example.com\n');
+		expect((await project.run(['subscribers', 'import', path, '-l', 'Nope'])).code).toBe(3);
+	});
+});

@@ -1,0 +1,397 @@
+// Imports that do not come to their end, and how they go on: nothing is lost, nothing twice, and a person is told.
+import { existsSync } from 'node:fs';
+import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises';
+import { PassThrough } from 'node:stream';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Imports } from '../../../../../src/api/capabilities.js';
+import { batchRowsAt, pacedImports } from '../../../../../src/cli/commands/subscribers/import/pace.js';
+import { connect } from '../../../../../src/cli/connect.js';
+import type { Connect } from '../../../../../src/cli/create-context.js';
+import { Interrupted } from '../../../../../src/cli/errors.js';
+import { errorOf, makeProject, type Project } from '../../../../support/project.js';
+
+let project: Project;
+
+beforeEach(async () => {
+	project = await makeProject();
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+});
+
+const words = (path: string, ...more: string[]) => ['subscribers', 'import', path, '-l', '1', ...more];
+
+/** A bad row after every two good ones, so that each batch of three has its reject. */
+function people(count: number, domain = 'example.com'): string {
+	const rows = Array.from({ length: count }, (_, n) => (n % 3 === 2 ? `bad${n}\n` : `p${n}@${domain}\n`));
+	return `email\n${rows.join('')}`;
+}
+
+async function count(): Promise<unknown> {
+	const list = (await project.json(['lists', 'get', '1'])) as { active_subscribers_count: number };
+	return list.active_subscribers_count;
+}
+
+/**
+ * The engine, with something that happens after so many acknowledged batches. It takes one batch after the other, as a
+ * server does: in one process the engine has several in flight, and which is the last one is a matter of luck.
+ */
+function afterBatches(batches: number, happens: () => Promise<void> | void): Connect {
+	let put = 0;
+	return async (target, dependencies) => {
+		const connection = await connect(target, dependencies);
+		const { ext, ...rest } = await connection.api.capabilities();
+		const { imports } = ext;
+		if (imports === undefined) throw new Error('the engine has imports');
+		const { putChecked: _, ...plain } = imports;
+		const watched: Imports = {
+			...plain,
+			put: async (...args) => {
+				const ack = await imports.put(...args);
+				put += 1;
+				if (put === batches) await happens();
+				return ack;
+			},
+		};
+		const api = {
+			...connection.api,
+			capabilities: async () => ({ ...rest, ext: { ...ext, imports: watched } }),
+		};
+		return { ...connection, api };
+	};
+}
+
+describe('an import that is stopped', () => {
+	async function stopAfterTwoBatches(path: string) {
+		const stop = new AbortController();
+		return project.run([...words(path, '--batch-size', '3'), '-o', 'json'], {
+			interrupts: stop.signal,
+			connect: afterBatches(2, () => stop.abort(new Interrupted('SIGINT'))),
+		});
+	}
+
+	it('by Ctrl-C ends after the batch in flight, says what was done and how to go on', async () => {
+		const path = await project.file('people.csv', people(12));
+		const stopped = await stopAfterTwoBatches(path);
+		expect({ code: stopped.code, document: JSON.parse(stopped.stdout) }).toEqual({
+			code: 130,
+			document: { read: 6, created: 4, updated: 0, unchanged: 0, duplicate: 0, rejected: 2 },
+		});
+		expect(stopped.stderr).toContain(
+			'hint: what was acknowledged stays; run the same command with --resume to go on\n',
+		);
+		expect(await count()).toBe(4);
+		expect(await project.json(words(path, '--batch-size', '3', '--resume'), { code: 9 })).toEqual({
+			read: 12,
+			created: 8,
+			updated: 0,
+			unchanged: 0,
+			duplicate: 0,
+			rejected: 4,
+		});
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		expect(rejects.match(/^bad\d+,\d+/gm)).toEqual(['bad2,4', 'bad5,7', 'bad8,10', 'bad11,13']);
+	});
+
+	it.each([
+		['a row cut in its middle', (text: string) => text.length - 20],
+		['no row at all', () => 3],
+		['its last row missing', (text: string) => text.lastIndexOf('bad')],
+	])('goes on with a rejects file that a crash left with %s', async (_, cut) => {
+		const path = await project.file('people.csv', people(12));
+		await stopAfterTwoBatches(path);
+		const rejectsPath = `${path}.rejects.csv`;
+		await truncate(rejectsPath, cut(await readFile(rejectsPath, 'utf8')));
+		await project.json(words(path, '--batch-size', '3', '--resume'), { code: 9 });
+		const lines = [...(await readFile(rejectsPath, 'utf8')).matchAll(/^bad\d+,(\d+)/gm)].map(
+			([, line]) => line,
+		);
+		expect(lines.join()).toBe('4,7,10,13');
+	});
+
+	it('does not go on with a file that has changed since, and says so', async () => {
+		const path = await project.file('people.csv', people(12));
+		await stopAfterTwoBatches(path);
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		await appendFile(path, 'late@example.com\n');
+		const result = await project.run([...words(path, '--batch-size', '3', '--resume'), '-o', 'json']);
+		expect({ code: result.code, stdout: result.stdout, error: errorOf(result) }).toMatchObject({
+			code: 2,
+			stdout: '',
+			error: { code: 'file_changed', message: `${path} has changed since the import that stopped` },
+		});
+		expect(await count()).toBe(4);
+		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(rejects);
+	});
+
+	it('does not go on with other options, and says so', async () => {
+		const path = await project.file('people.csv', people(12));
+		await stopAfterTwoBatches(path);
+		const result = await project.run([...words(path, '--on-conflict', 'skip', '--resume'), '-o', 'json']);
+		expect({ code: result.code, error: errorOf(result)['code'] }).toEqual({
+			code: 2,
+			error: 'other_options',
+		});
+	});
+
+	it('may be begun anew, and is then forgotten when it is done', async () => {
+		const path = await project.file('people.csv', people(12));
+		await stopAfterTwoBatches(path);
+		const rejects = ['--rejects', `${project.folder}/new.csv`];
+		expect(await project.json(words(path, ...rejects), { code: 9 })).toMatchObject({
+			read: 12,
+			unchanged: 4,
+		});
+		await writeFile(path, people(12, 'example.org'));
+		expect(
+			await project.json(words(path, '--rejects', `${project.folder}/third.csv`, '--resume'), { code: 9 }),
+		).toMatchObject({
+			read: 12,
+			created: 8,
+		});
+	});
+
+	it('from standard input goes on when it was given a name', async () => {
+		const rejects = `${project.folder}/r.csv`;
+		const more = ['--rejects', rejects, '--batch-size', '3', '--job', 'nightly'];
+		const stop = new AbortController();
+		const stopped = await project.run(words('-', ...more), {
+			stdin: people(12),
+			interrupts: stop.signal,
+			connect: afterBatches(2, () => stop.abort(new Interrupted('SIGTERM'))),
+		});
+		expect({ code: stopped.code, kept: await count() }).toEqual({ code: 143, kept: 4 });
+		expect(await project.json(words('-', ...more, '--resume'), { stdin: people(12), code: 9 })).toMatchObject(
+			{
+				read: 12,
+				created: 8,
+				unchanged: 0,
+				rejected: 4,
+			},
+		);
+		expect((await readFile(rejects, 'utf8')).match(/^bad/gm)).toHaveLength(4);
+	});
+
+	it('while standard input hangs, ends with what is there', async () => {
+		const stdin = new PassThrough();
+		const stop = new AbortController();
+		stdin.write(`${people(6)}${'x'.repeat(400_000)}`);
+		const running = project.run(words('-', '--rejects', `${project.folder}/r.csv`, '--batch-size', '3'), {
+			stdin,
+			interrupts: stop.signal,
+			connect: afterBatches(1, () => void setImmediate(() => stop.abort(new Interrupted('SIGINT')))),
+		});
+		expect((await running).code).toBe(130);
+	});
+
+	it('by a list that is deleted meanwhile is exit 3, and says what went with it', async () => {
+		const path = await project.file('people.csv', people(12));
+		const result = await project.run([...words(path, '--batch-size', '3'), '-o', 'json'], {
+			connect: afterBatches(2, async () => {
+				await project.json(['lists', 'delete', '1', '--confirm', 'Readers']);
+			}),
+		});
+		expect({ code: result.code, document: JSON.parse(result.stdout), error: errorOf(result) }).toMatchObject({
+			code: 3,
+			document: { read: 6, created: 4, rejected: 2 },
+			error: { code: 'not_found', message: 'The list of this import was deleted.' },
+		});
+		expect(result.stderr).toContain(
+			'hint: list 1 "Readers" was deleted meanwhile, and what was imported into it with it\n',
+		);
+	});
+
+	it('by a full disk under the rejects file is exit 74, and loses no reject', async ({ skip }) => {
+		if (!existsSync('/dev/full')) return skip('no /dev/full here');
+		const path = await project.file('people.csv', people(12));
+		const result = await project.run([
+			...words(path, '--batch-size', '3', '--rejects', '/dev/full'),
+			'-o',
+			'json',
+		]);
+		expect({ code: result.code, error: errorOf(result) }).toMatchObject({
+			code: 74,
+			error: {
+				code: 'disk_full',
+				message: 'the rejects file /dev/full cannot be written: no space is left on the disk',
+				hint: 'free some space, then run the same command with --resume',
+			},
+		});
+		const rejects = ['--rejects', `${project.folder}/r.csv`];
+		expect(
+			await project.json(words(path, '--batch-size', '3', ...rejects, '--resume'), { code: 9 }),
+		).toMatchObject({
+			read: 12,
+			created: 8,
+			rejected: 4,
+		});
+		expect((await readFile(`${project.folder}/r.csv`, 'utf8')).match(/^bad/gm)).toHaveLength(4);
+	});
+});
+
+describe('a limit of errors', () => {
+	it('is for all runs together, and so are the totals', async () => {
+		const path = await project.file('people.csv', people(12));
+		const limited = (limit: number) =>
+			project.run([
+				...words(path, '--batch-size', '3', '--max-errors', String(limit), '--resume'),
+				'-o',
+				'json',
+			]);
+		for (const [limit, read, rejected] of [
+			[1, 6, 2],
+			[1, 6, 2],
+			[2, 9, 3],
+		] as const) {
+			const { code, stdout, stderr } = await limited(limit);
+			expect({ code, document: JSON.parse(stdout) }).toEqual({
+				code: 9,
+				document: { read, created: read - rejected, updated: 0, unchanged: 0, duplicate: 0, rejected },
+			});
+			expect(stderr).toContain(
+				`stopped: ${rejected} of ${read} rows were rejected, more than --max-errors ${limit} allows`,
+			);
+			expect(stderr).toContain(`hint: ${rejected} rejected rows are in ${path}.rejects.csv`);
+		}
+		const whole = await limited(3);
+		expect({ code: whole.code, document: JSON.parse(whole.stdout), error: errorOf(whole) }).toMatchObject({
+			code: 9,
+			document: { read: 12, created: 8, rejected: 4 },
+			error: {
+				message: '4 of 12 rows were rejected, more than --max-errors 3 allows; the whole file was read',
+			},
+		});
+		expect((await readFile(`${path}.rejects.csv`, 'utf8')).match(/^bad\d+,\d+/gm)).toHaveLength(4);
+		const again = await limited(9);
+		expect(JSON.parse(again.stdout)).toMatchObject({ read: 12, unchanged: 8, rejected: 4 });
+		expect((await readFile(`${path}.rejects.csv`, 'utf8')).match(/^bad\d+,\d+/gm)).toHaveLength(4);
+	});
+});
+
+describe('--resume', () => {
+	it('says where it goes on', async () => {
+		const path = await project.file('people.csv', people(12));
+		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
+		expect((await project.run(words(path, '--resume'))).stderr).toBe(
+			`going on after the 6 rows of the earlier run\nhint: 4 rejected rows are in ${path}.rejects.csv; mend them and import that file\n`,
+		);
+	});
+
+	it('is refused before any row where a rejects file is there and nothing is to be resumed', async () => {
+		const path = await project.file('a.csv', 'email,name\nbad1,A\n');
+		await project.run(words(path));
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		await writeFile(path, 'email,name\nbad2,B\ncarl@example.com,Carl\n');
+		expect(await project.run(words(path, '--resume'))).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				`error: there is nothing to resume, and the rejects file ${path}.rejects.csv exists already\n` +
+				'hint: move it away, or name another with --rejects FILE\n',
+		});
+		expect([await count(), await readFile(`${path}.rejects.csv`, 'utf8')]).toEqual([0, rejects]);
+		const other = `${project.folder}/other.csv`;
+		expect((await project.run(words(path, '--resume', '--rejects', other))).code).toBe(9);
+		expect(await readFile(other, 'utf8')).toContain('bad2,B,2,invalid');
+	});
+
+	it('never goes on in a rejects file that is not the one of the run that stopped', async () => {
+		const path = await project.file('people.csv', people(12));
+		const other = await project.file('other.csv', 'email,_line,_code,_error\nmine,99,invalid,x\n');
+		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
+		expect(await project.run(words(path, '--resume', '--rejects', other))).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining(`the rejects file ${other} exists already`),
+		});
+		expect(await readFile(other, 'utf8')).toContain('mine,99');
+	});
+});
+
+describe('rejected rows', () => {
+	it('may go where nothing is kept, and never into a directory', async () => {
+		const path = await project.file('people.csv', people(3));
+		expect((await project.run(words(path, '--rejects', '/dev/null'))).code).toBe(9);
+		expect(await project.run(words(path, '--rejects', project.folder))).toMatchObject({
+			code: 2,
+			stderr: `error: the rejects file ${project.folder} is a directory\n`,
+		});
+	});
+});
+
+describe('--rate', () => {
+	it('lets batches wait until the rows before them have had their time', async () => {
+		let now = 0;
+		const put: number[] = [];
+		const none = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+		const imports: Imports = {
+			open: async () => ({ id: 's', position: 0 }),
+			put: async () => {
+				put.push(now);
+				now += 100;
+				return { position: 0, counts: none, rejects: [] };
+			},
+			finish: async () => none,
+		};
+		const paced = pacedImports(imports, {
+			rowsPerSecond: 10,
+			signal: new AbortController().signal,
+			elapsedMs: () => now,
+			sleep: async (ms) => {
+				now += ms;
+			},
+		});
+		for (let n = 0; n < 4; n += 1)
+			await paced.put('s', { first: n * 5, columns: ['email', 'name'], cells: new Array(10).fill('x') });
+		expect(put).toEqual([0, 500, 1_000, 1_500]);
+		expect([batchRowsAt(10, 5_000), batchRowsAt(0.2, 5_000), batchRowsAt(1e6, 5_000)]).toEqual([
+			10, 1, 5_000,
+		]);
+	});
+
+	it('is cut short by Ctrl-C', async () => {
+		const path = await project.file('people.csv', people(12));
+		const stop = new AbortController();
+		const { code, stdout } = await project.run([...words(path, '--rate', '1/h'), '-o', 'json'], {
+			interrupts: stop.signal,
+			connect: afterBatches(1, () => void setImmediate(() => stop.abort(new Interrupted('SIGINT')))),
+		});
+		expect({ code, document: JSON.parse(stdout) }).toMatchObject({
+			code: 130,
+			document: { read: 1, created: 1 },
+		});
+	});
+
+	it.each(['x', '0', '-1/s', '10/d'])('refuses %j', async (rate) => {
+		const path = await project.file('people.csv', people(3));
+		expect(await project.run(words(path, `--rate=${rate}`))).toMatchObject({
+			code: 2,
+			stderr: `error: --rate "${rate}" is no rate, such as 10/s\n`,
+		});
+	});
+});
+
+describe('options that do not go together', () => {
+	it('are refused before anything is read', async () => {
+		expect((await project.run(words('no.csv', '--job', 'x'))).stderr).toContain(
+			'--job names what comes from standard input',
+		);
+		expect((await project.run(words('-', '--rejects', 'r', '--resume'))).stderr).toContain(
+			'--resume wants a file, or --job NAME',
+		);
+		for (const share of ['x', '101%', '5%%', '-1'])
+			expect((await project.run(words('no.csv', `--max-errors=${share}`))).stderr).toContain(
+				`--max-errors "${share}"`,
+			);
+	});
+
+	it('a share of rows may have decimals', async () => {
+		const path = await project.file('people.csv', people(3));
+		expect((await project.run(words(path, '--max-errors', '33.5%'))).code).toBe(9);
+		expect(
+			await project.run(words(path, '--rejects', `${project.folder}/r.csv`, '--max-errors', '33.3%')),
+		).toMatchObject({
+			code: 9,
+			stderr: expect.stringContaining(
+				'error: 1 of 3 rows was rejected, more than --max-errors 33.3% allows; the whole file was read\n',
+			),
+		});
+	});
+});

@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { formatSecret, signedHeaders } from '../../../../src/api/standard-webhooks.js';
+import { Interrupted } from '../../../../src/cli/errors.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { type NotifiedTarget, startTarget } from '../../../support/target.js';
+
+describe('a receiver of notifications on this machine', () => {
+	let project: Project;
+	let target: NotifiedTarget | undefined;
+	beforeEach(async () => {
+		project = await makeProject();
+		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'true']);
+	});
+	afterEach(() => target?.close());
+	/** Starts the command; `heard` waits for a line on stderr and gives what it matched. */
+	const listen = (argv: readonly string[], more = {}) => {
+		let text = '';
+		let tell = () => {};
+		const running = project.run(['webhooks', 'listen', ...argv], {
+			heard: (all: string) => {
+				text = all;
+				tell();
+			},
+			...more,
+		});
+		const heard = async (pattern: RegExp): Promise<string> => {
+			for (;;) {
+				const found = pattern.exec(text);
+				if (found !== null) return found[1] ?? '';
+				const ended = running.then((end) => Promise.reject(new Error(`it ended: ${JSON.stringify(end)}`)));
+				await Promise.race([
+					new Promise<void>((resolve) => {
+						tell = resolve;
+					}),
+					ended,
+				]);
+			}
+		};
+		return { running, heard };
+	};
+	const hooks = async () => (await project.json(['webhooks', 'list'])) as unknown[];
+	const listening = /listening on (http:\S+)/;
+	const registered = /registered webhook (\d+)/;
+
+	it('registers itself, verifies, prints and ends after the first; its webhook is gone then', async () => {
+		const { running, heard } = listen([
+			'--register',
+			'--type',
+			'OPENED',
+			'--once',
+			'--wait',
+			'1m',
+			'-o',
+			'json',
+		]);
+		const id = await heard(registered);
+		expect(await hooks()).toMatchObject([{ id: Number(id), type: 'OPENED' }]);
+		expect(await project.json(['webhooks', 'test', id])).toMatchObject({ result: true, status_code: 204 });
+		const { code, stdout } = await running;
+		expect(code).toBe(0);
+		expect(JSON.parse(stdout)).toMatchObject([
+			{ type: 'OPENED', verified: true, refused: null, forwarded: null, body: { test: true } },
+		]);
+		expect(await hooks()).toEqual([]);
+	});
+
+	it('hands on what came, octet by octet, and answers what it was answered', async () => {
+		target = await startTarget(503);
+		const { running, heard } = listen([
+			'--register',
+			'--type',
+			'OPENED',
+			'--once',
+			'--forward-to',
+			target.url,
+			'-o',
+			'ndjson',
+		]);
+		const id = await heard(registered);
+		const test = await project.json(['webhooks', 'test', id], { code: 9 });
+		expect(test).toMatchObject({ result: false, status_code: 503 });
+		const line = JSON.parse((await running).stdout);
+		expect(line).toMatchObject({ verified: true, forwarded: 503 });
+		expect(JSON.parse(target.received[0] ?? '')).toEqual(line.body);
+	});
+
+	it('hands on with the credentials of the URL', async () => {
+		target = await startTarget(200);
+		const to = target.url.replace('//', '//ann:s%40crct@');
+		const { running, heard } = listen(['--register', '--type', 'OPENED', '--once', '--forward-to', to]);
+		await project.json(['webhooks', 'test', await heard(registered)]);
+		expect((await running).code).toBe(0);
+		expect(target.authorizations).toEqual([`Basic ${Buffer.from('ann:s@crct').toString('base64')}`]);
+	});
+
+	it('answers 502 and says why when what it hands on to cannot be reached', async () => {
+		target = await startTarget(200);
+		const { url } = target;
+		await target.close();
+		const to = url.replace('//', '//ann:secret@');
+		const { running, heard } = listen(['--register', '--type', 'OPENED', '--once', '--forward-to', to]);
+		await project.json(['webhooks', 'test', await heard(registered)], { code: 9 });
+		const { stderr } = await running;
+		expect(stderr).toContain(`warning: ${url} did not answer: connect ECONNREFUSED`);
+		expect(stderr).not.toContain('secret');
+	});
+
+	it('answers 401 to what its secret did not sign, and goes on waiting', async () => {
+		const { running, heard } = listen(['--once', '--wait', '1m', '-o', 'json']);
+		const url = await heard(listening);
+		const body = '{"type":"OPENED"}';
+		const signed = { id: 'msg_1', timestamp: Math.floor(Date.now() / 1000), body };
+		const post = (headers: Record<string, string>) => fetch(url, { method: 'POST', body, headers });
+		expect((await post({})).status).toBe(401);
+		expect((await post(signedHeaders(signed, [formatSecret('b3RoZXI')]))).status).toBe(401);
+		const [secret] = (await project.json(['webhooks', 'secret'])) as { secret: string }[];
+		const stale = { ...signed, timestamp: signed.timestamp - 600 };
+		expect((await post(signedHeaders(stale, [secret?.secret ?? '']))).status).toBe(401);
+		expect((await fetch(url)).status).toBe(405);
+		expect((await post(signedHeaders(signed, [secret?.secret ?? '']))).status).toBe(204);
+		const { code, stdout } = await running;
+		expect(code).toBe(0);
+		expect(JSON.parse(stdout).map((one: { verified: boolean }) => one.verified)).toEqual([
+			false,
+			false,
+			false,
+			true,
+		]);
+	});
+
+	it('is out of time when nothing came (12), and leaves no webhook behind', async () => {
+		const { code, stdout, stderr } = await project.run([
+			...['webhooks', 'listen', '--register', '--once', '--wait', '50ms', '-o', 'json'],
+		]);
+		expect(code).toBe(12);
+		expect(stdout).toBe('[]\n');
+		expect(stderr).toContain('no notification came');
+		expect(await hooks()).toEqual([]);
+	});
+
+	it('is interrupted with 130, and leaves no webhook behind', async () => {
+		const interrupt = new AbortController();
+		const { running, heard } = listen(['--register'], { interrupts: interrupt.signal });
+		await heard(/registered webhooks (\d+)/);
+		expect(await hooks()).toHaveLength(5);
+		interrupt.abort(new Interrupted('SIGINT'));
+		expect((await running).code).toBe(130);
+		expect(await hooks()).toEqual([]);
+	});
+
+	it('says what is wrong with its own words', async () => {
+		for (const argv of [
+			['--type', 'OPENED'],
+			['--forward-to', 'x'],
+			['--register', '--url', 'ftp://x'],
+		])
+			expect((await project.run(['webhooks', 'listen', ...argv])).code).toBe(2);
+		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'false']);
+		const { code, stderr } = await project.run(['webhooks', 'listen', '--register', '--wait', '1s']);
+		expect(code).toBe(5);
+		expect(stderr).toContain('allow_private_webhooks');
+	});
+});

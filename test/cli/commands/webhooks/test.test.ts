@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { TestResult } from '../../../../src/api/records.js';
+import { cli } from '../../../support/cli.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { stripped } from '../../../support/stripped.js';
+import { type NotifiedTarget, startTarget } from '../../../support/target.js';
+
+describe('mailctl webhooks test', () => {
+	let project: Project;
+	let target: NotifiedTarget | null = null;
+
+	beforeEach(async () => {
+		project = await makeProject();
+		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'true']);
+	});
+	afterEach(async () => {
+		await target?.close();
+		target = null;
+	});
+
+	async function hookTo(status: number): Promise<string> {
+		target = await startTarget(status);
+		return create(target.url);
+	}
+	async function create(url: string): Promise<string> {
+		const hook = await project.json(['webhooks', 'create', '--url', url, '--type', 'opened']);
+		return String((hook as { id: number }).id);
+	}
+
+	it('notifies the target and prints what it said', async () => {
+		const id = await hookTo(204);
+		expect(await project.json(['webhooks', 'test', id])).toEqual({
+			result: true,
+			status_code: 204,
+			error: null,
+			duration_ms: expect.any(Number),
+		});
+		expect(target?.received).toHaveLength(1);
+		const shown = await project.run(['webhooks', 'test', id], { columns: 80 });
+		expect([shown.code, shown.stdout]).toEqual([0, '']);
+		expect(shown.stderr).toMatch(/^the target answered with 204 after \d+ ms\n$/);
+	});
+
+	it('is exit 9 when the target refuses', async () => {
+		const id = await hookTo(500);
+		expect(await project.json(['webhooks', 'test', id], { code: 9 })).toMatchObject({
+			result: false,
+			status_code: 500,
+		});
+	});
+
+	it('is exit 9 with the way out when the target is a private address', async () => {
+		const id = await hookTo(204);
+		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'false']);
+		const { code, stderr } = await project.run(['webhooks', 'test', id]);
+		expect(code).toBe(9);
+		expect(stderr).toBe(
+			`hint: mailctl --db ${project.db} engine settings set allow_private_webhooks true allows such targets\n`,
+		);
+		expect(target?.received).toEqual([]);
+	});
+
+	it('is exit 3 for an unknown webhook, 2 for what is no id, and notifies nobody in a dry run', async () => {
+		const id = await hookTo(204);
+		expect((await project.run(['webhooks', 'test', '99'])).code).toBe(3);
+		expect((await project.run(['webhooks', 'test', 'x'])).code).toBe(2);
+		expect(await project.json(['webhooks', 'test', id, '-n'])).toEqual({ dry_run: true, test: 1 });
+		expect(target?.received).toEqual([]);
+	});
+
+	it.each([
+		[{ result: null, status_code: null, error: null, duration_ms: null }, 0],
+		[{}, 0],
+		[{ result: true }, 0],
+		[{ result: false }, 9],
+	])('takes %j of another deployment for %i', async (answer, exit) => {
+		const connect = stripped({
+			change: (api) => ({
+				...api,
+				// What another deployment answers is not of the type our own engine promises.
+				webhooks: { ...api.webhooks, test: async () => answer as TestResult },
+			}),
+		});
+		const { code, stderr } = await cli(['--db', project.db, 'webhooks', 'test', '1'], {
+			connect,
+			columns: 80,
+		});
+		expect({ code, said: stderr !== '' }).toEqual({ code: exit, said: true });
+	});
+});

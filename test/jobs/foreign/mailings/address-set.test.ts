@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest';
+import { AddressSet } from '../../../../src/jobs/foreign/address-set.js';
+
+describe('a set of addresses', () => {
+	it('knows each address again, however many there are, in 22 bytes each', () => {
+		const set = new AddressSet();
+		const addresses = Array.from({ length: 50_000 }, (_, index) => `p${index}@example.com`);
+		expect(addresses.filter((address) => !set.add(address))).toEqual([]);
+		expect(addresses.filter((address) => set.add(address))).toEqual([]);
+		expect(set.size).toBe(50_000);
+		expect(set.bytes / set.size).toBeLessThanOrEqual(22);
+	});
+});
