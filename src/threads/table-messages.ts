@@ -21,8 +21,11 @@ export type TableMessage =
 
 /** Characters of bundles that wait to be taken: what is read meanwhile is waiting here, not in a file. */
 export const maxSizeAhead = 12 * 1024 * 1024;
-/** Rows of them. */
-export const maxRowsAhead = 20_000;
+/**
+ * Rows of them: those of the next transaction, which takes what is here when it begins. Of a fifth of them a million
+ * rows into five million write three times as much, for each transaction writes most pages of the index anew.
+ */
+export const maxRowsAhead = 100_000;
 
 /** About the memory it takes. */
 export function sizeOf({ original, rows }: PackedBundle): number {
