@@ -94,7 +94,8 @@ was handed over leaves it uncertain: it is sent again only when somebody says so
 Mail of a domain that has a key is signed: mailctl engine dkim add --domain example.com --selector s1.
 Limits are settings of the database: engine settings set send_limit 100/1m (everything), sender_domain_limits
 example.com=100/1h, recipient_domain_limits 'gmail.com=100/1h, *=10/s'. They hold for all processes together, in any
-time of that length. What a limit holds back stays queued, costs no attempt and holds up no other domain.
+time of that length; copies (cc, bcc) do not count. What a limit holds back stays queued, costs no attempt and holds up
+no other domain; engine queue stats names the limits that hold messages back.
 `,
 	importing: `
 mailctl subscribers import people.csv --list 12

@@ -5,7 +5,7 @@ import { isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
-import { limitSettings, parseLimits } from './rules/limits.js';
+import { limitSettings, parseLimits, whyNeverMet } from './rules/limits.js';
 
 /** The address `serve` listens on by default: where links point when no public URL is set and nobody has served yet. */
 const defaultListeningUrl = 'http://127.0.0.1:8080';
@@ -23,10 +23,12 @@ export const settingNames = {
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
 	bounce_address:
 		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com',
-	send_limit: 'the most messages in any time of a length, such as 100/1m; all processes together',
+	send_limit:
+		'the most messages in any time of a length, such as 100/m; all processes together; copies (cc, bcc) do not count',
 	sender_domain_limits:
 		'the same by the domain of the sender: example.com=100/1h, or *=10/s for each domain without one of its own',
-	recipient_domain_limits: 'the same by the domain of the recipient: gmail.com=100/1h, *=10/s',
+	recipient_domain_limits:
+		'the same by the domain of the recipient: gmail.com=100/1h, *=10/s; of the to address, copies do not count',
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
@@ -150,7 +152,9 @@ function checkCertificates(value: string): Checked {
 
 function checkLimits(name: keyof typeof limitSettings, value: string): Checked {
 	const parsed = parseLimits(limitSettings[name], value);
-	return parsed.kind === 'limits' ? { value } : { problem: `${parsed.message}.` };
+	if (parsed.kind === 'error') return { problem: `${parsed.message}.` };
+	const never = whyNeverMet(parsed.limits);
+	return never === null ? { value } : { problem: `${never}.` };
 }
 
 function numberOf(value: string | null): number | null {

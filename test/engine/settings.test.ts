@@ -33,3 +33,15 @@ it.each([
 	await expect(write).rejects.toMatchObject({ fields: { bounce_address: [{ code: 'invalid' }] } });
 	await store.close();
 });
+
+it('refuses a limit on a domain that no address is of, and says how domains are written', async () => {
+	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+	const write = writeSettings(
+		{ store, clock: systemClock },
+		{ recipient_domain_limits: 'gmail=10/m, *=5/s' },
+	);
+	const message =
+		'"gmail=10/m": no address ends in @gmail; write the domain whole, as in gmail.com=100/1h or *=10/s.';
+	await expect(write).rejects.toMatchObject({ fields: { recipient_domain_limits: [{ message }] } });
+	await store.close();
+});

@@ -1,5 +1,6 @@
 /** How much may be sent in how long: what the settings say, and which limits a message counts against. */
 import { domainToASCII } from 'node:url';
+import { isEmailAddress } from '../../api/address.js';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 
 /** What is counted together: everything, the mail of one sender's domain, the mail to one recipient's domain. */
@@ -44,6 +45,19 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 	return { kind: 'error', message: `a limit is such as ${examples[scope]}` };
 }
 
+/**
+ * What is wrong with a limit on a domain that no address can be of, such as `gmail`: nothing would ever count against
+ * it, while whoever wrote it relies on it. `localhost` is a domain. Null: nothing. Asked before limits are stored, not
+ * when they are read: what is stored must not stop holding because of a neighbour.
+ */
+export function whyNeverMet(limits: readonly SendLimit[]): string | null {
+	const never = limits.find(
+		({ scope, domain }) => scope !== 'all' && domain !== '*' && !isEmailAddress(`a@${domain}`),
+	);
+	if (never === undefined) return null;
+	return `"${formatLimit(never)}": no address ends in @${never.domain}; write the domain whole, as in ${examples[never.scope]}`;
+}
+
 /** Those that a message counts against: of a domain its own, and only where it has none those of `*`. */
 export function limitsOn(
 	limits: readonly SendLimit[],
@@ -60,6 +74,14 @@ export function limitsOn(
 export function rateLimit(perSecond: number): SendLimit {
 	const count = Math.max(1, Math.ceil(perSecond));
 	return { scope: 'all', domain: '', count, window: Math.ceil((count / perSecond) * microsPerSecond) };
+}
+
+/** As a setting holds it, in the shortest form: `gmail.com=100/h`, `*=10/s`, `100/5m`. */
+export function formatLimit({ domain, count, window }: SendLimit): string {
+	const [unit = 's', length = microsPerSecond] =
+		Object.entries(units).findLast(([, each]) => window % each === 0) ?? [];
+	const times = window / length;
+	return `${domain === '' ? '' : `${domain}=`}${count}/${times === 1 ? '' : times}${unit}`;
 }
 
 /** The domain of a checked address, in ASCII and lower case. */

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { limitsOn, parseLimits, rateLimit, type SendLimit } from '../../../src/engine/rules/limits.js';
+import {
+	formatLimit,
+	limitsOn,
+	parseLimits,
+	rateLimit,
+	type SendLimit,
+	whyNeverMet,
+} from '../../../src/engine/rules/limits.js';
 
 const second = 1_000_000;
 const hour = 3_600 * second;
@@ -43,6 +50,26 @@ describe('limits as they are written', () => {
 			kind: 'error',
 			message: expect.stringContaining('such as'),
 		});
+	});
+
+	it.each([
+		['gmail=10/m', '"gmail=10/m": no address ends in @gmail'],
+		['gmail.com=10/m, *.example.com=1/s', '"*.example.com=1/s": no address ends in @*.example.com'],
+	])('say of a domain that no address can be of what is wrong: %s', (text, why) => {
+		expect(whyNeverMet(parsed('recipient', text))).toContain(why);
+	});
+
+	it.each(['localhost=1/s', '*=1/s', 'bücher.example=1/s'])('may be met: %s', (text) => {
+		expect(whyNeverMet(parsed('sender', text))).toBeNull();
+	});
+
+	it.each([
+		['recipient', 'gmail.com=100/60m', 'gmail.com=100/h'],
+		['recipient', '*=10/1s', '*=10/s'],
+		['all', '100/90s', '100/90s'],
+		['all', '1000/24h', '1000/d'],
+	] as const)('are shown in one form: %s %s as %s', (scope, text, shown) => {
+		expect(parsed(scope, text).map(formatLimit)).toEqual([shown]);
 	});
 
 	it('make of a rate a limit, between whole numbers too', () => {
