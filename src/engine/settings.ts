@@ -56,7 +56,7 @@ export interface EngineSettings {
 }
 
 /** The settings as they stand, defaults filled in. */
-export async function readSettings(store: Store): Promise<EngineSettings> {
+export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineSettings> {
 	const values = await store.reads.getSettings();
 	const value = (name: SettingName) => values[name] ?? null;
 	const publicUrl = value('public_url');

@@ -87,8 +87,11 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
 	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? linkBase : null);
 }
 
-/** Who names his own authorities wants to be sure of the server: a stripped STARTTLS must not undo that. */
-function smtpOf({ smtpUrl, smtpPassword, smtpCa }: EngineSettings): SmtpSettings {
+/**
+ * How the mail server is reached. Who names his own authorities wants to be sure of the server: a stripped STARTTLS
+ * must not undo that. Throws `NoSmtp` and `invalid`.
+ */
+export function smtpOf({ smtpUrl, smtpPassword, smtpCa }: EngineSettings): SmtpSettings {
 	if (smtpUrl === null) throw new NoSmtp('no mail server is configured');
 	const parsed = parseSmtpUrl(smtpUrl);
 	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
@@ -200,7 +203,8 @@ function warned(cache: ContentCache, add: (warning: string) => void): ContentCac
 	};
 }
 
-async function testSmtp(settings: SmtpSettings, { trace }: LocalParts): Promise<SmtpTest> {
+/** Connects, says EHLO and logs in as a worker would; sends nothing. */
+export async function testSmtp(settings: SmtpSettings, { trace }: Pick<LocalParts, 'trace'): Promise<SmtpTest> {
 	const pool = createPool({
 		settings,
 		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
