@@ -204,7 +204,10 @@ function warned(cache: ContentCache, add: (warning: string) => void): ContentCac
 }
 
 /** Connects, says EHLO and logs in as a worker would; sends nothing. */
-export async function testSmtp(settings: SmtpSettings, { trace }: Pick<LocalParts, 'trace'): Promise<SmtpTest> {
+export async function testSmtp(
+	settings: SmtpSettings,
+	{ trace }: Pick<LocalParts, 'trace'>,
+): Promise<SmtpTest> {
 	const pool = createPool({
 		settings,
 		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
