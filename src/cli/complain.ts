@@ -1,4 +1,5 @@
 /** Errors on stderr: for people in lines, for machines in one JSON line. */
+import { keepTarget, type NamedTarget } from './command-line.js';
 import { Declined, Interrupted, OutputClosed } from './errors.js';
 import { type Complaint, classify, type ExitCode, exits } from './exit.js';
 import { type Format, isMachine } from './globals.js';
@@ -14,10 +15,12 @@ const maxMessage = 500;
 export async function complain(
 	error: unknown,
 	io: Io,
-	options: { format: Format | null; debug: boolean },
+	options: { format: Format | null; debug: boolean; target: NamedTarget },
 ): Promise<ExitCode> {
 	if (error instanceof OutputClosed) return exits.done;
-	const complaint = classify(error);
+	const found = classify(error);
+	const hint = found.hint === null ? null : keepTarget(found.hint, options.target);
+	const complaint = { ...found, hint };
 	const text = isMachine(options.format) ? jsonLine(complaint) : await lines(complaint, error, io);
 	await io.stderr.write(text);
 	if (options.debug && error instanceof Error && !isMachine(options.format))

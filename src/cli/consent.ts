@@ -3,6 +3,7 @@ import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
 import { clean } from './render/clean.js';
 import { fitSentences } from './render/sentences.js';
+import { shellWord } from './shell-word.js';
 
 /**
  * What is to be agreed to. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, `--confirm NAME` answers it
@@ -60,11 +61,14 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 	};
 	const severe = async (what: string, name: string): Promise<void> => {
 		if (confirm === name) return;
-		const flag = `--confirm ${quoted(name)}`;
+		const flag = `--confirm ${shellWord(name)}`;
 		if (confirm !== null)
-			throw new UsageError(`--confirm ${quoted(confirm)} is not the name that is wanted; this will ${what}`, {
-				hint: flag,
-			});
+			throw new UsageError(
+				`--confirm ${shellWord(confirm)} is not the name that is wanted; this will ${what}`,
+				{
+					hint: flag,
+				},
+			);
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
 		const typed = await ask(await tell(what, `Type ${name} to go on:`));
 		if (typed.trim() !== name) throw new Declined();
@@ -93,9 +97,4 @@ async function answered<T>(prompt: Promise<T>, signal: AbortSignal): Promise<T> 
 			throw new Declined();
 		throw error;
 	}
-}
-
-/** As a shell would need it. */
-function quoted(text: string): string {
-	return /^[\w@.+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

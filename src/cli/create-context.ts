@@ -1,5 +1,6 @@
 /** Builds what a command is given, from the words of the command line and what they settle to. */
 import type { Api } from '../api/api.js';
+import type { NamedTarget } from './command-line.js';
 import type { Paths } from './config.js';
 import type { ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
 import { createPrompts } from './consent.js';
@@ -25,6 +26,8 @@ export interface RunOptions {
 	connect: Connect | null;
 	/** Ctrl-C and SIGTERM. */
 	interrupts: AbortSignal;
+	/** Told what the command's hints keep, once that is known: whoever reports its error says hints too. */
+	onTarget: (target: NamedTarget) => void;
 }
 
 export type Run = Extract<Parsed, { kind: 'run' }>;
@@ -32,6 +35,8 @@ export type Run = Extract<Parsed, { kind: 'run' }>;
 export interface Settled {
 	paths: Paths;
 	settings: Settings;
+	/** What hints keep. */
+	target: NamedTarget;
 	signal: AbortSignal;
 }
 
@@ -45,14 +50,15 @@ export interface Context {
 
 export async function createContext(
 	parsed: Run,
-	{ io, connect }: Omit<RunOptions, 'interrupts'>,
-	{ paths, settings, signal }: Settled,
+	{ io, connect }: Pick<RunOptions, 'io' | 'connect'>,
+	{ paths, settings, target, signal }: Settled,
 ): Promise<Context> {
 	const { globals } = parsed;
 	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
 	const talk = createTalk(io.stderr, {
 		quiet: globals.quiet === true,
 		paint: await paint(hasColor(io.stderr, settings.color.value, io.env)),
+		target,
 		elapsedMs: () => performance.now(),
 	});
 	const sources = createSources(io);

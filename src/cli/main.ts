@@ -1,6 +1,7 @@
 /** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
+import { type NamedTarget, unnamed } from './command-line.js';
 import { complain } from './complain.js';
-import type { Connect } from './create-context.js';
+import type { Connect, RunOptions } from './create-context.js';
 import { Interrupted, UsageError } from './errors.js';
 import { type ExitCode, exits } from './exit.js';
 import { operands, peek } from './globals.js';
@@ -26,21 +27,21 @@ export async function main(options: MainOptions = {}): Promise<number> {
 	const io = createIo(options);
 	const signals = options.interrupts === undefined ? catchSignals() : null;
 	const interrupts = options.interrupts ?? signals?.signal ?? new AbortController().signal;
+	let target: NamedTarget = unnamed;
+	const onTarget = (named: NamedTarget) => {
+		target = named;
+	};
 	try {
-		return await dispatch(argv, io, interrupts, options.connect ?? null);
+		return await dispatch(argv, { io, interrupts, connect: options.connect ?? null, onTarget });
 	} catch (error) {
-		return await complain(error, io, peek(argv, io.env));
+		return await complain(error, io, { ...peek(argv, io.env), target });
 	} finally {
 		signals?.stop();
 	}
 }
 
-async function dispatch(
-	argv: readonly string[],
-	io: Io,
-	interrupts: AbortSignal,
-	connect: Connect | null,
-): Promise<ExitCode> {
+async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
+	const { io } = options;
 	const [word] = operands(argv);
 	if (argv.includes('--version') && word === undefined) return say(io, `${__VERSION__}\n`);
 	if (word === undefined && argv.every((one) => one === '-h' || one === '--help')) {
@@ -49,7 +50,7 @@ async function dispatch(
 	const entry = tree.find(({ name }) => name === (word ?? 'help'));
 	if (entry === undefined) throw await unknownCommand(word ?? '');
 	const { invoke } = await import('./frame.js');
-	return invoke(entry, word === undefined ? ['help', ...argv] : argv, { io, connect, interrupts });
+	return invoke(entry, word === undefined ? ['help', ...argv] : argv, options);
 }
 
 async function say(io: Io, text: string): Promise<ExitCode> {
@@ -57,13 +58,14 @@ async function say(io: Io, text: string): Promise<ExitCode> {
 	return exits.done;
 }
 
-/** A verb without its group is the likeliest slip: `mailctl import` means `mailctl subscribers import`. */
+/**
+ * A verb without its group is the likeliest slip: `mailctl import` means `mailctl subscribers import`. Words, no
+ * commands: what else stood on the line is not known, its target neither.
+ */
 async function unknownCommand(word: string): Promise<UsageError> {
 	const nodes = await Promise.all(tree.map(async (entry) => ({ entry, node: await loadNode(entry) })));
 	const groups = nodes.flatMap(({ entry, node }) =>
-		'commands' in node && node.commands.some(({ name }) => name === word)
-			? [`mailctl ${entry.name} ${word}`]
-			: [],
+		'commands' in node && node.commands.some(({ name }) => name === word) ? [`${entry.name} ${word}`] : [],
 	);
 	const names = tree.map(({ name }) => name);
 	const hint =

@@ -1,5 +1,6 @@
 /** One command from its parsed words to its exit code: settles the settings, builds the context, runs, closes. */
 import { microsPerMs, monotonicMicros } from '../api/datetime.js';
+import { type NamedTarget, namedTarget, unnamed } from './command-line.js';
 import { findPaths, type Paths, readConfig } from './config.js';
 import type { CommandContext } from './context.js';
 import { createContext, type Run, type RunOptions } from './create-context.js';
@@ -12,20 +13,23 @@ import type { Shown } from './render/out.js';
 import { type Env, resolveSettings, type Settings } from './settings.js';
 
 export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
-	const { io, interrupts } = options;
+	const { io, interrupts, onTarget } = options;
 	const start = monotonicMicros();
 	const paths = findPaths(io.env);
 	const settings = settle(parsed, io.env, paths);
+	const target = targetOf(parsed, settings);
+	onTarget(target);
 	const deadline = startDeadline(settings);
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
-	const { cx, listed, close } = await createContext(parsed, options, { paths, settings, signal });
+	const { cx, listed, close } = await createContext(parsed, options, { paths, settings, target, signal });
 	try {
 		checkFields(parsed, cx);
 		const ask = cx.canAsk ? cx.ask : null;
 		const { clock, sources } = cx;
 		const input = await readInput(parsed.command, parsed, { env: io.env, settings, clock, sources, ask });
 		await protect(parsed, cx);
-		const code = await orAborted(parsed.command.run(cx, input), signal);
+		const ended = (reason: unknown) => parsed.command.whenStopped(reason, input);
+		const code = await orAborted(parsed.command.run(cx, input), { signal, ended });
 		return finalCode(code ?? exits.done, listed, parsed.globals);
 	} finally {
 		deadline.stop();
@@ -44,6 +48,11 @@ function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
 	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
 	const isThere = config.profile !== null && Object.hasOwn(config.profiles, config.profile);
 	return resolveSettings(others, rest, isThere ? config : { ...config, profile: null }, paths);
+}
+
+/** To what administers the profiles a target is something to store: its hints are about others. */
+function targetOf({ command, globals }: Run, settings: Settings): NamedTarget {
+	return command.profiles === true ? unnamed : namedTarget(globals, settings);
 }
 
 /** A refused change must be refused before it is made, so a wrong `--fields` cannot wait for the first record. */
@@ -73,8 +82,11 @@ function finalCode(code: ExitCode, listed: readonly Shown[], globals: RawGlobals
 /** How long a command may clean up once it was told to stop; a second more than the worker gives what is in flight. */
 const graceMs = 10_000;
 
-/** The command's own end, or the signal's reason when it does not come to one in time. */
-async function orAborted<T>(running: Promise<T>, signal: AbortSignal): Promise<T> {
+/** The command's own end, or what it ends with when it is stopped and does not come to one in time. */
+async function orAborted<T>(
+	running: Promise<T>,
+	{ signal, ended }: { signal: AbortSignal; ended: (reason: unknown) => unknown },
+): Promise<T> {
 	let timer: NodeJS.Timeout | undefined;
 	const stopped = new Promise<never>((_, reject) => {
 		const arm = () => {
@@ -87,7 +99,7 @@ async function orAborted<T>(running: Promise<T>, signal: AbortSignal): Promise<T
 		return await Promise.race([running, stopped]);
 	} catch (error) {
 		// What an aborted call throws (AbortError, "database is closed") only says that we stopped it.
-		throw signal.aborted ? signal.reason : error;
+		throw signal.aborted ? ended(signal.reason) : error;
 	} finally {
 		clearTimeout(timer);
 	}

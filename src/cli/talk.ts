@@ -1,4 +1,5 @@
 /** stderr: everything said to people. Cleaned, and silent under `--quiet` but for warnings. */
+import { keepTarget, type NamedTarget } from './command-line.js';
 import type { OutStream } from './io.js';
 import { clean, cleanLines } from './render/clean.js';
 import type { Paint } from './render/color.js';
@@ -8,7 +9,7 @@ import { fitSentences } from './render/sentences.js';
 export interface Talk {
 	/** A sentence on what happened or happens. */
 	note(text: string): Promise<void>;
-	/** What to do next: a command or a sentence. */
+	/** What to do next: a command or a sentence. `mailctl WORDS` in it is said with the target of this call. */
 	hint(text: string): Promise<void>;
 	/** Said under `--quiet` too. */
 	warn(text: string): Promise<void>;
@@ -19,11 +20,13 @@ export interface Talk {
 export interface TalkOptions {
 	quiet: boolean;
 	paint: Paint;
+	/** What hints keep. */
+	target: NamedTarget;
 	/** Milliseconds, only ever subtracted from each other. */
 	elapsedMs: () => number;
 }
 
-export function createTalk(stderr: OutStream, { quiet, paint, elapsedMs }: TalkOptions): Talk {
+export function createTalk(stderr: OutStream, { quiet, paint, target, elapsedMs }: TalkOptions): Talk {
 	const inLines = (text: string) => fitSentences(text, stderr);
 	const say = (text: string) => stderr.write(`${text}\n`);
 	return {
@@ -31,7 +34,7 @@ export function createTalk(stderr: OutStream, { quiet, paint, elapsedMs }: TalkO
 			if (!quiet) await say(await inLines(cleanLines(text)));
 		},
 		hint: async (text) => {
-			if (!quiet) await say(paint.dim(await inLines(`hint: ${clean(text)}`)));
+			if (!quiet) await say(paint.dim(await inLines(`hint: ${clean(keepTarget(text, target))}`)));
 		},
 		warn: async (text) => {
 			const fitted = await inLines(`warning: ${clean(text)}`);

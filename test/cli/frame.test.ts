@@ -49,12 +49,8 @@ describe('the command line', () => {
 
 	it.each([
 		[['lits'], 'unknown command "lits"', 'did you mean lists?'],
-		[
-			['import'],
-			'unknown command "import"',
-			'did you mean mailctl subscribers import, mailctl suppressions import?',
-		],
-		[['init'], 'unknown command "init"', 'did you mean mailctl engine init?'],
+		[['import'], 'unknown command "import"', 'did you mean subscribers import, suppressions import?'],
+		[['init'], 'unknown command "init"', 'did you mean engine init?'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
 		[

@@ -8,6 +8,7 @@ import { CliError, UsageError } from '../errors.js';
 import { type ExitCode, exits } from '../exit.js';
 import { main } from '../main.js';
 import { cleanLines } from '../render/clean.js';
+import { shellWord } from '../shell-word.js';
 import { demoFile } from './assets.js';
 import { type Sink, type SinkMail, startSink } from './sink.js';
 
@@ -155,7 +156,7 @@ class Demo {
 
 	/** Runs a command, notes it as a person would type it, and gives its JSON. */
 	async #json(words: readonly string[]): Promise<unknown> {
-		this.#commands.push(`mailctl ${words.map(quoted).join(' ')}`);
+		this.#commands.push(`mailctl ${words.map(shellWord).join(' ')}`);
 		return JSON.parse(await this.#text([...words, '--output', 'json']));
 	}
 
@@ -221,9 +222,4 @@ async function emptyFolder(path: string): Promise<string> {
 	await mkdir(folder, { recursive: true });
 	if ((await readdir(folder)).length > 0) throw new UsageError(`--keep ${path}: the folder is not empty`);
 	return folder;
-}
-
-/** As a shell wants it. */
-function quoted(word: string): string {
-	return /^[\w@.,:/+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
