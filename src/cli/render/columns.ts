@@ -9,7 +9,7 @@ export interface Column<T> {
 	/** Only in `wide`, in `csv` and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';
-	/** Never shortened in a table: half an id is of no use to anybody. */
+	/** Never shortened or broken for a terminal: half an id is of no use to anybody. */
 	isWhole?: boolean;
 	/** A number of things, not a name: a table groups its digits. */
 	isCount?: boolean;

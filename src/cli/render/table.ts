@@ -130,7 +130,9 @@ function cards<T>(cells: readonly (readonly string[])[], columns: Columns<T>, la
 	const one = (row: readonly string[]) =>
 		columns.map((column, at) => {
 			const key = layout.strong(pad(column.header, keys));
-			const lines = layout.truncate ? wrap(row[at] ?? '', room) : [row[at] ?? ''];
+			// A terminal breaks a long line by itself, and gives it back whole to whoever copies it.
+			const isWrapped = layout.truncate && column.isWhole !== true;
+			const lines = isWrapped ? wrap(row[at] ?? '', room) : [row[at] ?? ''];
 			return `${key}${' '.repeat(gap)}${lines.join(`\n${' '.repeat(keys + gap)}`)}`.trimEnd();
 		});
 	return `${cells.map((row) => one(row).join('\n')).join('\n\n')}\n`;

@@ -13,9 +13,9 @@ const columns: Columns<DkimKey> = [
 	column('selector', 'SELECTOR', { isName: true }),
 	column('type', 'TYPE'),
 	column('date_created', 'CREATED'),
-	column('dns_name', 'RECORD'),
-	column('dns_value', 'TXT'),
-	column('dns_record', 'ZONE LINE', { wide: true }),
+	column('dns_name', 'RECORD', { isWhole: true }),
+	column('dns_value', 'TXT', { isWhole: true }),
+	column('dns_record', 'ZONE LINE', { wide: true, isWhole: true }),
 ];
 
 const keyFields = '{"domain", "selector", "type", "date_created", "dns_name", "dns_value", "dns_record"}';
@@ -38,6 +38,8 @@ const list = command({
 	name: 'list',
 	aliases: ['ls'],
 	summary: 'list the keys and the records to publish, never the private halves',
+	description:
+		'Each key has a TXT record in the DNS: its name (RECORD) and its value (TXT), as the form of a DNS provider wants them. `--fields dns_record` gives the line of a zone file instead, the value in strings of at most 255 octets.',
 	columns,
 	output: `an array of ${keyFields}`,
 	examples: ['mailctl engine dkim list', 'mailctl engine dkim list -o tsv --fields dns_record'],
@@ -51,7 +53,7 @@ const add = command({
 	name: 'add',
 	summary: 'sign the mail of a domain',
 	description:
-		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish. The private half stays in the database and is never shown. From then on every mail whose From address is of exactly this domain is signed with every key of the domain, within 5 s in processes that run already: an RSA and an Ed25519 key side by side reach every verifier, and to exchange a key, add the new one, publish its record, and remove the old one a few days later.',
+		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish, its name and its value. The private half stays in the database and is never shown. From then on every mail whose From address is of exactly this domain is signed with every key of the domain, within 5 s in processes that run already: an RSA and an Ed25519 key side by side reach every verifier, and to exchange a key, add the new one, publish its record, and remove the old one a few days later.',
 	options: {
 		domain,
 		selector,
@@ -60,7 +62,7 @@ const add = command({
 	},
 	writes: true,
 	columns,
-	output: `${keyFields}; on a terminal, and with --quiet, the line for the zone file alone`,
+	output: `${keyFields}; on a terminal the name of the record and its value, a line each; with --quiet the line for a zone file alone`,
 	exits: [5],
 	examples: [
 		'mailctl engine dkim add --domain example.com --selector s1',
@@ -80,7 +82,8 @@ const add = command({
 		// Somebody else may have added it since.
 		if (key === null) throw taken(cx, name);
 		await show(cx, key);
-		await cx.note(`mail from ${key.domain} is signed from now on: publish this record`);
+		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
+		await cx.hint(`${commandLine(cx, 'engine dkim list -o tsv --fields dns_record')} has it for a zone file`);
 	},
 });
 
@@ -118,11 +121,15 @@ export const dkim: CommandGroup = {
 	commands: [add, list, remove],
 };
 
-/** The line alone where a person or `$(…)` wants nothing else. */
+/**
+ * Name and value, each alone on its line, for the form of a DNS provider; never a table, which would cut them. The line
+ * of a zone file for `$(…)`.
+ */
 async function show(cx: CommandContext, key: DkimKey): Promise<void> {
 	const { format } = cx.out;
 	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-	if (cx.quiet || isForPeople) return cx.out.raw(`${key.dns_record}\n`);
+	if (cx.quiet) return cx.out.raw(`${key.dns_record}\n`);
+	if (isForPeople) return cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 	await cx.out.record(key, columns);
 }
 

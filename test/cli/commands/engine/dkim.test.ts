@@ -31,19 +31,36 @@ describe('mailctl engine dkim', () => {
 		expect(statSync(project.db).mode & 0o777).toBe(0o600);
 	});
 
-	it('add prints the line for the zone file alone where a person or a script wants no more', async () => {
-		const line = /^e1\._domainkey\.example\.com\. IN TXT \( "v=DKIM1; k=ed25519; p=[\w+/]{43}=" \)\n$/;
-		const made = await project.run(
-			['engine', 'dkim', 'add', ...named('example.com', 'e1'), '--type', 'ed25519', '--no-color'],
-			{ columns: 80 },
-		);
+	it('add prints the name and the value of the record on a terminal, a line each and nothing cut', async () => {
+		const made = await project.run(['engine', 'dkim', 'add', ...named('example.com', 's1'), '--no-color'], {
+			columns: 80,
+		});
 		expect(made).toEqual({
 			code: 0,
-			stdout: expect.stringMatching(line),
-			stderr: 'mail from example.com is signed from now on: publish this record\n',
+			stdout: expect.stringMatching(
+				/^s1\._domainkey\.example\.com\nv=DKIM1; k=rsa; p=[A-Za-z0-9+/]{390,}=*\n$/,
+			),
+			stderr:
+				'mail from example.com is signed from now on: publish this TXT record\n' +
+				`hint: mailctl --db ${project.db} engine dkim list -o tsv --fields dns_record has it for a zone file\n`,
 		});
-		const quiet = await dkim('add', ...named('example.org', 'e1'), '--type', 'ed25519', '-q');
-		expect(quiet).toMatchObject({ code: 0, stderr: '' });
+	});
+
+	it('add prints the line for the zone file alone where a script wants no more', async () => {
+		const line = /^e1\._domainkey\.example\.com\. IN TXT \( "v=DKIM1; k=ed25519; p=[\w+/]{43}=" \)\n$/;
+		const quiet = await dkim('add', ...named('example.com', 'e1'), '--type', 'ed25519', '-q');
+		expect(quiet).toEqual({ code: 0, stdout: expect.stringMatching(line), stderr: '' });
+	});
+
+	it.each([80, 120, 200])('list shows records whole in %i columns', async (columns) => {
+		await dkim('add', ...named('example.com', 's1'));
+		await dkim('add', ...named('example.com', 'e1'), '--type', 'ed25519');
+		const shown = await project.run(['engine', 'dkim', 'list', '--no-color'], { columns });
+		expect(shown.stdout.match(/^RECORD {4}\w\w\._domainkey\.example\.com$/gm)).toHaveLength(2);
+		expect(shown.stdout).toMatch(/^TXT {7}v=DKIM1; k=rsa; p=[A-Za-z0-9+/]{390,}=*$/m);
+		expect(shown.stdout).toMatch(/^TXT {7}v=DKIM1; k=ed25519; p=[\w+/]{43}=$/m);
+		const wide = await project.run(['engine', 'dkim', 'list', '-o', 'wide', '--no-color'], { columns });
+		expect(wide.stdout).toMatch(/^ZONE LINE {2}s1\._domainkey\.example\.com\. IN TXT \( ".{255}" "\S+" \)$/m);
 	});
 
 	it('add and list tell a pipe the record too', async () => {
