@@ -15,6 +15,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { chmod, chown, copyFile, cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { withheldRight } from './root-rights.js';
 
 const run = promisify(execFile);
 
@@ -42,7 +43,9 @@ export function whyNot(program: FoundProgram | null, packageName: string): strin
 	if (process.getuid?.() !== 0) return 'only root can run it in a folder of its own';
 	const missing = linkedBy(program.path, program.prefix).filter((line) => line.includes('not found'));
 	const names = missing.map((line) => line.trim().split(' ')[0]);
-	return names.length === 0 ? null : `${program.path} lacks ${names.join(', ')}`;
+	if (names.length > 0) return `${program.path} lacks ${names.join(', ')}`;
+	const right = withheldRight();
+	return right === null ? null : `root may not ${right} here`;
 }
 
 /** What goes into a root. */
