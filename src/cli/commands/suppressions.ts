@@ -3,10 +3,11 @@ import { need } from '../../api/capabilities.js';
 import { type CommandGroup, command } from '../command.js';
 import { listOptions, listRows } from '../listing.js';
 import { walk } from '../walk.js';
-import { suppressionAdd, suppressionRemove } from './suppressions/change.js';
+import { suppressionAdd } from './suppressions/add.js';
 import { suppressionExport } from './suppressions/export.js';
 import { filterOf, filterOptions, suppressionColumns } from './suppressions/filters.js';
 import { suppressionImport } from './suppressions/import.js';
+import { suppressionRemove } from './suppressions/remove.js';
 
 const list = command({
 	name: 'list',

@@ -283,7 +283,7 @@ describe('mailctl subscribers', () => {
 			expect(await run('-y')).toEqual({
 				code: 2,
 				stdout: '',
-				stderr: 'error: this will delete 101 subscribers\nhint: add --confirm 101 to agree\n',
+				stderr: 'error: this will delete 101 subscribers of list 1 "Readers"\nhint: add --confirm 101 to agree\n',
 			});
 			expect((await run('--confirm', '100')).code).toBe(2);
 			expect((await run('--confirm', '101')).code).toBe(0);

@@ -159,6 +159,29 @@ describe('mailctl suppressions', () => {
 			expect({ code, done: JSON.parse(stdout) }).toMatchObject({ code: 9, done: { deleted: [ann] } });
 		});
 
+		it('is exit 3 when nothing of it stands, and then nobody is asked', async () => {
+			const none = await project.run(['suppressions', 'remove', bob, 'carl@example.com']);
+			expect(none).toMatchObject({ code: 3, stdout: '' });
+			expect(none.stderr).toMatch(
+				/^error: none of the 2 addresses is suppressed\nhint: mailctl .*suppressions list\n$/,
+			);
+			const other = await project.run(['suppressions', 'rm', ann, bob, '--reason', 'COMPLAINED']);
+			expect(other).toMatchObject({ code: 3, stderr: expect.stringContaining('suppressed for COMPLAINED') });
+			expect(await list()).toHaveLength(2);
+		});
+
+		it('says with --dry-run which of them are not there: 3 when none is', async () => {
+			const dry = ['suppressions', 'remove', '-n'];
+			expect((await project.run([...dry, bob])).code).toBe(3);
+			expect((await project.run([...dry, ann, '--reason', 'COMPLAINED'])).code).toBe(3);
+			const some = await project.run([...dry, bob, ann, '-o', 'json']);
+			expect({ ...some, stdout: JSON.parse(some.stdout) }).toEqual({
+				code: 0,
+				stdout: { dry_run: true, remove: [ann] },
+				stderr: `warning: ${bob} is not suppressed\n`,
+			});
+		});
+
 		it('changes nothing with --dry-run', async () => {
 			expect(await project.json(['suppressions', 'remove', ann, '-n'])).toMatchObject({ dry_run: true });
 			expect(await list()).toHaveLength(2);

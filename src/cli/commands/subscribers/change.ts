@@ -1,5 +1,4 @@
 /** Creating, changing and deleting subscribers. */
-import { createInterface } from 'node:readline';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { assertChange } from '../../change.js';
@@ -7,8 +6,9 @@ import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { type ExitCode, exits } from '../../exit.js';
+import { namesOf } from '../../names.js';
 import { explained, type Refused } from '../../refusals.js';
-import { eachOf } from '../../several.js';
+import { agreeToAll, eachOf, nameOrCount } from '../../several.js';
 import {
 	findSubscriber,
 	inList,
@@ -19,9 +19,6 @@ import {
 	subscriberColumns,
 } from './lookup.js';
 import { assertMeta, change, readMeta } from './meta.js';
-
-/** More rows than this are a severe change: the count has to be typed. */
-const severeRows = 100;
 
 const manyArg = {
 	name: 'subscriber',
@@ -166,7 +163,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			const { list, subscribers } = await inList(cx, options);
 			const found = await resolveAll(cx, subscribers, args.subscriber, list);
 			if (cx.dryRun) return cx.wouldDo(`${name} ${describe(found)}`, { [name]: found.map(({ id }) => id) });
-			if (found.length > severeRows) await confirmMany(cx, name, found);
+			await agreeToAll(cx, { what: `${name} ${describe(found)}`, count: found.length, few: 'go on' });
 			const changed: Subscriber[] = [];
 			const { failed } = await eachOf(cx, found, async ({ id }) => {
 				const change = subscribers.patch(id, { is_active }, { signal: cx.signal });
@@ -212,10 +209,8 @@ export const remove = command({
 			await cx.wouldDo(`delete ${describe(found)}`, { delete: found.map(({ id }) => id) });
 			return undefined;
 		}
-		// A script that names the count has agreed, few as they are today.
-		if (found.length > severeRows || cx.globals.confirm !== undefined) await confirmMany(cx, 'delete', found);
-		else
-			await cx.confirm({ kind: 'mild', what: `delete ${describe(found)} of list ${list.id} "${list.name}"` });
+		const what = `delete ${describe(found)} of list ${list.id} "${list.name}"`;
+		await agreeToAll(cx, { what, count: found.length, few: 'ask' });
 		const { done, failed } = await eachOf(cx, found, ({ id }) =>
 			subscribers.delete(id, { signal: cx.signal }),
 		);
@@ -241,17 +236,11 @@ function creationHint(refused: Refused): string | undefined {
 	return subscriberHint(refused);
 }
 
-function confirmMany(cx: CommandContext, verb: string, found: readonly Subscriber[]): Promise<void> {
-	return cx.confirm({
-		kind: 'severe',
-		what: `${verb} ${found.length} subscribers`,
-		name: String(found.length),
-	});
-}
-
 function describe(found: readonly Subscriber[]): string {
-	const [only] = found;
-	return found.length === 1 && only !== undefined ? only.email : `${found.length} subscribers`;
+	return nameOrCount(
+		found.map(({ email }) => email),
+		'subscribers',
+	);
 }
 
 /** All are found before any is changed; each once, however often it was named. */
@@ -262,24 +251,9 @@ async function resolveAll(
 	list: List,
 ): Promise<readonly Subscriber[]> {
 	const found = new Map<number, Subscriber>();
-	for await (const text of names(cx, texts)) {
+	for await (const text of namesOf(cx, texts)) {
 		const one = await resolveSubscriber(subscribers, text, list, cx.signal);
 		found.set(one.id, one);
 	}
 	return [...found.values()];
-}
-
-async function* names(cx: CommandContext, texts: readonly string[]): AsyncGenerator<string> {
-	for (const text of texts) {
-		if (text !== '-') {
-			yield text;
-			continue;
-		}
-		for await (const line of createInterface({
-			input: cx.sources.stdin('-'),
-			crlfDelay: Number.POSITIVE_INFINITY,
-		})) {
-			if (line.trim() !== '') yield line.trim();
-		}
-	}
 }

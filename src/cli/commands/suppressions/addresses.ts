@@ -1,0 +1,33 @@
+/** The addresses a command on suppressions is about. */
+import { emailKey, parseAddress } from '../../../api/address.js';
+import type { CommandContext } from '../../context.js';
+import { UsageError } from '../../errors.js';
+import { namesOf } from '../../names.js';
+import { nameOrCount } from '../../several.js';
+
+/** The argument of `add` and `remove`. */
+export const addressesArg = {
+	name: 'address',
+	summary: 'e-mail addresses; - reads them from standard input, one a line',
+	many: true,
+} as const;
+
+/** Each once, however often it is named; all are looked at before anything is done. Throws `UsageError`. */
+export async function readAddresses(
+	cx: CommandContext,
+	texts: readonly string[],
+): Promise<readonly string[]> {
+	const found = new Map<string, string>();
+	for await (const text of namesOf(cx, texts)) {
+		const address = parseAddress(text);
+		if (address === null) throw new UsageError(`"${text}" is no e-mail address`);
+		found.set(emailKey(text), address.address);
+	}
+	if (found.size === 0) throw new UsageError('no address was given');
+	return [...found.values()];
+}
+
+/** `ann@example.com`, `3 addresses`. */
+export function describeAddresses(addresses: readonly string[]): string {
+	return nameOrCount(addresses, 'addresses');
+}
