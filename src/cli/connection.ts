@@ -67,6 +67,8 @@ export interface LocalEngine {
 	settings: {
 		/** Every setting there is, and what it is for. */
 		names: Readonly<Record<string, string>>;
+		/** What holds while one is not set, as a value; those that are missing have none then. */
+		defaults: Readonly<Record<string, string>>;
 		/** Set values by name, secrets masked unless `reveal`. */
 		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
 		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
@@ -246,6 +248,18 @@ export interface EngineStatus {
 	public_url: string | null;
 	time_zone: string;
 	senders: number;
+	/** `null`: nothing holds up the queue. */
+	paused: QueueStats['paused'];
+	/** `null`: bounces go to the sender of a message. */
+	bounce_address: string | null;
+	/** Each message has a return path of its own, by which its bounce is known. */
+	verp: boolean;
+	/** Whose mail is signed. */
+	dkim_domains: readonly string[];
+	/** Settings that limit sending, as they were set. */
+	limits: Readonly<Record<string, string>>;
+	/** Told 410 by their targets; nothing is sent to them. */
+	webhooks_stopped: readonly { id: number; url: string; since: string }[];
 }
 
 /** Which messages: those of one submission, of one mailing, or all. */

@@ -14,15 +14,16 @@ const listeningUrlName = 'listening_url';
 
 /** Name → what it is for. `smtp_password` is the one secret: shown masked. */
 export const settingNames = {
-	public_url: 'the URL recipients reach this service by; links in mails and pages start with it',
+	public_url:
+		'the URL recipients reach this service by; links in mails and pages start with it; without one they point to where serve listened last',
 	time_zone: 'the time zone whose days the report counts (IANA name)',
 	smtp_url: 'where mail is handed over: smtp[s]://user@host:port',
 	smtp_password: 'the password that goes with the user of smtp_url',
 	smtp_ca:
-		'certificates in PEM that alone vouch for the mail server, - < ca.pem; with them nothing is sent without TLS',
+		'certificates in PEM that alone vouch for the mail server, - < ca.pem; with them nothing is sent without TLS; without them the authorities this machine trusts do',
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
 	bounce_address:
-		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com',
+		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com; without one they go to the sender',
 	send_limit:
 		'the most messages in any time of a length, such as 100/m; all processes together; copies (cc, bcc) do not count',
 	sender_domain_limits:
@@ -31,6 +32,12 @@ export const settingNames = {
 		'the same by the domain of the recipient: gmail.com=100/1h, *=10/s; of the to address, copies do not count',
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
+
+/** What holds while a setting has no value, written as a value; the others have none then. */
+export const settingDefaults = {
+	time_zone: 'UTC',
+	allow_private_webhooks: 'false',
+} as const satisfies Partial<Record<SettingName, string>>;
 
 /** A setting there is. */
 export type SettingName = keyof typeof settingNames;
@@ -63,7 +70,7 @@ export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineS
 	return {
 		publicUrl,
 		linkBase: publicUrl ?? values[listeningUrlName] ?? defaultListeningUrl,
-		timeZone: value('time_zone') ?? 'UTC',
+		timeZone: value('time_zone') ?? settingDefaults.time_zone,
 		smtpUrl: value('smtp_url'),
 		smtpPassword: value('smtp_password'),
 		smtpCa: value('smtp_ca'),

@@ -172,6 +172,8 @@ export interface StoreStatus {
 	subscribers: number;
 	suppressions: number;
 	messages: Partial<Record<MessageState, number>>;
+	/** Those whose target answered 410, since when; they begin again when they are changed or replayed. */
+	stopped_webhooks: readonly { id: number; url: string; stopped_at: Micros }[];
 }
 
 /** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` work on what is stored at that moment. */

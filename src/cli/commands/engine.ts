@@ -4,16 +4,16 @@ import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
 import { type Command, type CommandGroup, command } from '../command.js';
 import { commandLine } from '../command-line.js';
-import type { EngineStatus } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
-import { explained, type Refused } from '../refusals.js';
-import { type Columns, column } from '../render/columns.js';
+import { explained } from '../refusals.js';
 import { walk } from '../walk.js';
 import { bounces } from './engine/bounces.js';
 import { dkim } from './engine/dkim.js';
 import { queue } from './engine/queue.js';
+import { settingHint, settings, withoutLineEnd } from './engine/settings.js';
+import { status } from './engine/status.js';
 import { tokens } from './engine/tokens.js';
 
 const initOptions = {
@@ -78,37 +78,6 @@ const init = command({
 	},
 });
 
-const statusColumns: Columns<EngineStatus> = [
-	column('path', 'DATABASE'),
-	column('schema_version', 'SCHEMA'),
-	column('size_bytes', 'BYTES'),
-	column('lists', 'LISTS'),
-	column('subscribers', 'SUBSCRIBERS'),
-	column('suppressions', 'SUPPRESSIONS'),
-	{
-		key: 'messages',
-		header: 'MESSAGES',
-		value: ({ messages }) =>
-			Object.entries(messages)
-				.map(([state, count]) => `${state} ${count}`)
-				.join(', '),
-	},
-	column('senders', 'SENDERS'),
-	column('smtp_url', 'MAIL SERVER'),
-	column('public_url', 'PUBLIC URL'),
-	column('time_zone', 'TIME ZONE'),
-];
-
-const status = command({
-	name: 'status',
-	summary: 'what is in the database, and how it is set up',
-	columns: statusColumns,
-	output:
-		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone"}',
-	examples: ['mailctl engine status', 'mailctl engine status -o json'],
-	run: async (cx) => cx.out.record(await (await cx.local()).status(), statusColumns),
-});
-
 const smtpTest = command({
 	name: 'smtp-test',
 	summary: 'connect to the mail server and log in; nothing is sent',
@@ -134,97 +103,6 @@ const smtpTest = command({
 		});
 	},
 });
-
-interface Setting {
-	name: string;
-	value: string | null;
-	meaning: string;
-}
-
-const settingColumns: Columns<Setting> = [
-	column('name', 'SETTING', { isName: true }),
-	column('value', 'VALUE'),
-	column('meaning', 'MEANING', { wide: true }),
-];
-
-const getSetting = command({
-	name: 'get',
-	summary: 'show the settings, or one of them',
-	args: [{ name: 'setting', summary: 'its name', optional: true }],
-	columns: settingColumns,
-	output: 'an array of {"name", "value", "meaning"}, or the one asked for; secrets masked',
-	examples: ['mailctl engine settings get', 'mailctl engine settings get public_url -o tsv --fields value'],
-	run: async (cx, { args }) => {
-		const { settings } = await cx.local();
-		const values = await settings.get();
-		const all = Object.entries(settings.names).map(([name, meaning]) => ({
-			name,
-			value: values[name] ?? null,
-			meaning,
-		}));
-		if (args.setting === undefined) {
-			await cx.out.rows(all, settingColumns, { all: true });
-			return;
-		}
-		const one = all.find(({ name }) => name === args.setting);
-		if (one === undefined) throw unknownSetting(args.setting, all);
-		await cx.out.record(one, settingColumns);
-	},
-});
-
-const setSetting = command({
-	name: 'set',
-	summary: 'change a setting',
-	args: [
-		{ name: 'setting', summary: 'its name' },
-		{ name: 'value', summary: 'its new value; - reads standard input' },
-	],
-	writes: true,
-	output: '{"name", "value"}',
-	exits: [5],
-	examples: [
-		'mailctl engine settings set time_zone Europe/Oslo',
-		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/1h, *=10/s'",
-		'mailctl engine settings set smtp_ca - < ca.pem',
-	],
-	run: async (cx, { args }) => {
-		const secret = args.setting === 'smtp_password';
-		if (secret && args.value !== '-') {
-			throw new UsageError('a password is no argument: others on this machine see them', {
-				hint: 'mailctl engine settings set smtp_password - < FILE',
-			});
-		}
-		const value =
-			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
-		if (cx.dryRun) return cx.wouldDo(`set ${args.setting}`, { name: args.setting });
-		const engine = await cx.local();
-		const values = { [args.setting]: value };
-		await explained(engine.settings.set(values), { input: values, hint: settingHint });
-		const stored = (await engine.settings.get())[args.setting] ?? null;
-		await cx.out.document({ name: args.setting, value: stored }, `${args.setting} is ${stored ?? 'unset'}`);
-	},
-});
-
-const unsetSetting = command({
-	name: 'unset',
-	summary: 'return a setting to its default',
-	args: [{ name: 'setting', summary: 'its name' }],
-	writes: true,
-	output: '{"name", "value": null}',
-	exits: [5],
-	examples: ['mailctl engine settings unset public_url'],
-	run: async (cx, { args }) => {
-		if (cx.dryRun) return cx.wouldDo(`unset ${args.setting}`, { name: args.setting });
-		await (await cx.local()).settings.set({ [args.setting]: null });
-		await cx.out.document({ name: args.setting, value: null }, `${args.setting} is unset`);
-	},
-});
-
-const settings: CommandGroup = {
-	name: 'settings',
-	summary: 'settings of the database',
-	commands: [getSetting, setSetting, unsetSetting],
-};
 
 export const group: CommandGroup = {
 	name: 'engine',
@@ -262,19 +140,4 @@ async function addSender(cx: CommandContext, email: string): Promise<Sender> {
 		if (added === null) throw error;
 		return added;
 	});
-}
-
-function settingHint({ path }: Refused): string | undefined {
-	if (path === 'smtp_url') return 'smtp://host:25, smtp://user@host:587 or smtps://user@host';
-	return path === 'public_url' ? 'such as https://mail.example.com' : undefined;
-}
-
-function unknownSetting(name: string, all: readonly Setting[]): UsageError {
-	return new UsageError(`there is no setting "${name}"`, {
-		hint: `valid: ${all.map((one) => one.name).join(', ')}`,
-	});
-}
-
-function withoutLineEnd(text: string): string {
-	return text.replace(/\r?\n$/, '');
 }

@@ -6,6 +6,7 @@ import {
 	listSettings,
 	readSettings,
 	secretSettings,
+	settingDefaults,
 	settingNames,
 	writeSettings,
 } from '../../engine/settings.js';
@@ -15,6 +16,7 @@ import type { ConnectDependencies, Connection, LocalEngine, Target } from '../co
 import { localDkim } from './dkim.js';
 import type { LocalParts, Presence } from './parts.js';
 import { localQueue } from './queue.js';
+import { localStatus } from './status.js';
 import { localTokens } from './tokens.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
@@ -83,6 +85,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		isNew,
 		settings: {
 			names: settingNames,
+			defaults: settingDefaults,
 			get: async (options) => {
 				const isShown = (name: string) => options?.reveal === true || !secretSettings.has(name);
 				const values = await listSettings(store);
@@ -101,21 +104,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 			const { ingestBounces } = await import('./ingest.js');
 			return ingestBounces({ store, clock }, request);
 		},
-		status: async () => {
-			const [status, settings, senders] = await Promise.all([
-				store.reads.status(),
-				readSettings(store),
-				store.reads.pageSenders({ page: 1, page_size: 1 }),
-			]);
-			return {
-				path,
-				...status,
-				smtp_url: settings.smtpUrl,
-				public_url: settings.publicUrl,
-				time_zone: settings.timeZone,
-				senders: senders.count,
-			};
-		},
+		status: () => localStatus(parts),
 		deliver: async (options) => {
 			const mailer = await lazy.mailer();
 			if (options.scope !== null) return mailer.deliver(options);

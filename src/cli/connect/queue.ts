@@ -14,9 +14,8 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }): Lo
 }
 
 function toStats(state: QueueState): QueueStats {
-	const [paused] = state.pauses;
 	return {
-		paused: paused === undefined ? null : toPause(paused),
+		paused: firstPause(state.pauses),
 		messages: state.messages,
 		due: state.due,
 		oldest: timeOf(state.oldest_at),
@@ -29,6 +28,11 @@ function toStats(state: QueueState): QueueStats {
 			last_reply,
 		})),
 	};
+}
+
+/** What holds up the queue; a person's word before a fault. */
+export function firstPause([paused]: readonly QueuePause[]): QueueStats['paused'] {
+	return paused === undefined ? null : toPause(paused);
 }
 
 function toPause({ kind, reason, since, retry_at, faults }: QueuePause): NonNullable<QueueStats['paused']> {

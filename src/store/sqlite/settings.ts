@@ -45,6 +45,9 @@ export function createSettings(sql: Sql): SettingOperations {
 			subscribers: sql.number('SELECT coalesce(sum(active_count + inactive_count), 0) FROM lists'),
 			suppressions: sql.number('SELECT count(*) FROM suppressions'),
 			messages: countByState(sql, null),
+			stopped_webhooks: sql.all<{ id: number; url: string; stopped_at: number }>(
+				'SELECT id, url, stopped_at FROM webhooks WHERE stopped_at IS NOT NULL ORDER BY id',
+			),
 		}),
 	};
 }

@@ -1,10 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { makeCertificates } from '../../support/certificates.js';
 import { cli, makeHome } from '../../support/cli.js';
 import { errorOf, makeProject } from '../../support/project.js';
 import { startFaultServer } from '../../support/smtp-fault.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
+import { startTarget } from '../../support/target.js';
+
+const note = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 
 describe('mailctl engine init', () => {
 	const fresh = async () => join(await makeHome(), 'news.db');
@@ -115,6 +119,48 @@ describe('mailctl engine status and settings', () => {
 			smtp_url: 'smtp://127.0.0.1:2525',
 			public_url: null,
 			time_zone: 'UTC',
+			paused: null,
+			bounce_address: null,
+			verp: false,
+			dkim_domains: [],
+			limits: {},
+			webhooks_stopped: [],
+		});
+	});
+
+	it('tell what signs, what limits, where bounces go, and what stands still since when', async () => {
+		const project = await makeProject({ smtp: 2525 });
+		const keys = ['engine', 'dkim', 'add', '--type', 'ed25519', '--domain', 'example.com', '--selector'];
+		for (const selector of ['a', 'b']) await project.json([...keys, selector]);
+		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.com']);
+		await project.json(['engine', 'settings', 'set', 'send_limit', '100/1m']);
+		await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', 'gmail.com=10/1m']);
+		await project.json(['engine', 'queue', 'pause', '--reason', 'moving']);
+		expect(await project.json(['engine', 'status'])).toMatchObject({
+			paused: { kind: 'manual', reason: 'moving', since: expect.any(String) },
+			bounce_address: 'bounces@example.com',
+			verp: true,
+			dkim_domains: ['example.com'],
+			limits: { send_limit: '100/1m', recipient_domain_limits: 'gmail.com=10/1m' },
+		});
+		const { stdout } = await project.run(['engine', 'status', '--no-color'], { columns: 120 });
+		expect(stdout).toMatch(/^QUEUE +paused by hand since \d{4}-\S+: moving$/m);
+		expect(stdout).toMatch(/^BOUNCES +bounces@example\.com, with a return path/m);
+		expect(stdout).toMatch(/^SIGNED +example\.com$/m);
+		expect(stdout).toMatch(/^LIMITS +recipient_domain_limits gmail\.com=10\/1m; send_limit 100\/1m$/m);
+	});
+
+	it('tell of webhooks that were stopped', async () => {
+		const target = await startTarget(410);
+		const server = await startFaultServer({ at: { RCPT: { answer: '550 5.1.1 No such user' } } });
+		const project = await makeProject({ smtp: server.port });
+		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'true']);
+		await project.json(['webhooks', 'create', '--url', target.url, '--type', 'HARDBOUNCED']);
+		await project.json([...note, '--to', 'a@example.com', '--no-wait']);
+		await project.run(['worker', '--drain']);
+		await Promise.all([target.close(), server.close()]);
+		expect(await project.json(['engine', 'status'])).toMatchObject({
+			webhooks_stopped: [{ id: 1, url: target.url, since: expect.stringMatching(/^\d{4}-/) }],
 		});
 	});
 
@@ -137,6 +183,50 @@ describe('mailctl engine status and settings', () => {
 		expect(await project.json(value)).toEqual({ value: null });
 	});
 
+	it('get shows each with its value or its default, and what it is for, within the terminal', async () => {
+		const project = await makeProject({ smtp: 2525 });
+		for (const columns of [80, 120]) {
+			const { stdout } = await project.run(['engine', 'settings', 'get'], { columns });
+			const lines = stdout.split('\n');
+			expect(lines).toContain('smtp_url = smtp://127.0.0.1:2525');
+			expect(lines).toContain('time_zone = UTC (default)');
+			expect(lines).toContain('    the time zone whose days the report counts (IANA name)');
+			expect(lines).toContain('send_limit is not set');
+			expect(lines.filter((line) => line.length > columns)).toEqual([]);
+		}
+		const wide = await project.run(['engine', 'settings', 'get', '-o', 'wide', '--no-truncate'], {
+			columns: 80,
+		});
+		expect(wide.stdout).toMatch(/^time_zone +UTC +the time zone/m);
+	});
+
+	it('get of one prints the value alone in a pipe, and nothing where there is none', async () => {
+		const project = await makeProject({ smtp: 2525 });
+		const get = async (...words: string[]) =>
+			(await project.run(['engine', 'settings', 'get', ...words])).stdout;
+		expect(await get('smtp_url')).toBe('smtp://127.0.0.1:2525\n');
+		expect(await get('time_zone')).toBe('\n');
+		expect(await get('smtp_url', '-o', 'tsv')).toBe('smtp_url\tsmtp://127.0.0.1:2525\n');
+	});
+
+	it('show certificates in a line on a terminal, and whole in a pipe', async () => {
+		const project = await makeProject();
+		const { ca } = await makeCertificates(['IP:127.0.0.1']);
+		const pem = `${ca}${ca}`.trimEnd();
+		const words = ['engine', 'settings', 'set', 'smtp_ca', '-', '-o', 'table'];
+		const set = await project.run(words, { stdin: pem });
+		const summary = /2 certificates: CN=Test-Authority, until \d{4}-\d\d-\d\d; CN=Test-Authority, until/;
+		expect(set.stderr).toMatch(new RegExp(`^smtp_ca is ${summary.source}`));
+		for (const shown of [['smtp_ca'], [], ['-o', 'wide', '--no-truncate']]) {
+			const { stdout } = await project.run(['engine', 'settings', 'get', ...shown], { columns: 120 });
+			expect(stdout).toMatch(summary);
+			expect(stdout).not.toContain('BEGIN');
+		}
+		expect((await project.run(['engine', 'settings', 'get', 'smtp_ca'])).stdout.trimEnd()).toBe(pem);
+		const later = ['engine', 'settings', 'get', 'smtp_ca', '--now', '2099-01-01T00:00:00Z'];
+		expect((await project.run(later, { columns: 120 })).stdout).toMatch(/CN=Test-Authority, expired on /);
+	});
+
 	it('take a password from stdin alone and show it masked everywhere', async () => {
 		const project = await makeProject();
 		expect(await project.run(['engine', 'settings', 'set', 'smtp_password', 'hunter2'])).toEqual({
@@ -144,7 +234,7 @@ describe('mailctl engine status and settings', () => {
 			stdout: '',
 			stderr:
 				'error: a password is no argument: others on this machine see them\n' +
-				'hint: mailctl engine settings set smtp_password - < FILE\n',
+				`hint: mailctl --db ${project.db} engine settings set smtp_password - < FILE\n`,
 		});
 		const set = await project.run(['engine', 'settings', 'set', 'smtp_password', '-'], {
 			stdin: 'hunter2\n',

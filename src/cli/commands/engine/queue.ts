@@ -4,6 +4,7 @@ import type { QueueStats } from '../../connection.js';
 import { clean } from '../../render/clean.js';
 import { sendOptions } from '../send/options.js';
 import { workOff } from '../work-off.js';
+import { pauseLine } from './pause.js';
 
 const stats = command({
 	name: 'stats',
@@ -88,11 +89,4 @@ function linesOf({ paused, messages, due, oldest, next_due, workers, deferred }:
 			(one) => `  ${one.domain}: ${one.messages}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
 		),
 	];
-}
-
-function pauseLine(paused: QueueStats['paused']): string {
-	if (paused === null) return 'the queue is open';
-	const { kind, reason, since, retry_at } = paused;
-	if (kind === 'manual') return `paused by hand since ${since}${reason === null ? '' : `: ${reason}`}`;
-	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
 }

@@ -1,0 +1,10 @@
+/** What holds up the queue, in words. */
+import type { QueueStats } from '../../connection.js';
+
+/** Since when, by whom and why; "the queue is open" when nothing does. */
+export function pauseLine(paused: QueueStats['paused']): string {
+	if (paused === null) return 'the queue is open';
+	const { kind, reason, since, retry_at } = paused;
+	if (kind === 'manual') return `paused by hand since ${since}${reason === null ? '' : `: ${reason}`}`;
+	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
+}

@@ -1,0 +1,169 @@
+/** `mailctl engine settings`: what the database is told about sending and serving. */
+import { type CommandGroup, command } from '../../command.js';
+import type { LocalEngine } from '../../connection.js';
+import type { CommandContext } from '../../context.js';
+import { UsageError } from '../../errors.js';
+import { explained, type Refused } from '../../refusals.js';
+import { clean } from '../../render/clean.js';
+import { type Columns, column } from '../../render/columns.js';
+
+interface Setting {
+	name: string;
+	/** Null: it is not set, and `default` holds. */
+	value: string | null;
+	/** Null: without a value there is none. */
+	default: string | null;
+	meaning: string;
+}
+
+const columns: Columns<Setting> = [
+	column('name', 'SETTING', { isName: true }),
+	column('value', 'VALUE'),
+	column('default', 'DEFAULT', { wide: true }),
+	column('meaning', 'MEANING', { wide: true }),
+];
+
+const get = command({
+	name: 'get',
+	summary: 'show the settings, or one of them',
+	description:
+		'On a terminal each setting with what it is for, and certificates in a line. Of one setting a pipe gets the value alone, as it is stored; nothing when it is not set.',
+	args: [{ name: 'setting', summary: 'its name', optional: true }],
+	columns,
+	output: 'an array of {"name", "value", "default", "meaning"}, or the one asked for; secrets masked',
+	examples: ['mailctl engine settings get', 'mailctl engine settings get public_url'],
+	run: async (cx, { args }) => {
+		const all = await readAll(await cx.local());
+		const { format } = cx.out;
+		if (args.setting === undefined) {
+			if (format === 'table' && cx.globals.fields === undefined) return cx.out.raw(await page(cx, all));
+			await cx.out.rows(await shownIn(cx, all), columns, { all: true });
+			return;
+		}
+		const one = all.find(({ name }) => name === args.setting);
+		if (one === undefined) throw unknownSetting(args.setting, all);
+		if (cx.globals.fields === undefined) {
+			if (format === 'table') return cx.out.raw(await page(cx, [one]));
+			// Asked for by nobody, rows are for pipes: `ca=$(mailctl engine settings get smtp_ca)`.
+			if (format === 'tsv' && cx.settings.output.value === null) return cx.out.raw(`${one.value ?? ''}\n`);
+		}
+		const [shown = one] = await shownIn(cx, [one]);
+		await cx.out.record(shown, columns);
+	},
+});
+
+const set = command({
+	name: 'set',
+	summary: 'change a setting',
+	args: [
+		{ name: 'setting', summary: 'its name' },
+		{ name: 'value', summary: 'its new value; - reads standard input' },
+	],
+	writes: true,
+	output: '{"name", "value"}',
+	exits: [5],
+	examples: [
+		'mailctl engine settings set time_zone Europe/Oslo',
+		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/1h, *=10/s'",
+		'mailctl engine settings set smtp_ca - < ca.pem',
+	],
+	run: async (cx, { args }) => {
+		const secret = args.setting === 'smtp_password';
+		if (secret && args.value !== '-') {
+			throw new UsageError('a password is no argument: others on this machine see them', {
+				hint: 'mailctl engine settings set smtp_password - < FILE',
+			});
+		}
+		const value =
+			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
+		if (cx.dryRun) return cx.wouldDo(`set ${args.setting}`, { name: args.setting });
+		const engine = await cx.local();
+		const values = { [args.setting]: value };
+		await explained(engine.settings.set(values), { input: values, hint: settingHint });
+		const stored = (await engine.settings.get())[args.setting] ?? null;
+		const shown = stored === null ? 'unset' : await inALine(cx, stored);
+		await cx.out.document({ name: args.setting, value: stored }, `${args.setting} is ${shown}`);
+	},
+});
+
+const unset = command({
+	name: 'unset',
+	summary: 'return a setting to its default',
+	args: [{ name: 'setting', summary: 'its name' }],
+	writes: true,
+	output: '{"name", "value": null}',
+	exits: [5],
+	examples: ['mailctl engine settings unset public_url'],
+	run: async (cx, { args }) => {
+		if (cx.dryRun) return cx.wouldDo(`unset ${args.setting}`, { name: args.setting });
+		await (await cx.local()).settings.set({ [args.setting]: null });
+		await cx.out.document({ name: args.setting, value: null }, `${args.setting} is unset`);
+	},
+});
+
+export const settings: CommandGroup = {
+	name: 'settings',
+	summary: 'settings of the database',
+	commands: [get, set, unset],
+};
+
+/** What to do about a value that was refused. */
+export function settingHint({ path }: Refused): string | undefined {
+	if (path === 'smtp_url') return 'smtp://host:25, smtp://user@host:587 or smtps://user@host';
+	return path === 'public_url' ? 'such as https://mail.example.com' : undefined;
+}
+
+/** The content of a file that an editor ended with a line break. */
+export function withoutLineEnd(text: string): string {
+	return text.replace(/\r?\n$/, '');
+}
+
+async function readAll({ settings }: LocalEngine): Promise<Setting[]> {
+	const values = await settings.get();
+	return Object.entries(settings.names).map(([name, meaning]) => ({
+		name,
+		value: values[name] ?? null,
+		default: settings.defaults[name] ?? null,
+		meaning,
+	}));
+}
+
+/** `time_zone = UTC (default)`, and under it what it is for, within the terminal's width. */
+async function page(cx: CommandContext, all: readonly Setting[]): Promise<string> {
+	const { wrap } = await import('../../render/width.js');
+	const { stdout } = cx.io;
+	const width = stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY;
+	const blocks = all.map(async (setting) => [
+		`${setting.name}${await worth(cx, setting)}`,
+		...wrap(setting.meaning, Math.max(width - indent.length, 20)).map((line) => `${indent}${line}`),
+	]);
+	return `${(await Promise.all(blocks)).flat().join('\n')}\n`;
+}
+
+const indent = '    ';
+
+async function worth(cx: CommandContext, { value, default: standard }: Setting): Promise<string> {
+	if (value !== null) return ` = ${await inALine(cx, value)}`;
+	return standard === null ? ' is not set' : ` = ${standard} (default)`;
+}
+
+/** Tables are for people; whatever a program reads is the value itself. */
+async function shownIn(cx: CommandContext, all: readonly Setting[]): Promise<Setting[]> {
+	const isForPeople = cx.out.format === 'table' || cx.out.format === 'wide';
+	const shown = all.map(async (setting) =>
+		isForPeople && setting.value !== null ? { ...setting, value: await inALine(cx, setting.value) } : setting,
+	);
+	return Promise.all(shown);
+}
+
+async function inALine(cx: CommandContext, value: string): Promise<string> {
+	if (!value.includes('\n') && !value.startsWith('-----')) return clean(value);
+	const { describeCertificates } = await import('../../render/certificates.js');
+	return clean(describeCertificates(value, cx.clock.now()) ?? value);
+}
+
+function unknownSetting(name: string, all: readonly Setting[]): UsageError {
+	return new UsageError(`there is no setting "${name}"`, {
+		hint: `valid: ${all.map((one) => one.name).join(', ')}`,
+	});
+}

@@ -1,0 +1,59 @@
+/** `mailctl engine status`: what is in the database, and how it is set up. */
+import { command } from '../../command.js';
+import type { EngineStatus } from '../../connection.js';
+import { type Columns, column } from '../../render/columns.js';
+import { pauseLine } from './pause.js';
+
+const columns: Columns<EngineStatus> = [
+	column('path', 'DATABASE'),
+	column('schema_version', 'SCHEMA'),
+	column('size_bytes', 'BYTES'),
+	column('lists', 'LISTS'),
+	column('subscribers', 'SUBSCRIBERS'),
+	column('suppressions', 'SUPPRESSIONS'),
+	{
+		key: 'messages',
+		header: 'MESSAGES',
+		value: ({ messages }) =>
+			Object.entries(messages)
+				.map(([state, count]) => `${state} ${count}`)
+				.join(', '),
+	},
+	column('senders', 'SENDERS'),
+	column('smtp_url', 'MAIL SERVER'),
+	column('public_url', 'PUBLIC URL'),
+	column('time_zone', 'TIME ZONE'),
+	{ key: 'paused', header: 'QUEUE', value: ({ paused }) => pauseLine(paused) },
+	{ key: 'bounce_address', header: 'BOUNCES', value: bouncesOf },
+	column('verp', 'VERP', { wide: true }),
+	{ key: 'dkim_domains', header: 'SIGNED', value: ({ dkim_domains }) => dkim_domains.join(', ') },
+	{ key: 'limits', header: 'LIMITS', value: limitsOf },
+	{ key: 'webhooks_stopped', header: 'STOPPED WEBHOOKS', value: stoppedOf },
+];
+
+export const status = command({
+	name: 'status',
+	summary: 'what is in the database, and how it is set up',
+	description:
+		'`paused` is what keeps messages from being sent, as `engine queue stats` has it; `verp` whether each message has a return path of its own, by which its bounce is known; `dkim_domains` whose mail is signed; `webhooks_stopped` those whose targets answered 410: they begin again with `webhooks update` or `webhooks replay`.',
+	columns,
+	output:
+		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}]}',
+	examples: ['mailctl engine status', 'mailctl engine status -o json'],
+	run: async (cx) => cx.out.record(await (await cx.local()).status(), columns),
+});
+
+function bouncesOf({ bounce_address }: EngineStatus): string {
+	if (bounce_address === null) return 'to the sender of each message: bounce_address is not set';
+	return `${bounce_address}, with a return path of its own for each message`;
+}
+
+function limitsOf({ limits }: EngineStatus): string {
+	return Object.entries(limits)
+		.map(([setting, value]) => `${setting} ${value}`)
+		.join('; ');
+}
+
+function stoppedOf({ webhooks_stopped }: EngineStatus): string {
+	return webhooks_stopped.map(({ id, url, since }) => `${id} ${url} since ${since}`).join('; ');
+}

@@ -1,0 +1,40 @@
+/** What a database of this machine says about itself, with times as the API writes them. */
+import { formatDateTime } from '../../api/datetime.js';
+import { limitSettings } from '../../engine/rules/limits.js';
+import { readSettings } from '../../engine/settings.js';
+import type { EngineStatus } from '../connection.js';
+import type { LocalParts } from './parts.js';
+import { firstPause } from './queue.js';
+
+export async function localStatus(
+	parts: Pick<LocalParts, 'store' | 'clock' | 'path'>,
+): Promise<EngineStatus> {
+	const { reads } = parts.store;
+	const [{ stopped_webhooks, ...status }, settings, values, senders, pauses, keys] = await Promise.all([
+		reads.status(),
+		readSettings(parts.store),
+		reads.getSettings(),
+		reads.pageSenders({ page: 1, page_size: 1 }),
+		reads.queuePauses(),
+		reads.listDkimKeys(),
+	]);
+	const limits = Object.entries(values).filter(([name]) => Object.hasOwn(limitSettings, name));
+	return {
+		path: parts.path,
+		...status,
+		senders: senders.count,
+		smtp_url: settings.smtpUrl,
+		public_url: settings.publicUrl,
+		time_zone: settings.timeZone,
+		paused: firstPause(pauses),
+		bounce_address: settings.bounceAddress,
+		verp: settings.bounceAddress !== null,
+		dkim_domains: [...new Set(keys.map(({ domain }) => domain))],
+		limits: Object.fromEntries(limits),
+		webhooks_stopped: stopped_webhooks.map(({ id, url, stopped_at }) => ({
+			id,
+			url,
+			since: formatDateTime(stopped_at),
+		})),
+	};
+}
