@@ -9,6 +9,14 @@ export function formatCsvRow(cells: readonly string[], delimiter = ','): string 
 	return `${cells.map((cell) => formatCell(cell, delimiter)).join(delimiter)}\n`;
 }
 
+/**
+ * A spreadsheet takes cells that begin so for formulas, also behind an apostrophe of its own making (OWASP, "CSV
+ * Injection"). The apostrophe is text: such a file is to be looked at, not to be imported.
+ */
+export function guardFormula(cell: string): string {
+	return /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+}
+
 /** A leading BOM would be taken for the file's; leading and trailing blanks survive only in quotes in some readers. */
 function formatCell(cell: string, delimiter: string): string {
 	const isPlain = !/["\r\n]|^[\s\uFEFF]|\s$/.test(cell) && !cell.includes(delimiter);

@@ -68,14 +68,6 @@ export function jsonFormat(columns: readonly PeopleColumn[]): (person: Subscribe
 	};
 }
 
-/**
- * A spreadsheet takes cells that begin so for formulas, also behind an apostrophe of its own making (OWASP, "CSV
- * Injection"). The apostrophe is text: such a file is to be looked at, not to be imported.
- */
-export function guardFormula(cell: string): string {
-	return /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-}
-
 function recordColumn(name: RecordKey): PeopleColumn {
 	return { kind: 'record', name };
 }

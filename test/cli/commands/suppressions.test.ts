@@ -36,7 +36,7 @@ describe('mailctl suppressions', () => {
 			});
 			const { stderr } = await project.run(['subscribers', 'activate', ann, '-l', '1']);
 			expect(stderr).toContain('This address is suppressed (MANUAL)');
-			expect(stderr).toContain('hint: mailctl suppressions remove ADDRESS');
+			expect(stderr).toContain(`hint: mailctl --db ${project.db} suppressions remove ADDRESS`);
 		});
 
 		it('answers an array for several, from standard input too, each once', async () => {
@@ -147,7 +147,7 @@ describe('mailctl suppressions', () => {
 			expect(code).toBe(0);
 			expect(stderr).toContain(`mail may go to ${ann} again`);
 			expect(stderr).toContain(
-				`1 subscriber stays inactive: mailctl subscribers activate ${ann} --list LIST`,
+				`1 subscriber stays inactive: mailctl --db ${project.db} subscribers activate ${ann} --list LIST`,
 			);
 			expect(await project.json(['subscribers', 'activate', ann, '-l', '1'])).toMatchObject([
 				{ is_active: true },
@@ -275,7 +275,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['unknown columns', 'email,shoe\na@example.com,44\n', 'unknown column "shoe"'],
 			['no address', 'reason\nMANUAL\n', 'no column for email'],
-			['a bare list', `${ann}\n${bob}\n`, 'mailctl suppressions add - < FILE'],
+			['a bare list', `${ann}\n${bob}\n`, 'suppressions add - < FILE'],
 		])('refuses %s before anything is written', async (_what, content, says) => {
 			const path = await project.file('bad.csv', content);
 			const { code, stderr } = await project.run(['suppressions', 'import', path]);
@@ -318,6 +318,23 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'export', path, '--force', '--source', 'API']);
 			expect((await readFile(path, 'utf8')).split('\n')).toHaveLength(3);
 			expect((await readdir(project.folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
+		});
+
+		it('refuses to write text under the name of a spreadsheet or another form, unless its format is said', async () => {
+			const path = join(project.folder, 'stopped.xlsx');
+			expect(await project.run(['suppressions', 'export', path])).toEqual({
+				code: 2,
+				stdout: '',
+				stderr:
+					'error: stopped.xlsx would be no xlsx file: csv, ndjson and json are written\n' +
+					'hint: name it so, such as stopped.csv, or say --format csv\n',
+			});
+			expect((await project.run(['suppressions', 'export', join(project.folder, 'stopped.tsv')])).code).toBe(
+				2,
+			);
+			expect((await readdir(project.folder)).filter((name) => name.startsWith('stopped'))).toEqual([]);
+			await project.json(['suppressions', 'export', path, '--format', 'csv']);
+			expect(await readFile(path, 'utf8')).toContain(bob);
 		});
 
 		it('writes what is asked for to standard output', async () => {
