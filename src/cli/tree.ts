@@ -65,6 +65,11 @@ export const tree: readonly TreeEntry[] = [
 		summary: 'checks against a deployment, for CI',
 		load: () => import('./commands/smoke.js'),
 	},
+	{
+		name: 'doctor',
+		summary: 'what is wrong with this set-up, and the fix',
+		load: () => import('./commands/doctor.js'),
+	},
 	{ name: 'worker', summary: 'send what is due', load: () => import('./commands/worker.js') },
 	{
 		name: 'engine',

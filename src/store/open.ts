@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../api/datetime.js';
 import { UnsupportedDatabase } from './errors.js';
 import { memoryPath } from './sqlite/connection.js';
+import { type Inspection, inspectSqlite } from './sqlite/inspect.js';
 import { openSqliteReader, type Reader } from './sqlite/reads.js';
 import { openSqliteStore } from './sqlite/store.js';
 import type { Store } from './store.js';
@@ -45,6 +46,12 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 export async function openReader(url: string): Promise<Reader> {
 	assertSupported(url);
 	return openSqliteReader({ path: sqlitePath(url) });
+}
+
+/** For looking at what is there, whatever its state, without changing it. Throws `DatabaseMissing` and `StoreError`. */
+export function inspectStore(url: string): Inspection {
+	assertSupported(url);
+	return inspectSqlite({ path: sqlitePath(url) });
 }
 
 /** A database that only the connection that made it can see. */

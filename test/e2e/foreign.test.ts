@@ -202,6 +202,7 @@ const table: Readonly<Record<string, Standing>> = {
 	demo: { kind: 'machine', argv: ['demo'], says: /leave --base-url out/ },
 	api: anywhere('sends what it is told to, wherever that is'),
 	smoke: anywhere('looks at any deployment; writes with --full only, which is what is asked for'),
+	doctor: anywhere('looks at any deployment, and changes nothing'),
 	login: anywhere('keeps a profile of any deployment'),
 	logout: anywhere('forgets the token of a profile'),
 	'profile list': anywhere('profiles are files of this machine'),

@@ -294,6 +294,7 @@ export const exempt: Readonly<Record<string, string>> = {
 	serve: 'the machine that owns the database only: held to it by the walk over a deployment that is not ours',
 	worker: 'the machine that owns the database only',
 	demo: 'makes a database of its own',
+	doctor: 'asks another thing of each: the database itself, or the way to a deployment',
 	smoke: 'names the deployment and its timings; has tests of its own on both',
 	...Object.fromEntries(
 		[

@@ -1,0 +1,110 @@
+/** A database looked at for `doctor`: nothing is made, migrated or written, and no mail is sent. */
+import { addDays, type Clock, dayOf, microsPerDay, parseDateTime } from '../../api/datetime.js';
+import type { Webhook } from '../../api/records.js';
+import { recordNameOf, recordOf } from '../../delivery/dkim/keys.js';
+import { type EngineSettings, readSettings } from '../../engine/settings.js';
+import { StoreError } from '../../store/errors.js';
+import { inspectStore } from '../../store/open.js';
+import type { Reads } from '../../store/store.js';
+import type {
+	DatabaseContents,
+	Inspected,
+	InspectedDatabase,
+	InspectedSettings,
+	InspectedWebhook,
+} from '../doctor/inspected.js';
+import { smtpOf, testSmtp } from './mail.js';
+
+export interface InspectOptions {
+	clock: Clock;
+	/** Lines of the conversation with the mail server, under `--debug`. */
+	trace: (line: string) => void;
+}
+
+/** Throws `UnsupportedDatabase`. */
+export function inspectLocal(url: string, options: InspectOptions): Inspected {
+	try {
+		const { reads, newest, ...found } = inspectStore(url);
+		const isReadable = found.schema.found === found.schema.known;
+		const contents = isReadable ? contentsOf(reads, { newest, ...options }) : null;
+		const database: InspectedDatabase = { ...found, contents };
+		return { kind: 'open', path: url, database };
+	} catch (error) {
+		if (error instanceof StoreError)
+			return { kind: 'closed', path: url, code: error.code, message: error.message };
+		if (error instanceof Error && error.name === 'DatabaseMissing') return { kind: 'missing', path: url };
+		throw error;
+	}
+}
+
+/** More senders or webhooks than anybody looks at by hand. */
+const atMost = { page: 1, page_size: 1_000 };
+
+function contentsOf(
+	reads: Reads,
+	{ newest, clock, trace }: InspectOptions & { newest: () => number | null },
+): DatabaseContents {
+	return {
+		newest: async () => newest(),
+		settings: async () => toInspected(await readSettings({ reads })),
+		senders: async () => (await reads.pageSenders(atMost)).results.map(({ email }) => email),
+		dkimKeys: async () =>
+			(await reads.listDkimKeys()).map((key) => ({
+				domain: key.domain,
+				selector: key.selector,
+				name: recordNameOf(key),
+				value: recordOf(key),
+			})),
+		queue: () => reads.queueState({ now: clock.now() }),
+		heldUntil: () => reads.nextTurn({ scope: null, now: clock.now(), search: 'exactly' }),
+		webhooks: async () => {
+			const { results } = await reads.pageWebhooks(atMost);
+			return Promise.all(results.map((webhook) => inspectWebhook(reads, webhook, clock)));
+		},
+		lately: () => figuresOf(reads, clock),
+		testSmtp: async () => testSmtp(smtpOf(await readSettings({ reads })), { trace }),
+	};
+}
+
+function toInspected(settings: EngineSettings): InspectedSettings {
+	const { publicUrl, timeZone, bounceAddress, smtpUrl } = settings;
+	return { publicUrl, timeZone, bounceAddress, smtp: smtpUrl === null ? null : toSmtp(settings) };
+}
+
+function toSmtp(settings: EngineSettings): InspectedSettings['smtp'] {
+	const { host, port, security, user, password, ca } = smtpOf(settings);
+	return { host, port, security, user, hasPassword: password !== null, ca };
+}
+
+async function inspectWebhook(reads: Reads, { id, url }: Webhook, clock: Clock): Promise<InspectedWebhook> {
+	const since = clock.now() - microsPerDay;
+	const first = { webhook_id: id, page: 1, page_size: 1 };
+	const [stopped, failed, delivered, pending] = await Promise.all([
+		reads.pageDeliveries({ ...first, state: 'stopped', since: null }),
+		reads.pageDeliveries({ ...first, state: 'failed', since }),
+		reads.pageDeliveries({ ...first, state: 'delivered', since }),
+		reads.pageDeliveries({ ...first, state: 'pending', since: null }),
+	]);
+	// In the order they were made: the first is the oldest.
+	const [oldest] = pending.results;
+	const made = oldest === undefined || oldest.attempts === 0 ? null : parseDateTime(oldest.date_created);
+	const said = oldest?.last_error ?? `answered ${oldest?.last_status ?? 'nothing'}`;
+	return {
+		id,
+		url,
+		stopped: stopped.count,
+		failedLately: failed.count,
+		deliveredLately: delivered.count,
+		oldestRetried: made === null ? null : { since: made, attempts: oldest?.attempts ?? 0, said },
+	};
+}
+
+async function figuresOf(reads: Reads, clock: Clock): Promise<{ sent: number; hardBounced: number }> {
+	const { timeZone } = await readSettings({ reads });
+	const to = dayOf(clock.now(), timeZone);
+	const query = { from: addDays(to, -6), to, campaign: null, tag: null, human: false };
+	const figures = await reads.reportFigures(query);
+	const sum = (wanted: string) =>
+		figures.reduce((total, { type, count }) => (type === wanted ? total + count : total), 0);
+	return { sent: sum('SENT'), hardBounced: sum('HARDBOUNCED') };
+}

@@ -1,0 +1,30 @@
+/** Sizes and spans of time as sentences say them. */
+import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+
+export const mebibyte = 1024 ** 2;
+export const gibibyte = 1024 ** 3;
+
+/** `3.2 GiB`, `512 MiB`, `80 KiB`. */
+export function sizeText(bytes: number): string {
+	if (bytes >= gibibyte) return `${(bytes / gibibyte).toFixed(1)} GiB`;
+	if (bytes >= mebibyte) return `${Math.round(bytes / mebibyte)} MiB`;
+	return `${Math.ceil(bytes / 1024)} KiB`;
+}
+
+/** The largest unit alone, rounded down: `3 days`, `2 hours`, `5 minutes`, `12 seconds`. */
+export function spanText(span: Micros): string {
+	const seconds = Math.floor(Math.abs(span) / microsPerSecond);
+	const units = [
+		[microsPerDay / microsPerSecond, 'day'],
+		[3_600, 'hour'],
+		[60, 'minute'],
+		[1, 'second'],
+	] as const;
+	const [size, name] = units.find(([one]) => seconds >= one) ?? [1, 'second'];
+	return countOf(Math.floor(seconds / size), name);
+}
+
+/** `1 message`, `1,240 messages`. */
+export function countOf(count: number, word: string): string {
+	return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
+}

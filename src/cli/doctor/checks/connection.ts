@@ -1,0 +1,120 @@
+/** The way to a deployment: its URL, its name, a connection, its certificate. */
+import { lookup } from 'node:dns/promises';
+import { connect, isIP } from 'node:net';
+import type { Clock } from '../../../api/datetime.js';
+import { judgeCertificate, lookAtCertificate } from '../certificate.js';
+import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
+import { patient, saidBy } from '../patience.js';
+
+export interface WayOptions {
+	baseUrl: URL;
+	/** PEM of `--ca-cert`; null: none. */
+	caCert: string | null;
+	/** `--insecure`. */
+	isInsecure: boolean;
+	/** A proxy is in between: the deployment is not reached from here. */
+	isProxied: boolean;
+	clock: Clock;
+}
+
+export function connectionChecks(way: WayOptions, surroundings: Surroundings): Check[] {
+	const { baseUrl, isProxied } = way;
+	const { isOffline, signal } = surroundings;
+	const asked = (judge: () => Promise<Verdict>) => async () => {
+		if (isOffline) return skipped('--offline asks no other machine');
+		return isProxied ? skipped('a proxy is in between') : judge();
+	};
+	const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
+	const port = Number(baseUrl.port || (baseUrl.protocol === 'https:' ? 443 : 80));
+	let knocked: Promise<Verdict> | null = null;
+	const knocking = () => {
+		knocked ??= knock(host, port, patient(signal));
+		return knocked;
+	};
+	const shaking = async () =>
+		(await knocking()).level === 'ok'
+			? shakeHands({ host, port }, way, signal)
+			: skipped('there is no connection');
+	return [
+		{ name: 'connection.url', run: async () => judgeUrl(way) },
+		{ name: 'connection.name', run: asked(() => lookUp(host)) },
+		{ name: 'connection.port', run: asked(knocking) },
+		...(baseUrl.protocol === 'https:'
+			? [
+					{
+						name: 'connection.certificate' as const,
+						run: asked(shaking),
+					},
+				]
+			: []),
+	];
+}
+
+/** A token on plain http is anybody's on the way. */
+export function judgeUrl({ baseUrl, isInsecure }: Pick<WayOptions, 'baseUrl' | 'isInsecure'>): Verdict {
+	if (baseUrl.protocol === 'https:')
+		return isInsecure
+			? warning(
+					'--insecure: anybody on the way may answer in its place, and take the token',
+					'leave --insecure out; --ca-cert FILE names an authority of your own',
+				)
+			: ok(`${baseUrl.origin} goes over TLS`);
+	if (isLoopback(baseUrl.hostname)) return ok(`${baseUrl.origin} does not leave this machine`);
+	return warning(
+		`plain http to ${baseUrl.host}: the token and all data go in the clear`,
+		`use https://${baseUrl.host}`,
+	);
+}
+
+/** Names of this machine as URLs have them. */
+export function isLoopback(hostname: string): boolean {
+	return /^(localhost|.*\.localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/.test(hostname);
+}
+
+async function lookUp(host: string): Promise<Verdict> {
+	if (isIP(host) !== 0) return ok(`${host} is an address itself`);
+	try {
+		const found = await lookup(host, { all: true });
+		return ok(`${host} is ${found.map(({ address }) => address).join(', ')}`);
+	} catch (error) {
+		const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+		const why = code === 'ENOTFOUND' ? 'there is no such name' : `its name cannot be looked up (${code})`;
+		return problem(`${host}: ${why}`, 'look at the spelling of the base URL, and at the DNS of this machine');
+	}
+}
+
+function knock(host: string, port: number, signal: AbortSignal): Promise<Verdict> {
+	return new Promise((resolve) => {
+		const socket = connect({ host, port, signal });
+		const end = (verdict: Verdict) => {
+			socket.destroy();
+			resolve(verdict);
+		};
+		socket.once('connect', () => end(ok(`${host}:${port} takes connections`)));
+		socket.once('error', (error) => {
+			const why = signal.aborted ? saidBy(signal.reason) : saidBy(error);
+			end(problem(`${host}:${port}: ${why}`, 'look whether the service runs, and at firewalls on the way'));
+		});
+	});
+}
+
+async function shakeHands(
+	server: { host: string; port: number },
+	{ caCert, isInsecure, clock }: WayOptions,
+	signal: AbortSignal,
+): Promise<Verdict> {
+	const ca = caCert === null ? null : { pem: caCert, alone: false };
+	try {
+		const seen = await lookAtCertificate({ ...server, ca, signal: patient(signal) });
+		return judgeCertificate(seen, {
+			now: clock.now(),
+			isChecked: !isInsecure,
+			renew: 'renew it on the server; --ca-cert FILE names an authority of your own',
+		});
+	} catch (error) {
+		return problem(
+			`no TLS with ${server.host}:${server.port}: ${saidBy(error)}`,
+			'look at the scheme of the base URL',
+		);
+	}
+}

@@ -1,0 +1,135 @@
+/** The database file: there, ours, current, sound, and with room to grow. */
+import { statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { type Clock, formatDateTime, type Micros, microsPerSecond } from '../../../api/datetime.js';
+import { gibibyte, mebibyte, sizeText, spanText } from '../amounts.js';
+import type { Inspected, InspectedDatabase } from '../inspected.js';
+import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
+
+/** What is read in a second or two; beyond it, only when asked for. */
+const quickBytes = 512 * mebibyte;
+/** SQLite keeps the log at 64 MiB once it was copied back. */
+const longLogBytes = 256 * mebibyte;
+const clockSlack: Micros = 300 * microsPerSecond;
+
+export function databaseChecks(found: Inspected, clock: Clock, { line, isFull }: Surroundings): Check[] {
+	const opened = (judge: (database: InspectedDatabase) => Verdict | Promise<Verdict>) => async () =>
+		found.kind === 'open' ? judge(found.database) : skipped('there is no database to look into');
+	return [
+		{ name: 'database.file', run: async () => judgeFile(found, line) },
+		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },
+		{ name: 'database.sound', run: opened((database) => judgeSoundness(database, { line, isFull })) },
+		{ name: 'database.log', run: opened((database) => judgeLog(database)) },
+		{
+			name: 'database.space',
+			run: opened(async () => judgeSpace(await roomAt(dirname(resolve(found.path))))),
+		},
+		{
+			name: 'database.clock',
+			run: opened(async ({ contents }) =>
+				contents === null
+					? skipped('the schema is another one than this version’s')
+					: judgeClock(await contents.newest(), clock.now()),
+			),
+		},
+	];
+}
+
+type Line = Surroundings['line'];
+
+function judgeFile(found: Inspected, line: Line): Verdict {
+	switch (found.kind) {
+		case 'missing':
+			return problem(
+				`there is no database at ${found.path}`,
+				line('engine init --sender news@example.com --smtp smtp://user@host:587'),
+			);
+		case 'closed':
+			return problem(found.message, closedFix(found.code));
+		case 'open':
+			return ok(`${found.path}, ${sizeText(found.database.bytes.file)}`);
+	}
+}
+
+function closedFix(code: string): string | null {
+	if (code === 'locked') return 'another process holds it: try again when that has ended';
+	if (code === 'io')
+		return 'look at the permissions of the file and its folder; if it is damaged, restore a backup';
+	return code === 'not_a_database' ? 'name another file with --db' : null;
+}
+
+/** `found` 0: an empty file. */
+export function judgeSchema({ found, known }: InspectedDatabase['schema'], line: Line): Verdict {
+	if (found === known) return ok(`schema ${found}, as this version has it`);
+	if (found > known)
+		return problem(
+			`it was written by a newer mailctl (schema ${found}, this one knows ${known})`,
+			'upgrade mailctl',
+		);
+	const what =
+		found === 0
+			? 'nothing has been stored in it yet'
+			: `schema ${found} is older than this version's ${known}`;
+	return warning(`${what}: the next command that opens it brings it up to date`, line('engine status'));
+}
+
+function judgeSoundness(
+	{ bytes, findDamage }: InspectedDatabase,
+	{ line, isFull }: Pick<Surroundings, 'line' | 'isFull'>,
+): Verdict {
+	if (!isFull && bytes.file > quickBytes)
+		return skipped(
+			`${sizeText(bytes.file)} are read with --full only: ${line('doctor --only database --full')}`,
+		);
+	const damage = findDamage(isFull ? 'whole' : 'quick');
+	if (damage.length > 0)
+		return problem(
+			`the file is damaged: ${damage.join('; ')}`,
+			'stop what uses it, keep a copy, and restore a backup',
+		);
+	return ok(isFull ? 'every page and every index is sound' : 'every page is sound');
+}
+
+/** Written by `wal` and nothing else, and not for ever. */
+export function judgeLog({ journalMode, bytes, schema }: InspectedDatabase): Verdict {
+	if (journalMode !== 'wal' && schema.found > 0)
+		return warning(
+			`its journal is "${journalMode}", not the write-ahead log: the next command that opens it changes that back`,
+		);
+	if (bytes.log > longLogBytes)
+		return warning(
+			`the write-ahead log beside it has grown to ${sizeText(bytes.log)}: somebody reads for very long, or was killed`,
+			'end what uses the database: the last to close it copies the log back',
+		);
+	return ok(bytes.log === 0 ? 'write-ahead log, empty' : `write-ahead log of ${sizeText(bytes.log)}`);
+}
+
+/** Of the disk, in bytes; `free` is what a user who is not root may have. */
+export interface Room {
+	free: number;
+	total: number;
+}
+
+/** A tenth, but no more than 20 GiB: a tenth of a large disk is enough for years. */
+export function judgeSpace({ free, total }: Room): Verdict {
+	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
+	if (free < 100 * mebibyte)
+		return problem(`${says}: writing fails soon`, 'free some space, or move the database');
+	const little = Math.max(gibibyte, Math.min(total / 10, 20 * gibibyte));
+	return free < little ? warning(says, 'free some space, or move the database') : ok(says);
+}
+
+async function roomAt(folder: string): Promise<Room> {
+	const { bavail, blocks, bsize } = await statfs(folder);
+	return { free: bavail * bsize, total: blocks * bsize };
+}
+
+/** What is due is told by the clock: one that went back holds everything up. */
+export function judgeClock(newest: Micros | null, now: Micros): Verdict {
+	if (newest === null || newest <= now + clockSlack)
+		return ok(`this machine's clock says ${formatDateTime(now)} UTC`);
+	return problem(
+		`something was recorded at ${formatDateTime(newest)} UTC, ${spanText(newest - now)} ahead of this machine's clock`,
+		'set the clock of this machine: timedatectl set-ntp true',
+	);
+}

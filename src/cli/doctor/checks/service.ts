@@ -1,0 +1,173 @@
+/** A deployment once it is reached: what it is, whether it takes the token, how fast, by which clock. */
+
+import { type Clock, type Micros, microsPerMs, microsPerSecond } from '../../../api/datetime.js';
+import { ApiError } from '../../../api/errors.js';
+import type { Exchange, WireResponse } from '../../../api/wire.js';
+import { spanText } from '../amounts.js';
+import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
+import { patient, saidBy } from '../patience.js';
+
+export interface ServiceOptions {
+	exchange: Exchange;
+	/** There is a token to be refused. */
+	hasToken: boolean;
+	clock: Clock;
+	/** Gives a new token: `mailctl login …`. */
+	login: string;
+}
+
+/** What a deployment answered, or why not. */
+type Heard = { kind: 'answer'; response: WireResponse; at: Micros } | { kind: 'silence'; why: string };
+
+export function serviceChecks(service: ServiceOptions, surroundings: Surroundings): Check[] {
+	const { isOffline, signal } = surroundings;
+	const ask = once(async (path: string, token: null | undefined): Promise<Heard> => {
+		const request = { method: 'GET', path, ...(token === null && { token }), signal: patient(signal) };
+		try {
+			const response = await service.exchange(request);
+			return { kind: 'answer', response, at: service.clock.now() };
+		} catch (error) {
+			return { kind: 'silence', why: whyOf(error, request.signal) };
+		}
+	});
+	// It needs no token, so none goes along.
+	const root = () => ask('/', null);
+	const lists = () => ask('/sub/lists/?page_size=1', undefined);
+	const asked = (judge: () => Promise<Verdict>) => async () =>
+		isOffline ? skipped('--offline asks no other machine') : judge();
+	const answered = (
+		hear: () => Promise<Heard>,
+		judge: (heard: Extract<Heard, { kind: 'answer' }>) => Verdict,
+	) =>
+		asked(async () => {
+			const heard = await hear();
+			return heard.kind === 'answer' ? judge(heard) : skipped('the service does not answer');
+		});
+	return [
+		{ name: 'service.answers', run: asked(async () => judgeAnswer(await lists())) },
+		{ name: 'service.kind', run: answered(root, ({ response }) => judgeKind(response)) },
+		{ name: 'service.token', run: answered(lists, ({ response }) => judgeToken(response.status, service)) },
+		{ name: 'service.pace', run: answered(lists, ({ response }) => judgePace(response.durationMs)) },
+		{
+			name: 'service.clock',
+			run: answered(lists, ({ response, at }) => judgeDate(response.headers['date'], at)),
+		},
+		{
+			name: 'service.ready',
+			run: asked(async () => {
+				const heard = await root();
+				if (heard.kind === 'silence') return skipped('the service does not answer');
+				if (announced(heard.response) === null) return skipped('it is not a mailctl server');
+				const ready = await ask('/readyz', null);
+				return ready.kind === 'silence' ? problem(ready.why) : judgeReady(ready.response);
+			}),
+		},
+	];
+}
+
+function judgeAnswer(heard: Heard): Verdict {
+	if (heard.kind === 'silence')
+		return problem(heard.why, 'look at the base URL, and whether the service runs');
+	const { status, headers } = heard.response;
+	if (status >= 500)
+		return problem(
+			`it answers ${status}: the service itself has failed`,
+			'try again later, or look into its log',
+		);
+	if (status >= 300 && status < 400)
+		return problem(
+			`it redirects to ${headers['location'] ?? 'another place'}`,
+			'give that place as the base URL',
+		);
+	if (status === 404)
+		return problem(
+			'it has no /sub/lists/: this is not the service, or its base URL has a path',
+			'look at the base URL',
+		);
+	return ok(`it answers ${status}`);
+}
+
+/** What it says of itself at `/`; null: nothing, or something else. */
+function announced({ status, body }: WireResponse): { version: string; extensions: string[] } | null {
+	const json = status === 200 ? parse(new TextDecoder().decode(body)) : null;
+	if (typeof json !== 'object' || json === null || !('service' in json) || json.service !== 'mailctl')
+		return null;
+	const version = 'version' in json ? String(json.version) : 'of no version';
+	const named = 'extensions' in json ? json.extensions : [];
+	return { version, extensions: Array.isArray(named) ? named.map(String) : Object.keys(Object(named)) };
+}
+
+function judgeKind(response: WireResponse): Verdict {
+	const found = announced(response);
+	if (found === null) return ok('not a mailctl server: what is ours beyond the API is not there');
+	return ok(`mailctl ${found.version} with ${found.extensions.join(', ') || 'no extensions'}`);
+}
+
+/** By the status of a call that needs one. */
+export function judgeToken(
+	status: number,
+	{ hasToken, login }: Pick<ServiceOptions, 'hasToken' | 'login'>,
+): Verdict {
+	if (status === 403 && hasToken)
+		return problem('the token is known, or not, but may not read lists (403)', login);
+	if (status === 401 || status === 403)
+		return problem(
+			hasToken ? 'the token is refused (401)' : `it wants a token, and there is none (${status})`,
+			login,
+		);
+	if (status >= 300) return skipped('the service does not answer as it should');
+	return ok(hasToken ? 'the token is accepted' : 'it wants no token');
+}
+
+/** Of one small call, in milliseconds. */
+export function judgePace(durationMs: number): Verdict {
+	const says = `one small call took ${Math.round(durationMs)} ms`;
+	return durationMs > 2_000 ? warning(`${says}: everything will be slow`) : ok(says);
+}
+
+const slack: Micros = 300 * microsPerSecond;
+
+/** By the header Date; certificates, links that expire and idempotency keys go by the clock. */
+export function judgeDate(date: string | undefined, now: Micros): Verdict {
+	const there = date === undefined ? Number.NaN : Date.parse(date) * microsPerMs;
+	if (Number.isNaN(there)) return skipped('it does not say what time it is');
+	const ahead = there - now;
+	if (Math.abs(ahead) <= slack) return ok('its clock and the one of this machine agree');
+	return warning(
+		`its clock is ${spanText(ahead)} ${ahead > 0 ? 'ahead of' : 'behind'} the one of this machine`,
+		'set the clock that is wrong: timedatectl set-ntp true',
+	);
+}
+
+function judgeReady({ status, body }: WireResponse): Verdict {
+	if (status === 200) return ok('its database answers');
+	const json = parse(new TextDecoder().decode(body));
+	const detail = typeof json === 'object' && json !== null && 'detail' in json ? String(json.detail) : '';
+	return problem(
+		`it is not ready (${status}): ${detail || 'it does not say why'}`,
+		'mailctl doctor on the machine of the server says more',
+	);
+}
+
+function parse(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return null;
+	}
+}
+
+function whyOf(error: unknown, signal: AbortSignal): string {
+	if (signal.aborted) return saidBy(signal.reason);
+	return error instanceof ApiError ? error.message : saidBy(error);
+}
+
+/** Asks each path once, whoever wants to know. */
+function once(ask: (path: string, token: null | undefined) => Promise<Heard>) {
+	const known = new Map<string, Promise<Heard>>();
+	return (path: string, token: null | undefined): Promise<Heard> => {
+		const asked = known.get(path) ?? ask(path, token);
+		known.set(path, asked);
+		return asked;
+	};
+}

@@ -1,0 +1,85 @@
+/** What the checks of a database are given to judge: types, filled by whoever knows the store and the mail's parts. */
+import type { Micros } from '../../api/datetime.js';
+import type { QueueState } from '../../store/queue.js';
+import type { SmtpTest } from '../connection.js';
+
+/** A database as it was found. It is never made, migrated or written to. */
+export type Inspected =
+	| { kind: 'missing'; path: string }
+	/** It is there and cannot be opened; `code` is that of the store's errors. */
+	| { kind: 'closed'; path: string; code: string; message: string }
+	| { kind: 'open'; path: string; database: InspectedDatabase };
+
+/** An opened database; `close` it once. */
+export interface InspectedDatabase {
+	/** `found` 0: nothing has been stored in it yet. */
+	schema: { found: number; known: number };
+	journalMode: string;
+	bytes: { file: number; log: number };
+	/** SQLite's own words; none: sound. */
+	findDamage(how: 'quick' | 'whole'): string[];
+	/** Null where the schema is another one than this version's: then nothing of it can be read. */
+	contents: DatabaseContents | null;
+	close(): void;
+}
+
+/** What is in the database. Everything is read when it is asked for. */
+export interface DatabaseContents {
+	/** The latest moment anything was recorded at. */
+	newest(): Promise<Micros | null>;
+	settings(): Promise<InspectedSettings>;
+	/** Their addresses. */
+	senders(): Promise<string[]>;
+	dkimKeys(): Promise<PublishedKey[]>;
+	queue(): Promise<QueueState>;
+	/** When the first message that a limit holds back may go; null: none is held back. */
+	heldUntil(): Promise<Micros | null>;
+	webhooks(): Promise<InspectedWebhook[]>;
+	/** Messages of the last seven days. */
+	lately(): Promise<{ sent: number; hardBounced: number }>;
+	/** Connects and logs in as a worker would. Throws where no mail server, or an impossible one, is set. */
+	testSmtp(): Promise<SmtpTest>;
+}
+
+/** The settings that can be wrong. */
+export interface InspectedSettings {
+	publicUrl: string | null;
+	timeZone: string;
+	bounceAddress: string | null;
+	/** Null: none is set. */
+	smtp: InspectedSmtp | null;
+}
+
+/** How the mail server is reached. */
+export interface InspectedSmtp {
+	host: string;
+	port: number;
+	security: 'never' | 'opportunistic' | 'required' | 'implicit';
+	user: string | null;
+	hasPassword: boolean;
+	/** PEM of the authorities that alone vouch for it; null: those this machine trusts. */
+	ca: string | null;
+}
+
+/** A key that signs, and the record that must be published for it. */
+export interface PublishedKey {
+	domain: string;
+	selector: string;
+	/** `selector._domainkey.domain`. */
+	name: string;
+	/** The text of the TXT record. */
+	value: string;
+}
+
+/** A webhook with what waits for it. */
+export interface InspectedWebhook {
+	id: number;
+	url: string;
+	/** Notifications that wait because its target answered 410. */
+	stopped: number;
+	/** Those that failed for good within a day, and those that were taken. */
+	failedLately: number;
+	deliveredLately: number;
+	/** The oldest that was tried and waits for its next attempt; null: none. */
+	oldestRetried: { since: Micros; attempts: number; said: string } | null;
+}

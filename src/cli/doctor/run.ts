@@ -1,0 +1,71 @@
+/** Chooses the checks of a run, runs them side by side, and gives what they found in their own order. */
+import { UsageError } from '../errors.js';
+import {
+	type Check,
+	type Finding,
+	type Group,
+	groupOf,
+	groups,
+	problem,
+	skipped,
+	type Verdict,
+} from './model.js';
+
+export interface Selection {
+	/** Empty: all. */
+	only: readonly Group[];
+	skip: readonly Group[];
+}
+
+/** Throws `UsageError` when nothing is left to check. */
+export function chooseChecks(checks: readonly Check[], { only, skip }: Selection): Check[] {
+	const chosen = checks.filter((check) => {
+		const group = groupOf(check);
+		return group !== undefined && (only.length === 0 || only.includes(group)) && !skip.includes(group);
+	});
+	if (chosen.length > 0) return chosen;
+	const there = groups.filter((group) => checks.some((check) => groupOf(check) === group));
+	throw new UsageError('--only and --skip leave nothing to check', {
+		hint: `groups here: ${there.join(', ')}`,
+	});
+}
+
+export interface RunOptions {
+	checks: readonly Check[];
+	/** Ends the waiting: what has not answered by then is skipped. */
+	signal: AbortSignal;
+	/** After each check. */
+	onDone: () => void;
+}
+
+/** Never throws for what a check does. */
+export async function runChecks({ checks, signal, onDone }: RunOptions): Promise<Finding[]> {
+	const late = whenStopped(signal).then(() => [skipped('there was no time for it')]);
+	// Together: most of the time is spent on waiting for other machines.
+	const found = await Promise.all(
+		checks.map(async (check) => {
+			const verdicts = await Promise.race([late, attempt(check)]);
+			onDone();
+			return verdicts.map((verdict) => ({ check: check.name, ...verdict }));
+		}),
+	);
+	return found.flat();
+}
+
+function whenStopped(signal: AbortSignal): Promise<void> {
+	return new Promise((resolve) => {
+		if (signal.aborted) resolve();
+		else signal.addEventListener('abort', () => resolve(), { once: true });
+	});
+}
+
+async function attempt(check: Check): Promise<readonly Verdict[]> {
+	try {
+		const found = await check.run();
+		return 'level' in found ? [found] : found;
+	} catch (error) {
+		return [
+			problem(`this could not be looked at: ${error instanceof Error ? error.message : String(error)}`),
+		];
+	}
+}

@@ -1,0 +1,159 @@
+// The command itself, on a database: what it prints, how it ends, and that it changes nothing.
+import { createHash } from 'node:crypto';
+import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Finding } from '../../../src/cli/doctor/model.js';
+import { cli, makeHome } from '../../support/cli.js';
+import { makeProject, type Project } from '../../support/project.js';
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+});
+
+/** The findings of one check. */
+async function found(check: string, argv: readonly string[] = [], code = 0): Promise<Finding[]> {
+	const group = check.split('.')[0] ?? '';
+	const all = await project.json(['doctor', '--offline', '--only', group, ...argv], { code });
+	return (all as Finding[]).filter((one) => one.check === check);
+}
+
+describe('doctor on a database', () => {
+	it('answers one document with -o json: each check with what it found', async () => {
+		expect(await project.json(['doctor', '--only', 'machine', '-o', 'json'])).toEqual([
+			{ check: 'machine.node', level: 'ok', message: `Node.js ${process.versions.node}`, fix: null },
+		]);
+	});
+
+	it('says it in lines on a terminal, with the sum in the end', async () => {
+		const words = ['doctor', '--only', 'machine', '--no-color'];
+		const { code, stdout } = await project.run(words, { columns: 80 });
+		expect({ code, stdout }).toEqual({
+			code: 0,
+			stdout: `mailctl doctor ${project.db}\nok   machine.node  Node.js ${process.versions.node}\n\nnothing is wrong; 1 check\n`,
+		});
+	});
+
+	it('ends with 11 for a problem, each with the command that mends it on this very target', async () => {
+		await chmod(project.db, 0o644);
+		expect(await found('config.access', [], 11)).toEqual([
+			{
+				check: 'config.access',
+				level: 'problem',
+				message: `everybody on this machine may read ${project.db}, which holds secrets`,
+				fix: `chmod 600 ${project.db}`,
+			},
+		]);
+	});
+
+	it('refuses to check nothing, naming the groups there are', async () => {
+		const { code, stderr } = await project.run(['doctor', '--only', 'service']);
+		expect({ code, stderr }).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('groups here: machine, config'),
+		});
+	});
+
+	it('prints rows where nobody looks, and the sum beside them', async () => {
+		const { stdout, stderr } = await project.run(['doctor', '--only', 'machine', '--fields', 'check,level']);
+		expect({ stdout, stderr }).toEqual({
+			stdout: 'machine.node\tok\n',
+			stderr: 'nothing is wrong; 1 check\n',
+		});
+	});
+});
+
+describe('doctor changes nothing', () => {
+	const snapshot = async () =>
+		Promise.all(
+			(await readdir(project.folder)).sort().map(async (name) => {
+				const bytes = await readFile(join(project.folder, name)).catch(() => '');
+				return [name, createHash('sha256').update(bytes).digest('hex')];
+			}),
+		);
+
+	it('of a database that nobody uses: neither its bytes nor what is beside it', async () => {
+		const before = await snapshot();
+		await project.run(['doctor', '--offline', '--full']);
+		expect(await snapshot()).toEqual(before);
+	});
+
+	it('of a log that a killed process has left, which it reads', async () => {
+		const writer = new Database(project.db);
+		writer.exec("INSERT INTO settings VALUES ('time_zone', 'Mars/Base', 1)");
+		const left = join(project.folder, 'left.db');
+		await copyFile(project.db, left);
+		await copyFile(`${project.db}-wal`, `${left}-wal`);
+		writer.close();
+		const before = [await readFile(left), await readFile(`${left}-wal`)];
+		await cli(['doctor', '--db', left, '--offline', '-o', 'json']);
+		expect([await readFile(left), await readFile(`${left}-wal`)]).toEqual(before);
+	});
+
+	it('of a database of an older schema, which it does not bring up to date', async () => {
+		const db = new Database(project.db);
+		db.pragma('user_version = 3');
+		db.close();
+		const before = await snapshot();
+		expect(await found('database.schema')).toEqual([
+			{
+				check: 'database.schema',
+				level: 'warning',
+				message: expect.stringMatching(/^schema 3 is older than this version's \d+: the next command/),
+				fix: `mailctl --db ${project.db} engine status`,
+			},
+		]);
+		expect(await snapshot()).toEqual(before);
+	});
+
+	it('and makes no database, not even the default one', async () => {
+		const home = await makeHome();
+		const { code, stdout } = await cli(['doctor', '--only', 'database', '-o', 'json'], {
+			env: { HOME: home },
+		});
+		expect({ code, first: JSON.parse(stdout)[0], files: await readdir(home) }).toEqual({
+			code: 11,
+			first: {
+				check: 'database.file',
+				level: 'problem',
+				message: `there is no database at ${home}/.local/share/mailctl/mailctl.db`,
+				fix: 'mailctl engine init --sender news@example.com --smtp smtp://user@host:587',
+			},
+			files: [],
+		});
+	});
+});
+
+describe('the file of a database', () => {
+	it('that is somebody else’s is a problem', async () => {
+		const other = join(project.folder, 'other.db');
+		const db = new Database(other);
+		db.exec('CREATE TABLE t (a)');
+		db.close();
+		const { code, stdout } = await cli(['doctor', '--db', other, '--only', 'database', '-o', 'json']);
+		expect({ code, first: JSON.parse(stdout)[0] }).toMatchObject({
+			code: 11,
+			first: { level: 'problem', message: `${other} is a SQLite database, but not one of mailctl` },
+		});
+	});
+
+	it('that is damaged is a problem', async () => {
+		const bytes = await readFile(project.db);
+		bytes.fill(0xff, 8192 * 3, 8192 * 9);
+		await writeFile(project.db, bytes);
+		expect(await found('database.sound', [], 11)).toMatchObject([
+			{ level: 'problem', message: expect.stringMatching(/damaged|malformed/) },
+		]);
+	});
+
+	it('of a newer schema is a problem: mailctl is to be upgraded', async () => {
+		const db = new Database(project.db);
+		db.pragma('user_version = 99');
+		db.close();
+		expect(await found('database.schema', [], 11)).toMatchObject([
+			{ level: 'problem', fix: 'upgrade mailctl' },
+		]);
+	});
+});
