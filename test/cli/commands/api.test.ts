@@ -277,11 +277,11 @@ describe('a raw request that changes something', () => {
 
 describe('a raw request to a database of this machine', () => {
 	it('refuses a URL, which could only mean another place', async () => {
-		const { run } = await makeProject();
+		const { db, run } = await makeProject();
 		const { code, stderr } = await run(['api', 'GET', 'http://127.0.0.1:8080/sub/lists/']);
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr: 'error: a URL goes with --base-url only; give the path\nhint: mailctl api GET /sub/lists/\n',
+			stderr: `error: a URL goes with --base-url only; give the path\nhint: mailctl --db ${db} api GET /sub/lists/\n`,
 		});
 	});
 

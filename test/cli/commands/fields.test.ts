@@ -32,7 +32,7 @@ describe('mailctl fields', () => {
 	});
 
 	it.each([
-		['city', 'error: variable: This field must be unique. (city)\nhint: mailctl fields list\n'],
+		['city', 'error: variable: This field must be unique. (city)\nhint: mailctl --db DB fields list\n'],
 		[
 			'2x',
 			'error: variable: This value does not match the required pattern. (2x)\n' +
@@ -45,7 +45,7 @@ describe('mailctl fields', () => {
 		],
 	])('refuse the variable %s, naming it and the way out', async (variable, stderr) => {
 		const result = await project.run(['fields', 'create', '--variable', variable, '--name', 'X']);
-		expect(result).toEqual({ code: 5, stdout: '', stderr });
+		expect(result).toEqual({ code: 5, stdout: '', stderr: stderr.replace('DB', project.db) });
 		expect(await project.json(['fields', 'list'])).toEqual([city]);
 	});
 
@@ -58,7 +58,7 @@ describe('mailctl fields', () => {
 			message: 'variable: This field must be unique. (city)',
 			http: null,
 			details: [{ path: 'variable', code: 'unique', message: 'This field must be unique. (city)' }],
-			hint: 'mailctl fields list',
+			hint: `mailctl --db ${project.db} fields list`,
 			retryable: false,
 		});
 	});

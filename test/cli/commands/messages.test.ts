@@ -99,12 +99,12 @@ describe('mailctl messages', () => {
 			expect(await project.run(['messages', verb, none])).toEqual({
 				code: 3,
 				stdout: '',
-				stderr: `error: message ${none} not found\nhint: mailctl messages list\n`,
+				stderr: `error: message ${none} not found\nhint: mailctl --db ${project.db} messages list\n`,
 			});
 			expect(await project.run(['messages', verb, '7'])).toEqual({
 				code: 2,
 				stdout: '',
-				stderr: 'error: "7" is no UUID of a message\nhint: mailctl messages list\n',
+				stderr: `error: "7" is no UUID of a message\nhint: mailctl --db ${project.db} messages list\n`,
 			});
 		}
 	});

@@ -192,7 +192,7 @@ describe('mailctl send', () => {
 			code: 'invalid',
 			exit_code: 5,
 			details: [{ path: 'from', message: 'Sender address is not verified. (evil@example.com)' }],
-			hint: 'mailctl senders add ADDRESS',
+			hint: `mailctl --db ${project.db} senders add ADDRESS`,
 		});
 	});
 

@@ -53,7 +53,8 @@ describe('mailctl subscribers', () => {
 			code: 3,
 			stdout: '',
 			stderr:
-				'error: subscriber bob@example.com of list 1 "Readers" not found\nhint: mailctl subscribers find bob@example.com\n',
+				'error: subscriber bob@example.com of list 1 "Readers" not found\n' +
+				`hint: mailctl --db ${project.db} subscribers find bob@example.com\n`,
 		});
 		expect((await project.run(['subscribers', 'list', '-l', 'Nobody'])).code).toBe(3);
 		expect((await project.run(['subscribers', 'list'])).code).toBe(2);
@@ -121,7 +122,7 @@ describe('mailctl subscribers', () => {
 			[['--email', 'nobody'], 'error: email: Enter a valid email address. (nobody)\n'],
 			[
 				['--email', 'b@example.com', '--meta', 'cty=x'],
-				'error: meta: Unknown variable: cty.\nhint: mailctl fields create --variable cty --name NAME\n',
+				'error: meta: Unknown variable: cty.\nhint: mailctl --db DB fields create --variable cty --name NAME\n',
 			],
 			[
 				['--email', 'ANN@example.com'],
@@ -132,7 +133,7 @@ describe('mailctl subscribers', () => {
 			expect(await project.run(['subscribers', 'create', ...list, ...words])).toEqual({
 				code: 5,
 				stdout: '',
-				stderr,
+				stderr: stderr.replace('DB', project.db),
 			});
 			expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
 		});
@@ -283,7 +284,8 @@ describe('mailctl subscribers', () => {
 			expect(await run('-y')).toEqual({
 				code: 2,
 				stdout: '',
-				stderr: 'error: this will delete 101 subscribers of list 1 "Readers"\nhint: add --confirm 101 to agree\n',
+				stderr:
+					'error: this will delete 101 subscribers of list 1 "Readers"\nhint: add --confirm 101 to agree\n',
 			});
 			expect((await run('--confirm', '100')).code).toBe(2);
 			expect((await run('--confirm', '101')).code).toBe(0);

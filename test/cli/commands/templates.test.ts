@@ -108,7 +108,7 @@ describe('mailctl templates', () => {
 		expect(await project.run(['templates', 'get', 'Welcome'])).toEqual({
 			code: 3,
 			stdout: '',
-			stderr: 'error: template Welcome not found\nhint: mailctl templates list\n',
+			stderr: `error: template Welcome not found\nhint: mailctl --db ${project.db} templates list\n`,
 		});
 	});
 });

@@ -168,12 +168,12 @@ describe('mailctl webhooks', () => {
 		expect(await project.run(['webhooks', 'get', '9'])).toEqual({
 			code: 3,
 			stdout: '',
-			stderr: 'error: webhook 9 not found\nhint: mailctl webhooks list\n',
+			stderr: `error: webhook 9 not found\nhint: mailctl --db ${project.db} webhooks list\n`,
 		});
 		expect(await project.run(['webhooks', 'delete', 'x', '-y'])).toEqual({
 			code: 2,
 			stdout: '',
-			stderr: 'error: "x" is no id of a webhook\nhint: mailctl webhooks list\n',
+			stderr: `error: "x" is no id of a webhook\nhint: mailctl --db ${project.db} webhooks list\n`,
 		});
 	});
 

@@ -72,7 +72,7 @@ describe('meta of a subscriber', () => {
 			code: 5,
 			stderr:
 				'error: somebody else changed the meta of ann@example.com at the same time; look at it and try again\n' +
-				'hint: mailctl subscribers get 1 --list 1\n',
+				`hint: mailctl --db ${project.db} subscribers get 1 --list 1\n`,
 		});
 	});
 

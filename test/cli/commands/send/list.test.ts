@@ -238,7 +238,8 @@ describe('mailctl send --list', () => {
 		expect(await project.run(send('-n', '--from', 'evil@example.com'))).toMatchObject({
 			code: 5,
 			stderr:
-				'error: from: Sender address is not verified. (evil@example.com)\nhint: mailctl senders add ADDRESS\n',
+				'error: from: Sender address is not verified. (evil@example.com)\n' +
+				`hint: mailctl --db ${project.db} senders add ADDRESS\n`,
 		});
 		expect([await messages(), sink.received]).toEqual([[], []]);
 	});

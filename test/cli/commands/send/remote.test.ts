@@ -198,7 +198,7 @@ describe('send on a mailctl server', () => {
 			code: 6,
 			stderr:
 				'error: the messages are accepted, but what became of them is not known: connection refused\n' +
-				'hint: mailctl messages list shows them; do not send them again\n',
+				`hint: mailctl --db ${project.db} messages list shows them; do not send them again\n`,
 		});
 	});
 });
@@ -313,7 +313,7 @@ describe('a release that nobody answered', () => {
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
 			code: 13,
-			stderr: expect.stringContaining('hint: mailctl send resume j: nobody gets it twice'),
+			stderr: expect.stringContaining(`hint: mailctl --db ${project.db} send resume j: nobody gets it twice`),
 		});
 		expect(
 			(await project.run([...words], { connect: stripped({ keep: ['mailings', 'messages'] }) })).code,
