@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/api/errors.js';
+import type { Suppressions } from '../../../src/api/suppressions.js';
+import { connect } from '../../../src/cli/connect.js';
+import type { Connect } from '../../../src/cli/create-context.js';
+import { Interrupted } from '../../../src/cli/errors.js';
 import { errorOf, makeProject, type Project } from '../../support/project.js';
 
 const ann = 'ann@example.com';
@@ -54,9 +59,26 @@ describe('mailctl suppressions', () => {
 			['2030-02-01T10:30:00', '2030-02-01T10:30:00.000000'],
 			['30d', '2026-01-31T12:00:00.000000'],
 			['12h', '2026-01-02T00:00:00.000000'],
+			['Tomorrow', '2026-01-02T00:00:00.000000'],
 		])('takes the end %s', async (text, expires_at) => {
 			const argv = ['suppressions', 'add', ann, '--expires', text, '--now', '2026-01-01T12:00:00Z'];
 			expect(await project.json(argv)).toMatchObject({ expires_at });
+		});
+
+		it.each([
+			['next week', 'no end'],
+			['7', 'no end'],
+			['31.02.2030', 'no end'],
+			['yesterday', 'past'],
+		])('names the ends it takes when it is given %s', async (text, why) => {
+			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--expires', text]);
+			expect({ code, said: stderr.split('\n')[0] }).toEqual({
+				code: 2,
+				said: `error: --expires: "${text}" is ${why}`,
+			});
+			expect(stderr).toContain(
+				'hint: ends (UTC): 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00',
+			);
 		});
 
 		it('goes on after one of several that is refused, and ends with 9', async () => {
@@ -272,15 +294,80 @@ describe('mailctl suppressions', () => {
 			expect(await list()).toMatchObject([{ email: ann }]);
 		});
 
+		/** The engine, and what happens once it has taken a batch; they are counted from 1. */
+		const afterBatch =
+			(happens: (batch: number) => void): Connect =>
+			async (target, dependencies) => {
+				let taken = 0;
+				const connection = await connect(target, dependencies);
+				const { ext, ...rest } = await connection.api.capabilities();
+				const { suppressions } = ext;
+				if (suppressions === undefined) throw new Error('the engine has suppressions');
+				const watched: Suppressions = {
+					...suppressions,
+					put: async (...args) => {
+						const ack = await suppressions.put(...args);
+						taken += 1;
+						happens(taken);
+						return ack;
+					},
+				};
+				const capabilities = async () => ({ ...rest, ext: { ...ext, suppressions: watched } });
+				return { ...connection, api: { ...connection.api, capabilities } };
+			};
+		const many = (count: number) =>
+			['email', 'nobody', ...Array.from({ length: count }, (_, at) => `p${at}@example.com`), ''].join('\n');
+
+		it('by Ctrl-C ends after the batch in flight, and says what was done and how to go on', async () => {
+			const path = await project.file('stop.csv', many(2_500));
+			const stop = new AbortController();
+			const argv = ['suppressions', 'import', path];
+			const stopped = await project.run([...argv, '-o', 'json'], {
+				interrupts: stop.signal,
+				connect: afterBatch(() => stop.abort(new Interrupted('SIGINT'))),
+			});
+			expect({ code: stopped.code, counts: JSON.parse(stopped.stdout) }).toEqual({
+				code: 130,
+				counts: { read: 1_000, created: 999, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 },
+			});
+			expect(stopped.stderr).toContain(
+				`hint: what is counted stays; remove ${path}.rejects.csv, then run the same command again for the rest\n`,
+			);
+			await rm(`${path}.rejects.csv`);
+			expect(await project.json(argv, { code: 9 })).toMatchObject({ created: 1_501, unchanged: 999 });
+		});
+
+		it('says what was done when it fails on the way', async () => {
+			const path = await project.file('stop.csv', many(1_500));
+			const failed = await project.run(['suppressions', 'import', path, '-o', 'json'], {
+				connect: afterBatch((batch) => {
+					if (batch === 2) throw new ApiError('server_error', 'it is gone');
+				}),
+			});
+			expect({ code: failed.code, counts: JSON.parse(failed.stdout) }).toMatchObject({
+				code: 7,
+				counts: { read: 1_000, created: 999, rejected: 1 },
+			});
+			expect(failed.stderr).toContain('what is counted stays');
+		});
+
+		it('tells no half of a plan when --dry-run is interrupted', async () => {
+			const path = await project.file('stop.csv', many(10));
+			const stop = new AbortController();
+			stop.abort(new Interrupted('SIGINT'));
+			const dry = await project.run(['suppressions', 'import', path, '-n'], { interrupts: stop.signal });
+			expect(dry).toMatchObject({ code: 130, stdout: '' });
+		});
+
 		it.each([
 			['unknown columns', 'email,shoe\na@example.com,44\n', 'unknown column "shoe"'],
 			['no address', 'reason\nMANUAL\n', 'no column for email'],
-			['a bare list', `${ann}\n${bob}\n`, 'suppressions add - < FILE'],
+			['a bare list', `${ann}\n${bob}\n`, 'mailctl --db DB suppressions add - < FILE'],
 		])('refuses %s before anything is written', async (_what, content, says) => {
 			const path = await project.file('bad.csv', content);
 			const { code, stderr } = await project.run(['suppressions', 'import', path]);
 			expect(code).toBe(2);
-			expect(stderr).toContain(says);
+			expect(stderr).toContain(says.replace('DB', project.db));
 			expect(await list()).toEqual([]);
 		});
 

@@ -1,5 +1,14 @@
 /** What the commands on suppressions share: columns, options, and what `--expires` means. */
-import { formatDateTime, microsPerDay, microsPerSecond, parseDateTime } from '../../../api/datetime.js';
+import {
+	addDays,
+	dayOf,
+	formatDateTime,
+	type Micros,
+	microsPerDay,
+	microsPerSecond,
+	parseDateTime,
+	parseWireDate,
+} from '../../../api/datetime.js';
 import {
 	type Suppression,
 	type SuppressionFilter,
@@ -11,7 +20,6 @@ import {
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { type Columns, column } from '../../render/columns.js';
-import { parseDate } from '../../values.js';
 
 export const suppressionColumns: Columns<Suppression> = [
 	column('email', 'ADDRESS', { isName: true }),
@@ -32,7 +40,7 @@ export const filterOptions = {
 export const expiresOption = {
 	kind: 'text',
 	placeholder: 'DATE|DUR',
-	summary: 'it ends with that day’s beginning (UTC), or after 30d, 12h',
+	summary: 'it ends after 30d or 12h, tomorrow, or at the beginning of a day (UTC)',
 } as const;
 
 export function filterOf(options: {
@@ -54,17 +62,25 @@ const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * micros
 
 /** As the wire says it. Other dates of the command line look back (`7d`); an end can only lie ahead. */
 export function parseExpires(cx: CommandContext, text: string): string {
-	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text.trim()) ?? [];
 	const now = cx.clock.now();
-	const at =
-		count === undefined
-			? momentOf(cx, text)
-			: now + Number(count) * unitMicros[unit === 'h' || unit === 'm' ? unit : 'd'];
+	const at = endOf(text.trim().toLowerCase(), now);
+	if (at === null) throw new UsageError(`--expires: "${text}" is no end`, { hint: forms });
 	if (at > now) return formatDateTime(at);
-	throw new UsageError(`--expires: "${text}" is past`, { hint: 'for good: leave --expires out' });
+	throw new UsageError(`--expires: "${text}" is past`, { hint: `${forms}; for good: leave --expires out` });
 }
 
-function momentOf(cx: CommandContext, text: string): number {
-	const whole = parseDateTime(text.trim());
-	return whole ?? parseDateTime(`${parseDate(text, '--expires', cx.clock)}T00:00:00`) ?? 0;
+const forms = 'ends (UTC): 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
+
+/** null: it says none. */
+function endOf(text: string, now: Micros): Micros | null {
+	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];
+	if (count !== undefined) return now + Number(count) * unitMicros[unit === 'h' || unit === 'm' ? unit : 'd'];
+	return parseDateTime(text.toUpperCase()) ?? parseDateTime(`${dayNamed(text, now)}T00:00:00`);
+}
+
+/** `YYYY-MM-DD` where the text names a day; other texts as they are, for the calendar to refuse. */
+function dayNamed(text: string, now: Micros): string {
+	const days = ['yesterday', 'today', 'tomorrow'].indexOf(text);
+	if (days !== -1) return addDays(dayOf(now, 'UTC'), days - 1);
+	return parseWireDate(text) ?? text;
 }

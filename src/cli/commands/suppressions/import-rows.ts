@@ -34,6 +34,11 @@ export interface Totals {
 	rejected: number;
 }
 
+/** None yet. */
+export function noTotals(): Totals {
+	return { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+}
+
 /** What is done with rows: put, or only compared. */
 export interface Ways {
 	take(rows: readonly SuppressionRow[]): Promise<SuppressionAck>;
@@ -47,9 +52,12 @@ interface Batch {
 	duplicates: number;
 }
 
-/** Stops between two batches when the signal says so. */
-export async function walkRows(cx: CommandContext, job: ImportRows, ways: Ways): Promise<Totals> {
-	const totals: Totals = { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+/** Stops between two batches when the signal says so; `totals` count what is done with, also when it throws. */
+export async function walkRows(
+	cx: CommandContext,
+	job: ImportRows,
+	{ ways, totals }: { ways: Ways; totals: Totals },
+): Promise<void> {
 	const progress = cx.progress(cx.dryRun ? 'comparing' : 'importing', null);
 	try {
 		for await (const batch of batches(cx, job)) {
@@ -71,7 +79,6 @@ export async function walkRows(cx: CommandContext, job: ImportRows, ways: Ways):
 	} finally {
 		progress.stop();
 	}
-	return totals;
 }
 
 const nothing: SuppressionAck = {

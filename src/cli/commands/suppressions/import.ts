@@ -11,7 +11,7 @@ import type { RejectsFile } from '../../tabular/rejects.js';
 import type { SuppressionMapping } from '../../tabular/suppression-columns.js';
 import { pathOfRejects } from '../subscribers/import/options.js';
 import { expiresOption, parseExpires } from './filters.js';
-import { type ImportRows, type Totals, walkRows } from './import-rows.js';
+import { type ImportRows, noTotals, type Totals, type Ways, walkRows } from './import-rows.js';
 
 /** Of the rejected rows a dry run lists so many. */
 const maxShown = 20;
@@ -22,7 +22,8 @@ export const suppressionImport = command({
 	description:
 		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL), source, ' +
 		'date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
-		'changes nothing, so what was broken off is simply run again. What cannot be taken goes into FILE.rejects.csv.',
+		'changes nothing: what was broken off is run again from its beginning, no --resume is needed. What cannot be taken ' +
+		'goes into FILE.rejects.csv.',
 	args: [{ name: 'file', summary: 'the table; - reads standard input' }],
 	options: {
 		reason: {
@@ -97,12 +98,16 @@ async function mapColumns(
 
 async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<undefined> {
 	const shown: Omit<RejectedRow, 'cells'>[] = [];
-	const totals = await walkRows(cx, job, {
+	const totals = noTotals();
+	const ways: Ways = {
 		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
 		refuse: async (rows) => {
 			for (const { cells: _, ...rest } of rows.slice(0, maxShown - shown.length)) shown.push(rest);
 		},
-	});
+	};
+	await walkRows(cx, job, { ways, totals });
+	// Half a plan would pass for a whole one.
+	cx.signal.throwIfAborted();
 	const name = file === '-' ? 'standard input' : file;
 	await cx.wouldDo(`stop mail to the addresses of ${name}: ${sentence(totals)}`, {
 		...totals,
@@ -112,19 +117,34 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 }
 
 async function work(cx: CommandContext, job: ImportRows, rejects: RejectsFile): Promise<ExitCode> {
-	const totals = await walkRows(cx, job, {
+	const totals = noTotals();
+	const ways: Ways = {
 		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
 		take: (rows) => job.suppressions.put(rows),
 		refuse: (rows) => rejects.write(rows),
-	});
+	};
+	try {
+		await walkRows(cx, job, { ways, totals });
+		cx.signal.throwIfAborted();
+	} catch (error) {
+		if (totals.read > 0) await sayBrokenOff(cx, totals, rejects);
+		throw error;
+	}
+	await sayDone(cx, totals, rejects);
+	return totals.rejected === 0 ? exits.done : exits.partly;
+}
+
+async function sayDone(cx: CommandContext, totals: Totals, rejects: RejectsFile): Promise<void> {
 	await cx.out.document(totals, sentence(totals));
 	if (rejects.written > 0)
 		await cx.hint(`rejected rows are in ${rejects.path}; mend them and import that file`);
-	if (cx.signal.aborted) {
-		await cx.hint('what was acknowledged stays; run the same command again to go on');
-		throw cx.signal.reason;
-	}
-	return totals.rejected === 0 ? exits.done : exits.partly;
+}
+
+/** A second run begins with the first row: what stands is unchanged, and each rejected row is rejected again. */
+async function sayBrokenOff(cx: CommandContext, totals: Totals, rejects: RejectsFile): Promise<void> {
+	await cx.out.document(totals, `broken off after ${sentence(totals)}`);
+	const first = rejects.written > 0 ? `remove ${rejects.path}, then ` : '';
+	await cx.hint(`what is counted stays; ${first}run the same command again for the rest`);
 }
 
 function sentence(totals: Totals): string {
