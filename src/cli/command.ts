@@ -145,6 +145,8 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
 	options?: O;
 	/** Returns the exit code; nothing = 0. */
 	run(cx: CommandContext, input: { args: ArgValues<A>; options: OptionValues<O> }): Promise<CommandEnd>;
+	/** The error it ends with when it is stopped (Ctrl-C, SIGTERM, `--deadline`); the reason itself unless given. */
+	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
 }
 
 /**
@@ -162,6 +164,7 @@ export interface Command extends Described {
 		cx: CommandContext,
 		input: { args: Record<string, unknown>; options: Record<string, unknown> },
 	): Promise<CommandEnd>;
+	whenStopped(reason: unknown, input: { args: Record<string, unknown> }): unknown;
 }
 
 export interface CommandGroup {
@@ -180,7 +183,7 @@ export function command<
 	const A extends readonly ArgSpec[] = [],
 	const O extends OptionSpecs = Record<never, never>,
 >(spec: CommandSpec<A, O>): Command {
-	const { run, ...described } = spec;
+	const { run, whenStopped, ...described } = spec;
 	return {
 		...described,
 		kind: 'command',
@@ -188,6 +191,7 @@ export function command<
 		options: spec.options ?? {},
 		// The parser builds args and options from these very specs, so their types are what the specs infer.
 		run: (cx, input) => run(cx, input as { args: ArgValues<A>; options: OptionValues<O> }),
+		whenStopped: (reason, input) => whenStopped?.(reason, input as { args: ArgValues<A> }) ?? reason,
 	};
 }
 

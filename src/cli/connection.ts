@@ -132,7 +132,7 @@ export interface IngestCounts {
 	/** Recorded: the first of its kind for its message. */
 	bounces: number;
 	complaints: number;
-	/** Said before: nothing changed. A dry run cannot tell them. */
+	/** Said before: nothing changed. */
 	duplicates: number;
 	/** Delays, receipts, feedback that is no complaint. */
 	notices: number;

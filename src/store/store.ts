@@ -130,6 +130,8 @@ export interface Reads extends SuppressionReads {
 	}): Promise<MailingResults | null>;
 	/** Messages by state, all or of one submission or mailing. */
 	countMessages(c: { scope: MessageScope | null }): Promise<Partial<Record<MessageState, number>>>;
+	/** What `Writes.recordReport` would come to at this moment. */
+	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	/** The earliest `due_at` of a waiting message; `null` when none waits. */
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
 	/**

@@ -108,6 +108,7 @@ const readNames: Readonly<Record<keyof Reads, true>> = {
 	pageMailings: true,
 	sliceMailingResults: true,
 	countMessages: true,
+	foreseeReport: true,
 	nextDue: true,
 	nextTurn: true,
 	queuePauses: true,

@@ -1,25 +1,27 @@
-/** What recording a report would come to, without recording it. */
-import { emailKey, parseMailbox } from '../../api/address.js';
-import { findingsOf } from '../../engine/rules/bounces.js';
+/** What recording reports would come to, without recording them. */
 import type { ReportOutcome, ReturnedReport } from '../../store/bounces.js';
 import type { Reads } from '../../store/store.js';
-import { addressOf } from '../composer.js';
 
-/** Stands in for the store's own operation. It does not know which mails were seen before: nothing is `known`. */
-export function foreseeReport(
-	reads: Pick<Reads, 'getMessage' | 'getSubmission'>,
+/**
+ * Stands in for the store's own operation over one run: what this run has met is known when it comes again, as it would
+ * be if it were recorded.
+ */
+export function foreseeReports(
+	reads: Pick<Reads, 'foreseeReport'>,
 ): (report: ReturnedReport) => Promise<ReportOutcome> {
+	const met = new Set<string>();
 	return async (report) => {
-		const found = await reads.getMessage({ id: report.message });
-		const submission = found === null ? null : await reads.getSubmission({ id: found.rendering.submission });
-		if (found === null || submission === null) return { kind: 'unmatched' };
-		const { cc, bcc } = submission.envelope;
-		const to = emailKey(addressOf(found.message.to));
-		const copies = [...cc, ...bcc].map((text) => parseMailbox(text)?.key ?? emailKey(text));
-		const recipients = { to, copies: copies.filter((key) => key !== to) };
-		const [finding] = findingsOf(recipients, report);
-		if (finding === undefined) return { kind: 'unmatched' };
-		if (report.kind === 'complaint') return { kind: 'recorded', effect: 'complaint' };
-		return { kind: 'recorded', effect: finding.hard ? 'hard_bounce' : 'soft_bounce' };
+		const outcome = await reads.foreseeReport(report);
+		if (outcome.kind !== 'recorded') return outcome;
+		const keys = [report.sha256, saidOf(report, outcome.effect)];
+		const isMet = keys.some((key) => met.has(key));
+		for (const key of keys) met.add(key);
+		return isMet ? { kind: 'known' } : outcome;
 	};
+}
+
+/** The same said of the same recipients of a message. */
+function saidOf({ message, recipients }: ReturnedReport, effect: string): string {
+	const addresses = recipients.flatMap((one) => one.addresses).sort();
+	return JSON.stringify([message, effect, ...addresses]);
 }

@@ -20,11 +20,33 @@ interface ReturnedRow {
 	envelope: string;
 }
 
-export function createBounces(sql: Sql): Pick<Operations, 'recordReport'> {
-	return { recordReport: (report) => recordReport(sql, report) };
+export function createBounces(sql: Sql): Pick<Operations, 'recordReport' | 'foreseeReport'> {
+	return {
+		recordReport: (report) => recordReport(sql, report),
+		foreseeReport: (report) => {
+			const foreseen = assess(sql, report);
+			return foreseen.kind === 'recorded' ? { kind: 'recorded', effect: foreseen.effect } : foreseen;
+		},
+	};
 }
 
+/** What a report would change: of each recipient what was not known, the message's own first. */
+type Assessment =
+	| Exclude<ReportOutcome, { kind: 'recorded' }>
+	| { kind: 'recorded'; effect: ReportEffect; message: ReturnedRow; changes: Change[]; isAboutTo: boolean };
+
 function recordReport(sql: Sql, report: ReturnedReport): ReportOutcome {
+	const assessment = assess(sql, report);
+	if (assessment.kind !== 'recorded') return assessment;
+	const { effect, message, changes, isAboutTo } = assessment;
+	for (const change of changes) apply(sql, change);
+	rememberMail(sql, message, report, effect);
+	if (isAboutTo && effect === 'soft_bounce') endRun(sql, message, report);
+	return { kind: 'recorded', effect };
+}
+
+/** Reads alone. */
+function assess(sql: Sql, report: ReturnedReport): Assessment {
 	if (isKnownMail(sql, report.sha256)) return { kind: 'known' };
 	const message = findMessage(sql, report);
 	if (message === null) return { kind: 'unmatched' };
@@ -32,13 +54,13 @@ function recordReport(sql: Sql, report: ReturnedReport): ReportOutcome {
 	if (message.state === 'leased') return { kind: 'in_flight' };
 	const findings = findingsOf(recipientsOf(message), report);
 	if (findings.length === 0) return { kind: 'unmatched' };
-	// The message's own recipient first, if the report is about him too.
-	const effects = findings.map((finding) => apply(sql, { message, report, finding }));
-	const effect = effects.find((one) => one !== null) ?? null;
-	if (effect === null) return { kind: 'known' };
-	rememberMail(sql, message, report, effect);
-	if (findings[0]?.isTo === true && effect === 'soft_bounce') endRun(sql, message, report);
-	return { kind: 'recorded', effect };
+	const changes = findings.flatMap((finding) => {
+		const effect = effectOf(sql, { message, report, finding });
+		return effect === null ? [] : [{ message, report, finding, effect }];
+	});
+	const effect = changes[0]?.effect;
+	if (effect === undefined) return { kind: 'known' };
+	return { kind: 'recorded', effect, message, changes, isAboutTo: findings[0]?.isTo === true };
 }
 
 function isKnownMail(sql: Sql, sha256: string): boolean {
@@ -84,20 +106,34 @@ interface Application {
 	finding: Finding;
 }
 
-/** What it came to; null where the same was known of this recipient. */
-function apply(sql: Sql, application: Application): ReportEffect | null {
-	const { report, finding } = application;
-	if (report.kind === 'complaint') return complain(sql, application);
-	if (!finding.isTo) return bounceCopy(sql, application);
-	return finding.hard ? bounceHard(sql, application) : bounceSoft(sql, application);
+interface Change extends Application {
+	effect: ReportEffect;
 }
 
-function complain(sql: Sql, { message, report, finding }: Application): ReportEffect | null {
+/** What it comes to; null where the same was known of this recipient. Of a copy nothing is known but its address. */
+function effectOf(sql: Sql, { message, report, finding }: Application): ReportEffect | null {
+	if (report.kind === 'complaint')
+		return finding.isTo && wasReported(sql, message, 'complaint') ? null : 'complaint';
+	const effect = finding.hard ? 'hard_bounce' : 'soft_bounce';
+	if (!finding.isTo) return effect;
+	const isKnown =
+		hasEvent(sql, message, 'HARDBOUNCED') || (!finding.hard && hasEvent(sql, message, 'SOFTBOUNCED'));
+	return isKnown ? null : effect;
+}
+
+function apply(sql: Sql, change: Change): void {
+	const { report, finding } = change;
+	if (report.kind === 'complaint') stop(sql, change, 'COMPLAINED');
+	else if (finding.isTo) bounce(sql, change);
+	// The message's fate is its `to`'s: of a copy only the address is told.
+	else if (finding.hard) stop(sql, change, 'HARDBOUNCED');
+}
+
+function stop(sql: Sql, { report, finding }: Change, reason: 'COMPLAINED' | 'HARDBOUNCED'): void {
 	const { address } = finding;
-	if (finding.isTo && wasReported(sql, message, 'complaint')) return null;
-	suppress(sql, { address, reason: 'COMPLAINED', source: 'COMPLAINT', now: report.at });
-	deactivate(sql, { address, list_id: null, subscriber_id: null }, 'COMPLAINED');
-	return 'complaint';
+	const source = reason === 'COMPLAINED' ? 'COMPLAINT' : 'BOUNCE';
+	suppress(sql, { address, reason, source, now: report.at });
+	deactivate(sql, { address, list_id: null, subscriber_id: null }, reason);
 }
 
 function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): boolean {
@@ -111,32 +147,15 @@ function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): boolea
 	);
 }
 
-/** The message's fate is its `to`'s: of a copy only the address is told. */
-function bounceCopy(sql: Sql, { report, finding }: Application): ReportEffect {
-	const { address, hard } = finding;
-	if (!hard) return 'soft_bounce';
-	suppress(sql, { address, reason: 'HARDBOUNCED', source: 'BOUNCE', now: report.at });
-	deactivate(sql, { address, list_id: null, subscriber_id: null }, 'HARDBOUNCED');
-	return 'hard_bounce';
-}
-
-function bounceHard(sql: Sql, application: Application): ReportEffect | null {
-	const { message } = application;
-	if (hasEvent(sql, message, 'HARDBOUNCED')) return null;
-	setState(sql, application, {
-		to: 'bounced',
-		from: ['sent', 'uncertain', 'failed', 'queued', 'deferred'],
-	});
-	record(sql, application, 'HARDBOUNCED');
-	return 'hard_bounce';
-}
-
-function bounceSoft(sql: Sql, application: Application): ReportEffect | null {
-	const { message } = application;
-	if (hasEvent(sql, message, 'SOFTBOUNCED') || hasEvent(sql, message, 'HARDBOUNCED')) return null;
-	setState(sql, application, { to: 'failed', from: ['sent', 'uncertain'] });
-	record(sql, application, 'SOFTBOUNCED');
-	return 'soft_bounce';
+function bounce(sql: Sql, change: Change): void {
+	if (change.effect === 'hard_bounce') {
+		const from: MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
+		setState(sql, change, { to: 'bounced', from });
+		record(sql, change, 'HARDBOUNCED');
+	} else {
+		setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
+		record(sql, change, 'SOFTBOUNCED');
+	}
 }
 
 function hasEvent(sql: Sql, message: ReturnedRow, type: EventType): boolean {

@@ -67,6 +67,7 @@ export function createReads(connection: ReadingConnection): Reads {
 		pageMailings: read(core.pageMailings),
 		sliceMailingResults: read(core.sliceMailingResults),
 		countMessages: read(core.countMessages),
+		foreseeReport: read(core.foreseeReport),
 		nextDue: read(core.nextDue),
 		nextTurn: read(core.nextTurn),
 		queuePauses: read(core.queuePauses),

@@ -84,6 +84,23 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
 		});
 
+		it('is foreseen as it will be recorded, and nothing is changed by that', async () => {
+			const { id } = await subscriber('ann@example.org');
+			const message = await sent('ann@example.org');
+			const hard = report(message, [failed('ann@example.org')]);
+			const stranger = report(message, [failed('someone@example.net')], { matched: 'message_id' });
+			expect(await store.reads.foreseeReport(stranger)).toEqual({ kind: 'unmatched' });
+			for (const _ of [1, 2])
+				expect(await store.reads.foreseeReport(hard)).toEqual({ kind: 'recorded', effect: 'hard_bounce' });
+			expect(await activity(id)).toEqual([true, null]);
+			await store.writes.recordReport(hard);
+			expect(await store.reads.foreseeReport(hard)).toEqual({ kind: 'known' });
+			const again = report(message, [failed('ann@example.org')]);
+			expect(await store.reads.foreseeReport(again)).toEqual({ kind: 'known' });
+			const complaint = report(message, [], { kind: 'complaint' });
+			expect(await store.reads.foreseeReport(complaint)).toEqual({ kind: 'recorded', effect: 'complaint' });
+		});
+
 		it('of a soft bounce: the message fails, the address stays', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Interrupted } from '../../../../src/cli/errors.js';
 import { cli, makeHome } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
@@ -108,6 +110,25 @@ describe('engine bounces ingest', () => {
 		expect((await report()).total).toMatchObject({ sent: 1, hardbounced_percent: 100 });
 		expect(await ingest(file)).toEqual({ ...none, read: 1, duplicates: 1 });
 		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });
+	});
+
+	it('tells before it takes them in which are known already, of the database and of the same file', async () => {
+		const [ann, bob] = [await sentTo('ann@example.org'), await sentTo('bob@example.org')];
+		const first = await project.file('first.eml', bounceOf(ann.returnPath));
+		expect(await ingest(first, '--dry-run')).toEqual({ dry_run: true, ...none, read: 1, bounces: 1 });
+		await ingest(first);
+		const mails = [
+			bounceOf(ann.returnPath),
+			bounceOf(ann.returnPath).replace('Undelivered', 'Returned'),
+			bounceOf(bob.returnPath, { address: 'bob@example.org' }),
+			bounceOf(bob.returnPath, { address: 'bob@example.org' }).replace('Undelivered', 'Returned'),
+			complaintTo(ann.returnPath, ann.messageId),
+		];
+		const file = await project.file('all.mbox', mails.map((mail) => `${separator}${mail}\n`).join(''));
+		const counts = { ...none, read: 5, bounces: 1, complaints: 1, duplicates: 3 };
+		expect(await ingest(file, '--dry-run')).toEqual({ dry_run: true, ...counts });
+		expect(await subscriber('bob@example.org')).toMatchObject({ is_active: true });
+		expect(await ingest(file)).toEqual(counts);
 	});
 
 	it('takes one from standard input, as a pipe of a mail server hands it over', async () => {
@@ -300,6 +321,22 @@ describe('engine bounces ingest', () => {
 		expect(await project.run(['engine', 'bounces', 'ingest', file])).toMatchObject({ code: 2 });
 	});
 
+	it('ends with 75 when it is stopped while a mail server still hands it a mail', async () => {
+		const ends = [
+			['SIGTERM', 75],
+			['SIGINT', 130],
+		] as const;
+		for (const [signal, expected] of ends) {
+			const stop = new AbortController();
+			const stdin = new PassThrough();
+			stdin.write(bounceOf('bounces@example.com').slice(0, 100));
+			const running = project.run(['engine', 'bounces', 'ingest', '-'], { stdin, interrupts: stop.signal });
+			await expect.poll(() => stdin.readableLength).toBe(0);
+			stop.abort(new Interrupted(signal));
+			expect((await running).code).toBe(expected);
+		}
+	});
+
 	it('refuses a source that is not there', async () => {
 		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', 'nowhere.eml']);
 		expect({ code, stderr }).toEqual({
@@ -311,7 +348,7 @@ describe('engine bounces ingest', () => {
 	it('says in words what became of the mails on a terminal', async () => {
 		const file = await project.file('one.eml', ordinary);
 		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', file], { columns: 80 });
-		expect({ code, stderr }).toEqual({ code: 0, stderr: '1 mail: 1 no reports\n' });
+		expect({ code, stderr }).toEqual({ code: 0, stderr: '1 mail: 1 no report\n' });
 	});
 });
 
@@ -322,5 +359,30 @@ describe('engine bounces explain', () => {
 			kind: 'bounce',
 			recipients: [{ address: 'ann@example.org', status: '5.1.1', hard: true }],
 		});
+	});
+
+	it('explains each mail of an mbox, for people and for programs', async () => {
+		const mails = [bounceOf('news@example.com'), away];
+		const mbox = mails.map((mail) => `${separator}${mail}\n`).join('');
+		const file = await project.file('two.mbox', mbox);
+		expect(await project.json(['engine', 'bounces', 'explain', file])).toMatchObject([
+			{ kind: 'bounce' },
+			{ kind: 'auto_reply' },
+		]);
+		const { stdout } = await project.run(['engine', 'bounces', 'explain', file], { columns: 80 });
+		expect(stdout.match(/^Mail .*$/gm)).toEqual([
+			'Mail 1: a bounce, reported by mx.example.org',
+			'Mail 2: an automatic answer; nothing bounced',
+		]);
+		const names = await project.run(['engine', 'bounces', 'explain', file, '-o', 'tsv', '--fields', 'kind']);
+		expect(names.stdout).toBe('bounce\nauto_reply\n');
+	});
+
+	it('says of an mbox a list, though it has one mail', async () => {
+		const stdin = `${separator}${ordinary}`;
+		const words = ['engine', 'bounces', 'explain', '-', '-o', 'json'];
+		expect(JSON.parse((await project.run(words, { stdin })).stdout)).toMatchObject([
+			{ kind: 'not_a_report' },
+		]);
 	});
 });

@@ -1,0 +1,112 @@
+/** `mailctl engine bounces ingest`: mails that came back, taken into the database. */
+import { addAbortSignal } from 'node:stream';
+import { command } from '../../../command.js';
+import type { IngestCounts } from '../../../connection.js';
+import type { CommandContext } from '../../../context.js';
+import { CliError, UsageError } from '../../../errors.js';
+import { exits } from '../../../exit.js';
+import { counted } from '../../../render/counted.js';
+
+export const ingest = command({
+	name: 'ingest',
+	// A new one would know no message, and the mail would be gone as one that nobody sent.
+	createsDatabase: false,
+	summary: 'take mails that came back into the database',
+	description:
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there, or where it is stopped before its end: the mail server then tries again.',
+	args: [{ name: 'source', summary: 'a file, a folder or a Maildir; - reads standard input' }],
+	writes: true,
+	output:
+		'{"read", "bounces", "complaints", "duplicates", "notices", "auto_replies", "unmatched", "not_reports", "in_flight", "unreadable"}',
+	exits: [9, 75],
+	examples: [
+		'mailctl engine bounces ingest bounce.eml',
+		'mailctl engine bounces ingest - < bounce.eml',
+		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
+	],
+	// Whoever waits for a pipe takes any other code for a refusal, and the mail would be gone; Ctrl-C is a person's.
+	whenStopped: (reason, { args }) =>
+		args.source === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
+			? tryLater(`${reason.message} before all was taken in`, reason)
+			: reason,
+	run: async (cx, { args }) => {
+		const counts = await taken(cx, args.source);
+		if (cx.dryRun) return cx.wouldDo(`take in ${sentenceOf(counts)}`, counts);
+		await cx.out.document(counts, sentenceOf(counts));
+		if (counts.in_flight > 0)
+			throw tryLater(`${counted(counts.in_flight, 'mail')} about what is being sent at this moment`);
+		if (counts.unreadable > 0)
+			throw new CliError('unreadable', exits.partly, `${counts.unreadable} of the files could not be read`);
+	},
+});
+
+async function taken(cx: CommandContext, source: string): Promise<IngestCounts> {
+	const from =
+		source === '-' ? { stream: addAbortSignal(cx.signal, cx.sources.stdin('source')) } : { path: source };
+	const unreadable: string[] = [];
+	try {
+		const engine = await cx.local();
+		return await engine.ingestBounces({
+			from,
+			dryRun: cx.dryRun,
+			signal: cx.signal,
+			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
+		});
+	} catch (error) {
+		// Who hands over a mail cannot answer; and a disk that is not mounted yet will be.
+		if (source === '-' && error instanceof Error && error.name === 'DatabaseMissing')
+			throw tryLater(error.message, error);
+		throw endOf(error);
+	} finally {
+		for (const line of unreadable) await cx.warn(line);
+	}
+}
+
+/** Database trouble of any kind passes, and a mail server that is told so keeps the mail. */
+function endOf(error: unknown): unknown {
+	if (!(error instanceof Error)) return error;
+	const code = 'code' in error ? String(error.code) : '';
+	if (error.name === 'StoreError' || error.name === 'SqliteError') return tryLater(error.message, error);
+	// A file of the source that cannot be read; whatever else fails is none of ours to name.
+	if (!('path' in error) || !code.startsWith('E')) return error;
+	// Of a Maildir: recorded, and it cannot be put where the read ones are.
+	if ('dest' in error)
+		return new UsageError(`source: ${String(error.path)} cannot be moved to cur: ${code}`, { cause: error });
+	return new UsageError(`source: ${String(error.path)}: ${whyUnreadable(code)}`, { cause: error });
+}
+
+function whyUnreadable(code: string): string {
+	if (code === 'ENOENT') return 'no such file or folder';
+	return code === 'EACCES' ? 'no permission to read it' : code;
+}
+
+function tryLater(message: string, cause?: unknown): CliError {
+	return new CliError('try_later', exits.tryLater, message, {
+		hint: 'nothing is lost: bring the same mails again, what was recorded does not count twice',
+		retryable: true,
+		cause,
+	});
+}
+
+/** Of one mail, and of several. */
+const words: readonly (readonly [name: Exclude<keyof IngestCounts, 'read'>, one: string, several: string])[] =
+	[
+		['bounces', 'bounce', 'bounces'],
+		['complaints', 'complaint', 'complaints'],
+		['duplicates', 'known already', 'known already'],
+		['notices', 'notice', 'notices'],
+		['auto_replies', 'automatic answer', 'automatic answers'],
+		['unmatched', 'about no message of ours', 'about no message of ours'],
+		['not_reports', 'no report', 'no reports'],
+		['in_flight', 'about a message being sent', 'about messages being sent'],
+		['unreadable', 'not readable', 'not readable'],
+	];
+
+/** `3 mails: 2 bounces, 1 no report`: what there is none of is left out. */
+function sentenceOf(counts: IngestCounts): string {
+	const parts = words.flatMap(([name, one, several]) =>
+		counts[name] > 0 ? [counted(counts[name], one, several)] : [],
+	);
+	const mails = counted(counts.read, 'mail');
+	return parts.length === 0 ? mails : `${mails}: ${parts.join(', ')}`;
+}
