@@ -45,10 +45,42 @@ describe('an mbox', () => {
 		expect(await mailsOf(`${line}${text}`)).toEqual([text]);
 	});
 
+	it('is cut at a whole From line without an empty line before it, where a header follows', async () => {
+		const lines = [
+			line,
+			'From ann@example.org Fri Jul  8 12:08:34 2011\n',
+			'From "ann lee"@example.org  Fri Jul 08 12:08 +0200 2011\r\n',
+			'From ann@example.org Fri, 8 Jul 2011 12:08:34 +0200\n',
+			'From - Fri Jul  8 12:08:34 CEST 2011\n',
+			'From uucp!ann Fri Jul  8 12:08:34 2011 remote from uucp\n',
+		];
+		for (const each of lines)
+			expect(await mailsOf(`${line}A: 1\n\none\n${each}B: 2\n\ntwo\n`)).toEqual([
+				'A: 1\n\none\n',
+				'B: 2\n\ntwo\n',
+			]);
+	});
+
+	it('is cut behind the end of a multipart, where no empty line follows that', async () => {
+		expect(await mailsOf(`${line}A: 1\n\n--b--\n${line}B: 2\n`)).toEqual(['A: 1\n\n--b--\n', 'B: 2\n']);
+	});
+
+	it.each([
+		['no header follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\nand so on\n'],
+		['a rule stands before it', '-----\r\nFrom ann@example.org Fri Jul  8 12:08:34 2011\r\nB: 2\r\n'],
+		['nothing follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\n'],
+		['the day is none', 'From ann@example.org Foo Jul  8 12:08:34 2011\nB: 2\n'],
+		['the time is none', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
+		['it is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
+		['it is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
+	])('without an empty line is not cut where %s', async (_, text) => {
+		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
+	});
+
 	it('is cut alike however its bytes come', async () => {
-		const text = `${line}A: 1\n\none\n\n${line}B: 2\n\n${'x'.repeat(3_000)}\n\n${line}C: 3\n\nthree\n`;
+		const text = `${line}A: 1\n\none\n\n${line}B: 2\n\n${'x'.repeat(3_000)}\n\n${line}C: 3\n\nthree\n${line}D: 4\n`;
 		const whole = await mailsOf(text);
-		expect(whole).toHaveLength(3);
+		expect(whole).toHaveLength(4);
 		await fc.assert(
 			fc.asyncProperty(fc.integer({ min: 1, max: text.length }), async (size) => {
 				expect(await mailsOf(text, size)).toEqual(whole);
