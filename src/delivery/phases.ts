@@ -15,6 +15,8 @@ export interface PhaseTracker {
 	readonly phase: SmtpPhase;
 	/** What the last EHLO was answered: after STARTTLS that is the one under TLS, and only that (RFC 3207 s.4.2). */
 	readonly extensions: SmtpExtensions;
+	/** The server offered STARTTLS before anything was encrypted. */
+	readonly offersTls: boolean;
 	note(entry: TraceEntry): void;
 }
 
@@ -22,6 +24,7 @@ export interface PhaseTracker {
 export function createPhaseTracker(onChange: (phase: SmtpPhase) => void): PhaseTracker {
 	let phase: SmtpPhase = 'connect';
 	let extensions: SmtpExtensions = new Map();
+	let offersTls = false;
 	return {
 		get phase() {
 			return phase;
@@ -29,9 +32,13 @@ export function createPhaseTracker(onChange: (phase: SmtpPhase) => void): PhaseT
 		get extensions() {
 			return extensions;
 		},
+		get offersTls() {
+			return offersTls;
+		},
 		note({ from, line }) {
 			if (from === 'server') {
 				if (phase === 'ehlo' && line.startsWith('250')) extensions = extensionsOf(line);
+				offersTls ||= extensions.has('STARTTLS');
 				return;
 			}
 			const verb = /^[A-Z]+/.exec(line)?.[0] ?? '';

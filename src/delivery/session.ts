@@ -160,8 +160,9 @@ class SmtpSession implements Session {
 	#fail(error: SMTPConnection.SMTPError, phase?: SmtpPhase): void {
 		if (this.#dialogue !== null) this.#dialogue.ended(error.message);
 		else if (this.#opened !== null) {
-			const where = phase ?? openingPhase(error, this.#tracker.phase, this.#options.settings);
-			this.#failOpening(replyOf(error, where));
+			const { settings } = this.#options;
+			const where = phase ?? openingPhase(error, this.#tracker.phase, settings);
+			this.#failOpening(replyOf(error, { phase: where, settings, offersTls: this.#tracker.offersTls }));
 		}
 	}
 

@@ -98,7 +98,7 @@ const smtpTest = command({
 		// The phase and the system's own words may say the same thing twice.
 		const reply = (test.reply ?? 'no answer').replace(/^(?:(\w+): (?=\1\b))+/, '');
 		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
-			hint: `${commandLine(cx, 'engine init --smtp URL')} names another mail server`,
+			hint: howToMend(cx, reply),
 			retryable: true,
 		});
 	},
@@ -112,6 +112,16 @@ export const group: CommandGroup = {
 		| CommandGroup
 	)[],
 };
+
+/** What is wrong with TLS names the setting that mends it. */
+function howToMend(cx: CommandContext, reply: string): string {
+	const settingUrl = (url: string) => commandLine(cx, `engine settings set smtp_url ${url}`);
+	if (/^tls: .* offers no STARTTLS/.test(reply)) return settingUrl('smtps://user@host:465');
+	const setting = /^tls: .*?\b(smtp_ca|smtp_url)\b/.exec(reply)?.[1];
+	if (setting === 'smtp_ca') return commandLine(cx, 'engine settings set smtp_ca - < ca.pem');
+	if (setting === 'smtp_url') return settingUrl('smtp://user@host:587');
+	return `${commandLine(cx, 'engine init --smtp URL')} names another mail server`;
+}
 
 function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {
 	return outcome === 'kept' ? `${path} is there already; nothing was changed` : `${outcome} ${path}`;
