@@ -13,6 +13,8 @@ import { exempt, type Line, script } from './parity.script.js';
 /** One way to the engine, and a folder of its own. */
 interface Side {
 	folder: string;
+	/** The flags that name the database or the server; hints repeat them. */
+	target: readonly string[];
 	run(argv: Line, options?: CliOptions): Promise<CliResult>;
 	/** Lines of the server's log about failures of its own: more than the client was told. */
 	failures(): string[];
@@ -87,12 +89,13 @@ function failureOf(stderr: string): string {
 
 /**
  * Replaces what two runs cannot have in common, and nothing else: ids that are made at random, moments, durations,
- * the port that a server happened to get, the folder of a side. Widths stay as they are, so tables must still line up.
+ * the port that a server happened to get, the folder of a side, the target in hints. Widths stay as they are, so tables must still line up.
  */
-function settled(text: string, { folder }: Side): string {
+function settled(text: string, { folder, target }: Side): string {
 	return (
 		text
 			.replace(/"raw_base64": ?"([^"]*)"/g, (_, raw: string) => Buffer.from(raw, 'base64').toString('latin1'))
+			.replaceAll(`mailctl ${target.join(' ')} `, 'mailctl {target} ')
 			.replaceAll(folder, '{folder}')
 			// The duration of a webhook's test, the last of its columns.
 			.replace(/^((?:true|false)\t\d*\t[^\t\n]*\t)\d+$/gm, '$1{ms}')
@@ -174,10 +177,11 @@ async function makeFolder(): Promise<string> {
 
 async function localSide(): Promise<Side> {
 	const folder = await makeFolder();
-	const target = ['--db', join(folder, 'news.db'), '--no-input'];
+	const target = ['--db', join(folder, 'news.db')];
 	return {
 		folder,
-		run: (argv, options) => cli([...target, ...argv], { ...options, env: { HOME: folder } }),
+		target,
+		run: (argv, options) => cli([...target, '--no-input', ...argv], { ...options, env: { HOME: folder } }),
 		failures: () => [],
 		close: async () => {},
 	};
@@ -186,10 +190,11 @@ async function localSide(): Promise<Side> {
 async function remoteSide(): Promise<Side> {
 	const folder = await makeFolder();
 	const server: RunningServer = await startServer(join(folder, 'news.db'));
-	const target = ['--base-url', server.baseUrl, '--token-file', server.tokenFile, '--no-input'];
+	const target = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
 	return {
 		folder,
-		run: (argv, options) => cli([...target, ...argv], { ...options, env: { HOME: folder } }),
+		target,
+		run: (argv, options) => cli([...target, '--no-input', ...argv], { ...options, env: { HOME: folder } }),
 		failures: () => server.log().match(/^.*"status":5\d\d.*$/gm) ?? [],
 		close: async () => {
 			expect(await server.stop()).toBe(0);
