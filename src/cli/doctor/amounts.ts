@@ -1,5 +1,5 @@
 /** Sizes and spans of time as sentences say them. */
-import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 
 export const mebibyte = 1024 ** 2;
 export const gibibyte = 1024 ** 3;
@@ -27,4 +27,9 @@ export function spanText(span: Micros): string {
 /** `1 message`, `1,240 messages`. */
 export function countOf(count: number, word: string): string {
 	return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
+}
+
+/** `2026-11-01 10:30 UTC`. */
+export function momentText(at: Micros): string {
+	return `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }

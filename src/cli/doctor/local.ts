@@ -3,8 +3,15 @@ import type { Target } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { configChecks } from './checks/config.js';
 import { databaseChecks } from './checks/database.js';
+import { dnsChecks } from './checks/dns.js';
 import { machineChecks } from './checks/machine.js';
+import { queueChecks } from './checks/queue.js';
+import { settingsChecks } from './checks/settings.js';
+import { smtpChecks } from './checks/smtp.js';
+import { webhookChecks } from './checks/webhooks.js';
+import { lookingInto } from './looking.js';
 import type { Check, Surroundings } from './model.js';
+import { createNames } from './names.js';
 
 export interface LocalOptions {
 	surroundings: Surroundings;
@@ -15,18 +22,27 @@ export interface LocalOptions {
 export async function localChecks(
 	cx: CommandContext,
 	target: Extract<Target, { kind: 'local' }>,
-	{ surroundings }: LocalOptions,
+	{ surroundings, nameServer }: LocalOptions,
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
+	const names = createNames(nameServer);
 	const { inspectLocal } = await import('../connect/doctor.js');
 	const found = inspectLocal(target.url, { clock: cx.clock, trace: tracer(cx) });
+	const { clock } = cx;
+	const look = lookingInto(found);
 	const secrets = [found.path, `${found.path}.token`];
 	return {
 		checks: [
 			...machineChecks(),
 			...configChecks({ paths: cx.paths, secrets }),
-			...databaseChecks(found, cx.clock, surroundings),
+			...databaseChecks(found, clock, surroundings),
+			...settingsChecks(look, surroundings),
+			...smtpChecks(look, clock, surroundings),
+			...queueChecks(look, clock, surroundings),
+			...webhookChecks(look, clock, surroundings),
+			...dnsChecks(look, names, surroundings),
 		],
 		close: async () => {
+			names.close();
 			if (found.kind === 'open') found.database.close();
 		},
 	};

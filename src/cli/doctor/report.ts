@@ -91,12 +91,10 @@ function skippedLines(findings: readonly Finding[], options: TextOptions): strin
 		if (!names.includes(check)) names.push(check);
 		byReason.set(message, names);
 	}
-	return [...byReason].flatMap(([reason, names]) =>
-		wrapWords(
-			`${markOf('skipped', options).plain} ${clean(reason)}: ${names.join(', ')}`,
-			options.width - 1,
-		).map(options.paint.dim),
-	);
+	return [...byReason].flatMap(([reason, names]) => {
+		const line = `${markOf('skipped', options).plain} ${clean(reason)}: ${names.join(', ')}`;
+		return wrapWords(line, options.width - 1).map((text) => options.paint.dim(text));
+	});
 }
 
 function of(count: number, word: string): string {

@@ -1,8 +1,8 @@
 /** The database file: there, ours, current, sound, and with room to grow. */
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { type Clock, formatDateTime, type Micros, microsPerSecond } from '../../../api/datetime.js';
-import { gibibyte, mebibyte, sizeText, spanText } from '../amounts.js';
+import { type Clock, type Micros, microsPerSecond } from '../../../api/datetime.js';
+import { gibibyte, mebibyte, momentText, sizeText, spanText } from '../amounts.js';
 import type { Inspected, InspectedDatabase } from '../inspected.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 
@@ -127,9 +127,9 @@ async function roomAt(folder: string): Promise<Room> {
 /** What is due is told by the clock: one that went back holds everything up. */
 export function judgeClock(newest: Micros | null, now: Micros): Verdict {
 	if (newest === null || newest <= now + clockSlack)
-		return ok(`this machine's clock says ${formatDateTime(now)} UTC`);
+		return ok(`this machine's clock says ${momentText(now)}`);
 	return problem(
-		`something was recorded at ${formatDateTime(newest)} UTC, ${spanText(newest - now)} ahead of this machine's clock`,
+		`something was recorded at ${momentText(newest)}, ${spanText(newest - now)} ahead of this machine's clock`,
 		'set the clock of this machine: timedatectl set-ntp true',
 	);
 }

@@ -1,0 +1,177 @@
+/** What the DNS of the sender domains says to whoever receives the mail. */
+import type { PublishedKey } from '../inspected.js';
+import type { Look } from '../looking.js';
+import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
+import type { Looked, Names } from '../names.js';
+import { isLoopback } from './connection.js';
+import { domainOf, domainsOf, parentsOf } from './domains.js';
+
+type Line = Surroundings['line'];
+
+export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroundings): Check[] {
+	const asked: Look = (judge) =>
+		look(async (contents) => (isOffline ? skipped('--offline asks no other machine') : judge(contents)));
+	return [
+		{
+			name: 'dns.dkim',
+			run: asked(async ({ senders, dkimKeys }) => {
+				const keys = await dkimKeys();
+				const signed = keys.map(({ domain }) => domain);
+				return each(domainsOf(await senders(), signed), (domain) =>
+					lookAtKeys(domain, { keys, names, line }),
+				);
+			}),
+		},
+		{
+			name: 'dns.spf',
+			run: asked(async ({ senders, settings }) => {
+				// Receivers look at the domain of the return path (RFC 7208 s.2.4).
+				const { bounceAddress } = await settings();
+				const paths = bounceAddress === null ? await senders() : [bounceAddress];
+				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain), line)]);
+			}),
+		},
+		{
+			name: 'dns.dmarc',
+			run: asked(async ({ senders }) =>
+				each(domainsOf(await senders()), (domain) => lookForPolicy(domain, names)),
+			),
+		},
+		{
+			name: 'dns.bounces',
+			run: asked(async ({ settings }) => lookAtBounces((await settings()).bounceAddress, names)),
+		},
+		{
+			name: 'dns.public-url',
+			run: asked(async ({ settings }) => lookAtHost((await settings()).publicUrl, names)),
+		},
+	];
+}
+
+const mostDomains = 20;
+
+async function each(
+	domains: readonly string[],
+	judge: (domain: string) => Promise<readonly Verdict[]>,
+): Promise<Verdict | readonly Verdict[]> {
+	if (domains.length === 0) return skipped('there is no sender yet');
+	const found = await Promise.all(domains.slice(0, mostDomains).map(judge));
+	const left = domains.length - mostDomains;
+	return left > 0 ? [...found.flat(), skipped(`${left} more domains were not asked about`)] : found.flat();
+}
+
+async function lookAtKeys(
+	domain: string,
+	{ keys, names, line }: { keys: readonly PublishedKey[]; names: Names; line: Line },
+): Promise<Verdict[]> {
+	const own = keys.filter((key) => key.domain === domain);
+	if (own.length === 0)
+		return [
+			warning(
+				`mail of ${domain} is not signed here: large providers want a signature, unless the mail server adds it`,
+				line(`engine dkim add --domain ${domain} --selector s1`),
+			),
+		];
+	return Promise.all(own.map(async (key) => judgeKey(key, await names.txt(key.name), line)));
+}
+
+/** Signed with a key that nobody can look up, mail is worse off than unsigned. */
+export function judgeKey(
+	{ name, value }: Pick<PublishedKey, 'name' | 'value'>,
+	looked: Looked,
+	line: Line,
+): Verdict {
+	if (looked.kind === 'failed') return unasked(looked);
+	const fix = line('engine dkim list -o tsv --fields dns_record');
+	if (looked.kind === 'none')
+		return problem(`mail is signed, and ${name} has no TXT record to verify it with: publish it`, fix);
+	const published = looked.records.map((record) => tagOf(record, 'p'));
+	if (published.includes(tagOf(value, 'p'))) return ok(`${name} is the key that signs`);
+	if (published.every((key) => key === '')) return problem(`${name} says that the key is revoked`, fix);
+	return problem(`${name} is another key than the one that signs: every signature fails`, fix);
+}
+
+/** A tag of `v=DKIM1; k=rsa; p=…` (RFC 6376 s.3.2), white space left out; undefined when it has none. */
+function tagOf(record: string, tag: string): string | undefined {
+	const tags = record.split(';').map((part) => part.replace(/\s/g, ''));
+	return tags.find((part) => part.startsWith(`${tag}=`))?.slice(tag.length + 1);
+}
+
+export function judgeSpf(domain: string, looked: Looked, line: Line): Verdict {
+	if (looked.kind === 'failed') return unasked(looked);
+	if (looked.kind === 'none' && !looked.isName)
+		return warning(
+			`${domain} does not exist: mail from there is refused by whoever looks`,
+			line('senders list'),
+		);
+	const records = looked.kind === 'none' ? [] : looked.records.filter((text) => /^v=spf1( |$)/i.test(text));
+	if (records.length > 1)
+		return problem(
+			`${domain} has ${records.length} SPF records: receivers take none of them`,
+			'make one of them (RFC 7208 s.3.2)',
+		);
+	const [record] = records;
+	if (record !== undefined) return ok(`${domain}: ${record}`);
+	return warning(
+		`${domain} has no SPF record: large providers refuse bulk mail without one`,
+		`${domain}. IN TXT "v=spf1 mx ~all"   (with the servers that send for it)`,
+	);
+}
+
+/** Of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989). */
+async function lookForPolicy(domain: string, names: Names): Promise<Verdict[]> {
+	for (const one of [domain, ...parentsOf(domain)]) {
+		const looked = await names.txt(`_dmarc.${one}`);
+		if (looked.kind === 'failed') return [unasked(looked)];
+		const record =
+			looked.kind === 'none' ? undefined : looked.records.find((text) => /^v=DMARC1\b/i.test(text));
+		if (record !== undefined) return [ok(`_dmarc.${one}: ${record}`)];
+	}
+	return [
+		warning(
+			`${domain} has no DMARC policy: large providers refuse bulk mail without one`,
+			`_dmarc.${domain}. IN TXT "v=DMARC1; p=none"`,
+		),
+	];
+}
+
+async function lookAtBounces(address: string | null, names: Names): Promise<Verdict> {
+	if (address === null) return skipped('no bounce address is set');
+	const domain = domainOf(address);
+	const mx = await names.mx(domain);
+	if (mx.kind === 'failed') return unasked(mx);
+	if (mx.kind === 'found') {
+		const hosts = mx.records.filter((host) => host !== '');
+		if (hosts.length > 0) return ok(`bounces to ${address} arrive at ${hosts.join(', ')}`);
+		return problem(`${domain} says that it takes no mail: bounces to ${address} are lost`, mxLine(domain));
+	}
+	// Without MX records the host itself is meant (RFC 5321 s.5.1).
+	const host = await names.addresses(domain);
+	if (host.kind === 'failed') return unasked(host);
+	if (host.kind === 'found') return ok(`bounces to ${address} arrive at ${domain} itself`);
+	return problem(
+		`${domain} has neither an MX record nor an address: bounces to ${address} are lost`,
+		mxLine(domain),
+	);
+}
+
+function mxLine(domain: string): string {
+	return `${domain}. IN MX 10 mail.${domain}.   (the host that takes them)`;
+}
+
+async function lookAtHost(publicUrl: string | null, names: Names): Promise<Verdict> {
+	if (publicUrl === null) return skipped('no public URL is set');
+	const host = new URL(publicUrl).hostname;
+	if (isLoopback(host) || /^\[|^[\d.]+$/.test(host)) return skipped('the public URL has no name to look up');
+	const looked = await names.addresses(host);
+	if (looked.kind === 'failed') return unasked(looked);
+	if (looked.kind === 'found') return ok(`${host} is ${looked.records.join(', ')}`);
+	return problem(
+		`links in mails lead to ${host}, which does not exist`,
+		`${host}. IN A 192.0.2.1   (the address of the service)`,
+	);
+}
+
+function unasked({ why }: Extract<Looked, { kind: 'failed' }>): Verdict {
+	return skipped(`DNS could not be asked: ${why}`);
+}

@@ -1,0 +1,18 @@
+/** Domains of addresses, as DNS has them. */
+import { domainToASCII } from 'node:url';
+
+/** Of an address; ASCII, lower case. */
+export function domainOf(address: string): string {
+	return domainToASCII(address.slice(address.lastIndexOf('@') + 1)).toLowerCase();
+}
+
+/** Of all of them, and those given, each once. */
+export function domainsOf(addresses: readonly string[], more: readonly string[] = []): string[] {
+	return [...new Set([...addresses.map(domainOf), ...more])].filter((domain) => domain !== '');
+}
+
+/** Those above it, the nearest first; never a top-level domain. */
+export function parentsOf(domain: string): string[] {
+	const labels = domain.split('.');
+	return labels.slice(1, -1).map((_, at) => labels.slice(at + 1).join('.'));
+}

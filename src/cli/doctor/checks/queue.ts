@@ -1,0 +1,133 @@
+/** The queue: what holds mail up, who sends, and what came of it. */
+import type { Clock, Micros } from '../../../api/datetime.js';
+import { microsPerSecond } from '../../../api/datetime.js';
+import type { QueueState } from '../../../store/queue.js';
+import { countOf, momentText, spanText } from '../amounts.js';
+import type { Look } from '../looking.js';
+import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
+
+type Line = Surroundings['line'];
+
+export function queueChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
+	const judged = (judge: (state: QueueState, around: Around) => Verdict | readonly Verdict[]) =>
+		look(async ({ queue }) => judge(await queue(), { now: clock.now(), line }));
+	return [
+		{ name: 'queue.paused', run: judged(judgePause) },
+		{
+			name: 'queue.waiting',
+			run: look(async ({ queue, heldUntil }) =>
+				judgeWaiting(await queue(), { now: clock.now(), line, heldUntil: await heldUntil() }),
+			),
+		},
+		{ name: 'queue.workers', run: judged(judgeWorkers) },
+		{ name: 'queue.deferred', run: judged(judgeDeferred) },
+		{ name: 'queue.uncertain', run: judged(judgeUncertain) },
+		{ name: 'queue.bounced', run: look(async ({ lately }) => judgeBounced(await lately(), line)) },
+	];
+}
+
+interface Around {
+	now: Micros;
+	line: Line;
+}
+
+const hour: Micros = 3_600 * microsPerSecond;
+
+/** A fault is the mail server's; a pause by hand is somebody's, who may have forgotten it. */
+export function judgePause(
+	{ pauses }: Pick<QueueState, 'pauses'>,
+	{ line }: Pick<Around, 'line'>,
+): Verdict | Verdict[] {
+	if (pauses.length === 0) return ok('nothing holds the queue up');
+	return pauses.map(({ kind, reason, since, retry_at }) => {
+		if (kind === 'manual') {
+			const why = reason === null ? '' : `: ${reason}`;
+			return problem(`it was paused by hand at ${momentText(since)}${why}`, line('engine queue resume'));
+		}
+		const next = retry_at === null ? '' : `; tried again at ${momentText(retry_at)} by whoever sends`;
+		return problem(
+			`the mail server takes no mail since ${momentText(since)}: ${reason ?? 'it did not say why'}${next}`,
+			`mend that, then: ${line('engine queue resume')}`,
+		);
+	});
+}
+
+/** `heldUntil`: when the first message that a limit holds back may go. */
+export function judgeWaiting(
+	{ due, next_due_at, workers, pauses }: Pick<QueueState, 'due' | 'next_due_at' | 'workers' | 'pauses'>,
+	{ now, line, heldUntil }: Around & { heldUntil: Micros | null },
+): Verdict {
+	if (due === 0)
+		return ok(next_due_at === null ? 'nothing waits' : `the next is due at ${momentText(next_due_at)}`);
+	const late = next_due_at === null ? 0 : now - next_due_at;
+	const waiting = `${countOf(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}`;
+	if (pauses.length > 0) return ok(`${waiting}: the queue is paused`);
+	const isServed = workers.some(({ role }) => role !== null);
+	if (!isServed) return (late > hour ? problem : warning)(`${waiting}, and no process sends`, line('worker'));
+	if (heldUntil !== null) {
+		const held = `${waiting}: limits hold them back until ${momentText(heldUntil)}`;
+		return heldUntil - now > hour ? warning(held, line('engine settings get')) : ok(held);
+	}
+	return late > hour
+		? warning(`${waiting}, though a process sends`, line('engine queue stats'))
+		: ok(waiting);
+}
+
+function judgeWorkers({ workers }: QueueState): Verdict | Verdict[] {
+	const gone = workers.filter(({ role, messages }) => role === null && messages > 0);
+	if (gone.length > 0)
+		return gone.map(({ host, pid, messages }) =>
+			warning(
+				`process ${pid} on ${host} is gone with ${countOf(messages, 'message')} in its hands`,
+				'the next process that sends takes them back; what was on its way may arrive twice',
+			),
+		);
+	const [first] = workers;
+	if (first === undefined) return ok('no process sends at the moment');
+	return ok(workers.map(({ role, host, pid }) => `${role ?? 'worker'} ${pid} on ${host}`).join(', '));
+}
+
+const mostDomains = 3;
+
+function judgeDeferred({ deferred }: QueueState, { line }: Around): Verdict | Verdict[] {
+	if (deferred.length === 0) return ok('no domain puts mail off');
+	const shown = deferred
+		.slice(0, mostDomains)
+		.map(({ domain, messages, last_reply }) =>
+			warning(
+				`${domain} puts ${countOf(messages, 'message')} off: ${last_reply ?? 'it did not say why'}`,
+				line('engine queue stats'),
+			),
+		);
+	const more = deferred.length - shown.length;
+	if (more === 0) return shown;
+	return [
+		...shown,
+		warning(`${countOf(more, 'other domain')} put mail off, too`, line('engine queue stats')),
+	];
+}
+
+function judgeUncertain({ messages }: QueueState, { line }: Around): Verdict {
+	const count = messages.uncertain ?? 0;
+	if (count === 0) return ok('no message is uncertain');
+	return warning(
+		`of ${countOf(count, 'message')} nobody knows whether it arrived: the answer of the mail server was lost`,
+		line('messages list --status uncertain'),
+	);
+}
+
+/** Less says nothing: two of ten are two people. */
+const enough = 100;
+
+/** Of seven days. Mailbox providers take a sender for a spammer whose lists are this stale. */
+export function judgeBounced(
+	{ sent, hardBounced }: { sent: number; hardBounced: number },
+	line: Line,
+): Verdict {
+	const share = sent === 0 ? 0 : (hardBounced / sent) * 100;
+	const says = `${countOf(hardBounced, 'message')} of ${countOf(sent, 'message')} sent in seven days bounced for good`;
+	if (sent < enough) return ok(sent === 0 ? 'nothing was sent in seven days' : says);
+	if (share > 5)
+		return warning(`${says} (${share.toFixed(1)} %): the list is stale`, line('report --last 7d'));
+	return ok(`${says} (${share.toFixed(1)} %)`);
+}

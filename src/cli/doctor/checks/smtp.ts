@@ -1,0 +1,69 @@
+/** The mail server: whether it lets a worker in, and the certificate it shows. No mail is sent. */
+import type { Clock } from '../../../api/datetime.js';
+import type { SmtpTest } from '../../connection.js';
+import { judgeCertificate, lookAtCertificate } from '../certificate.js';
+import type { InspectedSmtp } from '../inspected.js';
+import type { Look } from '../looking.js';
+import { type Check, ok, problem, type Surroundings, skipped, type Verdict } from '../model.js';
+import { patient, saidBy } from '../patience.js';
+import { startTls } from '../start-tls.js';
+
+export function smtpChecks(look: Look, clock: Clock, { line, isOffline, signal }: Surroundings): Check[] {
+	const asked = (judge: (smtp: InspectedSmtp, test: () => Promise<SmtpTest>) => Promise<Verdict>) =>
+		look(async ({ settings, testSmtp }) => {
+			if (isOffline) return skipped('--offline asks no other machine');
+			const { smtp } = await settings();
+			return smtp === null ? skipped('no mail server is set') : judge(smtp, testSmtp);
+		});
+	return [
+		{
+			name: 'smtp.login',
+			run: asked(async (_smtp, test) => judgeTest(await test(), line)),
+		},
+		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, signal })) },
+	];
+}
+
+export function judgeTest(
+	{ host, port, user, ok: isIn, reply, duration_ms }: SmtpTest,
+	line: Surroundings['line'],
+): Verdict {
+	const server = `${host}:${port}`;
+	if (isIn) return ok(`${server} lets ${user ?? 'this machine'} in (${duration_ms} ms)`);
+	// The phase and the system's own words may say the same thing twice.
+	const said = (reply ?? 'no answer').replace(/^(?:(\w+): (?=\1\b))+/, '');
+	return problem(`${server} takes no mail from here: ${said}`, line('engine smtp-test'));
+}
+
+async function judgeServer(
+	{ host, port, security, ca }: InspectedSmtp,
+	{ clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<Verdict> {
+	if (security === 'never') return skipped('TLS is not asked for (tls=never)');
+	const limit = patient(signal);
+	try {
+		const socket = security === 'implicit' ? null : await startTls({ host, port, signal: limit });
+		if (socket === 'refused')
+			return security === 'opportunistic'
+				? ok(`${host}:${port} offers no TLS, and none is asked for`)
+				: problem(`${host}:${port} offers no TLS, and nothing is sent without`);
+		const seen = await lookAtCertificate({
+			host,
+			port,
+			ca: ca === null ? null : { pem: ca, alone: true },
+			...(socket !== null && { socket }),
+			signal: limit,
+		});
+		return judgeCertificate(seen, {
+			now: clock.now(),
+			isChecked: security !== 'opportunistic',
+			renew: 'whoever runs the mail server has to renew it',
+		});
+	} catch (error) {
+		if (limit.aborted) return skipped(saidBy(limit.reason));
+		const isUnreached = error instanceof Error && 'code' in error && 'syscall' in error;
+		// Why is what the check of the login says.
+		if (isUnreached) return skipped('the mail server is not reached');
+		return problem(`no certificate was seen: ${saidBy(error)}`);
+	}
+}

@@ -1,0 +1,55 @@
+/** Webhooks that are told nothing any more, or fail for long. */
+import type { Clock, Micros } from '../../../api/datetime.js';
+import { microsPerDay } from '../../../api/datetime.js';
+import { countOf, spanText } from '../amounts.js';
+import type { InspectedWebhook } from '../inspected.js';
+import type { Look } from '../looking.js';
+import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
+
+export function webhookChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
+	return [
+		{
+			name: 'webhooks.deliveries',
+			run: look(async ({ webhooks }) => {
+				const all = await webhooks();
+				const found = all.map((webhook) => judgeWebhook(webhook, { now: clock.now(), line }));
+				const complaints = found.filter((verdict) => verdict !== null);
+				if (complaints.length > 0) return complaints;
+				return ok(
+					all.length === 0
+						? 'there are no webhooks'
+						: `${countOf(all.length, 'webhook')} get what they are told`,
+				);
+			}),
+		},
+	];
+}
+
+/** Null: there is nothing to say against it. */
+export function judgeWebhook(
+	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
+	{ now, line }: { now: Micros; line: Surroundings['line'] },
+): Verdict | null {
+	const name = `webhook ${id} (${url})`;
+	if (stopped > 0)
+		return problem(
+			`${name} answered 410 Gone: it is told nothing any more, ${countOf(stopped, 'notification')} wait`,
+			line(`webhooks replay ${id} --failed`),
+		);
+	if (failedLately > 0 && deliveredLately === 0)
+		return problem(
+			`${name} took nothing in a day: ${countOf(failedLately, 'notification')} failed for good`,
+			line(`webhooks test ${id}`),
+		);
+	if (oldestRetried !== null && now - oldestRetried.since > microsPerDay)
+		return warning(
+			`${name} is tried in vain for ${spanText(now - oldestRetried.since)}: ${oldestRetried.said}`,
+			line(`webhooks deliveries ${id}`),
+		);
+	if (failedLately > 0)
+		return warning(
+			`${name} failed ${countOf(failedLately, 'notification')} for good in a day`,
+			line(`webhooks deliveries ${id} --state failed`),
+		);
+	return null;
+}

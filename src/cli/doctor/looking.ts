@@ -1,0 +1,16 @@
+/** Checks of what is in a database, where there is one that can be read. */
+import type { DatabaseContents, Inspected } from './inspected.js';
+import { type Check, skipped, type Verdict } from './model.js';
+
+/** Makes a check out of a question to the contents; without any it is skipped. */
+export type Look = (
+	judge: (contents: DatabaseContents) => Promise<Verdict | readonly Verdict[]>,
+) => Check['run'];
+
+export function lookingInto(found: Inspected): Look {
+	return (judge) => async () => {
+		if (found.kind !== 'open') return skipped('there is no database to look into');
+		const { contents } = found.database;
+		return contents === null ? skipped('its schema is another one than this version has') : judge(contents);
+	};
+}
