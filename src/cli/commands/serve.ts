@@ -8,7 +8,7 @@ import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
 import type { OutStream } from '../io.js';
 import { parseRate } from './send/deliver.js';
-import { sendOptions } from './send/options.js';
+import { aboutRate, workOptions } from './work-options.js';
 
 const serve = command({
 	name: 'serve',
@@ -17,7 +17,8 @@ const serve = command({
 		'Answers the API, the pixels, links and unsubscribe pages of the mails it sends, and sends what is due. Every ' +
 		'request of the API wants a token: the first start makes one and names its file; "mailctl engine tokens" makes ' +
 		'more. One line of JSON a request goes to standard output. On Ctrl-C or SIGTERM what is under way is finished ' +
-		'within 10 s, and the exit code is 0.',
+		'within 10 s, and the exit code is 0. ' +
+		aboutRate,
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },
 		port: { kind: 'integer', min: 0, max: 65_535, default: 8080, summary: 'the port; 0 takes a free one' },
@@ -30,8 +31,7 @@ const serve = command({
 			summary: 'take bounces by SMTP there, for the domain of bounce_address only',
 		},
 		trustProxy: { kind: 'flag', summary: 'a proxy in front says who the client is (X-Forwarded-For)' },
-		connections: sendOptions.connections,
-		rate: sendOptions.rate,
+		...workOptions,
 	},
 	role: 'serve',
 	exits: [74],
@@ -41,6 +41,7 @@ const serve = command({
 		'mailctl serve --port 8080 --bounce-smtp 127.0.0.1:2526',
 	],
 	run: async (cx, { options }) => {
+		if (options.worker === false) assertSendsNothing(cx, options);
 		const tls = await readTls(options.tlsCert, options.tlsKey);
 		const bounceSmtp = parseHostPort(options.bounceSmtp);
 		const engine = await cx.local();
@@ -68,6 +69,18 @@ const serve = command({
 		return exits.done;
 	},
 });
+
+/** A pace that nobody keeps would be believed in. */
+function assertSendsNothing(
+	cx: CommandContext,
+	{ rate, connections }: { rate?: string | undefined; connections?: number | undefined },
+): void {
+	const [flag, value] = rate === undefined ? ['--connections', connections] : ['--rate', rate];
+	if (value === undefined) return;
+	throw new UsageError(`${flag} is for whoever sends: with --no-worker this server does not`, {
+		hint: commandLine(cx, `worker ${flag} ${value}`),
+	});
+}
 
 /** `127.0.0.1:2526`, `[::1]:2526`; port 0 takes a free one. */
 function parseHostPort(text: string | undefined): { host: string; port: number } | null {

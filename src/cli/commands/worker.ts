@@ -1,18 +1,18 @@
 /** `mailctl worker`: sends what is due, until told to stop. */
 import { command } from '../command.js';
-import { sendOptions } from './send/options.js';
 import { workOff } from './work-off.js';
+import { aboutRate, workOptions } from './work-options.js';
 
 const worker = command({
 	name: 'worker',
 	summary: 'send what is due',
 	description:
 		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due. ' +
-		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue.',
+		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue. ' +
+		aboutRate,
 	options: {
 		drain: { kind: 'flag', summary: 'end when nothing is due' },
-		connections: sendOptions.connections,
-		rate: sendOptions.rate,
+		...workOptions,
 	},
 	writes: true,
 	role: 'worker',

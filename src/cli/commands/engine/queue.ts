@@ -2,8 +2,8 @@
 import { type CommandGroup, command } from '../../command.js';
 import type { QueueStats } from '../../connection.js';
 import { clean } from '../../render/clean.js';
-import { sendOptions } from '../send/options.js';
 import { workOff } from '../work-off.js';
+import { aboutRate, workOptions } from '../work-options.js';
 import { pauseLine } from './pause.js';
 
 const stats = command({
@@ -57,7 +57,8 @@ const resume = command({
 const drain = command({
 	name: 'drain',
 	summary: 'send what is due, then end; as worker --drain',
-	options: { connections: sendOptions.connections, rate: sendOptions.rate },
+	description: aboutRate,
+	options: workOptions,
 	writes: true,
 	role: 'worker',
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled"}',

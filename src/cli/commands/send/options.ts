@@ -67,7 +67,7 @@ export const sendOptions = {
 		kind: 'text',
 		placeholder: 'N/s',
 		summary:
-			'messages a second at most, of all runs with a rate together; not with a server, which sends as it does',
+			'at most so many messages a second (10/s), minute (600/m) or hour (100/h), together with others on this database that have a rate; not with a mailctl server, which sends by itself',
 	},
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'connections to the mail server (5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (on)' },

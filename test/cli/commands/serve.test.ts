@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { cli } from '../../support/cli.js';
+import { makeProject } from '../../support/project.js';
+
+describe('mailctl serve', () => {
+	it.each([
+		[['--rate', '10/s'], '--rate', 'worker --rate 10/s'],
+		[['--connections', '3'], '--connections', 'worker --connections 3'],
+	])('refuses %j where it leaves sending to another process', async (words, flag, instead) => {
+		const project = await makeProject({ smtp: 2525 });
+		expect(await project.run(['serve', '--no-worker', ...words])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				`error: ${flag} is for whoever sends: with --no-worker this server does not\n` +
+				`hint: mailctl --db ${project.db} ${instead}\n`,
+		});
+	});
+});
+
+describe('the rate of those who send', () => {
+	it.each(['serve', 'worker', 'engine queue drain'])('is explained by %s --help', async (words) => {
+		const { stdout } = await cli([...words.split(' '), '--help']);
+		expect(stdout).toMatch(
+			/--rate N\/s +at most so many messages a second \(10\/s\), minute \(600\/m\) or hour \(100\/h\)\n/,
+		);
+		expect(stdout).not.toContain('not with a');
+		expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+			'two workers with --rate 10/s send 10 a second together',
+		);
+	});
+});
