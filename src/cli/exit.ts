@@ -1,6 +1,7 @@
 /** The one table from what went wrong to the status the shell sees. Scripts rely on it: numbers never change meaning. */
 import { ApiError, type ApiErrorCode, listFieldErrors } from '../api/errors.js';
 import { CliError } from './errors.js';
+import { shellWord } from './shell-word.js';
 
 export const exits = {
 	done: 0,
@@ -188,7 +189,7 @@ function fromNamedError(error: Error): Complaint | null {
 
 function missingHint(error: Error): string {
 	const path = 'path' in error && typeof error.path === 'string' ? error.path : 'PATH';
-	return `mailctl engine init --db ${path}`;
+	return `mailctl engine init --db ${shellWord(path)}`;
 }
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE']);

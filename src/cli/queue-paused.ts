@@ -1,6 +1,5 @@
 /** Exit 6: nothing is sent at the moment, because of a person or of the mail server. */
 import { isHeldReason } from '../api/pauses.js';
-import { commandLine } from './command-line.js';
 import type { CommandContext } from './context.js';
 import { CliError } from './errors.js';
 import { exits } from './exit.js';
@@ -21,6 +20,6 @@ export async function queuePaused(
 
 async function howToResume(cx: CommandContext): Promise<string> {
 	const { local } = await cx.connection();
-	if (local !== null) return `nothing is lost: ${commandLine(cx, 'engine queue resume')}`;
+	if (local !== null) return 'nothing is lost: mailctl engine queue resume';
 	return 'nothing is lost: mailctl engine queue resume, on the machine that owns the database';
 }

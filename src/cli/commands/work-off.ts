@@ -19,7 +19,7 @@ export async function workOff(
 ): Promise<ExitCode> {
 	const engine = await cx.local();
 	const status = await engine.status();
-	if (status.smtp_url === null) throw noSmtp(cx);
+	if (status.smtp_url === null) throw noSmtp();
 	if (cx.dryRun) {
 		await cx.wouldDo('send what is due', { messages: status.messages });
 		return exits.done;

@@ -91,7 +91,9 @@ async function confirmProtected(cx: CommandContext, what: string): Promise<void>
 async function assertRecipients(cx: CommandContext, { path, body }: WireRequest): Promise<void> {
 	if (cx.settings.profile.allowRecipients === undefined) return;
 	if (/^\/ext\/mailings\//.test(path))
-		throw new UsageError('this profile says whom it may write to: a mailing goes by mailctl send --list');
+		throw new UsageError('this profile says whom it may write to', {
+			hint: 'a mailing goes by mailctl send --list',
+		});
 	if (!sendPath.test(path)) return;
 	const request = parsed(typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array()));
 	const lists = ['to', 'cc', 'bcc'].map((key) =>

@@ -1,6 +1,5 @@
 /** On the embedded engine `send` works off its own messages; a server of ours is waited for, others tell nothing. */
 import { ApiError } from '../../../api/errors.js';
-import { commandLine } from '../../command-line.js';
 import type { DeliveryCounts, DeliveryScope, DeliverySummary } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
@@ -17,7 +16,7 @@ export async function assertCanDeliver(
 ): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || options.wait === false) return;
-	if ((await local.status()).smtp_url === null) throw noSmtp(cx);
+	if ((await local.status()).smtp_url === null) throw noSmtp();
 }
 
 /** What bulk mail carries that its sender should know of before it leaves. */
@@ -34,7 +33,7 @@ export async function warnOfLinks(
 	if (local === null) return;
 	if ((await local.status()).public_url !== null) return;
 	await cx.warn('links to unsubscribe point to this machine: nobody else can follow them');
-	await cx.hint(commandLine(cx, 'engine init --public-url https://mail.example.com'));
+	await cx.hint('mailctl engine init --public-url https://mail.example.com');
 }
 
 /** Delivers the scope, or waits until a server has. `null`: nobody waits, or the service does not tell. */
@@ -64,7 +63,7 @@ export async function deliverNow(
 				onProgress,
 				elapsedMs,
 			}).catch((error: unknown) =>
-				accepted(error, options.job === undefined ? null : saysHowToLook(cx, options.job)),
+				accepted(error, options.job === undefined ? null : saysHowToLook(options.job)),
 			);
 		}
 		return await local.deliver({
@@ -96,12 +95,12 @@ function accepted(error: unknown, aboutJob: string | null): never {
 /** Who sends what is still queued: a command on this machine, or the server by itself. */
 async function sender(cx: CommandContext, words = 'worker'): Promise<string> {
 	const { local } = await cx.connection();
-	return local === null ? 'the server' : commandLine(cx, words);
+	return local === null ? 'the server' : `mailctl ${words}`;
 }
 
 async function senderAfter(cx: CommandContext): Promise<string> {
 	const { local } = await cx.connection();
-	return local === null ? 'the server sends it' : `run ${commandLine(cx, 'worker --drain')}`;
+	return local === null ? 'the server sends it' : 'run mailctl worker --drain';
 }
 
 /** A job that was delivered, in words. */
@@ -151,8 +150,8 @@ export function parseRate(text: string): number {
 	return perSecond;
 }
 
-export function noSmtp(cx: CommandContext): CliError {
+export function noSmtp(): CliError {
 	return new UsageError('no mail server is configured', {
-		hint: commandLine(cx, 'engine init --smtp smtp://user@host:587 --smtp-password-file FILE'),
+		hint: 'mailctl engine init --smtp smtp://user@host:587 --smtp-password-file FILE',
 	});
 }

@@ -6,11 +6,11 @@ import type { ForeignDelivered } from '../../../jobs/foreign/mailings/sending.js
 import { createForeignMailings, type ForeignMailings } from '../../../jobs/foreign/mailings.js';
 import type { SeatCounts } from '../../../jobs/foreign/seats.js';
 import type { MailingDelivery, MailingOutcome, MailingPlace } from '../../../jobs/mailing-place.js';
-import { commandLine } from '../../command-line.js';
 import type { Connection } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError } from '../../errors.js';
 import { classify, exits } from '../../exit.js';
+import { shellWord } from '../../shell-word.js';
 
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
@@ -75,7 +75,7 @@ async function conclude(
 	{ counts, error }: ForeignDelivered,
 	{ job, stall }: { job: string; stall: Stall },
 ): Promise<MailingOutcome> {
-	const resume = commandLine(cx, `send resume ${job}`);
+	const resume = `mailctl send resume ${shellWord(job)}`;
 	if (counts.unknown > 0) {
 		await cx.warn(`${say(counts.unknown)} may or may not have been sent: the service did not answer`);
 		await cx.hint(`look at the report or ask one of them; ${resume} --retry-unknown sends to them again`);
@@ -85,12 +85,15 @@ async function conclude(
 		await cx.note(`the service took ${say(counts.accepted)}; it does not tell what became of them`);
 		return { kind: 'settled', reason: null, ...rest };
 	}
-	await cx.note(`${say(counts.accepted)} sent, ${say(counts.waiting)} waiting: ${resume} goes on`);
-	cx.signal.throwIfAborted();
-	const isStalled = stall.signal.aborted;
-	if (counts.unknown === 0 && !isStalled) throw error;
-	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
+	await cx.note(`${say(counts.accepted)} sent, ${say(counts.waiting)} waiting`);
 	const hint = `${resume} goes on`;
+	const isStalled = stall.signal.aborted;
+	const isPlain = counts.unknown === 0 && !isStalled;
+	// What is thrown below as its own error brings the hint along.
+	if (cx.signal.aborted || isPlain) await cx.hint(hint);
+	cx.signal.throwIfAborted();
+	if (isPlain) throw error;
+	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
 	if (counts.unknown === 0) throw new CliError('stalled', exits.outOfTime, message, { hint });
 	throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
 }

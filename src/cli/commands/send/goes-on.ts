@@ -1,6 +1,6 @@
 /** What becomes of a job whose command ends before it: said when somebody presses Ctrl-C or the server is lost. */
-import { commandLine } from '../../command-line.js';
 import type { CommandContext } from '../../context.js';
+import { shellWord } from '../../shell-word.js';
 
 /** The job, and how it was sent: a later run is not told by itself. */
 export interface GoingOn {
@@ -12,25 +12,25 @@ export interface GoingOn {
 /** Who goes on with what was released, and how to look at it or end it. */
 export async function saysWhoGoesOn(cx: CommandContext, { job, rate }: GoingOn): Promise<string> {
 	const { local } = await cx.connection();
-	const command = (words: string) => commandLine(cx, words);
-	const cancel = `${command(`send cancel ${named(job)}`)} drops what is not sent`;
-	const look = `${command(`send status ${named(job)}`)} shows how far it is`;
+	const cancel = `mailctl send cancel ${shellWord(job)} drops what is not sent`;
+	const look = `mailctl send status ${shellWord(job)} shows how far it is`;
 	if (local === null) return `the server goes on; ${look}, ${cancel}`;
 	const other = await otherSender(cx);
 	if (other !== null) return `${other} goes on with this database; ${look}, ${cancel}`;
-	return `${command(`send resume ${named(job)}${rate === undefined ? '' : ` --rate ${rate}`}`)} goes on, ${cancel}`;
+	const pace = rate === undefined ? '' : ` --rate ${rate}`;
+	return `mailctl send resume ${shellWord(job)}${pace} goes on, ${cancel}`;
 }
 
 /** How to go on with a job that is not released. */
-export function saysHowToRelease(cx: CommandContext, job: string): string {
-	const command = (words: string) => commandLine(cx, `${words} ${named(job)}`);
-	return `nothing was sent; ${command('send resume')} goes on, ${command('send cancel')} drops it`;
+export function saysHowToRelease(job: string): string {
+	const name = shellWord(job);
+	return `nothing was sent; mailctl send resume ${name} goes on, mailctl send cancel ${name} drops it`;
 }
 
 /** After a server was lost: what is accepted must not be sent again. */
-export function saysHowToLook(cx: CommandContext, job: string): string {
-	const command = (words: string) => commandLine(cx, `${words} ${named(job)}`);
-	return `the server goes on; ${command('send status')} shows how far it is, ${command('send resume')} waits again; do not send it again`;
+export function saysHowToLook(job: string): string {
+	const name = shellWord(job);
+	return `the server goes on; mailctl send status ${name} shows how far it is, mailctl send resume ${name} waits again; do not send it again`;
 }
 
 /** `mailctl serve` (4711): a process that sends whatever is due. */
@@ -42,9 +42,4 @@ async function otherSender(cx: CommandContext): Promise<string | null> {
 	// Whether a server sends at all is not written down; one that holds messages does.
 	const doubt = found.role === 'serve' && found.messages === 0 ? ', unless it runs with --no-worker,' : '';
 	return `mailctl ${found.role} (pid ${found.pid})${doubt}`;
-}
-
-/** As a shell takes it. */
-function named(job: string): string {
-	return /^[\w@.,:/+=-]+$/.test(job) && !job.startsWith('-') ? job : `'${job.replaceAll("'", "'\\''")}'`;
 }

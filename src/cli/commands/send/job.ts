@@ -1,12 +1,12 @@
 /** A mailing as a job: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
 import type { AcceptCounts, MailingStatus } from '../../../api/capabilities.js';
 import type { MailingDelivery, MailingPlace } from '../../../jobs/mailing-place.js';
-import { commandLine } from '../../command-line.js';
 import type { DeliveryCounts } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, Declined, UsageError } from '../../errors.js';
 import { classify, type ExitCode, exits } from '../../exit.js';
 import { isMachine } from '../../globals.js';
+import { shellWord } from '../../shell-word.js';
 import { countOf, outcomesOf, progressOf, sentenceOf } from './counts.js';
 import { concludeDelivery, parseRate } from './deliver.js';
 import { saysHowToRelease } from './goes-on.js';
@@ -114,7 +114,7 @@ async function release(cx: CommandContext, job: Job): Promise<void> {
 			await cx.hint(
 				isDropped
 					? `nothing was sent, and "${job.name}" is dropped; a job with a name of its own (--job) can be gone on with`
-					: saysHowToRelease(cx, job.name),
+					: saysHowToRelease(job.name),
 			);
 		throw error;
 	}
@@ -230,9 +230,8 @@ async function leaveResults(cx: CommandContext, { name, options, writeResults }:
 	try {
 		await writeResults(options.results, { isDropped: false });
 	} catch (error) {
-		const again = commandLine(cx, `send resume ${name} --results ${options.results}`);
 		await cx.warn(`--results: ${options.results} is not written: ${classify(error).message}`);
-		await cx.hint(`${again} writes it`);
+		await cx.hint(`mailctl send resume ${shellWord(name)} --results ${shellWord(options.results)} writes it`);
 	}
 }
 

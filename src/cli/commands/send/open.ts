@@ -3,11 +3,11 @@ import type { MailingSpec, Session } from '../../../api/capabilities.js';
 import { ApiError } from '../../../api/errors.js';
 import type { Mailing, RequestsSpec } from '../../../api/mailings.js';
 import type { MailingPlace } from '../../../jobs/mailing-place.js';
-import { commandLine } from '../../command-line.js';
 import type { CommandContext } from '../../context.js';
 import { CliError } from '../../errors.js';
 import { exits } from '../../exit.js';
 import { explained } from '../../refusals.js';
+import { shellWord } from '../../shell-word.js';
 import { sendHint } from './hints.js';
 
 /** The job, or where it stood. Refusals are explained as those of a send call; exit 5 for a name that is taken. */
@@ -45,5 +45,5 @@ function differenceOf({ source, list_id, requests }: Mailing, spec: MailingSpec 
 async function wayOut(cx: CommandContext, name: string, other: Mailing | undefined): Promise<string> {
 	const { ext } = await (await cx.api()).capabilities();
 	if (other?.state !== 'staged' || ext.mailings === undefined) return 'give another --job';
-	return `give another --job, or ${commandLine(cx, `send cancel ${name}`)} first: nothing of it was sent`;
+	return `give another --job, or mailctl send cancel ${shellWord(name)} first: nothing of it was sent`;
 }

@@ -3,6 +3,7 @@ import { ApiError } from '../../../api/errors.js';
 import type { MailingPlace } from '../../../jobs/mailing-place.js';
 import { CliError } from '../../errors.js';
 import { exits } from '../../exit.js';
+import { shellWord } from '../../shell-word.js';
 
 /** A release that nobody answered may have happened; only the mailing itself can tell. Exit 13 where it cannot. */
 export async function releaseOnce(
@@ -23,7 +24,7 @@ export async function releaseOnce(
 			exits.uncertain,
 			`the mailing may or may not be released: ${error.message}`,
 			{
-				hint: `mailctl send resume ${name}: nobody gets it twice`,
+				hint: `mailctl send resume ${shellWord(name)}: nobody gets it twice`,
 				cause: error,
 			},
 		);

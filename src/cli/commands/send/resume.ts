@@ -4,10 +4,10 @@ import type { Mailing } from '../../../api/mailings.js';
 import type { List } from '../../../api/records.js';
 import type { MailingPlace } from '../../../jobs/mailing-place.js';
 import { command } from '../../command.js';
-import { commandLine } from '../../command-line.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import type { ExitCode } from '../../exit.js';
+import { shellWord } from '../../shell-word.js';
 import { assertListAllowed } from './allowed.js';
 import { assertCanDeliver, parseRate } from './deliver.js';
 import { findJob } from './find.js';
@@ -118,24 +118,24 @@ async function rowsOf(
 ): Promise<() => Promise<JobRows>> {
 	const path = moved ?? source?.['path'];
 	if (source === null || path === undefined || source['sha256'] === undefined)
-		throw cannotGoOn(cx, key, position);
+		throw cannotGoOn(key, position);
 	const { surveySource } = await import('../../tabular/source.js');
 	const { sha256 } = await surveySource(path, cx.signal);
-	if (sha256 !== source['sha256']) throw otherFile(cx, key, path);
+	if (sha256 !== source['sha256']) throw otherFile(key, path);
 	if (source['kind'] === 'batch')
 		return async () => ({ kind: 'batch', open: await openRequestRows(cx, path) });
 	return async () => ({ kind: 'csv', open: await openTableRows(cx, path, { columns: keptColumns(source) }) });
 }
 
-function cannotGoOn(cx: CommandContext, name: string, position: number): UsageError {
+function cannotGoOn(name: string, position: number): UsageError {
 	return new UsageError(
 		`the job "${name}" was broken off after ${position.toLocaleString('en-US')} rows, and where they came from cannot be read again; nothing was sent`,
-		{ hint: `${commandLine(cx, `send cancel ${name}`)}, then send it again under another name` },
+		{ hint: `mailctl send cancel ${shellWord(name)}, then send it again under another name` },
 	);
 }
 
-function otherFile(cx: CommandContext, name: string, path: string): UsageError {
+function otherFile(name: string, path: string): UsageError {
 	return new UsageError(`${path} is not the file the job "${name}" was begun with; nothing was sent`, {
-		hint: `--source FILE where that is, or ${commandLine(cx, `send cancel ${name}`)}`,
+		hint: `--source FILE where that is, or mailctl send cancel ${shellWord(name)}`,
 	});
 }

@@ -6,6 +6,7 @@ import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { listOptions, listRows } from '../../listing.js';
 import { type Columns, column } from '../../render/columns.js';
+import { shellWord } from '../../shell-word.js';
 import { type Walk, walk } from '../../walk.js';
 import { countOf, outcomesOf, progressOf } from './counts.js';
 import { findJob } from './find.js';
@@ -112,7 +113,7 @@ function openOf({ staged = 0, queued = 0, deferred = 0, leased = 0 }: MailingSta
 async function show(cx: CommandContext, mailings: Mailings, mailing: Mailing): Promise<void> {
 	const status = await mailings.status(mailing.id, { signal: cx.signal });
 	await cx.out.document(recordOf(mailing, status), sentenceFor(status));
-	if (status.state === 'staged') await cx.hint(`mailctl send resume ${status.key}`);
+	if (status.state === 'staged') await cx.hint(`mailctl send resume ${shellWord(status.key)}`);
 }
 
 function sentenceFor({ key, state, counts, messages }: MailingStatus): string {

@@ -9,6 +9,7 @@ import { type ExitCode, exits } from '../../exit.js';
 import { namesOf } from '../../names.js';
 import { explained, type Refused } from '../../refusals.js';
 import { agreeToAll, eachOf, nameOrCount } from '../../several.js';
+import { shellWord } from '../../shell-word.js';
 import {
 	findSubscriber,
 	inList,
@@ -225,7 +226,7 @@ function subscriberHint({ path, code, message }: Refused): string | undefined {
 		return 'mailctl suppressions remove ADDRESS, if it was asked for';
 	const unknown = /^Unknown variable: (.*)\.$/.exec(message)?.[1];
 	if (path.startsWith('meta') && unknown !== undefined)
-		return `mailctl fields create --variable ${unknown} --name NAME`;
+		return `mailctl fields create --variable ${shellWord(unknown)} --name NAME`;
 	return undefined;
 }
 

@@ -7,6 +7,7 @@ import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { counted } from '../../render/counted.js';
 import { missing, orNull } from '../../resolve.js';
+import { shellWord } from '../../shell-word.js';
 import { findInAllLists } from './walk.js';
 
 export const subscriberErase = command({
@@ -67,6 +68,6 @@ async function lift(cx: CommandContext, erasures: Erasures, email: string): Prom
 	if (cx.dryRun) return cx.wouldDo(what, { lift: email });
 	await cx.confirm({ kind: 'mild', what });
 	const done = await orNull(erasures.lift(email, { signal: cx.signal }).then(() => true));
-	if (done === null) throw missing('erased address', email, `mailctl subscribers find ${email}`);
+	if (done === null) throw missing('erased address', email, `mailctl subscribers find ${shellWord(email)}`);
 	await cx.out.document({ lifted: email }, `${email} may be added again`);
 }

@@ -6,6 +6,7 @@ import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js
 import type { CommandContext } from '../../context.js';
 import { type Columns, column } from '../../render/columns.js';
 import { type By, byOption, missing, orNull, resolveList } from '../../resolve.js';
+import { shellWord } from '../../shell-word.js';
 import { walk } from '../../walk.js';
 
 export type Subscribers = Crud<Subscriber, SubscriberInput, SubscriberFilter>;
@@ -61,7 +62,7 @@ export async function resolveSubscriber(
 		throw missing(
 			'subscriber',
 			`${text} of list ${list.id} "${list.name}"`,
-			`mailctl subscribers find ${text}`,
+			`mailctl subscribers find ${shellWord(text)}`,
 		);
 	return found;
 }

@@ -207,6 +207,11 @@ async function unregister(cx: CommandContext, api: Api, made: readonly Webhook[]
 	const { orNull } = await import('../../resolve.js');
 	for (const { id } of made) {
 		const removal = orNull(api.webhooks.delete(id).then(() => true));
-		await removal.catch(() => cx.warn(`webhook ${id} is left: mailctl webhooks delete ${id}`));
+		await removal.catch(() => sayLeft(cx, id));
 	}
+}
+
+async function sayLeft(cx: CommandContext, id: number): Promise<void> {
+	await cx.warn(`webhook ${id} is left`);
+	await cx.hint(`mailctl webhooks delete ${id}`);
 }
