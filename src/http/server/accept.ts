@@ -55,7 +55,10 @@ async function answer(serving: Serving, one: One): Promise<void> {
 	upload.release();
 	serving.connections.finish(connection, request);
 	serving.log(logLine(serving, one, { began, answer: answered }));
-	if (connection.requests.size === 0) part(connection);
+	if (connection.requests.size > 0) return;
+	part(connection);
+	// Its head may have been made before the server was told to stop, and promised to keep the connection.
+	if (serving.isClosing && !connection.hasParted) connection.socket.end();
 }
 
 function uploadOf({ budget }: Serving, one: One): Upload {

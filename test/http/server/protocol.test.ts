@@ -500,6 +500,22 @@ describe('closing', () => {
 		await closing;
 	});
 
+	it('ends a connection whose answer was ready, and not out, when it was told to stop', async () => {
+		let closing: Promise<void> | null = null;
+		const ready = async () => {
+			setImmediate(() => {
+				closing = deployment.server.close({ graceMs: 60_000 });
+			});
+			return null;
+		};
+		await start({ handler: { ready } });
+		const wire = await open();
+		wire.write(get('/readyz'));
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		await wire.closed();
+		await closing;
+	});
+
 	it('cuts what is still under way when the grace is over', async () => {
 		let isAsked = false;
 		const ready = () => {
