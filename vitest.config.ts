@@ -5,6 +5,8 @@ export default defineConfig({
 	test: {
 		// One process per file: better-sqlite3 is a native addon, and a crash must name its file.
 		pool: 'forks',
+		// The runner itself does little: left to itself it keeps a core, which is half of two.
+		maxWorkers: '100%',
 		globalSetup: ['test/global-setup.ts'],
 		testTimeout: 30_000,
 		hookTimeout: 30_000,

@@ -1,5 +1,7 @@
 /** Starts a worker thread by the name of its entry file, from the build or from the sources. */
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
@@ -18,25 +20,40 @@ export function spawnThread(name: string, options: WorkerOptions = {}): Worker {
 	return new Worker(startFromSource(entry), { ...options, eval: true });
 }
 
-/** CommonJS that runs in the thread itself, so that the starting thread does not wait for the bundler. */
+/** CommonJS for the thread: a module that was bundled has to be a file, and goes once it is loaded. */
 function startFromSource(entry: string): string {
 	return `
-const { createRequire } = require('node:module');
-const { dirname, join } = require('node:path');
+const { join } = require('node:path');
 const { mkdirSync, rmSync, writeFileSync } = require('node:fs');
 const { pathToFileURL } = require('node:url');
 const { threadId } = require('node:worker_threads');
-const entry = ${JSON.stringify(entry)};
-const root = join(dirname(entry), '../..');
-const { outputFiles } = createRequire(entry)('esbuild').buildSync({
-	entryPoints: [entry], bundle: true, write: false, packages: 'external', format: 'esm',
-	platform: 'node', target: 'node20.19', define: { __VERSION__: '"0.0.0-source"' },
-});
 // Inside the package, so that the imports of packages resolve.
-const folder = join(root, 'node_modules/.cache/threads');
+const folder = ${JSON.stringify(join(dirname(entry), '../../node_modules/.cache/threads'))};
 mkdirSync(folder, { recursive: true });
 const file = join(folder, ['thread', process.pid, threadId, 'mjs'].join('.'));
-writeFileSync(file, outputFiles[0].text);
+writeFileSync(file, ${JSON.stringify(bundleOf(entry))});
 import(pathToFileURL(file).href).finally(() => rmSync(file, { force: true }));
 `;
+}
+
+/** By entry. Bundling takes most of what starting a thread from the sources takes, and a test starts hundreds. */
+const bundles = new Map<string, string>();
+
+function bundleOf(entry: string): string {
+	const known = bundles.get(entry);
+	if (known !== undefined) return known;
+	const { buildSync }: typeof import('esbuild') = createRequire(entry)('esbuild');
+	const { outputFiles } = buildSync({
+		entryPoints: [entry],
+		bundle: true,
+		write: false,
+		packages: 'external',
+		format: 'esm',
+		platform: 'node',
+		target: 'node20.19',
+		define: { __VERSION__: '"0.0.0-source"' },
+	});
+	const text = outputFiles[0]?.text ?? '';
+	bundles.set(entry, text);
+	return text;
 }

@@ -119,7 +119,7 @@ describe('smoke with a token that may read', () => {
 
 describe.skipIf((await witnessMissing()) !== null)('smoke against another hand’s service', () => {
 	it('passes it, busy and without challenges as it is, and lists where it differs', async () => {
-		const witness = await startWitness({ flaky: true, noChallenge: true });
+		const witness = await startWitness({ flaky: true, retryAfter: 0, noChallenge: true });
 		const env = { MAILCTL_TOKEN: witness.token };
 		const words = ['--full', '--send-to', 'sink@example.com', '--from', witness.sender, '-o', 'json'];
 		const { code, stdout } = await smoke(witness.baseUrl, words, { env });

@@ -17,7 +17,7 @@ describe.skipIf(missing !== null)(
 		let folder: string;
 
 		beforeAll(async () => {
-			witness = await startWitness({ pageSize: 10, flaky: true, noChallenge: true });
+			witness = await startWitness({ pageSize: 10, flaky: true, retryAfter: 0, noChallenge: true });
 			folder = await mkdtemp(join(tmpdir(), 'mailctl-witness-'));
 		});
 		afterAll(() => witness.stop());

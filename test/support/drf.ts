@@ -28,8 +28,10 @@ export interface WitnessOptions {
 	pageSize?: number;
 	/** Absent: `page_size` in a query is ignored, the framework's default. */
 	maxPageSize?: number;
-	/** Of every seven requests the third is answered 503, the sixth 429, both with `Retry-After: 1`, before anything is done. */
+	/** Of every seven requests the third is answered 503, the sixth 429, both with `Retry-After`, before anything is done. */
 	flaky?: boolean;
+	/** Seconds of that Retry-After, 1 when absent. With 0 the client waits as long as it likes: a fifth of a second or so. */
+	retryAfter?: number;
 	/** Percent of requests answered 429, or 503 before or after they were carried out; at random. */
 	busy?: number;
 	/** 403 in place of 401, as an authentication class without `authenticate_header` answers. */
@@ -65,6 +67,7 @@ function argumentsOf(options: WitnessOptions): string[] {
 		...(options.pageSize === undefined ? [] : ['--page-size', String(options.pageSize)]),
 		...(options.maxPageSize === undefined ? [] : ['--max-page-size', String(options.maxPageSize)]),
 		...(options.flaky === true ? ['--flaky'] : []),
+		...(options.retryAfter === undefined ? [] : ['--retry-after', String(options.retryAfter)]),
 		...(options.busy === undefined ? [] : ['--busy', String(options.busy)]),
 		...(options.noChallenge === true ? ['--no-challenge'] : []),
 	];

@@ -28,6 +28,7 @@ parser.add_argument("--max-page-size", type=int, default=0, help="0: page_size i
 parser.add_argument("--token", default="witness-token")
 parser.add_argument("--sender", default="news@example.com", help="the only sender address of the project")
 parser.add_argument("--flaky", action="store_true", help="now and then 503 or 429, both with Retry-After")
+parser.add_argument("--retry-after", type=int, default=1, help="seconds that --flaky asks to wait")
 parser.add_argument("--busy", type=float, default=0, help="so many percent of requests, at random: 429, or 503 before or after the work")
 parser.add_argument("--no-challenge", action="store_true", help="403 in place of 401: no authenticate_header")
 options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else os.environ.get("WITNESS", "").split())
@@ -297,11 +298,13 @@ class Flaky:
 
     def __call__(self, request):
         turn = next(self.numbers) % 7 if options.flaky else 0
+        headers = {"Retry-After": str(options.retry_after)}
         if turn == 3:
-            return HttpResponse("<h1>503</h1>", status=503, headers={"Retry-After": "1"})
+            return HttpResponse("<h1>503</h1>", status=503, headers=headers)
         if turn == 6:
-            body = {"detail": "Request was throttled. Expected available in 1 second."}
-            return JsonResponse(body, status=429, headers={"Retry-After": "1"})
+            unit = "second" if options.retry_after == 1 else "seconds"
+            body = {"detail": f"Request was throttled. Expected available in {options.retry_after} {unit}."}
+            return JsonResponse(body, status=429, headers=headers)
         return self.busy(request) if random.random() * 100 < options.busy else self.get_response(request)
 
     def busy(self, request):
