@@ -62,7 +62,7 @@ function contentsOf(
 			return Promise.all(results.map((webhook) => inspectWebhook(reads, webhook, clock)));
 		},
 		lately: () => figuresOf(reads, clock),
-		testSmtp: async () => testSmtp(smtpOf(await readSettings({ reads })), { trace }),
+		testSmtp: async (signal) => testSmtp(smtpOf(await readSettings({ reads })), { trace, signal }),
 	};
 }
 

@@ -203,17 +203,20 @@ function warned(cache: ContentCache, add: (warning: string) => void): ContentCac
 	};
 }
 
-/** Connects, says EHLO and logs in as a worker would; sends nothing. */
+/** Connects, says EHLO and logs in as a worker would; sends nothing. The signal cuts it. */
 export async function testSmtp(
 	settings: SmtpSettings,
-	{ trace }: Pick<LocalParts, 'trace'>,
+	{ trace, signal }: Pick<LocalParts, 'trace'> & { signal?: AbortSignal },
 ): Promise<SmtpTest> {
 	const pool = createPool({
 		settings,
 		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
 	});
+	const cut = () => pool.abort();
+	signal?.addEventListener('abort', cut, { once: true });
 	const began = performance.now();
 	const refused = await pool.verify();
+	signal?.removeEventListener('abort', cut);
 	pool.close();
 	return {
 		host: settings.host,

@@ -37,8 +37,8 @@ export interface DatabaseContents {
 	webhooks(): Promise<InspectedWebhook[]>;
 	/** Messages of the last seven days. */
 	lately(): Promise<{ sent: number; hardBounced: number }>;
-	/** Connects and logs in as a worker would. Throws where no mail server, or an impossible one, is set. */
-	testSmtp(): Promise<SmtpTest>;
+	/** Connects and logs in as a worker would, until the signal. Throws where no mail server is set. */
+	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
 }
 
 /** The settings that can be wrong. */

@@ -5,11 +5,11 @@ import { judgeCertificate, lookAtCertificate } from '../certificate.js';
 import type { InspectedSmtp } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict } from '../model.js';
-import { patient, saidBy } from '../patience.js';
+import { mailServerMs, patient, saidBy } from '../patience.js';
 import { startTls } from '../start-tls.js';
 
 export function smtpChecks(look: Look, clock: Clock, { line, isOffline, signal }: Surroundings): Check[] {
-	const asked = (judge: (smtp: InspectedSmtp, test: () => Promise<SmtpTest>) => Promise<Verdict>) =>
+	const asked = (judge: (smtp: InspectedSmtp, test: TrySmtp) => Promise<Verdict>) =>
 		look(async ({ settings, testSmtp }) => {
 			if (isOffline) return skipped('--offline asks no other machine');
 			const { smtp } = await settings();
@@ -18,10 +18,22 @@ export function smtpChecks(look: Look, clock: Clock, { line, isOffline, signal }
 	return [
 		{
 			name: 'smtp.login',
-			run: asked(async (_smtp, test) => judgeTest(await test(), line)),
+			run: asked((smtp, test) => logIn(smtp, { test, signal, line })),
 		},
 		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, signal })) },
 	];
+}
+
+type TrySmtp = (signal: AbortSignal) => Promise<SmtpTest>;
+
+async function logIn(
+	{ host, port }: InspectedSmtp,
+	{ test, signal, line }: Pick<Surroundings, 'signal' | 'line'> & { test: TrySmtp },
+): Promise<Verdict> {
+	const limit = patient(signal, mailServerMs);
+	const tested = await test(limit);
+	if (tested.ok || !limit.aborted) return judgeTest(tested, line);
+	return problem(`${host}:${port}: ${saidBy(limit.reason)}`, line('engine smtp-test'));
 }
 
 export function judgeTest(
@@ -40,7 +52,7 @@ async function judgeServer(
 	{ clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<Verdict> {
 	if (security === 'never') return skipped('TLS is not asked for (tls=never)');
-	const limit = patient(signal);
+	const limit = patient(signal, mailServerMs);
 	try {
 		const socket = security === 'implicit' ? null : await startTls({ host, port, signal: limit });
 		if (socket === 'refused')

@@ -1,0 +1,173 @@
+// What DNS says of the sender domains, asked of a real name server.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Finding } from '../../../src/cli/doctor/model.js';
+import { type NameServer, startNameServer } from '../../support/name-server.js';
+import { makeProject, type Project } from '../../support/project.js';
+
+let server: NameServer;
+let project: Project;
+beforeAll(async () => {
+	server = await startNameServer();
+});
+afterAll(() => server.close());
+beforeEach(async () => {
+	project = await makeProject();
+	for (const name of Object.keys(server.zones)) delete server.zones[name];
+});
+
+/** What was found of one check, without its name. */
+async function found(check: string, code = 0): Promise<Omit<Finding, 'check'>[]> {
+	const words = ['doctor', '--only', 'dns', '--name-server', server.address];
+	const all = (await project.json(words, { code })) as Finding[];
+	return all.flatMap(({ check: name, ...rest }) => (name === check ? [rest] : []));
+}
+
+describe('the signature of a domain', () => {
+	const addKey = async () => {
+		const words = ['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1'];
+		return (await project.json(words)) as { dns_name: string; dns_value: string };
+	};
+
+	it('is missing where there is no key', async () => {
+		expect(await found('dns.dkim')).toEqual([
+			{
+				level: 'warning',
+				message:
+					'mail of example.com is not signed here: large providers want a signature, unless the mail server adds it',
+				fix: `mailctl --db ${project.db} engine dkim add --domain example.com --selector s1`,
+			},
+		]);
+	});
+
+	it('cannot be verified before its record is published', async () => {
+		await addKey();
+		server.zones['example.com'] = {};
+		expect(await found('dns.dkim', 11)).toEqual([
+			{
+				level: 'problem',
+				message:
+					'mail is signed, and s1._domainkey.example.com has no TXT record to verify it with: publish it',
+				fix: `mailctl --db ${project.db} engine dkim list -o tsv --fields dns_record`,
+			},
+		]);
+	});
+
+	it('fails with the record of another key', async () => {
+		const { dns_name } = await addKey();
+		server.zones[dns_name] = { TXT: ['v=DKIM1; k=rsa; p=MIIBIjANBgkq'] };
+		expect(await found('dns.dkim', 11)).toMatchObject([
+			{ level: 'problem', message: expect.stringMatching(/is another key than the one that signs/) },
+		]);
+	});
+
+	it('fails with a record that revokes the key', async () => {
+		const { dns_name } = await addKey();
+		server.zones[dns_name] = { TXT: ['v=DKIM1; p='] };
+		expect(await found('dns.dkim', 11)).toMatchObject([
+			{ level: 'problem', message: 's1._domainkey.example.com says that the key is revoked' },
+		]);
+	});
+
+	it('is fine with the record as it is to be published, in several strings and with spaces', async () => {
+		const { dns_name, dns_value } = await addKey();
+		server.zones[dns_name] = { TXT: [dns_value.replace('p=', 'p= ').replaceAll(';', ' ;')] };
+		expect(await found('dns.dkim')).toEqual([
+			{ level: 'ok', message: 's1._domainkey.example.com is the key that signs', fix: null },
+		]);
+	});
+});
+
+describe('who may send for a domain', () => {
+	it('is not said without an SPF record', async () => {
+		server.zones['example.com'] = { TXT: ['some-other=thing'] };
+		expect(await found('dns.spf')).toEqual([
+			{
+				level: 'warning',
+				message: 'example.com has no SPF record: large providers refuse bulk mail without one',
+				fix: 'example.com. IN TXT "v=spf1 mx ~all"   (with the servers that send for it)',
+			},
+		]);
+	});
+
+	it('is said by nobody when there are two records', async () => {
+		server.zones['example.com'] = { TXT: ['v=spf1 mx -all', 'v=spf1 a -all'] };
+		expect(await found('dns.spf', 11)).toMatchObject([{ level: 'problem' }]);
+	});
+
+	it('is asked of the domain that bounces go to, which receivers look at', async () => {
+		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@b.example.net']);
+		server.zones['b.example.net'] = { TXT: ['v=spf1 -all'], MX: [[10, 'mx.example.net']] };
+		expect(await found('dns.spf')).toEqual([
+			{ level: 'ok', message: 'b.example.net: v=spf1 -all', fix: null },
+		]);
+		expect(await found('dns.bounces')).toEqual([
+			{ level: 'ok', message: 'bounces to bounces@b.example.net arrive at mx.example.net', fix: null },
+		]);
+	});
+
+	it('is not asked of a domain that does not exist', async () => {
+		expect(await found('dns.spf')).toMatchObject([
+			{
+				level: 'warning',
+				message: 'example.com does not exist: mail from there is refused by whoever looks',
+			},
+		]);
+	});
+});
+
+describe('the policy of a domain', () => {
+	it('may be the one of a domain above it', async () => {
+		await project.json(['senders', 'add', 'news@mail.shop.example.org']);
+		await project.json(['senders', 'remove', 'news@example.com', '-y']);
+		server.zones['_dmarc.example.org'] = { TXT: ['v=DMARC1; p=reject'] };
+		expect(await found('dns.dmarc')).toEqual([
+			{ level: 'ok', message: '_dmarc.example.org: v=DMARC1; p=reject', fix: null },
+		]);
+	});
+
+	it('is wanted by large providers', async () => {
+		expect(await found('dns.dmarc')).toMatchObject([
+			{ level: 'warning', fix: '_dmarc.example.com. IN TXT "v=DMARC1; p=none"' },
+		]);
+	});
+});
+
+describe('where bounces come back to', () => {
+	beforeEach(() => project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']));
+
+	it.each([
+		['nothing takes mail there', {}, 'problem'],
+		['it says that it takes none', { MX: [[0, '.']] as const }, 'problem'],
+		['the host itself takes it', { A: ['192.0.2.7'] }, 'ok'],
+	] as const)('%s', async (_, zone, level) => {
+		server.zones['example.net'] = zone;
+		expect(await found('dns.bounces', level === 'ok' ? 0 : 11)).toMatchObject([{ level }]);
+	});
+});
+
+it('the name that links lead to must exist', async () => {
+	await project.json(['engine', 'settings', 'set', 'public_url', 'https://mail.example.com']);
+	expect(await found('dns.public-url', 11)).toMatchObject([
+		{ level: 'problem', message: 'links in mails lead to mail.example.com, which does not exist' },
+	]);
+	server.zones['mail.example.com'] = { A: ['192.0.2.7'] };
+	expect(await found('dns.public-url')).toMatchObject([
+		{ level: 'ok', message: 'mail.example.com is 192.0.2.7' },
+	]);
+});
+
+it('a name server that is not there is no finding', async () => {
+	const words = ['doctor', '--only', 'dns', '--name-server', '127.0.0.1:9'];
+	const all = (await project.json(words)) as Finding[];
+	// That nothing is signed is known without asking anybody.
+	const asked = all.filter(({ check }) => check !== 'dns.dkim');
+	expect(new Set(asked.map(({ level }) => level))).toEqual(new Set(['skipped']));
+});
+
+it('what is no address of a name server is refused', async () => {
+	const { code, stderr } = await project.run(['doctor', '--only', 'dns', '--name-server', 'ns.example.com']);
+	expect({ code, stderr }).toMatchObject({
+		code: 2,
+		stderr: expect.stringContaining('--name-server: "ns.example.com" is no IP address'),
+	});
+});

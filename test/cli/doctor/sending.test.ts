@@ -1,0 +1,296 @@
+// What a database needs to send: its settings, the mail server, the queue. On real servers.
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
+import type { Finding } from '../../../src/cli/doctor/model.js';
+import { openStore } from '../../../src/store/open.js';
+import type { Store } from '../../../src/store/store.js';
+import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
+import { cli } from '../../support/cli.js';
+import { makeProject, type Project } from '../../support/project.js';
+import { createQueuedDatabase } from '../../support/queued-database.js';
+import { startSmtpSink } from '../../support/smtp-sink.js';
+
+type Told = Omit<Finding, 'check'>;
+
+/** What is left to close after a test. */
+const open: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+	for (const close of open.splice(0)) await close();
+});
+
+async function found(db: string, check: string, more: readonly string[] = []): Promise<Told[]> {
+	const [group = ''] = check.split('.');
+	const { stdout } = await cli(['doctor', '--db', db, '--only', group, '-o', 'json', ...more]);
+	const all = JSON.parse(stdout) as Finding[];
+	return all.flatMap(({ check: name, ...rest }) => (name === check ? [rest] : []));
+}
+
+describe('the settings', () => {
+	let project: Project;
+	beforeEach(async () => {
+		project = await makeProject({ sender: false });
+	});
+	const set = (name: string, value: string) => project.json(['engine', 'settings', 'set', name, value]);
+
+	it('without a sender and a mail server send nothing, and say how to begin', async () => {
+		const line = `mailctl --db ${project.db}`;
+		expect(await found(project.db, 'settings.senders')).toEqual([
+			{
+				level: 'problem',
+				message: 'there is no sender: nothing can be sent',
+				fix: `${line} senders add news@example.com`,
+			},
+		]);
+		expect(await found(project.db, 'settings.smtp')).toEqual([
+			{
+				level: 'problem',
+				message: 'no mail server is set: nothing can be sent',
+				fix: `${line} engine init --smtp smtp://user@host:587`,
+			},
+		]);
+	});
+
+	it('with a user and without a password cannot log in', async () => {
+		await set('smtp_url', 'smtp://news@mail.example.com');
+		expect(await found(project.db, 'settings.smtp')).toEqual([
+			{
+				level: 'problem',
+				message: 'mail.example.com:587 is to be logged in to as news, and there is no password',
+				fix: `mailctl --db ${project.db} engine settings set smtp_password - < FILE`,
+			},
+		]);
+	});
+
+	it('that speak to a mail server elsewhere in the clear are worth a word', async () => {
+		await set('smtp_url', 'smtp://mail.example.com:25?tls=never');
+		expect(await found(project.db, 'settings.smtp')).toMatchObject([
+			{ level: 'warning', message: 'mail.example.com:25 is spoken to in the clear' },
+		]);
+	});
+
+	it.each([
+		[null, 'mail.example.com', /^no public URL is set: mails go without links/],
+		[null, '127.0.0.1:25', /^no public URL is set: links in mails lead to this machine/],
+		['http://localhost:8080', 'mail.example.com', /nobody but this machine can follow them/],
+		['http://mail.example.com', 'mail.example.com', /plain http/],
+	])('with the public URL %s and mail by %s warn', async (url, smtp, says) => {
+		await set('smtp_url', `smtp://${smtp}`);
+		if (url !== null) await set('public_url', url);
+		expect(await found(project.db, 'settings.public-url')).toMatchObject([
+			{ level: 'warning', message: expect.stringMatching(says) },
+		]);
+	});
+});
+
+describe('the mail server', () => {
+	it('that lets us in is fine, and gets no mail', async () => {
+		const sink = await startSmtpSink();
+		open.push(sink.close);
+		const { db } = await makeProject({ smtp: sink.port });
+		expect(await found(db, 'smtp.login')).toMatchObject([
+			{ level: 'ok', message: expect.stringMatching(/^127\.0\.0\.1:\d+ lets this machine in/) },
+		]);
+		expect(sink.received).toEqual([]);
+	});
+
+	it('that is not there is a problem once, not twice', async () => {
+		const { db } = await makeProject({ smtp: 9 });
+		expect(await found(db, 'smtp.login')).toEqual([
+			{
+				level: 'problem',
+				message: '127.0.0.1:9 takes no mail from here: connect ECONNREFUSED 127.0.0.1:9',
+				fix: `mailctl --db ${db} engine smtp-test`,
+			},
+		]);
+		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
+	});
+
+	it('is not asked with --offline', async () => {
+		const sink = await startSmtpSink();
+		open.push(sink.close);
+		const { db } = await makeProject({ smtp: sink.port });
+		expect(await found(db, 'smtp.login', ['--offline'])).toMatchObject([{ level: 'skipped' }]);
+		expect(sink.connections).toBe(0);
+	});
+
+	it('shows its certificate after STARTTLS; one that expired is worth a word where none is asked for', async () => {
+		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
+		const sink = await startSmtpSink({ cert, key, disabledCommands: [] });
+		open.push(sink.close);
+		const { db } = await makeProject({ smtp: sink.port });
+		expect(await found(db, 'smtp.certificate')).toEqual([
+			{
+				level: 'warning',
+				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expired [\d,]+ days ago$/),
+				fix: 'whoever runs the mail server has to renew it',
+			},
+		]);
+	});
+
+	it('with TLS from the first byte and an authority of its own is trusted by that authority', async () => {
+		const { ca, cert, key } = await makeCertificates(['IP:127.0.0.1']);
+		const sink = await startSmtpSink({ cert, key, secure: true });
+		open.push(sink.close);
+		const project = await makeProject();
+		const url = `smtps://127.0.0.1:${sink.port}`;
+		await project.json(['engine', 'settings', 'set', 'smtp_url', url]);
+		expect(await found(project.db, 'smtp.certificate')).toMatchObject([
+			{
+				level: 'problem',
+				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 is not trusted here/),
+			},
+		]);
+		await project.json(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: ca });
+		expect(await found(project.db, 'smtp.certificate')).toMatchObject([
+			{
+				level: 'warning',
+				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expires in 1 day$/),
+			},
+		]);
+	});
+
+	it('that offers no TLS where it is required is a problem', async () => {
+		const sink = await startSmtpSink();
+		open.push(sink.close);
+		const project = await makeProject();
+		const url = `smtp://127.0.0.1:${sink.port}?tls=required`;
+		await project.json(['engine', 'settings', 'set', 'smtp_url', url]);
+		expect(await found(project.db, 'smtp.certificate')).toMatchObject([
+			{ level: 'problem', message: `127.0.0.1:${sink.port} offers no TLS, and nothing is sent without` },
+		]);
+	});
+
+	it('that says nothing does not hold up the report', async () => {
+		const silent = createServer();
+		await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+		open.push(() => new Promise((resolve) => silent.close(resolve)));
+		const address = silent.address();
+		const port = typeof address === 'object' && address !== null ? address.port : 0;
+		const { db } = await makeProject({ smtp: port });
+		const { code, stdout } = await cli([
+			...['doctor', '--db', db, '--only', 'smtp', '-o', 'json', '--deadline', '300ms'],
+		]);
+		expect({ code, levels: (JSON.parse(stdout) as Finding[]).map(({ level }) => level) }).toEqual({
+			code: 12,
+			levels: ['skipped', 'skipped'],
+		});
+	});
+});
+
+describe('the queue', () => {
+	let db: string;
+	beforeEach(async () => {
+		({ path: db } = await createQueuedDatabase(3));
+	});
+	const later = (hours: number) => ['--now', new Date(Date.now() + hours * 3_600_000).toISOString()];
+	const withStore = async (work: (store: Store) => Promise<unknown>) => {
+		const store = await openStore(db, { clock: systemClock, mode: 'existing' });
+		await work(store);
+		await store.close();
+	};
+
+	it('that somebody has paused names the reason and how to resume', async () => {
+		await cli(['engine', 'queue', 'pause', '--db', db, '--reason', 'the mail server moves']);
+		expect(await found(db, 'queue.paused')).toEqual([
+			{
+				level: 'problem',
+				message: expect.stringMatching(/^it was paused by hand at \d{4}-.* UTC: the mail server moves$/),
+				fix: `mailctl --db ${db} engine queue resume`,
+			},
+		]);
+	});
+
+	it('that the mail server holds up names what it said', async () => {
+		await withStore((store) =>
+			store.queue.pause({
+				kind: 'fault',
+				reason: 'auth: 535 5.7.8 wrong password',
+				retry_at: systemClock.now() + 60 * microsPerSecond,
+				now: systemClock.now(),
+			}),
+		);
+		expect(await found(db, 'queue.paused')).toMatchObject([
+			{
+				level: 'problem',
+				message: expect.stringMatching(
+					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; tried again at/,
+				),
+				fix: `mend that, then: mailctl --db ${db} engine queue resume`,
+			},
+		]);
+	});
+
+	it('with messages due and nobody who sends is worth a word, and after an hour a problem', async () => {
+		expect(await found(db, 'queue.waiting')).toMatchObject([
+			{ level: 'warning', fix: `mailctl --db ${db} worker` },
+		]);
+		expect(await found(db, 'queue.waiting', later(3))).toEqual([
+			{
+				level: 'problem',
+				message: '3 messages are due, the oldest for 3 hours, and no process sends',
+				fix: `mailctl --db ${db} worker`,
+			},
+		]);
+	});
+
+	it('knows of a process that is gone with messages in its hands', async () => {
+		await withStore((store) =>
+			store.queue.lease({
+				owner: `elsewhere:4711:${randomUUID()}`,
+				now: systemClock.now(),
+				until: systemClock.now() + 600 * microsPerSecond,
+				max: 2,
+				scope: null,
+			}),
+		);
+		expect(await found(db, 'queue.workers')).toMatchObject([
+			{ level: 'warning', message: 'process 4711 on elsewhere is gone with 2 messages in its hands' },
+		]);
+	});
+
+	it('tells which domains put mail off, and what they said', async () => {
+		await withStore((store) => settle(store, 'deferred'));
+		expect(await found(db, 'queue.deferred')).toEqual([
+			{
+				level: 'warning',
+				message: expect.stringMatching(/^example\.net puts 3 messages off: .*451 4\.7\.1 try later/),
+				fix: `mailctl --db ${db} engine queue stats`,
+			},
+		]);
+	});
+
+	it('tells of messages that may have arrived', async () => {
+		await withStore((store) => settle(store, 'uncertain'));
+		expect(await found(db, 'queue.uncertain')).toMatchObject([
+			{ level: 'warning', fix: `mailctl --db ${db} messages list --status uncertain` },
+		]);
+	});
+
+	it('of a machine whose clock went back is told by what was recorded last', async () => {
+		expect(await found(db, 'database.clock', later(-48))).toMatchObject([
+			{
+				level: 'problem',
+				message: expect.stringMatching(/^something was recorded at .* UTC, (1 day|2 days) ahead of/),
+			},
+		]);
+	});
+});
+
+async function settle(store: Store, kind: 'deferred' | 'uncertain'): Promise<void> {
+	const now = systemClock.now();
+	const until = now + 600 * microsPerSecond;
+	const leased = await store.queue.lease({
+		owner: `here:1:${randomUUID()}`,
+		now,
+		until,
+		max: 10,
+		scope: null,
+	});
+	const reply = { phase: 'rcpt' as const, code: 451, enhanced: '4.7.1', text: '451 4.7.1 try later' };
+	const outcome = kind === 'deferred' ? { kind, reply, due_at: until } : { kind, reply };
+	await store.queue.settle({
+		settlements: leased.map(({ message, fence }) => ({ message, fence, at: now, outcome })),
+	});
+}
