@@ -1,0 +1,244 @@
+// Deployments, looked at from the outside: a served engine, somebody else's service, and ways that lead nowhere.
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Finding, Level } from '../../../src/cli/doctor/model.js';
+import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
+import { cli, makeHome } from '../../support/cli.js';
+import { startForeign } from '../../support/foreign.js';
+import { type ServedEngine, serveEngine } from '../../support/served-engine.js';
+
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+	for (const close of open.splice(0)) await close();
+});
+
+interface Told {
+	code: number;
+	findings: Finding[];
+	levels: Record<string, Level>;
+}
+
+async function doctor(baseUrl: string, token: string | null, more: readonly string[] = []): Promise<Told> {
+	const argv = ['doctor', '--base-url', baseUrl, '-o', 'json', ...more];
+	const { code, stdout } = await cli(argv, { env: token === null ? {} : { MAILCTL_TOKEN: token } });
+	const findings = JSON.parse(stdout) as Finding[];
+	return { code, findings, levels: Object.fromEntries(findings.map(({ check, level }) => [check, level])) };
+}
+
+async function listening(server: Server, scheme = 'http'): Promise<string> {
+	server.listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	open.push(() => {
+		server.closeAllConnections();
+		server.close();
+	});
+	const { port } = server.address() as AddressInfo;
+	return `${scheme}://127.0.0.1:${port}`;
+}
+
+describe('doctor on a mailctl server', () => {
+	let served: ServedEngine;
+	beforeAll(async () => {
+		served = await serveEngine();
+	});
+	afterAll(() => served.close());
+
+	it('finds nothing wrong with one that works', async () => {
+		const { code, levels, findings } = await doctor(served.url, served.token);
+		expect({ code, levels }).toEqual({
+			code: 0,
+			levels: {
+				'machine.node': 'ok',
+				'config.files': 'ok',
+				'config.access': 'ok',
+				'connection.url': 'ok',
+				'connection.name': 'ok',
+				'connection.port': 'ok',
+				'service.answers': 'ok',
+				'service.kind': 'ok',
+				'service.token': 'ok',
+				'service.pace': 'ok',
+				'service.clock': 'ok',
+				'service.ready': 'ok',
+			},
+		});
+		expect(findings.find(({ check }) => check === 'service.kind')?.message).toMatch(
+			/^mailctl \S+ with deliveries, .*templates$/,
+		);
+	});
+
+	it('says of a wrong token how to get a better one', async () => {
+		const { code, findings } = await doctor(served.url, 'wrong', ['--only', 'service']);
+		expect({ code, token: findings.find(({ check }) => check === 'service.token') }).toEqual({
+			code: 11,
+			token: {
+				check: 'service.token',
+				level: 'problem',
+				message: 'the token is refused (401)',
+				fix: `mailctl login --base-url ${served.url}`,
+			},
+		});
+	});
+
+	it('says that a token is missing', async () => {
+		const { findings } = await doctor(served.url, null, ['--only', 'service']);
+		expect(findings.find(({ check }) => check === 'service.token')).toMatchObject({
+			level: 'problem',
+			message: 'it wants a token, and there is none (401)',
+		});
+	});
+
+	it('sees that one of the two clocks is wrong', async () => {
+		const wrong = ['--only', 'service', '--now', new Date(Date.now() - 7_200_000).toISOString()];
+		const { code, findings } = await doctor(served.url, served.token, wrong);
+		expect({ code, clock: findings.find(({ check }) => check === 'service.clock') }).toMatchObject({
+			code: 0,
+			clock: { level: 'warning', message: expect.stringMatching(/^its clock is (1 hour|2 hours) ahead of/) },
+		});
+	});
+
+	it('asks nothing with --offline', async () => {
+		const { code, levels } = await doctor(served.url, served.token, ['--offline', '--only', 'service']);
+		expect({ code, levels: new Set(Object.values(levels)) }).toEqual({
+			code: 0,
+			levels: new Set(['skipped']),
+		});
+	});
+});
+
+it('doctor on somebody else’s service writes nothing, and says that it is none of ours', async () => {
+	const foreign = await startForeign();
+	open.push(foreign.close);
+	const { code, levels, findings } = await doctor(foreign.baseUrl, 't', ['--only', 'service']);
+	expect({ code, levels, writes: foreign.writes }).toMatchObject({
+		code: 0,
+		levels: { 'service.kind': 'ok', 'service.ready': 'skipped' },
+		writes: [],
+	});
+	expect(findings.find(({ check }) => check === 'service.kind')?.message).toMatch(/^not a mailctl server/);
+});
+
+describe('doctor where the way leads nowhere', () => {
+	it('says so once for each step, and skips what stands behind it', async () => {
+		const { code, levels } = await doctor('http://127.0.0.1:9', 't', [
+			'--skip',
+			'machine',
+			'--skip',
+			'config',
+		]);
+		expect({ code, levels }).toEqual({
+			code: 11,
+			levels: {
+				'connection.url': 'ok',
+				'connection.name': 'ok',
+				'connection.port': 'problem',
+				'service.answers': 'problem',
+				'service.kind': 'skipped',
+				'service.token': 'skipped',
+				'service.pace': 'skipped',
+				'service.clock': 'skipped',
+				'service.ready': 'skipped',
+			},
+		});
+	});
+
+	it.each([
+		[503, {}, 'it answers 503: the service itself has failed'],
+		[301, { location: 'https://elsewhere.example.com/' }, 'it redirects to https://elsewhere.example.com/'],
+		[404, {}, 'it has no /sub/lists/: this is not the service, or its base URL has a path'],
+	])('names an answer of %i', async (status, headers, message) => {
+		const baseUrl = await listening(createServer((_, response) => response.writeHead(status, headers).end()));
+		const { findings } = await doctor(baseUrl, 't', ['--only', 'service']);
+		expect(findings.find(({ check }) => check === 'service.answers')).toMatchObject({
+			level: 'problem',
+			message,
+		});
+	});
+
+	it('ends with its deadline, with what it knows by then', async () => {
+		const baseUrl = await listening(createServer(() => {}));
+		const more = ['--only', 'connection', '--only', 'service', '--deadline', '300ms'];
+		const { code, levels } = await doctor(baseUrl, 't', more);
+		expect({ code, levels }).toMatchObject({
+			code: 12,
+			levels: { 'connection.port': 'ok', 'service.answers': 'skipped' },
+		});
+	});
+
+	it('warns of plain http to another host, where nothing is asked', async () => {
+		const { code, findings } = await doctor('http://mail.example.com', 't', [
+			'--only',
+			'connection',
+			'--offline',
+		]);
+		expect({ code, url: findings[0] }).toEqual({
+			code: 0,
+			url: {
+				check: 'connection.url',
+				level: 'warning',
+				message: 'plain http to mail.example.com: the token and all data go in the clear',
+				fix: 'use https://mail.example.com',
+			},
+		});
+		const strict = ['--only', 'connection', '--offline', '--strict'];
+		expect((await doctor('http://mail.example.com', 't', strict)).code).toBe(11);
+	});
+});
+
+describe('the certificate of a deployment', () => {
+	const certificate = async (baseUrl: string, more: readonly string[] = []) => {
+		const { findings } = await doctor(baseUrl, 't', ['--only', 'connection', ...more]);
+		return findings.find(({ check }) => check === 'connection.certificate');
+	};
+
+	it('that has expired is a problem', async () => {
+		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
+		const baseUrl = await listening(createTlsServer({ cert, key }), 'https');
+		expect(await certificate(baseUrl)).toMatchObject({
+			level: 'problem',
+			message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expired [\d,]+ days ago$/),
+		});
+	});
+
+	it('of an authority that nobody knows is a problem, and of --ca-cert it is trusted', async () => {
+		const { ca, cert, key } = await makeCertificates(['IP:127.0.0.1']);
+		const baseUrl = await listening(createTlsServer({ cert, key }), 'https');
+		expect(await certificate(baseUrl)).toMatchObject({
+			level: 'problem',
+			message: expect.stringMatching(/is not trusted here: its authority is unknown$/),
+		});
+		const file = join(await makeHome(), 'ca.pem');
+		await writeFile(file, ca);
+		expect(await certificate(baseUrl, ['--ca-cert', file])).toMatchObject({
+			level: 'warning',
+			message: 'the certificate of 127.0.0.1 expires in 1 day',
+		});
+	});
+
+	it('for another name is a problem', async () => {
+		const { ca, cert, key } = await makeCertificates(['DNS:mail.example.com']);
+		const baseUrl = await listening(createTlsServer({ cert, key }), 'https');
+		const file = join(await makeHome(), 'ca.pem');
+		await writeFile(file, ca);
+		expect(await certificate(baseUrl, ['--ca-cert', file])).toMatchObject({
+			level: 'problem',
+			message: 'the certificate of mail.example.com is not trusted here: it is for another name',
+		});
+	});
+
+	it('is not there where plain http answers', async () => {
+		const baseUrl = await listening(
+			createServer((_, response) => response.end()),
+			'https',
+		);
+		expect(await certificate(baseUrl)).toMatchObject({
+			level: 'problem',
+			message: expect.stringMatching(/^no TLS with 127\.0\.0\.1:\d+/),
+		});
+	});
+});
