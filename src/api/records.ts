@@ -190,6 +190,40 @@ export interface Message {
 	last_reply: string | null;
 }
 
+/** A limit on sending (ours): the setting that holds it and how it is written there, such as `gmail.com=10/m`. */
+export interface LimitName {
+	setting: string;
+	limit: string;
+	/** The one whose mail it counts, by itself; null: it counts all mail. */
+	domain: string | null;
+}
+
+/** A limit that holds a message back, and until when at least (ours). */
+export interface MessageHold extends LimitName {
+	until: WireDateTime;
+}
+
+/**
+ * What a mail that came back said of a message (ours): it bounced after a server had taken it, or the recipient
+ * complained. Code and diagnostic are null where the mail told none, and for a complaint.
+ */
+export interface MessageReport {
+	at: WireDateTime;
+	event: 'HARDBOUNCED' | 'SOFTBOUNCED' | 'COMPLAINED';
+	/** Reply code, else enhanced code. */
+	code: string | null;
+	/** One line of at most 500 characters. */
+	diagnostic: string | null;
+}
+
+/** A message with all that is known of its delivery. `reports` is absent from servers that do not tell. */
+export interface MessageDetail extends Message {
+	/** In the order they were made. */
+	delivery_attempts: DeliveryAttempt[];
+	/** In the order they came. */
+	reports?: MessageReport[];
+}
+
 /** One conversation, or attempt at one, with an SMTP server (ours). */
 export interface DeliveryAttempt {
 	number: number;

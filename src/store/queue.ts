@@ -3,7 +3,7 @@
 import type { EmailKey } from '../api/address.js';
 import type { MessageScope } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
-import type { MessageState, Uuid } from '../api/records.js';
+import type { LimitName, MessageState, Uuid } from '../api/records.js';
 
 /** Messages on their way to the mail server. */
 export interface Queue {
@@ -68,6 +68,8 @@ export interface QueueState {
 	workers: readonly QueueWorker[];
 	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains. */
 	deferred: readonly DeferredDomain[];
+	/** Limits of the settings that hold messages back, the most first, at most 50; one that waits for several counts for each. */
+	limits: readonly HoldingLimit[];
 }
 
 export interface QueueWorker {
@@ -85,6 +87,27 @@ export interface DeferredDomain {
 	next_due_at: Micros;
 	/** What the one was told that is tried again last. */
 	last_reply: string | null;
+}
+
+/** A limit of the settings that holds messages back. */
+export interface HoldingLimit extends LimitName {
+	messages: number;
+	/** When the next of them may go, and when the last of them at the soonest. */
+	next_at: Micros;
+	last_at: Micros;
+}
+
+/** A limit that holds one message back, and until when at least. */
+export interface LimitHold extends LimitName {
+	until_at: Micros;
+}
+
+/** How long whoever came last to a limit of the settings still waits for it, at least; 0: nobody does. */
+export interface LimitWait {
+	setting: string;
+	/** As in `LimitName`. */
+	limit: string;
+	wait: Micros;
 }
 
 /** Names one lease of one message: a settle with an older fence is `lost_lease`. */

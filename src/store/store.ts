@@ -49,7 +49,7 @@ import type {
 	Replayed,
 	StoredSecret,
 } from './notifications.js';
-import type { Leased, Queue, QueuePause, QueueState } from './queue.js';
+import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState } from './queue.js';
 import type { Acceptance, IdempotencyKey, StoredSubmission, Submission } from './submissions.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
@@ -145,6 +145,10 @@ export interface Reads extends SuppressionReads {
 		search: 'at_least' | 'exactly';
 		perSecond?: number;
 	}): Promise<Micros | null>;
+	/** Limits of the settings that hold a message back; none when it does not wait, or for something else. */
+	holdsOfMessage(c: { id: Uuid; now: Micros }): Promise<LimitHold[]>;
+	/** Each limit of the settings; told in no time however much is held back. */
+	limitWaits(c: { now: Micros }): Promise<LimitWait[]>;
 	/** What holds up the queue, `manual` first; a `fault` whose `retry_at` has passed is what was met last. */
 	queuePauses(): Promise<QueuePause[]>;
 	/** Walks everything that waits: for a person, not for a worker. */

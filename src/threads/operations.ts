@@ -111,6 +111,8 @@ const readNames: Readonly<Record<keyof Reads, true>> = {
 	foreseeReport: true,
 	nextDue: true,
 	nextTurn: true,
+	holdsOfMessage: true,
+	limitWaits: true,
 	queuePauses: true,
 	queueState: true,
 	reportFigures: true,

@@ -7,6 +7,7 @@ import { describeFields } from './store/fields.js';
 import { describeFigures } from './store/figures.js';
 import type { OpenEmpty } from './store/fixture.js';
 import { describeImports } from './store/imports.js';
+import { describeLimitHolders } from './store/limit-holders.js';
 import { describeLimits } from './store/limits.js';
 import { describeLists } from './store/lists.js';
 import { describeMailingBatches } from './store/mailing-batches.js';
@@ -34,6 +35,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeQueue(open);
 		describeQueuePauses(open);
 		describeLimits(open);
+		describeLimitHolders(open);
 		describeMessageActions(open);
 		describeMailings(open);
 		describeMailingBatches(open);

@@ -2,6 +2,7 @@
 import { domainToASCII } from 'node:url';
 import { isEmailAddress } from '../../api/address.js';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+import type { LimitName } from '../../api/records.js';
 
 /** What is counted together: everything, the mail of one sender's domain, the mail to one recipient's domain. */
 export type LimitScope = 'all' | 'sender' | 'recipient';
@@ -70,6 +71,23 @@ export function limitsOn(
 	];
 }
 
+/** The limit that a key of `limitsOn` counts for; null: the limits are others now. */
+export function limitOf(limits: readonly SendLimit[], key: string): SendLimit | null {
+	const window = windowOf(key);
+	const same = limits.filter(({ scope, window: own }) => key.startsWith(`${scope} `) && own === window);
+	const domain = domainOfKey(key);
+	return same.find((limit) => limit.domain === domain) ?? same.find((limit) => limit.domain === '*') ?? null;
+}
+
+/** How people know it; `key` is one of its keys. */
+export function nameLimit(limit: SendLimit, key: string): LimitName {
+	return { setting: settings[limit.scope], limit: formatLimit(limit), domain: domainOfKey(key) || null };
+}
+
+function domainOfKey(key: string): string {
+	return key.slice(key.indexOf(' ') + 1, key.lastIndexOf(' '));
+}
+
 /** `perSecond` messages a second as a limit on everything; below one and between whole ones by a longer window. */
 export function rateLimit(perSecond: number): SendLimit {
 	const count = Math.max(1, Math.ceil(perSecond));
@@ -94,6 +112,12 @@ export function domainOf(address: string): string {
 export function windowOf(key: string): Micros {
 	return Number(key.slice(key.lastIndexOf(' ') + 1));
 }
+
+const settings: Readonly<Record<LimitScope, keyof typeof limitSettings>> = {
+	all: 'send_limit',
+	sender: 'sender_domain_limits',
+	recipient: 'recipient_domain_limits',
+};
 
 const examples: Readonly<Record<LimitScope, string>> = {
 	all: '100/1m',

@@ -13,6 +13,7 @@ import { createEvents } from './events.js';
 import { createFields } from './fields.js';
 import { createFigures } from './figures.js';
 import { createImports } from './imports.js';
+import { createLimitHolders } from './limit-holders.js';
 import { createLimitTurns } from './limit-turns.js';
 import { createLists } from './lists.js';
 import type { Slices } from './mailing-rows.js';
@@ -68,6 +69,7 @@ export function createCore(sql: Sql): Core {
 		...createFigures(sql),
 		...createQueue(sql),
 		...createLimitTurns(sql),
+		...createLimitHolders(sql),
 		...createQueuePauses(sql),
 		...createQueueState(sql),
 		...createMessageActions(sql),

@@ -35,6 +35,11 @@ export function createLimitTurns(sql: Sql): Pick<Operations, 'nextTurn'> {
 	};
 }
 
+/** Something could be leased if it were not for the limits. */
+export function wakesNow(sql: Sql, now: Micros): boolean {
+	return wakesBefore(sql, null, { condition: due, horizon: now }) !== null;
+}
+
 /** Other limits hold now: whoever waits for the old ones looks again. */
 export function wakeHeld(sql: Sql): void {
 	for (const { seq } of sql.all<{ seq: number }>(lanesOf(null))) {

@@ -1,6 +1,7 @@
 /** The queue as a person looks at it: how much waits, why, and who is at it. */
 import type { Micros } from '../../api/datetime.js';
 import type { DeferredDomain, QueueState, QueueWorker } from '../queue.js';
+import { holdingLimits } from './limit-holders.js';
 import { countByState, nextDue } from './messages.js';
 import { heartbeatFreshMicros } from './processes.js';
 import { findPauses } from './queue-pauses.js';
@@ -18,6 +19,7 @@ export function createQueueState(sql: Sql): Pick<Operations, 'queueState'> {
 			pauses: findPauses(sql),
 			workers: findWorkers(sql, now),
 			deferred: deferredDomains(sql),
+			limits: holdingLimits(sql, now, { from: joined, onItsWay, domain }),
 		}),
 	};
 }

@@ -70,6 +70,8 @@ export function createReads(connection: ReadingConnection): Reads {
 		foreseeReport: read(core.foreseeReport),
 		nextDue: read(core.nextDue),
 		nextTurn: read(core.nextTurn),
+		holdsOfMessage: read(core.holdsOfMessage),
+		limitWaits: read(core.limitWaits),
 		queuePauses: read(core.queuePauses),
 		queueState: read(core.queueState),
 		reportFigures: read(core.reportFigures),

@@ -115,6 +115,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 						last_reply: '451 4.7.1 Try again later',
 					},
 				],
+				limits: [],
 			});
 		});
 
