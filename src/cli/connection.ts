@@ -1,7 +1,7 @@
 /** What a command may ask of whoever composed the parts: next to nothing but types, so that naming them loads nothing. */
 import type { Api } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
-import type { Message, Uuid } from '../api/records.js';
+import type { LimitName, Message, Uuid } from '../api/records.js';
 import type { Exchange } from '../api/wire.js';
 
 /** Where a command goes: a database of this machine, or a base URL. */
@@ -233,6 +233,8 @@ export interface QueueStats {
 	workers: readonly { role: string | null; host: string; pid: number; messages: number }[];
 	/** By domain, the most first, at most 50. */
 	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
+	/** Limits that hold messages back, the most first, at most 50; `last`: when the last of them may go at the soonest. */
+	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
 }
 
 /** What is in the database, and how it is set up; secrets left out. */

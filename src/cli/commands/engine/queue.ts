@@ -10,9 +10,9 @@ const stats = command({
 	name: 'stats',
 	summary: 'show what waits, since when, and why',
 	description:
-		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by whoever sends. `due` are messages a worker could take now, `workers` processes that send with the messages in their hands, `deferred` the domains that put messages off, the most first, with what they said last. It looks at every message that waits.',
+		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by whoever sends. `due` are messages a worker could take now, `workers` processes that send with the messages in their hands, `deferred` the domains that put messages off, the most first, with what they said last, `limits` the limits of the settings that hold messages back, with the time when the next of those and the last may go at the soonest (a message that waits for two limits counts for both; what a --rate of a worker holds back is not among them). It looks at every message that waits.',
 	output:
-		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}]}',
+		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
 	run: async (cx) => {
 		const { queue } = await cx.local();
@@ -73,7 +73,16 @@ export const queue: CommandGroup = {
 	commands: [stats, pause, resume, drain],
 };
 
-function linesOf({ paused, messages, due, oldest, next_due, workers, deferred }: QueueStats): string[] {
+function linesOf({
+	paused,
+	messages,
+	due,
+	oldest,
+	next_due,
+	workers,
+	deferred,
+	limits,
+}: QueueStats): string[] {
 	const states = Object.entries(messages).map(([state, count]) => `${count} ${state}`);
 	return [
 		pauseLine(paused),
@@ -89,5 +98,14 @@ function linesOf({ paused, messages, due, oldest, next_due, workers, deferred }:
 		...deferred.map(
 			(one) => `  ${one.domain}: ${one.messages}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
 		),
+		...(limits.length === 0 ? [] : ['held back by limits:']),
+		...limits.map(
+			(one) => `  ${limitLine(one)}: ${one.messages}, next ${one.next}, the last not before ${one.last}`,
+		),
 	];
+}
+
+/** Of a limit for each domain, which one. */
+function limitLine({ setting, limit, domain }: QueueStats['limits'][number]): string {
+	return `${setting} ${limit}${limit.startsWith('*=') && domain !== null ? ` (${domain})` : ''}`;
 }

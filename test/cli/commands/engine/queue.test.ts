@@ -26,6 +26,7 @@ describe('mailctl engine queue', () => {
 			next_due: null,
 			workers: [],
 			deferred: [],
+			limits: [],
 		});
 		await project.json([...send, '--to', 'a@slow.example', '--to', 'b@slow.example']);
 		await project.json([...queue, '--to', 'c@example.com']);
@@ -37,10 +38,37 @@ describe('mailctl engine queue', () => {
 			next_due: time,
 			workers: [],
 			deferred: [{ domain: 'slow.example', messages: 2, next_due: time, last_reply: '451 4.7.1 Greylisted' }],
+			limits: [],
 		});
 		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
 		expect(shown.stdout).toMatch(
 			/^the queue is open\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n$/,
+		);
+	});
+
+	it('names the limits that hold messages back, how many, and until when', async () => {
+		server = await startFaultServer({});
+		const project = await makeProject({ smtp: server.port });
+		const limits = 'slow.example=1/1h, *=2/1h';
+		await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', limits]);
+		const to = ['a@slow.example', 'b@slow.example', 'c@slow.example', 'a@b.test', 'b@b.test', 'c@b.test'];
+		await project.json([...queue, ...to.flatMap((address) => ['--to', address])]);
+		const worker = new AbortController();
+		const running = project.run(['worker'], { interrupts: worker.signal });
+		await expect.poll(() => server?.bodies.length, { timeout: 5_000 }).toBe(3);
+		worker.abort(new Interrupted('SIGTERM'));
+		await running;
+		const setting = 'recipient_domain_limits';
+		expect(await project.json(['engine', 'queue', 'stats'])).toMatchObject({
+			messages: { sent: 3, queued: 3 },
+			limits: [
+				{ setting, limit: 'slow.example=1/h', domain: 'slow.example', messages: 2, next: time, last: time },
+				{ setting, limit: '*=2/h', domain: 'b.test', messages: 1, next: time, last: time },
+			],
+		});
+		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
+		expect(shown.stdout).toMatch(
+			/\nheld back by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+, the last not before 20\S+\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
 		);
 	});
 
