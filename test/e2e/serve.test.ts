@@ -242,6 +242,20 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect(text).toMatch(/^# TYPE mailctl_lists gauge$/m);
 	});
 
+	it('tells a monitor how long whoever came last to a limit waits for it', async () => {
+		const sink = await startSmtpSink();
+		const project = await makeProject({ smtp: sink.port });
+		await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', 'slow.test=1/1h, *=9/1s']);
+		const send = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
+		await project.json([...send, ...['a', 'b', 'c'].flatMap((name) => ['--to', `${name}@slow.test`])]);
+		const serving = await serve({ project });
+		const figures = async () => (await serving.fetch('/metrics')).text();
+		const name = 'mailctl_limit_wait_seconds{setting="recipient_domain_limits",limit=';
+		await expect.poll(figures, { timeout: 10_000 }).toContain(`${name}"slow.test=1/h"} 7`);
+		expect(await figures()).toContain(`${name}"*=9/s"} 0`);
+		await sink.close();
+	});
+
 	it('throttles a token by the setting', async () => {
 		const project = await makeProject();
 		await project.json(['engine', 'settings', 'set', 'requests_per_second', '1']);

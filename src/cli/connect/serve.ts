@@ -1,5 +1,6 @@
 /** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
 import { rename, rm, writeFile } from 'node:fs/promises';
+import { microsPerSecond } from '../../api/datetime.js';
 import type { Engine } from '../../engine/engine.js';
 import { keepListeningUrl, readSettings } from '../../engine/settings.js';
 import { createAuthenticator } from '../../http/server/authenticate.js';
@@ -119,14 +120,24 @@ function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['e
 	return { api, ext: { ...ext, mailings, messages } };
 }
 
-async function gauges({ store }: ServeParts): Promise<Record<string, number>> {
-	const { messages, lists, subscribers, size_bytes } = await store.reads.status();
+async function gauges({ store, clock }: ServeParts): Promise<Record<string, number>> {
+	const [{ messages, lists, subscribers, size_bytes }, waits] = await Promise.all([
+		store.reads.status(),
+		store.reads.limitWaits({ now: clock.now() }),
+	]);
 	return {
 		mailctl_lists: lists,
 		mailctl_subscribers: subscribers,
 		mailctl_database_bytes: size_bytes,
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
+		),
+		// How many wait would have to be counted one by one, each time somebody asks.
+		...Object.fromEntries(
+			waits.map(({ setting, limit, wait }) => [
+				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,
+				wait / microsPerSecond,
+			]),
 		),
 	};
 }
