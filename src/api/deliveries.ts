@@ -58,12 +58,22 @@ export interface DeliveryFilter {
 	since?: WireDateTime;
 }
 
-/** Which final deliveries are sent again: those named, or those that meet the conditions; absent = any. */
+/** Which final deliveries are sent again: those named, those that meet the conditions, or all. One of them is to be said. */
 export interface ReplayRequest {
 	deliveries?: readonly Uuid[];
 	/** Only those that failed, or were stopped. */
 	failed?: boolean;
 	since?: WireDateTime;
+	/** Whatever became of them. */
+	all?: boolean;
+}
+
+/** A webhook that nothing is sent to, because its target answered 410. */
+export interface StoppedWebhook {
+	webhook_id: number;
+	date_stopped: WireDateTime;
+	/** Notifications that wait for it to go on. */
+	waiting: number;
 }
 
 /** A secret that signs, as receivers are given it. */
@@ -82,9 +92,11 @@ export interface Deliveries {
 	get(webhookId: number, id: Uuid, call?: Call): Promise<WebhookDeliveryDetail>;
 	/**
 	 * Sends what is final once more, by the whole schedule, under the same ids; answers how many. What is stopped goes
-	 * on. Naming one that does not exist, or waits already, is `invalid` and replays none.
+	 * on. Naming one that does not exist, or waits already, is `invalid` and replays none; so is saying nothing.
 	 */
 	replay(webhookId: number, what: ReplayRequest, call?: Call): Promise<number>;
+	/** By id. Each goes on when it is changed, or deliveries of it are replayed. */
+	stopped(call?: Call): Promise<StoppedWebhook[]>;
 	/** The secrets that sign every notification, newest first; the first is made when it is first asked for. */
 	secrets(call?: Call): Promise<SigningSecret[]>;
 	/** A new secret; the one before it signs beside it for 24 hours more. */

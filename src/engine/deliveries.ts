@@ -5,6 +5,7 @@ import {
 	type Deliveries,
 	type DeliveryFilter,
 	deliveryStates,
+	type ReplayRequest,
 	type SigningSecret,
 } from '../api/deliveries.js';
 import { invalid } from '../api/errors.js';
@@ -40,11 +41,18 @@ export function createDeliveries(context: EngineContext): Deliveries {
 		get: async (webhook_id, id) => found(await reads.getDelivery({ webhook_id, id })),
 		replay: async (webhook_id, what) => {
 			await existing(webhook_id);
+			assertSaid(what);
 			const { since } = conditionsOf(what);
 			const deliveries = what.deliveries ?? null;
 			const failed = what.failed ?? false;
 			return replayAll(context, { webhook_id, deliveries, failed, since, now: clock.now() });
 		},
+		stopped: async () =>
+			(await reads.stoppedWebhooks()).map(({ id, stopped_at, waiting }) => ({
+				webhook_id: id,
+				date_stopped: formatDateTime(stopped_at),
+				waiting,
+			})),
 		secrets: async () =>
 			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
 		rotateSecret: async () => {
@@ -67,6 +75,13 @@ function conditionsOf({ state, since }: DeliveryFilter) {
 		throw invalid({ since: [{ code: 'invalid', message }] });
 	}
 	return { state: state ?? null, since: since_at };
+}
+
+/** A body that was forgotten must not send a month of notifications again. */
+function assertSaid({ deliveries, failed, since, all }: ReplayRequest): void {
+	if (deliveries !== undefined || failed === true || since !== undefined || all === true) return;
+	const message = 'Say what to replay: "deliveries", "failed", "since" or "all".';
+	throw invalid({ non_field_errors: [{ code: 'required', message }] });
 }
 
 async function replayAll(

@@ -14,7 +14,7 @@ export const deliveryRoutes = {
 		query: ['state', 'since', 'page', 'page_size'],
 		extension: 'deliveries',
 	},
-	/** Body `{deliveries}`, or `{failed, since}`; answers `{"replayed": 12}`. */
+	/** Body `{deliveries}`, `{failed, since}` or `{all}`; answers `{"replayed": 12}`. */
 	'ext.deliveries.replay': {
 		method: 'POST',
 		path: '/ext/webhooks/{id}/deliveries/replay/',
@@ -26,6 +26,14 @@ export const deliveryRoutes = {
 	'ext.deliveries.get': {
 		method: 'GET',
 		path: '/ext/webhooks/{id}/deliveries/{uuid}/',
+		success: 200,
+		scope: 'admin',
+		extension: 'deliveries',
+	},
+	/** Answers `{"stopped": […]}`, by id. */
+	'ext.deliveries.stopped': {
+		method: 'GET',
+		path: '/ext/webhooks/stopped/',
 		success: 200,
 		scope: 'admin',
 		extension: 'deliveries',

@@ -103,6 +103,8 @@ export interface Reads extends SuppressionReads {
 	countFieldUses(c: { id: number }): Promise<number>;
 	pageWebhooks(c: PageOf): Promise<Slice<Webhook>>;
 	getWebhook(c: { id: number }): Promise<Webhook | null>;
+	/** Those whose target answered 410, by id, and how many deliveries wait for each. */
+	stoppedWebhooks(): Promise<{ id: number; stopped_at: Micros; waiting: number }[]>;
 	/** Of one webhook, in the order they were made. */
 	pageDeliveries(c: DeliveryConditions & PageOf): Promise<Slice<WebhookDelivery>>;
 	getDelivery(c: { webhook_id: number; id: Uuid }): Promise<WebhookDeliveryDetail | null>;

@@ -91,6 +91,7 @@ const readNames: Readonly<Record<keyof Reads, true>> = {
 	countFieldUses: true,
 	pageWebhooks: true,
 	getWebhook: true,
+	stoppedWebhooks: true,
 	pageDeliveries: true,
 	getDelivery: true,
 	pageTemplates: true,

@@ -120,6 +120,22 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					empty,
 				);
 				expect(await deliveries.replay(id, { failed: true })).toBe(0);
+				expect(await deliveries.replay(id, { all: true })).toBe(0);
+				expect((await deliveries.stopped()).map(({ webhook_id }) => webhook_id)).not.toContain(id);
+			});
+
+			it('are not replayed while nobody says which', async () => {
+				const deliveries = await ext('deliveries');
+				const { id } = await newHook();
+				for (const nothing of [{}, { failed: false }, { all: false }])
+					await expect(deliveries.replay(id, nothing)).rejects.toMatchObject({
+						code: 'invalid',
+						fields: {
+							non_field_errors: [
+								{ message: 'Say what to replay: "deliveries", "failed", "since" or "all".' },
+							],
+						},
+					});
 			});
 
 			it('are those of a webhook there is, and of states and times there are', async () => {

@@ -2,17 +2,19 @@
 import type { WebhookInput } from '../../api/inputs.js';
 import { type Webhook, webhookTypes } from '../../api/records.js';
 import { assertChange } from '../change.js';
-import { type CommandGroup, command, type FileSource } from '../command.js';
+import { type CommandGroup, command } from '../command.js';
 import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
 import { explained } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { walk } from '../walk.js';
+import { authOptions, readAuth, withPassword } from './webhooks/auth.js';
+import { deletion } from './webhooks/delete.js';
 import { deliveries } from './webhooks/deliveries.js';
 import { findWebhook } from './webhooks/find.js';
 import { listen } from './webhooks/listen.js';
 import { replay } from './webhooks/replay.js';
 import { secret } from './webhooks/secret.js';
+import { readStopped, type Stopped, stateColumn, warnOfStopped } from './webhooks/stopped.js';
 import { urlHint } from './webhooks/targets.js';
 import { test } from './webhooks/test.js';
 
@@ -25,47 +27,52 @@ const columns: Columns<Webhook> = [
 	column('date_created', 'CREATED', { wide: true }),
 ];
 
+const allColumns = [...columns, stateColumn(new Map())];
+const stateNote =
+	'A webhook whose target answered 410 is stopped: where the service is a mailctl server or the embedded engine, that is ' +
+	'said, and its STATE is in -o wide.';
+
 const hookArg = { name: 'id', summary: 'the id of a webhook' } as const;
 const showSecrets = { kind: 'flag', summary: 'print passwords as they are' } as const;
-
-const auth = {
-	login: { kind: 'text', summary: 'user name of HTTP authorization; means --auth' },
-	passwordFile: { kind: 'file', summary: 'read the password from a file' },
-	passwordStdin: { kind: 'flag', summary: 'read the password from standard input' },
-	auth: { kind: 'tri', summary: 'use HTTP authorization, or not' },
-} as const;
 
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
 	summary: 'list the webhooks',
+	description: stateNote,
 	options: { showSecrets },
 	examples: ['mailctl webhooks list'],
 	output: 'an array of webhooks, passwords null',
-	columns,
+	columns: allColumns,
 	async run(cx, { options }) {
 		const api = await cx.api();
 		const hooks = walk(api.webhooks, {}, { signal: cx.signal });
 		const hidden = { any: false };
 		const rows = options.showSecrets ? hooks : masked(hooks, hidden);
-		await cx.out.rows(rows, shown(options.showSecrets), { all: true });
+		const stopped = await readStopped(cx);
+		await cx.out.rows(rows, shown({ ...options, stopped }), { all: true });
 		if (hidden.any) await hintSecrets(cx);
+		await warnOfStopped(cx, [...(stopped?.values() ?? [])]);
 	},
 });
 
 const get = command({
 	name: 'get',
 	summary: 'show one webhook',
+	description: stateNote,
 	args: [hookArg],
 	options: { showSecrets },
 	examples: ['mailctl webhooks get 3'],
 	output: 'the webhook, its password null',
 	exits: [3],
-	columns,
+	columns: allColumns,
 	async run(cx, { args, options }) {
 		const hook = await findWebhook(cx, args.id);
-		await cx.out.record(options.showSecrets ? hook : mask(hook), shown(options.showSecrets));
+		const stopped = await readStopped(cx);
+		await cx.out.record(options.showSecrets ? hook : mask(hook), shown({ ...options, stopped }));
 		if (!options.showSecrets && hook.password !== '') await hintSecrets(cx);
+		const own = stopped?.get(hook.id);
+		if (own !== undefined) await warnOfStopped(cx, [own]);
 	},
 });
 
@@ -75,7 +82,7 @@ const create = command({
 	options: {
 		url: { kind: 'text', summary: 'where notifications go', required: true, ask: 'URL' },
 		type: { kind: 'choice', choices: webhookTypes, summary: 'the event', required: true, ask: 'Type' },
-		...auth,
+		...authOptions,
 	},
 	examples: ['mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED'],
 	output: 'the new webhook, its password null',
@@ -83,7 +90,8 @@ const create = command({
 	writes: true,
 	columns,
 	async run(cx, { options }) {
-		const input: WebhookInput = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
+		const given = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
+		const input: WebhookInput = await withPassword(cx, given);
 		if (cx.dryRun) return cx.wouldDo(`create a webhook to ${input.url}`, maskInput(input));
 		const api = await cx.api();
 		await cx.out.created(
@@ -100,7 +108,7 @@ const update = command({
 	options: {
 		url: { kind: 'text', summary: 'a new URL' },
 		type: { kind: 'choice', choices: webhookTypes, summary: 'another event' },
-		...auth,
+		...authOptions,
 		replace: { kind: 'flag', summary: 'PUT: what is not given returns to its default' },
 	},
 	examples: ['mailctl webhooks update 3 --url https://hooks.example.com/v2'],
@@ -109,13 +117,15 @@ const update = command({
 	writes: true,
 	columns,
 	async run(cx, { args, options }) {
-		const change: Partial<WebhookInput> = {
+		const given: Partial<WebhookInput> = {
 			...(options.url !== undefined && { url: options.url }),
 			...(options.type !== undefined && { type: options.type }),
 			...(await readAuth(cx, options)),
 		};
-		assertChange(change, ['--url', '--type', '--login', '--password-file', '--auth']);
+		assertChange(given, ['--url', '--type', '--login', '--password-file', '--auth']);
 		const hook = await findWebhook(cx, args.id);
+		// A PUT empties what it does not name; of what a deployment keeps to itself nobody knows that it is empty.
+		const change = options.replace || hook.password === '' ? await withPassword(cx, given) : given;
 		if (cx.dryRun) return cx.wouldDo(`change webhook ${hook.id}`, { ...mask(hook), ...maskInput(change) });
 		// A PUT is sent as it was given: what is missing is refused by the service, in its own words.
 		const api = await cx.api();
@@ -126,29 +136,10 @@ const update = command({
 	},
 });
 
-const remove = command({
-	name: 'delete',
-	aliases: ['rm'],
-	summary: 'delete a webhook',
-	args: [hookArg],
-	examples: ['mailctl webhooks delete 3 --yes'],
-	output: '{"deleted": [ids]}',
-	exits: [3],
-	writes: true,
-	severity: 'mild',
-	async run(cx, { args }) {
-		const hook = await findWebhook(cx, args.id);
-		if (cx.dryRun) return cx.wouldDo(`delete the webhook to ${hook.url}`, { deleted: [hook.id] });
-		await cx.confirm({ kind: 'mild', what: `delete the ${hook.type} webhook to ${hook.url}` });
-		await (await cx.api()).webhooks.delete(hook.id);
-		await cx.out.document({ deleted: [hook.id] }, `deleted webhook ${hook.id}`);
-	},
-});
-
 export const group: CommandGroup = {
 	name: 'webhooks',
 	summary: 'HTTP notifications of what happens to messages',
-	commands: [list, get, create, update, remove, test, listen, deliveries, replay, secret],
+	commands: [list, get, create, update, deletion, test, listen, deliveries, replay, secret],
 };
 
 type Masked = Omit<Webhook, 'password'> & { password: string | null };
@@ -170,35 +161,20 @@ async function* masked(hooks: AsyncIterable<Webhook>, hidden: { any: boolean }):
 	}
 }
 
-function shown(reveal: boolean): Columns<Webhook> {
-	return reveal ? [...columns, column('password', 'PASSWORD')] : columns;
+interface Showing {
+	showSecrets: boolean;
+	/** null: this deployment does not say. */
+	stopped: Stopped | null;
+}
+
+function shown({ showSecrets, stopped }: Showing): Columns<Webhook> {
+	return [
+		...columns,
+		...(stopped === null ? [] : [stateColumn(stopped)]),
+		...(showSecrets ? [column<Webhook, 'password'>('password', 'PASSWORD')] : []),
+	];
 }
 
 function hintSecrets(cx: CommandContext): Promise<void> {
 	return cx.hint('passwords are hidden; --show-secrets prints them');
-}
-
-interface AuthOptions {
-	login?: string | undefined;
-	passwordFile?: FileSource | undefined;
-	passwordStdin: boolean;
-	auth?: boolean | undefined;
-}
-
-/** Only what was given: an update never sends a password nobody typed. A login means authorization. */
-async function readAuth(cx: CommandContext, options: AuthOptions): Promise<Partial<WebhookInput>> {
-	if (options.passwordFile !== undefined && options.passwordStdin) {
-		throw new UsageError('--password-file and --password-stdin both name a password; give one');
-	}
-	const source = options.passwordStdin
-		? await cx.sources.file('-', '--password-stdin').text()
-		: await options.passwordFile?.text();
-	// The line end is the file's, not the password's.
-	const password = source?.replace(/\r?\n$/, '');
-	const enabled = options.auth ?? (options.login === undefined ? undefined : true);
-	return {
-		...(enabled !== undefined && { is_auth_enabled: enabled }),
-		...(options.login !== undefined && { login: options.login }),
-		...(password !== undefined && { password }),
-	};
 }

@@ -57,11 +57,12 @@ export const releaseBody = fieldSet({ expect_count: integer({ min: 0 }) });
 /** Rows are looked at one by one: a bad one is a reject, not a refusal of the call. */
 export const suppressionRows = fieldSet({ rows: list(anyRow(), { max: 5_000 }) });
 
-/** Names, or conditions; the engine says which of them there are. */
+/** Names, conditions or all; the engine says which of them there are, and that one is missing. */
 export const replayBody = fieldSet({
 	deliveries: withDefault(nullable(list(uuid(), { allowEmpty: 'no', max: 1000 })), () => null),
 	failed: withDefault(boolean(), () => false),
 	since: withDefault(nullable(char({ max: 32 })), () => null),
+	all: withDefault(boolean(), () => false),
 });
 
 export const erasureBody = fieldSet({ email: email() });

@@ -14,10 +14,16 @@ export const deliveryOperations = {
 	'ext.deliveries.get': ({ ext }, { ids, uuids, call }) =>
 		ext.deliveries.get(webhookOf(ids), uuids['uuid'] ?? '', call),
 	'ext.deliveries.replay': async ({ ext }, { ids, body, call }) => {
-		const { deliveries, failed, since } = parseBody(replayBody, body);
-		const what = { failed, ...(deliveries !== null && { deliveries }), ...(since !== null && { since }) };
+		const { deliveries, failed, since, all } = parseBody(replayBody, body);
+		const what = {
+			failed,
+			all,
+			...(deliveries !== null && { deliveries }),
+			...(since !== null && { since }),
+		};
 		return { replayed: await ext.deliveries.replay(webhookOf(ids), what, call) };
 	},
+	'ext.deliveries.stopped': async ({ ext }, { call }) => ({ stopped: await ext.deliveries.stopped(call) }),
 	'ext.deliveries.secrets': async ({ ext }, { call }) => ({ secrets: await ext.deliveries.secrets(call) }),
 	'ext.deliveries.rotateSecret': async ({ ext }, { call }) => ({
 		secrets: await ext.deliveries.rotateSecret(call),

@@ -95,6 +95,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.deliveries.page': { input: null, output: pageOf('WebhookDelivery') },
 	'ext.deliveries.get': gives('WebhookDeliveryDetail'),
 	'ext.deliveries.replay': takes('ReplayBody', 'Replayed'),
+	'ext.deliveries.stopped': gives('StoppedWebhooks'),
 	'ext.deliveries.secrets': gives('SigningSecrets'),
 	'ext.deliveries.rotateSecret': gives('SigningSecrets'),
 	'ext.erasures.erase': takes('ErasureBody', 'Erasure'),

@@ -259,6 +259,9 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		},
 	}),
 	Replayed: record({ replayed: count }),
+	StoppedWebhooks: record({
+		stopped: { type: 'array', items: record({ webhook_id: count, date_stopped: moment, waiting: count }) },
+	}),
 	SigningSecrets: record({
 		secrets: {
 			type: 'array',

@@ -50,6 +50,7 @@ export function createReads(connection: ReadingConnection): Reads {
 		countFieldUses: read(core.countFieldUses),
 		pageWebhooks: read(core.pageWebhooks),
 		getWebhook: read(core.getWebhook),
+		stoppedWebhooks: read(core.stoppedWebhooks),
 		pageDeliveries: read(core.pageDeliveries),
 		getDelivery: read(core.getDelivery),
 		pageTemplates: read(core.pageTemplates),

@@ -1,11 +1,12 @@
 /** Subscriptions to notifications. */
+import type { Micros } from '../../api/datetime.js';
 import { flag, span, toWebhook, type WebhookRow } from './rows.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
 type WebhookOperations = Pick<
 	Operations,
-	'pageWebhooks' | 'getWebhook' | 'createWebhook' | 'patchWebhook' | 'deleteWebhook'
+	'pageWebhooks' | 'getWebhook' | 'stoppedWebhooks' | 'createWebhook' | 'patchWebhook' | 'deleteWebhook'
 >;
 
 const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
@@ -19,6 +20,18 @@ export function createWebhooks(sql: Sql): WebhookOperations {
 				.map(toWebhook),
 		}),
 		getWebhook: ({ id }) => findWebhook(sql, id),
+		stoppedWebhooks: () =>
+			sql.all<{ id: number; stopped_at: Micros; waiting: number }>(
+				// webhook_deliveries_turn (webhook_id, due_at)
+				`SELECT w.id, w.stopped_at, (
+					SELECT count(*)
+					FROM webhook_deliveries d
+					WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL
+				) AS waiting
+				FROM webhooks w
+				WHERE w.stopped_at IS NOT NULL
+				ORDER BY w.id`,
+			),
 		createWebhook: ({ input, now }) => {
 			const { lastInsertRowid } = sql.run(
 				`INSERT INTO webhooks (url, type, is_auth_enabled, login, password, created_at)

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';
+import { stripped } from '../../support/stripped.js';
+import { typing } from '../../support/typing.js';
 
 describe('mailctl webhooks', () => {
 	let project: Project;
@@ -75,6 +77,31 @@ describe('mailctl webhooks', () => {
 		]);
 		for (const format of ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'])
 			expect((await project.run(['webhooks', 'list', '-o', format])).stdout).not.toContain('s3cret');
+	});
+
+	it('want the password that goes with a login: asked for at a terminal, else exit 2', async () => {
+		const missing =
+			'error: missing --password-file or --password-stdin: the password that goes with --login\n' +
+			'hint: one that is empty: --password-stdin < /dev/null\n';
+		const login = ['--login', 'ann'];
+		expect(await project.run(create(...login))).toEqual({ code: 2, stdout: '', stderr: missing });
+		expect(await project.json(['webhooks', 'list'])).toEqual([]);
+		const typed = await typing([['Password of ann:', 's3cret']], (more) =>
+			project.run(create(...login, '-q'), more),
+		);
+		expect(typed).toMatchObject({ code: 0, stdout: '1\n' });
+		expect(typed.stderr).not.toContain('s3cret');
+		expect(await passwordNow()).toBe('s3cret');
+		const replaced = ['webhooks', 'update', '1', '--replace', '--url', url, '--type', 'OPENED', ...login];
+		expect(await project.run(replaced)).toMatchObject({ code: 2, stderr: missing });
+		expect(await project.json([...replaced, '--password-stdin'], { stdin: '' })).toEqual(secured);
+		expect(await project.run(['webhooks', 'update', '1', '--login', 'bob'])).toMatchObject({
+			code: 2,
+			stderr: missing,
+		});
+		expect(await project.json(['webhooks', 'update', '1', '--login', 'bob', '--no-auth'])).toMatchObject({
+			login: 'bob',
+		});
 	});
 
 	it('keep a password that an update does not name, whatever else it changes', async () => {
@@ -187,6 +214,30 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'delete', '1', '-y'])).toEqual({ deleted: [1] });
 	});
 
+	it('are deleted several at once, all or none when one of them is not there', async () => {
+		for (const _ of [1, 2, 3]) await project.json(create());
+		expect((await project.run(['webhooks', 'delete', '1', '9', '-y'])).code).toBe(3);
+		const asked = await project.run(['webhooks', 'delete', '1', '3', '1']);
+		expect(asked.stderr).toContain('this will delete 2 webhooks');
+		expect(await project.json(['webhooks', 'delete', '1', '3', '1', '-n'])).toMatchObject({
+			deleted: [1, 3],
+		});
+		expect(await project.json(['webhooks', 'delete', '1', '3', '1', '-y'])).toEqual({ deleted: [1, 3] });
+		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ id: 2 }]);
+	});
+
+	it('say in their state that notifications go to them, which is no part of their JSON', async () => {
+		await project.json(create());
+		expect((await project.run(['webhooks', 'list', '--fields', 'id,state'])).stdout).toBe('1\tactive\n');
+		const elsewhere = { connect: stripped() };
+		expect((await project.run(['webhooks', 'list', '-o', 'csv'], elsewhere)).stdout).toMatch(
+			/^id,type,url,is_auth_enabled,login,date_created\r?\n/,
+		);
+		expect(await project.run(['webhooks', 'list', '--fields', 'state'], elsewhere)).toMatchObject({
+			code: 2,
+		});
+	});
+
 	it('stay as they are in a dry run, which shows no password', async () => {
 		const planned = await project.json(create('--login', 'ann', '--password-stdin', '-n'), {
 			stdin: 's3cret',
@@ -201,7 +252,7 @@ describe('mailctl webhooks', () => {
 		});
 		expect(await project.json(['webhooks', 'list'])).toEqual([]);
 		await project.json(create());
-		await project.json(['webhooks', 'update', '1', '--login', 'bob', '-n']);
+		await project.json(['webhooks', 'update', '1', '--type', 'UNSUBSCRIBED', '-n']);
 		await project.json(['webhooks', 'delete', '1', '-n']);
 		expect(await project.json(['webhooks', 'list'])).toEqual([plain]);
 	});

@@ -189,9 +189,12 @@ export function describeDeliveries(open: OpenEmpty): void {
 			await settle(leased, { kind: 'gone', answer: gone, url: leased.url });
 			expect(await lease({ now: noon + day })).toEqual([]);
 			expect((await page(hook)).map(({ state }) => state)).toEqual(['failed', 'stopped']);
+			const stopped = [{ id: hook, stopped_at: noon, waiting: 1 }];
+			expect(await store.reads.stoppedWebhooks()).toEqual(stopped);
 			await opened(await sent());
 			expect(await page(hook)).toHaveLength(2);
 			await store.writes.patchWebhook({ id: hook, patch: {} });
+			expect(await store.reads.stoppedWebhooks()).toEqual([]);
 			expect(await lease({ now: noon + day })).toHaveLength(1);
 		});
 

@@ -1,17 +1,22 @@
 /** `mailctl webhooks deliveries`: what became of the notifications of a webhook. */
 import { need } from '../../../api/capabilities.js';
 import {
+	type Deliveries,
 	type DeliveryFilter,
 	deliveryStates,
 	type WebhookDelivery,
 	type WebhookDeliveryDetail,
 } from '../../../api/deliveries.js';
+import type { Uuid } from '../../../api/records.js';
 import { command } from '../../command.js';
+import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { listOptions, listRows } from '../../listing.js';
 import { type Columns, column } from '../../render/columns.js';
+import { missing, orNull } from '../../resolve.js';
 import { walk } from '../../walk.js';
 import { findWebhook } from './find.js';
+import { readStopped, warnOfStopped } from './stopped.js';
 
 /** One delivery has more to it than a row of the list. */
 type Shown = WebhookDelivery & Partial<WebhookDeliveryDetail>;
@@ -65,10 +70,7 @@ export const deliveries = command({
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
 		if (args.delivery !== undefined) {
-			const { missing, orNull } = await import('../../resolve.js');
-			const uuid = deliveryId(args.delivery);
-			const found = await orNull(log.get(id, uuid, { signal: cx.signal }));
-			if (found === null) throw missing('delivery', uuid, `mailctl webhooks deliveries ${id}`);
+			const found = await findDelivery(cx, log, { webhookId: id, id: deliveryId(args.delivery) });
 			return cx.out.record(found, columns);
 		}
 		const filter: DeliveryFilter = {
@@ -83,8 +85,21 @@ export const deliveries = command({
 			{ all, limit },
 			{ columns, rows: (most) => walk(ofHook, filter, { signal: cx.signal, limit: most }) },
 		);
+		const stopped = (await readStopped(cx))?.get(id);
+		if (stopped !== undefined) await warnOfStopped(cx, [stopped]);
 	},
 });
+
+/** The delivery; exit 3 when the webhook has no such one. */
+export async function findDelivery(
+	cx: CommandContext,
+	log: Deliveries,
+	{ webhookId, id }: { webhookId: number; id: Uuid },
+): Promise<WebhookDeliveryDetail> {
+	const found = await orNull(log.get(webhookId, id, { signal: cx.signal }));
+	if (found === null) throw missing('delivery', id, `mailctl webhooks deliveries ${webhookId}`);
+	return found;
+}
 
 /** A UUID in lower case. Throws `UsageError`. */
 export function deliveryId(text: string): string {

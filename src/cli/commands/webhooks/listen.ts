@@ -6,12 +6,11 @@ import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
 import { exits } from '../../exit.js';
-import { explained } from '../../refusals.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
 import { createInbox, type Inbox } from './inbox.js';
 import type { Received, Receiver } from './receiver.js';
-import { urlHint } from './targets.js';
+import { nameLeftovers, register, temporaryUrl, unregister } from './registration.js';
 
 const columns: Columns<Received> = [
 	column('id', 'ID', { isName: true, isWhole: true }),
@@ -29,7 +28,8 @@ export const listen = command({
 	description:
 		'Answers 204, or 401 to what the secret did not sign, or what --forward-to answered. The secret is that of the ' +
 		'deployment, if it is ours, or comes from --secret-file; without one nothing is checked. With --register a ' +
-		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too.',
+		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too; those that a killed run has left ' +
+		'are named by the next one, unless they had a --url.',
 	options: {
 		port: {
 			kind: 'integer',
@@ -81,18 +81,10 @@ export const listen = command({
 		try {
 			await cx.note(`listening on ${receiver.url}`);
 			if (options.register) {
-				const url = publicUrl?.href ?? receiver.url;
-				for (const type of options.type.length > 0 ? options.type : webhookTypes) {
-					made.push(
-						await explained(api.webhooks.create({ url, type }), {
-							input: { url, type },
-							hint: await urlHint(cx),
-						}),
-					);
-				}
-				await cx.note(
-					`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${made.map(({ id }) => id).join(', ')}`,
-				);
+				await nameLeftovers(cx, new URL(receiver.url).port);
+				const url = publicUrl?.href ?? temporaryUrl(receiver.url);
+				const types = options.type.length > 0 ? options.type : webhookTypes;
+				await register(cx, { url, types, made });
 			}
 			await show(cx, inbox);
 		} finally {
@@ -200,18 +192,4 @@ function recipientOf(body: unknown): string {
 	if (typeof body !== 'object' || body === null || !('message' in body)) return '';
 	const { message } = body;
 	return typeof message === 'object' && message !== null && 'to' in message ? String(message.to) : '';
-}
-
-/** A webhook that somebody deleted meanwhile is gone all the same. */
-async function unregister(cx: CommandContext, api: Api, made: readonly Webhook[]): Promise<void> {
-	const { orNull } = await import('../../resolve.js');
-	for (const { id } of made) {
-		const removal = orNull(api.webhooks.delete(id).then(() => true));
-		await removal.catch(() => sayLeft(cx, id));
-	}
-}
-
-async function sayLeft(cx: CommandContext, id: number): Promise<void> {
-	await cx.warn(`webhook ${id} is left`);
-	await cx.hint(`mailctl webhooks delete ${id}`);
 }

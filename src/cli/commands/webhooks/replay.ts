@@ -4,7 +4,7 @@ import type { ReplayRequest } from '../../../api/deliveries.js';
 import { command } from '../../command.js';
 import { UsageError } from '../../errors.js';
 import { explained } from '../../refusals.js';
-import { deliveryId } from './deliveries.js';
+import { deliveryId, findDelivery } from './deliveries.js';
 import { findWebhook } from './find.js';
 
 export const replay = command({
@@ -29,15 +29,17 @@ export const replay = command({
 	exits: [3, 5],
 	writes: true,
 	async run(cx, { args, options: { failed, since } }) {
-		const named = args.delivery.map(deliveryId);
+		const named = [...new Set(args.delivery.map(deliveryId))];
 		if (named.length === 0 && !failed && since === undefined)
 			throw new UsageError('nothing says what to replay; give ids of deliveries, --failed or --since');
 		if (named.length > 0 && (failed || since !== undefined))
 			throw new UsageError('ids of deliveries cannot be given with --failed or --since');
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
+		// All are found before any is sent.
+		for (const uuid of named) await findDelivery(cx, log, { webhookId: id, id: uuid });
 		const what: ReplayRequest = {
-			...(named.length > 0 && { deliveries: [...new Set(named)] }),
+			...(named.length > 0 && { deliveries: named }),
 			...(failed && { failed }),
 			...(since !== undefined && { since: `${since}T00:00:00.000000` }),
 		};

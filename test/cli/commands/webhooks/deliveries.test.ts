@@ -67,7 +67,8 @@ describe('the log of the notifications of a webhook', () => {
 			[['deliveries', '1', uuid], 3],
 			[['deliveries', '1', 'x'], 2],
 			[['replay', '9', '--failed'], 3],
-			[['replay', '1', uuid], 5],
+			[['replay', '1', uuid], 3],
+			[['replay', '1', uuid, '-n'], 3],
 			[['replay', '1'], 2],
 			[['replay', '1', uuid, '--failed'], 2],
 			[['secret', '9'], 3],
@@ -99,9 +100,19 @@ describe('the log of the notifications of a webhook', () => {
 		expect(run.stderr).toMatch(/webhook 1 at http:\/\/127\.0\.0\.1:\d+ answered 410/);
 		await opened('bob@example.org');
 		expect(await log()).toMatchObject([{ state: 'failed' }]);
+		const said = [
+			/^warning: webhook 1 answered 410 and is stopped: it misses what happens since 20\d\d-\d\d-\d\d \d\d:\d\d UTC$/,
+			/^hint: mailctl .*webhooks replay 1 --failed goes on with it; mailctl .*webhooks update 1 --url URL leads it elsewhere$/,
+		].map((line) => expect.stringMatching(line));
+		for (const argv of [['list'], ['get', '1'], ['deliveries', '1']])
+			expect((await project.run(['webhooks', ...argv])).stderr.trimEnd().split('\n')).toEqual(said);
+		expect((await project.run(['webhooks', 'list', '-o', 'wide'])).stdout).toMatch(/ STATE\n.* stopped\n$/);
+		expect(await project.json(['webhooks', 'get', '1'])).not.toHaveProperty('state');
 		expect(await project.json(['webhooks', 'replay', '1', '--failed'])).toEqual({ replayed: 1 });
 		await work();
 		expect(target?.received).toHaveLength(2);
+		await project.json(['webhooks', 'update', '1', '--type', 'OPENED']);
+		expect((await project.run(['webhooks', 'list'])).stderr).toBe('');
 	});
 
 	it('is signed by a secret that is printed, and by two after it was rotated', async () => {

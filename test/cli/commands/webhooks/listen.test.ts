@@ -148,6 +148,20 @@ describe('a receiver of notifications on this machine', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
+	it('names the webhooks that a killed run has left, and neither those of a living one nor of people', async () => {
+		const closed = await startTarget(204);
+		const dead = new URL('/mailctl-listen', closed.url).href;
+		await closed.close();
+		target = await startTarget(204);
+		for (const url of [dead, target.url, new URL('/mailctl-listen', target.url).href, dead])
+			await project.json(['webhooks', 'create', '--url', url, '--type', 'OPENED']);
+		const { stderr } = await project.run(['webhooks', 'listen', '--register', '--wait', '50ms']);
+		expect(stderr).toMatch(
+			/^hint: webhooks 1, 4 seem left by a killed listen: mailctl .*webhooks delete 1 4$/m,
+		);
+		expect(await hooks()).toHaveLength(4);
+	});
+
 	it('says what is wrong with its own words', async () => {
 		for (const argv of [
 			['--type', 'OPENED'],

@@ -1,0 +1,55 @@
+/** HTTP authorization of a webhook, as its options say it. */
+import type { WebhookInput } from '../../../api/inputs.js';
+import type { FileSource } from '../../command.js';
+import type { CommandContext } from '../../context.js';
+import { UsageError } from '../../errors.js';
+
+/** The options of `create` and `update`. */
+export const authOptions = {
+	login: { kind: 'text', summary: 'user name of HTTP authorization; means --auth, wants a password' },
+	passwordFile: { kind: 'file', summary: 'read the password from a file' },
+	passwordStdin: { kind: 'flag', summary: 'read the password from standard input' },
+	auth: { kind: 'tri', summary: 'use HTTP authorization, or not' },
+} as const;
+
+interface AuthOptions {
+	login?: string | undefined;
+	passwordFile?: FileSource | undefined;
+	passwordStdin: boolean;
+	auth?: boolean | undefined;
+}
+
+/** Only what was given: an update never sends a password nobody typed. A login means authorization. */
+export async function readAuth(cx: CommandContext, options: AuthOptions): Promise<Partial<WebhookInput>> {
+	if (options.passwordFile !== undefined && options.passwordStdin) {
+		throw new UsageError('--password-file and --password-stdin both name a password; give one');
+	}
+	const source = options.passwordStdin
+		? await cx.sources.file('-', '--password-stdin').text()
+		: await options.passwordFile?.text();
+	// The line end is the file's, not the password's.
+	const password = source?.replace(/\r?\n$/, '');
+	const enabled = options.auth ?? (options.login === undefined ? undefined : true);
+	return {
+		...(enabled !== undefined && { is_auth_enabled: enabled }),
+		...(options.login !== undefined && { login: options.login }),
+		...(password !== undefined && { password }),
+	};
+}
+
+/**
+ * What is to be written to a webhook that has no password yet: a login without one is asked for it, since its target
+ * would refuse every notification. Throws `UsageError` where nobody can be asked.
+ */
+export async function withPassword<I extends Partial<WebhookInput>>(
+	cx: CommandContext,
+	input: I,
+): Promise<I & Partial<WebhookInput>> {
+	const { login, is_auth_enabled, password } = input;
+	if (login === undefined || login === '' || is_auth_enabled === false || password !== undefined)
+		return input;
+	if (cx.canAsk) return { ...input, password: await cx.askSecret(`Password of ${login}:`) };
+	throw new UsageError('missing --password-file or --password-stdin: the password that goes with --login', {
+		hint: 'one that is empty: --password-stdin < /dev/null',
+	});
+}

@@ -1,0 +1,57 @@
+/** Webhooks that nothing is sent to: where the service is ours it says which, and how they go on is told. */
+import type { StoppedWebhook } from '../../../api/deliveries.js';
+import type { Webhook } from '../../../api/records.js';
+import type { CommandContext } from '../../context.js';
+import type { Column } from '../../render/columns.js';
+import { counted } from '../../render/counted.js';
+import { orNull } from '../../resolve.js';
+
+/** By the id of the webhook. */
+export type Stopped = ReadonlyMap<number, StoppedWebhook>;
+
+/** null: this deployment does not say. */
+export async function readStopped(cx: CommandContext): Promise<Stopped | null> {
+	const api = await cx.api();
+	const { ext } = await api.capabilities();
+	const stopped = ext.deliveries && (await orNull(ext.deliveries.stopped({ signal: cx.signal })));
+	return stopped ? new Map(stopped.map((one) => [one.webhook_id, one])) : null;
+}
+
+/** Beside the wire's own columns: the record in JSON stays the service document's. */
+export function stateColumn(stopped: Stopped): Column<Webhook> {
+	return {
+		key: 'state',
+		header: 'STATE',
+		wide: true,
+		value: ({ id }) => (stopped.has(id) ? 'stopped' : 'active'),
+	};
+}
+
+/** Nothing is said when none is. */
+export async function warnOfStopped(cx: CommandContext, found: readonly StoppedWebhook[]): Promise<void> {
+	const [first, ...others] = found;
+	if (first === undefined) return;
+	await cx.warn(others.length === 0 ? sentenceOf(first) : sentenceOfAll(found));
+	const id = first.webhook_id;
+	await cx.hint(
+		`mailctl webhooks replay ${id} --failed goes on with it; ` +
+			`mailctl webhooks update ${id} --url URL leads it elsewhere`,
+	);
+}
+
+/** Nothing is written down for a webhook that is stopped: only what was due before is still to be had. */
+function sentenceOf({ webhook_id, date_stopped, waiting }: StoppedWebhook): string {
+	const since = date_stopped.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
+	return `webhook ${webhook_id} answered 410 and is stopped: it misses what happens since ${since} UTC${waitText(waiting)}`;
+}
+
+function sentenceOfAll(found: readonly StoppedWebhook[]): string {
+	const ids = found.map(({ webhook_id }) => webhook_id).join(', ');
+	const waiting = found.reduce((sum, one) => sum + one.waiting, 0);
+	return `webhooks ${ids} answered 410 and are stopped: they miss what happens${waitText(waiting)}`;
+}
+
+function waitText(waiting: number): string {
+	if (waiting === 0) return '';
+	return `; ${counted(waiting, 'notification')} from before ${waiting === 1 ? 'waits' : 'wait'}`;
+}
