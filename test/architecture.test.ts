@@ -71,6 +71,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^api\//,
 		],
 	},
+	{ files: /^threads\/report/, may: [/^threads\//, /^delivery\/bounces\//, /^api\//] },
 	{ files: /^threads\//, may: [/^threads\//, /^(content|store|cli\/tabular)\//, /^api\//] },
 	{
 		files: /^cli\//,

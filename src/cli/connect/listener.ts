@@ -1,6 +1,8 @@
 /** The mail server for bounces, beside a server of the API. */
 import { ingestMail } from '../../delivery/bounces/ingest.js';
 import { type BounceListener, listenForBounces } from '../../delivery/bounces/listener.js';
+import type { ReturnedReport } from '../../store/bounces.js';
+import { createReportReader } from '../../threads/report-reader.js';
 import type { ServeOptions } from '../connection.js';
 import { openVerp } from './keys.js';
 import type { LocalParts } from './parts.js';
@@ -16,12 +18,21 @@ export async function startBounceSmtp(
 ): Promise<BounceListener | null> {
 	if (bounceSmtp === null) return null;
 	const verp = keptFor(pathsForMs, () => openVerp({ store, clock }));
-	return listenForBounces({
+	const reader = createReportReader();
+	const record = (report: ReturnedReport) => store.writes.recordReport(report);
+	const listener = await listenForBounces({
 		...bounceSmtp,
 		tls,
 		verp,
-		ingest: async (mail) =>
-			ingestMail(mail, { verp: await verp(), clock, record: (report) => store.writes.recordReport(report) }),
+		clock,
+		ingest: async (mail) => ingestMail(mail, { verp: await verp(), clock, record, read: reader.read }),
 		log,
 	});
+	return {
+		...listener,
+		close: async (options) => {
+			await listener.close(options);
+			await reader.close();
+		},
+	};
 }

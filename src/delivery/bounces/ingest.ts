@@ -1,12 +1,11 @@
 /** Takes a mail that came back into the database: reads it, finds its message, and has the store record the rest. */
-import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { ReportedAddress, ReportOutcome, ReturnedReport } from '../../store/bounces.js';
 import { matchMessage } from './match.js';
-import { readReport } from './read.js';
+import { type ReadMail, readMail } from './read-mail.js';
 import type { DeliveryReport, FeedbackReport } from './report.js';
 import type { Verp } from './verp.js';
 
@@ -38,6 +37,8 @@ export interface IngestOptions {
 	/** Null where no bounce address is set. */
 	verp: Verp | null;
 	clock: Clock;
+	/** Reads a mail; at once, in this thread, when absent. */
+	read?: (bytes: Buffer) => Promise<ReadMail>;
 	/** Waits so many milliseconds. */
 	sleep?: (ms: number) => Promise<void>;
 }
@@ -46,9 +47,10 @@ export interface IngestOptions {
 const waitsForOutcome = 20;
 const waitMs = 250;
 
-/** Rejects when the store does: nothing was recorded then, and the same mail may be brought again. */
+/** Rejects when the store or the reader does: nothing was recorded then, and the same mail may be brought again. */
 export async function ingestMail(mail: ReturnedMail, options: IngestOptions): Promise<Ingested> {
-	const report = readReport(mail.bytes);
+	const { report, sha256 } =
+		options.read === undefined ? readMail(mail.bytes) : await options.read(mail.bytes);
 	switch (report.kind) {
 		case 'auto_reply':
 			return 'auto_reply';
@@ -59,22 +61,21 @@ export async function ingestMail(mail: ReturnedMail, options: IngestOptions): Pr
 			return 'notice';
 		case 'bounce':
 		case 'complaint':
-			return recordReport(mail, report, options);
+			return recordReport({ ...mail, report, sha256 }, options);
 		default:
 			return report satisfies never;
 	}
 }
 
 async function recordReport(
-	mail: ReturnedMail,
-	report: DeliveryReport | FeedbackReport,
+	{ report, sha256, ...mail }: ReturnedMail & { report: DeliveryReport | FeedbackReport; sha256: string },
 	{ record, verp, clock, sleep = delay }: IngestOptions,
 ): Promise<Ingested> {
 	const matched = matchMessage(report, { ...mail, verp });
 	if (matched === null) return 'unmatched';
 	const returned: ReturnedReport = {
 		...matched,
-		sha256: createHash('sha256').update(mail.bytes).digest('hex'),
+		sha256,
 		at: clock.now(),
 		kind: report.kind === 'complaint' ? 'complaint' : 'bounce',
 		recipients: 'feedback_type' in report ? report.recipients.map(complaining) : failed(report),

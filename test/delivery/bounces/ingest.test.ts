@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type IngestOptions, ingestMail } from '../../../src/delivery/bounces/ingest.js';
+import { readReport } from '../../../src/delivery/bounces/read.js';
+import type { ReadMail } from '../../../src/delivery/bounces/read-mail.js';
 import { createVerp } from '../../../src/delivery/bounces/verp.js';
 import type { ReportOutcome, ReturnedReport } from '../../../src/store/bounces.js';
 import { dsn, informal, mail } from './build.js';
@@ -29,7 +31,7 @@ function store(...answers: readonly ReportOutcome[]) {
 	};
 	const ingest = (bytes: Buffer, returnPath: string | null = null) =>
 		ingestMail({ bytes, returnPath }, options);
-	return { asked, slept, ingest };
+	return { asked, slept, ingest, options };
 }
 
 const recorded: ReportOutcome = { kind: 'recorded', effect: 'hard_bounce' };
@@ -102,6 +104,19 @@ describe('a mail that came back', () => {
 		const both = `${status}\nFinal-Recipient: rfc822; bob@example.org\nAction: relayed\nStatus: 2.0.0\n`;
 		await ingest(dsn(both), message);
 		expect(asked[0]?.recipients.map(({ addresses }) => addresses[0])).toEqual(['ann@inner.example.org']);
+	});
+
+	it('is read where its bytes are given to, and as it is read there', async () => {
+		const { asked, options } = store(recorded);
+		const given: Buffer[] = [];
+		const read = async (bytes: Buffer): Promise<ReadMail> => {
+			given.push(bytes);
+			return { report: readReport(dsn(status)), sha256: 'f'.repeat(64) };
+		};
+		const bytes = Buffer.from('not looked at here');
+		expect(await ingestMail({ bytes, returnPath: message }, { ...options, read })).toBe('bounce');
+		expect(given).toEqual([bytes]);
+		expect(asked).toMatchObject([{ message, sha256: 'f'.repeat(64) }]);
 	});
 
 	it('waits a moment for a message that is being sent', async () => {

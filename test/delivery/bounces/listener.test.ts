@@ -15,6 +15,7 @@ const verp = createVerp('bounces@example.com', [
 ]);
 const message = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 const to = verp?.addressFor(message) ?? '';
+const time = '2027-01-15T08:00:00.000000Z';
 
 let listener: BounceListener | null = null;
 afterEach(async () => {
@@ -33,6 +34,7 @@ async function hear(
 		tls: null,
 		verp: async () => verp,
 		ingest: async () => 'bounce',
+		clock: { now: () => 1_800_000_000_000_000 },
 		log: (line) => log.push(line),
 		...options,
 	});
@@ -73,12 +75,51 @@ describe('a mail server for bounces', () => {
 		);
 		expect(replies.slice(5, 6)).toEqual(['451 4.3.0 Cannot record it now, try later']);
 		expect(replies.at(-1)).toBe('250 2.0.0 Recorded');
-		expect(log[0]).toEqual({ event: 'bounce_not_taken', error: 'the disk is full' });
+		expect(log[0]).toEqual({ time, event: 'bounce_not_taken', message, error: 'the disk is full' });
+		expect(log.slice(1)).toMatchObject([
+			{ bounce_smtp: 'failed', status: 451 },
+			{ bounce_smtp: 'bounce', status: 250 },
+		]);
+	});
+
+	it('tells of each mail when it came, which message it was about and what became of it, and no address', async () => {
+		const { log } = await hear({}, ['Subject: one\r\n\r\nHello']);
+		const known = { time, recipient: 'return_path', message, ms: 0, ip: '127.0.0.1' };
+		expect(log).toEqual([{ ...known, bounce_smtp: 'bounce', status: 250, bytes: 23 }]);
+	});
+
+	it('tells of each recipient it refuses what kind it was', async () => {
+		const { log } = await hear({}, []);
+		const forged = `bounces+${'a'.repeat(48)}@example.com`;
+		const words = ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${forged}>`, 'RCPT TO:<ann@example.org>'];
+		await talkSmtp(listener?.address ?? '', words);
+		const nothing = { time, bounce_smtp: 'refused', message: null, ms: 0, bytes: 0, ip: '127.0.0.1' };
+		expect(log).toEqual([
+			{ ...nothing, recipient: 'unsigned', status: 550 },
+			{ ...nothing, recipient: 'elsewhere', status: 550 },
+		]);
+	});
+
+	it('tells of a mail that is too large, of which nothing is recorded', async () => {
+		let ingested = 0;
+		const { replies, log } = await hear(
+			{
+				ingest: async () => {
+					ingested += 1;
+					return 'bounce';
+				},
+			},
+			[`Subject: x\r\n\r\n${`${'y'.repeat(998)}\r\n`.repeat(27_000)}`],
+		);
+		expect(replies.at(-1)).toMatch(/^552 /);
+		expect(ingested).toBe(0);
+		expect(log).toMatchObject([{ bounce_smtp: 'refused', recipient: 'return_path', message, status: 552 }]);
 	});
 
 	it('says 451 for a message that is being sent', async () => {
-		const { replies } = await hear({ ingest: async () => 'in_flight' });
+		const { replies, log } = await hear({ ingest: async () => 'in_flight' });
 		expect(replies.at(-1)).toMatch(/^451 4\.3\.0 /);
+		expect(log).toMatchObject([{ bounce_smtp: 'in_flight', status: 451 }]);
 	});
 
 	it('relays for nobody while there is no bounce address', async () => {

@@ -1,0 +1,101 @@
+/** One thread that is asked one thing at a time, started when it is first needed and again after it had to be ended. */
+import type { ResourceLimits, TransferListItem, Worker } from 'node:worker_threads';
+import { spawnThread } from './spawn.js';
+
+export interface AskedThread<Question, Answer> {
+	/** In order. Rejects past the deadline, and when the thread fails or is closed. */
+	ask(question: Question, handedOver?: readonly TransferListItem[]): Promise<Answer>;
+	/** Ends the thread; what is under way rejects. */
+	close(): Promise<void>;
+}
+
+export interface AskedOptions {
+	/** Of its entry, which says something once when it is ready, and then once a question. */
+	name: string;
+	/** In errors: `the inliner`. */
+	title: string;
+	/** Past these the thread dies instead of the process. */
+	resourceLimits: ResourceLimits;
+	/** For one question. */
+	deadlineMs: number;
+	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
+	spawn?: typeof spawnThread;
+}
+
+/** Loading its modules on a busy machine; the deadline of a question counts from there. */
+const startMs = 30_000;
+
+/** An idle thread does not keep the process alive. `Answer` is what the entry of that name posts. */
+export function createAskedThread<Question, Answer>(options: AskedOptions): AskedThread<Question, Answer> {
+	const { name, title, resourceLimits, deadlineMs, spawn = spawnThread } = options;
+	let worker: Worker | null = null;
+	let last: Promise<unknown> = Promise.resolve();
+	let isClosed = false;
+
+	async function started(): Promise<Worker> {
+		if (worker !== null) return worker;
+		const fresh = spawn(name, { resourceLimits });
+		worker = fresh;
+		fresh.on('error', () => forget(fresh));
+		fresh.on('exit', () => forget(fresh));
+		await nextMessage(fresh, { timeoutMs: startMs, late: `${title} did not start`, title });
+		return fresh;
+	}
+
+	function forget(gone: Worker): void {
+		if (worker === gone) worker = null;
+	}
+
+	async function one(question: Question, handedOver: readonly TransferListItem[]): Promise<Answer> {
+		if (isClosed) throw new Error(`${title} is closed`);
+		try {
+			const thread = await started();
+			const late = `it took longer than ${deadlineMs} ms`;
+			const answer = nextMessage<Answer>(thread, { timeoutMs: deadlineMs, late, title });
+			thread.postMessage(question, handedOver);
+			return await answer;
+		} catch (error) {
+			await end();
+			throw error;
+		}
+	}
+
+	async function end(): Promise<void> {
+		const ending = worker;
+		worker = null;
+		await ending?.terminate();
+	}
+
+	return {
+		ask(question, handedOver = []) {
+			const answer = last.then(() => one(question, handedOver));
+			last = answer.catch(() => undefined);
+			return answer;
+		},
+		async close() {
+			isClosed = true;
+			await end();
+		},
+	};
+}
+
+/** While it is awaited, and only then, the thread keeps the process alive. */
+function nextMessage<Answer>(
+	worker: Worker,
+	{ timeoutMs, late, title }: { timeoutMs: number; late: string; title: string },
+): Promise<Answer> {
+	return new Promise((resolve, reject) => {
+		const settle = (outcome: () => void) => {
+			clearTimeout(timer);
+			worker.off('message', onMessage).off('error', onError).off('exit', onExit);
+			worker.unref();
+			outcome();
+		};
+		const onMessage = (answer: Answer) => settle(() => resolve(answer));
+		const onError = (error: Error) => settle(() => reject(error));
+		const onExit = () => settle(() => reject(new Error(`${title} ended`)));
+		const timer = setTimeout(() => settle(() => reject(new Error(late))), timeoutMs);
+		worker.ref();
+		worker.on('message', onMessage).on('error', onError).on('exit', onExit);
+	});
+}

@@ -1,0 +1,80 @@
+// Bounces are read in a thread: whatever one costs, whoever waits for an answer over HTTP does not wait for it.
+import { Worker } from 'node:worker_threads';
+import { afterEach, expect, it } from 'vitest';
+import { readMail } from '../../src/delivery/bounces/read-mail.js';
+import { createReportReader, type ReportReader } from '../../src/threads/report-reader.js';
+import { dsn } from '../delivery/bounces/build.js';
+import { corpusFiles } from '../delivery/bounces/corpus.js';
+
+let reader: ReportReader | null = null;
+afterEach(() => reader?.close());
+
+function open(...options: Parameters<typeof createReportReader>): ReportReader {
+	reader = createReportReader(...options);
+	return reader;
+}
+
+const status =
+	'Reporting-MTA: dns; mx.example.org\n\nFinal-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1\n';
+const bounce = dsn(status, { returned: 'Message-ID: <1@example.com>\nX-Job: 7\nTo: ann@example.org' });
+/** The most expensive that is known: a charset that is translated by hand. */
+const expensive = Buffer.from(
+	`Content-Type: multipart/mixed; boundary=b\n\n${`--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(6_000)}`.repeat(100)}`,
+);
+
+it('leaves the thread that asks free for everything else while a mail is read', async () => {
+	const order: string[] = [];
+	const reading = open()
+		.read(expensive)
+		.then(() => order.push('read'));
+	// What has come in meanwhile, a request for one, has its turn; reading it here would come before that.
+	await new Promise(setImmediate);
+	order.push('answered');
+	await reading;
+	expect(order).toEqual(['answered', 'read']);
+});
+
+it('says of each mail what reading it here says', async () => {
+	const { read } = open();
+	const mails = [
+		bounce,
+		Buffer.from(''),
+		Buffer.from('Subject: x\n\nHello'),
+		...corpusFiles().map(({ bytes }) => bytes),
+	];
+	expect(await Promise.all(mails.map(read))).toEqual(mails.map(readMail));
+});
+
+it('keeps the bytes of who asks', async () => {
+	const bytes = Buffer.from(bounce);
+	await open().read(bytes);
+	expect(bytes.equals(bounce)).toBe(true);
+});
+
+it('rejects when its thread dies, and reads the next mail in another', async () => {
+	let started = 0;
+	const { read } = open({
+		spawn: () => {
+			started += 1;
+			const dies = "postMessage('ready'); parentPort.once('message', () => process.exit(1))";
+			const reads = `postMessage('ready'); parentPort.on('message', () => postMessage({ kind: 'read', mail: { report: { kind: 'not_a_report', why: 'x' }, sha256: '' } }))`;
+			const source = `const { parentPort } = require('node:worker_threads'); const postMessage = (m) => parentPort.postMessage(m); ${started === 1 ? dies : reads}`;
+			return new Worker(source, { eval: true });
+		},
+	});
+	await expect(read(bounce)).rejects.toThrow('the reader of bounces ended');
+	expect(await read(bounce)).toMatchObject({ report: { kind: 'not_a_report' } });
+});
+
+it('starts no thread before there is a mail, and none once it is closed', async () => {
+	let started = 0;
+	const closed = open({
+		spawn: () => {
+			started += 1;
+			throw new Error('started');
+		},
+	});
+	await closed.close();
+	await expect(closed.read(bounce)).rejects.toThrow('the reader of bounces is closed');
+	expect(started).toBe(0);
+});
