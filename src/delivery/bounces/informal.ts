@@ -15,6 +15,8 @@ export interface Notice {
 	part: Part;
 	/** Up to the returned message. */
 	lines: readonly Line[];
+	/** Whom they name; looked for when first asked for, and once: a report may have a thousand recipients. */
+	named(): readonly NamedRecipient[];
 }
 
 /** The first text of a mail that is not the returned message; null when there is none. */
@@ -28,7 +30,19 @@ export function findNotice(mail: Mail): Notice | null {
 		texts.find(({ type }) => type.startsWith('multipart/'));
 	if (part === undefined) return null;
 	const lines = part.type === 'text/html' ? visibleText(part.lines()) : part.lines();
-	return { part, lines: ownLines(lines) };
+	return noticeOf(part, ownLines(lines));
+}
+
+function noticeOf(part: Part, lines: readonly Line[]): Notice {
+	let named: readonly NamedRecipient[] | null = null;
+	return {
+		part,
+		lines,
+		named: () => {
+			named ??= namedIn(lines, part);
+			return named;
+		},
+	};
 }
 
 /** Whether a mail system says that something was not delivered, and what; null when it is no such mail. */
@@ -48,7 +62,7 @@ export function readInformal(
 
 /** What a notice says about one address; null when it names somebody else only. */
 export function namedAs(notice: Notice, address: string): NamedRecipient | null {
-	return namedIn(notice.lines, notice.part).find((one) => isSame(one.address, address)) ?? null;
+	return notice.named().find((one) => isSame(one.address, address)) ?? null;
 }
 
 /** The null sender, or the name of a mail system; a person's mail is no report, whatever it quotes. */
@@ -77,7 +91,7 @@ function failedRecipients({ fields }: Mail): string[] {
 function recipientsOf(mail: Mail, notice: Notice): NamedRecipient[] {
 	const failed = failedRecipients(mail);
 	const senders = addressesIn(fieldValue(mail.fields, 'to') ?? '');
-	const named = strongest(namedIn(notice.lines, notice.part), senders);
+	const named = strongest(notice.named(), senders);
 	const place = { part: notice.part.path, type: notice.part.type, line: notice.part.line };
 	const whole = { detail: cleanText(joined(notice.lines)), place };
 	if (failed.length > 0) {

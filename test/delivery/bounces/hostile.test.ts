@@ -12,6 +12,7 @@ import {
 	recipientLines,
 	separators,
 } from '../../../src/delivery/bounces/forms.js';
+import { findNotice } from '../../../src/delivery/bounces/informal.js';
 import { parseMail } from '../../../src/delivery/bounces/mime.js';
 import { readReport } from '../../../src/delivery/bounces/read.js';
 import { classify } from '../../../src/delivery/classify.js';
@@ -127,6 +128,12 @@ describe('a mail made to be expensive', () => {
 		const part = `--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(30_000)}`;
 		const [, first, second, third] = partsOf([part, part, part.replace('utf-7', 'utf-8')]);
 		expect([first, second, third].map((one) => one?.lines()[0]?.text)).toEqual(['é', '+AOk-', '+AOk-']);
+	});
+
+	it('has its words looked through for recipients once, though a thousand of them are asked for', () => {
+		const notice = findNotice(parseMail(informal('<ann@example.org>:\n550 5.1.1 no\n')));
+		expect(notice?.named()).toMatchObject([{ address: 'ann@example.org' }]);
+		expect(notice?.named()).toBe(notice?.named());
 	});
 
 	it('is parted in its first 200,000 lines, of which no real one has as many in 4 MiB', () => {
