@@ -99,3 +99,20 @@ export interface StoredSecret {
 	created_at: Micros;
 	retires_at: Micros | null;
 }
+
+/** What senders of notifications change, and what signs them. */
+export interface NotificationWrites {
+	/** Takes deliveries that are due, each webhook's share; expired leases are due again. */
+	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
+	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<DeliverySettled[]>;
+	/** At most `limit` of them a call, unless they are named. */
+	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
+	/** The secrets that sign at this moment, newest first; `fresh` becomes the first. */
+	ensureWebhookSecret(c: { fresh: { id: number; secret: string }; now: Micros }): Promise<StoredSecret[]>;
+	/** `fresh` becomes the newest; the one before signs until `retire_at`, any older one no more. */
+	rotateWebhookSecret(c: {
+		fresh: { id: number; secret: string };
+		now: Micros;
+		retire_at: Micros;
+	}): Promise<StoredSecret[]>;
+}

@@ -39,16 +39,7 @@ import type {
 import type { ReportOutcome, ReturnedReport } from './bounces.js';
 import type { StoredDkimKey, StoredKey, StoredToken } from './keys.js';
 import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mailings.js';
-import type {
-	DeliveryConditions,
-	DeliveryLease,
-	DeliverySettled,
-	DeliverySettlement,
-	LeaseDeliveries,
-	ReplayDeliveries,
-	Replayed,
-	StoredSecret,
-} from './notifications.js';
+import type { DeliveryConditions, NotificationWrites } from './notifications.js';
 import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState } from './queue.js';
 import type { Acceptance, IdempotencyKey, StoredSubmission, Submission } from './submissions.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
@@ -195,7 +186,7 @@ export interface SubscriberPatch {
 }
 
 /** Each write is one atomic operation, durable when its promise resolves. */
-export interface Writes extends SuppressionWrites {
+export interface Writes extends NotificationWrites, SuppressionWrites {
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	/** Its subscribers go with it, its waiting bulk messages are canceled. False: no such list. */
@@ -228,19 +219,6 @@ export interface Writes extends SuppressionWrites {
 	patchWebhook(c: { id: number; patch: Partial<WebhookInput> }): Promise<Written<Webhook>>;
 	/** Its deliveries stop: none is leased any more, and what is under way is not recorded. */
 	deleteWebhook(c: { id: number }): Promise<boolean>;
-	/** Takes deliveries that are due, each webhook's share; expired leases are due again. */
-	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
-	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<DeliverySettled[]>;
-	/** At most `limit` of them a call, unless they are named. */
-	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
-	/** The secrets that sign at this moment, newest first; `fresh` becomes the first. */
-	ensureWebhookSecret(c: { fresh: { id: number; secret: string }; now: Micros }): Promise<StoredSecret[]>;
-	/** `fresh` becomes the newest; the one before signs until `retire_at`, any older one no more. */
-	rotateWebhookSecret(c: {
-		fresh: { id: number; secret: string };
-		now: Micros;
-		retire_at: Micros;
-	}): Promise<StoredSecret[]>;
 
 	/** Names are unique: a template is looked up by its name (`refused` otherwise). */
 	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;
