@@ -56,7 +56,6 @@ function contentsOf(
 				value: recordOf(key),
 			})),
 		queue: () => reads.queueState({ now: clock.now() }),
-		heldUntil: () => reads.nextTurn({ scope: null, now: clock.now(), search: 'exactly' }),
 		webhooks: async () => {
 			const { results } = await reads.pageWebhooks(atMost);
 			return Promise.all(results.map((webhook) => inspectWebhook(reads, webhook, clock)));

@@ -32,8 +32,6 @@ export interface DatabaseContents {
 	senders(): Promise<string[]>;
 	dkimKeys(): Promise<PublishedKey[]>;
 	queue(): Promise<QueueState>;
-	/** When the first message that a limit holds back may go; null: none is held back. */
-	heldUntil(): Promise<Micros | null>;
 	webhooks(): Promise<InspectedWebhook[]>;
 	/** Messages of the last seven days. */
 	lately(): Promise<{ sent: number; hardBounced: number }>;

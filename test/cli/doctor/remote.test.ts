@@ -10,6 +10,8 @@ import type { Finding, Level } from '../../../src/cli/doctor/model.js';
 import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
 import { cli, makeHome } from '../../support/cli.js';
 import { startForeign } from '../../support/foreign.js';
+import { makeProject } from '../../support/project.js';
+import { startServer } from '../../support/running-server.js';
 import { type ServedEngine, serveEngine } from '../../support/served-engine.js';
 
 const open: (() => unknown)[] = [];
@@ -90,6 +92,19 @@ describe('doctor on a mailctl server', () => {
 		expect(findings.find(({ check }) => check === 'service.token')).toMatchObject({
 			level: 'problem',
 			message: 'it wants a token, and there is none (401)',
+		});
+	});
+
+	it('takes a token that may only send for what it is', async () => {
+		const project = await makeProject();
+		const server = await startServer(project.db);
+		open.push(server.stop);
+		const words = ['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send'];
+		const { token } = (await project.json(words)) as { token: string };
+		const { code, findings } = await doctor(server.baseUrl, token, ['--only', 'service']);
+		expect({ code, token: findings.find(({ check }) => check === 'service.token') }).toMatchObject({
+			code: 0,
+			token: { level: 'warning', message: 'the token is accepted, and may not read lists (403)' },
 		});
 	});
 

@@ -235,15 +235,23 @@ describe('the queue', () => {
 		]);
 	});
 
+	it('tells which limit holds messages back, and for how long', async () => {
+		await cli(['engine', 'settings', 'set', '--db', db, 'recipient_domain_limits', 'example.net=1/2d']);
+		await withStore((store) => store.queue.lease(leasing()));
+		expect(await found(db, 'queue.limits')).toEqual([
+			{
+				level: 'warning',
+				message: expect.stringMatching(
+					/^recipient_domain_limits example\.net=1\/2d holds 2 messages back, the last at least until \d{4}-.* UTC$/,
+				),
+				fix: `mailctl --db ${db} engine settings get recipient_domain_limits`,
+			},
+		]);
+	});
+
 	it('knows of a process that is gone with messages in its hands', async () => {
 		await withStore((store) =>
-			store.queue.lease({
-				owner: `elsewhere:4711:${randomUUID()}`,
-				now: systemClock.now(),
-				until: systemClock.now() + 600 * microsPerSecond,
-				max: 2,
-				scope: null,
-			}),
+			store.queue.lease({ ...leasing(), owner: `elsewhere:4711:${randomUUID()}`, max: 2 }),
 		);
 		expect(await found(db, 'queue.workers')).toMatchObject([
 			{ level: 'warning', message: 'process 4711 on elsewhere is gone with 2 messages in its hands' },
@@ -278,19 +286,23 @@ describe('the queue', () => {
 	});
 });
 
-async function settle(store: Store, kind: 'deferred' | 'uncertain'): Promise<void> {
+function leasing() {
 	const now = systemClock.now();
-	const until = now + 600 * microsPerSecond;
-	const leased = await store.queue.lease({
+	return {
 		owner: `here:1:${randomUUID()}`,
 		now,
-		until,
+		until: now + 600 * microsPerSecond,
 		max: 10,
 		scope: null,
-	});
+	};
+}
+
+async function settle(store: Store, kind: 'deferred' | 'uncertain'): Promise<void> {
+	const wanted = leasing();
+	const leased = await store.queue.lease(wanted);
 	const reply = { phase: 'rcpt' as const, code: 451, enhanced: '4.7.1', text: '451 4.7.1 try later' };
-	const outcome = kind === 'deferred' ? { kind, reply, due_at: until } : { kind, reply };
+	const outcome = kind === 'deferred' ? { kind, reply, due_at: wanted.until } : { kind, reply };
 	await store.queue.settle({
-		settlements: leased.map(({ message, fence }) => ({ message, fence, at: now, outcome })),
+		settlements: leased.map(({ message, fence }) => ({ message, fence, at: wanted.now, outcome })),
 	});
 }

@@ -1,6 +1,5 @@
 /** The queue: what holds mail up, who sends, and what came of it. */
-import type { Clock, Micros } from '../../../api/datetime.js';
-import { microsPerSecond } from '../../../api/datetime.js';
+import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import type { QueueState } from '../../../store/queue.js';
 import { countOf, momentText, spanText } from '../amounts.js';
 import type { Look } from '../looking.js';
@@ -9,16 +8,17 @@ import { type Check, ok, problem, type Surroundings, type Verdict, warning } fro
 type Line = Surroundings['line'];
 
 export function queueChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
+	// It walks everything that waits: once for all of them.
+	let asked: Promise<QueueState> | null = null;
 	const judged = (judge: (state: QueueState, around: Around) => Verdict | readonly Verdict[]) =>
-		look(async ({ queue }) => judge(await queue(), { now: clock.now(), line }));
+		look(async ({ queue }) => {
+			asked ??= queue();
+			return judge(await asked, { now: clock.now(), line });
+		});
 	return [
 		{ name: 'queue.paused', run: judged(judgePause) },
-		{
-			name: 'queue.waiting',
-			run: look(async ({ queue, heldUntil }) =>
-				judgeWaiting(await queue(), { now: clock.now(), line, heldUntil: await heldUntil() }),
-			),
-		},
+		{ name: 'queue.waiting', run: judged(judgeWaiting) },
+		{ name: 'queue.limits', run: judged(judgeLimits) },
 		{ name: 'queue.workers', run: judged(judgeWorkers) },
 		{ name: 'queue.deferred', run: judged(judgeDeferred) },
 		{ name: 'queue.uncertain', run: judged(judgeUncertain) },
@@ -52,10 +52,10 @@ export function judgePause(
 	});
 }
 
-/** `heldUntil`: when the first message that a limit holds back may go. */
+/** That messages wait is no harm; that nobody comes for them is. */
 export function judgeWaiting(
-	{ due, next_due_at, workers, pauses }: Pick<QueueState, 'due' | 'next_due_at' | 'workers' | 'pauses'>,
-	{ now, line, heldUntil }: Around & { heldUntil: Micros | null },
+	{ due, next_due_at, workers, pauses, limits }: Omit<QueueState, 'messages' | 'oldest_at' | 'deferred'>,
+	{ now, line }: Around,
 ): Verdict {
 	if (due === 0)
 		return ok(next_due_at === null ? 'nothing waits' : `the next is due at ${momentText(next_due_at)}`);
@@ -64,13 +64,22 @@ export function judgeWaiting(
 	if (pauses.length > 0) return ok(`${waiting}: the queue is paused`);
 	const isServed = workers.some(({ role }) => role !== null);
 	if (!isServed) return (late > hour ? problem : warning)(`${waiting}, and no process sends`, line('worker'));
-	if (heldUntil !== null) {
-		const held = `${waiting}: limits hold them back until ${momentText(heldUntil)}`;
-		return heldUntil - now > hour ? warning(held, line('engine settings get')) : ok(held);
-	}
+	if (limits.length > 0) return ok(`${waiting}: limits hold messages back`);
 	return late > hour
 		? warning(`${waiting}, though a process sends`, line('engine queue stats'))
 		: ok(waiting);
+}
+
+const mostLimits = 5;
+
+/** They are there on purpose; but who set one may not have reckoned how long it takes. */
+function judgeLimits({ limits }: QueueState, { now, line }: Around): Verdict | Verdict[] {
+	if (limits.length === 0) return ok('no limit holds messages back');
+	return limits.slice(0, mostLimits).map(({ setting, limit, messages, last_at }) => {
+		const held = `${setting} ${limit} holds ${countOf(messages, 'message')} back`;
+		const says = `${held}, the last at least until ${momentText(last_at)}`;
+		return last_at - now > microsPerDay ? warning(says, line(`engine settings get ${setting}`)) : ok(says);
+	});
 }
 
 function judgeWorkers({ workers }: QueueState): Verdict | Verdict[] {

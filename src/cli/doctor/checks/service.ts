@@ -33,11 +33,15 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 	// It needs no token, so none goes along.
 	const root = () => ask('/', null);
 	const lists = () => ask('/sub/lists/?page_size=1', undefined);
+	const isOurs = async () => {
+		const heard = await root();
+		return heard.kind === 'answer' && announced(heard.response) !== null;
+	};
 	const asked = (judge: () => Promise<Verdict>) => async () =>
 		isOffline ? skipped('--offline asks no other machine') : judge();
 	const answered = (
 		hear: () => Promise<Heard>,
-		judge: (heard: Extract<Heard, { kind: 'answer' }>) => Verdict,
+		judge: (heard: Extract<Heard, { kind: 'answer' }>) => Verdict | Promise<Verdict>,
 	) =>
 		asked(async () => {
 			const heard = await hear();
@@ -46,7 +50,12 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 	return [
 		{ name: 'service.answers', run: asked(async () => judgeAnswer(await lists())) },
 		{ name: 'service.kind', run: answered(root, ({ response }) => judgeKind(response)) },
-		{ name: 'service.token', run: answered(lists, ({ response }) => judgeToken(response.status, service)) },
+		{
+			name: 'service.token',
+			run: answered(lists, async ({ response: { status } }) =>
+				judgeToken(status, { ...service, isOurs: await isOurs() }),
+			),
+		},
 		{ name: 'service.pace', run: answered(lists, ({ response }) => judgePace(response.durationMs)) },
 		{
 			name: 'service.clock',
@@ -57,7 +66,7 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 			run: asked(async () => {
 				const heard = await root();
 				if (heard.kind === 'silence') return skipped('the service does not answer');
-				if (announced(heard.response) === null) return skipped('it is not a mailctl server');
+				if (!(await isOurs())) return skipped('it is not a mailctl server');
 				const ready = await ask('/readyz', null);
 				return ready.kind === 'silence' ? problem(ready.why) : judgeReady(ready.response);
 			}),
@@ -103,18 +112,15 @@ function judgeKind(response: WireResponse): Verdict {
 	return ok(`mailctl ${found.version} with ${found.extensions.join(', ') || 'no extensions'}`);
 }
 
-/** By the status of a call that needs one. */
+/** By the status of a call that needs one. Our server knows a token that may not read; others answer 403 to any. */
 export function judgeToken(
 	status: number,
-	{ hasToken, login }: Pick<ServiceOptions, 'hasToken' | 'login'>,
+	{ hasToken, isOurs, login }: Pick<ServiceOptions, 'hasToken' | 'login'> & { isOurs: boolean },
 ): Verdict {
-	if (status === 403 && hasToken)
-		return problem('the token is known, or not, but may not read lists (403)', login);
-	if (status === 401 || status === 403)
-		return problem(
-			hasToken ? 'the token is refused (401)' : `it wants a token, and there is none (${status})`,
-			login,
-		);
+	if (!hasToken && (status === 401 || status === 403))
+		return problem(`it wants a token, and there is none (${status})`, login);
+	if (status === 403 && isOurs) return warning('the token is accepted, and may not read lists (403)');
+	if (status === 401 || status === 403) return problem(`the token is refused (${status})`, login);
 	if (status >= 300) return skipped('the service does not answer as it should');
 	return ok(hasToken ? 'the token is accepted' : 'it wants no token');
 }

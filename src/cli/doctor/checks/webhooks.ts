@@ -1,6 +1,5 @@
 /** Webhooks that are told nothing any more, or fail for long. */
-import type { Clock, Micros } from '../../../api/datetime.js';
-import { microsPerDay } from '../../../api/datetime.js';
+import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
 import { countOf, spanText } from '../amounts.js';
 import type { InspectedWebhook } from '../inspected.js';
 import type { Look } from '../looking.js';
@@ -15,10 +14,11 @@ export function webhookChecks(look: Look, clock: Clock, { line }: Pick<Surroundi
 				const found = all.map((webhook) => judgeWebhook(webhook, { now: clock.now(), line }));
 				const complaints = found.filter((verdict) => verdict !== null);
 				if (complaints.length > 0) return complaints;
+				if (all.length === 0) return ok('there are no webhooks');
 				return ok(
-					all.length === 0
-						? 'there are no webhooks'
-						: `${countOf(all.length, 'webhook')} get what they are told`,
+					all.length === 1
+						? '1 webhook gets what it is told'
+						: `${all.length} webhooks get what they are told`,
 				);
 			}),
 		},
@@ -33,7 +33,7 @@ export function judgeWebhook(
 	const name = `webhook ${id} (${url})`;
 	if (stopped > 0)
 		return problem(
-			`${name} answered 410 Gone: it is told nothing any more, ${countOf(stopped, 'notification')} wait`,
+			`${name} answered 410 Gone: it is told nothing any more, and ${countOf(stopped, 'notification')} ${stopped === 1 ? 'waits' : 'wait'}`,
 			line(`webhooks replay ${id} --failed`),
 		);
 	if (failedLately > 0 && deliveredLately === 0)

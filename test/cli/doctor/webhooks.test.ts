@@ -1,0 +1,91 @@
+// Webhooks that are told nothing any more, or fail for long: on deliveries as a sender settles them.
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { type Clock, type Micros, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
+import type { Finding } from '../../../src/cli/doctor/model.js';
+import type { DeliveryResult } from '../../../src/store/notifications.js';
+import { openStore } from '../../../src/store/open.js';
+import { cli } from '../../support/cli.js';
+import { createNotifiedDatabase } from '../../support/notified-database.js';
+
+const url = 'https://hooks.example.com/in';
+const answer = { status: 500, error: null, answer: '', duration_ms: 3 };
+
+/** Three notifications of a webhook, each of which came to this. */
+async function notified(result: DeliveryResult, clock: Clock = systemClock): Promise<string> {
+	const { path } = await createNotifiedDatabase(3, [url], clock);
+	const store = await openStore(path, { clock, mode: 'existing' });
+	const now = clock.now();
+	const { deliveries } = await store.writes.leaseDeliveries({
+		owner: `here:1:${randomUUID()}`,
+		now,
+		until: now + 60 * microsPerSecond,
+		max: 10,
+		each: result.kind === 'gone' ? 1 : 10,
+		shares: [],
+	});
+	const settlements = deliveries.map(({ delivery, fence }) => ({ delivery, fence, at: now, result }));
+	await store.writes.settleDeliveries({ settlements });
+	await store.close();
+	return path;
+}
+
+async function found(db: string): Promise<{ code: number; findings: Finding[] }> {
+	const { code, stdout } = await cli(['doctor', '--db', db, '--only', 'webhooks', '-o', 'json']);
+	return { code, findings: JSON.parse(stdout) };
+}
+
+const ago = (hours: number): Clock => {
+	const at: Micros = systemClock.now() - hours * 3_600 * microsPerSecond;
+	return { now: () => at };
+};
+
+describe('a webhook', () => {
+	it('that takes what it is told is fine', async () => {
+		const db = await notified({ kind: 'delivered', answer: { ...answer, status: 204 } });
+		expect((await found(db)).findings).toEqual([
+			{ check: 'webhooks.deliveries', level: 'ok', message: '1 webhook gets what it is told', fix: null },
+		]);
+	});
+
+	it('that answered 410 is told nothing any more, until somebody replays', async () => {
+		const db = await notified({ kind: 'gone', answer: { ...answer, status: 410 }, url });
+		expect(await found(db)).toEqual({
+			code: 11,
+			findings: [
+				{
+					check: 'webhooks.deliveries',
+					level: 'problem',
+					message: `webhook 1 (${url}) answered 410 Gone: it is told nothing any more, and 2 notifications wait`,
+					fix: `mailctl --db ${db} webhooks replay 1 --failed`,
+				},
+			],
+		});
+	});
+
+	it('that took nothing in a day is to be tried', async () => {
+		const db = await notified({ kind: 'failed', answer });
+		expect(await found(db)).toMatchObject({
+			code: 11,
+			findings: [
+				{
+					level: 'problem',
+					message: `webhook 1 (${url}) took nothing in a day: 3 notifications failed for good`,
+					fix: `mailctl --db ${db} webhooks test 1`,
+				},
+			],
+		});
+	});
+
+	it('that is tried in vain for more than a day is worth a word', async () => {
+		const again = { kind: 'again' as const, answer, due_at: systemClock.now() };
+		const db = await notified(again, ago(30));
+		expect(await found(db)).toMatchObject({
+			code: 0,
+			findings: [
+				{ level: 'warning', message: `webhook 1 (${url}) is tried in vain for 1 day: answered 500` },
+			],
+		});
+		expect((await found(await notified(again, ago(3)))).findings).toMatchObject([{ level: 'ok' }]);
+	});
+});
