@@ -140,8 +140,9 @@ function replay(sql: Sql, command: ReplayDeliveries): Replayed {
 		);
 	}
 	const isLast = command.deliveries !== null || ids.length < command.limit;
-	// At the end: until then nothing of it is sent, and `stopped` tells what is still to be found.
-	if (isLast && (ids.length > 0 || command.after > 0)) {
+	// At the end: until then nothing of it is sent, and `stopped` tells what is still to be found. Who asks for what
+	// failed wants it to go on, also where the log of it is gone by now.
+	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
 		sql.run('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
 	}
 	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };

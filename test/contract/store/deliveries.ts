@@ -241,6 +241,15 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await lease({ now: noon + day })).toHaveLength(4);
 		});
 
+		it('go on where none that failed is left to be replayed', async () => {
+			const { hook, leased } = await one();
+			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 }, url: leased.url });
+			expect(await again(hook, { since: noon + day })).toMatchObject({ count: 0 });
+			expect(await store.reads.stoppedWebhooks()).toHaveLength(1);
+			expect(await again(hook, { failed: true, since: noon + day })).toMatchObject({ count: 0 });
+			expect(await store.reads.stoppedWebhooks()).toEqual([]);
+		});
+
 		it('are not replayed while they wait, nor for another webhook', async () => {
 			const { hook, leased } = await one();
 			const deliveries = [leased.delivery];

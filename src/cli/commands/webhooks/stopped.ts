@@ -33,22 +33,21 @@ export async function warnOfStopped(cx: CommandContext, found: readonly StoppedW
 	if (first === undefined) return;
 	await cx.warn(others.length === 0 ? sentenceOf(first) : sentenceOfAll(found));
 	const id = first.webhook_id;
-	await cx.hint(
-		`mailctl webhooks replay ${id} --failed goes on with it; ` +
-			`mailctl webhooks update ${id} --url URL leads it elsewhere`,
-	);
+	await cx.hint(`mailctl webhooks replay ${id} --failed goes on with it`);
+	await cx.hint(`mailctl webhooks update ${id} --url URL leads it elsewhere`);
 }
 
 /** Nothing is written down for a webhook that is stopped: only what was due before is still to be had. */
 function sentenceOf({ webhook_id, date_stopped, waiting }: StoppedWebhook): string {
 	const since = date_stopped.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
-	return `webhook ${webhook_id} answered 410 and is stopped: it misses what happens since ${since} UTC${waitText(waiting)}`;
+	const missed = `it misses what happens since ${since} UTC${waitText(waiting)}`;
+	return `webhook ${webhook_id} is stopped, its target answered 410: ${missed}`;
 }
 
 function sentenceOfAll(found: readonly StoppedWebhook[]): string {
 	const ids = found.map(({ webhook_id }) => webhook_id).join(', ');
 	const waiting = found.reduce((sum, one) => sum + one.waiting, 0);
-	return `webhooks ${ids} answered 410 and are stopped: they miss what happens${waitText(waiting)}`;
+	return `webhooks ${ids} are stopped, their targets answered 410: they miss what happens${waitText(waiting)}`;
 }
 
 function waitText(waiting: number): string {
