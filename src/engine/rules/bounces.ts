@@ -17,22 +17,33 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 /**
  * Recipients that the report names, by the address that failed or by the one it says was sent to. Where it names none
  * of them, the mail was forwarded to somebody else: a signed return path still says which recipient of ours that was,
- * if there is only one, and whatever is found counts against that one. A Message-ID says less: it is quoted in
- * answers and archives.
+ * if there is only one. His mail failed; that somebody else's address is no good says nothing of his own, which may be
+ * a list with one dead member. A complaint counts, for it was his mail. A Message-ID says less: it is quoted in answers
+ * and archives.
  */
 export function findingsOf(
 	recipients: Recipients,
 	report: Pick<ReturnedReport, 'kind' | 'matched' | 'recipients'>,
 ): Finding[] {
 	const { to, copies } = recipients;
+	const { kind, matched } = report;
 	const named = [to, ...copies].flatMap((address) => {
 		const entries = report.recipients.filter(({ addresses }) => addresses.includes(address));
 		return foundAt(address, entries, to);
 	});
 	if (named.length > 0) return named;
-	if (copies.length > 0) return [];
-	if (report.matched === 'return_path') return foundAt(to, report.recipients, to, report.kind);
-	return report.recipients.length === 0 ? foundAt(to, [], to, report.kind) : [];
+	if (copies.length > 0 || (matched === 'message_id' && report.recipients.length > 0)) return [];
+	return foundAt(to, report.recipients, to, kind).map((finding) => ({
+		...finding,
+		hard: finding.hard && report.recipients.every(({ addresses }) => addresses.some(isWithin(to))),
+	}));
+}
+
+/** The same mailbox at a host below its domain, as a domain's own servers may write it: `ann@mx1.example.org`. */
+function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
+	const at = recipient.lastIndexOf('@');
+	return (address) =>
+		address.startsWith(recipient.slice(0, at + 1)) && address.endsWith(`.${recipient.slice(at + 1)}`);
 }
 
 /** Several entries about one recipient are hard if all of them are: of two he is forwarded to, one may be alive. */

@@ -147,12 +147,21 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['victim@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('with a signed return path counts what was forwarded against the address we sent to', async () => {
+		it('with a signed return path of what was forwarded is a soft bounce of the address we sent to', async () => {
 			const message = await sent('ann@example.org');
 			const forwarded = report(message, [failed('ann.private@example.net')]);
-			expect(await store.writes.recordReport(forwarded)).toMatchObject({ effect: 'hard_bounce' });
+			expect(await store.writes.recordReport(forwarded)).toMatchObject({ effect: 'soft_bounce' });
+			expect(await stateOf(store, message)).toBe('failed');
 			expect((await send(store, ['ann.private@example.net'])).answer.messages_created).toBe(1);
-			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(0);
+			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(1);
+		});
+
+		it('takes the same mailbox at a host of its domain for the recipient, and no other there', async () => {
+			const byHost = async (address: string) =>
+				store.writes.recordReport(report(await sent('ann@example.org'), [failed(address)]));
+			expect(await byHost('joann@mx1.example.org')).toMatchObject({ effect: 'soft_bounce' });
+			expect(await byHost('ann@badexample.org')).toMatchObject({ effect: 'soft_bounce' });
+			expect(await byHost('ann@mx1.example.org')).toMatchObject({ effect: 'hard_bounce' });
 		});
 
 		it('takes one of two dead forwards for a soft bounce', async () => {

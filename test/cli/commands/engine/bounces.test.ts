@@ -265,7 +265,8 @@ describe('engine bounces ingest', () => {
 		const hostile = bounceOf(ann.returnPath, { address: 'victim@example.org' });
 		await ingest(await project.file('hostile.eml', hostile));
 		expect(await subscriber('victim@example.org')).toMatchObject({ is_active: true, disable_reason: null });
-		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: false });
+		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: true });
+		expect(await project.json(['messages', 'list', '--status', 'failed'])).toHaveLength(1);
 	});
 
 	it('lets a soft bounce be: the message failed, the address stays', async () => {
