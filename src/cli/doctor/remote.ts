@@ -1,4 +1,6 @@
 /** The checks of a deployment, from the outside. */
+import type { Api } from '../../api/api.js';
+import { need } from '../../api/capabilities.js';
 import type { CommandContext } from '../context.js';
 import { shellWord } from '../shell-word.js';
 import { configChecks } from './checks/config.js';
@@ -12,7 +14,7 @@ export async function remoteChecks(
 	cx: CommandContext,
 	surroundings: Surroundings,
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
-	const { exchange, target } = await cx.connection();
+	const { api, exchange, target } = await cx.connection();
 	if (target.kind !== 'remote') throw new Error('a deployment was to be looked at');
 	const { caCert, insecure, proxy } = cx.globals;
 	const baseUrl = new URL(target.baseUrl);
@@ -30,10 +32,19 @@ export async function remoteChecks(
 			...machineChecks(),
 			...configChecks({ paths: cx.paths, secrets: [] }),
 			...connectionChecks(way, surroundings),
-			...serviceChecks({ exchange, hasToken, clock: cx.clock, login }, surroundings),
+			...serviceChecks({ exchange, hasToken, clock: cx.clock, login, whyPaused: pauseOf(api) }, surroundings),
 		],
 		// The context closes what it opened.
 		close: async () => {},
+	};
+}
+
+/** Told with the progress of any scope, so also of one that there is not. */
+function pauseOf(api: Api): (signal: AbortSignal) => Promise<string | null> {
+	return async (signal) => {
+		const messages = await need(api, 'messages');
+		return (await messages.progress({ submission: '00000000-0000-4000-8000-000000000000' }, { signal }))
+			.paused;
 	};
 }
 

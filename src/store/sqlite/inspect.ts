@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
-import { DatabaseMissing } from '../errors.js';
+import { DatabaseMissing, StoreError } from '../errors.js';
 import type { Reads } from '../store.js';
 import { createCore } from './core.js';
 import { translateFailure } from './failures.js';
@@ -32,6 +32,7 @@ const mostWords = 5;
 /** Throws `DatabaseMissing` and `StoreError`. */
 export function inspectSqlite({ path }: { path: string }): Inspection {
 	if (!existsSync(path)) throw new DatabaseMissing(path);
+	if (statSync(path).isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
 	let db: Database.Database | null = null;
 	try {
 		db = openUntouched(path);

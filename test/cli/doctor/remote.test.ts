@@ -13,6 +13,7 @@ import { startForeign } from '../../support/foreign.js';
 import { makeProject } from '../../support/project.js';
 import { startServer } from '../../support/running-server.js';
 import { type ServedEngine, serveEngine } from '../../support/served-engine.js';
+import { startSmtpSink } from '../../support/smtp-sink.js';
 
 const open: (() => unknown)[] = [];
 afterEach(async () => {
@@ -67,6 +68,7 @@ describe('doctor on a mailctl server', () => {
 				'service.pace': 'ok',
 				'service.clock': 'ok',
 				'service.ready': 'ok',
+				'service.queue': 'ok',
 			},
 		});
 		expect(findings.find(({ check }) => check === 'service.kind')?.message).toMatch(
@@ -96,7 +98,9 @@ describe('doctor on a mailctl server', () => {
 	});
 
 	it('takes a token that may only send for what it is', async () => {
-		const project = await makeProject();
+		const sink = await startSmtpSink();
+		open.push(sink.close);
+		const project = await makeProject({ smtp: sink.port });
 		const server = await startServer(project.db);
 		open.push(server.stop);
 		const words = ['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send'];
@@ -105,6 +109,23 @@ describe('doctor on a mailctl server', () => {
 		expect({ code, token: findings.find(({ check }) => check === 'service.token') }).toMatchObject({
 			code: 0,
 			token: { level: 'warning', message: 'the token is accepted, and may not read lists (403)' },
+		});
+	});
+
+	it('says that its queue is paused, and why', async () => {
+		const project = await makeProject();
+		const server = await startServer(project.db);
+		open.push(server.stop);
+		await project.json(['engine', 'queue', 'pause', '--reason', 'the mail server moves']);
+		const { code, findings } = await doctor(server.baseUrl, server.token, ['--only', 'service']);
+		expect({ code, queue: findings.find(({ check }) => check === 'service.queue') }).toEqual({
+			code: 11,
+			queue: {
+				check: 'service.queue',
+				level: 'problem',
+				message: expect.stringMatching(/^its queue stands still: .*the mail server moves/),
+				fix: 'mailctl doctor on the machine of the server says more',
+			},
 		});
 	});
 
@@ -158,6 +179,7 @@ describe('doctor where the way leads nowhere', () => {
 				'service.pace': 'skipped',
 				'service.clock': 'skipped',
 				'service.ready': 'skipped',
+				'service.queue': 'skipped',
 			},
 		});
 	});

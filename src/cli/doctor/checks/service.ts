@@ -14,6 +14,8 @@ export interface ServiceOptions {
 	clock: Clock;
 	/** Gives a new token: `mailctl login …`. */
 	login: string;
+	/** Why a mailctl server sends nothing at the moment; null: it does. Rejects where it does not tell. */
+	whyPaused: (signal: AbortSignal) => Promise<string | null>;
 }
 
 /** What a deployment answered, or why not. */
@@ -47,6 +49,11 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 			const heard = await hear();
 			return heard.kind === 'answer' ? judge(heard) : skipped('the service does not answer');
 		});
+	const ofOurs = (judge: () => Promise<Verdict>) =>
+		asked(async () => {
+			if ((await root()).kind === 'silence') return skipped('the service does not answer');
+			return (await isOurs()) ? judge() : skipped('it is not a mailctl server');
+		});
 	return [
 		{ name: 'service.answers', run: asked(async () => judgeAnswer(await lists())) },
 		{ name: 'service.kind', run: answered(root, ({ response }) => judgeKind(response)) },
@@ -63,13 +70,14 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 		},
 		{
 			name: 'service.ready',
-			run: asked(async () => {
-				const heard = await root();
-				if (heard.kind === 'silence') return skipped('the service does not answer');
-				if (!(await isOurs())) return skipped('it is not a mailctl server');
+			run: ofOurs(async () => {
 				const ready = await ask('/readyz', null);
 				return ready.kind === 'silence' ? problem(ready.why) : judgeReady(ready.response);
 			}),
+		},
+		{
+			name: 'service.queue',
+			run: ofOurs(async () => judgeQueue(await service.whyPaused(patient(signal)).catch(silent))),
 		},
 	];
 }
@@ -153,6 +161,17 @@ function judgeReady({ status, body }: WireResponse): Verdict {
 		`it is not ready (${status}): ${detail || 'it does not say why'}`,
 		'mailctl doctor on the machine of the server says more',
 	);
+}
+
+/** Undefined: it does not tell. */
+function judgeQueue(why: string | null | undefined): Verdict {
+	if (why === undefined) return skipped('it does not tell how its queue is');
+	if (why === null) return ok('nothing holds its queue up');
+	return problem(`its queue stands still: ${why}`, 'mailctl doctor on the machine of the server says more');
+}
+
+function silent(): undefined {
+	return undefined;
 }
 
 function parse(text: string): unknown {
