@@ -5,6 +5,7 @@ import { configChecks } from './checks/config.js';
 import { databaseChecks } from './checks/database.js';
 import { dnsChecks } from './checks/dns.js';
 import { machineChecks } from './checks/machine.js';
+import { publicUrlChecks } from './checks/public-url.js';
 import { queueChecks } from './checks/queue.js';
 import { settingsChecks } from './checks/settings.js';
 import { smtpChecks } from './checks/smtp.js';
@@ -40,6 +41,7 @@ export async function localChecks(
 			...queueChecks(look, clock, surroundings),
 			...webhookChecks(look, clock, surroundings),
 			...dnsChecks(look, names, surroundings),
+			...publicUrlChecks(look, surroundings),
 		],
 		close: async () => {
 			names.close();

@@ -1,6 +1,6 @@
 /** What `mailctl doctor` is made of: checks, and what each of them found. */
 
-/** What `--only` and `--skip` name, in the order they are shown. The last two are a deployment's. */
+/** What `--only` and `--skip` name, in the order they are shown. */
 export const groups = [
 	'machine',
 	'config',

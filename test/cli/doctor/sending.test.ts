@@ -1,6 +1,7 @@
 // What a database needs to send: its settings, the mail server, the queue. On real servers.
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import type { Finding } from '../../../src/cli/doctor/model.js';
@@ -84,6 +85,30 @@ describe('the settings', () => {
 	});
 });
 
+describe('the public URL', () => {
+	it('that somebody answers at is fine, whatever the answer', async () => {
+		const server = createHttpServer((_, response) => response.writeHead(404).end());
+		const port = await listening(server);
+		const project = await makeProject();
+		await project.json(['engine', 'settings', 'set', 'public_url', `http://127.0.0.1:${port}`]);
+		expect(await found(project.db, 'connection.public-url')).toEqual([
+			{ level: 'ok', message: `http://127.0.0.1:${port} answers`, fix: null },
+		]);
+	});
+
+	it('that nobody answers at is worth a word', async () => {
+		const project = await makeProject();
+		await project.json(['engine', 'settings', 'set', 'public_url', 'http://127.0.0.1:1']);
+		expect(await found(project.db, 'connection.public-url')).toMatchObject([
+			{
+				level: 'warning',
+				message: expect.stringMatching(/^nobody answers at http:\/\/127\.0\.0\.1:1 from here: /),
+				fix: `mailctl --db ${project.db} serve`,
+			},
+		]);
+	});
+});
+
 describe('the mail server', () => {
 	it('that lets us in is fine, and gets no mail', async () => {
 		const sink = await startSmtpSink();
@@ -163,11 +188,7 @@ describe('the mail server', () => {
 	});
 
 	it('that says nothing does not hold up the report', async () => {
-		const silent = createServer();
-		await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-		open.push(() => new Promise((resolve) => silent.close(resolve)));
-		const address = silent.address();
-		const port = typeof address === 'object' && address !== null ? address.port : 0;
+		const port = await listening(createServer());
 		const { db } = await makeProject({ smtp: port });
 		const { code, stdout } = await cli([
 			...['doctor', '--db', db, '--only', 'smtp', '-o', 'json', '--deadline', '300ms'],
@@ -215,9 +236,9 @@ describe('the queue', () => {
 			{
 				level: 'problem',
 				message: expect.stringMatching(
-					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; tried again at/,
+					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; it is tried again at/,
 				),
-				fix: `mend that, then: mailctl --db ${db} engine queue resume`,
+				fix: `mailctl --db ${db} engine queue resume`,
 			},
 		]);
 	});
@@ -285,6 +306,13 @@ describe('the queue', () => {
 		]);
 	});
 });
+
+async function listening(server: Server): Promise<number> {
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	open.push(() => new Promise((resolve) => server.close(resolve)));
+	const address = server.address();
+	return typeof address === 'object' && address !== null ? address.port : 0;
+}
 
 function leasing() {
 	const now = systemClock.now();

@@ -1,4 +1,5 @@
 /** What the DNS of the sender domains says to whoever receives the mail. */
+import { shellWord } from '../../shell-word.js';
 import type { PublishedKey } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
@@ -69,7 +70,7 @@ async function lookAtKeys(
 		return [
 			warning(
 				`mail of ${domain} is not signed here: large providers want a signature, unless the mail server adds it`,
-				line(`engine dkim add --domain ${domain} --selector s1`),
+				line(`engine dkim add --domain ${shellWord(domain)} --selector s1`),
 			),
 		];
 	return Promise.all(own.map(async (key) => judgeKey(key, await names.txt(key.name), line)));

@@ -44,10 +44,10 @@ export function judgePause(
 			const why = reason === null ? '' : `: ${reason}`;
 			return problem(`it was paused by hand at ${momentText(since)}${why}`, line('engine queue resume'));
 		}
-		const next = retry_at === null ? '' : `; tried again at ${momentText(retry_at)} by whoever sends`;
+		const next = retry_at === null ? '' : `; it is tried again at ${momentText(retry_at)} by whoever sends`;
 		return problem(
 			`the mail server takes no mail since ${momentText(since)}: ${reason ?? 'it did not say why'}${next}`,
-			`mend that, then: ${line('engine queue resume')}`,
+			line('engine queue resume'),
 		);
 	});
 }
