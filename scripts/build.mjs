@@ -1,6 +1,7 @@
 // Bundles src/ into dist/ with esbuild: one entry for the command line, one for each worker thread.
 // Splitting turns every `await import()` into its own chunk, so that `--help` loads commander and nothing else.
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -26,32 +27,45 @@ const onDemand = new Set(
 
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
 const apart = /\/cli\/(main|frame|connect|connection|config-write|topics)\.ts$/;
-const ofTheApi = /\/src\/api\//;
+const small = /\/src\/(content\/(hash|variable-names)|store\/errors|cli\/render\/columns)\.ts$/;
 const shared = sources.filter(
-	(file) => ofTheApi.test(file) || (/\/src\/cli\/[a-z-]+\.ts$/.test(file) && !apart.test(file)),
+	(file) =>
+		/\/src\/api\//.test(file) ||
+		small.test(file) ||
+		(/\/src\/cli\/[a-z-]+\.ts$/.test(file) && !apart.test(file)),
 );
 
-/**
- * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
- * to find and load. Whatever is loaded on demand is loaded after the frame; told so, esbuild leaves all that the
- * frame has anyway in one chunk instead of thirty.
- */
-const afterTheFrame = {
-	name: 'after-the-frame',
+/** Ends with each file what `besideOf` says is to be loaded before or with it. */
+const loading = (besideOf) => ({
+	name: 'sources',
 	setup({ onLoad }) {
-		const frame = resolve('src/cli/frame.ts');
 		onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
 			// What a CommonJS file has instead.
 			const text = readFileSync(path, 'utf8').replaceAll(
 				'import.meta.url',
 				"require('node:url').pathToFileURL(__filename).href",
 			);
-			const beside = path === frame ? shared : onDemand.has(path) ? [frame] : [];
-			const imports = beside.map((file) => `import ${JSON.stringify(file)};`);
+			const imports = besideOf(path).map((file) => `import ${JSON.stringify(file)};`);
 			return { contents: [text, ...imports].join('\n'), loader: 'ts' };
 		});
 	},
-};
+});
+
+const frame = resolve('src/cli/frame.ts');
+const local = resolve('src/cli/connect/local.ts');
+/** Only the local engine asks for these. */
+const afterLocal = /\/(connect\/(exchange|ingest|mail|notify|serve)|threads\/threaded-store)\.ts$/;
+
+/**
+ * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
+ * to find and load. Whatever is loaded on demand is loaded after the frame, and some of it after the local engine; told
+ * so, esbuild leaves all that those have anyway in one chunk each instead of thirty.
+ */
+function loadedBefore(path) {
+	if (path === frame) return shared;
+	if (!onDemand.has(path)) return [];
+	return afterLocal.test(path) ? [frame, local] : [frame];
+}
 
 /**
  * Built-in modules that few calls use, loaded by the first call of one of their functions. The bundle's own imports,
@@ -60,8 +74,12 @@ const afterTheFrame = {
 const lazyBuiltins = {
 	name: 'lazy-builtins',
 	setup({ onResolve, onLoad }) {
-		onResolve({ filter: /^node:(crypto|child_process|fs\/promises|net|readline)$/ }, ({ path, importer }) =>
-			/\/src\/|\/commander\//.test(importer) ? { path, namespace: 'lazy', sideEffects: false } : undefined,
+		onResolve(
+			{ filter: /^node:(crypto|child_process|fs\/promises|net|readline)$/ },
+			({ path, importer, kind }) =>
+				kind !== 'dynamic-import' && /\/src\/|\/commander\//.test(importer)
+					? { path, namespace: 'lazy', sideEffects: false }
+					: undefined,
 		);
 		onLoad({ filter: /./, namespace: 'lazy' }, ({ path }) => {
 			// Functions only: asking for a class or a constant fails the build.
@@ -73,7 +91,11 @@ const lazyBuiltins = {
 			};
 		});
 		// As a module, `process` has all its properties read, and reading stdin opens it: 1.3 ms.
-		onResolve({ filter: /^node:process$/ }, ({ path }) => ({ path, namespace: 'global' }));
+		// Commander's has a name of its own, because a module that others share is cut into a chunk.
+		onResolve({ filter: /^node:process$/ }, ({ importer }) => ({
+			path: importer.includes('/commander/') ? 'process of commander' : 'process',
+			namespace: 'global',
+		}));
 		onLoad({ filter: /./, namespace: 'global' }, () => ({ contents: 'module.exports = process;' }));
 	},
 };
@@ -88,22 +110,48 @@ const withoutHttp2 = {
 	},
 };
 
+/**
+ * The JavaScript of better-sqlite3 is a dozen files and a search for its addon, 5 ms of a short command; so it is bundled
+ * and told where npm builds the addon. The two belong together: the package loads itself where another version was
+ * installed, or the addon lies elsewhere.
+ */
+const bundledSqlite = {
+	name: 'bundled-sqlite',
+	setup({ onResolve, onLoad }) {
+		const { resolve: find } = createRequire(import.meta.url);
+		const { version } = JSON.parse(readFileSync(find('better-sqlite3/package.json'), 'utf8'));
+		const addon = 'better-sqlite3/build/Release/better_sqlite3.node';
+		onResolve({ filter: /^better-sqlite3$/ }, ({ path, namespace }) =>
+			namespace === 'sqlite' ? { path, external: true } : { path, namespace: 'sqlite' },
+		);
+		onResolve({ filter: /^bindings$/ }, ({ path }) => ({ path, namespace: 'sqlite-addon' }));
+		onLoad({ filter: /./, namespace: 'sqlite-addon' }, () => ({
+			contents: `module.exports = () => require('${addon}');`,
+		}));
+		onLoad({ filter: /./, namespace: 'sqlite' }, () => ({
+			contents: `
+				const belongsTogether = () => {
+					try {
+						require('${addon}');
+						return require('better-sqlite3/package.json').version === '${version}';
+					} catch {
+						return false;
+					}
+				};
+				module.exports = belongsTogether() ? require(${JSON.stringify(find('better-sqlite3'))}) : require('better-sqlite3');`,
+			resolveDir: process.cwd(),
+		}));
+	},
+};
+
 // Beside dist/ and renamed at the end: a build that fails leaves the last one as it was.
 const out = '.dist';
 const modules = `${out}/modules`;
-rmSync(out, { recursive: true, force: true });
-await build({
-	entryPoints: ['src/cli/main.ts', ...threads],
-	outdir: modules,
-	outbase: 'src',
+const usual = {
 	bundle: true,
-	splitting: true,
-	format: 'esm',
 	platform: 'node',
 	target: 'node20.19',
-	// The native addon finds its binary beside its own files; bundling it would lose it.
-	external: ['better-sqlite3'],
-	plugins: [afterTheFrame, lazyBuiltins, withoutHttp2],
+	external: ['better-sqlite3/package.json', 'better-sqlite3/build/*'],
 	define: { __VERSION__: JSON.stringify(version) },
 	// Names stay, so that a stack says something; what is not read is not parsed.
 	minifyWhitespace: true,
@@ -112,6 +160,26 @@ await build({
 	sourcesContent: false,
 	legalComments: 'none',
 	logLevel: 'warning',
+};
+rmSync(out, { recursive: true, force: true });
+await build({
+	...usual,
+	entryPoints: ['src/cli/main.ts'],
+	outdir: modules,
+	outbase: 'src',
+	splitting: true,
+	format: 'esm',
+	plugins: [loading(loadedBefore), lazyBuiltins, bundledSqlite, withoutHttp2],
+});
+// A thread is one file of its own: sharing chunks with it would cut the program's into more.
+await build({
+	...usual,
+	entryPoints: threads,
+	outdir: out,
+	outbase: 'src',
+	format: 'cjs',
+	supported: { 'dynamic-import': false },
+	plugins: [loading(() => []), lazyBuiltins, bundledSqlite],
 });
 
 /**

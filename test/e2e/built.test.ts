@@ -1,8 +1,8 @@
 // What only the built program can get wrong: packages that are loaded on demand, files that are shipped beside it.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programPath } from '../support/cli.js';
@@ -41,6 +41,33 @@ describe('the built program', () => {
 		});
 		await mailctl(['config', 'set', 'output', 'json']);
 		expect(JSON.parse(await mailctl(['lists', 'list']))).toMatchObject([{ name: 'News' }]);
+	});
+
+	it('leaves better-sqlite3 to itself where another version is installed than it was built with', async () => {
+		const installed = join(home, 'installed');
+		const sqlite = join(installed, 'node_modules/better-sqlite3');
+		const program = dirname(dirname(programPath));
+		for (const name of ['bin', 'dist', 'package.json'])
+			await cp(join(program, name), join(installed, name), { recursive: true });
+		const packages = join(program, 'node_modules');
+		await cp(join(packages, 'better-sqlite3'), sqlite, {
+			recursive: true,
+			filter: (path) => !/better-sqlite3\/(deps|src)$|\/obj/.test(path),
+		});
+		for (const name of ['bindings', 'file-uri-to-path'])
+			await symlink(join(packages, name), join(installed, 'node_modules', name));
+		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
+		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '0.0.1' }));
+		const entry = join(sqlite, 'lib/index.js');
+		await writeFile(entry, `process.stderr.write('its own');${await readFile(entry, 'utf8')}`);
+		const listing = run(
+			process.execPath,
+			[join(installed, 'bin/mailctl.js'), 'lists', 'list', '-o', 'name'],
+			{
+				env: { HOME: home },
+			},
+		);
+		expect(await listing).toEqual({ stdout: 'News\n', stderr: 'its own' });
 	});
 
 	it('refuses an older Node in one line, before anything is loaded', async () => {

@@ -1,6 +1,5 @@
 /** Opens a SQLite file the one way this project uses it: every pragma set and, where it matters, read back. */
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { DatabaseMissing, StoreError } from '../errors.js';
@@ -29,7 +28,6 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 		db = new Database(options.path, {
 			fileMustExist: options.path !== memoryPath,
 			timeout: options.busyTimeoutMs,
-			...usualBinding(),
 		});
 		const connection = db;
 		whileBusy(options.busyTimeoutMs, () => setPragmas(connection, options));
@@ -55,19 +53,6 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 			if (!isBusy(error) || waitedMs >= timeoutMs) throw error;
 			Atomics.wait(sleeper, 0, 0, pauseMs);
 		}
-	}
-}
-
-/**
- * Where npm builds the addon. Told so, the package spares its search, which walks a stack trace and a dozen places
- * (2 of 4 ms to open); where it is elsewhere (as prebuilt), the package looks for it.
- */
-function usualBinding(): { nativeBinding?: string } {
-	try {
-		const { resolve } = createRequire(import.meta.url);
-		return { nativeBinding: resolve('better-sqlite3/build/Release/better_sqlite3.node') };
-	} catch {
-		return {};
 	}
 }
 
