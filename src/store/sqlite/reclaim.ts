@@ -3,18 +3,17 @@ import type { Micros } from '../../api/datetime.js';
 import { microsPerSecond } from '../../api/datetime.js';
 import { isRunning } from './processes.js';
 import type { Sql } from './sql.js';
-import { lanes } from './submissions.js';
+import { openLanes } from './submissions.js';
 
 /** No lease is longer; what waits longer is deferred. */
-const longestLease: Micros = 600 * microsPerSecond;
+export const longestLease: Micros = 600 * microsPerSecond;
 
 /**
  * Owners are called `host:pid:…` (see `Queue.lease`). A pid that is somebody else's by now keeps its leases until they
  * end; a worker wrongly given up finds its fences outdated.
  */
 export function reclaimLeases(sql: Sql, { host, now }: { host: string; now: Micros }): void {
-	const mailings = sql.all<{ seq: number }>('SELECT seq FROM mailings WHERE has_open_work = 1 ORDER BY seq');
-	for (const lane of [lanes.transactional, lanes.bulk, ...mailings.map(({ seq }) => seq)]) {
+	for (const lane of openLanes(sql)) {
 		// messages_due (lane, wake_at): the leased and the shortly deferred, not the whole queue.
 		const owners = sql.all<{ lease_owner: string }>(
 			`SELECT DISTINCT lease_owner

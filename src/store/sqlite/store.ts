@@ -4,6 +4,7 @@ import type Database from 'better-sqlite3';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import type { Queue } from '../queue.js';
 import type { Store, Writes } from '../store.js';
+import { pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
 import { type Core, createCore } from './core.js';
 import { sqliteCode, translateFailure } from './failures.js';
@@ -84,6 +85,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 	const heartbeat = () => {
 		const now = clock.now();
 		if (Math.abs(now - lastBeat) < heartbeatEveryMicros) return;
+		if (now < lastBeat) pullForward(sql, now);
 		beat(sql, me, now);
 		pace = findOthers(sql, me, now).length > 0 ? sharedPace : freePace;
 		db.pragma(`wal_autocheckpoint = ${pace.logPages}`);
@@ -112,7 +114,13 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		createSliceSize(() => pace.maxSliceMs),
 	);
 	const reclaim = () => {
-		writer.write(() => reclaimLeases(sql, { host: me.host, now: clock.now() })).catch(() => undefined);
+		const free = () => {
+			const now = clock.now();
+			reclaimLeases(sql, { host: me.host, now });
+			// It may have been set back while nobody was here.
+			pullForward(sql, now);
+		};
+		writer.write(free).catch(() => undefined);
 	};
 	if (options.role !== 'cli') reclaim();
 	let isClosed = false;

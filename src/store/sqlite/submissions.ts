@@ -18,6 +18,12 @@ import type { Operations } from './sync.js';
 /** Lanes of messages without a mailing: a person waits for the first kind, so it is leased first. */
 export const lanes = { transactional: 0, bulk: -1 } as const;
 
+/** Every lane in which something may wait: these, and those of mailings that are not through. */
+export function openLanes(sql: Sql): number[] {
+	const mailings = sql.all<{ seq: number }>('SELECT seq FROM mailings WHERE has_open_work = 1 ORDER BY seq');
+	return [lanes.transactional, lanes.bulk, ...mailings.map(({ seq }) => seq)];
+}
+
 export function createSubmissions(sql: Sql): Pick<Operations, 'acceptSubmission'> {
 	return {
 		acceptSubmission: ({ key, ...submission }) => {

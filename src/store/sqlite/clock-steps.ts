@@ -1,0 +1,43 @@
+/** The clock was set back: what waits for moments of the clock before would wait for longer than anything does. */
+import type { Micros } from '../../api/datetime.js';
+import { microsPerSecond } from '../../api/datetime.js';
+import { longestLease } from './reclaim.js';
+import type { Sql } from './sql.js';
+import { openLanes } from './submissions.js';
+
+/** Above the longest wait between two attempts (`delivery/schedule.ts`: 4 h and a tenth). */
+const longestWait: Micros = 5 * 3_600 * microsPerSecond;
+/** Of a lane, so that nobody waits for it long. */
+const mostAtOnce = 10_000;
+
+/**
+ * What is deferred for longer than the schedule ever says is due now; a lease that would last longer than any lasts no
+ * longer than one begun now. Done twice it changes nothing more. What a limit holds back keeps its turn, however far
+ * that is: its `due_at` has passed.
+ */
+export function pullForward(sql: Sql, now: Micros): void {
+	for (const lane of openLanes(sql)) {
+		sql.run(
+			// messages_due (lane, wake_at): what is held back by a limit is looked at, too, and therefore not all of it.
+			`UPDATE messages
+			SET due_at = min(due_at, ?), wake_at = CASE state WHEN 'leased' THEN ? ELSE ? END
+			WHERE id IN (
+				SELECT id
+				FROM (
+					SELECT id, due_at, state
+					FROM messages INDEXED BY messages_due
+					WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?
+					ORDER BY wake_at
+					LIMIT ${mostAtOnce}
+				)
+				WHERE due_at > ? OR state = 'leased'
+			)`,
+			now,
+			now + longestLease,
+			now,
+			lane,
+			now + longestWait,
+			now + longestWait,
+		);
+	}
+}
