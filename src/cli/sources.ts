@@ -5,12 +5,15 @@ import type { Readable } from 'node:stream';
 import type { ContentSource, FileSource } from './command.js';
 import { UsageError } from './errors.js';
 import type { Io } from './io.js';
+import type { TableSource } from './tabular/source.js';
 
 export interface Sources {
 	file(text: string, flag: string): FileSource;
 	content(text: string, flag: string): ContentSource;
 	/** Standard input, for an argument `-`. */
 	stdin(flag: string): Readable;
+	/** A table that is an argument: a file's name, or standard input for `-`. */
+	table(text: string): TableSource;
 }
 
 export function createSources(io: Io): Sources {
@@ -28,6 +31,7 @@ export function createSources(io: Io): Sources {
 	return {
 		stdin,
 		file,
+		table: (text) => (text === '-' ? { name: 'standard input', stream: stdin('-') } : text),
 		content: (text, flag) => {
 			if (text === '-') return file('-', flag);
 			if (text.startsWith('@')) return file(text.slice(1), flag);

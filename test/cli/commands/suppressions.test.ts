@@ -351,6 +351,18 @@ describe('mailctl suppressions', () => {
 			expect(failed.stderr).toContain('what is counted stays');
 		});
 
+		it('plans what comes from standard input without a place for rejects, and imports it with one alone', async () => {
+			const argv = ['suppressions', 'import', '-'];
+			const stdin = `email;reason\n${ann};MANUAL\nnobody;MANUAL\n`;
+			expect(await project.json([...argv, '-n'], { stdin })).toMatchObject({ created: 1, rejected: 1 });
+			expect((await project.run(argv, { stdin })).code).toBe(2);
+			const rejects = join(project.folder, 'left.csv');
+			const done = await project.run([...argv, '--rejects', rejects], { stdin });
+			expect(done.stderr).toContain(`1 rejected row is in ${rejects}; mend it and import that file`);
+			// As the table is, so that the program that made it opens this one.
+			expect((await readFile(rejects, 'utf8')).split('\n')[0]).toBe('email;reason;_line;_code;_error');
+		});
+
 		it('tells no half of a plan when --dry-run is interrupted', async () => {
 			const path = await project.file('stop.csv', many(10));
 			const stop = new AbortController();

@@ -40,7 +40,7 @@ export async function openTableRows(
 		import('../../tabular/read-table.js'),
 		import('../../../jobs/mailing-rows.js'),
 	]);
-	const table = await openTable(inputOf(cx, file), { signal: cx.signal });
+	const table = await openTable(cx.sources.table(file), { signal: cx.signal });
 	try {
 		const columns = 'columns' in how ? how.columns : await columnsOf(cx, table.header, how.map);
 		const { encoding, delimiter } = table;
@@ -67,12 +67,8 @@ export async function openRequestRows(cx: CommandContext, file: string): Promise
 		import('../../../jobs/mailing-requests.js'),
 	]);
 	const source = { kind: 'batch', ...(await originOf(cx, file)) };
-	const bytes = readBytes(inputOf(cx, file), cx.signal);
+	const bytes = readBytes(cx.sources.table(file), cx.signal);
 	return { source, rows: requestRows(readLines(bytes)), close: () => bytes.return().then(() => undefined) };
-}
-
-function inputOf(cx: CommandContext, file: string) {
-	return file === '-' ? { name: 'standard input', stream: cx.sources.stdin('-') } : file;
 }
 
 /** Standard input and pipes have no second time: another run is never taken for the same rows. */

@@ -7,6 +7,7 @@ import type { ImportJob, ImportResult, ImportTotals } from '../../../jobs/import
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import type { ExitCode } from '../../exit.js';
+import { importArg, importName, openImport, pathOfRejects } from '../../importing.js';
 import type { Mapping } from '../../tabular/header.js';
 import type { Table } from '../../tabular/read-table.js';
 import type { RejectsFile } from '../../tabular/rejects.js';
@@ -20,7 +21,6 @@ import {
 	importOptions,
 	parseMaxErrors,
 	parseRate,
-	pathOfRejects,
 } from './import/options.js';
 import { inList } from './lookup.js';
 
@@ -33,7 +33,7 @@ export const subscriberImport = command({
 		'active without --reactivate. What cannot be imported goes into FILE.rejects.csv with its line and the reason, ' +
 		'which imports again once it is mended; rows that repeat an address are listed there too, and left out again. ' +
 		'--dry-run says what would become of each row.',
-	args: [{ name: 'file', summary: 'the table; - reads standard input' }],
+	args: [importArg],
 	options: importOptions,
 	writes: true,
 	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
@@ -52,10 +52,10 @@ export const subscriberImport = command({
 		};
 		const rejectsPath = cx.dryRun ? null : pathOfRejects(file, options.rejects);
 		const { list } = await inList(cx, options);
-		const table = await open(cx, file, options);
+		const table = await openImport(cx, file, options);
 		try {
 			const mapping = await mapColumns(cx, table, options);
-			await sayColumns(cx, { name: file === '-' ? 'standard input' : file, table, mapping });
+			await sayColumns(cx, { name: importName(file), table, mapping });
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, list, table, mapping, spec, options, limits };
 			if (rejectsPath === null) return await plan(cx, job);
@@ -78,23 +78,13 @@ interface Job {
 	rejectsPath: string;
 }
 
-async function open(
-	cx: CommandContext,
-	file: string,
-	{ delimiter, encoding }: ImportOptions,
-): Promise<Table> {
-	const { openTable } = await import('../../tabular/read-table.js');
-	const source = file === '-' ? { name: 'standard input', stream: cx.sources.stdin('-') } : file;
-	return openTable(source, { delimiter, encoding, signal: cx.signal });
-}
-
 async function plan(
 	cx: CommandContext,
 	{ file, options, ...job }: Omit<Job, 'rejectsPath'>,
 ): Promise<undefined> {
 	const { planImport } = await import('./import/plan.js');
 	const { concurrency } = options;
-	await planImport(cx, { ...job, concurrency, file: file === '-' ? 'standard input' : file });
+	await planImport(cx, { ...job, concurrency, file: importName(file) });
 }
 
 async function work(cx: CommandContext, job: Job): Promise<ExitCode> {

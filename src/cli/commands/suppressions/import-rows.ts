@@ -7,6 +7,7 @@ import {
 	suppressionRowFields,
 } from '../../../api/suppressions.js';
 import { AddressSet } from '../../../jobs/foreign/address-set.js';
+import type { ImportTotals } from '../../../jobs/imports.js';
 import type { CommandContext } from '../../context.js';
 import type { RejectedRow } from '../../tabular/finding.js';
 import type { Table } from '../../tabular/read-table.js';
@@ -22,21 +23,6 @@ export interface ImportRows {
 	mapping: SuppressionMapping;
 	/** What counts where a row says nothing. */
 	missing: Pick<SuppressionRow, 'reason' | 'expires_at'>;
-}
-
-/** read = created + updated + unchanged + duplicate + rejected, always. */
-export interface Totals {
-	read: number;
-	created: number;
-	updated: number;
-	unchanged: number;
-	duplicate: number;
-	rejected: number;
-}
-
-/** None yet. */
-export function noTotals(): Totals {
-	return { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
 /** What is done with rows: put, or only compared. */
@@ -56,7 +42,7 @@ interface Batch {
 export async function walkRows(
 	cx: CommandContext,
 	job: ImportRows,
-	{ ways, totals }: { ways: Ways; totals: Totals },
+	{ ways, totals }: { ways: Ways; totals: ImportTotals },
 ): Promise<void> {
 	const progress = cx.progress(cx.dryRun ? 'comparing' : 'importing', null);
 	try {

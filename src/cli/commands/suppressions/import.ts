@@ -1,17 +1,28 @@
 /** `suppressions import`: a table of addresses that are to get no mail, in batches that may be repeated. */
 import { need } from '../../../api/capabilities.js';
 import { suppressionReasons } from '../../../api/suppressions.js';
+import type { ImportTotals } from '../../../jobs/imports.js';
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { type ExitCode, exits } from '../../exit.js';
+import {
+	emptyTally,
+	importArg,
+	importName,
+	layoutOfRejects,
+	openImport,
+	pathOfRejects,
+	rejectsSentence,
+	tableOptions,
+	tallySentence,
+} from '../../importing.js';
 import type { RejectedRow } from '../../tabular/finding.js';
 import type { Table } from '../../tabular/read-table.js';
 import type { RejectsFile } from '../../tabular/rejects.js';
 import type { SuppressionMapping } from '../../tabular/suppression-columns.js';
-import { pathOfRejects } from '../subscribers/import/options.js';
 import { expiresOption, parseExpires } from './filters.js';
-import { type ImportRows, noTotals, type Totals, type Ways, walkRows } from './import-rows.js';
+import { type ImportRows, type Ways, walkRows } from './import-rows.js';
 
 /** Of the rejected rows a dry run lists so many. */
 const maxShown = 20;
@@ -24,7 +35,7 @@ export const suppressionImport = command({
 		'date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
 		'changes nothing: what was broken off is run again from its beginning, no --resume is needed. What cannot be taken ' +
 		'goes into FILE.rejects.csv.',
-	args: [{ name: 'file', summary: 'the table; - reads standard input' }],
+	args: [importArg],
 	options: {
 		reason: {
 			kind: 'choice',
@@ -33,11 +44,7 @@ export const suppressionImport = command({
 			summary: 'for rows that name none',
 		},
 		expires: { ...expiresOption, summary: `for rows that name no end: ${expiresOption.summary}` },
-		map: { kind: 'list', placeholder: 'COLUMN=FIELD', summary: 'what a column is; COLUMN=- leaves it out' },
-		ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
-		delimiter: { kind: 'text', default: 'auto', summary: 'auto, tab, or one character' },
-		encoding: { kind: 'text', default: 'auto', summary: 'auto, utf-8, utf-16le, windows-1251 …' },
-		rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
+		...tableOptions,
 	},
 	writes: true,
 	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
@@ -48,32 +55,23 @@ export const suppressionImport = command({
 	],
 	run: async (cx, { args: { file }, options }): Promise<ExitCode | undefined> => {
 		const suppressions = await need(await cx.api(), 'suppressions');
-		const rejectsPath = pathOfRejects(file, options.rejects);
+		// Before the file is opened: a plan has no rejects file, and need not say where it would be.
+		const rejectsPath = cx.dryRun ? null : pathOfRejects(file, options.rejects);
 		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
 		const missing = { reason: options.reason, ...end };
-		const table = await open(cx, file, options);
+		const table = await openImport(cx, file, options);
 		try {
 			const mapping = await mapColumns(cx, table, options);
 			const job = { suppressions, table, mapping, missing };
-			if (cx.dryRun) return await plan(cx, file, job);
+			if (rejectsPath === null) return await plan(cx, file, job);
 			const { openRejects } = await import('../../tabular/rejects.js');
-			const rejects = await openRejects({ path: rejectsPath, header: table.header });
+			const rejects = await openRejects({ path: rejectsPath, ...layoutOfRejects(table) });
 			return await work(cx, job, rejects).finally(() => rejects.close());
 		} finally {
 			await table.close();
 		}
 	},
 });
-
-async function open(
-	cx: CommandContext,
-	file: string,
-	{ delimiter, encoding }: { delimiter: string; encoding: string },
-): Promise<Table> {
-	const { openTable } = await import('../../tabular/read-table.js');
-	const source = file === '-' ? { name: 'standard input', stream: cx.sources.stdin('-') } : file;
-	return openTable(source, { delimiter, encoding, signal: cx.signal });
-}
 
 async function mapColumns(
 	cx: CommandContext,
@@ -98,7 +96,7 @@ async function mapColumns(
 
 async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<undefined> {
 	const shown: Omit<RejectedRow, 'cells'>[] = [];
-	const totals = noTotals();
+	const totals = emptyTally();
 	const ways: Ways = {
 		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
 		refuse: async (rows) => {
@@ -108,8 +106,7 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 	await walkRows(cx, job, { ways, totals });
 	// Half a plan would pass for a whole one.
 	cx.signal.throwIfAborted();
-	const name = file === '-' ? 'standard input' : file;
-	await cx.wouldDo(`stop mail to the addresses of ${name}: ${sentence(totals)}`, {
+	await cx.wouldDo(`stop mail to the addresses of ${importName(file)}: ${tallySentence(totals)}`, {
 		...totals,
 		rejects: shown,
 	});
@@ -117,7 +114,7 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 }
 
 async function work(cx: CommandContext, job: ImportRows, rejects: RejectsFile): Promise<ExitCode> {
-	const totals = noTotals();
+	const totals = emptyTally();
 	const ways: Ways = {
 		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
 		take: (rows) => job.suppressions.put(rows),
@@ -134,21 +131,15 @@ async function work(cx: CommandContext, job: ImportRows, rejects: RejectsFile): 
 	return totals.rejected === 0 ? exits.done : exits.partly;
 }
 
-async function sayDone(cx: CommandContext, totals: Totals, rejects: RejectsFile): Promise<void> {
-	await cx.out.document(totals, sentence(totals));
-	if (rejects.written > 0)
-		await cx.hint(`rejected rows are in ${rejects.path}; mend them and import that file`);
+async function sayDone(cx: CommandContext, totals: ImportTotals, rejects: RejectsFile): Promise<void> {
+	await cx.out.document(totals, tallySentence(totals));
+	const left = rejectsSentence(totals, rejects.path);
+	if (left !== null) await cx.hint(left);
 }
 
 /** A second run begins with the first row: what stands is unchanged, and each rejected row is rejected again. */
-async function sayBrokenOff(cx: CommandContext, totals: Totals, rejects: RejectsFile): Promise<void> {
-	await cx.out.document(totals, `broken off after ${sentence(totals)}`);
-	const first = rejects.written > 0 ? `remove ${rejects.path}, then ` : '';
+async function sayBrokenOff(cx: CommandContext, totals: ImportTotals, rejects: RejectsFile): Promise<void> {
+	await cx.out.document(totals, `broken off after ${tallySentence(totals)}`);
+	const first = totals.rejected > 0 ? `remove ${rejects.path}, then ` : '';
 	await cx.hint(`what is counted stays; ${first}run the same command again for the rest`);
-}
-
-function sentence(totals: Totals): string {
-	const parts = Object.entries(totals).map(([name, count]) => `${name} ${count.toLocaleString('en-US')}`);
-	const [read, ...rest] = parts;
-	return `${read} = ${rest.join(' + ')}`;
 }

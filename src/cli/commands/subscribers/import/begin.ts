@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import type { List } from '../../../../api/records.js';
 import type { CommandContext } from '../../../context.js';
+import { importName, layoutOfRejects } from '../../../importing.js';
 import { counted } from '../../../render/counted.js';
 import { TableError } from '../../../tabular/finding.js';
 import type { Mapping } from '../../../tabular/header.js';
@@ -44,7 +45,7 @@ export async function identify(cx: CommandContext, job: IdentifiedJob): Promise<
 	const source = options.job === undefined ? { file } : { job: options.job };
 	const mark = await openMark(cx, source, list.id);
 	const earlier = options.resume ? await mark.read() : null;
-	assertSame(file === '-' ? 'standard input' : file, earlier, named);
+	assertSame(importName(file), earlier, named);
 	return { ...named, mark, earlier: earlier?.key === named.key ? earlier : null };
 }
 
@@ -101,7 +102,7 @@ async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promis
 		return rejects;
 	}
 	const isOwn = earlier === null || earlier.rejects === null || earlier.rejects === path;
-	const rejects = await openRejects({ ...layoutOf(job), path: rejectsPath, resume: isOwn });
+	const rejects = await openRejects({ ...layoutOfRejects(job.table), path: rejectsPath, resume: isOwn });
 	await cx.note(
 		position === 0
 			? beginsAnew(earlier)
@@ -118,12 +119,7 @@ function beginsAnew(earlier: ImportMark | null): string {
 
 async function openNew(job: BeginningJob): Promise<RejectsFile> {
 	const { openRejects } = await import('../../../tabular/rejects.js');
-	return openRejects({ ...layoutOf(job), path: job.rejectsPath });
-}
-
-/** As the source is, so that the same program opens both; always UTF-8, which what is no UTF-8 needs a mark for. */
-function layoutOf({ table: { header, delimiter, encoding, isMarked } }: BeginningJob) {
-	return { header, delimiter, isMarked: isMarked || encoding !== 'utf-8' };
+	return openRejects({ ...layoutOfRejects(job.table), path: job.rejectsPath });
 }
 
 function nothingToResume({ message, hint }: TableError): TableError {

@@ -5,6 +5,7 @@ import type { ImportResult, ImportTotals } from '../../../../jobs/imports.js';
 import type { CommandContext } from '../../../context.js';
 import { CliError } from '../../../errors.js';
 import { type ExitCode, exits } from '../../../exit.js';
+import { rejectsSentence, tallySentence } from '../../../importing.js';
 import { counted, shown } from '../../../render/counted.js';
 
 export interface ImportEnd extends ImportResult {
@@ -18,7 +19,7 @@ export interface ImportEnd extends ImportResult {
 export async function endImport(cx: CommandContext, end: ImportEnd): Promise<ExitCode> {
 	const { outcome, totals, rejectsPath } = end;
 	await sayTotals(cx, totals);
-	const rejects = sentenceOfRejects(totals, rejectsPath);
+	const rejects = rejectsSentence(totals, rejectsPath);
 	if (rejects !== null) await cx.hint(rejects);
 	if (outcome === 'interrupted') {
 		await cx.hint(goOn);
@@ -26,20 +27,6 @@ export async function endImport(cx: CommandContext, end: ImportEnd): Promise<Exi
 	}
 	if (outcome === 'too_many_errors') throw tooManyErrors(end);
 	return totals.rejected === 0 ? exits.done : exits.partly;
-}
-
-/** Null: no row was left out. Duplicates alone leave nothing to do. */
-function sentenceOfRejects({ rejected, duplicate }: ImportTotals, path: string): string | null {
-	const duplicates = counted(duplicate, 'duplicate row');
-	if (rejected === 0 && duplicate === 0) return null;
-	if (rejected === 0)
-		return `${duplicates} left out, the first row of each address counts: ${duplicate === 1 ? 'it is' : 'they are'} in ${path}`;
-	const rows = counted(rejected, 'rejected row');
-	if (duplicate > 0)
-		return `${rows} and ${duplicates} are in ${path}; mend what was rejected and import that file, which leaves the duplicates out`;
-	return rejected === 1
-		? `${rows} is in ${path}; mend it and import that file`
-		: `${rows} are in ${path}; mend them and import that file`;
 }
 
 /** The limit is for all runs together: with the same one, going on would stop at once. */
@@ -82,15 +69,9 @@ async function isGone(cx: CommandContext, { id }: List): Promise<boolean> {
 }
 
 async function sayTotals(cx: CommandContext, totals: ImportTotals): Promise<void> {
-	await cx.out.document(documentOf(totals), sentenceOf(totals));
+	await cx.out.document(documentOf(totals), tallySentence(totals));
 }
 
 function documentOf({ read, created, updated, unchanged, duplicate, rejected }: ImportTotals) {
 	return { read, created, updated, unchanged, duplicate, rejected };
-}
-
-function sentenceOf(totals: ImportTotals): string {
-	const parts = Object.entries(documentOf(totals)).map(([name, count]) => `${name} ${shown(count)}`);
-	const [read, ...rest] = parts;
-	return `${read} = ${rest.join(' + ')}`;
 }

@@ -2,11 +2,12 @@
 import type { MaxErrors } from '../../../../jobs/imports.js';
 import type { OptionValues } from '../../../command.js';
 import { UsageError } from '../../../errors.js';
+import { tableOptions } from '../../../importing.js';
 import { listOption } from '../lookup.js';
 
 export const importOptions = {
 	...listOption,
-	map: { kind: 'list', placeholder: 'COLUMN=FIELD', summary: 'what a column is; COLUMN=- leaves it out' },
+	...tableOptions,
 	onConflict: {
 		kind: 'choice',
 		choices: ['update', 'skip', 'error'],
@@ -14,9 +15,6 @@ export const importOptions = {
 		summary: 'when an address is in the list already',
 	},
 	createFields: { kind: 'flag', summary: 'make fields of unknown columns' },
-	ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
-	delimiter: { kind: 'text', default: 'auto', summary: 'auto, tab, or one character' },
-	encoding: { kind: 'text', default: 'auto', summary: 'auto, utf-8, utf-16le, windows-1251 …' },
 	reactivate: {
 		kind: 'flag',
 		summary: 'who is in the file is active again, unless is_active says no; lifts unsubscriptions',
@@ -31,7 +29,6 @@ export const importOptions = {
 	},
 	rate: { kind: 'text', placeholder: 'N/s', summary: 'rows a second at most' },
 	maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
-	rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
 	resume: { kind: 'flag', summary: 'go on where an earlier run of the same file stopped' },
 	job: {
 		kind: 'text',
@@ -53,13 +50,6 @@ export function assertOptions(file: string, options: ImportOptions): void {
 		throw new UsageError('--resume wants a file, or --job NAME: standard input is not the same twice', {
 			hint: 'importing it again is safe: what is there already is found unchanged',
 		});
-}
-
-/** Beside the file unless it is named; standard input has no beside. */
-export function pathOfRejects(file: string, rejects: string | undefined): string {
-	if (rejects !== undefined) return rejects;
-	if (file === '-') throw new UsageError('an import from standard input needs --rejects FILE');
-	return `${file}.rejects.csv`;
 }
 
 /** `100` rows, or `5%` and `0.5%` of those read. */
