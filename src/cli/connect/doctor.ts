@@ -1,5 +1,5 @@
 /** A database looked at for `doctor`: nothing is made, migrated or written, and no mail is sent. */
-import { addDays, type Clock, dayOf, microsPerDay, parseDateTime } from '../../api/datetime.js';
+import { addDays, type Clock, dayOf, isTimeZone, microsPerDay, parseDateTime } from '../../api/datetime.js';
 import type { Webhook } from '../../api/records.js';
 import { recordNameOf, recordOf } from '../../delivery/dkim/keys.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
@@ -15,6 +15,7 @@ import type {
 } from '../doctor/inspected.js';
 import { smtpOf, testSmtp } from './mail.js';
 
+/** What looking takes. */
 export interface InspectOptions {
 	clock: Clock;
 	/** Lines of the conversation with the mail server, under `--debug`. */
@@ -58,7 +59,16 @@ function contentsOf(
 		queue: () => reads.queueState({ now: clock.now() }),
 		webhooks: async () => {
 			const { results } = await reads.pageWebhooks(atMost);
-			return Promise.all(results.map((webhook) => inspectWebhook(reads, webhook, clock)));
+			const stopped = new Map((await reads.stoppedWebhooks()).map((one) => [one.id, one]));
+			return Promise.all(
+				results.map(async (webhook) => {
+					const stop = stopped.get(webhook.id);
+					return {
+						...(await inspectWebhook(reads, webhook, clock)),
+						stopped: stop === undefined ? null : { since: stop.stopped_at, waiting: stop.waiting },
+					};
+				}),
+			);
 		},
 		lately: () => figuresOf(reads, clock),
 		testSmtp: async (signal) => testSmtp(smtpOf(await readSettings({ reads })), { trace, signal }),
@@ -75,11 +85,14 @@ function toSmtp(settings: EngineSettings): InspectedSettings['smtp'] {
 	return { host, port, security, user, hasPassword: password !== null, ca };
 }
 
-async function inspectWebhook(reads: Reads, { id, url }: Webhook, clock: Clock): Promise<InspectedWebhook> {
+async function inspectWebhook(
+	reads: Reads,
+	{ id, url }: Webhook,
+	clock: Clock,
+): Promise<Omit<InspectedWebhook, 'stopped'>> {
 	const since = clock.now() - microsPerDay;
 	const first = { webhook_id: id, page: 1, page_size: 1 };
-	const [stopped, failed, delivered, pending] = await Promise.all([
-		reads.pageDeliveries({ ...first, state: 'stopped', since: null }),
+	const [failed, delivered, pending] = await Promise.all([
 		reads.pageDeliveries({ ...first, state: 'failed', since }),
 		reads.pageDeliveries({ ...first, state: 'delivered', since }),
 		reads.pageDeliveries({ ...first, state: 'pending', since: null }),
@@ -91,7 +104,6 @@ async function inspectWebhook(reads: Reads, { id, url }: Webhook, clock: Clock):
 	return {
 		id,
 		url,
-		stopped: stopped.count,
 		failedLately: failed.count,
 		deliveredLately: delivered.count,
 		oldestRetried: made === null ? null : { since: made, attempts: oldest?.attempts ?? 0, said },
@@ -100,7 +112,8 @@ async function inspectWebhook(reads: Reads, { id, url }: Webhook, clock: Clock):
 
 async function figuresOf(reads: Reads, clock: Clock): Promise<{ sent: number; hardBounced: number }> {
 	const { timeZone } = await readSettings({ reads });
-	const to = dayOf(clock.now(), timeZone);
+	// A zone that this Node.js does not know is what another check says.
+	const to = dayOf(clock.now(), isTimeZone(timeZone) ? timeZone : 'UTC');
 	const query = { from: addDays(to, -6), to, campaign: null, tag: null, human: false };
 	const figures = await reads.reportFigures(query);
 	const sum = (wanted: string) =>

@@ -1,7 +1,9 @@
 /** Sizes and spans of time as sentences say them. */
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 
+/** In bytes. */
 export const mebibyte = 1024 ** 2;
+/** In bytes. */
 export const gibibyte = 1024 ** 3;
 
 /** `3.2 GiB`, `512 MiB`, `80 KiB`. */

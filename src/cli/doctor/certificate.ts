@@ -14,6 +14,7 @@ export interface SeenCertificate {
 	distrust: string | null;
 }
 
+/** Whose certificate, and how it is come by. */
 export interface CertificateOptions {
 	host: string;
 	port: number;
@@ -52,7 +53,7 @@ export function lookAtCertificate(options: CertificateOptions): Promise<SeenCert
 
 const soon: Micros = 14 * microsPerDay;
 
-/** `distrusts`: what follows when it is not trusted, from a warning to nothing at all. */
+/** `isChecked`: nothing goes to a server without a good one. `renew` says who is to do what. */
 export function judgeCertificate(
 	{ name, validTo, distrust }: SeenCertificate,
 	{ now, isChecked, renew }: { now: Micros; isChecked: boolean; renew: string },

@@ -10,6 +10,7 @@ import type { Check, Finding, Group, Surroundings } from './model.js';
 import { summaryOf, textReport } from './report.js';
 import { chooseChecks, runChecks } from './run.js';
 
+/** As they are given. */
 export interface DoctorOptions {
 	full: boolean;
 	offline: boolean;
@@ -21,6 +22,7 @@ export interface DoctorOptions {
 	nameServer: string | undefined;
 }
 
+/** 11 for problems, after the report; past the deadline its error, after a report of what is known. Throws `UsageError`. */
 export async function doctorCommand(cx: CommandContext, options: DoctorOptions): Promise<ExitCode> {
 	const surroundings: Surroundings = {
 		line: (words) => commandLine(cx, words),

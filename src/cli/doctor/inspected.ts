@@ -73,8 +73,8 @@ export interface PublishedKey {
 export interface InspectedWebhook {
 	id: number;
 	url: string;
-	/** Notifications that wait because its target answered 410. */
-	stopped: number;
+	/** Since its target answered 410, with the notifications that wait for it; null: it did not. */
+	stopped: { since: Micros; waiting: number } | null;
 	/** Those that failed for good within a day, and those that were taken. */
 	failedLately: number;
 	deliveredLately: number;

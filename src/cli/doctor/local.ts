@@ -14,6 +14,7 @@ import { lookingInto } from './looking.js';
 import type { Check, Surroundings } from './model.js';
 import { createNames } from './names.js';
 
+/** What the options of the command come to. */
 export interface LocalOptions {
 	surroundings: Surroundings;
 	nameServer: string | undefined;

@@ -7,6 +7,7 @@ export type Look = (
 	judge: (contents: DatabaseContents) => Promise<Verdict | readonly Verdict[]>,
 ) => Check['run'];
 
+/** For the database as it was found. */
 export function lookingInto(found: Inspected): Look {
 	return (judge) => async () => {
 		if (found.kind !== 'open') return skipped('there is no database to look into');

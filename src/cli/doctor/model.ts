@@ -52,18 +52,22 @@ export interface Surroundings {
 	signal: AbortSignal;
 }
 
+/** As it should be; the message says what was seen. */
 export function ok(message: string): Verdict {
 	return { level: 'ok', message, fix: null };
 }
 
+/** It works, and somebody should know. */
 export function warning(message: string, fix: string | null = null): Verdict {
 	return { level: 'warning', message, fix };
 }
 
+/** It does not work, or will not. */
 export function problem(message: string, fix: string | null = null): Verdict {
 	return { level: 'problem', message, fix };
 }
 
+/** It was not looked at; the message says why, and is the same for all that have the reason in common. */
 export function skipped(message: string): Verdict {
 	return { level: 'skipped', message, fix: null };
 }

@@ -4,6 +4,7 @@ import type { Paint } from '../render/color.js';
 import { wrapWords } from '../render/width.js';
 import type { Finding, Level } from './model.js';
 
+/** The terminal. */
 export interface TextOptions {
 	/** Cells of a line. */
 	width: number;

@@ -11,6 +11,7 @@ import {
 	type Verdict,
 } from './model.js';
 
+/** What of all checks is asked for. */
 export interface Selection {
 	/** Empty: all. */
 	only: readonly Group[];
@@ -30,6 +31,7 @@ export function chooseChecks(checks: readonly Check[], { only, skip }: Selection
 	});
 }
 
+/** What a run takes. */
 export interface RunOptions {
 	checks: readonly Check[];
 	/** Ends the waiting: what has not answered by then is skipped. */

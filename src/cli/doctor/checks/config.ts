@@ -4,12 +4,14 @@ import { type Paths, readConfig, readTokens } from '../../config.js';
 import { shellWord } from '../../shell-word.js';
 import { type Check, ok, problem, type Verdict, warning } from '../model.js';
 
+/** Which files. */
 export interface ConfigOptions {
 	paths: Paths;
 	/** Files with secrets beside those of the configuration: the database, a token file. */
 	secrets: readonly string[];
 }
 
+/** `config.files` and `config.access`. */
 export function configChecks({ paths, secrets }: ConfigOptions): Check[] {
 	return [
 		{ name: 'config.files', run: async () => judgeFiles(paths) },
@@ -29,7 +31,7 @@ export interface FileAccess {
 }
 
 /** Null: there is nothing to say against it. */
-export function judgeAccess({ path, mode, isOwn, isFolder, isSecret }: FileAccess): Verdict | null {
+function judgeAccess({ path, mode, isOwn, isFolder, isSecret }: FileAccess): Verdict | null {
 	const word = shellWord(path);
 	if (!isOwn) return warning(`${path} belongs to another user`, `chown "$(id -un)" ${word}`);
 	const open = mode & 0o077;

@@ -6,6 +6,7 @@ import { judgeCertificate, lookAtCertificate } from '../certificate.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import { patient, saidBy } from '../patience.js';
 
+/** Where a deployment is, and how the client gets there. */
 export interface WayOptions {
 	baseUrl: URL;
 	/** PEM of `--ca-cert`; null: none. */
@@ -17,6 +18,7 @@ export interface WayOptions {
 	clock: Clock;
 }
 
+/** `connection.…`; the certificate only of https, and where there is a connection. */
 export function connectionChecks(way: WayOptions, surroundings: Surroundings): Check[] {
 	const { baseUrl, isProxied } = way;
 	const { isOffline, signal } = surroundings;
@@ -51,7 +53,7 @@ export function connectionChecks(way: WayOptions, surroundings: Surroundings): C
 }
 
 /** A token on plain http is anybody's on the way. */
-export function judgeUrl({ baseUrl, isInsecure }: Pick<WayOptions, 'baseUrl' | 'isInsecure'>): Verdict {
+function judgeUrl({ baseUrl, isInsecure }: Pick<WayOptions, 'baseUrl' | 'isInsecure'>): Verdict {
 	if (baseUrl.protocol === 'https:')
 		return isInsecure
 			? warning(

@@ -12,6 +12,7 @@ const quickBytes = 512 * mebibyte;
 const longLogBytes = 256 * mebibyte;
 const clockSlack: Micros = 300 * microsPerSecond;
 
+/** `database.…`; all but the first are skipped where the file cannot be opened. */
 export function databaseChecks(found: Inspected, clock: Clock, { line, isFull }: Surroundings): Check[] {
 	const opened = (judge: (database: InspectedDatabase) => Verdict | Promise<Verdict>) => async () =>
 		found.kind === 'open' ? judge(found.database) : skipped('there is no database to look into');
@@ -59,7 +60,7 @@ function closedFix(code: string): string | null {
 }
 
 /** `found` 0: an empty file. */
-export function judgeSchema({ found, known }: InspectedDatabase['schema'], line: Line): Verdict {
+function judgeSchema({ found, known }: InspectedDatabase['schema'], line: Line): Verdict {
 	if (found === known) return ok(`schema ${found}, as this version has it`);
 	if (found > known)
 		return problem(
@@ -91,7 +92,11 @@ function judgeSoundness(
 }
 
 /** Written by `wal` and nothing else, and not for ever. */
-export function judgeLog({ journalMode, bytes, schema }: InspectedDatabase): Verdict {
+export function judgeLog({
+	journalMode,
+	bytes,
+	schema,
+}: Pick<InspectedDatabase, 'journalMode' | 'bytes' | 'schema'>): Verdict {
 	if (journalMode !== 'wal' && schema.found > 0)
 		return warning(
 			`its journal is "${journalMode}", not the write-ahead log: the next command that opens it changes that back`,
@@ -125,7 +130,7 @@ async function roomAt(folder: string): Promise<Room> {
 }
 
 /** What is due is told by the clock: one that went back holds everything up. */
-export function judgeClock(newest: Micros | null, now: Micros): Verdict {
+function judgeClock(newest: Micros | null, now: Micros): Verdict {
 	if (newest === null || newest <= now + clockSlack)
 		return ok(`this machine's clock says ${momentText(now)}`);
 	return problem(

@@ -9,6 +9,7 @@ import { domainOf, domainsOf, parentsOf } from './domains.js';
 
 type Line = Surroundings['line'];
 
+/** `dns.…`: an answer for each domain. What nobody answers is skipped, for it says nothing of the domain. */
 export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroundings): Check[] {
 	const asked: Look = (judge) =>
 		look(async (contents) => (isOffline ? skipped('--offline asks no other machine') : judge(contents)));
@@ -77,7 +78,7 @@ async function lookAtKeys(
 }
 
 /** Signed with a key that nobody can look up, mail is worse off than unsigned. */
-export function judgeKey(
+function judgeKey(
 	{ name, value }: Pick<PublishedKey, 'name' | 'value'>,
 	looked: Looked,
 	line: Line,
@@ -98,7 +99,7 @@ function tagOf(record: string, tag: string): string | undefined {
 	return tags.find((part) => part.startsWith(`${tag}=`))?.slice(tag.length + 1);
 }
 
-export function judgeSpf(domain: string, looked: Looked, line: Line): Verdict {
+function judgeSpf(domain: string, looked: Looked, line: Line): Verdict {
 	if (looked.kind === 'failed') return unasked(looked);
 	if (looked.kind === 'none' && !looked.isName)
 		return warning(

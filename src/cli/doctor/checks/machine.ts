@@ -4,6 +4,7 @@ import { type Check, ok, problem, type Verdict } from '../model.js';
 /** As `engines` of the package and the program's first lines have it. */
 const needed = { major: 20, minor: 19 };
 
+/** `machine.node`. */
 export function machineChecks(): Check[] {
 	return [{ name: 'machine.node', run: async () => judgeNode(process.versions.node) }];
 }

@@ -3,6 +3,7 @@ import type { Look } from '../looking.js';
 import { type Check, ok, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import { patient, saidBy } from '../patience.js';
 
+/** `connection.public-url`. */
 export function publicUrlChecks(look: Look, { line, isOffline, signal }: Surroundings): Check[] {
 	return [
 		{

@@ -7,6 +7,7 @@ import { type Check, ok, problem, type Surroundings, type Verdict, warning } fro
 
 type Line = Surroundings['line'];
 
+/** `queue.…`; why nothing leaves comes first. */
 export function queueChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
 	// It walks everything that waits: once for all of them.
 	let asked: Promise<QueueState> | null = null;
@@ -34,7 +35,7 @@ interface Around {
 const hour: Micros = 3_600 * microsPerSecond;
 
 /** A fault is the mail server's; a pause by hand is somebody's, who may have forgotten it. */
-export function judgePause(
+function judgePause(
 	{ pauses }: Pick<QueueState, 'pauses'>,
 	{ line }: Pick<Around, 'line'>,
 ): Verdict | Verdict[] {
@@ -53,7 +54,7 @@ export function judgePause(
 }
 
 /** That messages wait is no harm; that nobody comes for them is. */
-export function judgeWaiting(
+function judgeWaiting(
 	{ due, next_due_at, workers, pauses, limits }: Omit<QueueState, 'messages' | 'oldest_at' | 'deferred'>,
 	{ now, line }: Around,
 ): Verdict {

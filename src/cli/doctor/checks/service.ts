@@ -7,6 +7,7 @@ import { spanText } from '../amounts.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import { patient, saidBy } from '../patience.js';
 
+/** How a deployment is asked. */
 export interface ServiceOptions {
 	exchange: Exchange;
 	/** There is a token to be refused. */
@@ -21,6 +22,7 @@ export interface ServiceOptions {
 /** What a deployment answered, or why not. */
 type Heard = { kind: 'answer'; response: WireResponse; at: Micros } | { kind: 'silence'; why: string };
 
+/** `service.…`; each path is asked once, whoever wants to know. */
 export function serviceChecks(service: ServiceOptions, surroundings: Surroundings): Check[] {
 	const { isOffline, signal } = surroundings;
 	const ask = once(async (path: string, token: null | undefined): Promise<Heard> => {
@@ -121,7 +123,7 @@ function judgeKind(response: WireResponse): Verdict {
 }
 
 /** By the status of a call that needs one. Our server knows a token that may not read; others answer 403 to any. */
-export function judgeToken(
+function judgeToken(
 	status: number,
 	{ hasToken, isOurs, login }: Pick<ServiceOptions, 'hasToken' | 'login'> & { isOurs: boolean },
 ): Verdict {
@@ -142,7 +144,7 @@ export function judgePace(durationMs: number): Verdict {
 const slack: Micros = 300 * microsPerSecond;
 
 /** By the header Date; certificates, links that expire and idempotency keys go by the clock. */
-export function judgeDate(date: string | undefined, now: Micros): Verdict {
+function judgeDate(date: string | undefined, now: Micros): Verdict {
 	const there = date === undefined ? Number.NaN : Date.parse(date) * microsPerMs;
 	if (Number.isNaN(there)) return skipped('it does not say what time it is');
 	const ahead = there - now;

@@ -7,6 +7,7 @@ import { isLoopback } from './connection.js';
 
 type Line = Surroundings['line'];
 
+/** `settings.…`: of each what follows from it, in the order one sets up a database. */
 export function settingsChecks(look: Look, { line }: Pick<Surroundings, 'line'>): Check[] {
 	const judged = (judge: (settings: InspectedSettings, line: Line) => Verdict) =>
 		look(async ({ settings }) => judge(await settings(), line));
@@ -27,7 +28,7 @@ function judgeSenders(senders: readonly string[], line: Line): Verdict {
 }
 
 /** Null: none is set. */
-export function judgeSmtp(smtp: InspectedSmtp | null, line: Line): Verdict {
+function judgeSmtp(smtp: InspectedSmtp | null, line: Line): Verdict {
 	if (smtp === null)
 		return problem(
 			'no mail server is set: nothing can be sent',
@@ -55,7 +56,7 @@ function urlOf({ host, port, user }: InspectedSmtp): string {
 	return `smtp://${user === null ? '' : `${encodeURIComponent(user)}@`}${name}:${port}?tls=required`;
 }
 
-export function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Verdict {
+function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Verdict {
 	const fix = line('engine settings set public_url https://mail.example.com');
 	// A mail server of this machine may be a trial, or the way to the world.
 	const isTrial = smtp !== null && isLoopback(smtp.host);

@@ -8,6 +8,7 @@ import { type Check, ok, problem, type Surroundings, skipped, type Verdict } fro
 import { mailServerMs, patient, saidBy } from '../patience.js';
 import { startTls } from '../start-tls.js';
 
+/** `smtp.login` and `smtp.certificate`. */
 export function smtpChecks(look: Look, clock: Clock, { line, isOffline, signal }: Surroundings): Check[] {
 	const asked = (judge: (smtp: InspectedSmtp, test: TrySmtp) => Promise<Verdict>) =>
 		look(async ({ settings, testSmtp }) => {
@@ -36,7 +37,7 @@ async function logIn(
 	return problem(`${host}:${port}: ${saidBy(limit.reason)}`, line('engine smtp-test'));
 }
 
-export function judgeTest(
+function judgeTest(
 	{ host, port, user, ok: isIn, reply, duration_ms }: SmtpTest,
 	line: Surroundings['line'],
 ): Verdict {

@@ -1,10 +1,11 @@
 /** Webhooks that are told nothing any more, or fail for long. */
 import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
-import { countOf, spanText } from '../amounts.js';
+import { countOf, momentText, spanText } from '../amounts.js';
 import type { InspectedWebhook } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
 
+/** `webhooks.deliveries`: an answer for each webhook that something is wrong with. */
 export function webhookChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
 	return [
 		{
@@ -26,16 +27,20 @@ export function webhookChecks(look: Look, clock: Clock, { line }: Pick<Surroundi
 }
 
 /** Null: there is nothing to say against it. */
-export function judgeWebhook(
+function judgeWebhook(
 	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
 	{ now, line }: { now: Micros; line: Surroundings['line'] },
 ): Verdict | null {
 	const name = `webhook ${id} (${url})`;
-	if (stopped > 0)
+	if (stopped !== null) {
+		const { since, waiting } = stopped;
+		const left =
+			waiting === 0 ? '' : `, and ${countOf(waiting, 'notification')} ${waiting === 1 ? 'waits' : 'wait'}`;
 		return problem(
-			`${name} answered 410 Gone: it is told nothing any more, and ${countOf(stopped, 'notification')} ${stopped === 1 ? 'waits' : 'wait'}`,
+			`${name} answered 410 Gone: it is told nothing since ${momentText(since)}${left}`,
 			line(`webhooks replay ${id} --failed`),
 		);
+	}
 	if (failedLately > 0 && deliveredLately === 0)
 		return problem(
 			`${name} took nothing in a day: ${countOf(failedLately, 'notification')} failed for good`,

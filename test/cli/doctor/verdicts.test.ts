@@ -1,0 +1,87 @@
+// Verdicts on what no test can bring about: full disks, logs of gigabytes, old versions, months of mail.
+import { describe, expect, it } from 'vitest';
+import { sizeText, spanText } from '../../../src/cli/doctor/amounts.js';
+import { judgeLog, judgeSpace } from '../../../src/cli/doctor/checks/database.js';
+import { judgeNode } from '../../../src/cli/doctor/checks/machine.js';
+import { judgeBounced } from '../../../src/cli/doctor/checks/queue.js';
+import { judgePace } from '../../../src/cli/doctor/checks/service.js';
+
+const mib = 1024 ** 2;
+const gib = 1024 ** 3;
+const line = (words: string) => `mailctl ${words}`;
+
+it.each([
+	['18.20.0', 'problem'],
+	['20.18.3', 'problem'],
+	['20.19.0', 'ok'],
+	['24.1.0', 'ok'],
+] as const)('Node.js %s is %s', (version, level) => {
+	expect(judgeNode(version).level).toBe(level);
+});
+
+describe('the room on the disk', () => {
+	it.each([
+		[50 * mib, 10 * gib, 'problem'],
+		[900 * mib, 4 * gib, 'warning'],
+		[9 * gib, 100 * gib, 'warning'],
+		[11 * gib, 100 * gib, 'ok'],
+		// A tenth of it would be 400 GiB.
+		[30 * gib, 4_000 * gib, 'ok'],
+	] as const)('%i bytes of %i are %s', (free, total, level) => {
+		expect(judgeSpace({ free, total }).level).toBe(level);
+	});
+});
+
+it('a write-ahead log that nobody copies back is worth a word', () => {
+	const schema = { found: 8, known: 8 };
+	const log = (bytes: number) => judgeLog({ journalMode: 'wal', schema, bytes: { file: gib, log: bytes } });
+	expect([log(0).level, log(64 * mib).level, log(300 * mib)]).toEqual([
+		'ok',
+		'ok',
+		{
+			level: 'warning',
+			message: expect.stringContaining('has grown to 300 MiB'),
+			fix: expect.stringContaining('the last to close it copies the log back'),
+		},
+	]);
+});
+
+it('another journal than the log is worth a word', () => {
+	const found = { journalMode: 'delete', schema: { found: 8, known: 8 }, bytes: { file: gib, log: 0 } };
+	expect(judgeLog(found)).toMatchObject({ level: 'warning', message: expect.stringContaining('"delete"') });
+});
+
+describe('mail that bounced for good', () => {
+	it.each([
+		[0, 0, 'ok'],
+		[10, 5, 'ok'],
+		[1_000, 50, 'ok'],
+		[1_000, 51, 'warning'],
+	] as const)('of %i sent %i bounced: %s', (sent, hardBounced, level) => {
+		expect(judgeBounced({ sent, hardBounced }, line).level).toBe(level);
+	});
+});
+
+it('a small call of more than two seconds is worth a word', () => {
+	expect([judgePace(300).level, judgePace(2_500)]).toEqual([
+		'ok',
+		{ level: 'warning', message: 'one small call took 2500 ms: everything will be slow', fix: null },
+	]);
+});
+
+it.each([
+	[0, '0 seconds'],
+	[61_000_000, '1 minute'],
+	[7_199_000_000, '1 hour'],
+	[259_200_000_000, '3 days'],
+] as const)('%i µs are %s', (span, text) => {
+	expect(spanText(span)).toBe(text);
+});
+
+it.each([
+	[0, '0 KiB'],
+	[622_592, '608 KiB'],
+	[3 * gib, '3.0 GiB'],
+] as const)('%i bytes are %s', (bytes, text) => {
+	expect(sizeText(bytes)).toBe(text);
+});
