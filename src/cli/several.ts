@@ -1,10 +1,24 @@
 /** The same change to several records: agreed to once; goes on after a refusal, says which failed, never hides one. */
 import { ApiError } from '../api/errors.js';
 import type { CommandContext } from './context.js';
-import { shown } from './render/counted.js';
+import { type ExitCode, exits } from './exit.js';
+import { counted, shown } from './render/counted.js';
 
 /** More of them are a severe change: the count has to be typed. */
 const severeCount = 100;
+
+/** The records that are named, each once however often it is named: all are found before any is changed. */
+export async function findEach<T extends { id: number | string }>(
+	names: Iterable<string> | AsyncIterable<string>,
+	find: (name: string) => Promise<T>,
+): Promise<readonly T[]> {
+	const found = new Map<T['id'], T>();
+	for await (const name of names) {
+		const one = await find(name);
+		found.set(one.id, one);
+	}
+	return [...found.values()];
+}
 
 /** What is to be done to how many; `what` completes "This will …". */
 export interface SeveralQuestion {
@@ -34,9 +48,24 @@ export interface Outcome<T> {
 	failed: number;
 }
 
+/** Deletes them one after the other and says which: `{"deleted": [ids]}`. Exit 9 when one of several was refused. */
+export async function deleteEach<T extends { id: number | string }>(
+	cx: CommandContext,
+	records: readonly T[],
+	{ noun, remove }: { noun: string; remove: (record: T) => Promise<void> },
+): Promise<ExitCode> {
+	const { done, failed } = await eachOf(cx, records, remove);
+	const count = failed === 0 ? '' : `${shown(done.length)} of `;
+	await cx.out.document(
+		{ deleted: done.map(({ id }) => id) },
+		`deleted ${count}${counted(records.length, noun)}`,
+	);
+	return failed === 0 ? exits.done : exits.partly;
+}
+
 /**
- * One after the other, with progress. A record that is gone already counts as done by somebody else and not as a
- * failure of ours only for `not_found`; anything but a refusal of this one record ends the run.
+ * One after the other, with progress. Of several, one that is refused (or gone by now) is told and counted, and the
+ * rest goes on; any other error ends the run, and how far it came is told first.
  */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,
@@ -59,9 +88,12 @@ export async function eachOf<T extends { id: number | string }>(
 			}
 			progress.update(done.length + failed, failed === 0 ? '' : `${failed} failed`);
 		}
-	} finally {
+	} catch (error) {
 		progress.stop();
+		if (done.length > 0) await cx.warn(`stopped after ${shown(done.length)} of ${shown(records.length)}`);
+		throw error;
 	}
+	progress.stop();
 	return { done, failed };
 }
 

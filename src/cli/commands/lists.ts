@@ -9,7 +9,7 @@ import { listOptions, listRows } from '../listing.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
 import { byOption, resolveList } from '../resolve.js';
-import { eachOf } from '../several.js';
+import { deleteEach, eachOf, findEach } from '../several.js';
 import { walk } from '../walk.js';
 
 export const listColumns: Columns<List> = [
@@ -134,15 +134,15 @@ const remove = command({
 	examples: ["mailctl lists delete 12 --confirm 'Monthly news'", 'mailctl lists delete 12 13 --confirm 2'],
 	run: async (cx, { args, options }) => {
 		const api = await cx.api();
-		const found = await resolveAll(api, args.list, options.by, cx);
+		const how = { by: options.by, signal: cx.signal };
+		const found = await findEach(args.list, (text) => resolveList(api, text, how));
 		const ids = found.map(({ id }) => id);
 		if (cx.dryRun) return cx.wouldDo(`delete ${describe(found)}`, { delete: ids });
 		const [only] = found;
 		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
 		await cx.confirm({ kind: 'severe', what: `delete ${describe(found)} for good`, name });
-		const { done, failed } = await eachOf(cx, found, ({ id }) => api.lists.delete(id, { signal: cx.signal }));
-		await cx.out.document({ deleted: done.map(({ id }) => id) }, `deleted ${done.length} of ${found.length}`);
-		return failed === 0 ? exits.done : exits.partly;
+		const remove = ({ id }: List) => api.lists.delete(id, { signal: cx.signal });
+		return deleteEach(cx, found, { noun: 'list', remove });
 	},
 });
 
@@ -171,21 +171,6 @@ export const group: CommandGroup = {
 	summary: 'mailing lists',
 	commands: [list, get, create, update, remove, clear],
 };
-
-/** Each list once, however often and by whatever name it was given; all are found before any is deleted. */
-async function resolveAll(
-	api: Api,
-	texts: readonly string[],
-	by: 'id' | 'name' | undefined,
-	cx: CommandContext,
-): Promise<readonly List[]> {
-	const found = new Map<number, List>();
-	for (const text of texts) {
-		const one = await resolveList(api, text, { by, signal: cx.signal });
-		found.set(one.id, one);
-	}
-	return [...found.values()];
-}
 
 function describe(lists: readonly List[]): string {
 	const people = lists.reduce((sum, one) => sum + one.overall_subscribers_count, 0);

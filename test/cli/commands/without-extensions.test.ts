@@ -1,6 +1,7 @@
 // A deployment that has the service document and nothing more: what our own engine does in one stroke is done by hand.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/api.js';
+import { Interrupted } from '../../../src/cli/errors.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { stripped } from '../../support/stripped.js';
 
@@ -42,6 +43,30 @@ const patching = (before: (api: Api) => Promise<unknown>, after: (api: Api) => P
 		}),
 	});
 const nothing = async () => undefined;
+
+it('deleting several that is interrupted says how far it came', async () => {
+	const emails = ['bob@example.com', 'carl@example.com', 'dora@example.com'];
+	for (const email of emails) await project.json(['subscribers', 'create', '-l', 'L', '--email', email]);
+	const stop = new AbortController();
+	let deleted = 0;
+	const connect = stripped({
+		change: (api) => ({
+			...api,
+			subscribers: (list) => ({
+				...api.subscribers(list),
+				delete: async (id, call) => {
+					await api.subscribers(list).delete(id, call);
+					deleted += 1;
+					if (deleted === 2) stop.abort(new Interrupted('SIGINT'));
+				},
+			}),
+		}),
+	});
+	const argv = ['subscribers', 'delete', ...emails, '-l', 'L', '-y'];
+	const { code, stderr } = await project.run(argv, { connect, interrupts: stop.signal });
+	expect({ code, stderr }).toEqual({ code: 130, stderr: 'warning: stopped after 2 of 3\ninterrupted\n' });
+	expect(await project.json(['subscribers', 'list', '-l', 'L'])).toHaveLength(2);
+});
 
 describe('meta of a subscriber', () => {
 	const update = ['subscribers', 'update', 'ann@example.com', '-l', 'L'];

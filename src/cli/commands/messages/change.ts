@@ -1,11 +1,11 @@
 /** `messages cancel` and `messages retry`: what a person decides about single messages. */
-import { type Messages, need } from '../../../api/capabilities.js';
+import { need } from '../../../api/capabilities.js';
 import type { Message } from '../../../api/records.js';
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { exits } from '../../exit.js';
 import { namesOf } from '../../names.js';
-import { agreeToAll, eachOf, nameOrCount } from '../../several.js';
+import { agreeToAll, eachOf, findEach, nameOrCount } from '../../several.js';
 import { existing, messageColumns, uuidOf } from './shown.js';
 
 type Action = 'cancel' | 'retry';
@@ -42,10 +42,12 @@ function shared(name: Action) {
 	} as const;
 }
 
-/** All are found before any is changed; each once, however often it was named. */
 async function change(cx: CommandContext, action: Action, texts: readonly string[]) {
 	const messages = await need(await cx.api(), 'messages');
-	const found = await findAll(cx, messages, texts);
+	const found = await findEach(namesOf(cx, texts), async (text) => {
+		const id = uuidOf(text, 'a message');
+		return existing(messages.get(id, { signal: cx.signal }), id);
+	});
 	const ids = found.map(({ id }) => id);
 	if (cx.dryRun) {
 		await cx.wouldDo(`${action} ${describe(found)}`, { [action]: ids });
@@ -59,15 +61,6 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 	});
 	await cx.out.rows(changed, messageColumns, { all: true });
 	return failed === 0 ? exits.done : exits.partly;
-}
-
-async function findAll(cx: CommandContext, messages: Messages, texts: readonly string[]): Promise<Message[]> {
-	const found = new Map<string, Message>();
-	for await (const text of namesOf(cx, texts)) {
-		const id = uuidOf(text, 'a message');
-		if (!found.has(id)) found.set(id, await existing(messages.get(id, { signal: cx.signal }), id));
-	}
-	return [...found.values()];
 }
 
 function describe(found: readonly Message[]): string {

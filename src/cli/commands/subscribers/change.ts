@@ -1,6 +1,6 @@
 /** Creating, changing and deleting subscribers. */
 import type { SubscriberInput } from '../../../api/inputs.js';
-import type { List, Subscriber } from '../../../api/records.js';
+import type { Subscriber } from '../../../api/records.js';
 import { assertChange } from '../../change.js';
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
@@ -8,14 +8,14 @@ import { UsageError } from '../../errors.js';
 import { type ExitCode, exits } from '../../exit.js';
 import { namesOf } from '../../names.js';
 import { explained, type Refused } from '../../refusals.js';
-import { agreeToAll, eachOf, nameOrCount } from '../../several.js';
+import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount } from '../../several.js';
 import { shellWord } from '../../shell-word.js';
 import {
 	findSubscriber,
+	type InList,
 	inList,
 	listOption,
 	resolveSubscriber,
-	type Subscribers,
 	subscriberArg,
 	subscriberColumns,
 } from './lookup.js';
@@ -161,8 +161,9 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 		exits: [3, 9],
 		examples: [`mailctl subscribers ${name} ann@example.com -l 12`],
 		run: async (cx, { args, options }) => {
-			const { list, subscribers } = await inList(cx, options);
-			const found = await resolveAll(cx, subscribers, args.subscriber, list);
+			const within = await inList(cx, options);
+			const { subscribers } = within;
+			const found = await findAll(cx, within, args.subscriber);
 			if (cx.dryRun) return cx.wouldDo(`${name} ${describe(found)}`, { [name]: found.map(({ id }) => id) });
 			await agreeToAll(cx, { what: `${name} ${describe(found)}`, count: found.length, few: 'go on' });
 			const changed: Subscriber[] = [];
@@ -205,18 +206,15 @@ export const remove = command({
 	],
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		const { list, subscribers } = await inList(cx, options);
-		const found = await resolveAll(cx, subscribers, args.subscriber, list);
+		const found = await findAll(cx, { list, subscribers }, args.subscriber);
 		if (cx.dryRun) {
 			await cx.wouldDo(`delete ${describe(found)}`, { delete: found.map(({ id }) => id) });
 			return undefined;
 		}
 		const what = `delete ${describe(found)} of list ${list.id} "${list.name}"`;
 		await agreeToAll(cx, { what, count: found.length, few: 'ask' });
-		const { done, failed } = await eachOf(cx, found, ({ id }) =>
-			subscribers.delete(id, { signal: cx.signal }),
-		);
-		await cx.out.document({ deleted: done.map(({ id }) => id) }, `deleted ${done.length} of ${found.length}`);
-		return failed === 0 ? exits.done : exits.partly;
+		const remove = ({ id }: Subscriber) => subscribers.delete(id, { signal: cx.signal });
+		return deleteEach(cx, found, { noun: 'subscriber', remove });
 	},
 });
 
@@ -244,17 +242,10 @@ function describe(found: readonly Subscriber[]): string {
 	);
 }
 
-/** All are found before any is changed; each once, however often it was named. */
-async function resolveAll(
+function findAll(
 	cx: CommandContext,
-	subscribers: Subscribers,
+	{ list, subscribers }: InList,
 	texts: readonly string[],
-	list: List,
 ): Promise<readonly Subscriber[]> {
-	const found = new Map<number, Subscriber>();
-	for await (const text of namesOf(cx, texts)) {
-		const one = await resolveSubscriber(subscribers, text, list, cx.signal);
-		found.set(one.id, one);
-	}
-	return [...found.values()];
+	return findEach(namesOf(cx, texts), (text) => resolveSubscriber(subscribers, text, list, cx.signal));
 }

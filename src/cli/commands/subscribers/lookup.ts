@@ -41,10 +41,17 @@ export const listOption = {
 
 export const subscriberArg = { name: 'subscriber', summary: 'an id or an e-mail address' } as const;
 
+/** A list, and who is in it. */
+export interface InList {
+	list: List;
+	subscribers: Subscribers;
+}
+
+/** By what `--list` and `--by` say. Exit 3 when there is no such list. */
 export async function inList(
 	cx: CommandContext,
 	{ list, by }: { list: string; by?: By | undefined },
-): Promise<{ list: List; subscribers: Subscribers }> {
+): Promise<InList> {
 	const api = await cx.api();
 	const found = await resolveList(api, list, { by, signal: cx.signal });
 	return { list: found, subscribers: api.subscribers(found.id) };

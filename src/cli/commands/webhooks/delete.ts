@@ -2,7 +2,7 @@
 import type { Webhook } from '../../../api/records.js';
 import { command } from '../../command.js';
 import { type ExitCode, exits } from '../../exit.js';
-import { agreeToAll, eachOf, nameOrCount } from '../../several.js';
+import { agreeToAll, deleteEach, findEach, nameOrCount } from '../../several.js';
 import { findWebhook } from './find.js';
 
 export const deletion = command({
@@ -17,30 +17,18 @@ export const deletion = command({
 	writes: true,
 	severity: 'mild',
 	async run(cx, { args }): Promise<ExitCode> {
-		// All are found before any is deleted; each once.
-		const found = new Map<number, Webhook>();
-		for (const text of args.id) {
-			const hook = await findWebhook(cx, text);
-			found.set(hook.id, hook);
-		}
-		const hooks = [...found.values()];
+		const hooks = await findEach(args.id, (text) => findWebhook(cx, text));
 		const what = `delete ${nameOrCount(
 			hooks.map(({ type, url }) => `the ${type} webhook to ${url}`),
 			'webhooks',
 		)}`;
 		if (cx.dryRun) {
-			await cx.wouldDo(what, { deleted: [...found.keys()] });
+			await cx.wouldDo(what, { deleted: hooks.map(({ id }) => id) });
 			return exits.done;
 		}
 		await agreeToAll(cx, { what, count: hooks.length, few: 'ask' });
 		const { webhooks } = await cx.api();
-		const { done, failed } = await eachOf(cx, hooks, ({ id }) => webhooks.delete(id, { signal: cx.signal }));
-		const ids = done.map(({ id }) => id);
-		const [only] = ids;
-		await cx.out.document(
-			{ deleted: ids },
-			hooks.length === 1 ? `deleted webhook ${only}` : `deleted ${ids.length} of ${hooks.length}`,
-		);
-		return failed === 0 ? exits.done : exits.partly;
+		const remove = ({ id }: Webhook) => webhooks.delete(id, { signal: cx.signal });
+		return deleteEach(cx, hooks, { noun: 'webhook', remove });
 	},
 });
