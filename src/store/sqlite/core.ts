@@ -33,10 +33,11 @@ import { createSuppressions } from './suppression-records.js';
 import type { Sync } from './sync.js';
 import { createTemplates } from './templates.js';
 import { createTokens } from './tokens.js';
+import { createWaking, type Waking } from './wake-held.js';
 import { createWebhookSecrets } from './webhook-secrets.js';
 import { createWebhooks } from './webhooks.js';
 
-export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices {
+export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices, Waking {
 	/** Work on a command that needs no transaction; the operation itself then finds it done. How many rows it has. */
 	prepareBatch(command: Parameters<Sync<Writes>['putImportBatch']>[0]): number;
 	/** The last lease was busy with messages that limits hold back: there may be others that are due. */
@@ -70,6 +71,7 @@ export function createCore(sql: Sql): Core {
 		...createQueue(sql),
 		...createLimitTurns(sql),
 		...createLimitHolders(sql),
+		...createWaking(sql),
 		...createQueuePauses(sql),
 		...createQueueState(sql),
 		...createMessageActions(sql),

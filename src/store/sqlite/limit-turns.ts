@@ -40,19 +40,6 @@ export function wakesNow(sql: Sql, now: Micros): boolean {
 	return wakesBefore(sql, null, { condition: due, horizon: now }) !== null;
 }
 
-/** Other limits hold now: whoever waits for the old ones looks again. */
-export function wakeHeld(sql: Sql): void {
-	for (const { seq } of sql.all<{ seq: number }>(lanesOf(null))) {
-		sql.run(
-			`UPDATE messages
-			SET wake_at = due_at
-			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > due_at AND state <> 'leased'`,
-			seq,
-		);
-	}
-	sql.run('DELETE FROM limit_lines');
-}
-
 function lanesOf(scope: MessageScope | null): string {
 	return scope === null
 		? `SELECT 0 AS seq UNION ALL SELECT -1

@@ -2,11 +2,11 @@
 import { limitSettings } from '../../engine/rules/limits.js';
 import type { StoredKey } from '../keys.js';
 import { recountFigures, timeZone } from './figures.js';
-import { wakeHeld } from './limit-turns.js';
 import { countByState } from './messages.js';
 import { forgetFault } from './queue-pauses.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
+import { startWaking } from './wake-held.js';
 
 type SettingOperations = Pick<Operations, 'getSettings' | 'putSettings' | 'ensureKey' | 'status'>;
 
@@ -23,7 +23,7 @@ export function createSettings(sql: Sql): SettingOperations {
 			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
 			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
 			if (timeZone(sql) !== zone) recountFigures(sql, timeZone(sql));
-			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) wakeHeld(sql);
+			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) startWaking(sql, now);
 		},
 		ensureKey: ({ purpose, fresh, rotateAfter, now }) => {
 			const keys = findKeys(sql, purpose);

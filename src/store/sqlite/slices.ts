@@ -2,6 +2,8 @@
 import type { AcceptCounts, Ack, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
+import { limitSettings } from '../../engine/rules/limits.js';
+import type { Leased } from '../queue.js';
 import type { Core } from './core.js';
 import { maxListedRejects } from './mailing-rows.js';
 import type { Writer } from './writer.js';
@@ -44,6 +46,38 @@ export async function cancelInSlices(
 	const slice = { mailing: command.mailing, limit: sliceSize };
 	while (isKnown && (await writer.write(() => core.dropStaged(slice))) === sliceSize);
 	return isKnown;
+}
+
+/** Cheap ones: about a twentieth of a second of work. */
+const wakingSliceSize = 10_000;
+
+/** Other limits hold at once; that those who waited for the old ones are woken is gone on with by whoever leases next. */
+export async function putSettingsInSlices(
+	core: Core,
+	writer: Writer,
+	command: Parameters<Core['putSettings']>[0],
+	limit = wakingSliceSize,
+): Promise<void> {
+	await writer.write(() => core.putSettings(command));
+	if (!Object.keys(command.values).some((name) => Object.hasOwn(limitSettings, name))) return;
+	while (await writer.write(() => core.wakeHeldSlice({ limit })));
+}
+
+/** In transactions of their own: a million that wait for a limit must not hold up every other write. */
+export async function leaseInSlices(
+	core: Core,
+	writer: Writer,
+	command: Parameters<Core['lease']>[0],
+	limit = wakingSliceSize,
+): Promise<Leased[]> {
+	for (;;) {
+		const { leased, isCut } = await writer.write(() =>
+			core.wakeHeldSlice({ limit })
+				? { leased: [], isCut: true }
+				: { leased: core.lease(command), isCut: core.wasLeaseCut() },
+		);
+		if (leased.length > 0 || !isCut) return leased;
+	}
 }
 
 /** How many rows of an import fit into the time that the lock may be held for. */

@@ -13,7 +13,13 @@ import { migrate } from './migrations.js';
 import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
 import { createReads } from './reads.js';
 import { reclaimLeases } from './reclaim.js';
-import { addInSlices, cancelInSlices, createSliceSize } from './slices.js';
+import {
+	addInSlices,
+	cancelInSlices,
+	createSliceSize,
+	leaseInSlices,
+	putSettingsInSlices,
+} from './slices.js';
 import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { createWriter, type Writer } from './writer.js';
@@ -203,7 +209,7 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 		deleteTemplate: write(core.deleteTemplate),
 		createSender: write(core.createSender),
 		deleteSender: write(core.deleteSender),
-		putSettings: write(core.putSettings),
+		putSettings: (command) => putSettingsInSlices(core, writer, command),
 		ensureKey: write(core.ensureKey),
 		createToken: write(core.createToken),
 		revokeToken: write(core.revokeToken),
@@ -231,16 +237,7 @@ function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): W
 
 function createQueue(core: Core, writer: Writer): Queue {
 	return {
-		lease: async (command) => {
-			// In transactions of their own: a million that wait for a limit must not hold up every other write.
-			for (;;) {
-				const { leased, isCut } = await writer.write(() => ({
-					leased: core.lease(command),
-					isCut: core.wasLeaseCut(),
-				}));
-				if (leased.length > 0 || !isCut) return leased;
-			}
-		},
+		lease: (command) => leaseInSlices(core, writer, command),
 		renew: (command) => writer.write(() => core.renew(command)),
 		settle: (command) => writer.write(() => core.settle(command)),
 		pause: (command) => writer.write(() => core.pause(command)),
