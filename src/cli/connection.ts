@@ -1,6 +1,7 @@
 /** What a command may ask of whoever composed the parts: next to nothing but types, so that naming them loads nothing. */
 import type { Api } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
+import type { DeliveryCounts } from '../api/delivery-counts.js';
 import type { LimitName, Message, Uuid } from '../api/records.js';
 import type { Exchange } from '../api/wire.js';
 
@@ -289,16 +290,6 @@ export interface DeliverOptions {
 	onWarning?: (warning: string) => void;
 	/** Is given what makes an idle run look at once: something new is due. */
 	onReady?: (wake: () => void) => void;
-}
-
-/** Messages by the outcome this run recorded. */
-export interface DeliveryCounts {
-	sent: number;
-	deferred: number;
-	bounced: number;
-	failed: number;
-	uncertain: number;
-	canceled: number;
 }
 
 /** How a delivery ended. */

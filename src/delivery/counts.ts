@@ -1,5 +1,5 @@
 /** What a run starts from. */
-import type { DeliveryCounts } from './worker.js';
+import type { DeliveryCounts } from '../api/delivery-counts.js';
 
 export function noCounts(): DeliveryCounts {
 	return { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };

@@ -3,23 +3,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageScope } from '../api/capabilities.js';
 import type { Clock, Micros } from '../api/datetime.js';
+import type { DeliveryCounts } from '../api/delivery-counts.js';
 import type { Uuid } from '../api/records.js';
 import type { Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import { type ComposerOptions, createComposer } from './composer.js';
 import type { SmtpPool } from './pool.js';
 import { createRun } from './run.js';
-
-/** Messages by what was recorded; one deferred twice in a run counts twice. */
-export interface DeliveryCounts {
-	sent: number;
-	deferred: number;
-	bounced: number;
-	failed: number;
-	uncertain: number;
-	/** Canceled in the store while this run worked; known for a scope, else 0. */
-	canceled: number;
-}
 
 export interface RunRequest {
 	/** `null`: every message of the database. */

@@ -3,6 +3,7 @@
  * themselves, for other deployments a ledger file of this machine plays that part.
  */
 import type { AcceptCounts, Mailings } from '../api/capabilities.js';
+import type { DeliveryCounts } from '../api/delivery-counts.js';
 import type { Uuid } from '../api/records.js';
 
 /** One place that keeps mailings. */
@@ -41,18 +42,8 @@ export interface MailingOutcome {
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
 	/** Why, when it is paused. */
 	reason: string | null;
-	counts: MailingOutcomeCounts;
+	counts: DeliveryCounts;
 	warnings: readonly string[];
-}
-
-/** Messages by what became of them; `uncertain`: nobody can know whether they went out. */
-export interface MailingOutcomeCounts {
-	sent: number;
-	deferred: number;
-	bounced: number;
-	failed: number;
-	uncertain: number;
-	canceled: number;
 }
 
 /** A mailing whose rows are all there: what was found, and how many of it have a message. */

@@ -1,6 +1,6 @@
 /** How far a sending is, in words. */
 import type { MailingStatus } from '../../../api/capabilities.js';
-import type { DeliveryCounts } from '../../connection.js';
+import type { DeliveryCounts } from '../../../api/delivery-counts.js';
 
 /** `1 recipient`, `20,000 recipients`. */
 export function countOf(count: number, noun: string): string {

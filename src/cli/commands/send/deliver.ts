@@ -1,6 +1,8 @@
 /** On the embedded engine `send` works off its own messages; a server of ours is waited for, others tell nothing. */
+
+import type { DeliveryCounts } from '../../../api/delivery-counts.js';
 import { ApiError } from '../../../api/errors.js';
-import type { DeliveryCounts, DeliveryScope, DeliverySummary } from '../../connection.js';
+import type { DeliveryScope, DeliverySummary } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
 import { classify, type ExitCode, exits } from '../../exit.js';

@@ -1,7 +1,7 @@
 /** A mailing as a job: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
 import type { AcceptCounts, MailingStatus } from '../../../api/capabilities.js';
+import type { DeliveryCounts } from '../../../api/delivery-counts.js';
 import type { MailingDelivery, MailingPlace } from '../../../jobs/mailing-place.js';
-import type { DeliveryCounts } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, Declined, UsageError } from '../../errors.js';
 import { classify, type ExitCode, exits } from '../../exit.js';

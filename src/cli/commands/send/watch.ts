@@ -1,7 +1,8 @@
 /** Waits for what a server of ours sends: asks how far it is until every message has come to something. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Messages, SendingProgress } from '../../../api/capabilities.js';
-import type { DeliveryCounts, DeliverySummary } from '../../connection.js';
+import type { DeliveryCounts } from '../../../api/delivery-counts.js';
+import type { DeliverySummary } from '../../connection.js';
 
 export interface WatchOptions {
 	signal: AbortSignal;
