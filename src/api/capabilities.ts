@@ -17,8 +17,8 @@ import type {
 	ResultsRequest,
 } from './mailings.js';
 import type {
-	DeliveryAttempt,
 	Message,
+	MessageDetail,
 	MessageState,
 	Meta,
 	Page,
@@ -114,19 +114,19 @@ export interface SendingProgress {
 /** What became of each message, oldest first. Throws `not_found`. */
 export interface Messages {
 	page(request: MessageFilter & PageRequest, call?: Call): Promise<Page<Message>>;
-	get(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
+	get(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/** The message as it is (or would be) sent, RFC 5322 with CRLF, as latin1-safe base64. */
 	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;
 	/**
 	 * It is not sent any more. What is canceled already stays so; `invalid` on `state` for one that is under way, final,
 	 * or may have arrived.
 	 */
-	cancel(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
+	cancel(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/**
 	 * It is due now: one that waits for its next attempt, or one that is uncertain, which may then arrive twice.
 	 * `invalid` on `state` for all others.
 	 */
-	retry(id: Uuid, call?: Call): Promise<Message & { delivery_attempts: DeliveryAttempt[] }>;
+	retry(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/** An unknown scope has no messages. */
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }

@@ -216,12 +216,14 @@ export interface MessageReport {
 	diagnostic: string | null;
 }
 
-/** A message with all that is known of its delivery. `reports` is absent from servers that do not tell. */
+/** A message with all that is known of its delivery; what is optional is absent from servers that do not tell. */
 export interface MessageDetail extends Message {
 	/** In the order they were made. */
 	delivery_attempts: DeliveryAttempt[];
 	/** In the order they came. */
 	reports?: MessageReport[];
+	/** Limits that hold it back; none when it does not wait, or for something else. */
+	held_by?: MessageHold[];
 }
 
 /** One conversation, or attempt at one, with an SMTP server (ours). */

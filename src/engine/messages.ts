@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { emailKey } from '../api/address.js';
 import type { Call } from '../api/api.js';
 import type { MessageFilter, Messages } from '../api/capabilities.js';
-import { type Micros, parseDateTime } from '../api/datetime.js';
+import { formatDateTime, type Micros, parseDateTime } from '../api/datetime.js';
 import { type ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
 import { sendFields } from '../api/messages.js';
 import { heldReason } from '../api/pauses.js';
-import type { SendResult, Uuid } from '../api/records.js';
-import type { QueuePause } from '../store/queue.js';
+import type { MessageHold, SendResult, Uuid } from '../api/records.js';
+import type { LimitHold, QueuePause } from '../store/queue.js';
 import type { MessageAction } from '../store/store.js';
 import type { IdempotencyKey } from '../store/submissions.js';
 import { keyConflict, resolveContent } from './contents.js';
@@ -53,8 +53,9 @@ export function createSend(
 export function createMessages(context: EngineContext): Messages {
 	const { store, ports, clock } = context;
 	const get: Messages['get'] = async (id) => {
-		const { message, attempts } = found(await store.reads.getMessage({ id }));
-		return { ...message, delivery_attempts: attempts };
+		const { message, attempts, reports } = found(await store.reads.getMessage({ id }));
+		const held_by = (await store.reads.holdsOfMessage({ id, now: clock.now() })).map(toHold);
+		return { ...message, delivery_attempts: attempts, reports, held_by };
 	};
 	const change = async (id: Uuid, action: MessageAction) => {
 		const outcome = await store.writes.changeMessage({ id, action, now: clock.now() });
@@ -79,6 +80,10 @@ export function createMessages(context: EngineContext): Messages {
 		}),
 		raw: async (id) => ({ id, raw_base64: found(await ports.renderMessage(id)).toString('base64') }),
 	};
+}
+
+function toHold({ until_at, ...limit }: LimitHold): MessageHold {
+	return { ...limit, until: formatDateTime(until_at) };
 }
 
 function wrongState(action: MessageAction, why: string): ApiError {

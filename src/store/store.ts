@@ -28,6 +28,7 @@ import type {
 	Field,
 	List,
 	Message,
+	MessageReport,
 	MessageState,
 	Sender,
 	Subscriber,
@@ -107,9 +108,12 @@ export interface Reads extends SuppressionReads {
 	pageMessages(
 		c: PageOf & { filter: MessageFilter & { to_key?: string; since_at?: Micros } },
 	): Promise<Slice<Message>>;
-	getMessage(c: {
-		id: Uuid;
-	}): Promise<{ message: Message; attempts: DeliveryAttempt[]; rendering: Leased } | null>;
+	getMessage(c: { id: Uuid }): Promise<{
+		message: Message;
+		attempts: DeliveryAttempt[];
+		reports: MessageReport[];
+		rendering: Leased;
+	} | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
 	mailingStatus(c: { id: Uuid }): Promise<MailingStatus | null>;
 	/** In the order they were opened; `key`: the one of that name. */

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { csvCell, markdownCell, tsvCell } from '../../src/cli/render/cells.js';
 import { clean } from '../../src/cli/render/clean.js';
 import { hasColor } from '../../src/cli/render/color.js';
+import { linesOf } from '../../src/cli/render/lines.js';
 import { describe as describeProgress } from '../../src/cli/render/progress.js';
-import { squeeze, table } from '../../src/cli/render/table.js';
+import { card, squeeze, table } from '../../src/cli/render/table.js';
 import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
 
 describe('clean', () => {
@@ -80,8 +81,52 @@ describe('cells', () => {
 		expect([null, undefined, true, { a: 1 }].map(tsvCell)).toEqual(['', '', 'true', '{"a":1}']);
 	});
 
+	it('keeps JSON in a TSV cell on one line, and JSON', () => {
+		expect(tsvCell({ a: 'x\ty\x7f\u202e\u{e0001}' })).toBe('{"a":"x\\ty\\u007f\\u202e\\udb40\\udc01"}');
+		fc.assert(
+			fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (value) => {
+				const cell = tsvCell([value]);
+				expect(cell).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+				expect(JSON.parse(cell)).toEqual([value]);
+			}),
+		);
+	});
+
 	it('escapes what Markdown would read as markup', () => {
 		expect(markdownCell('a|b <img> [x](y) `c`\n')).toBe('a\\|b \\<img\\> \\[x\\](y) \\`c\\`\\\\n');
+	});
+});
+
+describe('a value of several lines', () => {
+	const columns = [
+		{
+			key: 'tries',
+			header: 'TRIES',
+			value: (row: { tries: { at: number }[] }) => row.tries,
+			lines: (row: { tries: { at: number }[] }) => row.tries.map(({ at }) => `at ${at}`),
+		},
+	];
+	const layout = { width: 40, header: true, truncate: true, strong: (text: string) => text };
+	const row = { tries: [{ at: 1 }, { at: 2 }] };
+
+	it('is a line each on a card, and on one line in a table', async () => {
+		expect(card(row, columns, layout)).toBe('TRIES  at 1\n       at 2\n');
+		expect(await table([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
+	});
+
+	it('is JSON for programs, in words for people', async () => {
+		const printed = async (format: 'tsv' | 'csv' | 'markdown') => {
+			async function* rows() {
+				yield row;
+			}
+			const pieces: string[] = [];
+			for await (const piece of linesOf(rows(), columns, { format, fields: null, header: false }))
+				pieces.push(piece);
+			return pieces.join('');
+		};
+		expect(await printed('tsv')).toBe('[{"at":1},{"at":2}]\n');
+		expect(await printed('csv')).toBe('"[{""at"":1},{""at"":2}]"\r\n');
+		expect(await printed('markdown')).toBe('| at 1; at 2 |\n');
 	});
 });
 

@@ -1,12 +1,12 @@
 /** Messages: what became of each recipient of each submission. */
 import { type MessageFilter, need } from '../../api/capabilities.js';
-import { messageStates } from '../../api/records.js';
+import { type MessageDetail, messageStates } from '../../api/records.js';
 import { type CommandGroup, command } from '../command.js';
 import { listOptions, listRows } from '../listing.js';
 import { cleanLines } from '../render/clean.js';
 import { walk } from '../walk.js';
 import { cancel, retry } from './messages/change.js';
-import { type Detailed, existing, messageColumns, uuidOf } from './messages/shown.js';
+import { detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
 
 const list = command({
 	name: 'list',
@@ -50,15 +50,15 @@ const get = command({
 	examples: ['mailctl messages get 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	output: 'the message; an array of them when several are asked for',
 	exits: [3],
-	columns: messageColumns,
+	columns: detailColumns,
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
-		const found: Detailed[] = [];
+		const found: MessageDetail[] = [];
 		const ids = args.id.map((text) => uuidOf(text, 'a message'));
 		for (const id of ids) found.push(await existing(messages.get(id), id));
 		const [only, ...others] = found;
-		if (only !== undefined && others.length === 0) await cx.out.record(only, messageColumns);
-		else await cx.out.rows(found, messageColumns, { all: true });
+		if (only !== undefined && others.length === 0) await cx.out.record(only, detailColumns);
+		else await cx.out.rows(found, detailColumns, { all: true });
 	},
 });
 

@@ -1,6 +1,6 @@
 /** A value as one cell of each format. */
 
-import { clean } from './clean.js';
+import { clean, cleanJson } from './clean.js';
 import type { Columns } from './columns.js';
 
 /** For people: yes and no, nothing for null, JSON for objects; cleaned. */
@@ -20,13 +20,22 @@ export function tableCell(value: unknown): string {
 /** For programs: true and false, plain values of an array separated by commas, JSON for the rest; exact. */
 export function plainText(value: unknown): string {
 	if (value === null || value === undefined) return '';
-	if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) return value.join(',');
-	return typeof value === 'object' ? JSON.stringify(value) : String(value);
+	if (Array.isArray(value) && !isJson(value)) return value.join(',');
+	return isJson(value) ? JSON.stringify(value) : String(value);
 }
 
-/** One TSV cell: cleaned, so that a tab or a line break in a value cannot become one of the file. */
+function isJson(value: unknown): boolean {
+	if (Array.isArray(value)) return value.some((one) => typeof one === 'object');
+	return typeof value === 'object';
+}
+
+/**
+ * One TSV cell: cleaned, so that a tab or a line break in a value cannot become one of the file. What is JSON stays
+ * JSON: there it is spelled as JSON spells it.
+ */
 export function tsvCell(value: unknown): string {
-	return clean(plainText(value));
+	const text = plainText(value);
+	return isJson(value) ? cleanJson(text) : clean(text);
 }
 
 /** RFC 4180: quoted when it holds a comma, a quote, a line break or outer spaces. */
@@ -40,7 +49,12 @@ export function markdownCell(value: unknown): string {
 	return humanCell(value).replace(/[\\|`*_<>[\]]/g, (char) => `\\${char}`);
 }
 
-/** The cells of a record. */
+/** The cells of a record, for programs. */
 export function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
 	return columns.map((column) => cell(column.value(record)));
+}
+
+/** The cells of a record, for people: its lines where it has some. */
+export function readCellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
+	return columns.map((column) => cell(column.lines?.(record).join('; ') ?? column.value(record)));
 }

@@ -16,6 +16,17 @@ export function clean(text: string): string {
 	return text.replace(hostile, spell);
 }
 
+/** A JSON text that stays one, on one line: such characters stand in its strings alone, spelled as JSON spells them. */
+export function cleanJson(json: string): string {
+	return json.replace(hostile, (char) =>
+		Array.from({ length: char.length }, (_, at) => unit(char.charCodeAt(at))).join(''),
+	);
+}
+
+function unit(code: number): string {
+	return `\\u${code.toString(16).padStart(4, '0')}`;
+}
+
 /** Keeps the line breaks of text we wrote ourselves around foreign words. */
 export function cleanLines(text: string): string {
 	return text.split('\n').map(clean).join('\n');

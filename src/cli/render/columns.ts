@@ -6,6 +6,8 @@ export interface Column<T> {
 	header: string;
 	/** `null` and `undefined` show as nothing. */
 	value(record: T): unknown;
+	/** What people read instead of an array of objects: a line each on a card, one after the other in a table. */
+	lines?(record: T): readonly string[];
 	/** Only in `wide`, in `csv` and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';

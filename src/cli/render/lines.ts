@@ -1,6 +1,6 @@
 /** Rows as text, one piece a row: the formats that stream. */
 import type { Format } from '../globals.js';
-import { cellsOf, csvCell, humanCell, markdownCell, tsvCell } from './cells.js';
+import { cellsOf, csvCell, humanCell, markdownCell, readCellsOf, tsvCell } from './cells.js';
 import type { Columns } from './columns.js';
 import { selectColumns, selectKeys } from './fields.js';
 
@@ -63,8 +63,9 @@ async function* textLines<T>(
 ) {
 	const shown = visibleColumns(columns, format, fields);
 	const { cell, line, head } = textFormats[format];
+	const cells = format === 'tsv' || format === 'csv' ? cellsOf : readCellsOf;
 	if (header) yield head(shown);
-	for await (const row of rows) yield line(cellsOf(row, shown, cell));
+	for await (const row of rows) yield line(cells(row, shown, cell));
 }
 
 interface TextRules {

@@ -1,5 +1,6 @@
 /** Rows for a terminal: a borderless table where it fits, cards where it does not. */
 import { tableCell } from './cells.js';
+import { clean } from './clean.js';
 import type { Columns } from './columns.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 
@@ -27,16 +28,18 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 	);
 	const least = columns.map((column, at) => (column.isWhole === true ? (natural[at] ?? 0) : leastCells));
 	const widthsFitted = layout.truncate ? squeeze(natural, layout.width, least) : natural;
-	if (widthsFitted === null) return cards(cells, columns, layout);
+	if (widthsFitted === null) return cards(rows, columns, layout);
 	return grid(cells, columns, widthsFitted, layout);
 }
 
 /** One record: a key and a value a line. */
 export function card<T>(record: T, columns: Columns<T>, layout: Layout): string {
-	return cards([columns.map((column) => cellOf(column, record))], columns, layout);
+	return cards([record], columns, layout);
 }
 
 function cellOf<T>(column: Columns<T>[number], row: T): string {
+	const lines = column.lines?.(row);
+	if (lines !== undefined) return clean(lines.join('; '));
 	const value = column.value(row);
 	if (column.isCount === true && typeof value === 'number') return value.toLocaleString('en-US');
 	return tableCell(value);
@@ -124,18 +127,19 @@ function substitute(drawn: string, finished: readonly string[]): string {
 	return text.replace(/ +$/gm, '');
 }
 
-function cards<T>(cells: readonly (readonly string[])[], columns: Columns<T>, layout: Layout): string {
+function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): string {
 	const keys = Math.max(...columns.map((column) => widthOf(column.header)));
 	const room = Math.max(leastValue, layout.width - keys - gap);
-	const one = (row: readonly string[]) =>
-		columns.map((column, at) => {
+	const one = (row: T) =>
+		columns.map((column) => {
 			const key = layout.strong(pad(column.header, keys));
 			// A terminal breaks a long line by itself, and gives it back whole to whoever copies it.
 			const isWrapped = layout.truncate && column.isWhole !== true;
-			const lines = isWrapped ? wrap(row[at] ?? '', room) : [row[at] ?? ''];
+			const texts = column.lines?.(row).map(clean) ?? [cellOf(column, row)];
+			const lines = isWrapped ? texts.flatMap((text) => wrap(text, room)) : texts;
 			return `${key}${' '.repeat(gap)}${lines.join(`\n${' '.repeat(keys + gap)}`)}`.trimEnd();
 		});
-	return `${cells.map((row) => one(row).join('\n')).join('\n\n')}\n`;
+	return `${rows.map((row) => one(row).join('\n')).join('\n\n')}\n`;
 }
 
 function sum(numbers: readonly number[]): number {

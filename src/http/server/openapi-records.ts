@@ -152,7 +152,21 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 	}),
 	Sender: record({ id, email: { type: 'string', format: 'email' }, date_created: moment }),
 	Message: record(message),
-	MessageDetail: record({ ...message, delivery_attempts: { type: 'array', items: ref('DeliveryAttempt') } }),
+	MessageDetail: record({
+		...message,
+		delivery_attempts: { type: 'array', items: ref('DeliveryAttempt') },
+		reports: { type: 'array', items: ref('MessageReport') },
+		held_by: {
+			type: 'array',
+			items: record({ setting: text, limit: text, domain: textOrNull, until: moment }),
+		},
+	}),
+	MessageReport: record({
+		at: moment,
+		event: { type: 'string', enum: ['HARDBOUNCED', 'SOFTBOUNCED', 'COMPLAINED'] },
+		code: textOrNull,
+		diagnostic: textOrNull,
+	}),
 	DeliveryAttempt: record({
 		number: count,
 		at: moment,

@@ -91,5 +91,5 @@ function changeRecipient(sql: Sql, message: TrackedRow, event: TrackedEvent, isF
 // A report may come before the next attempt: there is no point in making it.
 function stopWaiting(sql: Sql, id: number): void {
 	const row = sql.get<{ state: string }>('SELECT state FROM messages WHERE id = ?', id);
-	if (row?.state === 'deferred' || row?.state === 'queued') cancelMessage(sql, id);
+	if (row?.state === 'deferred' || row?.state === 'queued') cancelMessage(sql, id, null);
 }

@@ -30,7 +30,7 @@ export function createMessageActions(sql: Sql): Pick<Operations, 'changeMessage'
 			if (message === undefined) return { kind: 'not_found' };
 			const rule = ruleOf(action, message.state);
 			if (rule.kind === 'refused') return rule;
-			if (action === 'cancel') cancelMessage(sql, message.id);
+			if (action === 'cancel') cancelMessage(sql, message.id, null);
 			else if (message.to_key === erasedAddress)
 				return { kind: 'refused', why: 'went to somebody who was erased' };
 			else if (message.mailing_state === 'canceled')

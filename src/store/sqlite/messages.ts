@@ -1,8 +1,8 @@
 /** Messages as people look at them. A mailing's state decides what its rows are: release and cancel touch one row. */
 
 import type { MessageScope } from '../../api/capabilities.js';
-import type { Micros } from '../../api/datetime.js';
-import type { MessageState } from '../../api/records.js';
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { MessageReport, MessageState } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import type { Leased } from '../queue.js';
 import type { StoredSubmission } from '../submissions.js';
@@ -137,7 +137,40 @@ function getMessage(sql: Sql, uuid: string): ReturnType<Operations['getMessage']
 			row.id,
 		)
 		.map(toAttempt);
-	return { message: toMessage(row), attempts, rendering: rendering(row) };
+	return { message: toMessage(row), attempts, reports: reportsOf(sql, row.id), rendering: rendering(row) };
+}
+
+interface ReportRow {
+	at: Micros;
+	event: MessageReport['event'];
+	smtp_code: string | null;
+	diagnostic: string | null;
+}
+
+/** What a bounce said is in the event it was recorded as, at the same time; a copy's bounce and a complaint have none. */
+function reportsOf(sql: Sql, id: number): MessageReport[] {
+	const rows = sql.all<ReportRow>(
+		// bounce_reports_of_message, events_of_message
+		`SELECT r.at, r.event, e.smtp_code, e.diagnostic
+		FROM (
+			SELECT sha256, at, message_id, CASE kind
+				WHEN 'hard_bounce' THEN 'HARDBOUNCED'
+				WHEN 'soft_bounce' THEN 'SOFTBOUNCED'
+				ELSE 'COMPLAINED'
+			END AS event
+			FROM bounce_reports
+			WHERE message_id = ?
+		) r
+		LEFT JOIN events e ON e.message_id = r.message_id AND e.type = r.event AND e.at = r.at
+		ORDER BY r.at, r.sha256`,
+		id,
+	);
+	return rows.map(({ at, event, smtp_code, diagnostic }) => ({
+		at: formatDateTime(at),
+		event,
+		code: smtp_code,
+		diagnostic,
+	}));
 }
 
 function rendering(row: MessageRow & RenderingRow): Leased {

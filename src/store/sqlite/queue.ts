@@ -4,7 +4,6 @@ import type { EmailKey } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import { joinVariables } from '../../engine/rules/meta.js';
-import { mayReceive } from '../../engine/rules/subscription.js';
 import type { Leased } from '../queue.js';
 import { stoppedCopies } from './copies.js';
 import { readLimits } from './limit-turns.js';
@@ -15,8 +14,8 @@ import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { readEnvelope } from './stored-json.js';
 import { lanes } from './submissions.js';
-import { findSuppressions } from './suppressions.js';
 import type { Operations } from './sync.js';
+import { unwantedBecause } from './unwanted.js';
 import { cancelMessage } from './waiting.js';
 
 interface LeaseCommand extends Omit<Parameters<Operations['lease']>[0], 'perSecond'> {
@@ -197,7 +196,8 @@ function takeUntilFull(
 			if (command.limiter?.isLaneFull) return leased;
 			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq, command.now);
 			shared.set(row.submission_seq, submission);
-			if (isUnwanted(sql, row, submission.type, command.now)) cancelMessage(sql, row.id);
+			const why = unwantedBecause(sql, row, submission.type, command.now);
+			if (why !== null) cancelMessage(sql, row.id, why);
 			else if (command.limiter === null || command.limiter.admit(row, submission.type))
 				leased.push(take(sql, row, submission, command));
 		}
@@ -235,20 +235,6 @@ function readShared(sql: Sql, seq: number, now: Micros): Shared {
 	const variables = joinVariables({}, parseNames(row.variables), parseTexts(row.context));
 	const stopped = stoppedCopies(sql, readEnvelope(row.envelope), now);
 	return { id, type, released_at, variables, stopped };
-}
-
-/**
- * Checked again, in the transaction of the lease: whoever bounced hard or complained since gets nothing, and no bulk
- * mail goes to anybody who is suppressed, was made inactive or deleted.
- */
-function isUnwanted(sql: Sql, row: DueRow, type: 'TRANSACTIONAL' | 'BULK', now: Micros): boolean {
-	if (!mayReceive(type, findSuppressions(sql, row.to_key, now))) return true;
-	if (type !== 'BULK' || row.subscriber_id === null) return false;
-	const active = sql.get<{ is_active: number }>(
-		'SELECT is_active FROM subscribers WHERE id = ?',
-		row.subscriber_id,
-	);
-	return active?.is_active !== 1;
 }
 
 function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: LeaseCommand): Leased {

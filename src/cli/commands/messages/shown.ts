@@ -1,12 +1,16 @@
 /** Messages as all their commands show and name them. */
-import type { DeliveryAttempt, Message } from '../../../api/records.js';
+import type {
+	DeliveryAttempt,
+	Message,
+	MessageDetail,
+	MessageHold,
+	MessageReport,
+} from '../../../api/records.js';
 import { UsageError } from '../../errors.js';
 import { type Columns, column } from '../../render/columns.js';
 
-/** A message, with its attempts where it was asked for alone. */
-export type Detailed = Message & { delivery_attempts?: DeliveryAttempt[] };
-
-export const messageColumns: Columns<Detailed> = [
+/** Of a message as lists show it. */
+export const messageColumns: Columns<Message> = [
 	column('id', 'ID', { isName: true, isWhole: true }),
 	column('to', 'TO'),
 	column('state', 'STATE'),
@@ -21,11 +25,31 @@ export const messageColumns: Columns<Detailed> = [
 	column('date_created', 'CREATED', { wide: true }),
 	column('date_sent', 'SENT', { wide: true }),
 	column('last_reply', 'LAST REPLY', { wide: true }),
+];
+
+/** Of a message that was asked for alone. */
+export const detailColumns: Columns<MessageDetail> = [
+	...messageColumns,
 	{
 		key: 'delivery_attempts',
 		header: 'DELIVERY ATTEMPTS',
 		wide: true,
-		value: (message: Detailed) => message.delivery_attempts?.map(attemptLine).join('; '),
+		value: ({ delivery_attempts }: MessageDetail) => delivery_attempts,
+		lines: ({ delivery_attempts }: MessageDetail) => delivery_attempts.map(attemptLine),
+	},
+	{
+		key: 'reports',
+		header: 'REPORTED',
+		wide: true,
+		value: ({ reports }: MessageDetail) => reports,
+		lines: ({ reports = [] }: MessageDetail) => reports.map(reportLine),
+	},
+	{
+		key: 'held_by',
+		header: 'HELD BACK',
+		wide: true,
+		value: ({ held_by }: MessageDetail) => held_by,
+		lines: ({ held_by = [] }: MessageDetail) => held_by.map(holdLine),
 	},
 ];
 
@@ -45,7 +69,22 @@ export function uuidOf(text: string, of: string): string {
 	return text.toLowerCase();
 }
 
+function holdLine({ setting, limit, until }: MessageHold): string {
+	return `by the limit ${limit} of ${setting}, not before ${until}`;
+}
+
 function attemptLine({ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt): string {
 	const reply = [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
 	return `${number}. ${at} ${outcome} at ${phase}: ${reply}`;
+}
+
+/** Who reported it is not told: a mail came back, by whatever way it was taken in. */
+function reportLine({ at, event, code, diagnostic }: MessageReport): string {
+	const said = [isIn(code, diagnostic) ? null : code, diagnostic].filter((part) => part !== null);
+	return [`${at} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
+}
+
+/** Diagnostics mostly begin with the code. */
+function isIn(code: string | null, diagnostic: string | null): boolean {
+	return code !== null && diagnostic?.startsWith(code) === true;
 }
