@@ -11,6 +11,11 @@ import { findReturned, isReturned } from './returned.js';
  */
 const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
 
+/** Whether by this type, in lower case, a person wants no more of it. */
+export function isComplaint(type: string): boolean {
+	return complaints.has(type);
+}
+
 /** The feedback report of a mail; null when it has none. */
 export function readFeedback(mail: Mail): FeedbackReport | null {
 	const part = mail.parts.find((one) => one.type === 'message/feedback-report');
@@ -18,7 +23,7 @@ export function readFeedback(mail: Mail): FeedbackReport | null {
 	const fields = fieldsWithin(part);
 	const type = (fieldValue(fields, 'feedback-type') ?? 'other').toLowerCase().slice(0, 40);
 	return {
-		kind: complaints.has(type) ? 'complaint' : 'feedback',
+		kind: isComplaint(type) ? 'complaint' : 'feedback',
 		feedback_type: type,
 		recipients: recipientsOf(fields, mail),
 		user_agent: fieldValue(fields, 'user-agent'),

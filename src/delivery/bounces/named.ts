@@ -1,11 +1,11 @@
 /** Recipients that the words of a report name, and what they say about each. */
 import { cleanText } from '../reply.js';
 import { isSame } from './addresses.js';
-import { readCodes } from './codes.js';
+import { judge, readCodes } from './codes.js';
 import type { Line } from './fields.js';
-import { closings, recipientLines } from './forms.js';
+import { closings, expiries, recipientLines } from './forms.js';
 import type { Part } from './mime.js';
-import type { Place } from './report.js';
+import type { DeliveryAction, Place, ReportedRecipient } from './report.js';
 
 /** One recipient that a notice names. */
 export interface NamedRecipient {
@@ -60,6 +60,31 @@ export function strongest(named: readonly NamedRecipient[], senders: readonly st
 	if (strong.length > 0) return strong;
 	const others = named.filter(({ address }) => !senders.some((sender) => isSame(sender, address)));
 	return others.length > 0 ? others : [...named];
+}
+
+/** What follows from what is said of him, by the codes in it. `told`: what the report says happened. */
+export function judgeNamed(
+	{ address, detail, form, place }: Omit<NamedRecipient, 'isWeak'>,
+	told: DeliveryAction,
+): ReportedRecipient {
+	const codes = readCodes(detail);
+	const action = finalAction(told, detail);
+	return {
+		address,
+		original_address: null,
+		action,
+		...codes,
+		diagnostic: detail === '' ? null : detail,
+		remote_mta: null,
+		...judge({ action, ...codes, text: detail }),
+		form,
+		place,
+	};
+}
+
+/** A delay that is said to be over is a failure. */
+export function finalAction(action: DeliveryAction, detail: string): DeliveryAction {
+	return action === 'delayed' && expiries.some((one) => one.test(detail)) ? 'failed' : action;
 }
 
 /** Lines as one text. */

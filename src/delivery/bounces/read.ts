@@ -4,7 +4,6 @@ import { readFeedback } from './arf.js';
 import { autoReplySign, plainAutoReplySign } from './auto-reply.js';
 import { judge, moreTelling, readCodes } from './codes.js';
 import { type DeliveryStatus, parseDeliveryStatus, parseWrittenStatus, type StatusEntry } from './dsn.js';
-import { expiries } from './forms.js';
 import {
 	findNotice,
 	isFromMailSystem,
@@ -14,15 +13,18 @@ import {
 	readInformal,
 } from './informal.js';
 import { type Mail, type Part, parseMail } from './mime.js';
-import type { NamedRecipient } from './named.js';
-import type { DeliveryAction, DeliveryReport, Report, ReportedRecipient } from './report.js';
+import { finalAction, judgeNamed } from './named.js';
+import type { DeliveryReport, Report, ReportedRecipient } from './report.js';
 import { findReturned, ownLines } from './returned.js';
+import { readSes } from './ses.js';
 
 /**
- * Reads one mail as it arrived, its header included. Formal reports (RFC 3464, RFC 5965) before the forms of single
+ * Reads one mail as it arrived, its header included, or what SES publishes instead of one. Formal reports (RFC 3464, RFC 5965) before the forms of single
  * systems, and those before automatic answers, which share their header fields. Never throws; at most 4 MiB are read.
  */
 export function readReport(bytes: Buffer): Report {
+	const published = readSes(bytes);
+	if (published !== null) return published;
 	const mail = parseMail(bytes);
 	const feedback = readFeedback(mail);
 	if (feedback !== null) return feedback;
@@ -32,7 +34,7 @@ export function readReport(bytes: Buffer): Report {
 	const plain = plainAutoReplySign(mail.fields);
 	const informal = plain === null ? readInformal(mail, notice) : null;
 	if (informal !== null) {
-		const recipients = informal.recipients.map((one) => judgedInformal(one, informal.action));
+		const recipients = informal.recipients.map((one) => judgeNamed(one, informal.action));
 		return reportOf(mail, recipients, null);
 	}
 	// What a mail system sends of itself is no answer, though it may say so.
@@ -82,7 +84,7 @@ function judgedFormal(
 	const status = moreTelling(entry.status, codes.status);
 	const diagnostic = entry.diagnostic === '' ? detail : entry.diagnostic;
 	const text = `${entry.diagnostic} ${detail}`;
-	const action = actionOf(entry.action, detail);
+	const action = finalAction(entry.action, detail);
 	return [
 		{
 			address,
@@ -97,30 +99,6 @@ function judgedFormal(
 			place: { part: part.path, type: part.type, line: entry.line },
 		},
 	];
-}
-
-function judgedInformal(
-	{ address, detail, form, place }: NamedRecipient,
-	told: DeliveryAction,
-): ReportedRecipient {
-	const codes = readCodes(detail);
-	const action = actionOf(told, detail);
-	return {
-		address,
-		original_address: null,
-		action,
-		...codes,
-		diagnostic: detail === '' ? null : detail,
-		remote_mta: null,
-		...judge({ action, ...codes, text: detail }),
-		form,
-		place,
-	};
-}
-
-/** A delay that is said to be over is a failure. */
-function actionOf(action: DeliveryAction, detail: string): DeliveryAction {
-	return action === 'delayed' && expiries.some((one) => one.test(detail)) ? 'failed' : action;
 }
 
 function onlyReturned(mail: Mail): string | null {

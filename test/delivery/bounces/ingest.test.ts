@@ -66,6 +66,14 @@ describe('a mail that came back', () => {
 		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
 	});
 
+	it('is matched by the return path that Amazon SES names as its source', async () => {
+		const { asked, ingest } = store(recorded);
+		const bounce = { bounceType: 'Permanent', bouncedRecipients: [{ emailAddress: 'ann@example.org' }] };
+		const Message = JSON.stringify({ notificationType: 'Bounce', bounce, mail: { source: path } });
+		await ingest(Buffer.from(JSON.stringify({ Type: 'Notification', Message })));
+		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
+	});
+
 	it('is matched by our Message-ID where no return path is signed', async () => {
 		const { asked, ingest } = store(recorded);
 		const returned = `Return-Path: <bounces+${'a'.repeat(48)}@example.com>\nMessage-ID: <${message.toUpperCase()}@example.com>`;

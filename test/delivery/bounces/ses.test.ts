@@ -1,0 +1,132 @@
+// Bounces and complaints as Amazon SES publishes them, by itself and by way of SNS.
+import { describe, expect, it } from 'vitest';
+import { readReport } from '../../../src/delivery/bounces/read.js';
+
+const mail = {
+	timestamp: '2026-03-10T12:00:00.000Z',
+	source: 'bounces+token@example.com',
+	messageId: '0100019c-1111-2222-3333-444455556666-000000',
+	destination: ['ann@example.org'],
+	commonHeaders: {
+		from: ['News <news@example.com>'],
+		to: ['Ann <ann@example.org>'],
+		messageId: '<0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f@example.com>',
+		subject: 'Hello',
+	},
+};
+const unknown = {
+	emailAddress: 'ann@example.org',
+	action: 'failed',
+	status: '5.1.1',
+	diagnosticCode: 'smtp; 550 5.1.1 <ann@example.org>... User unknown',
+};
+const bounce = (more: object = {}, recipient: object = unknown) => ({
+	notificationType: 'Bounce',
+	bounce: {
+		bounceType: 'Permanent',
+		bounceSubType: 'General',
+		reportingMTA: 'dns; mx.example.org',
+		bouncedRecipients: [recipient],
+		...more,
+	},
+	mail,
+});
+const complaint = (more: object = {}) => ({
+	eventType: 'Complaint',
+	complaint: { complainedRecipients: [{ emailAddress: 'ann@example.org' }], userAgent: 'Loop/1', ...more },
+	mail,
+});
+const read = (value: unknown) => readReport(Buffer.from(JSON.stringify(value, null, 2)));
+const bySns = (value: unknown) => ({
+	Type: 'Notification',
+	TopicArn: 'arn:aws:sns:eu-west-1:1:bounces',
+	Message: JSON.stringify(value),
+});
+
+describe('what SES publishes', () => {
+	it('of an address that is no good is a hard bounce, with the message as we wrote it', () => {
+		const report = read(bounce());
+		expect(report).toEqual({
+			kind: 'bounce',
+			reporting_mta: 'mx.example.org',
+			envelope_id: null,
+			recipients: [
+				{
+					address: 'ann@example.org',
+					original_address: null,
+					action: 'failed',
+					status: '5.1.1',
+					reply_code: 550,
+					diagnostic: '550 5.1.1 <ann@example.org>... User unknown',
+					remote_mta: null,
+					hard: true,
+					why: expect.any(String),
+					form: 'Amazon SES',
+					place: { part: '1', type: 'application/json', line: 1 },
+				},
+			],
+			returned: {
+				message_id: '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f@example.com',
+				subject: 'Hello',
+				to: ['ann@example.org'],
+				x_headers: {},
+				place: { part: '1', type: 'application/json', line: 1 },
+			},
+		});
+		expect(read(bySns(bounce()))).toEqual(report);
+	});
+
+	it.each([
+		['without any code is a soft one', { emailAddress: 'ann@example.org' }, false],
+		['with a status alone goes by that', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
+		['of a full mailbox is a soft one', { ...unknown, diagnosticCode: 'smtp; 552 5.2.2 full' }, false],
+	])('a permanent bounce %s', (_, recipient, hard) => {
+		expect(read(bounce({}, recipient))).toMatchObject({ kind: 'bounce', recipients: [{ hard }] });
+	});
+
+	it('of a transient bounce that the receiver says nothing of is a notice', () => {
+		const silent = { emailAddress: 'ann@example.org' };
+		expect(read(bounce({ bounceType: 'Transient' }, silent))).toMatchObject({ kind: 'delivery_notice' });
+		const full = { ...unknown, status: '4.2.2', diagnosticCode: 'smtp; 452 4.2.2 full' };
+		expect(read(bounce({ bounceType: 'Transient' }, full))).toMatchObject({
+			kind: 'bounce',
+			recipients: [{ hard: false }],
+		});
+	});
+
+	it('of a complaint names who complained', () => {
+		expect(read(complaint())).toMatchObject({
+			kind: 'complaint',
+			feedback_type: 'abuse',
+			recipients: ['ann@example.org'],
+			user_agent: 'Loop/1',
+			returned: { subject: 'Hello' },
+		});
+		expect(read(complaint({ complaintFeedbackType: 'not-spam' }))).toMatchObject({ kind: 'feedback' });
+	});
+
+	it('without the header of the message is matched by its source alone', () => {
+		expect(read({ ...bounce(), mail: { source: mail.source } })).toMatchObject({ returned: null });
+	});
+
+	it.each([
+		['a delivery', { notificationType: 'Delivery', delivery: {}, mail }],
+		['a bounce of nobody', bounce({ bouncedRecipients: [{ emailAddress: 7 }, null, 'x'] })],
+		['a bounce of no list', bounce({ bouncedRecipients: { length: 1 } })],
+		['no message', { ...bounce(), mail: 'x' }],
+		['an envelope around nothing', { Type: 'Notification', Message: '{' }],
+		['a subscription', { Type: 'SubscriptionConfirmation', SubscribeURL: 'https://example.com' }],
+		['nothing', {}],
+	])('%s is no report', (_, value) => {
+		expect(read(value)).toMatchObject({ kind: 'not_a_report' });
+	});
+
+	it('with headers of another shape does not break', () => {
+		const odd = {
+			...bounce(),
+			mail: { commonHeaders: { to: [{ toString: 1 }, 'ann@example.org'], subject: 7 } },
+		};
+		expect(read(odd)).toMatchObject({ returned: { to: ['ann@example.org'], subject: null } });
+		expect(readReport(Buffer.from('{"mail":'.repeat(100_000)))).toMatchObject({ kind: 'not_a_report' });
+	});
+});
