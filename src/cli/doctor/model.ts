@@ -16,6 +16,14 @@ export const groups = [
 /** One of `groups`. */
 export type Group = (typeof groups)[number];
 
+/** Groups whose checks wait for other machines. */
+export const waitingGroups: ReadonlySet<Group | undefined> = new Set([
+	'smtp',
+	'dns',
+	'connection',
+	'service',
+]);
+
 /** `problem`: something does not work, or will not; `warning`: it works, and somebody should know. */
 export type Level = 'ok' | 'warning' | 'problem' | 'skipped';
 

@@ -1,4 +1,4 @@
-/** Chooses the checks of a run, runs them side by side, and gives what they found in their own order. */
+/** Chooses the checks of a run, runs them, and gives what they found in their own order. */
 import { UsageError } from '../errors.js';
 import {
 	type Check,
@@ -9,6 +9,7 @@ import {
 	problem,
 	skipped,
 	type Verdict,
+	waitingGroups,
 } from './model.js';
 
 /** What of all checks is asked for. */
@@ -40,18 +41,24 @@ export interface RunOptions {
 	onDone: () => void;
 }
 
-/** Never throws for what a check does. */
+/**
+ * Never throws for what a check does. Those that wait for other machines begin together when all others are done: reading
+ * a large database keeps this thread busy, and a machine that answered meanwhile would seem to be silent.
+ */
 export async function runChecks({ checks, signal, onDone }: RunOptions): Promise<Finding[]> {
 	const late = whenStopped(signal).then(() => [skipped('there was no time for it')]);
-	// Together: most of the time is spent on waiting for other machines.
-	const found = await Promise.all(
-		checks.map(async (check) => {
-			const verdicts = await Promise.race([late, attempt(check)]);
-			onDone();
-			return verdicts.map((verdict) => ({ check: check.name, ...verdict }));
-		}),
-	);
-	return found.flat();
+	const found = new Map<Check, Finding[]>();
+	const run = async (check: Check) => {
+		const verdicts = await Promise.race([late, attempt(check)]);
+		found.set(
+			check,
+			verdicts.map((verdict) => ({ check: check.name, ...verdict })),
+		);
+		onDone();
+	};
+	for (const check of checks) if (!waitingGroups.has(groupOf(check)) && !signal.aborted) await run(check);
+	await Promise.all(checks.filter((check) => !found.has(check)).map(run));
+	return checks.flatMap((check) => found.get(check) ?? []);
 }
 
 function whenStopped(signal: AbortSignal): Promise<void> {
