@@ -132,6 +132,8 @@ interface Described {
 	role?: 'serve' | 'worker';
 	/** Administers the profiles: `--profile`, `--base-url` and `--db` name what is stored, not where the command goes. */
 	profiles?: true;
+	/** Tells what is wrong with the configuration: it runs where that cannot be read, as if there were none. */
+	diagnoses?: true;
 	/** How consent is asked for; the command itself calls `cx.confirm`. */
 	severity?: 'mild' | 'severe';
 	/** The columns it prints, so that a wrong `--fields` is exit 2 before anything is done. */

@@ -1,7 +1,7 @@
 /** One command from its parsed words to its exit code: settles the settings, builds the context, runs, closes. */
 import { microsPerMs, monotonicMicros } from '../api/datetime.js';
 import { type NamedTarget, namedTarget, unnamed } from './command-line.js';
-import { findPaths, type Paths, readConfig } from './config.js';
+import { type ConfigFile, findPaths, type Paths, readConfig } from './config.js';
 import type { CommandContext } from './context.js';
 import { createContext, type Run, type RunOptions } from './create-context.js';
 import { DeadlinePassed } from './errors.js';
@@ -41,7 +41,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 
 /** What administers the profiles must work where none of them is usable, and goes to none of them by itself. */
 function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
-	const config = readConfig(paths);
+	const config = command.diagnoses === true ? readIfSound(paths, globals, env) : readConfig(paths);
 	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
 	const others = { ...globals };
 	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
@@ -53,6 +53,16 @@ function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
 /** To what administers the profiles a target is something to store: its hints are about others. */
 function targetOf({ command, globals }: Run, settings: Settings): NamedTarget {
 	return command.profiles === true ? unnamed : namedTarget(globals, settings);
+}
+
+/** Who names a profile needs it; who names none is told by the command itself what is wrong. */
+function readIfSound(paths: Paths, globals: RawGlobals, env: Env): ConfigFile {
+	try {
+		return readConfig(paths);
+	} catch (error) {
+		if (globals.profile !== undefined || env['MAILCTL_PROFILE']) throw error;
+		return { profile: null, profiles: {} };
+	}
 }
 
 /** A refused change must be refused before it is made, so a wrong `--fields` cannot wait for the first record. */

@@ -58,7 +58,7 @@ async function checksOf(
 		return localChecks(cx, target, looking);
 	}
 	const { remoteChecks } = await import('./remote.js');
-	return remoteChecks(cx, looking.surroundings);
+	return remoteChecks(cx, target, looking.surroundings);
 }
 
 async function watched(cx: CommandContext, checks: readonly Check[]): Promise<Finding[]> {

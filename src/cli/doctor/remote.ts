@@ -1,20 +1,26 @@
 /** The checks of a deployment, from the outside. */
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
+import type { Connection, Target } from '../connection.js';
 import type { CommandContext } from '../context.js';
+import { CliError } from '../errors.js';
 import { shellWord } from '../shell-word.js';
 import { configChecks } from './checks/config.js';
 import { connectionChecks } from './checks/connection.js';
 import { machineChecks } from './checks/machine.js';
 import { serviceChecks } from './checks/service.js';
-import type { Check, Surroundings } from './model.js';
+import { type Check, ok, problem, type Surroundings, type Verdict } from './model.js';
 
-/** Throws for a token that cannot be read, as every command does. */
+type RemoteTarget = Extract<Target, { kind: 'remote' }>;
+
+/** `close` when the checks are done. */
 export async function remoteChecks(
 	cx: CommandContext,
+	asked: RemoteTarget,
 	surroundings: Surroundings,
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
-	const { api, exchange, target } = await cx.connection();
+	const { connection, token, close } = await connectAnyhow(cx, asked);
+	const { api, exchange, target } = connection;
 	if (target.kind !== 'remote') throw new Error('a deployment was to be looked at');
 	const { caCert, insecure, proxy } = cx.globals;
 	const baseUrl = new URL(target.baseUrl);
@@ -31,12 +37,33 @@ export async function remoteChecks(
 		checks: [
 			...machineChecks(),
 			...configChecks({ paths: cx.paths, secrets: [] }),
+			{ name: 'config.token', run: async () => token },
 			...connectionChecks(way, surroundings),
 			...serviceChecks({ exchange, hasToken, clock: cx.clock, login, whyPaused: pauseOf(api) }, surroundings),
 		],
-		// The context closes what it opened.
-		close: async () => {},
+		close,
 	};
+}
+
+interface Way {
+	connection: Connection;
+	/** What is to be said of the token that goes along, or does not. */
+	token: Verdict;
+	close(): Promise<void>;
+}
+
+/** Without a token where it cannot be read, or belongs elsewhere: there is still something to see. */
+async function connectAnyhow(cx: CommandContext, asked: RemoteTarget): Promise<Way> {
+	try {
+		const connection = await cx.connection();
+		const has = connection.target.kind === 'remote' && connection.target.token !== null;
+		// The context closes what it opened.
+		return { connection, token: ok(has ? 'a token goes along' : 'no token is given'), close: async () => {} };
+	} catch (error) {
+		if (!(error instanceof CliError)) throw error;
+		const connection = await cx.connectTo({ ...asked, token: null });
+		return { connection, token: problem(error.message, error.hint), close: () => connection.close() };
+	}
 }
 
 /** Told with the progress of any scope, so also of one that there is not. */

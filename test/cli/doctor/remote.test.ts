@@ -1,6 +1,6 @@
 // Deployments, looked at from the outside: a served engine, somebody else's service, and ways that lead nowhere.
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -59,6 +59,7 @@ describe('doctor on a mailctl server', () => {
 				'machine.node': 'ok',
 				'config.files': 'ok',
 				'config.access': 'ok',
+				'config.token': 'ok',
 				'connection.url': 'ok',
 				'connection.name': 'ok',
 				'connection.port': 'ok',
@@ -157,6 +158,80 @@ it('doctor on somebody else’s service writes nothing, and says that it is none
 		writes: [],
 	});
 	expect(findings.find(({ check }) => check === 'service.kind')?.message).toMatch(/^not a mailctl server/);
+});
+
+describe('doctor with a configuration that cannot be read', () => {
+	const broken = async (name: string) => {
+		const home = await makeHome();
+		const folder = join(home, '.config/mailctl');
+		await mkdir(folder, { recursive: true, mode: 0o700 });
+		await writeFile(join(folder, name), '{', { mode: 0o600 });
+		return { home, file: join(folder, name) };
+	};
+	const files = async (home: string, argv: readonly string[]) => {
+		const { code, stdout } = await cli(['doctor', '--offline', '-o', 'json', ...argv], {
+			env: { HOME: home },
+		});
+		const findings = JSON.parse(stdout) as Finding[];
+		return { code, findings: findings.filter(({ level }) => level === 'problem') };
+	};
+
+	it('says which file, and looks at the rest', async () => {
+		const { home, file } = await broken('config.json');
+		expect(await files(home, ['--base-url', 'https://mail.example.com'])).toEqual({
+			code: 11,
+			findings: [
+				{
+					check: 'config.files',
+					level: 'problem',
+					message: `${file} is no valid JSON`,
+					fix: 'mend the file, or move it away and log in again',
+				},
+			],
+		});
+	});
+
+	it('refuses a profile that would be in there', async () => {
+		const { home, file } = await broken('config.json');
+		const { code, stderr } = await cli(['doctor', '-p', 'prod'], { env: { HOME: home } });
+		expect({ code, stderr }).toMatchObject({ code: 78, stderr: expect.stringContaining(file) });
+	});
+
+	it('goes on without the token of credentials that cannot be read', async () => {
+		const { home, file } = await broken('credentials.json');
+		const config = { profile: 'prod', profiles: { prod: { baseUrl: 'https://mail.example.com' } } };
+		await writeFile(join(home, '.config/mailctl/config.json'), JSON.stringify(config), { mode: 0o600 });
+		const { code, findings } = await files(home, ['-p', 'prod']);
+		expect({ code, findings }).toMatchObject({
+			code: 11,
+			findings: [
+				{ check: 'config.files', message: `${file} is no valid JSON` },
+				{ check: 'config.token', message: `${file} is no valid JSON` },
+			],
+		});
+	});
+
+	it('names the token of another origin, and how to get the right one', async () => {
+		const home = await makeHome();
+		const folder = join(home, '.config/mailctl');
+		await mkdir(folder, { recursive: true, mode: 0o700 });
+		const config = { profiles: { prod: { baseUrl: 'https://mail.example.com' } } };
+		const credentials = { tokens: { prod: { token: 't', origin: 'https://old.example.com' } } };
+		await writeFile(join(folder, 'config.json'), JSON.stringify(config), { mode: 0o600 });
+		await writeFile(join(folder, 'credentials.json'), JSON.stringify(credentials), { mode: 0o600 });
+		expect(await files(home, ['-p', 'prod'])).toEqual({
+			code: 11,
+			findings: [
+				{
+					check: 'config.token',
+					level: 'problem',
+					message:
+						'the token of profile "prod" belongs to https://old.example.com, not to https://mail.example.com',
+					fix: 'mailctl login --profile prod --base-url https://mail.example.com',
+				},
+			],
+		});
+	});
 });
 
 describe('doctor where the way leads nowhere', () => {

@@ -51,7 +51,10 @@ function judgeFiles(paths: Paths): Verdict {
 		if (names.length === 0) return ok('no profiles are stored: nothing is needed there');
 		return ok(`${paths.config} holds ${names.join(', ')}`);
 	} catch (error) {
-		return problem(error instanceof Error ? error.message : String(error), 'mend the file or move it away');
+		return problem(
+			error instanceof Error ? error.message : String(error),
+			'mend the file, or move it away and log in again',
+		);
 	}
 }
 
