@@ -6,16 +6,14 @@ import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import type { ExitCode } from '../../exit.js';
 import { assertAllowed } from './allowed.js';
+import { beginJob } from './begin.js';
 import { countOf } from './counts.js';
 import { assertCanDeliver } from './deliver.js';
-import { assertConsent, runJob } from './job.js';
-import { jobName } from './name.js';
+import { runJob } from './job.js';
 import { openJob } from './open.js';
 import type { SendOptions } from './options.js';
-import { mailingPlace } from './place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './preview.js';
 import { findTemplate, isOpaque, type Prepared } from './request.js';
-import { assertResults, inputsOf, knownMailing } from './results-place.js';
 import { assertRowOptions, rowJob } from './rows.js';
 import { type OpenRows, openRequestRows, sourceName } from './source.js';
 import { reasons, surveyRequests } from './survey.js';
@@ -46,14 +44,7 @@ interface Sending {
 
 async function begin(cx: CommandContext, { lines, file, options }: Sending): Promise<ExitCode> {
 	const of = sourceName(file);
-	const place = await mailingPlace(cx);
-	assertConsent(cx, options, of);
-	await assertCanDeliver(cx, options);
-	const name = jobName(options);
-	await assertResults(options.results, {
-		inputs: inputsOf(options),
-		mailing: () => knownMailing(place.mailings, options.job),
-	});
+	const { place, name, isMadeUp } = await beginJob(cx, options, of);
 	const { source } = lines;
 	const spec: RequestsSpec = { requests: true, source, strict_vars: options.strictVars ?? true };
 	const session = await openJob(cx, place, { name, spec });
@@ -61,7 +52,7 @@ async function begin(cx: CommandContext, { lines, file, options }: Sending): Pro
 	const rows = async () => ({ kind: 'batch' as const, open: watched.lines });
 	const { hasLinks } = watched;
 	const known = { place, session, name, of, subject: null, bulk: false, hasLinks, options, rows };
-	return runJob(cx, { ...rowJob(cx, known), isMadeUp: options.job === undefined });
+	return runJob(cx, { ...rowJob(cx, known), isMadeUp });
 }
 
 /** The first request's message, to look at or to an address of one's own; a dry run reads the whole file besides. */

@@ -4,16 +4,14 @@ import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import type { ExitCode } from '../../exit.js';
 import { assertAllowed } from './allowed.js';
+import { beginJob } from './begin.js';
 import { countOf } from './counts.js';
 import { assertCanDeliver } from './deliver.js';
-import { assertConsent, runJob } from './job.js';
-import { jobName } from './name.js';
+import { runJob } from './job.js';
 import { openJob } from './open.js';
 import type { SendOptions } from './options.js';
-import { mailingPlace } from './place.js';
 import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './preview.js';
 import { isOpaque, type Prepared, prepare, specOf } from './request.js';
-import { assertResults, inputsOf, knownMailing } from './results-place.js';
 import { assertRowOptions, rowJob } from './rows.js';
 import { type OpenRows, type OpenTable, openTableRows, sourceName } from './source.js';
 import { sendTrial } from './trial.js';
@@ -47,14 +45,7 @@ interface Sending {
 
 async function begin(cx: CommandContext, { prepared, table, file, options }: Sending): Promise<ExitCode> {
 	const of = sourceName(file);
-	const place = await mailingPlace(cx);
-	assertConsent(cx, options, of);
-	await assertCanDeliver(cx, options);
-	const name = jobName(options);
-	await assertResults(options.results, {
-		inputs: inputsOf(options),
-		mailing: () => knownMailing(place.mailings, options.job),
-	});
+	const { place, name, isMadeUp } = await beginJob(cx, options, of);
 	const spec: MailingSpec = {
 		...specOf(prepared),
 		source: table.source,
@@ -66,7 +57,7 @@ async function begin(cx: CommandContext, { prepared, table, file, options }: Sen
 	const { bulk } = options;
 	const rows = async () => ({ kind: 'csv' as const, open: table });
 	const job = rowJob(cx, { place, session, name, of, subject, bulk, options, rows });
-	return runJob(cx, { ...job, isMadeUp: options.job === undefined });
+	return runJob(cx, { ...job, isMadeUp });
 }
 
 /** `--preview`, `--eml` and `--dry-run`: the first row's message; a dry run reads the whole table besides. */

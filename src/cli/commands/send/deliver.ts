@@ -1,5 +1,4 @@
 /** On the embedded engine `send` works off its own messages; a server of ours is waited for, others tell nothing. */
-
 import type { DeliveryCounts } from '../../../api/delivery-counts.js';
 import { ApiError } from '../../../api/errors.js';
 import type { DeliveryScope, DeliverySummary } from '../../connection.js';

@@ -8,16 +8,14 @@ import type { ExitCode } from '../../exit.js';
 import { resolveList } from '../../resolve.js';
 import { walk } from '../../walk.js';
 import { assertAllowed, assertListAllowed } from './allowed.js';
-import { assertCanDeliver, warnOfLinks } from './deliver.js';
-import { assertConsent, type Job, type JobOptions, runJob } from './job.js';
-import { jobName } from './name.js';
+import { beginJob } from './begin.js';
+import { warnOfLinks } from './deliver.js';
+import { type Job, type JobOptions, runJob } from './job.js';
 import { openJob } from './open.js';
 import type { SendOptions } from './options.js';
-import { mailingPlace } from './place.js';
 import { wantsPreview } from './preview.js';
 import { type Prepared, prepare, specOf } from './request.js';
 import type { ResultsHow } from './results.js';
-import { assertResults, inputsOf, knownMailing } from './results-place.js';
 import { previewList, sendTest } from './trial.js';
 
 export async function sendToList(
@@ -33,22 +31,15 @@ export async function sendToList(
 		assertAllowed(cx, [options.testTo]);
 		return sendTest(cx, { prepared, list, options }, options.testTo);
 	}
-	const place = await mailingPlace(cx);
 	await assertListAllowed(cx, list);
-	assertConsent(cx, options, 'a list');
-	await assertCanDeliver(cx, options);
-	const name = jobName(options);
-	await assertResults(options.results, {
-		inputs: inputsOf(options),
-		mailing: () => knownMailing(place.mailings, options.job),
-	});
+	const { place, name, isMadeUp } = await beginJob(cx, options, 'a list');
 	const spec = listSpec(prepared, list, options);
 	const { id } = await openJob(cx, place, { name, spec });
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
 	return runJob(cx, {
 		...listJob(cx, { place, id, name, list, subject, bulk, options }),
-		isMadeUp: options.job === undefined,
+		isMadeUp,
 	});
 }
 

@@ -8,20 +8,12 @@ import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import type { ExitCode } from '../../exit.js';
 import { importArg, importName, openImport, pathOfRejects } from '../../importing.js';
-import type { Mapping } from '../../tabular/header.js';
-import type { Table } from '../../tabular/read-table.js';
 import type { RejectsFile } from '../../tabular/rejects.js';
-import { begin, type Identity, identify } from './import/begin.js';
+import { begin, type IdentifiedJob, type Identity, identify } from './import/begin.js';
 import { createFields, mapColumns, sayColumns } from './import/columns.js';
 import { endImport, sayBrokenOff } from './import/end.js';
 import { importsOf, type Place, sayForeign } from './import/foreign.js';
-import {
-	assertOptions,
-	type ImportOptions,
-	importOptions,
-	parseMaxErrors,
-	parseRate,
-} from './import/options.js';
+import { assertOptions, importOptions, parseMaxErrors, parseRate } from './import/options.js';
 import { inList } from './lookup.js';
 
 export const subscriberImport = command({
@@ -66,14 +58,7 @@ export const subscriberImport = command({
 	},
 });
 
-interface Job {
-	/** As given; `-` is standard input. */
-	file: string;
-	list: List;
-	table: Table;
-	mapping: Mapping;
-	spec: ImportSpec;
-	options: ImportOptions;
+interface Job extends IdentifiedJob {
 	limits: { maxErrors: ReturnType<typeof parseMaxErrors> | null; rate: number | null };
 	rejectsPath: string;
 }
