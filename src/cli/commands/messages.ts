@@ -2,6 +2,7 @@
 import { type MessageFilter, need } from '../../api/capabilities.js';
 import { type MessageDetail, messageStates } from '../../api/records.js';
 import { type CommandGroup, command } from '../command.js';
+import { sayWhatIsLeftOut } from '../left-out.js';
 import { listOptions, listRows } from '../listing.js';
 import { cleanLines } from '../render/clean.js';
 import { walk } from '../walk.js';
@@ -59,6 +60,7 @@ const get = command({
 		const [only, ...others] = found;
 		if (only !== undefined && others.length === 0) await cx.out.record(only, detailColumns);
 		else await cx.out.rows(found, detailColumns, { all: true });
+		await sayWhatIsLeftOut(cx, 'every attempt and what was reported');
 	},
 });
 

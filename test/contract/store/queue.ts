@@ -107,12 +107,17 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 		});
 
+		const replyOf = async (id = '') => (await store.reads.getMessage({ id }))?.message.last_reply;
+
 		it('cancels bulk mail at the lease to who unsubscribed since, and fills the place', async () => {
 			const bulk = await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK' });
 			const ids = bulk.answer.messages.map(({ id }) => id);
 			await store.writes.recordEvents({ events: [eventOf(ids[0] ?? '', 'UNSUBSCRIBED')] });
 			expect((await lease(store, { max: 1 })).map(({ message }) => message)).toEqual([ids[1]]);
 			expect(await stateOf(store, ids[0] ?? '')).toBe('canceled');
+			expect(await replyOf(ids[0])).toBe(
+				'not sent: the address is suppressed, UNSUBSCRIBED since 2026-03-10T12:00:00Z',
+			);
 		});
 
 		it('cancels deferred bulk mail to who unsubscribed since', async () => {
@@ -135,6 +140,10 @@ export function describeQueue(open: OpenEmpty): void {
 			await store.writes.patchSubscriber({ list_id, id: bob.id, patch: { is_active: false }, now: noon });
 			expect((await lease(store)).map(({ message }) => message)).toEqual([ids[2]]);
 			expect(await stateOf(store, ids[1] ?? '')).toBe('canceled');
+			expect([await replyOf(ids[0]), await replyOf(ids[1])]).toEqual([
+				'not sent: the subscriber was deleted',
+				'not sent: the subscriber is inactive',
+			]);
 		});
 
 		it('records what was sent to who was deleted while it was on its way', async () => {

@@ -1,8 +1,9 @@
 /** `messages cancel` and `messages retry`: what a person decides about single messages. */
 import { need } from '../../../api/capabilities.js';
-import type { Message } from '../../../api/records.js';
+import type { Message, MessageState } from '../../../api/records.js';
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
+import { CliError } from '../../errors.js';
 import { exits } from '../../exit.js';
 import { namesOf } from '../../names.js';
 import { agreeToAll, eachOf, findEach, nameOrCount } from '../../several.js';
@@ -48,13 +49,14 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 		const id = uuidOf(text, 'a message');
 		return existing(messages.get(id, { signal: cx.signal }), id);
 	});
+	const what = action === 'cancel' ? cancellation(found) : `retry ${describe(found)}`;
 	const ids = found.map(({ id }) => id);
 	if (cx.dryRun) {
-		await cx.wouldDo(`${action} ${describe(found)}`, { [action]: ids });
+		await cx.wouldDo(what, { [action]: ids });
 		return exits.done;
 	}
 	const few = action === 'cancel' ? 'ask' : 'go on';
-	await agreeToAll(cx, { what: `${action} ${describe(found)}`, count: found.length, few });
+	await agreeToAll(cx, { what, count: found.length, few });
 	const changed: Message[] = [];
 	const { failed } = await eachOf(cx, found, async ({ id }) => {
 		changed.push(await messages[action](id, { signal: cx.signal }));
@@ -62,6 +64,34 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 	await cx.out.rows(changed, messageColumns, { all: true });
 	return failed === 0 ? exits.done : exits.partly;
 }
+
+/** What a person is to agree to. Throws `invalid` (exit 5) where nothing of it can be canceled any more. */
+function cancellation(found: readonly Message[]): string {
+	const late = found.flatMap((message) => {
+		const why = tooLate[message.state];
+		return why === undefined ? [] : [{ ...message, why }];
+	});
+	const [first] = late;
+	if (first === undefined) return `cancel ${describe(found)}`;
+	if (late.length < found.length)
+		return `cancel ${found.length - late.length} of ${found.length} messages; it is too late for the others`;
+	const message =
+		found.length === 1
+			? `the message to ${first.to} ${first.why}; it cannot be canceled`
+			: `it is too late: none of the ${found.length} messages can be canceled`;
+	throw new CliError('invalid', exits.refused, message, {
+		hint: `mailctl messages get ${first.id} shows what became of it`,
+	});
+}
+
+/** Absent: it can be canceled, or is. What the service refuses, said before anybody is asked to agree to it. */
+const tooLate: Partial<Record<MessageState, string>> = {
+	leased: 'is being sent',
+	sent: 'is sent',
+	bounced: 'has bounced',
+	failed: 'has failed',
+	uncertain: 'may have been sent already',
+};
 
 function describe(found: readonly Message[]): string {
 	return nameOrCount(

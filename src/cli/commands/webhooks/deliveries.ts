@@ -11,6 +11,7 @@ import type { Uuid } from '../../../api/records.js';
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
+import { sayWhatIsLeftOut } from '../../left-out.js';
 import { listOptions, listRows } from '../../listing.js';
 import { type Columns, column } from '../../render/columns.js';
 import { missing, orNull } from '../../resolve.js';
@@ -71,7 +72,8 @@ export const deliveries = command({
 		const { id } = await findWebhook(cx, args.id);
 		if (args.delivery !== undefined) {
 			const found = await findDelivery(cx, log, { webhookId: id, id: deliveryId(args.delivery) });
-			return cx.out.record(found, columns);
+			await cx.out.record(found, columns);
+			return sayWhatIsLeftOut(cx, 'its body, every attempt and the last answer');
 		}
 		const filter: DeliveryFilter = {
 			...(state !== undefined && { state }),

@@ -94,6 +94,13 @@ const away =
 const ingest = (source: string, ...words: string[]) =>
 	project.json(['engine', 'bounces', 'ingest', source, ...words]);
 const subscriber = (email: string) => project.json(['subscribers', 'get', '-l', '1', email]);
+const messageIds = async () =>
+	((await project.json(['messages', 'list'])) as { id: string }[]).map(({ id }) => id);
+/** What mails said of the first message. */
+const reported = async () => {
+	const found = await project.json(['messages', 'get', (await messageIds())[0] ?? '']);
+	return (found as { reports: unknown }).reports;
+};
 const report = async () => (await project.json(['report'])) as { total: Record<string, unknown> };
 
 describe('engine bounces ingest', () => {
@@ -107,6 +114,12 @@ describe('engine bounces ingest', () => {
 			disable_reason: 'HARDBOUNCED',
 		});
 		expect(await project.json(['messages', 'list', '--status', 'bounced'])).toHaveLength(1);
+		expect(await reported()).toEqual([
+			{ at: expect.any(String), event: 'HARDBOUNCED', code: '550', diagnostic: '550 5.1.1 refused' },
+		]);
+		const [id = ''] = await messageIds();
+		const { stdout } = await project.run(['messages', 'get', id, '--no-color'], { columns: 120 });
+		expect(stdout).toMatch(/^REPORTED +\d{4}-\S+ HARDBOUNCED by mail: 550 5\.1\.1 refused$/m);
 		expect((await report()).total).toMatchObject({ sent: 1, hardbounced_percent: 100 });
 		expect(await ingest(file)).toEqual({ ...none, read: 1, duplicates: 1 });
 		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });

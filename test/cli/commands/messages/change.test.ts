@@ -76,6 +76,34 @@ describe('mailctl messages cancel and retry', () => {
 		expect(await state(first)).toBe('queued');
 	});
 
+	it('say that it is too late to cancel before anybody is asked to agree', async () => {
+		const server = await startFaultServer({});
+		onTestFinished(() => server.close());
+		await project.json(['engine', 'init', '--smtp', `smtp://127.0.0.1:${server.port}`]);
+		await project.json(['worker', '--drain']);
+		const [first = '', second = ''] = ids;
+		const { code, stderr } = await project.run(['messages', 'cancel', first]);
+		expect({ code, stderr }).toEqual({
+			code: 5,
+			stderr:
+				'error: the message to a@example.com is sent; it cannot be canceled\n' +
+				`hint: mailctl --db ${project.db} messages get ${first} shows what became of it\n`,
+		});
+		expect((await project.run(['messages', 'cancel', first, second, '--yes'])).stderr).toContain(
+			'error: it is too late: none of the 2 messages can be canceled\n',
+		);
+		expect((await project.run(['messages', 'cancel', first, '-n'])).code).toBe(5);
+		const answer = (await project.json([
+			...['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'],
+			...['--to', 'd@example.com'],
+		])) as { messages: { id: string }[] };
+		const both = ['messages', 'cancel', first, answer.messages[0]?.id ?? ''];
+		expect((await project.run(both)).stderr).toContain(
+			'this will cancel 1 of 2 messages; it is too late for the others',
+		);
+		expect((await project.run([...both, '--yes'])).code).toBe(9);
+	});
+
 	it('take ids from standard input, with the count as consent', async () => {
 		const stdin = `${ids.join('\n')}\n\n`;
 		expect(await project.run(['messages', 'cancel', '-', '--confirm', '2'], { stdin })).toMatchObject({
