@@ -259,6 +259,16 @@ describe('doctor where the way leads nowhere', () => {
 		});
 	});
 
+	it('tells a name that does not exist once', async () => {
+		const { levels } = await doctor('https://nowhere.invalid', 't', ['--only', 'connection']);
+		expect(levels).toEqual({
+			'connection.url': 'ok',
+			'connection.name': 'problem',
+			'connection.port': 'skipped',
+			'connection.certificate': 'skipped',
+		});
+	});
+
 	it.each([
 		[503, {}, 'it answers 503: the service itself has failed'],
 		[301, { location: 'https://elsewhere.example.com/' }, 'it redirects to https://elsewhere.example.com/'],

@@ -28,18 +28,20 @@ export function connectionChecks(way: WayOptions, surroundings: Surroundings): C
 	};
 	const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
 	const port = Number(baseUrl.port || (baseUrl.protocol === 'https:' ? 443 : 80));
-	let knocked: Promise<Verdict> | null = null;
-	const knocking = () => {
-		knocked ??= knock(host, port, patient(signal));
-		return knocked;
-	};
+	// Each step once, and none behind one that led nowhere: a cause is told once.
+	const lookingUp = once(() => lookUp(host));
+	const knocking = once(async () =>
+		(await lookingUp()).level === 'ok'
+			? knock(host, port, patient(signal))
+			: skipped('there is no such name'),
+	);
 	const shaking = async () =>
 		(await knocking()).level === 'ok'
 			? shakeHands({ host, port }, way, signal)
 			: skipped('there is no connection');
 	return [
 		{ name: 'connection.url', run: async () => judgeUrl(way) },
-		{ name: 'connection.name', run: asked(() => lookUp(host)) },
+		{ name: 'connection.name', run: asked(lookingUp) },
 		{ name: 'connection.port', run: asked(knocking) },
 		...(baseUrl.protocol === 'https:'
 			? [
@@ -50,6 +52,14 @@ export function connectionChecks(way: WayOptions, surroundings: Surroundings): C
 				]
 			: []),
 	];
+}
+
+function once(judge: () => Promise<Verdict>): () => Promise<Verdict> {
+	let judged: Promise<Verdict> | null = null;
+	return () => {
+		judged ??= judge();
+		return judged;
+	};
 }
 
 /** A token on plain http is anybody's on the way. */
