@@ -5,6 +5,7 @@ import { ApiError } from '../api/errors.js';
 import type { Field, List, Sender, Template } from '../api/records.js';
 import { CliError, UsageError } from './errors.js';
 import { exits } from './exit.js';
+import { isRecordId } from './ids.js';
 import { didYouMean } from './suggest.js';
 import { walk } from './walk.js';
 
@@ -25,7 +26,7 @@ export async function resolveList(
 	options: { by?: By | undefined; signal: AbortSignal },
 ): Promise<List> {
 	const { by, signal } = options;
-	const isId = /^[1-9]\d{0,14}$/.test(text);
+	const isId = isRecordId(text);
 	if (by === 'id' && !isId) throw new UsageError(`"${text}" is no id`, { hint: 'use --by name' });
 	if (isId && by !== 'name') {
 		const found = await orNull(api.lists.get(Number(text), { signal }));

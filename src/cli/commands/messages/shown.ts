@@ -7,6 +7,7 @@ import type {
 	MessageReport,
 } from '../../../api/records.js';
 import { UsageError } from '../../errors.js';
+import { isUuid } from '../../ids.js';
 import { type Columns, column } from '../../render/columns.js';
 
 /** Of a message as lists show it. */
@@ -63,7 +64,7 @@ export async function existing<T>(message: Promise<T>, id: string): Promise<T> {
 
 /** Lower case; a usage error says what it should be the UUID of. */
 export function uuidOf(text: string, of: string): string {
-	if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
+	if (!isUuid(text)) {
 		throw new UsageError(`"${text}" is no UUID of ${of}`, { hint: 'mailctl messages list' });
 	}
 	return text.toLowerCase();

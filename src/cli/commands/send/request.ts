@@ -5,6 +5,7 @@ import type { Template } from '../../../api/records.js';
 import type { FileSource } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
+import { isUuid } from '../../ids.js';
 import { type SendOptions, sendOptions } from './options.js';
 
 /** A request without its recipients, and the template it names, where that can be read. */
@@ -95,13 +96,11 @@ function assertBodies(options: SendOptions): void {
 export async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
-	if (ext.templates === undefined && uuid.test(text)) return null;
+	if (ext.templates === undefined && isUuid(text)) return null;
 	await need(api, 'templates');
 	const { resolveTemplate } = await import('../../resolve.js');
 	return resolveTemplate(api, text, cx.signal);
 }
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 async function readContext(file: FileSource | undefined): Promise<Record<string, string>> {
 	if (file === undefined) return {};

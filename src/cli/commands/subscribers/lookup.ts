@@ -4,6 +4,7 @@ import type { Crud } from '../../../api/api.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { CommandContext } from '../../context.js';
+import { isRecordId } from '../../ids.js';
 import { type Columns, column } from '../../render/columns.js';
 import { type By, byOption, missing, orNull, resolveList } from '../../resolve.js';
 import { shellWord } from '../../shell-word.js';
@@ -79,7 +80,7 @@ export async function findSubscriber(
 	text: string,
 	signal: AbortSignal,
 ): Promise<Subscriber | null> {
-	if (/^[1-9]\d{0,14}$/.test(text)) return orNull(subscribers.get(Number(text), { signal }));
+	if (isRecordId(text)) return orNull(subscribers.get(Number(text), { signal }));
 	const key = emailKey(text);
 	// A deployment may ignore the filter: what it answers is compared once more.
 	for await (const one of walk(subscribers, { email__exact: text }, { signal })) {

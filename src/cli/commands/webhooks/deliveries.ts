@@ -11,6 +11,7 @@ import type { Uuid } from '../../../api/records.js';
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
+import { isUuid } from '../../ids.js';
 import { sayWhatIsLeftOut } from '../../left-out.js';
 import { listOptions, listRows } from '../../listing.js';
 import { type Columns, column } from '../../render/columns.js';
@@ -105,7 +106,7 @@ export async function findDelivery(
 
 /** A UUID in lower case. Throws `UsageError`. */
 export function deliveryId(text: string): string {
-	if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text))
+	if (!isUuid(text))
 		throw new UsageError(`"${text}" is no UUID of a delivery`, { hint: 'mailctl webhooks deliveries ID' });
 	return text.toLowerCase();
 }

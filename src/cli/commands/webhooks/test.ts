@@ -4,6 +4,7 @@ import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { type ExitCode, exits } from '../../exit.js';
+import { isRecordId } from '../../ids.js';
 import { missing, orNull } from '../../resolve.js';
 import { allowPrivateTargets } from './targets.js';
 
@@ -33,7 +34,7 @@ export const test = command({
 
 /** An id as it is written: a number from 1. Throws `UsageError`. */
 export function idOf(text: string): number {
-	if (!/^[1-9]\d{0,14}$/.test(text))
+	if (!isRecordId(text))
 		throw new UsageError(`"${text}" is no id of a webhook`, { hint: 'mailctl webhooks list' });
 	return Number(text);
 }

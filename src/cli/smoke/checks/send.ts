@@ -1,5 +1,6 @@
 /** One message to one address, only where `--send-to` names it. Service document, "Send a message". */
 import type { Message } from '../../../api/records.js';
+import { isUuid } from '../../ids.js';
 import { sleep } from '../caller.js';
 import { expectRefusal, expectStatus, judgeRecord, judgeRecords, objectOf } from '../judge.js';
 import { Broken, type Check, type Probe, Skipped } from '../model.js';
@@ -9,10 +10,7 @@ import { paths, slot, type Workshop } from '../workshop.js';
 const isTrue: Rule = (value) => (value === true ? null : fault(`is ${shown(value)}, not true`));
 const array: Rule = (value) => (Array.isArray(value) ? null : fault(`is ${shown(value)}, not an array`));
 const uuid: Rule = (value) =>
-	string(value) ??
-	(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(String(value))
-		? null
-		: fault(`is ${shown(value)}, no UUID`));
+	string(value) ?? (isUuid(String(value)) ? null : fault(`is ${shown(value)}, no UUID`));
 
 const resultShape: Shape = { messages: array, result: isTrue, messages_created: integer };
 const messageShape: Shape = { to: string, id: uuid };
