@@ -35,8 +35,10 @@ export function summaryOf(findings: readonly Finding[]): string {
 		...(problems === 0 ? [] : [of(problems, 'problem')]),
 		...(warnings === 0 ? [] : [of(warnings, 'warning')]),
 	];
+	if (left === findings.length) return `nothing was looked at; ${of(left, 'check')}, all of them skipped`;
 	const skips = left === 0 ? '' : `, ${left} of them skipped`;
-	return `${found.length === 0 ? 'nothing is wrong' : found.join(', ')}; ${of(findings.length, 'check')}${skips}`;
+	const said = found.length === 0 ? 'nothing wrong was found' : found.join(', ');
+	return `${said}; ${of(findings.length, 'check')}${skips}`;
 }
 
 type Marks = Readonly<Record<Level, string>>;

@@ -32,7 +32,7 @@ describe('doctor on a database', () => {
 		const { code, stdout } = await project.run(words, { columns: 80 });
 		expect({ code, stdout }).toEqual({
 			code: 0,
-			stdout: `mailctl doctor ${project.db}\nok   machine.node  Node.js ${process.versions.node}\n\nnothing is wrong; 1 check\n`,
+			stdout: `mailctl doctor ${project.db}\nok   machine.node  Node.js ${process.versions.node}\n\nnothing wrong was found; 1 check\n`,
 		});
 	});
 
@@ -60,7 +60,7 @@ describe('doctor on a database', () => {
 		const { stdout, stderr } = await project.run(['doctor', '--only', 'machine', '--fields', 'check,level']);
 		expect({ stdout, stderr }).toEqual({
 			stdout: 'machine.node\tok\n',
-			stderr: 'nothing is wrong; 1 check\n',
+			stderr: 'nothing wrong was found; 1 check\n',
 		});
 	});
 });

@@ -66,8 +66,9 @@ warn settings.public-url
 	});
 
 	it.each([
-		[['ok'], 'nothing is wrong; 1 check'],
-		[['ok', 'skipped'], 'nothing is wrong; 2 checks, 1 of them skipped'],
+		[['ok'], 'nothing wrong was found; 1 check'],
+		[['ok', 'skipped'], 'nothing wrong was found; 2 checks, 1 of them skipped'],
+		[['skipped', 'skipped'], 'nothing was looked at; 2 checks, all of them skipped'],
 		[['warning', 'warning', 'ok'], '2 warnings; 3 checks'],
 		[['problem', 'warning', 'problem'], '2 problems, 1 warning; 3 checks'],
 	] as const)('sums up %j', (levels, sum) => {
