@@ -1,0 +1,78 @@
+/** Looking at a database file: what is read, what is refused, and that nothing is left behind. */
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { DatabaseMissing, StoreError } from '../../../src/store/errors.js';
+import { openStore } from '../../../src/store/open.js';
+import { inspectSqlite } from '../../../src/store/sqlite/inspect.js';
+import { schemaVersion } from '../../../src/store/sqlite/migrations.js';
+import { fixedClock, noon } from '../../contract/store/fixture.js';
+
+describe('looking at a SQLite database', () => {
+	let folder: string;
+	let path: string;
+	beforeEach(async () => {
+		folder = mkdtempSync(join(tmpdir(), 'mailctl-inspect-'));
+		path = join(folder, 'mailctl.db');
+		const store = await openStore(path, { clock: fixedClock, mode: 'create' });
+		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now: noon });
+		await store.close();
+		return () => rmSync(folder, { recursive: true, force: true });
+	});
+
+	it('reads what is there, and leaves neither a log nor a trace', async () => {
+		const before = readFileSync(path);
+		const found = inspectSqlite({ path });
+		expect({
+			schema: found.schema,
+			journal: found.journalMode,
+			bytes: found.bytes,
+			newest: found.newest(),
+			damage: [found.findDamage('quick'), found.findDamage('whole')],
+			settings: await found.reads.getSettings(),
+		}).toEqual({
+			schema: { found: schemaVersion, known: schemaVersion },
+			journal: 'wal',
+			bytes: { file: before.length, log: 0 },
+			newest: noon,
+			damage: [[], []],
+			settings: { time_zone: 'Europe/Oslo' },
+		});
+		found.close();
+		expect(readdirSync(folder)).toEqual(['mailctl.db']);
+		expect(readFileSync(path)).toEqual(before);
+	});
+
+	it('reads a log that was left, and does not copy it back', async () => {
+		const writer = new Database(path);
+		writer.exec("UPDATE settings SET value = 'UTC'");
+		const left = join(folder, 'left.db');
+		for (const suffix of ['', '-wal']) copyFileSync(path + suffix, left + suffix);
+		writer.close();
+		const before = [readFileSync(left), readFileSync(`${left}-wal`)];
+		const found = inspectSqlite({ path: left });
+		expect(await found.reads.getSettings()).toEqual({ time_zone: 'UTC' });
+		expect(found.bytes.log).toBe(before[1]?.length);
+		found.close();
+		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
+	});
+
+	it('says what is no database of ours, and makes none', () => {
+		const other = join(folder, 'other.db');
+		new Database(other).exec('CREATE TABLE t (a)').close();
+		const failure = (at: string): unknown => {
+			try {
+				inspectSqlite({ path: at }).close();
+				return null;
+			} catch (error) {
+				return error;
+			}
+		};
+		expect(failure(other)).toMatchObject({ code: 'not_a_database' });
+		expect(failure(folder)).toEqual(new StoreError('not_a_database', `${folder} is a directory`));
+		expect(failure(join(folder, 'none.db'))).toEqual(new DatabaseMissing(join(folder, 'none.db')));
+		expect(readdirSync(folder).sort()).toEqual(['mailctl.db', 'other.db']);
+	});
+});
