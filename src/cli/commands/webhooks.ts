@@ -29,8 +29,8 @@ const columns: Columns<Webhook> = [
 
 const allColumns = [...columns, stateColumn(new Map())];
 const stateNote =
-	'A webhook whose target answered 410 is stopped: where the service is a mailctl server or the embedded engine, that is ' +
-	'said, and its STATE is in -o wide.';
+	'A webhook whose target answered 410 is stopped: the embedded engine and mailctl servers say so, and -o wide and -o ' +
+	'csv have its STATE.';
 
 const hookArg = { name: 'id', summary: 'the id of a webhook' } as const;
 const showSecrets = { kind: 'flag', summary: 'print passwords as they are' } as const;
