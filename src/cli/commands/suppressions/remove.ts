@@ -73,13 +73,16 @@ async function findStanding(
 ): Promise<readonly string[]> {
 	const standing: string[] = [];
 	const others: string[] = [];
-	for (const email of named) {
-		const { count } = await suppressions.page(
-			{ email__exact: email, page_size: 1, ...(reason !== undefined && { reason }) },
-			{ signal: cx.signal },
-		);
-		if (count > 0) standing.push(email);
-		else others.push(email);
+	const progress = cx.progress('looking up', named.length);
+	try {
+		for (const email of named) {
+			const filter = { email__exact: email, ...(reason !== undefined && { reason }) };
+			const { count } = await suppressions.page({ ...filter, page_size: 1 }, { signal: cx.signal });
+			(count > 0 ? standing : others).push(email);
+			progress.update(standing.length + others.length);
+		}
+	} finally {
+		progress.stop();
 	}
 	if (standing.length === 0) throw noneOf(others, reason);
 	for (const email of others) await cx.warn(`${email} is not suppressed${forReason(reason)}`);
