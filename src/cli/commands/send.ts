@@ -8,11 +8,11 @@ import type { DeliveryScope } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { ExitCode } from '../exit.js';
-import { explained } from '../refusals.js';
+import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { assertAllowed } from './send/allowed.js';
 import { assertCanDeliver, concludeDelivery, deliverNow, parseRate, warnOfLinks } from './send/deliver.js';
-import { sendHint } from './send/hints.js';
+import { saidToBeUnsent, sendHint } from './send/hints.js';
 import { assertHonoured } from './send/honoured.js';
 import { maybeSent } from './send/once.js';
 import { type SendOptions, sendOptions } from './send/options.js';
@@ -165,7 +165,7 @@ function refuseStrict({ strictVars }: SendOptions): void {
 
 async function accept(cx: CommandContext, request: SendRequest, options: SendOptions): Promise<ExitCode> {
 	const api = await cx.api();
-	const { idempotentSend } = await api.capabilities();
+	const { idempotentSend, ext } = await api.capabilities();
 	// Ours keep the key, so that an unanswered call may be repeated; others would only see a strange header.
 	const key = idempotentSend ? (options.idempotencyKey ?? randomUUID()) : null;
 	let accepted: Accepted | null = null;
@@ -177,7 +177,9 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 		...(key !== null && { idempotencyKey: key }),
 	};
 	const sending = maybeSent(cx, api.send(request, call), key);
-	const answer = await explained(sending, { input: request, hint: sendHint });
+	const hasSenders = ext.senders !== undefined;
+	const hint = (refused: Refused) => sendHint(refused, { hasSenders });
+	const answer = await saidToBeUnsent(explained(sending, { input: request, hint }));
 	await print(cx, answer, request);
 	const { campaign, submission } = accepted ?? { campaign: null, submission: null };
 	if (campaign !== null) await cx.note(`campaign ${campaign}`);

@@ -11,6 +11,7 @@ import type { CommandContext } from '../../context.js';
 import { CliError } from '../../errors.js';
 import { classify, exits } from '../../exit.js';
 import { shellWord } from '../../shell-word.js';
+import { sayWhyFailed } from './why-failed.js';
 
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
@@ -62,7 +63,7 @@ async function deliver(
 			},
 		});
 		progress.stop();
-		return await conclude(cx, delivered, { job: (await mailings.status(id)).key, stall });
+		return await conclude(cx, delivered, { mailings, id, stall });
 	} finally {
 		stall.stop();
 		progress.stop();
@@ -73,14 +74,16 @@ async function deliver(
 async function conclude(
 	cx: CommandContext,
 	{ counts, error }: ForeignDelivered,
-	{ job, stall }: { job: string; stall: Stall },
+	{ mailings, id, stall }: { mailings: ForeignMailings; id: string; stall: Stall },
 ): Promise<MailingOutcome> {
-	const resume = `mailctl send resume ${shellWord(job)}`;
+	const { key } = await mailings.status(id);
+	const resume = `mailctl send resume ${shellWord(key)}`;
 	if (counts.unknown > 0) {
 		await cx.warn(`${say(counts.unknown)} may or may not have been sent: the service did not answer`);
 		await cx.hint(`look at the report or ask one of them; ${resume} --retry-unknown sends to them again`);
 	}
 	const rest = { counts: outcomeOf(counts), warnings: [] };
+	if (counts.failed > 0) await sayWhyFailed(cx, mailings, { id, job: key });
 	if (error === null) {
 		await cx.note(`the service took ${say(counts.accepted)}; it does not tell what became of them`);
 		return { kind: 'settled', reason: null, ...rest };

@@ -7,7 +7,7 @@
  * | 2xx that is not the contract's, a cut, a timeout, 5xx | unknown: it may have been sent |
  * | 400, 409, 413, 422 about recipients or their variables | failed; of several, each is asked about |
  * | the same about anything else | nothing was sent, and nothing else would be: the run ends; of a request of its own: failed |
- * | 401, 403, 404, 405, 415, a redirect, 501, 505, no connection | as above |
+ * | 401, 402, 403, 404, 405, 415, a redirect, 501, 505, no connection | as above; a request of its own too |
  * | 429, 503 with Retry-After | not processed: was tried again before it came here; the run ends |
  */
 import { type EmailKey, emailKey } from '../../../api/address.js';
@@ -113,8 +113,9 @@ function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): bo
 	return http.status < 300;
 }
 
-/** Assumption: elsewhere a refused recipient may also be 409, 413 or 422. */
-function isRefusal({ code }: ApiError): boolean {
+/** Assumption: elsewhere a refused recipient may also be 409, 413 or 422; 402 (RFC 9110 s.15.5.3) is about the account. */
+function isRefusal({ code, http }: ApiError): boolean {
+	if (http?.status === 402) return false;
 	return ['invalid', 'parse_error', 'conflict', 'unprocessable', 'too_large'].includes(code);
 }
 
