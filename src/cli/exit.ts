@@ -44,7 +44,7 @@ export const exitMeanings: Readonly<Record<ExitCode, string>> = {
 	12: 'out of time (--deadline, --wait-timeout)',
 	13: 'a send may or may not have happened',
 	74: 'the local disk or database failed',
-	75: 'engine bounces ingest alone: nothing is lost, bring the mail again (database locked or failed, or it was stopped)',
+	75: 'engine bounces ingest alone: nothing is lost, bring the mail again (database locked or failed, or stopped)',
 	78: 'the configuration is unreadable',
 	130: 'interrupted (Ctrl-C), or a prompt was declined',
 	143: 'terminated (SIGTERM)',

@@ -4,6 +4,7 @@ import { exitMeanings } from './exit.js';
 import { flagOf, offFlagOf } from './flags.js';
 import { globalOptions } from './globals.js';
 import { fitLines } from './render/fit.js';
+import { topicNames } from './topic-names.js';
 import type { TreeEntry } from './tree.js';
 
 const globalLine = 'Global options: mailctl help';
@@ -29,7 +30,8 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 			'Help',
 			pairs([
 				['mailctl <command> --help', 'what a command takes and prints'],
-				['mailctl help <topic>', 'exit-codes, output, environment, sending, importing'],
+				['mailctl help <topic>', topicNames.slice(0, 4).join(', ')],
+				['', topicNames.slice(4).join(', ')],
 			]),
 		),
 	]);

@@ -1,8 +1,10 @@
 /** The texts of `mailctl help <topic>`. */
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
-
-export type Topic = 'exit-codes' | 'output' | 'environment' | 'sending' | 'importing';
+import type { Topic } from './topic-names.js';
+import { bounces } from './topics/bounces.js';
+import { notifications } from './topics/notifications.js';
+import { states } from './topics/states.js';
 
 /** The page, ending in a line break. */
 export function topicText(topic: Topic): string {
@@ -46,7 +48,10 @@ function environment(): string {
 	].join('\n');
 }
 
-const texts: Readonly<Record<'output' | 'sending' | 'importing', string>> = {
+const texts: Readonly<Record<Exclude<Topic, 'exit-codes' | 'environment'>, string>> = {
+	states,
+	bounces,
+	notifications,
 	output: `
 stdout is data and nothing else; progress, hints, prompts, warnings and errors go to stderr.
 

@@ -41,6 +41,9 @@ describe('the command line', () => {
 		'environment',
 		'sending',
 		'importing',
+		'states',
+		'bounces',
+		'notifications',
 	])('has help on %s', async (topic) => {
 		const { code, stdout } = await cli(['help', topic]);
 		expect(code).toBe(0);

@@ -3,14 +3,13 @@ import { command as describe, isCommand } from '../command.js';
 import { UsageError } from '../errors.js';
 import { commandHelp, fitHelp, groupHelp, rootHelp } from '../help.js';
 import { didYouMean } from '../suggest.js';
+import { topicNames } from '../topic-names.js';
 import { loadNode, tree } from '../tree.js';
-
-const topics = ['exit-codes', 'output', 'environment', 'sending', 'importing'] as const;
 
 export const command = describe({
 	name: 'help',
 	summary: 'help on a topic or a command',
-	description: `Topics: ${topics.join(', ')}.`,
+	description: `Topics: ${topicNames.join(', ')}.`,
 	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
 	examples: ['mailctl help exit-codes', 'mailctl help lists create'],
 	run: async (cx, { args }) => cx.out.raw(fitHelp(await helpOn(args.topic), cx.io.stdout)),
@@ -19,13 +18,13 @@ export const command = describe({
 async function helpOn(words: readonly string[]): Promise<string> {
 	const [word] = words;
 	if (word === undefined) return rootHelp(tree);
-	const topic = topics.find((one) => one === word);
+	const topic = topicNames.find((one) => one === word);
 	if (topic !== undefined && words.length === 1) return (await import('../topics.js')).topicText(topic);
 	const entry = tree.find(({ name }) => name === word);
 	if (entry === undefined) {
-		const known = [...topics, ...tree.map(({ name }) => name)];
+		const known = [...topicNames, ...tree.map(({ name }) => name)];
 		throw new UsageError(`no help on "${word}"`, {
-			hint: didYouMean(word, known) ?? `topics: ${topics.join(', ')}`,
+			hint: didYouMean(word, known) ?? `topics: ${topicNames.join(', ')}`,
 		});
 	}
 	let node = await loadNode(entry);
