@@ -90,10 +90,13 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
+				// Known before the lease: what is recorded while it is asked for may be due again, and it did not see that.
+				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();
-				if (this.#isOver(leased)) break;
-				if (!this.#isLow) await this.#change(this.#options.pollMs);
+				if (this.#isOver(wasQuiet && this.#isQuiet && leased === 0)) break;
+				const isNews = this.#isQuiet && !wasQuiet;
+				if (!this.#isLow && !isNews) await this.#change(this.#options.pollMs);
 			}
 			await this.#drain();
 			return this.#counts;
@@ -106,9 +109,13 @@ class Sender {
 		return this.#hosts.isLow(performance.now());
 	}
 
-	#isOver(leased: number): boolean {
+	/** Nothing is called, and nothing waits to be recorded. */
+	get #isQuiet(): boolean {
+		return this.#hosts.underWay === 0 && this.#settlements.length === 0;
+	}
+
+	#isOver(isIdle: boolean): boolean {
 		if (this.#run.until === 'stopped') return false;
-		const isIdle = leased === 0 && this.#hosts.underWay === 0 && this.#settlements.length === 0;
 		return this.#failures === 0 ? isIdle : this.#failures >= storeTries;
 	}
 

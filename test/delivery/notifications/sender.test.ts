@@ -171,6 +171,34 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
+	it('is not done while what was just recorded is due again, which it had asked for too early', async () => {
+		const fine = await target(status(200));
+		const asked = withResolvers();
+		const recorded = withResolvers();
+		const gone = await target((response) => {
+			const patched = store.writes.patchWebhook({ id: hook, patch: { url: fine.url } });
+			void Promise.all([patched, asked.promise]).then(() => status(410)(response));
+		});
+		const hook = await hookTo(gone.url);
+		await openedBy('a@example.org');
+		const writes: Parameters<typeof sendNotifications>[0]['writes'] = {
+			leaseDeliveries: async (command) => {
+				const leased = await store.writes.leaseDeliveries(command);
+				if (leased.deliveries.length > 0) return leased;
+				asked.resolve();
+				await recorded.promise;
+				return leased;
+			},
+			settleDeliveries: async (command) => {
+				const settled = await store.writes.settleDeliveries(command);
+				setImmediate(recorded.resolve);
+				return settled;
+			},
+		};
+		expect(await work({ writes })).toEqual({ delivered: 1, again: 1, failed: 0 });
+		expect(fine.calls).toHaveLength(1);
+	});
+
 	it('delivers to everybody else while one target is silent and another is gone', async () => {
 		const held: ServerResponse[] = [];
 		const silent = await target((response) => held.push(response));
@@ -249,3 +277,11 @@ describe('the sender of notifications', () => {
 		]);
 	});
 });
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+	let resolve = () => {};
+	const promise = new Promise<void>((done) => {
+		resolve = done;
+	});
+	return { promise, resolve };
+}
