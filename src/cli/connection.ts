@@ -296,6 +296,7 @@ export interface DeliverOptions {
 export interface DeliverySummary {
 	/** `paused`: the mail server refuses everybody (login, TLS, connect), or somebody paused the queue; `stalled`: no outcome within `stallMs`. */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
+	/** Why, when it is paused, or stalled and somebody knows. */
 	reason: string | null;
 	counts: DeliveryCounts;
 	/** Content warnings, such as CSS that could not be inlined. */

@@ -186,7 +186,10 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 	const scope: DeliveryScope = submission === null ? null : { submission };
 	if (scope === null || answer.messages_created === 0) return 0;
 	await warnOfLinks(cx, options);
-	const summary = await deliverNow(cx, scope, answer.messages_created, options);
+	const summary = await deliverNow(cx, scope, answer.messages_created, {
+		...options,
+		ids: answer.messages.map(({ id }) => id),
+	});
 	if (options.results !== undefined) {
 		const { writeResults } = await import('./send/results.js');
 		await writeResults(cx, options.results, { ids: answer.messages.map(({ id }) => id) });

@@ -1,6 +1,9 @@
 /** On the embedded engine `send` works off its own messages; a server of ours is waited for, others tell nothing. */
+
+import type { Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/delivery-counts.js';
 import { ApiError } from '../../../api/errors.js';
+import type { Uuid } from '../../../api/records.js';
 import type { DeliveryScope, DeliverySummary } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
@@ -8,6 +11,7 @@ import { classify, type ExitCode, exits } from '../../exit.js';
 import { queuePaused } from '../../queue-paused.js';
 import { limitedUntil, sentenceOf, settledOf, troublesOf } from './counts.js';
 import { type GoingOn, saysHowToLook, saysWhoGoesOn } from './goes-on.js';
+import { whatHolds } from './held.js';
 import type { SendOptions } from './options.js';
 
 /** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
@@ -37,20 +41,45 @@ export async function warnOfLinks(
 	await cx.hint('mailctl engine init --public-url https://mail.example.com');
 }
 
+/** How to deliver, and where to look when that takes too long. */
+export type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'job'> & {
+	/** The messages of a submission. */
+	ids?: readonly Uuid[];
+};
+
 /** Delivers the scope, or waits until a server has. `null`: nobody waits, or the service does not tell. */
 export async function deliverNow(
 	cx: CommandContext,
 	scope: DeliveryScope,
 	total: number,
-	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'job'>,
+	options: DeliverOptions,
 ): Promise<DeliverySummary | null> {
-	const { api, local } = await cx.connection();
+	const { api } = await cx.connection();
 	const messages = (await api.capabilities()).ext.messages;
 	if (messages === undefined || scope === null) return null;
 	if (options.wait === false) {
 		await cx.hint(`accepted and queued; ${await sender(cx)} sends it`);
 		return null;
 	}
+	const summary = await deliver(cx, messages, { scope, total, options });
+	if (summary.kind !== 'stalled') return summary;
+	const waited = { scope, ids: options.ids ?? [], signal: cx.signal };
+	// That the wait ran out is what is told, even where nobody says why.
+	return { ...summary, reason: await whatHolds(messages, waited).catch(() => null) };
+}
+
+interface Wait {
+	scope: NonNullable<DeliveryScope>;
+	total: number;
+	options: DeliverOptions;
+}
+
+async function deliver(
+	cx: CommandContext,
+	messages: Messages,
+	{ scope, total, options }: Wait,
+): Promise<DeliverySummary> {
+	const { local } = await cx.connection();
 	const progress = cx.progress('sending', total);
 	const onProgress = (counts: DeliveryCounts) => progress.update(settledOf(counts), troublesOf(counts));
 	const { signal } = cx;
@@ -126,7 +155,7 @@ export async function concludeDelivery(
 		throw await queuePaused(cx, reason, `nothing is lost: mend it, then ${await senderAfter(cx)}`);
 	}
 	if (kind === 'stalled')
-		throw new CliError('stalled', exits.outOfTime, 'no progress within --wait-timeout', {
+		throw new CliError('stalled', exits.outOfTime, stalledBecause(reason), {
 			hint: job === null ? `${await sender(cx)} goes on` : await saysWhoGoesOn(cx, job),
 		});
 	if (kind === 'stopped') {
@@ -140,6 +169,11 @@ export async function concludeDelivery(
 	if (counts.deferred > 0) await cx.hint(`deferred messages are tried again by ${await sender(cx)}`);
 	if (counts.uncertain > 0) return exits.uncertain;
 	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
+}
+
+function stalledBecause(reason: string | null): string {
+	const what = 'no progress within --wait-timeout';
+	return reason === null ? what : `${what}: ${reason}`;
 }
 
 /** `10`, `10/s` or `600/m`, as messages a second. */

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { cli } from '../../../support/cli.js';
 import { makeProject, type Project } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
 
 const message = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
@@ -69,6 +71,24 @@ describe('limits on sending', () => {
 		await sink.close();
 		expect(drained.stderr.match(/limits hold back/g)).toHaveLength(1);
 		expect(sink.received).toHaveLength(1);
+	});
+
+	it('are named by a send whose --wait-timeout runs out over one', async () => {
+		const { sink } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await set(project, 'send_limit', '1/1h');
+		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '1s'];
+		const held =
+			/^error: no progress within --wait-timeout: the limit 1\/h of send_limit holds back what is left until \d{4}-\d\d-\d\dT[\d:]{8}Z$/m;
+		const here = await project.run([...sent, ...to('example.org', 2)]);
+		const server = await startServer(project.db);
+		const remote = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
+		const there = await cli([...remote, ...sent, ...to('example.org', 1)]);
+		await server.stop();
+		await sink.close();
+		expect([here.code, there.code]).toEqual([12, 12]);
+		expect(here.stderr).toMatch(held);
+		expect(there.stderr).toMatch(held);
 	});
 
 	it('are as exact for the rate of two workers together', async () => {
