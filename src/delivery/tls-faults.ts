@@ -7,7 +7,7 @@ export function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings
 	const { originalCode, code } = { originalCode: undefined, ...error };
 	const cause = String(originalCode ?? code ?? '');
 	if (settings.security === 'implicit' && isClear.test(error.message)) {
-		return `${serverOf(settings)} does not speak TLS from the first byte: smtp:// in smtp_url takes STARTTLS, which it may offer`;
+		return 'the server does not speak TLS from the first byte: smtp:// instead of smtps:// in smtp_url takes STARTTLS';
 	}
 	if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID') return wrongName(error, settings);
 	if (untrusted.has(cause)) return notVouchedFor(settings);
@@ -17,14 +17,13 @@ export function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings
 /** TLS is wanted, and the server did not offer it when it was greeted. */
 export function noStartTls(settings: SmtpSettings): string {
 	const { because, otherwise } = whyTls(settings);
-	return `${serverOf(settings)} offers no STARTTLS, and ${because}: smtps:// in smtp_url is for a port that speaks TLS from the first byte; ${otherwise}`;
+	return `the server offers no STARTTLS, and ${because}: give smtp_url a port that speaks TLS (smtps://), or ${otherwise}`;
 }
 
 function whyTls({ user, ca }: SmtpSettings): { because: string; otherwise: string } {
-	const inClear = '?tls=never behind it sends in clear';
-	if (user !== null) return { because: 'no password is said without TLS', otherwise: inClear };
-	if (ca !== null)
-		return { because: 'with smtp_ca nothing is sent without TLS', otherwise: 'without smtp_ca it may be' };
+	const inClear = 'end it with ?tls=never';
+	if (user !== null) return { because: 'no password is said in clear', otherwise: inClear };
+	if (ca !== null) return { because: 'with smtp_ca nothing is sent in clear', otherwise: 'unset smtp_ca' };
 	return { because: 'smtp_url says tls=required', otherwise: inClear };
 }
 
@@ -72,7 +71,3 @@ const lifetimes: Readonly<Record<string, (settings: SmtpSettings) => string>> = 
 	CERT_NOT_YET_VALID: ({ host }) =>
 		`the certificate of ${host} is not valid yet: the clock of this machine may be wrong`,
 };
-
-function serverOf({ host, port }: SmtpSettings): string {
-	return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}

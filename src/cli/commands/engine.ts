@@ -116,7 +116,7 @@ export const group: CommandGroup = {
 /** What is wrong with TLS names the setting that mends it. */
 function howToMend(cx: CommandContext, reply: string): string {
 	const settingUrl = (url: string) => commandLine(cx, `engine settings set smtp_url ${url}`);
-	if (/^tls: .* offers no STARTTLS/.test(reply)) return settingUrl('smtps://user@host:465');
+	if (/^tls: the server offers no STARTTLS/.test(reply)) return settingUrl('smtps://user@host:465');
 	const setting = /^tls: .*?\b(smtp_ca|smtp_url)\b/.exec(reply)?.[1];
 	if (setting === 'smtp_ca') return commandLine(cx, 'engine settings set smtp_ca - < ca.pem');
 	if (setting === 'smtp_url') return settingUrl('smtp://user@host:587');

@@ -8,3 +8,8 @@ export function pauseLine(paused: QueueStats['paused']): string {
 	if (kind === 'manual') return `paused by hand since ${since}${reason === null ? '' : `: ${reason}`}`;
 	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
 }
+
+/** Times of the wire within a sentence, as people read them: nobody cares for microseconds. */
+export function toSeconds(text: string): string {
+	return text.replaceAll(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}/g, '$1 $2');
+}

@@ -4,7 +4,7 @@ import type { QueueStats } from '../../connection.js';
 import { clean } from '../../render/clean.js';
 import { workOff } from '../work-off.js';
 import { aboutRate, workOptions } from '../work-options.js';
-import { pauseLine } from './pause.js';
+import { pauseLine, toSeconds } from './pause.js';
 
 const stats = command({
 	name: 'stats',
@@ -20,7 +20,11 @@ const stats = command({
 		const { format } = cx.out;
 		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
 		if (!isForPeople) return cx.out.document(found);
-		await cx.out.raw(`${linesOf(found).map(clean).join('\n')}\n`);
+		await cx.out.raw(
+			`${linesOf(found)
+				.map((line) => clean(toSeconds(line)))
+				.join('\n')}\n`,
+		);
 	},
 });
 
@@ -99,9 +103,7 @@ function linesOf({
 			(one) => `  ${one.domain}: ${one.messages}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
 		),
 		...(limits.length === 0 ? [] : ['held back by limits:']),
-		...limits.map(
-			(one) => `  ${limitLine(one)}: ${one.messages}, next ${one.next}, the last not before ${one.last}`,
-		),
+		...limits.map((one) => `  ${limitLine(one)}: ${one.messages}, next ${one.next}, last ${one.last}`),
 	];
 }
 

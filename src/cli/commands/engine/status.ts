@@ -2,7 +2,7 @@
 import { command } from '../../command.js';
 import type { EngineStatus } from '../../connection.js';
 import { type Columns, column } from '../../render/columns.js';
-import { pauseLine } from './pause.js';
+import { pauseLine, toSeconds } from './pause.js';
 
 const columns: Columns<EngineStatus> = [
 	column('path', 'DATABASE'),
@@ -23,7 +23,7 @@ const columns: Columns<EngineStatus> = [
 	column('smtp_url', 'MAIL SERVER'),
 	column('public_url', 'PUBLIC URL'),
 	column('time_zone', 'TIME ZONE'),
-	{ key: 'paused', header: 'QUEUE', value: ({ paused }) => pauseLine(paused) },
+	{ key: 'paused', header: 'QUEUE', value: ({ paused }) => toSeconds(pauseLine(paused)) },
 	{ key: 'bounce_address', header: 'BOUNCES', value: bouncesOf },
 	column('verp', 'VERP', { wide: true }),
 	{ key: 'dkim_domains', header: 'SIGNED', value: ({ dkim_domains }) => dkim_domains.join(', ') },
@@ -55,5 +55,5 @@ function limitsOf({ limits }: EngineStatus): string {
 }
 
 function stoppedOf({ webhooks_stopped }: EngineStatus): string {
-	return webhooks_stopped.map(({ id, url, since }) => `${id} ${url} since ${since}`).join('; ');
+	return webhooks_stopped.map(({ id, url, since }) => `${id} ${url} since ${toSeconds(since)}`).join('; ');
 }

@@ -68,7 +68,7 @@ describe('mailctl engine queue', () => {
 		});
 		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
 		expect(shown.stdout).toMatch(
-			/\nheld back by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+, the last not before 20\S+\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
+			/\nheld back by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+ [\d:]{8}, last 20\S+ [\d:]{8}\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
 		);
 	});
 
