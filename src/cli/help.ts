@@ -30,7 +30,7 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 			'Help',
 			pairs([
 				['mailctl <command> --help', 'what a command takes and prints'],
-				['mailctl help <topic>', topicNames.slice(0, 4).join(', ')],
+				['mailctl help <topic>', `${topicNames.slice(0, 4).join(', ')},`],
 				['', topicNames.slice(4).join(', ')],
 			]),
 		),

@@ -1,4 +1,5 @@
 /** Did you mean …? */
+import { shellWord } from './shell-word.js';
 
 /** The candidates closest to `word`, best first, at most three; none when nothing is near. */
 export function suggest(word: string, candidates: readonly string[]): string[] {
@@ -12,10 +13,14 @@ export function suggest(word: string, candidates: readonly string[]): string[] {
 		.map(({ candidate }) => candidate);
 }
 
-/** `did you mean a or b?`, or undefined. */
+/** `did you mean a or 'b c'?`, or undefined. A name of several words is quoted: it may read like a command. */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
 	const near = [...new Set(suggest(word, candidates))];
-	return near.length === 0 ? undefined : `did you mean ${near.join(' or ')}?`;
+	return near.length === 0 ? undefined : `did you mean ${near.map(asOneWord).join(' or ')}?`;
+}
+
+function asOneWord(name: string): string {
+	return /\s/.test(name) ? shellWord(name) : name;
 }
 
 function closeness(a: string, b: string): number {

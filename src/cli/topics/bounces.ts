@@ -2,19 +2,24 @@
 
 /** What came back: what it means, how it is taken in, what becomes of the message and its address. */
 export const bounces = `
-A mail may be refused at once, in the talk with the mail server, or come back later as a mail of its own: a bounce.
+A mail may be refused at once, in the talk with the mail server, or come back
+later as a mail of its own: a bounce.
 
-  hard       an address code, 5.1.1 and its like (no such user): the message is bounced, its address is suppressed
-             (HARDBOUNCED) and gets no mail at all, and its subscribers are inactive in all lists
-  soft       any other refusal: the message is failed, the address stays. Five messages in a row over a week or more
-             suppress it for bulk mail (SOFTBOUNCED)
-  complaint  a report of abuse (ARF): the address is suppressed (COMPLAINED) and gets no mail at all
+  hard       an address code, 5.1.1 and its like (no such user): the message is
+             bounced, its address is suppressed (HARDBOUNCED) and gets no mail
+             at all, and its subscribers are inactive in all lists
+  soft       any other refusal: the message is failed, the address stays. Five
+             messages in a row over a week or more suppress it for bulk mail
+             (SOFTBOUNCED)
+  complaint  a report of abuse (ARF): the address is suppressed (COMPLAINED)
+             and gets no mail at all
 
-Of a mail that came back its codes decide, never its words: mailctl engine bounces explain FILE says what it means,
-and by which rule.
+Of a mail that came back its codes decide, never its words: mailctl engine
+bounces explain FILE says what it means, and by which rule.
 
-For bounces to find their message, each gets a signed return path of its own (VERP), bounces+TOKEN@example.com. Where
-that domain has other mail too, give bounces one of their own.
+For bounces to find their message, each gets a signed return path of its own
+(VERP), bounces+TOKEN@example.com. Where that domain has other mail too, give
+bounces one of their own.
 
   mailctl engine init --bounce-address bounces@example.com
 
@@ -24,27 +29,33 @@ Then they are taken in by one of three ways:
 
      mailctl serve --bounce-smtp 0.0.0.0:25
 
-   With Postfix in front, main.cf and /etc/postfix/transport (then postmap):
+   With Postfix in front --bounce-smtp 127.0.0.1:2526 is enough. main.cf, and
+   /etc/postfix/transport (then postmap):
 
      relay_domains = example.com
      transport_maps = hash:/etc/postfix/transport
 
      example.com  smtp:[127.0.0.1]:2526
 
-2. By a pipe. With Postfix main.cf as above, "example.com  bounces:" as the transport, and (main.cf, master.cf):
+2. By a pipe. With Postfix main.cf as above, "example.com  bounces:" as the
+transport, and (main.cf, master.cf):
 
      recipient_delimiter = +
      bounces_destination_recipient_limit = 1
 
      bounces unix - n n - - pipe flags=DROX user=mailctl
-       argv=/usr/bin/mailctl --db /var/lib/mailctl/mailctl.db engine bounces ingest -
+       argv=/usr/bin/mailctl --db /var/lib/mailctl/mailctl.db
+         engine bounces ingest -
 
-   Exit 75 is for trouble with the database: the mail server then brings the mail again.
+   Exit 75 is for trouble with the database: the mail server then brings the
+   mail again.
 
-3. From files, a Maildir, an mbox or a folder; what was read of a Maildir goes from new to cur:
+3. From files, a Maildir, an mbox or a folder; what was read of a Maildir goes
+from new to cur:
 
      mailctl engine bounces ingest ~/Maildir
 
-A mail is counted once, by whichever way it comes. mailctl messages get ID shows what was reported of a message,
-mailctl suppressions list who gets no mail; mailctl suppressions remove ADDRESS lifts it.
+A mail is counted once, by whichever way it comes. mailctl messages get ID
+shows what was reported of a message, mailctl suppressions list who gets no
+mail; mailctl suppressions remove ADDRESS lifts it.
 `;

@@ -2,22 +2,33 @@
 
 /** The states of a message, what each means and what can be done. */
 export const states = `
-The states of a message, as mailctl messages list shows them. Final are bounced, failed, uncertain and canceled, and
-sent, as long as no bounce comes back for it.
+The states of a message, as mailctl messages list shows them. Final are
+bounced, failed, uncertain and canceled, and sent, as long as no bounce comes
+back for it.
 
-  staged     of a job that is not released: mailctl send resume JOB goes on, mailctl send cancel JOB drops it
-  queued     waits to be sent, by mailctl worker or mailctl serve; mailctl engine queue stats says what holds it up
-  leased     in a worker's hands at the moment; comes back by itself when that worker dies
-  deferred   put off by a mail server (4xx) or by the network; tried again after 5 minutes, doubling to 4 hours,
-             for 4 days; mailctl messages retry ID tries it at once
-  sent       the next mail server has taken it; that is not yet somebody's inbox
-  bounced    the address is no good (5.1.1 and its like): it is suppressed, and its subscribers are inactive
-  failed     refused for another reason, or put off for 4 days; the address stays: mend the cause and send it anew
-  uncertain  handed over, but the answer was lost: it may have arrived. It is sent again only when you say so, and
-             may then arrive twice: mailctl messages retry ID
-  canceled   not sent: by messages cancel or send cancel, or because its address was suppressed or its subscriber
-             inactive or deleted by then
+  staged     of a job that is not released: mailctl send resume JOB goes on,
+             mailctl send cancel JOB drops it
+  queued     waits to be sent, by mailctl worker or mailctl serve; mailctl
+             engine queue stats says what holds it up
+  leased     in a worker's hands at the moment; comes back by itself when that
+             worker dies
+  deferred   put off by a mail server (4xx) or by the network; tried again
+             after 5 minutes, doubling to 4 hours, for 4 days; mailctl messages
+             retry ID tries it at once
+  sent       the next mail server has taken it; that is not yet somebody's
+             inbox
+  bounced    the address is no good (5.1.1 and its like): it is suppressed, and
+             its subscribers are inactive
+  failed     refused for another reason, or put off for 4 days; the address
+             stays: mend the cause and send it anew
+  uncertain  handed over, but the answer was lost: it may have arrived. It is
+             sent again only when you say so, and may then arrive twice:
+             mailctl messages retry ID
+  canceled   not sent: by messages cancel or send cancel, or because its
+             address was suppressed or its subscriber inactive or deleted by
+             then
 
-mailctl messages get ID shows every attempt, what a bounce reported, what holds it back, and as LAST REPLY why it was
-not sent. mailctl messages list --status deferred lists one state. Staged, queued and deferred ones can be canceled.
+mailctl messages get ID shows every attempt, what a bounce reported, what holds
+it back, and as LAST REPLY why it was not sent. mailctl messages list --status
+deferred lists one state. Staged, queued and deferred ones can be canceled.
 `;
