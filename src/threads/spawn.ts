@@ -1,7 +1,6 @@
 /** Starts a worker thread by the name of its entry file, from the build or from the sources. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
@@ -20,20 +19,11 @@ export function spawnThread(name: string, options: WorkerOptions = {}): Worker {
 	return new Worker(startFromSource(entry), { ...options, eval: true });
 }
 
-/** CommonJS for the thread: a module that was bundled has to be a file, and goes once it is loaded. */
+/** What it requires is looked for where the entry lies. */
 function startFromSource(entry: string): string {
-	return `
-const { join } = require('node:path');
-const { mkdirSync, rmSync, writeFileSync } = require('node:fs');
-const { pathToFileURL } = require('node:url');
-const { threadId } = require('node:worker_threads');
-// Inside the package, so that the imports of packages resolve.
-const folder = ${JSON.stringify(join(dirname(entry), '../../node_modules/.cache/threads'))};
-mkdirSync(folder, { recursive: true });
-const file = join(folder, ['thread', process.pid, threadId, 'mjs'].join('.'));
-writeFileSync(file, ${JSON.stringify(bundleOf(entry))});
-import(pathToFileURL(file).href).finally(() => rmSync(file, { force: true }));
-`;
+	return `((require) => {
+${bundleOf(entry)}
+})(require('node:module').createRequire(${JSON.stringify(entry)}))`;
 }
 
 /** By entry. Bundling takes most of what starting a thread from the sources takes, and a test starts hundreds. */
@@ -48,9 +38,10 @@ function bundleOf(entry: string): string {
 		bundle: true,
 		write: false,
 		packages: 'external',
-		format: 'esm',
+		format: 'cjs',
 		platform: 'node',
 		target: 'node20.19',
+		supported: { 'dynamic-import': false },
 		define: { __VERSION__: '"0.0.0-source"' },
 	});
 	const text = outputFiles[0]?.text ?? '';
