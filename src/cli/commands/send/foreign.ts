@@ -92,13 +92,23 @@ async function conclude(
 	const hint = `${resume} goes on`;
 	const isStalled = stall.signal.aborted;
 	const isPlain = counts.unknown === 0 && !isStalled;
-	// What is thrown below as its own error brings the hint along.
-	if (cx.signal.aborted || isPlain) await cx.hint(hint);
+	if (cx.signal.aborted) await cx.hint(hint);
 	cx.signal.throwIfAborted();
-	if (isPlain) throw error;
+	if (isPlain) throw withHint(error, hint);
 	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
 	if (counts.unknown === 0) throw new CliError('stalled', exits.outOfTime, message, { hint });
 	throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
+}
+
+/** The error as it is reported, and how to go on behind what else it hints at. */
+function withHint(cause: unknown, goesOn: string): CliError {
+	const { code, exit, message, details, retryable, hint } = classify(cause);
+	return new CliError(code, exit, message, {
+		hint: hint === null ? goesOn : `${hint}; ${goesOn}`,
+		...(details !== null && { details }),
+		retryable,
+		cause,
+	});
 }
 
 /** In the words for messages: whatever the service took is sent as far as can be seen from here. */
