@@ -182,9 +182,19 @@ function fromNamedError(error: Error): Complaint | null {
 		const retryable = 'retryable' in known;
 		return { ...complaint(code, known.exit, error.message, known.hint), retryable };
 	}
+	if (isAddonMissing(error, code))
+		return complaint('sqlite_missing', exits.disk, addonMessage, 'npm rebuild better-sqlite3');
 	if (error.name === 'SqliteError' || diskCodes.has(code))
 		return complaint('disk', exits.disk, error.message, null);
 	return null;
+}
+
+const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;
+
+/** A package without its binary, or with that of another Node: what installs without scripts and moves of Node leave. */
+function isAddonMissing({ message }: Error, code: string): boolean {
+	if (code === 'ERR_DLOPEN_FAILED') return true;
+	return /^Could not locate the bindings file|^Cannot find (module|package) 'better-sqlite3'/.test(message);
 }
 
 function missingHint(error: Error): string {

@@ -22,6 +22,24 @@ const mailctl = async (words: readonly string[], env: Record<string, string> = {
 		})
 	).stdout;
 
+/** What `npm install` makes of the package, in a folder of its own. */
+async function install(name: string) {
+	const installed = join(home, name);
+	const sqlite = join(installed, 'node_modules/better-sqlite3');
+	const program = dirname(dirname(programPath));
+	for (const part of ['bin', 'dist', 'package.json'])
+		await cp(join(program, part), join(installed, part), { recursive: true });
+	const packages = join(program, 'node_modules');
+	await cp(join(packages, 'better-sqlite3'), sqlite, {
+		recursive: true,
+		filter: (path) => !/better-sqlite3\/(deps|src)$|\/obj/.test(path),
+	});
+	for (const part of ['bindings', 'file-uri-to-path'])
+		await symlink(join(packages, part), join(installed, 'node_modules', part));
+	const words = [join(installed, 'bin/mailctl.js'), 'lists', 'list', '-o', 'name'];
+	return { sqlite, list: () => run(process.execPath, words, { env: { HOME: home } }) };
+}
+
 describe('the built program', () => {
 	it('runs the demonstration, and shows one of the thousand mails that arrived', async () => {
 		const text = await mailctl(['demo']);
@@ -44,30 +62,26 @@ describe('the built program', () => {
 	});
 
 	it('leaves better-sqlite3 to itself where another version is installed than it was built with', async () => {
-		const installed = join(home, 'installed');
-		const sqlite = join(installed, 'node_modules/better-sqlite3');
-		const program = dirname(dirname(programPath));
-		for (const name of ['bin', 'dist', 'package.json'])
-			await cp(join(program, name), join(installed, name), { recursive: true });
-		const packages = join(program, 'node_modules');
-		await cp(join(packages, 'better-sqlite3'), sqlite, {
-			recursive: true,
-			filter: (path) => !/better-sqlite3\/(deps|src)$|\/obj/.test(path),
-		});
-		for (const name of ['bindings', 'file-uri-to-path'])
-			await symlink(join(packages, name), join(installed, 'node_modules', name));
+		const { sqlite, list } = await install('another-version');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '0.0.1' }));
 		const entry = join(sqlite, 'lib/index.js');
 		await writeFile(entry, `process.stderr.write('its own');${await readFile(entry, 'utf8')}`);
-		const listing = run(
-			process.execPath,
-			[join(installed, 'bin/mailctl.js'), 'lists', 'list', '-o', 'name'],
-			{
-				env: { HOME: home },
-			},
-		);
-		expect(await listing).toEqual({ stdout: 'News\n', stderr: 'its own' });
+		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'its own' });
+	});
+
+	it('says how SQLite is installed where its binary, or all of it, is missing', async () => {
+		const { sqlite, list } = await install('no-binary');
+		const missing = {
+			code: 74,
+			stderr: expect.stringMatching(
+				/^error: SQLite \(better-sqlite3\) is not installed for Node\.js [\d.]+\nhint: npm rebuild better-sqlite3\n$/,
+			),
+		};
+		await rm(join(sqlite, 'build'), { recursive: true });
+		await expect(list()).rejects.toMatchObject(missing);
+		await rm(sqlite, { recursive: true });
+		await expect(list()).rejects.toMatchObject(missing);
 	});
 
 	it('refuses an older Node in one line, before anything is loaded', async () => {
