@@ -3,7 +3,6 @@
 import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
 import { type Command, type CommandGroup, command } from '../command.js';
-import { commandLine } from '../command-line.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
 import { exits } from '../exit.js';
@@ -72,9 +71,9 @@ const init = command({
 			sentenceOf(engine.path, created ? 'made' : hasChange ? 'changed' : 'kept'),
 		);
 		if (settings['smtp_url'] === undefined)
-			await cx.hint(`no mail server yet: ${commandLine(cx, 'engine init --smtp smtp://user@host:587')}`);
+			await cx.hint('no mail server yet: mailctl engine init --smtp smtp://user@host:587');
 		else if (Object.keys(values).includes('smtp_url'))
-			await cx.hint(`${commandLine(cx, 'engine smtp-test')} tries the mail server`);
+			await cx.hint('mailctl engine smtp-test tries the mail server');
 	},
 });
 
@@ -88,7 +87,7 @@ const smtpTest = command({
 		const engine = await cx.local();
 		if ((await engine.status()).smtp_url === null) {
 			throw new UsageError('no mail server is configured', {
-				hint: commandLine(cx, 'engine init --smtp smtp://user@host:587'),
+				hint: 'mailctl engine init --smtp smtp://user@host:587',
 			});
 		}
 		const test = await engine.testSmtp();
@@ -98,7 +97,7 @@ const smtpTest = command({
 		// The phase and the system's own words may say the same thing twice.
 		const reply = (test.reply ?? 'no answer').replace(/^(?:(\w+): (?=\1\b))+/, '');
 		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
-			hint: howToMend(cx, reply),
+			hint: howToMend(reply),
 			retryable: true,
 		});
 	},
@@ -114,13 +113,13 @@ export const group: CommandGroup = {
 };
 
 /** What is wrong with TLS names the setting that mends it. */
-function howToMend(cx: CommandContext, reply: string): string {
-	const settingUrl = (url: string) => commandLine(cx, `engine settings set smtp_url ${url}`);
+function howToMend(reply: string): string {
+	const settingUrl = (url: string) => `mailctl engine settings set smtp_url ${url}`;
 	if (/^tls: the server offers no STARTTLS/.test(reply)) return settingUrl('smtps://user@host:465');
 	const setting = /^tls: .*?\b(smtp_ca|smtp_url)\b/.exec(reply)?.[1];
-	if (setting === 'smtp_ca') return commandLine(cx, 'engine settings set smtp_ca - < ca.pem');
+	if (setting === 'smtp_ca') return 'mailctl engine settings set smtp_ca - < ca.pem';
 	if (setting === 'smtp_url') return settingUrl('smtp://user@host:587');
-	return `${commandLine(cx, 'engine init --smtp URL')} names another mail server`;
+	return 'mailctl engine init --smtp URL names another mail server';
 }
 
 function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {

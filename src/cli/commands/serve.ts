@@ -1,7 +1,6 @@
 /** `mailctl serve`: the engine over HTTP, until it is told to stop. */
 import type { FileSource } from '../command.js';
 import { command } from '../command.js';
-import { commandLine } from '../command-line.js';
 import type { LocalEngine, RunningServer } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError, UsageError } from '../errors.js';
@@ -41,11 +40,11 @@ const serve = command({
 		'mailctl serve --port 8080 --bounce-smtp 127.0.0.1:2526',
 	],
 	run: async (cx, { options }) => {
-		if (options.worker === false) assertSendsNothing(cx, options);
+		if (options.worker === false) assertSendsNothing(options);
 		const tls = await readTls(options.tlsCert, options.tlsKey);
 		const bounceSmtp = parseHostPort(options.bounceSmtp);
 		const engine = await cx.local();
-		if (bounceSmtp !== null) await assertBounceAddress(cx, engine);
+		if (bounceSmtp !== null) await assertBounceAddress(engine);
 		if (cx.dryRun) return cx.wouldDo(`listen on ${options.host}:${options.port}`, { database: engine.path });
 		const sending = {
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
@@ -71,14 +70,17 @@ const serve = command({
 });
 
 /** A pace that nobody keeps would be believed in. */
-function assertSendsNothing(
-	cx: CommandContext,
-	{ rate, connections }: { rate?: string | undefined; connections?: number | undefined },
-): void {
+function assertSendsNothing({
+	rate,
+	connections,
+}: {
+	rate?: string | undefined;
+	connections?: number | undefined;
+}): void {
 	const [flag, value] = rate === undefined ? ['--connections', connections] : ['--rate', rate];
 	if (value === undefined) return;
 	throw new UsageError(`${flag} is for whoever sends: with --no-worker this server does not`, {
-		hint: commandLine(cx, `worker ${flag} ${value}`),
+		hint: `mailctl worker ${flag} ${value}`,
 	});
 }
 
@@ -96,10 +98,10 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 }
 
 /** Without it there is no domain to take mail for. */
-async function assertBounceAddress(cx: CommandContext, { settings }: LocalEngine): Promise<void> {
+async function assertBounceAddress({ settings }: LocalEngine): Promise<void> {
 	if ((await settings.get())['bounce_address'] !== undefined) return;
 	throw new UsageError('--bounce-smtp needs the address that bounces come back to', {
-		hint: commandLine(cx, 'engine settings set bounce_address bounces@example.com'),
+		hint: 'mailctl engine settings set bounce_address bounces@example.com',
 	});
 }
 
@@ -118,7 +120,7 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	if (newTokenFile !== null) await cx.note(`made an API token with all rights: ${newTokenFile}`);
 	if (publicUrl === url) {
 		await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`);
-		await cx.hint(commandLine(cx, 'engine settings set public_url https://mail.example.com'));
+		await cx.hint('mailctl engine settings set public_url https://mail.example.com');
 	}
 	if (server.bounceSmtp !== null) await cx.note(`taking bounces at ${server.bounceSmtp}`);
 	// Last: whoever waits for this line has read the others.

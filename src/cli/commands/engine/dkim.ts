@@ -1,7 +1,6 @@
 /** `mailctl engine dkim`: the keys that sign what leaves. */
 import { domainToASCII } from 'node:url';
 import { type CommandGroup, command } from '../../command.js';
-import { commandLine } from '../../command-line.js';
 import type { DkimKey } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
@@ -76,14 +75,14 @@ const add = command({
 		const source =
 			options.keyFile === undefined ? { type: options.type ?? 'rsa' } : { pem: await options.keyFile.text() };
 		const { dkim } = await cx.local();
-		if ((await dkim.list()).some((key) => isNamed(key, name))) throw taken(cx, name);
+		if ((await dkim.list()).some((key) => isNamed(key, name))) throw taken(name);
 		if (cx.dryRun) return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, name);
 		const key = await dkim.add({ ...name, source });
 		// Somebody else may have added it since.
-		if (key === null) throw taken(cx, name);
+		if (key === null) throw taken(name);
 		await show(cx, key);
 		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
-		await cx.hint(`${commandLine(cx, 'engine dkim list -o tsv --fields dns_record')} has it for a zone file`);
+		await cx.hint('mailctl engine dkim list -o tsv --fields dns_record has it for a zone file');
 	},
 });
 
@@ -101,7 +100,7 @@ const remove = command({
 		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
 		const { dkim } = await cx.local();
 		const all = await dkim.list();
-		if (!all.some((key) => isNamed(key, name))) throw unknown(cx, name);
+		if (!all.some((key) => isNamed(key, name))) throw unknown(name);
 		const isLast = all.filter((key) => key.domain === name.domain).length === 1;
 		const effect = isLast ? `mail from ${name.domain} is not signed any more` : 'other keys go on signing';
 		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { removed: [name] });
@@ -162,14 +161,14 @@ function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {
 	return key.domain === domain && key.selector === selector;
 }
 
-function taken(cx: CommandContext, { domain, selector }: KeyName): CliError {
+function taken({ domain, selector }: KeyName): CliError {
 	return new CliError('conflict', exits.refused, `${domain} has a key "${selector}" already`, {
-		hint: `give another selector; ${commandLine(cx, 'engine dkim list')} shows what to publish`,
+		hint: 'give another selector; mailctl engine dkim list shows what to publish',
 	});
 }
 
-function unknown(cx: CommandContext, { domain, selector }: KeyName): CliError {
+function unknown({ domain, selector }: KeyName): CliError {
 	return new CliError('not_found', exits.notFound, `${domain} has no key "${selector}"`, {
-		hint: commandLine(cx, 'engine dkim list'),
+		hint: 'mailctl engine dkim list',
 	});
 }

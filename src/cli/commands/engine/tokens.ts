@@ -1,6 +1,5 @@
 /** `mailctl engine tokens`: who may use the API of this database, once it is served. */
 import { type CommandGroup, command } from '../../command.js';
-import { commandLine } from '../../command-line.js';
 import { type ApiToken, type NewApiToken, type TokenScope, tokenScopes } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
@@ -61,11 +60,11 @@ const create = command({
 		const name = checkName(options.name);
 		const scopes = scopesOf(options.scope);
 		const { tokens } = await cx.local();
-		if ((await tokens.list()).some((one) => one.name === name && isAlive(one))) throw taken(cx, name);
+		if ((await tokens.list()).some((one) => one.name === name && isAlive(one))) throw taken(name);
 		if (cx.dryRun) return cx.wouldDo(`make the token ${name} (${scopes.join(', ')})`, { name, scopes });
 		const made = await tokens.create({ name, scopes });
 		// Somebody else may have made it since.
-		if (made === null) throw taken(cx, name);
+		if (made === null) throw taken(name);
 		await show(cx, made);
 		await cx.note('keep it now: it is not shown again');
 	},
@@ -84,7 +83,7 @@ const revoke = command({
 	run: async (cx, { args: { name } }) => {
 		const { tokens } = await cx.local();
 		const all = await tokens.list();
-		if (!all.some((one) => one.name === name && isAlive(one))) throw unknown(cx, name, all);
+		if (!all.some((one) => one.name === name && isAlive(one))) throw unknown(name, all);
 		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoked: [name] });
 		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: whoever uses it is refused` });
 		// False: somebody else revoked it while we asked, which is what was wanted.
@@ -126,17 +125,17 @@ function isAlive({ date_revoked }: ApiToken): boolean {
 	return date_revoked === null;
 }
 
-function taken(cx: CommandContext, name: string): CliError {
+function taken(name: string): CliError {
 	return new CliError('conflict', exits.refused, `there is a token "${name}" already`, {
-		hint: `give another name, or first ${commandLine(cx, `engine tokens revoke ${name}`)}`,
+		hint: `give another name, or first mailctl engine tokens revoke ${name}`,
 	});
 }
 
-function unknown(cx: CommandContext, name: string, all: readonly ApiToken[]): CliError {
+function unknown(name: string, all: readonly ApiToken[]): CliError {
 	if (all.some((one) => one.name === name))
 		return new CliError('not_found', exits.notFound, `token ${name} is revoked already`);
 	const living = all.filter(isAlive).map((one) => one.name);
 	return new CliError('not_found', exits.notFound, `token ${name} not found`, {
-		hint: didYouMean(name, living) ?? commandLine(cx, 'engine tokens list'),
+		hint: didYouMean(name, living) ?? 'mailctl engine tokens list',
 	});
 }
