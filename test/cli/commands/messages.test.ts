@@ -86,7 +86,9 @@ describe('mailctl messages', () => {
 		const chosen = await project.run(['messages', 'get', ids[1] ?? '', '-o', 'tsv']);
 		expect(chosen).toEqual({ code: 0, stdout, stderr: '' });
 		const cell = await project.run(['messages', 'get', ids[1] ?? '', '--fields', 'delivery_attempts']);
-		expect(JSON.parse(cell.stdout)).toMatchObject([{ number: 1, text: expect.stringContaining('try later') }]);
+		expect(JSON.parse(cell.stdout)).toMatchObject([
+			{ number: 1, text: expect.stringContaining('try later') },
+		]);
 		expect(cell.stderr).toBe('');
 	});
 
