@@ -65,6 +65,18 @@ function reclaimDeliveries(sql: Sql, { host, now }: { host: string; now: Micros 
 }
 
 function isGone(owner: string, host: string): boolean {
+	const pid = pidOf(owner, host);
+	return pid !== null && !isRunning(pid);
+}
+
+/** Whether the owner of a lease runs on this machine. */
+export function isHere(owner: string, host: string): boolean {
+	const pid = pidOf(owner, host);
+	return pid !== null && isRunning(pid);
+}
+
+/** Null: of another machine, or no worker's name. */
+function pidOf(owner: string, host: string): number | null {
 	const [ownHost, pid] = owner.split(':');
-	return ownHost === host && pid !== undefined && /^\d+$/.test(pid) && !isRunning(Number(pid));
+	return ownHost === host && pid !== undefined && /^\d+$/.test(pid) ? Number(pid) : null;
 }

@@ -91,7 +91,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 	const heartbeat = () => {
 		const now = clock.now();
 		if (Math.abs(now - lastBeat) < heartbeatEveryMicros) return;
-		if (now < lastBeat) pullForward(sql, now);
+		if (now < lastBeat) pullForward(sql, { host: me.host, now });
 		beat(sql, me, now);
 		pace = findOthers(sql, me, now).length > 0 ? sharedPace : freePace;
 		db.pragma(`wal_autocheckpoint = ${pace.logPages}`);
@@ -124,7 +124,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			const now = clock.now();
 			reclaimLeases(sql, { host: me.host, now });
 			// It may have been set back while nobody was here.
-			pullForward(sql, now);
+			pullForward(sql, { host: me.host, now });
 		};
 		writer.write(free).catch(() => undefined);
 	};

@@ -1,6 +1,6 @@
 // A clock that is set back: what was put off by the clock before does not wait until it is that late again.
 import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -67,6 +67,21 @@ describe('a clock that was set back by days', () => {
 		expect(await lease(store)).toEqual([]);
 		now += hour / 6;
 		expect(await lease(store)).toHaveLength(1);
+		await store.close();
+	});
+});
+
+describe('a process whose own clock is behind', () => {
+	it('takes nothing from a worker that runs beside it', async () => {
+		const store = await open('worker');
+		await verify(store);
+		await send(store, ['ann@example.org'], { now });
+		await lease(store, `${hostname()}:${process.pid}:x`);
+		now = noon - day;
+		const other = await open('worker');
+		now += hour / 2;
+		expect(await lease(other)).toEqual([]);
+		await other.close();
 		await store.close();
 	});
 });
