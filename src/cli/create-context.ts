@@ -13,6 +13,7 @@ import { hasColor, paint } from './render/color.js';
 import { parseFields } from './render/fields.js';
 import { createOut, type Out, type Shown } from './render/out.js';
 import { count } from './render/progress.js';
+import { withOneLine } from './render/standing.js';
 import { clockOf, type Settings } from './settings.js';
 import { createSources } from './sources.js';
 import { createTalk, type Talk } from './talk.js';
@@ -50,12 +51,15 @@ export interface Context {
 
 export async function createContext(
 	parsed: Run,
-	{ io, connect }: Pick<RunOptions, 'io' | 'connect'>,
+	{ io: streams, connect }: Pick<RunOptions, 'io' | 'connect'>,
 	{ paths, settings, target, signal }: Settled,
 ): Promise<Context> {
 	const { globals } = parsed;
+	const stderr = withOneLine(streams.stderr);
+	// Whatever is said there goes above a progress line, whoever says it.
+	const io: Io = { ...streams, stderr };
 	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
-	const talk = createTalk(io.stderr, {
+	const talk = createTalk(stderr, {
 		quiet: globals.quiet === true,
 		paint: await paint(hasColor(io.stderr, settings.color.value, io.env)),
 		target,

@@ -1,10 +1,10 @@
 /** stderr: everything said to people. Cleaned, and silent under `--quiet` but for warnings. */
 import { keepTarget, type NamedTarget } from './command-line.js';
-import type { OutStream } from './io.js';
 import { clean, cleanLines } from './render/clean.js';
 import type { Paint } from './render/color.js';
 import { createProgress, type Progress } from './render/progress.js';
 import { fitSentences } from './render/sentences.js';
+import type { OneLine } from './render/standing.js';
 
 export interface Talk {
 	/** A sentence on what happened or happens. */
@@ -26,7 +26,7 @@ export interface TalkOptions {
 	elapsedMs: () => number;
 }
 
-export function createTalk(stderr: OutStream, { quiet, paint, target, elapsedMs }: TalkOptions): Talk {
+export function createTalk(stderr: OneLine, { quiet, paint, target, elapsedMs }: TalkOptions): Talk {
 	const inLines = (text: string) => fitSentences(text, stderr);
 	const say = (text: string) => stderr.write(`${text}\n`);
 	return {

@@ -1,5 +1,5 @@
 /** Progress on stderr: one rewritten line on a terminal, a line every ten seconds elsewhere. */
-import type { OutStream } from '../io.js';
+import type { OneLine } from './standing.js';
 
 export interface Progress {
 	/** `done` so far; `note` such as "3 rejected" stands at the end. */
@@ -18,27 +18,22 @@ export interface ProgressOptions {
 const terminalEveryMs = 100;
 const lineEveryMs = 10_000;
 
-export function createProgress(stderr: OutStream, options: ProgressOptions): Progress {
+export function createProgress(stderr: OneLine, options: ProgressOptions): Progress {
 	if (options.quiet) return { update: () => {}, stop: () => {} };
 	const start = options.elapsedMs();
 	const everyMs = stderr.isTTY ? terminalEveryMs : lineEveryMs;
 	// A terminal sees the first line at once, a log only what takes long.
 	let last = stderr.isTTY ? Number.NEGATIVE_INFINITY : start;
-	let drawn = false;
 	return {
 		update(done, note) {
 			const now = options.elapsedMs();
 			if (now - last < everyMs) return;
 			last = now;
-			// Our own words: a unit is a cell, and measuring graphemes is not loaded for them.
 			const line = describe(options, done, now - start, note);
-			drawn = stderr.isTTY;
-			void stderr.write(stderr.isTTY ? `\r\x1b[K${line.slice(0, stderr.columns - 1)}` : `${line}\n`);
+			if (stderr.isTTY) stderr.stand(line);
+			else void stderr.write(`${line}\n`);
 		},
-		stop() {
-			if (drawn) void stderr.write('\r\x1b[K');
-			drawn = false;
-		},
+		stop: () => stderr.stand(null),
 	};
 }
 

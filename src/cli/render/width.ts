@@ -38,14 +38,14 @@ export function wrap(text: string, cells: number): string[] {
 }
 
 /**
- * Lines of at most `cells`, broken between words only: a path or an address that is longer stays whole, to be copied. All
- * lines have the indentation of the first.
+ * Lines of at most `cells`, broken between words only: a path or an address that is longer stays whole, to be copied, and
+ * so does a command with its options. All lines have the indentation of the first.
  */
 export function wrapWords(text: string, cells: number): string[] {
 	const indent = /^ */.exec(text)?.[0] ?? '';
 	const lines: string[] = [];
 	let line = '';
-	for (const word of text.slice(indent.length).split(' ')) {
+	for (const word of wordsOf(text.slice(indent.length))) {
 		const next = line === '' ? indent + word : `${line} ${word}`;
 		if (line === '' || widthOf(next) <= cells) line = next;
 		else {
@@ -54,6 +54,15 @@ export function wrapWords(text: string, cells: number): string[] {
 		}
 	}
 	return [...lines, line];
+}
+
+/** A command up to where its clause ends; what follows a comma in quotes belongs to it. */
+const commands = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
+
+/** Half a command is another command: its spaces are no places to break. NUL is spelled out in cleaned text. */
+function wordsOf(text: string): string[] {
+	const glued = text.replace(commands, (command) => command.replaceAll(' ', '\0'));
+	return glued.split(' ').map((word) => word.replaceAll('\0', ' '));
 }
 
 /** The longest beginning of at most `cells`, cut between graphemes. */

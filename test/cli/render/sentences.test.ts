@@ -1,7 +1,8 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { fitSentences } from '../../../src/cli/render/sentences.js';
 import { widthOf } from '../../../src/cli/render/width.js';
 import { makeProject, type Project } from '../../support/project.js';
+import { startSmtpSink } from '../../support/smtp-sink.js';
 
 const terminal = { isTTY: true, columns: 40 };
 
@@ -25,6 +26,20 @@ describe('sentences', () => {
 		}
 	});
 
+	it('keep a command with its options in one line wherever it stands', async () => {
+		const worker = 'mailctl --db news.db worker --drain --rate 10/s';
+		expect(await fitSentences(`hint: accepted and queued for now; ${worker}`, terminal)).toBe(
+			`hint: accepted and queued for now;\n${worker}`,
+		);
+		const cancel = "mailctl --db 'my, own.db' send cancel j";
+		expect(
+			await fitSentences(`what was begun: ${cancel}, or wait until it has come to an end`, terminal),
+		).toBe(`what was begun: ${cancel}, or wait until it has come to an end`);
+		expect(await fitSentences(`hint: the server is lost for good; ${cancel}, or wait for it`, terminal)).toBe(
+			`hint: the server is lost for good;\n${cancel},\nor wait for it`,
+		);
+	});
+
 	it('measure what is wider than its characters, and keep the indentation', async () => {
 		const lines = (await fitSentences(`  ${'山田太郎 '.repeat(9).trim()}`, terminal)).split('\n');
 		expect(lines.every((line) => widthOf(line) < 40 && line.startsWith('  山'))).toBe(true);
@@ -37,6 +52,25 @@ describe('what a person reads at 80 columns', () => {
 	beforeEach(async () => {
 		project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	});
+
+	it('breaks no command that is to be copied', async () => {
+		const server = await startSmtpSink();
+		onTestFinished(() => server.close());
+		await project.run(['engine', 'init', '--smtp', `smtp://127.0.0.1:${server.port}`]);
+		const send = [
+			'send',
+			'--from',
+			'news@example.com',
+			'--to',
+			'a@example.com',
+			'--subject',
+			'S',
+			'--text',
+			'T',
+		];
+		const { stderr } = await project.run([...send, '--no-wait', '--no-color'], { columns: 80 });
+		expect(stderr).toContain(`\nmailctl --db ${project.db} worker sends it\n`);
 	});
 
 	it('breaks no word: totals, hints and errors', async () => {

@@ -73,6 +73,18 @@ describe('limits on sending', () => {
 		expect(sink.received).toHaveLength(1);
 	});
 
+	it('are told of above the progress on a terminal, which stays below', async () => {
+		const { sink } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await set(project, 'send_limit', '1/1h');
+		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '1s'];
+		const run = await project.run([...sent, ...to('example.org', 2), '--no-color'], { columns: 80 });
+		await sink.close();
+		const [before = '', after = ''] = run.stderr.split('warning: limits hold back');
+		expect(before.endsWith('\r\x1b[K')).toBe(true);
+		expect(after).toMatch(/^[^\r]*interrupted\nsending \d of 2/);
+	});
+
 	it('are named by a send whose --wait-timeout runs out over one', async () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });

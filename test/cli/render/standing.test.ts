@@ -1,0 +1,37 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import type { OutStream } from '../../../src/cli/io.js';
+import { withOneLine } from '../../../src/cli/render/standing.js';
+
+function terminal() {
+	const written: string[] = [];
+	const stream: OutStream = {
+		isTTY: true,
+		columns: 20,
+		raw: new PassThrough(),
+		write: async (text) => void written.push(String(text)),
+	};
+	return { line: withOneLine(stream), text: () => written.join('') };
+}
+
+describe('the one line that is rewritten', () => {
+	it('is taken away before anything else is said, and stands below it again', async () => {
+		const { line, text } = terminal();
+		line.stand('sending 1 of 3');
+		await line.write('warning: slow\n');
+		line.stand('sending 2 of 3');
+		line.stand(null);
+		await line.write('sent 3\n');
+		expect(text()).toBe(
+			'\r\x1b[Ksending 1 of 3\r\x1b[Kwarning: slow\nsending 1 of 3\r\x1b[Ksending 2 of 3\r\x1b[Ksent 3\n',
+		);
+	});
+
+	it('fits the terminal, and nothing is written where none stands', async () => {
+		const { line, text } = terminal();
+		line.stand(null);
+		await line.write('a\n');
+		line.stand('x'.repeat(40));
+		expect(text()).toBe(`a\n\r\x1b[K${'x'.repeat(19)}`);
+	});
+});
