@@ -22,10 +22,11 @@ export function localReply(phase: SmtpPhase, text: string): Reply {
 	return { phase, code: null, enhanced: null, text: cleanText(text) };
 }
 
-/** For people and logs: `rcpt: 550 5.1.1 User unknown`. */
-export function formatReply(reply: Reply): string {
-	const parts = [reply.code, reply.enhanced, reply.text].filter((part) => part !== null && part !== '');
-	return `${reply.phase}: ${parts.join(' ')}`;
+/** For people and logs: `rcpt: 550 5.1.1 User unknown`; where the system names the phase itself, that once. */
+export function formatReply({ phase, code, enhanced, text }: Reply): string {
+	if (code === null && text.startsWith(`${phase} `)) return text;
+	const parts = [code, enhanced, text].filter((part) => part !== null && part !== '');
+	return `${phase}: ${parts.join(' ')}`;
 }
 
 /** One line of at most 500 characters without control characters and bidi overrides. Cut first: it may be a megabyte. */

@@ -94,8 +94,7 @@ const smtpTest = command({
 		const server = `${test.host}:${test.port}`;
 		if (test.ok) return cx.out.document(test, `${server} takes mail from here (${test.duration_ms} ms)`);
 		if (cx.out.format === 'json') await cx.out.document(test);
-		// The phase and the system's own words may say the same thing twice.
-		const reply = (test.reply ?? 'no answer').replace(/^(?:(\w+): (?=\1\b))+/, '');
+		const reply = test.reply ?? 'no answer';
 		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
 			hint: howToMend(reply),
 			retryable: true,

@@ -224,7 +224,7 @@ export async function testSmtp(
 		security: settings.security,
 		user: settings.user,
 		ok: refused === null,
-		reply: refused === null ? null : `${refused.phase}: ${formatReply(refused)}`,
+		reply: refused === null ? null : formatReply(refused),
 		duration_ms: Math.round(performance.now() - began),
 	};
 }
