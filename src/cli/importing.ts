@@ -3,6 +3,7 @@ import type { ImportTotals } from '../jobs/imports.js';
 import type { CommandContext } from './context.js';
 import { UsageError } from './errors.js';
 import { counted, shown } from './render/counted.js';
+import type { RejectedRow } from './tabular/finding.js';
 import type { Table } from './tabular/read-table.js';
 import type { RejectsOptions } from './tabular/rejects.js';
 
@@ -41,13 +42,11 @@ export function pathOfRejects(file: string, rejects: string | undefined): string
 }
 
 /** As the source is, so that the same program opens both; always UTF-8, which what is no UTF-8 needs a mark for. */
-export function layoutOfRejects({
-	header,
-	delimiter,
-	encoding,
-	isMarked,
-}: Table): Pick<RejectsOptions, 'header' | 'delimiter' | 'isMarked'> {
-	return { header, delimiter, isMarked: isMarked || encoding !== 'utf-8' };
+export function layoutOfRejects(
+	{ header, delimiter, encoding, isMarked }: Table,
+	{ leftOut }: { leftOut: readonly number[] },
+): Pick<RejectsOptions, 'header' | 'leftOut' | 'delimiter' | 'isMarked'> {
+	return { header, leftOut, delimiter, isMarked: isMarked || encoding !== 'utf-8' };
 }
 
 /** Nothing was read yet. */
@@ -61,16 +60,55 @@ export function tallySentence({ read, ...counts }: ImportTotals): string {
 	return `read ${shown(read)} = ${parts.join(' + ')}`;
 }
 
+/** The first rejected rows of a plan, for whoever reads its counts in a table; `rejected` is how many there are in all. */
+export async function sayPlannedRejects(
+	cx: CommandContext,
+	rejects: readonly Omit<RejectedRow, 'cells'>[],
+	rejected: number,
+): Promise<void> {
+	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
+	for (const { line, code, error } of rejects.slice(0, plannedRejects))
+		await cx.note(`line ${line}: ${error} (${code})`);
+	if (rejected > plannedRejects)
+		await cx.note(`and ${counted(rejected - plannedRejects, 'more rejected row')}`);
+}
+
+/** In a table no more rejected rows of a plan are told one by one. */
+const plannedRejects = 5;
+
+/** Options of an import that say what its cells mean, and have to be given with its rejects file again. */
+export interface OptionsAgain {
+	map: readonly string[];
+	/** `suppressions import` alone: as given. */
+	reason?: string | undefined;
+	expires?: string | undefined;
+}
+
 /** Null: no row was left out. Duplicates alone leave nothing to do. */
-export function rejectsSentence({ rejected, duplicate }: ImportTotals, path: string): string | null {
+export function rejectsSentence(
+	{ rejected, duplicate }: ImportTotals,
+	path: string,
+	options: OptionsAgain,
+): string | null {
 	const duplicates = counted(duplicate, 'duplicate row');
 	if (rejected === 0 && duplicate === 0) return null;
 	if (rejected === 0)
 		return `${duplicates} left out, the first row of each address counts: ${duplicate === 1 ? 'it is' : 'they are'} in ${path}`;
 	const rows = counted(rejected, 'rejected row');
+	const that = `that file${sameOptions(options)}`;
 	if (duplicate > 0)
-		return `${rows} and ${duplicates} are in ${path}; mend what was rejected and import that file, which leaves the duplicates out`;
+		return `${rows} and ${duplicates} are in ${path}; mend what was rejected and import ${that}, which leaves the duplicates out`;
 	return rejected === 1
-		? `${rows} is in ${path}; mend it and import that file`
-		: `${rows} are in ${path}; mend them and import that file`;
+		? `${rows} is in ${path}; mend it and import ${that}`
+		: `${rows} are in ${path}; mend them and import ${that}`;
+}
+
+/** What was left out, is left out again by itself; what a column was named is not in the file. */
+function sameOptions({ map, reason, expires }: OptionsAgain): string {
+	const again = [
+		...(map.some((pair) => !/=\s*-\s*$/.test(pair)) ? ['--map'] : []),
+		...(reason === undefined ? [] : ['--reason']),
+		...(expires === undefined ? [] : ['--expires']),
+	];
+	return again.length === 0 ? '' : ` with the same ${again.join(' and ')}`;
 }

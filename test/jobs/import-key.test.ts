@@ -4,7 +4,7 @@ import { type ImportIdentity, importKey } from '../../src/jobs/import-key.js';
 const identity: ImportIdentity = {
 	spec: { list_id: 1, on_conflict: 'update', reactivate: false },
 	source: { sha256: 'ab' },
-	mapping: { columns: [{ index: 0, target: 'email' }], newFields: [], ignored: [] },
+	mapping: { columns: [{ index: 0, target: 'email' }], newFields: [], ignored: [], leftOut: [] },
 	encoding: 'utf8',
 	delimiter: ',',
 };

@@ -61,6 +61,15 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
+/**
+ * Where the columns begin that the import of this rejects file's source had left out: they stand behind `_line`, `_code`,
+ * `_error`, so that the file is read again as it is. The header's length where there are none.
+ */
+export function findLeftOutStart(header: readonly string[]): number {
+	if (findCodeColumn(header) === null) return header.length;
+	return header.findLastIndex(isRejectColumn) + 1;
+}
+
 /** Where the codes stand if this is the header of a rejects file, else null. */
 export function findCodeColumn(header: readonly string[]): number | null {
 	const names = header.map((name) => name.trim().toLowerCase());

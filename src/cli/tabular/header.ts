@@ -4,7 +4,7 @@
  */
 import { isEmailAddress } from '../../api/address.js';
 import { suggest } from '../suggest.js';
-import { findCodeColumn, isRejectColumn } from './finding.js';
+import { findCodeColumn, findLeftOutStart, isRejectColumn } from './finding.js';
 
 /** A field of the project, as far as a header needs it. */
 export interface KnownField {
@@ -25,6 +25,8 @@ export interface Mapping {
 	newFields: readonly KnownField[];
 	/** Names of columns that are left out, for a notice; one without a name is called by its place, from 1. */
 	ignored: readonly string[];
+	/** Positions of those that are left out because somebody said so, now or in the import a rejects file is of. */
+	leftOut: readonly number[];
 	/** Where `_code` stands in a rejects file: what was a duplicate there is left out again. */
 	codeColumn?: number;
 }
@@ -64,6 +66,7 @@ type Decision =
 	| { kind: 'target'; target: string }
 	| { kind: 'new_field'; field: KnownField }
 	| { kind: 'ignored' }
+	| { kind: 'left_out' }
 	| { kind: 'finding'; finding: HeaderFinding };
 
 const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
@@ -90,14 +93,17 @@ const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 export function mapHeader(header: readonly string[], options: HeaderOptions): HeaderResult {
 	const { named, findings } = readMap(header, options);
 	findings.push(...findDuplicates(header));
+	const leftOutStart = findLeftOutStart(header.map(clean));
 	const columns: MappedColumn[] = [];
 	const newFields = new Map<string, KnownField>();
 	const ignored: string[] = [];
-	for (const [index, raw] of header.entries()) {
-		const column = clean(raw);
-		const decision = decide(column, named.get(column), options);
+	const leftOut: number[] = [];
+	for (const [index, column] of header.map(clean).entries()) {
+		const wasLeftOut = index >= leftOutStart && !named.has(column);
+		const decision = wasLeftOut ? leaveOut : decide(column, named.get(column), options);
 		if (decision.kind === 'finding') findings.push(decision.finding);
-		if (decision.kind === 'ignored') ignored.push(column === '' ? `column ${index + 1} (no name)` : column);
+		if (decision.kind === 'ignored' || decision.kind === 'left_out') ignored.push(nameOf(column, index));
+		if (decision.kind === 'left_out') leftOut.push(index);
 		if (decision.kind === 'target') columns.push({ index, target: decision.target });
 		if (decision.kind === 'new_field') {
 			newFields.set(decision.field.variable, decision.field);
@@ -109,8 +115,18 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 	if (findings.length > 0) return { kind: 'refused', findings };
 	const codeColumn = findCodeColumn(header.map(clean));
 	const isRejects = codeColumn !== null && !columns.some(({ index }) => index === codeColumn);
-	const mapping = { columns, newFields: [...newFields.values()], ignored, ...(isRejects && { codeColumn }) };
+	const mapping = {
+		columns,
+		newFields: [...newFields.values()],
+		ignored,
+		leftOut,
+		...(isRejects && { codeColumn }),
+	};
 	return { kind: 'mapped', mapping };
+}
+
+function nameOf(column: string, index: number): string {
+	return column === '' ? `column ${index + 1} (no name)` : column;
 }
 
 function clean(name: string): string {
@@ -124,6 +140,8 @@ function fold(name: string): string {
 		.toLowerCase()
 		.replace(/[\s\p{P}\p{Cf}]/gu, '');
 }
+
+const leaveOut: Decision = { kind: 'left_out' };
 
 function decide(column: string, named: string | undefined, options: HeaderOptions): Decision {
 	if (named !== undefined) return decideNamed(column, named, options);
@@ -154,7 +172,7 @@ function exactTarget(column: string, fields: readonly KnownField[]): string | nu
 }
 
 function decideNamed(column: string, target: string, options: HeaderOptions): Decision {
-	if (target === '-') return { kind: 'ignored' };
+	if (target === '-') return leaveOut;
 	const found = findTarget(target, options.fields);
 	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
 	const variable = target.replace(/^meta\./, '');
@@ -167,7 +185,7 @@ function decideNamed(column: string, target: string, options: HeaderOptions): De
 }
 
 function decideUnknown(column: string, options: HeaderOptions): Decision {
-	if (options.unknown === 'ignore') return { kind: 'ignored' };
+	if (options.unknown === 'ignore') return leaveOut;
 	if (options.unknown === 'create') return createField(column);
 	const suggestions = suggest(column, targetNames(options.fields));
 	const message = column === '' ? 'a column without a name' : `unknown column ${show(column)}`;

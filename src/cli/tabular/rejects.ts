@@ -1,6 +1,6 @@
 /**
  * The rejects file: what an import did not take, with the original columns first and `_line`, `_code`, `_error` behind,
- * so that it imports again as it is. It is made with the first reject, and replaces no file but one of duplicates alone.
+ * so that it imports again as it is; behind those again what was left out, which is left out again. It is made with the first reject, and replaces no file but one of duplicates alone.
  */
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm, stat } from 'node:fs/promises';
@@ -28,6 +28,8 @@ export interface RejectsOptions {
 	path: string;
 	/** The header of the source. */
 	header: readonly string[];
+	/** Positions in it of columns that were left out: they come last. None: all were taken. */
+	leftOut?: readonly number[];
 	/** Of the source, whose reader is to read this file too; a comma where it has none. */
 	delimiter?: string;
 	/** Begins with a byte order mark: a spreadsheet takes what has none for the code page of its own machine. */
@@ -38,15 +40,29 @@ export interface RejectsOptions {
 
 /** Throws `TableError` before anything is imported: the file exists already, or its folder cannot be written. */
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
-	const { path, header, delimiter, isMarked = false, resume = false } = options;
+	const { path, header, leftOut = [], delimiter, isMarked = false, resume = false } = options;
 	const there = await stat(path).catch(() => null);
 	// A pipe or /dev/null holds nothing that could be lost, or gone on with.
 	const isStream = there !== null && !there.isFile() && !there.isDirectory();
 	if (there?.isDirectory()) throw new TableError('directory', `the rejects file ${path} is a directory`);
-	const kept = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
-	const columns = [...kept.map((index) => header[index] ?? ''), ...rejectColumns];
+	const data = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
+	const out = new Set(leftOut);
+	const kept = data.filter((index) => !out.has(index));
+	const behind = data.filter((index) => out.has(index));
+	const named = (indexes: readonly number[]) => indexes.map((index) => header[index] ?? '');
+	const columns = [...named(kept), ...rejectColumns, ...named(behind)];
 	const layout = { columns, delimiter: delimiter || ',', mark: isMarked ? '\uFEFF' : '' } as const;
-	const state = { path, layout, kept, width: header.length, lastLine: 0, exists: there !== null, isStream };
+	const state = {
+		path,
+		layout,
+		kept,
+		behind,
+		last: data.at(-1),
+		width: header.length,
+		lastLine: 0,
+		exists: there !== null,
+		isStream,
+	};
 	if (there === null) await assertFolder(path);
 	if (there === null || isStream) return new Rejects(state);
 	if (!resume) return replaceDuplicates(state);
@@ -71,8 +87,12 @@ function assertFolder(path: string): Promise<void> {
 interface State {
 	path: string;
 	layout: RejectsLayout;
-	/** Indexes of the source's columns that are data. */
+	/** Indexes of the source's columns that are data and were taken. */
 	kept: readonly number[];
+	/** Of those that are data and were left out. */
+	behind: readonly number[];
+	/** The last one that is data. */
+	last: number | undefined;
 	/** Columns of the source. */
 	width: number;
 	/** Up to this line of the source the file is complete. */
@@ -131,11 +151,14 @@ class Rejects implements RejectsFile {
 
 	/** Every row has the header's width: missing cells are empty, those too many are joined to the last one. */
 	#format({ line, code, error, cells }: RejectedRow): string {
-		const { width, kept, layout } = this.#state;
-		const data = kept.map((index) => cells[index] ?? '');
+		const { width, kept, behind, last, layout } = this.#state;
 		const extra = cells.slice(width);
-		if (extra.length > 0) data.push([data.pop() ?? '', ...extra].join(layout.delimiter));
-		return formatCsvRow([...data, String(line), code, error], layout.delimiter);
+		const cellAt = (index: number) => {
+			const cell = cells[index] ?? '';
+			return index === last ? [cell, ...extra].join(layout.delimiter) : cell;
+		};
+		const row = [...kept.map(cellAt), String(line), code, error, ...behind.map(cellAt)];
+		return formatCsvRow(row, layout.delimiter);
 	}
 }
 

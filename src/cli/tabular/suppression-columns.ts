@@ -6,7 +6,7 @@ import {
 	suppressionSources,
 } from '../../api/suppressions.js';
 import { suggest } from '../suggest.js';
-import { isRejectColumn } from './finding.js';
+import { findLeftOutStart, isRejectColumn } from './finding.js';
 import { formatCsvRow } from './write-csv.js';
 
 /** In the order of an export. */
@@ -18,6 +18,8 @@ export interface SuppressionMapping {
 	columns: readonly { index: number; part: SuppressionPart }[];
 	/** Names of columns that are left out. */
 	ignored: readonly string[];
+	/** Positions of those that are left out because somebody said so, now or in the import a rejects file is of. */
+	leftOut: readonly number[];
 }
 
 export type SuppressionHeader =
@@ -51,13 +53,18 @@ export function mapSuppressionHeader(
 	const { named, findings } = readMap(header, map);
 	const columns: { index: number; part: SuppressionPart }[] = [];
 	const ignored: string[] = [];
+	const leftOut: number[] = [];
+	const leftOutStart = findLeftOutStart(header);
 	for (const [index, raw] of header.entries()) {
 		const column = raw.trim();
 		const wanted = named.get(fold(column));
 		const part = wanted ?? names.get(fold(column));
-		if (part === '-' || (wanted === undefined && isRejectColumn(column))) ignored.push(column);
-		else if (part === undefined && unknown === 'ignore') ignored.push(column);
-		else if (part === undefined) findings.push(`unknown column ${show(column)}${near(column)}`);
+		const wasLeftOut = wanted === undefined && index >= leftOutStart;
+		if (wanted === undefined && isRejectColumn(column)) ignored.push(column);
+		else if (part === '-' || wasLeftOut || (part === undefined && unknown === 'ignore')) {
+			ignored.push(column);
+			leftOut.push(index);
+		} else if (part === undefined) findings.push(`unknown column ${show(column)}${near(column)}`);
 		else if (columns.some((one) => one.part === part))
 			findings.push(`a second column for ${part}: ${show(column)}`);
 		else columns.push({ index, part });
@@ -65,7 +72,7 @@ export function mapSuppressionHeader(
 	if (!columns.some(({ part }) => part === 'email')) findings.push('no column for email');
 	return findings.length > 0
 		? { kind: 'refused', findings }
-		: { kind: 'mapped', mapping: { columns, ignored } };
+		: { kind: 'mapped', mapping: { columns, ignored, leftOut } };
 }
 
 /** The row of a table; an empty cell says nothing, and then `missing` does. What is wrong with it is found later. */

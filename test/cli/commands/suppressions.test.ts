@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
@@ -284,6 +284,54 @@ describe('mailctl suppressions', () => {
 			});
 			expect(await list()).toEqual([]);
 			expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+		});
+
+		it('with --dry-run tells a person the lines that would be rejected, and is no failure', async () => {
+			const path = await project.file('stop.csv', table);
+			const { code, stderr } = await project.run(['suppressions', 'import', path, '-n', '-o', 'table']);
+			expect({ code, lines: stderr.split('\n').filter((line) => line.includes('line ')) }).toEqual({
+				code: 0,
+				lines: [
+					'line 5: email: Enter a valid email address. (invalid)',
+					'line 6: reason: "OTHER" is not a valid choice. (invalid_choice)',
+					'line 7: expires_at: This time is past. (expired)',
+				],
+			});
+		});
+
+		it.each([
+			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
+			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
+		])('of %s leaves out again what it left out, with its rejects file as it is', async (name, text) => {
+			const path = await project.file(name, text);
+			const first = await imported(path, '--ignore-unknown');
+			expect({ code: first.code, stderr: first.stderr }).toEqual({
+				code: 9,
+				stderr: `left out: Note\nhint: 1 rejected row is in ${path}.rejects.csv; mend it and import that file\n`,
+			});
+			const rejects = `${path}.rejects.csv`;
+			const written = await readFile(rejects, 'utf8');
+			expect(written.split('\n').map((line) => line.split(',').at(-1))).toEqual(['Note', 'y', '']);
+			await writeFile(rejects, written.replace('nobody', bob));
+			const again = await imported(rejects);
+			expect({ code: again.code, counts: JSON.parse(again.stdout) }).toMatchObject({
+				code: 0,
+				counts: { read: 1, created: 1 },
+			});
+			expect(await list()).toMatchObject([{ email: ann }, { email: bob }]);
+		});
+
+		it('says which options its rejects file needs again', async () => {
+			const path = await project.file('stop.csv', 'Who,Note\nnobody,x\n');
+			const argv = ['--map', 'Who=email', '--map', 'Note=-', '--reason', 'HARDBOUNCED'];
+			expect((await imported(path, ...argv)).stderr).toContain(
+				'mend it and import that file with the same --map and --reason\n',
+			);
+			const again = await imported(`${path}.rejects.csv`, ...argv);
+			expect({ code: again.code, counts: JSON.parse(again.stdout) }).toMatchObject({
+				code: 9,
+				counts: { read: 1, rejected: 1 },
+			});
 		});
 
 		it('makes subscribers inactive, and brings no erased person back', async () => {

@@ -24,7 +24,7 @@ export const subscriberImport = command({
 		'disable_reason, and fields by variable or by name. An empty cell keeps what is there. Nobody inactive is made ' +
 		'active without --reactivate. What cannot be imported goes into FILE.rejects.csv with its line and the reason, ' +
 		'which imports again once it is mended; rows that repeat an address are listed there too, and left out again. ' +
-		'--dry-run says what would become of each row.',
+		'--dry-run says what would become of each row, and ends with 0 whatever that is.',
 	args: [importArg],
 	options: importOptions,
 	writes: true,
@@ -106,7 +106,7 @@ async function putRows(
 	if (result.isComplete)
 		await job.mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: true });
 	if (foreign !== null) await sayForeign(cx, foreign);
-	return endImport(cx, { ...result, rejectsPath: rejects.path, maxErrors: options.maxErrors });
+	return endImport(cx, { ...result, rejectsPath: rejects.path, options, maxErrors: options.maxErrors });
 }
 
 /** A large file is read and checked in another thread, for whoever takes it in batches. */

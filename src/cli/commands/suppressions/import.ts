@@ -11,18 +11,22 @@ import {
 	importArg,
 	importName,
 	layoutOfRejects,
+	type OptionsAgain,
 	openImport,
 	pathOfRejects,
 	rejectsSentence,
+	sayPlannedRejects,
 	tableOptions,
 	tallySentence,
 } from '../../importing.js';
-import type { RejectedRow } from '../../tabular/finding.js';
+import { duplicateCode, type RejectedRow } from '../../tabular/finding.js';
 import type { Table } from '../../tabular/read-table.js';
 import type { RejectsFile } from '../../tabular/rejects.js';
 import type { SuppressionMapping } from '../../tabular/suppression-columns.js';
 import { expiresOption, parseExpires } from './filters.js';
 import { type ImportRows, type Ways, walkRows } from './import-rows.js';
+
+const defaultReason = 'MANUAL';
 
 /** Of the rejected rows a dry run lists so many. */
 const maxShown = 20;
@@ -34,13 +38,14 @@ export const suppressionImport = command({
 		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL), source, ' +
 		'date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
 		'changes nothing: what was broken off is run again from its beginning, no --resume is needed. What cannot be taken ' +
-		'goes into FILE.rejects.csv.',
+		'goes into FILE.rejects.csv, which imports again once it is mended. --dry-run says what would become of each row, ' +
+		'and ends with 0 whatever that is.',
 	args: [importArg],
 	options: {
 		reason: {
 			kind: 'choice',
 			choices: suppressionReasons,
-			default: 'MANUAL',
+			default: defaultReason,
 			summary: 'for rows that name none',
 		},
 		expires: { ...expiresOption, summary: `for rows that name no end: ${expiresOption.summary}` },
@@ -65,13 +70,20 @@ export const suppressionImport = command({
 			const job = { suppressions, table, mapping, missing };
 			if (rejectsPath === null) return await plan(cx, file, job);
 			const { openRejects } = await import('../../tabular/rejects.js');
-			const rejects = await openRejects({ path: rejectsPath, ...layoutOfRejects(table) });
-			return await work(cx, job, rejects).finally(() => rejects.close());
+			const rejects = await openRejects({ path: rejectsPath, ...layoutOfRejects(table, mapping) });
+			return await work(cx, { ...job, options: optionsAgain(options) }, rejects).finally(() =>
+				rejects.close(),
+			);
 		} finally {
 			await table.close();
 		}
 	},
 });
+
+/** A reason that nobody gave holds without being given. */
+function optionsAgain({ reason, ...options }: OptionsAgain): OptionsAgain {
+	return { ...options, ...(reason !== defaultReason && { reason }) };
+}
 
 async function mapColumns(
 	cx: CommandContext,
@@ -96,11 +108,16 @@ async function mapColumns(
 
 async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<undefined> {
 	const shown: Omit<RejectedRow, 'cells'>[] = [];
+	// Apart: a file may begin with more duplicates than are shown.
+	const rejected: Omit<RejectedRow, 'cells'>[] = [];
 	const totals = emptyTally();
 	const ways: Ways = {
 		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
 		refuse: async (rows) => {
-			for (const { cells: _, ...rest } of rows.slice(0, maxShown - shown.length)) shown.push(rest);
+			for (const { cells: _, ...rest } of rows) {
+				if (shown.length < maxShown) shown.push(rest);
+				if (rejected.length < maxShown && rest.code !== duplicateCode) rejected.push(rest);
+			}
 		},
 	};
 	await walkRows(cx, job, { ways, totals });
@@ -110,10 +127,15 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 		...totals,
 		rejects: shown,
 	});
+	await sayPlannedRejects(cx, rejected, totals.rejected);
 	return undefined;
 }
 
-async function work(cx: CommandContext, job: ImportRows, rejects: RejectsFile): Promise<ExitCode> {
+interface Work extends ImportRows {
+	options: OptionsAgain;
+}
+
+async function work(cx: CommandContext, job: Work, rejects: RejectsFile): Promise<ExitCode> {
 	const totals = emptyTally();
 	const ways: Ways = {
 		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
@@ -127,13 +149,16 @@ async function work(cx: CommandContext, job: ImportRows, rejects: RejectsFile): 
 		if (totals.read > 0) await sayBrokenOff(cx, totals, rejects);
 		throw error;
 	}
-	await sayDone(cx, totals, rejects);
+	await sayDone(cx, { totals, rejects, options: job.options });
 	return totals.rejected === 0 ? exits.done : exits.partly;
 }
 
-async function sayDone(cx: CommandContext, totals: ImportTotals, rejects: RejectsFile): Promise<void> {
+async function sayDone(
+	cx: CommandContext,
+	{ totals, rejects, options }: { totals: ImportTotals; rejects: RejectsFile; options: OptionsAgain },
+): Promise<void> {
 	await cx.out.document(totals, tallySentence(totals));
-	const left = rejectsSentence(totals, rejects.path);
+	const left = rejectsSentence(totals, rejects.path, options);
 	if (left !== null) await cx.hint(left);
 }
 

@@ -103,6 +103,52 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ name: 'Other' }]);
 	});
 
+	it.each([
+		[
+			'people.csv',
+			'Note,email,city,name\nx,bad,Rome,Bob\ny,ann@example.com,Oslo,Ann\nz,too,many,cells,here\n',
+		],
+		[
+			'people.ndjson',
+			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
+		],
+	])('of %s leaves out again what it left out, with its rejects file as it is', async (name, text) => {
+		const path = await project.file(name, text);
+		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
+		expect({ code: first.code, stderr: first.stderr }).toEqual({
+			code: 9,
+			stderr: `left out: Note, city\nhint: 2 rejected rows are in ${path}.rejects.csv; mend them and import that file\n`,
+		});
+		const rejects = `${path}.rejects.csv`;
+		const written = await readFile(rejects, 'utf8');
+		const lines = written.split('\n');
+		expect(lines[0]).toBe('email,name,_line,_code,_error,Note,city');
+		expect(lines[1]).toMatch(/^bad,Bob,.*,x,Rome$/);
+		expect(lines[2]).toMatch(/^too,"cells,here",.*,z,many$/);
+		expect((await project.run(words(rejects))).code).toBe(9);
+		expect(await readFile(`${rejects}.rejects.csv`, 'utf8')).toMatch(
+			/^email,name,_line,_code,_error,Note,city\nbad,Bob,2,invalid,[^,]*,x,Rome\n/,
+		);
+		const mended = written.replace('bad,', 'bob@example.com,').replace('too,', 'carl@example.com,');
+		const again = await project.run(words(await project.file('mended.csv', mended), '-o', 'json'));
+		expect({ code: again.code, stderr: again.stderr }).toEqual({
+			code: 0,
+			stderr: 'left out: _line, _code, _error, Note, city\n',
+		});
+		expect(await people()).toMatchObject([
+			{ email: 'ann@example.com', meta: {} },
+			{ email: 'bob@example.com', name: 'Bob', meta: {} },
+			{ email: 'carl@example.com', name: 'cells,here', meta: {} },
+		]);
+		const meant = await project.run(words(`${project.folder}/mended.csv`, '--map', 'city=city'));
+		expect(meant.code).toBe(0);
+		expect(await people()).toMatchObject([
+			{},
+			{ email: 'bob@example.com', meta: { city: 'Rome' } },
+			{ email: 'carl@example.com', meta: { city: 'many' } },
+		]);
+	});
+
 	it('with nothing but duplicates is 0, says where they are, and may be run again', async () => {
 		const path = await project.file('people.csv', 'email,name\nann@example.com,Ann\nANN@example.com,Other\n');
 		for (const created of [1, 0]) {

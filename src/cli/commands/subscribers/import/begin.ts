@@ -67,6 +67,7 @@ async function nameJob(
 
 export interface BeginningJob extends Identity {
 	table: Table;
+	mapping: Mapping;
 	spec: ImportSpec;
 	options: ImportOptions;
 	imports: Imports;
@@ -102,7 +103,11 @@ async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promis
 		return rejects;
 	}
 	const isOwn = earlier === null || earlier.rejects === null || earlier.rejects === path;
-	const rejects = await openRejects({ ...layoutOfRejects(job.table), path: rejectsPath, resume: isOwn });
+	const rejects = await openRejects({
+		...layoutOfRejects(job.table, job.mapping),
+		path: rejectsPath,
+		resume: isOwn,
+	});
 	await cx.note(
 		position === 0
 			? beginsAnew(earlier)
@@ -119,7 +124,7 @@ function beginsAnew(earlier: ImportMark | null): string {
 
 async function openNew(job: BeginningJob): Promise<RejectsFile> {
 	const { openRejects } = await import('../../../tabular/rejects.js');
-	return openRejects({ ...layoutOfRejects(job.table), path: job.rejectsPath });
+	return openRejects({ ...layoutOfRejects(job.table, job.mapping), path: job.rejectsPath });
 }
 
 function nothingToResume({ message, hint }: TableError): TableError {

@@ -5,21 +5,22 @@ import type { ImportResult, ImportTotals } from '../../../../jobs/imports.js';
 import type { CommandContext } from '../../../context.js';
 import { CliError } from '../../../errors.js';
 import { type ExitCode, exits } from '../../../exit.js';
-import { rejectsSentence, tallySentence } from '../../../importing.js';
+import { type OptionsAgain, rejectsSentence, tallySentence } from '../../../importing.js';
 import { counted, shown } from '../../../render/counted.js';
 
 export interface ImportEnd extends ImportResult {
 	/** Where the rejected and duplicate rows are, if there are any. */
 	rejectsPath: string;
+	options: OptionsAgain;
 	/** As given. */
 	maxErrors: string | undefined;
 }
 
 /** Prints the counts. Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
 export async function endImport(cx: CommandContext, end: ImportEnd): Promise<ExitCode> {
-	const { outcome, totals, rejectsPath } = end;
+	const { outcome, totals, rejectsPath, options } = end;
 	await sayTotals(cx, totals);
-	const rejects = rejectsSentence(totals, rejectsPath);
+	const rejects = rejectsSentence(totals, rejectsPath, options);
 	if (rejects !== null) await cx.hint(rejects);
 	if (outcome === 'interrupted') {
 		await cx.hint(goOn);

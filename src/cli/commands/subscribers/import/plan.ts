@@ -4,7 +4,8 @@ import type { List } from '../../../../api/records.js';
 import { AddressSet } from '../../../../jobs/foreign/address-set.js';
 import { type Bundle, bundleRows } from '../../../../jobs/import-bundles.js';
 import type { CommandContext } from '../../../context.js';
-import { counted, shown } from '../../../render/counted.js';
+import { sayPlannedRejects } from '../../../importing.js';
+import { shown } from '../../../render/counted.js';
 import { duplicateCode } from '../../../tabular/finding.js';
 import type { Mapping } from '../../../tabular/header.js';
 import type { Table } from '../../../tabular/read-table.js';
@@ -191,10 +192,8 @@ async function explain(cx: CommandContext, plan: Plan, table: Table): Promise<vo
 	if (cx.out.format === 'table' || cx.out.format === 'wide') {
 		const cells = Object.entries(plan.firstRow(table) ?? {}).filter(([, cell]) => cell !== '');
 		if (cells.length > 0) await cx.note(`first row: ${shownCells(cells)}`);
-		for (const { line, code, error } of rejects.slice(0, 5))
-			await cx.note(`line ${line}: ${error} (${code})`);
-		if (counts.rejected > 5) await cx.note(`and ${counted(counts.rejected - 5, 'more rejected row')}`);
 	}
+	await sayPlannedRejects(cx, rejects, counts.rejected);
 	if (counts.unchecked > 0) {
 		await cx.note(
 			`the list is too large to be read for a plan: ${shown(maxRequests)} addresses were asked for, the other ${shown(counts.unchecked)} good rows are new, updated or unchanged`,
