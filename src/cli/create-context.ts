@@ -192,7 +192,11 @@ function linker(settings: Settings, parts: LinkParts) {
 	const open = async (): Promise<Connection> => {
 		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
 		if (named.kind !== 'local') return connectTo(named);
-		return connectTo({ ...named, create: parts.createsDatabase ?? named.create });
+		const connection = await connectTo({ ...named, create: parts.createsDatabase ?? named.create });
+		// On another home than was meant it would look like one in which everything is gone.
+		if (parts.createsDatabase === undefined && connection.local?.isNew === true)
+			await parts.talk.note(`made a new database: ${connection.local.path}`);
+		return connection;
 	};
 	return {
 		connectTo,

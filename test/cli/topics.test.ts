@@ -16,6 +16,18 @@ describe('the topics of the help', () => {
 		expect(own.replaceAll(/\s+/g, ' ')).toContain(`Topics: ${topicNames.join(', ')}.`);
 	});
 
+	it('are listed behind a word that is none, with what is like it', async () => {
+		const topics = `topics: ${topicNames.join(', ')}`;
+		expect(await cli(['help', 'qqqqqq'])).toMatchObject({
+			code: 2,
+			stderr: `error: no help on "qqqqqq"\nhint: ${topics}\n`,
+		});
+		expect((await cli(['help', 'stats'])).stderr).toBe(
+			`error: no help on "stats"\nhint: did you mean states? ${topics}\n`,
+		);
+		expect((await cli(['help', 'lists', 'limits'])).stderr).toContain(`hint: ${topics}`);
+	});
+
 	it.each(topicNames)('name commands that there are: %s', (topic) => {
 		const commands = topicText(topic).matchAll(/mailctl (?!server)((?:[a-z][a-z-]*(?: |$))+)/gm);
 		const unknown = [...commands].map(([, words = '']) => words.trim()).filter((words) => !exists(words));

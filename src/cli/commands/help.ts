@@ -6,6 +6,8 @@ import { didYouMean } from '../suggest.js';
 import { topicNames } from '../topic-names.js';
 import { loadNode, tree } from '../tree.js';
 
+const topics = `topics: ${topicNames.join(', ')}`;
+
 export const command = describe({
 	name: 'help',
 	summary: 'help on a topic or a command',
@@ -22,10 +24,8 @@ async function helpOn(words: readonly string[]): Promise<string> {
 	if (topic !== undefined && words.length === 1) return (await import('../topics.js')).topicText(topic);
 	const entry = tree.find(({ name }) => name === word);
 	if (entry === undefined) {
-		const known = [...topicNames, ...tree.map(({ name }) => name)];
-		throw new UsageError(`no help on "${word}"`, {
-			hint: didYouMean(word, known) ?? `topics: ${topicNames.join(', ')}`,
-		});
+		const near = didYouMean(word, [...topicNames, ...tree.map(({ name }) => name)]);
+		throw new UsageError(`no help on "${word}"`, { hint: [near, topics].filter(Boolean).join(' ') });
 	}
 	let node = await loadNode(entry);
 	const path = [node.name];
@@ -33,7 +33,8 @@ async function helpOn(words: readonly string[]): Promise<string> {
 		const child = isCommand(node)
 			? undefined
 			: node.commands.find((one) => one.name === next || one.aliases?.includes(next) === true);
-		if (child === undefined) throw new UsageError(`no help on "${[...path, next].join(' ')}"`);
+		if (child === undefined)
+			throw new UsageError(`no help on "${[...path, next].join(' ')}"`, { hint: topics });
 		node = child;
 		path.push(node.name);
 	}

@@ -6,6 +6,7 @@ import { UsageError } from '../../errors.js';
 import { explained, type Refused } from '../../refusals.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
+import { didYouMean } from '../../suggest.js';
 
 interface Setting {
 	name: string;
@@ -41,7 +42,11 @@ const get = command({
 			return;
 		}
 		const one = all.find(({ name }) => name === args.setting);
-		if (one === undefined) throw unknownSetting(args.setting, all);
+		if (one === undefined)
+			throw unknownSetting(
+				args.setting,
+				all.map(({ name }) => name),
+			);
 		if (cx.globals.fields === undefined) {
 			if (format === 'table') return cx.out.raw(await page(cx, [one]));
 			// Asked for by nobody, rows are for pipes: `ca=$(mailctl engine settings get smtp_ca)`.
@@ -68,6 +73,8 @@ const set = command({
 		'mailctl engine settings set smtp_ca - < ca.pem',
 	],
 	run: async (cx, { args }) => {
+		const engine = await cx.local();
+		assertSetting(engine, args.setting);
 		const secret = args.setting === 'smtp_password';
 		if (secret && args.value !== '-') {
 			throw new UsageError('a password is no argument: others on this machine see them', {
@@ -77,7 +84,6 @@ const set = command({
 		const value =
 			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
 		if (cx.dryRun) return cx.wouldDo(`set ${args.setting}`, { name: args.setting });
-		const engine = await cx.local();
 		const values = { [args.setting]: value };
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		const stored = (await engine.settings.get())[args.setting] ?? null;
@@ -95,8 +101,10 @@ const unset = command({
 	exits: [5],
 	examples: ['mailctl engine settings unset public_url'],
 	run: async (cx, { args }) => {
+		const engine = await cx.local();
+		assertSetting(engine, args.setting);
 		if (cx.dryRun) return cx.wouldDo(`unset ${args.setting}`, { name: args.setting });
-		await (await cx.local()).settings.set({ [args.setting]: null });
+		await engine.settings.set({ [args.setting]: null });
 		await cx.out.document({ name: args.setting, value: null }, `${args.setting} is unset`);
 	},
 });
@@ -162,8 +170,13 @@ async function inALine(cx: CommandContext, value: string): Promise<string> {
 	return clean(describeCertificates(value, cx.clock.now()) ?? value);
 }
 
-function unknownSetting(name: string, all: readonly Setting[]): UsageError {
+/** Exit 2: a name that is mistyped is a slip of the command line, whatever value stands behind it. */
+function assertSetting({ settings: { names } }: LocalEngine, name: string): void {
+	if (!Object.hasOwn(names, name)) throw unknownSetting(name, Object.keys(names));
+}
+
+function unknownSetting(name: string, names: readonly string[]): UsageError {
 	return new UsageError(`there is no setting "${name}"`, {
-		hint: `valid: ${all.map((one) => one.name).join(', ')}`,
+		hint: didYouMean(name, names) ?? `valid: ${names.join(', ')}`,
 	});
 }

@@ -1,0 +1,31 @@
+// The database that nobody named: made when it is needed, and said so.
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cli, makeHome } from '../support/cli.js';
+
+describe('the default database', () => {
+	it('is made by whatever command comes first, which says so once', async () => {
+		const HOME = await makeHome();
+		const path = join(HOME, '.local/share/mailctl/mailctl.db');
+		const first = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
+		expect([first.code, first.stderr]).toEqual([0, `made a new database: ${path}\n`]);
+		const second = await cli(['engine', 'queue', 'resume'], { env: { HOME } });
+		expect([second.code, second.stderr]).toEqual([0, '']);
+	});
+
+	it('is made without a word by engine init, which tells it itself, and under --quiet', async () => {
+		const init = await cli(['engine', 'init']);
+		expect(init.stderr).not.toContain('a new database');
+		expect(await cli(['lists', 'list', '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' });
+	});
+
+	it('is not made by a command that needs none', async () => {
+		for (const words of [['version'], ['config', 'explain'], ['help', 'states']])
+			expect((await cli(words)).stderr).toBe('');
+	});
+
+	it('is not made by a name that is none: what --db names has to be there', async () => {
+		const run = await cli(['--db', join(await makeHome(), 'none.db'), 'lists', 'list']);
+		expect([run.code, run.stderr]).toEqual([2, expect.not.stringContaining('made')]);
+	});
+});
