@@ -58,7 +58,10 @@ export interface DeliveryFilter {
 	since?: WireDateTime;
 }
 
-/** Which final deliveries are sent again: those named, those that meet the conditions, or all. One of them is to be said. */
+/**
+ * Which deliveries are sent again: those named, and of the final ones those that meet the conditions, or all. One of them
+ * is to be said.
+ */
 export interface ReplayRequest {
 	deliveries?: readonly Uuid[];
 	/** Only those that failed, or were stopped. */
@@ -92,7 +95,8 @@ export interface Deliveries {
 	get(webhookId: number, id: Uuid, call?: Call): Promise<WebhookDeliveryDetail>;
 	/**
 	 * Sends what is final once more, by the whole schedule, under the same ids; answers how many. What is stopped goes
-	 * on. Naming one that does not exist, or waits already, is `invalid` and replays none; so is saying nothing.
+	 * on. One that waits for its next attempt and is named is due at once, and goes on in its schedule. Naming one that
+	 * does not exist, or is being sent at this moment, is `invalid` and replays none; so is saying nothing.
 	 */
 	replay(webhookId: number, what: ReplayRequest, call?: Call): Promise<number>;
 	/** By id. Each goes on when it is changed, or deliveries of it are replayed. */

@@ -98,11 +98,11 @@ async function replayAll(
 	return count;
 }
 
-function refusedReplay({ delivery, why }: { delivery: string; why: 'unknown' | 'waiting' }): Error {
+function refusedReplay({ delivery, why }: { delivery: string; why: 'unknown' | 'sending' }): Error {
 	const message =
 		why === 'unknown'
 			? `This webhook has no delivery ${delivery}.`
-			: `Delivery ${delivery} waits for its next attempt already.`;
+			: `Delivery ${delivery} is being sent at this moment.`;
 	return invalid({ deliveries: [{ code: why === 'unknown' ? 'does_not_exist' : 'invalid', message }] });
 }
 

@@ -66,7 +66,7 @@ export interface DeliverySettlement extends DeliveryFence {
 /** `lost_lease`: nothing was changed. `moved`: by a `gone` of a URL that the webhook has no more. */
 export type DeliverySettled = 'recorded' | 'moved' | 'lost_lease';
 
-/** Which final deliveries are due again. */
+/** Which deliveries are due again: those that are final, and of those that wait the ones that are named. */
 export interface ReplayDeliveries {
 	webhook_id: number;
 	/** `null`: all that meet the other conditions. */
@@ -82,8 +82,8 @@ export interface ReplayDeliveries {
 /** `last`: where the next slice begins; null when this was the last. */
 export type Replayed =
 	| { kind: 'replayed'; count: number; last: number | null }
-	/** The first that is not there, or waits already; nothing was changed. */
-	| { kind: 'refused'; delivery: Uuid; why: 'unknown' | 'waiting' };
+	/** The first that is not there, or is being sent at this moment; nothing was changed. */
+	| { kind: 'refused'; delivery: Uuid; why: 'unknown' | 'sending' };
 
 export interface DeliveryConditions {
 	webhook_id: number;

@@ -122,7 +122,7 @@ function attemptsOf(sql: Sql, delivery: number): WebhookAttempt[] {
 		.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
 }
 
-/** What may be sent again: all that waits for nothing any more. */
+/** What may be sent again without being named: all that waits for nothing any more. */
 const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
 
 function replay(sql: Sql, command: ReplayDeliveries): Replayed {
@@ -130,15 +130,7 @@ function replay(sql: Sql, command: ReplayDeliveries): Replayed {
 	if (refused !== null) return refused;
 	const ids =
 		command.deliveries === null ? slice(sql, command) : command.deliveries.flatMap((id) => seqOf(sql, id));
-	for (const id of ids) {
-		sql.run(
-			`UPDATE webhook_deliveries
-			SET state = 'pending', due_at = ?, attempts_before = attempts, finished_at = NULL
-			WHERE id = ?`,
-			command.now,
-			id,
-		);
-	}
+	for (const id of ids) makeDue(sql, id, command.now);
 	const isLast = command.deliveries !== null || ids.length < command.limit;
 	// At the end: until then nothing of it is sent, and `stopped` tells what is still to be found. Who asks for what
 	// failed wants it to go on, also where the log of it is gone by now.
@@ -148,15 +140,31 @@ function replay(sql: Sql, command: ReplayDeliveries): Replayed {
 	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
 }
 
+/** What waits goes on where it stands in its schedule, only sooner; what was stopped or is final begins anew. */
+function makeDue(sql: Sql, id: number, now: Micros): void {
+	sql.run(
+		`UPDATE webhook_deliveries AS d
+		SET state = 'pending',
+			due_at = min(coalesce(due_at, ?), ?),
+			attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
+			finished_at = NULL
+		FROM webhooks w
+		WHERE w.id = d.webhook_id AND d.id = ?`,
+		now,
+		now,
+		id,
+	);
+}
+
 function firstRefused(sql: Sql, { webhook_id, deliveries }: ReplayDeliveries): Replayed | null {
 	for (const delivery of deliveries ?? []) {
-		const row = sql.get<{ final: number }>(
-			`SELECT ${isFinal} AS final FROM ${joined} WHERE d.uuid = ? AND d.webhook_id = ?`,
+		const row = sql.get<{ state: DeliveryState }>(
+			`SELECT d.state FROM webhook_deliveries d WHERE d.uuid = ? AND d.webhook_id = ?`,
 			delivery,
 			webhook_id,
 		);
 		if (row === undefined) return { kind: 'refused', delivery, why: 'unknown' };
-		if (row.final === 0) return { kind: 'refused', delivery, why: 'waiting' };
+		if (row.state === 'sending') return { kind: 'refused', delivery, why: 'sending' };
 	}
 	return null;
 }

@@ -230,6 +230,26 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await again(hook, { failed: true })).toMatchObject({ count: 1 });
 		});
 
+		it('that wait for their next attempt are due at once when they are named, and keep their place in the schedule', async () => {
+			const { hook, leased } = await one();
+			await settle(leased, { kind: 'again', answer: failing, due_at: noon + 2 * day });
+			expect(await again(hook)).toMatchObject({ count: 0 });
+			expect(await again(hook, { failed: true })).toMatchObject({ count: 0 });
+			expect(await lease({ now: noon + day })).toEqual([]);
+			expect(await again(hook, { deliveries: [leased.delivery] })).toMatchObject({ count: 1 });
+			expect(await page(hook)).toMatchObject([{ id: leased.delivery, state: 'pending', attempts: 1 }]);
+			expect(await lease({ now: noon + day })).toMatchObject([
+				{ delivery: leased.delivery, payload: leased.payload, attempts: 1 },
+			]);
+		});
+
+		it('that are due already keep their turn when they are named', async () => {
+			const { hook, leased } = await one();
+			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
+			expect(await again(hook, { deliveries: [leased.delivery] })).toMatchObject({ count: 1 });
+			expect(await lease({ now: noon + hour })).toHaveLength(1);
+		});
+
 		it('are replayed in slices, and what a webhook had stopped goes on', async () => {
 			const { hook, leased } = await one();
 			for (let count = 0; count < 3; count++) await opened(await sent());
@@ -250,13 +270,13 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await store.reads.stoppedWebhooks()).toEqual([]);
 		});
 
-		it('are not replayed while they wait, nor for another webhook', async () => {
+		it('are not replayed while they are being sent, nor for another webhook', async () => {
 			const { hook, leased } = await one();
 			const deliveries = [leased.delivery];
 			expect(await again(hook, { deliveries })).toEqual({
 				kind: 'refused',
 				delivery: leased.delivery,
-				why: 'waiting',
+				why: 'sending',
 			});
 			await settle(leased, { kind: 'delivered', answer: ok });
 			expect(await again(hook + 1, { deliveries })).toMatchObject({ kind: 'refused', why: 'unknown' });

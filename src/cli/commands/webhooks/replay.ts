@@ -1,4 +1,4 @@
-/** `mailctl webhooks replay`: notifications that were delivered, failed or stopped, once more. */
+/** `mailctl webhooks replay`: notifications that were delivered, failed or stopped, once more; or sooner. */
 import { need } from '../../../api/capabilities.js';
 import type { ReplayRequest } from '../../../api/deliveries.js';
 import { command } from '../../command.js';
@@ -12,10 +12,11 @@ export const replay = command({
 	summary: 'send notifications once more',
 	description:
 		'Under the ids they had, so that a receiver that has seen one knows it, and by the whole schedule again; "serve" or ' +
-		'"worker" sends them. A webhook that was stopped by a 410 goes on.',
+		'"worker" sends them. One that waits for its next attempt and is named is due at once, and goes on in its schedule. ' +
+		'A webhook that was stopped by a 410 goes on.',
 	args: [
 		{ name: 'id', summary: 'the id of a webhook' },
-		{ name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true },
+		{ name: 'delivery', summary: 'UUIDs of deliveries, those that wait too', optional: true, many: true },
 	],
 	options: {
 		failed: { kind: 'flag', summary: 'all that failed or were stopped' },

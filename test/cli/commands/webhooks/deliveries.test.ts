@@ -93,6 +93,21 @@ describe('the log of the notifications of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: first?.id, state: 'delivered', attempts: 3 }]);
 	});
 
+	it('goes on at once where it waits and is named, under its id and in its schedule', async () => {
+		await hookTo(503);
+		await opened('ann@example.org');
+		await work();
+		const [waiting] = await log();
+		expect(waiting).toMatchObject({ state: 'pending', attempts: 1, last_status: 503 });
+		const replay = (...argv: string[]) => project.run(['webhooks', 'replay', '1', ...argv]);
+		expect((await replay('--failed', '-o', 'json')).stdout).toContain('"replayed": 0');
+		expect(await replay(waiting?.id ?? '')).toMatchObject({ code: 0, stderr: '' });
+		await work();
+		expect(new Set(target?.received).size).toBe(1);
+		expect(target?.received).toHaveLength(2);
+		expect(await log()).toMatchObject([{ id: waiting?.id, state: 'pending', attempts: 2 }]);
+	});
+
 	it('says which webhook answered 410, and goes on with it when it is replayed', async () => {
 		await hookTo(410);
 		await opened('ann@example.org');
