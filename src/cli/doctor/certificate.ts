@@ -1,17 +1,29 @@
 /** The certificate a server shows, and what is to be said about it. */
 import { isIP, type Socket } from 'node:net';
-import { connect, rootCertificates, type TLSSocket } from 'node:tls';
+import {
+	checkServerIdentity,
+	connect,
+	type PeerCertificate,
+	rootCertificates,
+	type TLSSocket,
+} from 'node:tls';
 import { type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
 import { spanText } from './amounts.js';
 import { ok, problem, type Verdict, warning } from './model.js';
 
 /** A certificate as this machine sees it. */
 export interface SeenCertificate {
-	/** Whom it is for. */
+	/** Whom it is for: the host that was asked for, where that is among them. */
 	name: string;
 	validTo: Micros;
 	/** Why it is not trusted here; null: it is. */
-	distrust: string | null;
+	distrust: Distrust | null;
+}
+
+/** `says` it in words; `because` of the authority behind it, of the name it is for, or of anything else. */
+export interface Distrust {
+	says: string;
+	because: 'authority' | 'name' | 'other';
 }
 
 /** Whose certificate, and how it is come by. */
@@ -31,7 +43,8 @@ export function lookAtCertificate(options: CertificateOptions): Promise<SeenCert
 	return new Promise((resolve, reject) => {
 		// Looked at even if it is not trusted: that is what is to be told.
 		const tls = connect({
-			...(socket === undefined ? { host, port } : { socket }),
+			// The host beside a socket too: that is whom the certificate must be for.
+			...(socket === undefined ? { host, port } : { host, socket }),
 			...(isIP(host) === 0 && { servername: host }),
 			...(ca !== null && { ca: ca.alone ? [ca.pem] : [...rootCertificates, ca.pem] }),
 			rejectUnauthorized: false,
@@ -39,13 +52,14 @@ export function lookAtCertificate(options: CertificateOptions): Promise<SeenCert
 		const stop = () => tls.destroy(asError(signal.reason));
 		if (signal.aborted) stop();
 		else signal.addEventListener('abort', stop, { once: true });
-		tls.once('error', reject);
+		// More than once, where a handshake is cut: an error that nobody hears would end the process.
+		tls.on('error', reject);
 		tls.once('close', () => {
 			signal.removeEventListener('abort', stop);
 			reject(new Error('the connection was closed during the handshake'));
 		});
 		tls.once('secureConnect', () => {
-			resolve(seenOn(tls));
+			resolve(seenOn(tls, host));
 			tls.destroy();
 		});
 	});
@@ -53,10 +67,24 @@ export function lookAtCertificate(options: CertificateOptions): Promise<SeenCert
 
 const soon: Micros = 14 * microsPerDay;
 
-/** `isChecked`: nothing goes to a server without a good one. `renew` says who is to do what. */
+/** What mends a certificate: one that ends, one of an authority that is not known here, one for another name. */
+export interface Remedies {
+	renew: string;
+	trust: string;
+	rename: string;
+}
+
+/** `isChecked`: nothing goes to a server without a good one. A remedy that is not given is to renew it. */
+interface JudgeOptions extends Partial<Remedies> {
+	now: Micros;
+	isChecked: boolean;
+	renew: string;
+}
+
+/** What is to be said of it, and done. */
 export function judgeCertificate(
 	{ name, validTo, distrust }: SeenCertificate,
-	{ now, isChecked, renew }: { now: Micros; isChecked: boolean; renew: string },
+	{ now, isChecked, renew, trust = renew, rename = renew }: JudgeOptions,
 ): Verdict {
 	if (validTo < now)
 		return (isChecked ? problem : warning)(
@@ -64,38 +92,47 @@ export function judgeCertificate(
 			renew,
 		);
 	if (distrust !== null) {
-		const says = `the certificate of ${name} is not trusted here: ${distrust}`;
-		return isChecked ? problem(says, renew) : ok(`${says}; it is not asked for`);
+		const says = `the certificate of ${name} is not trusted here: ${distrust.says}`;
+		const fix = { authority: trust, name: rename, other: renew }[distrust.because];
+		return isChecked ? problem(says, fix) : ok(`${says}; it is not asked for`);
 	}
 	const left = spanText(validTo - now);
 	if (validTo < now + soon) return warning(`the certificate of ${name} expires in ${left}`, renew);
 	return ok(`the certificate of ${name} is good for ${left}`);
 }
 
-function seenOn(tls: TLSSocket): SeenCertificate {
-	const { subject, subjectaltname, valid_to } = tls.getPeerCertificate();
-	const [first = ''] = (subjectaltname ?? '').split(', ');
-	const name = first.replace(/^(DNS|IP Address):/, '');
+function seenOn(tls: TLSSocket, host: string): SeenCertificate {
+	const certificate = tls.getPeerCertificate();
+	const isForHost = checkServerIdentity(host, certificate) === undefined;
 	return {
-		name: name === '' ? String(subject?.CN ?? 'the server') : name,
-		validTo: Date.parse(valid_to) * microsPerMs,
-		distrust: tls.authorized ? null : wordsOf(tls.authorizationError),
+		name: isForHost ? host : firstNameOf(certificate),
+		validTo: Date.parse(certificate.valid_to) * microsPerMs,
+		distrust: tls.authorized ? null : distrustOf(tls.authorizationError),
 	};
 }
 
-/** Typed as an error; in fact the code of one, a text. */
-function wordsOf(error: unknown): string {
-	const text = error instanceof Error ? error.message : String(error);
-	return distrusts[text] ?? text.toLowerCase().replaceAll('_', ' ');
+function firstNameOf({ subject, subjectaltname }: PeerCertificate): string {
+	const [first = ''] = (subjectaltname ?? '').split(', ');
+	const name = first.replace(/^(DNS|IP Address):/, '');
+	return name === '' ? String(subject?.CN ?? 'the server') : name;
 }
 
-const distrusts: Readonly<Record<string, string>> = {
-	DEPTH_ZERO_SELF_SIGNED_CERT: 'it is signed by itself',
-	SELF_SIGNED_CERT_IN_CHAIN: 'its authority is unknown',
-	UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its authority is unknown',
-	UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its authority is unknown',
-	ERR_TLS_CERT_ALTNAME_INVALID: 'it is for another name',
-	CERT_NOT_YET_VALID: 'it is not valid yet',
+/** Typed as an error; in fact the code of one, a text. */
+function distrustOf(error: unknown): Distrust {
+	const text = error instanceof Error ? error.message : String(error);
+	return distrusts[text] ?? { says: text.toLowerCase().replaceAll('_', ' '), because: 'other' };
+}
+
+const unknownAuthority: Distrust = { says: 'its authority is unknown', because: 'authority' };
+
+const distrusts: Readonly<Record<string, Distrust>> = {
+	DEPTH_ZERO_SELF_SIGNED_CERT: { says: 'it is signed by itself', because: 'authority' },
+	SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
+	UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
+	UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
+	UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
+	ERR_TLS_CERT_ALTNAME_INVALID: { says: 'it is for another name', because: 'name' },
+	CERT_NOT_YET_VALID: { says: 'it is not valid yet', because: 'other' },
 };
 
 function asError(reason: unknown): Error {

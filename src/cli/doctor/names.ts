@@ -1,5 +1,6 @@
 /** What DNS says: records of a name, none, or no answer. */
 import { Resolver } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import { UsageError } from '../errors.js';
 
 /** `none`: there is no such record, and perhaps not even such a name (RFC 8020); `failed`: nobody knows. */
@@ -50,14 +51,21 @@ export function createNames(server: string | undefined): Names {
 	};
 }
 
+/** Looked at before Node.js does: port 0 ends the process there, and one above 65535 becomes another. */
 function setServer(resolver: Resolver, server: string): void {
-	try {
-		resolver.setServers([server]);
-	} catch {
-		throw new UsageError(`--name-server: "${server}" is no IP address`, {
+	if (!isServer(server))
+		throw new UsageError(`--name-server: "${server}" is no IP address, alone or with a port of 1 to 65535`, {
 			hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53',
 		});
-	}
+	resolver.setServers([server]);
+}
+
+function isServer(text: string): boolean {
+	if (isIP(text) !== 0) return true;
+	const parts = /^(?:\[(?<six>[^\]]*)\]|(?<four>[^:]*))(?::(?<port>\d+))?$/.exec(text)?.groups;
+	if (parts === undefined) return false;
+	const port = Number(parts['port'] ?? 53);
+	return (isIP(parts['six'] ?? '') === 6 || isIP(parts['four'] ?? '') === 4) && port >= 1 && port <= 65_535;
 }
 
 async function looked(ask: () => Promise<string[]>): Promise<Looked> {

@@ -1,6 +1,7 @@
 /** The checks of a deployment, from the outside. */
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
+import { goesThroughProxy } from '../connect/proxied.js';
 import type { Connection, Target } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError } from '../errors.js';
@@ -28,7 +29,7 @@ export async function remoteChecks(
 		baseUrl,
 		caCert: caCert === undefined ? null : await cx.sources.file(caCert, '--ca-cert').text(),
 		isInsecure: insecure === true,
-		isProxied: proxy !== undefined || hasProxy(baseUrl, cx.io.env),
+		isProxied: goesThroughProxy({ baseUrl, proxy: proxy ?? null, env: cx.io.env }),
 		clock: cx.clock,
 	};
 	const hasToken = target.token !== null;
@@ -79,11 +80,4 @@ function loginLine({ settings }: CommandContext, baseUrl: string): string {
 	const { profile } = settings.target;
 	const named = profile === null ? '' : ` --profile ${shellWord(profile)}`;
 	return `mailctl login${named} --base-url ${shellWord(baseUrl)}`;
-}
-
-/** Whether the environment names one for it; which hosts go past it is left to the client. */
-function hasProxy({ protocol, hostname }: URL, env: CommandContext['io']['env']): boolean {
-	if (/^(localhost|127\.|\[::1\])/.test(hostname)) return false;
-	const name = protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
-	return (env[name] ?? env[name.toLowerCase()] ?? '') !== '';
 }

@@ -3,9 +3,13 @@ import { connect, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { createInterface } from 'node:readline';
 
+/** Of all that a mail server may say before the handshake; four replies are a few hundred bytes. */
+const mostBytes = 64 * 1024;
+
 /**
  * An open connection on which the handshake is to begin, or that the server has no STARTTLS. Rejects when it is not
- * reached, says something else than SMTP, or the signal is aborted.
+ * reached, says something else than SMTP or has no end of it, or the
+ * signal is aborted.
  */
 export async function startTls(server: {
 	host: string;
@@ -33,10 +37,17 @@ export async function startTls(server: {
 }
 
 function talkOn(socket: Socket) {
+	let heard = 0;
+	const count = (piece: Buffer) => {
+		heard += piece.length;
+		// A line that never ends would be kept until there is no memory left.
+		if (heard > mostBytes) socket.destroy(new Error('the mail server says more than 64 KiB'));
+	};
+	socket.on('data', count);
 	const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
 	const reading = lines[Symbol.asyncIterator]();
 	// Of the connection itself; the lines alone would just end.
-	const failed = new Promise<never>((_, reject) => socket.once('error', reject));
+	const failed = new Promise<never>((_, reject) => socket.on('error', reject));
 	failed.catch(() => undefined);
 	return {
 		say: (line: string) => {
@@ -53,6 +64,9 @@ function talkOn(socket: Socket) {
 				if (line.charAt(3) !== '-') return texts;
 			}
 		},
-		stop: () => lines.close(),
+		stop: () => {
+			lines.close();
+			socket.off('data', count);
+		},
 	};
 }

@@ -121,7 +121,9 @@ async function shakeHands(
 		return judgeCertificate(seen, {
 			now: clock.now(),
 			isChecked: !isInsecure,
-			renew: 'renew it on the server; --ca-cert FILE names an authority of your own',
+			renew: 'renew it on the server',
+			trust: '--ca-cert FILE names an authority of your own',
+			rename: 'give a base URL with a name that it is for',
 		});
 	} catch (error) {
 		return problem(

@@ -4,6 +4,7 @@ import { type Clock, type Micros, microsPerMs, microsPerSecond } from '../../../
 import { ApiError } from '../../../api/errors.js';
 import type { Exchange, WireResponse } from '../../../api/wire.js';
 import { spanText } from '../amounts.js';
+import { announced, isObject, isPage, jsonOf, short, textOf } from '../answers.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import { patient, saidBy } from '../patience.js';
 
@@ -61,8 +62,8 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 		{ name: 'service.kind', run: answered(root, ({ response }) => judgeKind(response)) },
 		{
 			name: 'service.token',
-			run: answered(lists, async ({ response: { status } }) =>
-				judgeToken(status, { ...service, isOurs: await isOurs() }),
+			run: answered(lists, async ({ response }) =>
+				judgeToken(response, { ...service, isOurs: await isOurs() }),
 			),
 		},
 		{ name: 'service.pace', run: answered(lists, ({ response }) => judgePace(response.durationMs)) },
@@ -95,7 +96,7 @@ function judgeAnswer(heard: Heard): Verdict {
 		);
 	if (status >= 300 && status < 400)
 		return problem(
-			`it redirects to ${headers['location'] ?? 'another place'}`,
+			`it redirects to ${short(headers['location'] ?? 'another place')}`,
 			'give that place as the base URL',
 		);
 	if (status === 404)
@@ -103,17 +104,17 @@ function judgeAnswer(heard: Heard): Verdict {
 			'it has no /sub/lists/: this is not the service, or its base URL has a path',
 			'look at the base URL',
 		);
+	if (status === 429) return warning('it answers 429: it is asked too often just now', 'try again later');
+	// Whoever is refused has reached something that knows tokens.
+	if (status === 401 || status === 403) return ok(`it answers ${status}`);
+	if (status >= 400)
+		return problem(`it answers ${status} to a call that every such service takes`, 'look at the base URL');
+	if (!isPage(heard.response))
+		return problem(
+			`it is not this service: /sub/lists/ answers ${status} with something else than lists`,
+			'look at the base URL',
+		);
 	return ok(`it answers ${status}`);
-}
-
-/** What it says of itself at `/`; null: nothing, or something else. */
-function announced({ status, body }: WireResponse): { version: string; extensions: string[] } | null {
-	const json = status === 200 ? parse(new TextDecoder().decode(body)) : null;
-	if (typeof json !== 'object' || json === null || !('service' in json) || json.service !== 'mailctl')
-		return null;
-	const version = 'version' in json ? String(json.version) : 'of no version';
-	const named = 'extensions' in json ? json.extensions : [];
-	return { version, extensions: Array.isArray(named) ? named.map(String) : Object.keys(Object(named)) };
 }
 
 function judgeKind(response: WireResponse): Verdict {
@@ -124,14 +125,15 @@ function judgeKind(response: WireResponse): Verdict {
 
 /** By the status of a call that needs one. Our server knows a token that may not read; others answer 403 to any. */
 function judgeToken(
-	status: number,
+	response: WireResponse,
 	{ hasToken, isOurs, login }: Pick<ServiceOptions, 'hasToken' | 'login'> & { isOurs: boolean },
 ): Verdict {
+	const { status } = response;
 	if (!hasToken && (status === 401 || status === 403))
 		return problem(`it wants a token, and there is none (${status})`, login);
 	if (status === 403 && isOurs) return warning('the token is accepted, and may not read lists (403)');
 	if (status === 401 || status === 403) return problem(`the token is refused (${status})`, login);
-	if (status >= 300) return skipped('the service does not answer as it should');
+	if (status >= 300 || !isPage(response)) return skipped('the service does not answer as it should');
 	return ok(hasToken ? 'the token is accepted' : 'it wants no token');
 }
 
@@ -157,31 +159,24 @@ function judgeDate(date: string | undefined, now: Micros): Verdict {
 
 function judgeReady({ status, body }: WireResponse): Verdict {
 	if (status === 200) return ok('its database answers');
-	const json = parse(new TextDecoder().decode(body));
-	const detail = typeof json === 'object' && json !== null && 'detail' in json ? String(json.detail) : '';
+	const json = jsonOf(body);
+	const detail = isObject(json) ? textOf(json['detail']) : null;
 	return problem(
-		`it is not ready (${status}): ${detail || 'it does not say why'}`,
+		`it is not ready (${status}): ${detail ?? 'it does not say why'}`,
 		'mailctl doctor on the machine of the server says more',
 	);
 }
 
 /** Undefined: it does not tell. */
-function judgeQueue(why: string | null | undefined): Verdict {
+function judgeQueue(why: unknown): Verdict {
 	if (why === undefined) return skipped('it does not tell how its queue is');
 	if (why === null) return ok('nothing holds its queue up');
-	return problem(`its queue stands still: ${why}`, 'mailctl doctor on the machine of the server says more');
+	const said = textOf(why) ?? 'it does not say why';
+	return problem(`its queue stands still: ${said}`, 'mailctl doctor on the machine of the server says more');
 }
 
 function silent(): undefined {
 	return undefined;
-}
-
-function parse(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch {
-		return null;
-	}
 }
 
 function whyOf(error: unknown, signal: AbortSignal): string {
