@@ -99,8 +99,9 @@ was handed over leaves it uncertain: it is sent again only when somebody says so
 Mail of a domain that has a key is signed: mailctl engine dkim add --domain example.com --selector s1.
 Limits are settings of the database: engine settings set send_limit 100/1m (everything), sender_domain_limits
 example.com=100/1h, recipient_domain_limits 'gmail.com=100/1h, *=10/s'. They hold for all processes together, in any
-time of that length; copies (cc, bcc) do not count. What a limit holds back stays queued, costs no attempt and holds up
-no other domain; engine queue stats names the limits that hold messages back.
+time of that length; of several for one domain ('gmail.com=100/1h, gmail.com=3/s') all hold; copies (cc, bcc) do not
+count. What a limit holds back stays queued, costs no attempt and holds up no other domain; engine queue stats names
+the limits that hold messages back.
 `,
 	importing: `
 mailctl subscribers import people.csv --list 12
@@ -114,8 +115,8 @@ created, updated, left unchanged, rejected, without writing anything.
 
 always, and it is printed. A rejected row does not stop the others: it goes to the rejects file with its line, a code
 and the reason. So does a row that repeats an address of the file: the first one counts. Mend the rejected rows there
-and import that file as it is; its duplicates are left out. A rejects file is never overwritten, but for one that lists
-duplicates alone.
+and import that file as it is; its duplicates are left out, and so are its columns behind _error, which were left out
+before. A rejects file is never overwritten, but for one that lists duplicates alone.
 An import never reactivates somebody who is inactive, and an empty cell keeps what is there.
 An import that was stopped, even by a crash, goes on with the same command and --resume. Its totals and --max-errors
 count all runs. Where nothing is to be gone on with, --resume begins at the first row.

@@ -5,7 +5,7 @@ import { isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
-import { limitSettings, parseLimits, whyNeverMet } from './rules/limits.js';
+import { limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
 
 /** The address `serve` listens on by default: where links point when no public URL is set and nobody has served yet. */
 const defaultListeningUrl = 'http://127.0.0.1:8080';
@@ -25,11 +25,11 @@ export const settingNames = {
 	bounce_address:
 		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com; without one they go to the sender',
 	send_limit:
-		'the most messages in any time of a length, such as 100/m; all processes together; copies (cc, bcc) do not count',
+		'the most messages in any time of a length, such as 100/1m; of 100/1h, 3/s both hold; all processes together; copies (cc, bcc) do not count',
 	sender_domain_limits:
 		'the same by the domain of the sender: example.com=100/1h, or *=10/s for each domain without one of its own',
 	recipient_domain_limits:
-		'the same by the domain of the recipient: gmail.com=100/1h, *=10/s; of the to address, copies do not count',
+		'the same by the domain of the recipient: gmail.com=100/1h, gmail.com=3/s, *=10/s, where several of one domain all hold; of the to address, copies do not count',
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
@@ -160,8 +160,8 @@ function checkCertificates(value: string): Checked {
 function checkLimits(name: keyof typeof limitSettings, value: string): Checked {
 	const parsed = parseLimits(limitSettings[name], value);
 	if (parsed.kind === 'error') return { problem: `${parsed.message}.` };
-	const never = whyNeverMet(parsed.limits);
-	return never === null ? { value } : { problem: `${never}.` };
+	const wrong = whyNeverMet(parsed.limits) ?? whyTwice(parsed.limits);
+	return wrong === null ? { value } : { problem: `${wrong}.` };
 }
 
 function numberOf(value: string | null): number | null {

@@ -33,7 +33,7 @@ export interface CountedLimit {
 
 export type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
 
-/** `100/1m` for `all`, else `example.com=100/1h, *=10/s`: as many as wanted, several for one domain too. */
+/** `100/1m` for `all`, else `example.com=100/1h, *=10/s`: as many as wanted, several for one domain too, which all hold. */
 export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 	const limits: SendLimit[] = [];
 	for (const entry of text.split(/[\s,]+/).filter((each) => each !== '')) {
@@ -57,6 +57,22 @@ export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	);
 	if (never === undefined) return null;
 	return `"${formatLimit(never)}": no address ends in @${never.domain}; write the domain whole, as in ${examples[never.scope]}`;
+}
+
+/**
+ * What is wrong with two limits on the same in the same time: one of them says nothing, and only one is meant. Null:
+ * nothing; with times of different lengths both hold. Asked before limits are stored, as `whyNeverMet` is.
+ */
+export function whyTwice(limits: readonly SendLimit[]): string | null {
+	const firsts = new Map<string, SendLimit>();
+	for (const limit of limits) {
+		const { key } = counted(limit, limit.domain);
+		const first = firsts.get(key);
+		if (first !== undefined)
+			return `"${formatLimit(first)}" and "${formatLimit(limit)}" are for the same time; give one of them`;
+		firsts.set(key, limit);
+	}
+	return null;
 }
 
 /** Those that a message counts against: of a domain its own, and only where it has none those of `*`. */

@@ -113,6 +113,19 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'big.test', 'big.test', 'big.test']);
 		});
 
+		it('of one domain all hold, where there are several', async () => {
+			await limit({ recipient_domain_limits: 'slow.test=3/1h, slow.test=1/10s' });
+			await send(store, people('slow.test', 5));
+			const counts: number[] = [];
+			for (const minute of [0, 1, 2, 3, 4]) {
+				const now = noon + minute * 60 * second;
+				const leased = await lease(store, { now });
+				await settleSent(leased, now);
+				counts.push(leased.length);
+			}
+			expect(counts).toEqual([1, 1, 1, 0, 0]);
+		});
+
 		it('of a sender count the domain of From', async () => {
 			await limit({ sender_domain_limits: 'example.org=1/1h' });
 			await verify(store, 'desk@example.net');

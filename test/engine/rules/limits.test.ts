@@ -6,6 +6,7 @@ import {
 	rateLimit,
 	type SendLimit,
 	whyNeverMet,
+	whyTwice,
 } from '../../../src/engine/rules/limits.js';
 
 const second = 1_000_000;
@@ -50,6 +51,14 @@ describe('limits as they are written', () => {
 			kind: 'error',
 			message: expect.stringContaining('such as'),
 		});
+	});
+
+	it('say of two for the same time that one of them is enough, however that is written', () => {
+		expect(whyTwice(parsed('recipient', 'gmail.com=100/1h, *=3/s, GMAIL.com=3/60m'))).toBe(
+			'"gmail.com=100/h" and "gmail.com=3/h" are for the same time; give one of them',
+		);
+		expect(whyTwice(parsed('all', '100/1h, 3/s'))).toBe(null);
+		expect(whyTwice(parsed('recipient', 'gmail.com=100/1h, gmail.com=3/s, *=3/s'))).toBe(null);
 	});
 
 	it.each([

@@ -99,6 +99,7 @@ describe('limits on sending', () => {
 		await server.stop();
 		await sink.close();
 		expect([here.code, there.code]).toEqual([12, 12]);
+		expect(here.stderr).toMatch(/^sent 1, still queued 1$/m);
 		expect(here.stderr).toMatch(held);
 		expect(there.stderr).toMatch(held);
 	});
@@ -121,6 +122,11 @@ describe('limits on sending', () => {
 			'sender_domain_limits',
 			'a.test=0/1h',
 			'"a.test=0/1h" is no limit, such as example.com=100/1h or *=10/s.',
+		],
+		[
+			'recipient_domain_limits',
+			'a.test=100/1h, a.test=3/60m',
+			'"a.test=100/h" and "a.test=3/h" are for the same time; give one of them.',
 		],
 	])('are refused in %s: %s', async (name, value, why) => {
 		const project = await makeProject();
