@@ -11,7 +11,9 @@ import type { ExitCode } from '../exit.js';
 import { explained, type Refused } from '../refusals.js';
 import { type Columns, column } from '../render/columns.js';
 import { assertAllowed } from './send/allowed.js';
-import { assertCanDeliver, concludeDelivery, deliverNow, parseRate, warnOfLinks } from './send/deliver.js';
+import { concludeDelivery } from './send/conclude.js';
+import { leftOf } from './send/counts.js';
+import { assertCanDeliver, deliverNow, parseRate, warnOfLinks } from './send/deliver.js';
 import { saidToBeUnsent, sendHint } from './send/hints.js';
 import { assertHonoured } from './send/honoured.js';
 import { maybeSent } from './send/once.js';
@@ -21,6 +23,7 @@ import { contentOf, isOpaque, type Prepared, prepare } from './send/request.js';
 import { assertResults, inputsOf } from './send/results-place.js';
 import { sendResume } from './send/resume.js';
 import { sendCancel, sendStatus } from './send/status.js';
+import { sayWhoGetsNone } from './send/unmade.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -194,15 +197,15 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 		const { writeResults } = await import('./send/results.js');
 		await writeResults(cx, options.results, { ids: answer.messages.map(({ id }) => id) });
 	}
-	return concludeDelivery(cx, summary);
+	const waiting = leftOf(answer.messages_created, summary?.counts ?? null);
+	return concludeDelivery(cx, summary, { waiting, job: null });
 }
 
 async function print(cx: CommandContext, answer: SendResult, request: SendRequest): Promise<void> {
 	const isMachine = cx.out.format === 'json' || cx.out.format === 'ndjson';
 	if (isMachine) await cx.out.document(answer);
 	else await cx.out.rows(answer.messages, columns, { all: true });
-	const left = new Set(request.to.map((to) => to.toLowerCase())).size - answer.messages_created;
-	if (left > 0) await cx.note(`${left} suppressed or inactive: no message was made`);
+	await sayWhoGetsNone(cx, request.to, answer);
 }
 
 function kebab(name: string): string {

@@ -14,7 +14,7 @@ back for it.
              worker dies
   deferred   put off by a mail server (4xx) or by the network; tried again
              after 5 minutes, doubling to 4 hours, for 4 days; mailctl messages
-             retry ID tries it at once
+             retry ID makes it due now, for whoever sends to take it
   sent       the next mail server has taken it; that is not yet somebody's
              inbox
   bounced    the address is no good (5.1.1 and its like): it is suppressed, and

@@ -1,5 +1,6 @@
 /** `messages cancel` and `messages retry`: what a person decides about single messages. */
 import { need } from '../../../api/capabilities.js';
+import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import type { Message, MessageState } from '../../../api/records.js';
 import { command } from '../../command.js';
 import type { CommandContext } from '../../context.js';
@@ -7,6 +8,7 @@ import { CliError } from '../../errors.js';
 import { exits } from '../../exit.js';
 import { namesOf } from '../../names.js';
 import { agreeToAll, eachOf, findEach, nameOrCount } from '../../several.js';
+import { shellWord } from '../../shell-word.js';
 import { existing, messageColumns, uuidOf } from './shown.js';
 
 type Action = 'cancel' | 'retry';
@@ -25,9 +27,9 @@ export const cancel = command({
 
 export const retry = command({
 	...shared('retry'),
-	summary: 'try messages now: deferred and uncertain ones',
+	summary: 'make messages due now: deferred and uncertain ones',
 	description:
-		'A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. What failed or bounced is final: send it anew.',
+		'It sends nothing itself: mailctl worker or mailctl serve does. A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. What failed or bounced is final: send it anew.',
 	examples: [`mailctl messages retry ${example}`],
 	run: (cx, { args }) => change(cx, 'retry', args.id),
 });
@@ -58,11 +60,43 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 	const few = action === 'cancel' ? 'ask' : 'go on';
 	await agreeToAll(cx, { what, count: found.length, few });
 	const changed: Message[] = [];
-	const { failed } = await eachOf(cx, found, async ({ id }) => {
-		changed.push(await messages[action](id, { signal: cx.signal }));
+	const { failed } = await eachOf(cx, found, async (message) => {
+		changed.push(await worded(messages[action](message.id, { signal: cx.signal }), message, found.length));
 	});
 	await cx.out.rows(changed, messageColumns, { all: true });
+	if (action === 'retry' && changed.length > 0) await sayWhoSends(cx);
 	return failed === 0 ? exits.done : exits.partly;
+}
+
+/** The change, or what a state does not allow in the words of this command: exit 5 with a way out for one alone. */
+async function worded<T>(change: Promise<T>, { id, to, state }: Message, count: number): Promise<T> {
+	try {
+		return await change;
+	} catch (error) {
+		const refused = error instanceof ApiError && error.code === 'invalid' ? error.fields : null;
+		const [complaint] = refused === null ? [] : listFieldErrors(refused);
+		if (complaint === undefined) throw error;
+		const text = complaint.message.replace(/^The message/, `the message to ${to}`).replace(/\.$/, '');
+		if (count > 1) throw new ApiError('invalid', text, { cause: error });
+		throw new CliError('invalid', exits.refused, text, {
+			hint: afterRefusal(state, { id, to }),
+			cause: error,
+		});
+	}
+}
+
+function afterRefusal(state: MessageState, { id, to }: Pick<Message, 'id' | 'to'>): string {
+	if (state === 'bounced') return `mailctl suppressions list --email ${shellWord(to)} shows why`;
+	return `mailctl messages get ${id} shows what became of it`;
+}
+
+/** A server sends by itself; on this machine there may be nobody. */
+async function sayWhoSends(cx: CommandContext): Promise<void> {
+	const { local } = await cx.connection();
+	if (local === null) return;
+	const { workers } = await local.queue.stats();
+	if (workers.some(({ role }) => role === 'serve' || role === 'worker')) return;
+	await cx.hint('due now; mailctl worker sends it');
 }
 
 /** What a person is to agree to. Throws `invalid` (exit 5) where nothing of it can be canceled any more. */

@@ -29,6 +29,16 @@ export function sentenceOf(counts: DeliveryCounts): string {
 	return parts.map(([name, count]) => `${name} ${number(count)}`).join(', ');
 }
 
+/** A job's messages that nothing has become of yet. */
+export function waitingOf({ staged = 0, queued = 0, leased = 0 }: MailingStatus['messages']): number {
+	return staged + queued + leased;
+}
+
+/** Of so many messages, those without one; `counts` null: nobody waited for any. */
+export function leftOf(total: number, counts: DeliveryCounts | null): number {
+	return total - (counts === null ? 0 : settledOf(counts));
+}
+
 /** Messages that have an outcome. */
 export function settledOf(counts: DeliveryCounts): number {
 	return Object.values(counts).reduce((sum, count) => sum + count, 0);

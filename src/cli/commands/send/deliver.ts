@@ -7,10 +7,9 @@ import type { Uuid } from '../../../api/records.js';
 import type { DeliveryScope, DeliverySummary } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
-import { classify, type ExitCode, exits } from '../../exit.js';
-import { queuePaused } from '../../queue-paused.js';
-import { limitedUntil, sentenceOf, settledOf, troublesOf } from './counts.js';
-import { type GoingOn, saysHowToLook, saysWhoGoesOn } from './goes-on.js';
+import { classify } from '../../exit.js';
+import { limitedUntil, settledOf, troublesOf } from './counts.js';
+import { saysHowToLook, sender } from './goes-on.js';
 import { whatHolds } from './held.js';
 import type { SendOptions } from './options.js';
 
@@ -120,60 +119,6 @@ function accepted(error: unknown, aboutJob: string | null): never {
 	const message = `the messages are accepted, but what became of them is not known: ${error.message}`;
 	const hint = aboutJob ?? 'mailctl messages list shows them; do not send them again';
 	throw new CliError(code, exit, message, { hint, retryable, cause: error });
-}
-
-/** Who sends what is still queued: a command on this machine, or the server by itself. */
-async function sender(cx: CommandContext, words = 'worker'): Promise<string> {
-	const { local } = await cx.connection();
-	return local === null ? 'the server' : `mailctl ${words}`;
-}
-
-async function senderAfter(cx: CommandContext): Promise<string> {
-	const { local } = await cx.connection();
-	return local === null ? 'the server sends it' : 'run mailctl worker --drain';
-}
-
-/** A job that was delivered, in words. */
-export interface JobEnd extends GoingOn {
-	/** How far it is. */
-	sentence: string;
-}
-
-/** The words after a delivery, and the exit code they mean. */
-export async function concludeDelivery(
-	cx: CommandContext,
-	summary: DeliverySummary | null,
-	job: JobEnd | null = null,
-): Promise<ExitCode> {
-	if (summary === null) return exits.done;
-	const { kind, reason, counts, warnings } = summary;
-	for (const warning of warnings) await cx.warn(warning);
-	// Where nothing went out, "sent 0" in front of the reason says nothing.
-	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
-		await cx.note(job?.sentence ?? sentenceOf(counts));
-	if (kind === 'paused') {
-		throw await queuePaused(cx, reason, `nothing is lost: mend it, then ${await senderAfter(cx)}`);
-	}
-	if (kind === 'stalled')
-		throw new CliError('stalled', exits.outOfTime, stalledBecause(reason), {
-			hint: job === null ? `${await sender(cx)} goes on` : await saysWhoGoesOn(cx, job),
-		});
-	if (kind === 'stopped') {
-		await cx.hint(
-			job === null
-				? `what was accepted stays queued; ${await sender(cx, 'worker --drain')} sends it`
-				: await saysWhoGoesOn(cx, job),
-		);
-		cx.signal.throwIfAborted();
-	}
-	if (counts.deferred > 0) await cx.hint(`deferred messages are tried again by ${await sender(cx)}`);
-	if (counts.uncertain > 0) return exits.uncertain;
-	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
-}
-
-function stalledBecause(reason: string | null): string {
-	const what = 'no progress within --wait-timeout';
-	return reason === null ? what : `${what}: ${reason}`;
 }
 
 /** `10`, `10/s` or `600/m`, as messages a second. */

@@ -43,3 +43,15 @@ async function otherSender(cx: CommandContext): Promise<string | null> {
 	const doubt = found.role === 'serve' && found.messages === 0 ? ', unless it runs with --no-worker,' : '';
 	return `mailctl ${found.role} (pid ${found.pid})${doubt}`;
 }
+
+/** Who sends what is still queued: a command on this machine, or the server by itself. */
+export async function sender(cx: CommandContext, words = 'worker'): Promise<string> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server' : `mailctl ${words}`;
+}
+
+/** The same as what to do once a mail server is mended. */
+export async function senderAfter(cx: CommandContext): Promise<string> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server sends it' : 'run mailctl worker --drain';
+}

@@ -7,8 +7,9 @@ import { CliError, Declined, UsageError } from '../../errors.js';
 import { classify, type ExitCode, exits } from '../../exit.js';
 import { isMachine } from '../../globals.js';
 import { shellWord } from '../../shell-word.js';
-import { countOf, outcomesOf, progressOf, sentenceOf } from './counts.js';
-import { concludeDelivery, parseRate } from './deliver.js';
+import { concludeDelivery } from './conclude.js';
+import { countOf, outcomesOf, progressOf, sentenceOf, waitingOf } from './counts.js';
+import { parseRate } from './deliver.js';
 import { saysHowToRelease } from './goes-on.js';
 import type { SendOptions } from './options.js';
 import { releaseOnce } from './release.js';
@@ -91,13 +92,16 @@ async function goOn(cx: CommandContext, job: Job): Promise<ExitCode> {
 	const sentence = `the job "${name}" is finished: ${progressOf(before, null)}`;
 	await cx.out.document(documentOf(status));
 	const outcome = { kind: 'settled', reason: null, counts: before, warnings: [] } as const;
-	return codeOf(await concludeDelivery(cx, outcome, { job: name, sentence }), status.counts);
+	return codeOf(
+		await concludeDelivery(cx, outcome, { waiting: 0, job: { job: name, sentence } }),
+		status.counts,
+	);
 }
 
 /** Nothing of it waits to be sent, as what is deferred does, and nothing is to be decided about what is uncertain. */
 function isFinished(messages: MailingStatus['messages']): boolean {
-	const { staged = 0, queued = 0, leased = 0, deferred = 0, uncertain = 0 } = messages;
-	return staged + queued + leased + deferred + uncertain === 0;
+	const { deferred = 0, uncertain = 0 } = messages;
+	return waitingOf(messages) + deferred + uncertain === 0;
 }
 
 /** Stages and checks; whatever speaks against it ends here, with nothing released. */
@@ -204,10 +208,10 @@ async function deliver(cx: CommandContext, job: Job, before: DeliveryCounts | nu
 	if (outcome?.kind === 'stopped') await leaveResults(cx, job);
 	else if (options.results !== undefined) await job.writeResults(options.results, { isDropped: false });
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
-	if (outcome === null) return codeOf(await concludeDelivery(cx, null), counts);
+	if (outcome === null) return codeOf(exits.done, counts);
 	const all = outcomesOf(after.messages);
 	const sentence = before === null ? sentenceOf(outcome.counts) : progressOf(all, before);
-	const end = { job: name, rate: options.rate, sentence };
+	const end = { waiting: waitingOf(after.messages), job: { job: name, rate: options.rate, sentence } };
 	return codeOf(await concludeDelivery(cx, { ...outcome, counts: all }, end), counts);
 }
 

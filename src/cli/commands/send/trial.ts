@@ -8,7 +8,9 @@ import { UsageError } from '../../errors.js';
 import { type ExitCode, exits } from '../../exit.js';
 import { explained } from '../../refusals.js';
 import { walk } from '../../walk.js';
-import { assertCanDeliver, concludeDelivery, deliverNow } from './deliver.js';
+import { concludeDelivery } from './conclude.js';
+import { leftOf } from './counts.js';
+import { assertCanDeliver, deliverNow } from './deliver.js';
 import { sendHint } from './hints.js';
 import { maybeSent } from './once.js';
 import type { SendOptions } from './options.js';
@@ -78,7 +80,7 @@ export async function sendTrial(
 	await cx.out.document(answer);
 	if (submission === null) return exits.done;
 	const summary = await deliverNow(cx, { submission }, 1, { ...options, job: undefined });
-	return concludeDelivery(cx, summary);
+	return concludeDelivery(cx, summary, { waiting: leftOf(1, summary?.counts ?? null), job: null });
 }
 
 function composeFor(cx: CommandContext, { prepared, list }: Trial, subscriber: Subscriber) {

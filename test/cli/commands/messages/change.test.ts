@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { cli } from '../../../support/cli.js';
 import { makeProject, type Project } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
 import { startFaultServer } from '../../../support/smtp-fault.js';
 
 describe('mailctl messages retry', () => {
@@ -120,10 +122,58 @@ describe('mailctl messages cancel and retry', () => {
 		const refused = await project.run(['messages', 'retry', first]);
 		expect([refused.code, refused.stderr]).toEqual([
 			5,
-			expect.stringContaining('The message was canceled; it cannot be retried.'),
+			'error: the message to a@example.com was canceled; it cannot be retried\n' +
+				`hint: mailctl --db ${project.db} messages get ${first} shows what became of it\n`,
 		]);
 		const partly = await project.run(['messages', 'retry', first, second, '-o', 'json']);
 		expect([partly.code, JSON.parse(partly.stdout)]).toMatchObject([9, [{ id: second }]]);
+		expect(partly.stderr).toContain(
+			`warning: ${first}: the message to a@example.com was canceled; it cannot be retried\n`,
+		);
+	});
+
+	it('say the same through a server', async () => {
+		const [first = '', second = ''] = ids;
+		await project.json(['messages', 'cancel', first, '--yes']);
+		const server = await startServer(project.db, ['--no-worker']);
+		onTestFinished(async () => void (await server.stop()));
+		const there = (...words: string[]) =>
+			cli(['--base-url', server.baseUrl, '--token-file', server.tokenFile, 'messages', ...words]);
+		const alone = await there('retry', first);
+		expect([alone.code, alone.stderr]).toEqual([
+			5,
+			expect.stringMatching(
+				/^error: the message to a@example\.com was canceled; it cannot be retried\nhint: /m,
+			),
+		]);
+		const both = await there('retry', first, second);
+		expect([both.code, both.stderr]).toEqual([
+			9,
+			expect.stringContaining(
+				`warning: ${first}: the message to a@example.com was canceled; it cannot be retried\n`,
+			),
+		]);
+	});
+
+	it('retry what is due now for whoever sends, and say so where nobody does', async () => {
+		const run = await project.run(['messages', 'retry', ids[0] ?? '']);
+		expect([run.code, run.stderr]).toEqual([
+			0,
+			`hint: due now; mailctl --db ${project.db} worker sends it\n`,
+		]);
+	});
+
+	it('point to the suppression of one that has bounced', async () => {
+		const server = await startFaultServer({ at: { RCPT: { answer: '550 5.1.1 no such user' } } });
+		onTestFinished(() => server.close());
+		await project.json(['engine', 'init', '--smtp', `smtp://127.0.0.1:${server.port}`]);
+		await project.json(['worker', '--drain']);
+		const { code, stderr } = await project.run(['messages', 'retry', ids[0] ?? '']);
+		expect([code, stderr]).toEqual([
+			5,
+			'error: the message to a@example.com has bounced; it cannot be retried\n' +
+				`hint: mailctl --db ${project.db} suppressions list --email a@example.com shows why\n`,
+		]);
 	});
 
 	it('change nothing when one of the ids is unknown', async () => {

@@ -77,8 +77,11 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		expect({ code: again.code, answer: JSON.parse(again.stdout), stderr: again.stderr }).toEqual({
 			code: 0,
 			answer: { messages: [], result: true, messages_created: 0 },
-			stderr: '1 suppressed or inactive: no message was made\n',
+			stderr:
+				'no message was made to gone@example.com: suppressed (HARDBOUNCED)\n' +
+				`hint: mailctl --db ${project.db} suppressions list --email gone@example.com\n`,
 		});
+		expect((await project.run([...hello, '--to', 'gone@example.com', '-q'])).stderr).toBe('');
 		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 100 } });
 	});
 
@@ -104,7 +107,10 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		const project = await start({ at: { dot: { drop: true } } });
 		expect(await project.run(toAnn)).toMatchObject({
 			code: 13,
-			stderr: expect.stringContaining('uncertain 1'),
+			stderr:
+				'sent 0, uncertain 1\n' +
+				`hint: mailctl --db ${project.db} messages list --status uncertain shows what may or may not have arrived; ` +
+				`mailctl --db ${project.db} messages retry ID sends it again\n`,
 		});
 		expect(await states(project)).toEqual(['uncertain']);
 	});
