@@ -225,13 +225,21 @@ export interface QueueStats {
 		faults: number;
 	} | null;
 	messages: Partial<Record<Message['state'], number>>;
-	/** Messages a worker could take now. */
+	/** Messages whose time has come. */
 	due: number;
+	/** How many of those the limits of the settings hold back. */
+	held: number;
 	/** When the oldest that waits was accepted or released. */
 	oldest: string | null;
 	next_due: string | null;
-	/** `role` is null for a process that is not heard of any more. */
-	workers: readonly { role: string | null; host: string; pid: number; messages: number }[];
+	/** `role` is null for a process that is gone; `heard`: when it was last heard of, null where that is not known any more. */
+	workers: readonly {
+		role: string | null;
+		host: string;
+		pid: number;
+		messages: number;
+		heard: string | null;
+	}[];
 	/** By domain, the most first, at most 50. */
 	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
 	/** Limits that hold messages back, the most first, at most 50; `last`: when the last of them may go at the soonest. */

@@ -56,8 +56,10 @@ export interface QueuePause {
 export interface QueueState {
 	/** All messages by state; absent = 0. */
 	messages: Partial<Record<MessageState, number>>;
-	/** Waiting ones that a worker could take now. */
+	/** Waiting ones whose time has come. */
 	due: number;
+	/** How many of those limits of the settings hold back. */
+	held: number;
 	/** When the oldest of those not final was accepted or released; null when there are none. */
 	oldest_at: Micros | null;
 	/** When the next of them is due, or a lease ends; null when there are none. */
@@ -73,11 +75,13 @@ export interface QueueState {
 }
 
 export interface QueueWorker {
-	/** `serve`, `worker`, `cli`; null for one that is not heard of any more: its leases run out. */
+	/** `serve`, `worker`, `cli`; null for one that is gone: its leases run out. */
 	role: string | null;
 	host: string;
 	pid: number;
 	messages: number;
+	/** When it last said that it is there, which it does every few seconds; null: not in the last 15 seconds. */
+	heard_at: Micros | null;
 }
 
 export interface DeferredDomain {

@@ -12,7 +12,11 @@ export interface WorkOptions {
 	connections?: number | undefined;
 }
 
-/** Answers the counts on stdout. Throws `queue_paused` (exit 6), and a usage error without a mail server. */
+/**
+ * Answers the counts on stdout, with how many are still queued. Throws `queue_paused` (exit 6), and a usage error
+ * without a mail server. Stopped before it was settled it ends with the signal's own code, or that of `--deadline`:
+ * whoever asked for a drained queue is not to take it for one.
+ */
 export async function workOff(
 	cx: CommandContext,
 	{ until, rate, connections }: WorkOptions,
@@ -48,10 +52,18 @@ export async function workOff(
 				progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
 		});
 		progress.stop();
-		await cx.out.document(summary.counts, sentenceOf(summary.counts));
+		const { queued = 0 } = (await engine.status()).messages;
+		await cx.out.document(
+			{ ...summary.counts, queued },
+			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${queued.toLocaleString('en-US')}`}`,
+		);
 		if (summary.kind === 'paused') {
 			const hint = 'nothing is lost, everything is back in the queue: mailctl engine smtp-test';
 			throw await queuePaused(cx, summary.reason, hint);
+		}
+		if (summary.kind === 'stopped' && until === 'settled') {
+			await cx.hint('what was not sent stays queued; mailctl engine queue drain goes on');
+			cx.signal.throwIfAborted();
 		}
 	} finally {
 		progress.stop();

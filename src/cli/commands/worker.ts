@@ -7,8 +7,8 @@ const worker = command({
 	name: 'worker',
 	summary: 'send what is due',
 	description:
-		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due. ' +
-		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue. ' +
+		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due, as engine queue drain does. ' +
+		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue: exit 0, but 130 or 143 with --drain. ' +
 		aboutRate,
 	options: {
 		drain: { kind: 'flag', summary: 'end when nothing is due' },
@@ -16,7 +16,7 @@ const worker = command({
 	},
 	writes: true,
 	role: 'worker',
-	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled"}',
+	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
 	exits: [6],
 	examples: ['mailctl worker --drain', 'mailctl worker --connections 10 --rate 50/s'],
 	run: (cx, { options: { drain, ...options } }) =>

@@ -18,9 +18,10 @@ function toStats(state: QueueState): QueueStats {
 		paused: firstPause(state.pauses),
 		messages: state.messages,
 		due: state.due,
+		held: state.held,
 		oldest: timeOf(state.oldest_at),
 		next_due: timeOf(state.next_due_at),
-		workers: state.workers,
+		workers: state.workers.map(({ heard_at, ...worker }) => ({ ...worker, heard: timeOf(heard_at) })),
 		deferred: state.deferred.map(({ domain, messages, next_due_at, last_reply }) => ({
 			domain,
 			messages,

@@ -8,7 +8,7 @@ import {
 	nameLimit,
 	windowOf,
 } from '../../engine/rules/limits.js';
-import type { HoldingLimit, LimitHold, LimitWait } from '../queue.js';
+import type { HoldingLimit, LimitHold, LimitWait, QueueState } from '../queue.js';
 import { readLimits, wakesNow } from './limit-turns.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
@@ -141,9 +141,9 @@ export function holdingLimits(
 	sql: Sql,
 	now: Micros,
 	{ from, onItsWay, domain }: { from: string; onItsWay: string; domain: string },
-): HoldingLimit[] {
+): Pick<QueueState, 'limits' | 'held'> {
 	const limits = readLimits(sql);
-	if (limits.length === 0) return [];
+	if (limits.length === 0) return { limits: [], held: 0 };
 	// A sender is in the JSON of its submission, which is not for nothing.
 	const isBySender = limits.some(({ scope }) => scope === 'sender');
 	const groups = sql.all<Group>(
@@ -158,20 +158,25 @@ export function holdingLimits(
 	);
 	const standing = readStanding(sql, now);
 	const holding = new Map<string, HoldingLimit>();
+	let allHeld = 0;
 	for (const group of groups) {
 		const message = { sender: senderOf(group.sender ?? ''), recipient: group.recipient };
-		for (const limit of limitsOn(limits, message)) {
+		const own = limitsOn(limits, message);
+		// However many limits they wait for.
+		if (own.some((limit) => standing.isFull(limit))) allHeld += group.due;
+		for (const limit of own) {
 			const held = heldOf(group, limit, standing);
-			const own = limitOf(limits, limit.key);
-			if (held === null || own === null) continue;
+			const named = limitOf(limits, limit.key);
+			if (held === null || named === null) continue;
 			const known = holding.get(limit.key) ?? null;
 			holding.set(
 				limit.key,
-				known === null ? { ...nameLimit(own, limit.key), ...held } : joined(known, held),
+				known === null ? { ...nameLimit(named, limit.key), ...held } : joined(known, held),
 			);
 		}
 	}
-	return [...holding.values()].sort((a, b) => b.messages - a.messages).slice(0, mostLimits);
+	const found = [...holding.values()].sort((a, b) => b.messages - a.messages);
+	return { limits: found.slice(0, mostLimits), held: allHeld };
 }
 
 type Held = Pick<HoldingLimit, 'messages' | 'next_at' | 'last_at'>;

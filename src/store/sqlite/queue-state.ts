@@ -1,9 +1,10 @@
 /** The queue as a person looks at it: how much waits, why, and who is at it. */
+import { hostname } from 'node:os';
 import type { Micros } from '../../api/datetime.js';
 import type { DeferredDomain, QueueState, QueueWorker } from '../queue.js';
 import { holdingLimits } from './limit-holders.js';
 import { countByState, nextDue } from './messages.js';
-import { heartbeatFreshMicros } from './processes.js';
+import { heartbeatFreshMicros, isRunning } from './processes.js';
 import { findPauses } from './queue-pauses.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
@@ -19,7 +20,7 @@ export function createQueueState(sql: Sql): Pick<Operations, 'queueState'> {
 			pauses: findPauses(sql),
 			workers: findWorkers(sql, now),
 			deferred: deferredDomains(sql),
-			limits: holdingLimits(sql, now, { from: joined, onItsWay, domain }),
+			...holdingLimits(sql, now, { from: joined, onItsWay, domain }),
 		}),
 	};
 }
@@ -59,15 +60,20 @@ function deferredDomains(sql: Sql): DeferredDomain[] {
 	return rows.map(({ last_due_at: _, ...found }) => found);
 }
 
-/** Who holds leases, and who is there to take some; owners are called `host:pid:…` (see `Queue.lease`). */
+/**
+ * Who holds leases, and who is there to take some; owners are called `host:pid:…` (see `Queue.lease`). One of this machine
+ * that was killed is told by its pid, before its heartbeat is old.
+ */
 function findWorkers(sql: Sql, now: Micros): QueueWorker[] {
 	const workers = new Map<string, QueueWorker>();
-	const known = sql.all<{ role: string; host: string; pid: number }>(
-		'SELECT role, host, pid FROM processes WHERE heartbeat_at > ? ORDER BY id',
+	const known = sql.all<{ role: string; host: string; pid: number; heard_at: Micros }>(
+		'SELECT role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
 		now - heartbeatFreshMicros,
 	);
-	for (const { role, host, pid } of known) {
-		workers.set(`${host}:${pid}`, { role, host, pid, messages: 0 });
+	const here = hostname();
+	for (const { role, host, pid, heard_at } of known) {
+		const isGone = host === here && !isRunning(pid);
+		workers.set(`${host}:${pid}`, { role: isGone ? null : role, host, pid, messages: 0, heard_at });
 	}
 	const leases = sql.all<{ lease_owner: string; count: number }>(
 		`SELECT lease_owner, count(*) AS count
@@ -78,8 +84,10 @@ function findWorkers(sql: Sql, now: Micros): QueueWorker[] {
 	for (const { lease_owner, count } of leases) {
 		const [host = '', pid = ''] = lease_owner.split(':');
 		const name = `${host}:${pid}`;
-		const { role = null, messages = 0 } = workers.get(name) ?? {};
-		workers.set(name, { role, host, pid: Number(pid), messages: messages + count });
+		const { role = null, messages = 0, heard_at = null } = workers.get(name) ?? {};
+		workers.set(name, { role, host, pid: Number(pid), messages: messages + count, heard_at });
 	}
-	return [...workers.values()].filter(({ role, messages }) => role !== 'cli' || messages > 0);
+	const isWorthTelling = ({ role, messages }: QueueWorker) =>
+		messages > 0 || (role !== 'cli' && role !== null);
+	return [...workers.values()].filter(isWorthTelling);
 }

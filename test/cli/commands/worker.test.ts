@@ -3,7 +3,7 @@ import { Interrupted } from '../../../src/cli/errors.js';
 import { makeProject } from '../../support/project.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
-const none = { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };
+const none = { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0, queued: 0 };
 const queue = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
 
 describe('mailctl worker', () => {

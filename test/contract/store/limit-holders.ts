@@ -27,6 +27,10 @@ export function describeLimitHolders(open: OpenEmpty): void {
 				})),
 			});
 		const holding = async (now: Micros) => (await store.reads.queueState({ now })).limits;
+		const heldOfDue = async (now: Micros) => {
+			const { due, held } = await store.reads.queueState({ now });
+			return [held, due];
+		};
 		const waits = async (now: Micros) =>
 			(await store.reads.limitWaits({ now })).map(({ limit, wait }) => [limit, Math.round(wait / second)]);
 		const ids = async (domain: string, count: number) =>
@@ -43,6 +47,18 @@ export function describeLimitHolders(open: OpenEmpty): void {
 				['a.test=1/h', 0],
 			]);
 			expect(await store.reads.holdsOfMessage({ id, now: noon })).toEqual([]);
+		});
+
+		it('is told of what is due, however many limits a message waits for', async () => {
+			await limit({ recipient_domain_limits: 'a.test=1/1h', sender_domain_limits: 'example.org=4/1h' });
+			await ids('a.test', 2);
+			await settleSent(await lease(store, { max: 1 }), noon);
+			await ids('b.test', 3);
+			expect(await heldOfDue(noon + second)).toEqual([1, 4]);
+			await limit({ sender_domain_limits: 'example.org=1/1h' });
+			expect(await heldOfDue(noon + second)).toEqual([4, 4]);
+			await lease(store, { now: noon + second });
+			expect(await heldOfDue(noon + second)).toEqual([0, 0]);
 		});
 
 		it('is counted by limit, with the turns of the first and of the last', async () => {

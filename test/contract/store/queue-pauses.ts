@@ -102,10 +102,11 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queueState({ now: noon })).toEqual({
 				messages: { deferred: 3, leased: 1, queued: 1 },
 				due: 1,
+				held: 0,
 				oldest_at: noon - hour,
 				next_due_at: noon,
 				pauses: [{ kind: 'fault', reason: 'connect: refused', since: noon, retry_at: noon + 1, faults: 1 }],
-				workers: [{ role: null, host: 'far.example', pid: 77, messages: 1 }],
+				workers: [{ role: null, host: 'far.example', pid: 77, messages: 1, heard_at: null }],
 				deferred: [
 					{ domain: 'slow.example', messages: 2, next_due_at: noon + hour, last_reply: '451 4.7.1 Later' },
 					{

@@ -10,9 +10,9 @@ const stats = command({
 	name: 'stats',
 	summary: 'show what waits, since when, and why',
 	description:
-		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by whoever sends. `due` are messages a worker could take now, `workers` processes that send with the messages in their hands, `deferred` the domains that put messages off, the most first, with what they said last, `limits` the limits of the settings that hold messages back, with the time when the next of those and the last may go at the soonest (a message that waits for two limits counts for both; what a --rate of a worker holds back is not among them). It looks at every message that waits.',
+		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by whoever sends. `due` are messages whose time has come, `held` how many of those the limits of the settings hold back, `workers` processes that send with the messages in their hands and when they were last heard of (`role` is null for one that is gone), `deferred` the domains that put messages off, the most first, with what they said last, `limits` the limits of the settings that hold messages back, with the time when the next of those and the last may go at the soonest (a message that waits for two limits counts for both; what a --rate of a worker holds back is not among them). It looks at every message that waits.',
 	output:
-		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}]}',
+		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
 	run: async (cx) => {
 		const { queue } = await cx.local();
@@ -61,11 +61,11 @@ const resume = command({
 const drain = command({
 	name: 'drain',
 	summary: 'send what is due, then end; as worker --drain',
-	description: aboutRate,
+	description: `What limits hold back is due, too: it is waited for, however long that takes, and messages that are put off stay for a later run. Once all was tried the queue is drained, exit 0, whatever became of each message: \`bounced\` and the others count that, \`queued\` what is still queued. Ctrl-C and SIGTERM end it before, with 130 and 143. ${aboutRate}`,
 	options: workOptions,
 	writes: true,
 	role: 'worker',
-	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled"}',
+	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
 	exits: [6],
 	examples: ['mailctl engine queue drain'],
 	run: (cx, { options }) => workOff(cx, { until: 'settled', ...options }),
@@ -81,6 +81,7 @@ function linesOf({
 	paused,
 	messages,
 	due,
+	held,
 	oldest,
 	next_due,
 	workers,
@@ -91,13 +92,10 @@ function linesOf({
 	return [
 		pauseLine(paused),
 		`messages: ${states.length === 0 ? 'none' : states.join(', ')}`,
-		`due now: ${due}${oldest === null ? '' : `; the oldest that waits is of ${oldest}`}`,
-		`next due: ${next_due ?? 'nothing waits'}`,
+		`due now: ${due}${heldWords(due, held)}${oldest === null ? '' : `; the oldest that waits is of ${oldest}`}`,
+		`next due: ${nextWords({ due, held, next_due, limits })}`,
 		workers.length === 0 ? 'no process sends' : 'who sends:',
-		...workers.map(
-			({ role, host, pid, messages: held }) =>
-				`  ${role ?? 'gone'} ${pid} on ${host}: ${held} messages in its hands`,
-		),
+		...workers.map(workerLine),
 		...(deferred.length === 0 ? [] : ['put off by:']),
 		...deferred.map(
 			(one) => `  ${one.domain}: ${one.messages}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
@@ -105,6 +103,29 @@ function linesOf({
 		...(limits.length === 0 ? [] : ['held back by limits:']),
 		...limits.map((one) => `  ${limitLine(one)}: ${one.messages}, next ${one.next}, last ${one.last}`),
 	];
+}
+
+/** Processes say every few seconds that they are there; one of another machine that was killed is missed by that alone. */
+function workerLine({ role, host, pid, messages, heard }: QueueStats['workers'][number]): string {
+	const last = heard === null ? '' : `; last heard of at ${heard}`;
+	return `  ${role ?? 'gone'} ${pid} on ${host}: ${messages} ${messages === 1 ? 'message' : 'messages'} in its hands${last}`;
+}
+
+function heldWords(due: number, held: number): string {
+	return held === 0 ? '' : `, ${held === due ? 'all' : held} of them held back by limits`;
+}
+
+/** The time of what is due has passed, which does not help where a limit holds it back. */
+function nextWords({
+	due,
+	held,
+	next_due,
+	limits,
+}: Pick<QueueStats, 'due' | 'held' | 'next_due' | 'limits'>): string {
+	if (due > held) return 'now';
+	const [next] = limits.map((limit) => limit.next).sort();
+	if (due > 0 && next !== undefined) return `${next}, when a limit lets one go`;
+	return next_due ?? 'nothing waits';
 }
 
 /** Of a limit for each domain, which one. */

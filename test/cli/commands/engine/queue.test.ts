@@ -5,7 +5,7 @@ import { type FaultServer, startFaultServer } from '../../../support/smtp-fault.
 
 const queue = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
 const send = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
-const none = { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };
+const none = { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0, queued: 0 };
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/);
 
 let server: FaultServer | undefined;
@@ -22,6 +22,7 @@ describe('mailctl engine queue', () => {
 			paused: null,
 			messages: {},
 			due: 0,
+			held: 0,
 			oldest: null,
 			next_due: null,
 			workers: [],
@@ -34,6 +35,7 @@ describe('mailctl engine queue', () => {
 			paused: null,
 			messages: { deferred: 2, queued: 1 },
 			due: 1,
+			held: 0,
 			oldest: time,
 			next_due: time,
 			workers: [],
@@ -70,6 +72,69 @@ describe('mailctl engine queue', () => {
 		expect(shown.stdout).toMatch(
 			/\nheld back by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+ [\d:]{8}, last 20\S+ [\d:]{8}\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
 		);
+	});
+
+	it('says of what is due how many the limits hold back, and when the next may go', async () => {
+		server = await startFaultServer({});
+		const project = await makeProject({ smtp: server.port });
+		await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', 'slow.example=1/1h']);
+		await project.json([...send, '--to', 'a@slow.example']);
+		await project.json([...queue, '--to', 'b@slow.example', '--to', 'c@slow.example']);
+		const stats = ['engine', 'queue', 'stats'];
+		const held = (await project.json(stats)) as { limits: { next: string }[] };
+		expect(held).toMatchObject({ due: 2, held: 2, limits: [{ messages: 2 }] });
+		const next = held.limits[0]?.next.slice(0, 19).replace('T', ' ');
+		expect((await project.run(stats, { columns: 120 })).stdout).toMatch(
+			new RegExp(
+				`^due now: 2, all of them held back by limits; the oldest .*\nnext due: ${next}, when a limit lets one go$`,
+				'm',
+			),
+		);
+		await project.json([...queue, '--to', 'd@fast.example']);
+		expect(await project.json(stats)).toMatchObject({ due: 3, held: 2 });
+		expect((await project.run(stats, { columns: 120 })).stdout).toMatch(
+			/^due now: 3, 2 of them held back by limits; the oldest .*\nnext due: now$/m,
+		);
+	});
+
+	it.each([
+		['SIGINT', 130],
+		['SIGTERM', 143],
+	] as const)('that is not drained when %s comes ends with %i and what is still queued', async (signal, code) => {
+		server = await startFaultServer({});
+		const project = await makeProject({ smtp: server.port });
+		await project.json(['engine', 'settings', 'set', 'send_limit', '1/1h']);
+		await project.json([...queue, '--to', 'a@example.com', '--to', 'b@example.com', '--to', 'c@example.com']);
+		for (const [words, sent] of [
+			[['engine', 'queue', 'drain'], 1],
+			[['worker', '--drain'], 0],
+		] as const) {
+			const stop = new AbortController();
+			const drained = await project.run([...words, '-o', 'json'], {
+				interrupts: stop.signal,
+				heard: (text) => {
+					if (text.includes('limits hold back')) stop.abort(new Interrupted(signal));
+				},
+			});
+			expect([drained.code, JSON.parse(drained.stdout)]).toEqual([code, { ...none, sent, queued: 2 }]);
+		}
+		const stop = new AbortController();
+		const shown = await project.run(['engine', 'queue', 'drain'], {
+			columns: 300,
+			interrupts: stop.signal,
+			heard: (text) => {
+				if (text.includes('limits hold back')) stop.abort(new Interrupted(signal));
+			},
+		});
+		expect(shown.stderr).toMatch(/^sent 0, still queued 2$/m);
+		expect(shown.stderr).toMatch(/hint: .*mailctl .*engine queue drain goes on/);
+	});
+
+	it('is drained, exit 0, also when messages bounced', async () => {
+		server = await startFaultServer({ at: { RCPT: { answer: '550 5.1.1 No such user' } } });
+		const project = await makeProject({ smtp: server.port });
+		await project.json([...queue, '--to', 'a@example.com']);
+		expect(await project.json(['engine', 'queue', 'drain'])).toEqual({ ...none, bounced: 1 });
 	});
 
 	it('is paused for whoever sends, which is exit 6, and resumed', async () => {

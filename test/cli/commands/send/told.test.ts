@@ -140,7 +140,7 @@ describe('a job that ends early', () => {
 			const connection = await cut.connect(...words);
 			const { local } = connection;
 			if (local === null) throw new Error('the database is on this machine');
-			const workers = [{ role: 'serve', host: 'h', pid: 4711, messages: 0 }];
+			const workers = [{ role: 'serve', host: 'h', pid: 4711, messages: 0, heard: null }];
 			const stats = async () => ({ ...(await local.queue.stats()), workers });
 			return { ...connection, local: { ...local, queue: { ...local.queue, stats } } };
 		};
