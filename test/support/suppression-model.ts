@@ -106,11 +106,13 @@ export class SuppressionModel {
 		else if (isFree && !row.isActive) Object.assign(row, { isActive: true, reason: null });
 	}
 
+	/** What waits for an address he had before is found at the lease, for there is no index by person. */
 	delete(row: ModelRow): void {
 		this.rows = this.rows.filter((one) => one !== row);
-		for (const message of this.messages)
-			if (message.row === row && message.type === 'BULK' && message.state === 'queued')
-				message.state = 'canceled';
+		for (const message of this.messages) {
+			const isHis = message.row === row && message.address === row.address;
+			if (isHis && message.type === 'BULK' && message.state === 'queued') message.state = 'canceled';
+		}
 	}
 
 	deleteList(list: number): void {
