@@ -1,6 +1,7 @@
 /** A database looked at for `doctor`: nothing is made, migrated or written, and no mail is sent. */
 import { addDays, type Clock, dayOf, isTimeZone, microsPerDay, parseDateTime } from '../../api/datetime.js';
-import type { Webhook } from '../../api/records.js';
+import type { WebhookDelivery } from '../../api/deliveries.js';
+import type { Webhook, WireDateTime } from '../../api/records.js';
 import { recordNameOf, recordOf } from '../../delivery/dkim/keys.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { StoreError } from '../../store/errors.js';
@@ -12,6 +13,7 @@ import type {
 	InspectedDatabase,
 	InspectedSettings,
 	InspectedWebhook,
+	Retried,
 } from '../doctor/inspected.js';
 import { smtpOf, testSmtp } from './mail.js';
 
@@ -92,21 +94,38 @@ async function inspectWebhook(
 ): Promise<Omit<InspectedWebhook, 'stopped'>> {
 	const since = clock.now() - microsPerDay;
 	const first = { webhook_id: id, page: 1, page_size: 1 };
+	const waiting = { webhook_id: id, state: 'pending' as const, since: null, page: 1, page_size: mostTried };
 	const [failed, delivered, pending] = await Promise.all([
 		reads.pageDeliveries({ ...first, state: 'failed', since }),
 		reads.pageDeliveries({ ...first, state: 'delivered', since }),
-		reads.pageDeliveries({ ...first, state: 'pending', since: null }),
+		reads.pageDeliveries(waiting),
 	]);
 	// In the order they were made: the first is the oldest.
-	const [oldest] = pending.results;
-	const made = oldest === undefined || oldest.attempts === 0 ? null : parseDateTime(oldest.date_created);
-	const said = oldest?.last_error ?? `answered ${oldest?.last_status ?? 'nothing'}`;
+	const oldest = pending.results.find(({ attempts }) => attempts > 0);
+	const last = { ...first, state: 'delivered' as const, since, page: delivered.count };
+	const [lastTaken] =
+		oldest === undefined || delivered.count === 0 ? [] : (await reads.pageDeliveries(last)).results;
 	return {
 		id,
 		url,
 		failedLately: failed.count,
 		deliveredLately: delivered.count,
-		oldestRetried: made === null ? null : { since: made, attempts: oldest?.attempts ?? 0, said },
+		oldestRetried: oldest === undefined ? null : retried(oldest, lastTaken?.date_finished ?? null),
+	};
+}
+
+/** Of those that wait, so many are looked at for one that was tried: it is among the first. */
+const mostTried = 100;
+
+/** `taken`: when something else was taken last. */
+function retried(delivery: WebhookDelivery, taken: WireDateTime | null): Retried | null {
+	const since = parseDateTime(delivery.date_created);
+	if (since === null) return null;
+	return {
+		since,
+		next: delivery.due_at === null ? null : parseDateTime(delivery.due_at),
+		said: delivery.last_error ?? `answered ${delivery.last_status ?? 'nothing'}`,
+		tookOthersSince: taken !== null && taken > (delivery.date_attempted ?? ''),
 	};
 }
 

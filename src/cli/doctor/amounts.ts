@@ -31,6 +31,15 @@ export function countOf(count: number, word: string): string {
 	return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
 }
 
+/** Of something to come: `in 12 seconds`, `at 2026-11-01 10:30 UTC` where that is more than an hour away, else `now`. */
+export function untilText(at: Micros, now: Micros): string {
+	if (at <= now) return 'now';
+	const left = at - now;
+	return left > 3_600 * microsPerSecond
+		? `at ${momentText(at)}`
+		: `in ${spanText(Math.max(left, microsPerSecond))}`;
+}
+
 /** `2026-11-01 10:30 UTC`. */
 export function momentText(at: Micros): string {
 	return `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;

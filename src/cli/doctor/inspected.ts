@@ -79,5 +79,17 @@ export interface InspectedWebhook {
 	failedLately: number;
 	deliveredLately: number;
 	/** The oldest that was tried and waits for its next attempt; null: none. */
-	oldestRetried: { since: Micros; attempts: number; said: string } | null;
+	oldestRetried: Retried | null;
+}
+
+/** A notification that its target did not take yet. */
+export interface Retried {
+	/** When it was made. */
+	since: Micros;
+	/** Null: it is being tried at this moment. */
+	next: Micros | null;
+	/** What the last attempt came to. */
+	said: string;
+	/** The webhook took something since that attempt: then it is this notification that it does not like. */
+	tookOthersSince: boolean;
 }

@@ -84,7 +84,7 @@ describe('who may send for a domain', () => {
 			{
 				level: 'warning',
 				message: 'example.com has no SPF record: large providers refuse bulk mail without one',
-				fix: 'example.com. IN TXT "v=spf1 mx ~all"   (with the servers that send for it)',
+				fix: 'example.com. IN TXT "v=spf1 mx ~all" ; with the servers that send for it',
 			},
 		]);
 	});
@@ -110,6 +110,14 @@ describe('who may send for a domain', () => {
 			{
 				level: 'warning',
 				message: 'example.com does not exist: mail from there is refused by whoever looks',
+				fix: `mailctl --db ${project.db} senders list`,
+			},
+		]);
+		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@b.example.net']);
+		expect(await found('dns.spf', 11)).toMatchObject([
+			{
+				message: 'b.example.net does not exist: mail from there is refused by whoever looks',
+				fix: `mailctl --db ${project.db} engine settings get bounce_address`,
 			},
 		]);
 	});

@@ -1,7 +1,10 @@
 // What a database needs to send: its settings, the mail server, the queue. On real servers.
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
+import { hostname } from 'node:os';
+import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import type { Finding } from '../../../src/cli/doctor/model.js';
@@ -126,10 +129,28 @@ describe('the mail server', () => {
 			{
 				level: 'problem',
 				message: '127.0.0.1:9 takes no mail from here: connect ECONNREFUSED 127.0.0.1:9',
-				fix: `mailctl --db ${db} engine smtp-test`,
+				fix: `mailctl --db ${db} engine init --smtp smtp://user@host:587`,
 			},
 		]);
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
+	});
+
+	it('that refuses the password is mended by another one', async () => {
+		const sink = await startSmtpSink({
+			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
+		});
+		open.push(sink.close);
+		const project = await makeProject();
+		const url = `smtp://news@127.0.0.1:${sink.port}?tls=never`;
+		await project.json(['engine', 'settings', 'set', 'smtp_url', url]);
+		await project.json(['engine', 'settings', 'set', 'smtp_password', '-'], { stdin: 'wrong' });
+		expect(await found(project.db, 'smtp.login')).toMatchObject([
+			{
+				level: 'problem',
+				message: expect.stringContaining('takes no mail from here: auth: 535'),
+				fix: `mailctl --db ${project.db} engine init --smtp-password-file FILE`,
+			},
+		]);
 	});
 
 	it('is not asked with --offline', async () => {
@@ -236,7 +257,7 @@ describe('the queue', () => {
 			{
 				level: 'problem',
 				message: expect.stringMatching(
-					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; it is tried again at/,
+					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; it is tried again in (59 seconds|1 minute) by whoever sends$/,
 				),
 				fix: `mailctl --db ${db} engine queue resume`,
 			},
@@ -277,6 +298,29 @@ describe('the queue', () => {
 		expect(await found(db, 'queue.workers')).toMatchObject([
 			{ level: 'warning', message: 'process 4711 on elsewhere is gone with 2 messages in its hands' },
 		]);
+	});
+
+	it('knows of a process of this machine that was killed, though it was heard of just now', async () => {
+		const { pid } = spawnSync(process.execPath, ['--version']);
+		await withStore((store) =>
+			store.queue.lease({ ...leasing(), owner: `${hostname()}:${pid}:${randomUUID()}`, max: 2 }),
+		);
+		const at = systemClock.now();
+		const file = new Database(db);
+		const join = file.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)');
+		join.run('killed', 'worker', hostname(), pid, at, at);
+		expect(await found(db, 'queue.workers')).toMatchObject([
+			{ level: 'warning', message: `process ${pid} on ${hostname()} is gone with 2 messages in its hands` },
+		]);
+		join.run('far', 'worker', 'elsewhere', 4711, at, at);
+		file.prepare("UPDATE messages SET state = 'queued', lease_owner = NULL").run();
+		expect(await found(db, 'queue.workers')).toMatchObject([
+			{
+				level: 'ok',
+				message: expect.stringMatching(/^worker 4711 on elsewhere \(heard of \d seconds? ago\)$/),
+			},
+		]);
+		file.close();
 	});
 
 	it('tells which domains put mail off, and what they said', async () => {

@@ -1,6 +1,6 @@
 // Verdicts on what no test can bring about: full disks, logs of gigabytes, old versions, months of mail.
 import { describe, expect, it } from 'vitest';
-import { sizeText, spanText } from '../../../src/cli/doctor/amounts.js';
+import { sizeText, spanText, untilText } from '../../../src/cli/doctor/amounts.js';
 import { judgeLog, judgeSpace } from '../../../src/cli/doctor/checks/database.js';
 import { judgeNode } from '../../../src/cli/doctor/checks/machine.js';
 import { judgeBounced } from '../../../src/cli/doctor/checks/queue.js';
@@ -54,12 +54,34 @@ it('another journal than the log is worth a word', () => {
 describe('mail that bounced for good', () => {
 	it.each([
 		[0, 0, 'ok'],
-		[10, 5, 'ok'],
+		[19, 19, 'ok'],
+		[25, 5, 'ok'],
+		[25, 6, 'warning'],
+		[99, 19, 'ok'],
+		[100, 6, 'warning'],
 		[1_000, 50, 'ok'],
 		[1_000, 51, 'warning'],
 	] as const)('of %i sent %i bounced: %s', (sent, hardBounced, level) => {
 		expect(judgeBounced({ sent, hardBounced }, line).level).toBe(level);
 	});
+});
+
+it('mail that bounced is not judged by a few', () => {
+	expect(judgeBounced({ sent: 10, hardBounced: 5 }, line).message).toBe(
+		'5 messages of 10 messages sent in seven days bounced for good: too few to judge',
+	);
+});
+
+it.each([
+	[-5, 'now'],
+	[0, 'now'],
+	[0.2, 'in 1 second'],
+	[59, 'in 59 seconds'],
+	[3_600, 'in 1 hour'],
+	[3_601, 'at 2026-11-21 20:00 UTC'],
+] as const)('what comes in %f s comes %s', (seconds, text) => {
+	const now = Date.UTC(2026, 10, 21, 19) * 1_000;
+	expect(untilText(now + seconds * 1_000_000, now)).toBe(text);
 });
 
 it('a small call of more than two seconds is worth a word', () => {

@@ -12,7 +12,11 @@ const url = 'https://hooks.example.com/in';
 const answer = { status: 500, error: null, answer: '', duration_ms: 3 };
 
 /** Three notifications of a webhook, each of which came to this. */
-async function notified(result: DeliveryResult, clock: Clock = systemClock): Promise<string> {
+async function notified(
+	result: DeliveryResult,
+	clock: Clock = systemClock,
+	later: DeliveryResult = result,
+): Promise<string> {
 	const { path } = await createNotifiedDatabase(3, [url], clock);
 	const store = await openStore(path, { clock, mode: 'existing' });
 	const now = clock.now();
@@ -24,7 +28,10 @@ async function notified(result: DeliveryResult, clock: Clock = systemClock): Pro
 		each: result.kind === 'gone' ? 1 : 10,
 		shares: [],
 	});
-	const settlements = deliveries.map(({ delivery, fence }) => ({ delivery, fence, at: now, result }));
+	const settlements = deliveries.map(({ delivery, fence }, index) => ({
+		...{ delivery, fence },
+		...(index === 0 ? { at: now, result } : { at: now + microsPerSecond, result: later }),
+	}));
 	await store.writes.settleDeliveries({ settlements });
 	await store.close();
 	return path;
@@ -79,15 +86,33 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('that is tried in vain for more than a day is worth a word', async () => {
-		const again = { kind: 'again' as const, answer, due_at: systemClock.now() };
-		const db = await notified(again, ago(30));
+	const again = (seconds: number) => ({
+		kind: 'again' as const,
+		answer,
+		due_at: systemClock.now() + seconds * microsPerSecond,
+	});
+
+	it.each([0, 3, 30])('that only failed lately, first %i hours ago, is worth a word', async (hours) => {
+		const db = await notified(again(1_230), ago(hours));
 		expect(await found(db)).toMatchObject({
 			code: 0,
 			findings: [
-				{ level: 'warning', message: `webhook 1 (${url}) is tried in vain for 1 day: answered 500` },
+				{
+					level: 'warning',
+					message: expect.stringMatching(
+						/^webhook 1 \(\S+\) is tried in vain since \d{4}-\d\d-\d\d \d\d:\d\d UTC: answered 500; tried again in 20 minutes$/,
+					),
+					fix: `mailctl --db ${db} webhooks deliveries 1`,
+				},
 			],
 		});
-		expect((await found(await notified(again, ago(3)))).findings).toMatchObject([{ level: 'ok' }]);
+	});
+
+	it('that took others since is fine, until that is a day ago', async () => {
+		const taken = { kind: 'delivered' as const, answer: { ...answer, status: 204 } };
+		expect((await found(await notified(again(0), ago(3), taken))).findings).toMatchObject([{ level: 'ok' }]);
+		expect((await found(await notified(again(0), ago(30), taken))).findings).toMatchObject([
+			{ level: 'warning', message: expect.stringMatching(/: answered 500; tried again now$/) },
+		]);
 	});
 });

@@ -30,7 +30,8 @@ export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroun
 				// Receivers look at the domain of the return path (RFC 7208 s.2.4).
 				const { bounceAddress } = await settings();
 				const paths = bounceAddress === null ? await senders() : [bounceAddress];
-				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain), line)]);
+				const setBy = line(bounceAddress === null ? 'senders list' : 'engine settings get bounce_address');
+				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain), setBy)]);
 			}),
 		},
 		{
@@ -99,13 +100,11 @@ function tagOf(record: string, tag: string): string | undefined {
 	return tags.find((part) => part.startsWith(`${tag}=`))?.slice(tag.length + 1);
 }
 
-function judgeSpf(domain: string, looked: Looked, line: Line): Verdict {
+/** `setBy` shows where the domain comes from. */
+function judgeSpf(domain: string, looked: Looked, setBy: string): Verdict {
 	if (looked.kind === 'failed') return unasked(looked);
 	if (looked.kind === 'none' && !looked.isName)
-		return warning(
-			`${domain} does not exist: mail from there is refused by whoever looks`,
-			line('senders list'),
-		);
+		return warning(`${domain} does not exist: mail from there is refused by whoever looks`, setBy);
 	const records = looked.kind === 'none' ? [] : looked.records.filter((text) => /^v=spf1( |$)/i.test(text));
 	if (records.length > 1)
 		return problem(
@@ -116,7 +115,7 @@ function judgeSpf(domain: string, looked: Looked, line: Line): Verdict {
 	if (record !== undefined) return ok(`${domain}: ${record}`);
 	return warning(
 		`${domain} has no SPF record: large providers refuse bulk mail without one`,
-		`${domain}. IN TXT "v=spf1 mx ~all"   (with the servers that send for it)`,
+		`${domain}. IN TXT "v=spf1 mx ~all" ; with the servers that send for it`,
 	);
 }
 
@@ -158,7 +157,7 @@ async function lookAtBounces(address: string | null, names: Names): Promise<Verd
 }
 
 function mxLine(domain: string): string {
-	return `${domain}. IN MX 10 mail.${domain}.   (the host that takes them)`;
+	return `${domain}. IN MX 10 mail.${domain}. ; the host that takes them`;
 }
 
 async function lookAtHost(publicUrl: string | null, names: Names): Promise<Verdict> {
@@ -170,7 +169,7 @@ async function lookAtHost(publicUrl: string | null, names: Names): Promise<Verdi
 	if (looked.kind === 'found') return ok(`${host} is ${looked.records.join(', ')}`);
 	return problem(
 		`links in mails lead to ${host}, which does not exist`,
-		`${host}. IN A 192.0.2.1   (the address of the service)`,
+		`${host}. IN A 192.0.2.1 ; the address of the service`,
 	);
 }
 

@@ -1,7 +1,7 @@
 /** The queue: what holds mail up, who sends, and what came of it. */
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import type { QueueState } from '../../../store/queue.js';
-import { countOf, momentText, spanText } from '../amounts.js';
+import { countOf, momentText, spanText, untilText } from '../amounts.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
 
@@ -35,17 +35,14 @@ interface Around {
 const hour: Micros = 3_600 * microsPerSecond;
 
 /** A fault is the mail server's; a pause by hand is somebody's, who may have forgotten it. */
-function judgePause(
-	{ pauses }: Pick<QueueState, 'pauses'>,
-	{ line }: Pick<Around, 'line'>,
-): Verdict | Verdict[] {
+function judgePause({ pauses }: Pick<QueueState, 'pauses'>, { now, line }: Around): Verdict | Verdict[] {
 	if (pauses.length === 0) return ok('nothing holds the queue up');
 	return pauses.map(({ kind, reason, since, retry_at }) => {
 		if (kind === 'manual') {
 			const why = reason === null ? '' : `: ${reason}`;
 			return problem(`it was paused by hand at ${momentText(since)}${why}`, line('engine queue resume'));
 		}
-		const next = retry_at === null ? '' : `; it is tried again at ${momentText(retry_at)} by whoever sends`;
+		const next = retry_at === null ? '' : `; it is tried again ${untilText(retry_at, now)} by whoever sends`;
 		return problem(
 			`the mail server takes no mail since ${momentText(since)}: ${reason ?? 'it did not say why'}${next}`,
 			line('engine queue resume'),
@@ -55,17 +52,25 @@ function judgePause(
 
 /** That messages wait is no harm; that nobody comes for them is. */
 function judgeWaiting(
-	{ due, next_due_at, workers, pauses, limits }: Omit<QueueState, 'messages' | 'oldest_at' | 'deferred'>,
+	{
+		due,
+		held,
+		next_due_at,
+		workers,
+		pauses,
+		limits,
+	}: Omit<QueueState, 'messages' | 'oldest_at' | 'deferred'>,
 	{ now, line }: Around,
 ): Verdict {
 	if (due === 0)
-		return ok(next_due_at === null ? 'nothing waits' : `the next is due at ${momentText(next_due_at)}`);
+		return ok(next_due_at === null ? 'nothing waits' : `the next is due ${untilText(next_due_at, now)}`);
 	const late = next_due_at === null ? 0 : now - next_due_at;
-	const waiting = `${countOf(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}`;
+	const back = held === 0 ? '' : ` (${held === due ? 'all' : held} of them held back by limits)`;
+	const waiting = `${countOf(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}${back}`;
 	if (pauses.length > 0) return ok(`${waiting}: the queue is paused`);
 	const isServed = workers.some(({ role }) => role !== null);
 	if (!isServed) return (late > hour ? problem : warning)(`${waiting}, and no process sends`, line('worker'));
-	if (limits.length > 0) return ok(`${waiting}: limits hold messages back`);
+	if (limits.length > 0) return ok(waiting);
 	return late > hour
 		? warning(`${waiting}, though a process sends`, line('engine queue stats'))
 		: ok(waiting);
@@ -83,7 +88,8 @@ function judgeLimits({ limits }: QueueState, { now, line }: Around): Verdict | V
 	});
 }
 
-function judgeWorkers({ workers }: QueueState): Verdict | Verdict[] {
+/** One of another machine that was killed is missed by its silence alone. */
+function judgeWorkers({ workers }: QueueState, { now }: Around): Verdict | Verdict[] {
 	const gone = workers.filter(({ role, messages }) => role === null && messages > 0);
 	if (gone.length > 0)
 		return gone.map(({ host, pid, messages }) =>
@@ -94,7 +100,11 @@ function judgeWorkers({ workers }: QueueState): Verdict | Verdict[] {
 		);
 	const [first] = workers;
 	if (first === undefined) return ok('no process sends at the moment');
-	return ok(workers.map(({ role, host, pid }) => `${role ?? 'worker'} ${pid} on ${host}`).join(', '));
+	const lines = workers.map(({ role, host, pid, heard_at }) => {
+		const last = heard_at === null ? '' : ` (heard of ${spanText(Math.max(0, now - heard_at))} ago)`;
+		return `${role ?? 'worker'} ${pid} on ${host}${last}`;
+	});
+	return ok(lines.join(', '));
 }
 
 const mostDomains = 3;
@@ -126,8 +136,11 @@ function judgeUncertain({ messages }: QueueState, { line }: Around): Verdict {
 	);
 }
 
-/** Less says nothing: two of ten are two people. */
-const enough = 100;
+/** Of fewer messages it takes a larger share: of 25, two are two people, and nine a stale list. */
+const worrying = [
+	{ sent: 100, percent: 5 },
+	{ sent: 20, percent: 20 },
+] as const;
 
 /** Of seven days. Mailbox providers take a sender for a spammer whose lists are this stale. */
 export function judgeBounced(
@@ -136,8 +149,9 @@ export function judgeBounced(
 ): Verdict {
 	const share = sent === 0 ? 0 : (hardBounced / sent) * 100;
 	const says = `${countOf(hardBounced, 'message')} of ${countOf(sent, 'message')} sent in seven days bounced for good`;
-	if (sent < enough) return ok(sent === 0 ? 'nothing was sent in seven days' : says);
-	if (share > 5)
-		return warning(`${says} (${share.toFixed(1)} %): the list is stale`, line('report --last 7d'));
-	return ok(`${says} (${share.toFixed(1)} %)`);
+	const found = worrying.find((one) => sent >= one.sent);
+	if (sent === 0) return ok('nothing was sent in seven days');
+	if (found === undefined) return ok(`${says}: too few to judge`);
+	const shown = `${says} (${share.toFixed(1)} %)`;
+	return share > found.percent ? warning(`${shown}: the list is stale`, line('report --last 7d')) : ok(shown);
 }

@@ -34,7 +34,7 @@ async function logIn(
 	const limit = patient(signal, mailServerMs);
 	const tested = await test(limit);
 	if (tested.ok || !limit.aborted) return judgeTest(tested, line);
-	return problem(`${host}:${port}: ${saidBy(limit.reason)}`, line('engine smtp-test'));
+	return problem(`${host}:${port}: ${saidBy(limit.reason)}`, line(otherServer));
 }
 
 function judgeTest(
@@ -43,8 +43,13 @@ function judgeTest(
 ): Verdict {
 	const server = `${host}:${port}`;
 	if (isIn) return ok(`${server} lets ${user ?? 'this machine'} in (${duration_ms} ms)`);
-	return problem(`${server} takes no mail from here: ${reply ?? 'no answer'}`, line('engine smtp-test'));
+	const said = reply ?? 'no answer';
+	const mend = /^auth\b/.test(said) ? 'engine init --smtp-password-file FILE' : otherServer;
+	return problem(`${server} takes no mail from here: ${said}`, line(mend));
 }
+
+/** The test itself has just been made: another one mends nothing. */
+const otherServer = 'engine init --smtp smtp://user@host:587';
 
 async function judgeServer(
 	{ host, port, security, ca }: InspectedSmtp,

@@ -1,6 +1,6 @@
 /** Webhooks that are told nothing any more, or fail for long. */
 import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
-import { countOf, momentText, spanText } from '../amounts.js';
+import { countOf, momentText, untilText } from '../amounts.js';
 import type { InspectedWebhook } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
@@ -46,11 +46,17 @@ function judgeWebhook(
 			`${name} took nothing in a day: ${countOf(failedLately, 'notification')} failed for good`,
 			line(`webhooks test ${id}`),
 		);
-	if (oldestRetried !== null && now - oldestRetried.since > microsPerDay)
-		return warning(
-			`${name} is tried in vain for ${spanText(now - oldestRetried.since)}: ${oldestRetried.said}`,
-			line(`webhooks deliveries ${id}`),
-		);
+	if (oldestRetried !== null) {
+		const { since, next, said, tookOthersSince } = oldestRetried;
+		// A single body that a target does not like says nothing against the target, unless it goes on.
+		if (!tookOthersSince || now - since > microsPerDay) {
+			const again = next === null ? '' : `; tried again ${untilText(next, now)}`;
+			return warning(
+				`${name} is tried in vain since ${momentText(since)}: ${said}${again}`,
+				line(`webhooks deliveries ${id}`),
+			);
+		}
+	}
 	if (failedLately > 0)
 		return warning(
 			`${name} failed ${countOf(failedLately, 'notification')} for good in a day`,
