@@ -194,7 +194,9 @@ const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${pro
 /** A package without its binary, or with that of another Node: what installs without scripts and moves of Node leave. */
 function isAddonMissing({ message }: Error, code: string): boolean {
 	if (code === 'ERR_DLOPEN_FAILED') return true;
-	return /^Could not locate the bindings file|^Cannot find (module|package) 'better-sqlite3'/.test(message);
+	return /^Could not locate the bindings file|^Cannot find (module|package) '[^']*better[-_]sqlite3/.test(
+		message,
+	);
 }
 
 function missingHint(error: Error): string {

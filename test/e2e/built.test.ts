@@ -1,6 +1,6 @@
 // What only the built program can get wrong: packages that are loaded on demand, files that are shipped beside it.
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -78,7 +78,8 @@ describe('the built program', () => {
 				/^error: SQLite \(better-sqlite3\) is not installed for Node\.js [\d.]+\nhint: npm rebuild better-sqlite3\n$/,
 			),
 		};
-		await rm(join(sqlite, 'build'), { recursive: true });
+		const files = await readdir(sqlite, { recursive: true });
+		for (const file of files) if (file.endsWith('.node')) await rm(join(sqlite, file));
 		await expect(list()).rejects.toMatchObject(missing);
 		await rm(sqlite, { recursive: true });
 		await expect(list()).rejects.toMatchObject(missing);
