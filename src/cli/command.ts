@@ -25,7 +25,7 @@ interface OptionBase {
 
 /**
  * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`; `list`, `choices` and `pairs`
- * are repeated (`--to a --to b`), nothing is variadic; `file` is a path or `-`; `content` is the text itself,
+ * are repeated (`--to a --to b`), `choices` take commas too, nothing is variadic; `file` is a path or `-`; `content` is the text itself,
  * `@FILE` or `-`; `duration` is milliseconds; `date` is `YYYY-MM-DD`.
  */
 export type OptionSpec = OptionBase &

@@ -111,8 +111,9 @@ function optionWords(key: string, spec: OptionSpec): string {
 	const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
 	if (spec.kind === 'flag') return `${short}${flagOf(key)}`;
 	if (spec.kind === 'tri') return `${short}${flagOf(key)} | ${offFlagOf(key, spec)}`;
-	const many = spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
-	return `${short}${flagOf(key)} ${placeholder(spec)}${many ? '…' : ''}`;
+	const word = `${short}${flagOf(key)} ${placeholder(spec)}`;
+	if (spec.kind === 'choices') return `${word},…`;
+	return spec.kind === 'list' || spec.kind === 'pairs' ? `${word}…` : word;
 }
 
 function optionSummary(spec: OptionSpec): string {

@@ -103,7 +103,7 @@ function readRepeated(spec: Repeated, given: unknown, flag: string): unknown {
 	const texts = Array.isArray(given) ? given.map(String) : given === undefined ? [] : [String(given)];
 	if (texts.length === 0 && spec.required === true) throw new UsageError(`missing ${flag}: ${spec.summary}`);
 	if (spec.kind === 'pairs') return parsePairs(texts, flag);
-	if (spec.kind === 'choices') return texts.map((text) => readChoice(text, spec.choices, flag));
+	if (spec.kind === 'choices') return texts.flatMap((text) => readChoices(text, spec.choices, flag));
 	return texts;
 }
 
@@ -130,6 +130,11 @@ function readText(
 		default:
 			return text;
 	}
+}
+
+/** `a,b` is the same as the option twice: no choice has a comma in it. */
+function readChoices(text: string, choices: readonly string[], flag: string): string[] {
+	return text.split(',').map((one) => readChoice(one.trim(), choices, flag));
 }
 
 /** Without regard to case; the answer is spelled as the spec spells it. */

@@ -13,7 +13,11 @@ const doctor = command({
 		offline: { kind: 'flag', summary: 'ask no other machine: no mail server, no DNS, no deployment' },
 		full: { kind: 'flag', summary: 'read the whole database, however large, and compare its indexes' },
 		strict: { kind: 'flag', summary: 'warnings are exit 11 too' },
-		only: { kind: 'choices', choices: groups, summary: 'these groups of checks' },
+		only: {
+			kind: 'choices',
+			choices: groups,
+			summary: 'these groups of checks: one, or several with commas',
+		},
 		skip: { kind: 'choices', choices: groups, summary: 'all but these groups' },
 		nameServer: {
 			kind: 'text',
@@ -29,6 +33,7 @@ const doctor = command({
 		'mailctl doctor',
 		'mailctl doctor --offline -o json',
 		'mailctl doctor --only database --full',
+		'mailctl doctor --only queue,webhooks',
 		'mailctl doctor --skip dns --deadline 20s',
 	],
 	run: async (cx, { options }) => {

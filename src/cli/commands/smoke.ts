@@ -16,7 +16,11 @@ const smoke = command({
 		'deviation and does not.',
 	options: {
 		full: { kind: 'flag', summary: 'create, change and delete things of its own too' },
-		only: { kind: 'choices', choices: groups, summary: 'these groups of checks' },
+		only: {
+			kind: 'choices',
+			choices: groups,
+			summary: 'these groups of checks: one, or several with commas',
+		},
 		skip: { kind: 'choices', choices: groups, summary: 'all but these groups' },
 		sendTo: { kind: 'text', placeholder: 'ADDRESS', summary: 'send one message there; needs --from' },
 		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'the sender of that message' },

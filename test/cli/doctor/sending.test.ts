@@ -56,6 +56,21 @@ describe('the settings', () => {
 		]);
 	});
 
+	it('are looked at together with other groups, by commas or by the option again', async () => {
+		const groupsOf = async (...only: string[]) => {
+			const { stdout } = await cli(['doctor', '--db', project.db, ...only, '-o', 'json']);
+			const all: Finding[] = JSON.parse(stdout);
+			return [...new Set(all.map(({ check }) => check.split('.')[0]))];
+		};
+		expect(await groupsOf('--only', 'settings,Queue')).toEqual(['settings', 'queue']);
+		expect(await groupsOf('--only', 'settings', '--only', 'queue')).toEqual(['settings', 'queue']);
+		expect(await cli(['doctor', '--db', project.db, '--only', 'settings,qeue'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(/^error: --only: "qeue" is not a choice\nhint: did you mean queue\?/),
+		});
+		expect((await cli(['doctor', '--help'])).stdout).toMatch(/ --only WORD,… +these groups of checks/);
+	});
+
 	it('with a user and without a password cannot log in', async () => {
 		await set('smtp_url', 'smtp://news@mail.example.com');
 		expect(await found(project.db, 'settings.smtp')).toEqual([
