@@ -92,6 +92,12 @@ describe('mailctl messages', () => {
 		expect(cell.stderr).toBe('');
 	});
 
+	it('tell every time on a terminal in one way', async () => {
+		const { stdout } = await project.run(['messages', 'get', ids[1] ?? ''], { columns: 200 });
+		expect(stdout).toMatch(/DELIVERY ATTEMPTS\S* +1\. \d{4}-\d\d-\d\d \d\d:\d\d deferred at rcpt/i);
+		expect(stdout).not.toMatch(/\d{4}-\d\d-\d\dT/);
+	});
+
 	it('show what a mail server says without acting on it', async () => {
 		const shown = await project.run(['messages', 'get', ids[1] ?? ''], { columns: 80 });
 		expect(shown.stdout.replaceAll(/\x1b\[[12]?[0-9]?m/g, '')).not.toContain('\x1b');

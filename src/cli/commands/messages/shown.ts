@@ -8,6 +8,7 @@ import type {
 } from '../../../api/records.js';
 import { UsageError } from '../../errors.js';
 import { isUuid } from '../../ids.js';
+import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
 
 /** Of a message as lists show it. */
@@ -71,18 +72,18 @@ export function uuidOf(text: string, of: string): string {
 }
 
 function holdLine({ setting, limit, until }: MessageHold): string {
-	return `by the limit ${limit} of ${setting}, not before ${until}`;
+	return `by the limit ${limit} of ${setting}, not before ${tableCell(until)}`;
 }
 
 function attemptLine({ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt): string {
 	const reply = [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
-	return `${number}. ${at} ${outcome} at ${phase}: ${reply}`;
+	return `${number}. ${tableCell(at)} ${outcome} at ${phase}: ${reply}`;
 }
 
 /** Who reported it is not told: a mail came back, by whatever way it was taken in. */
 function reportLine({ at, event, code, diagnostic }: MessageReport): string {
 	const said = [isIn(code, diagnostic) ? null : code, diagnostic].filter((part) => part !== null);
-	return [`${at} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
+	return [`${tableCell(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
 }
 
 /** Diagnostics mostly begin with the code. */

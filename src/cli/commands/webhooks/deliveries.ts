@@ -14,6 +14,7 @@ import { UsageError } from '../../errors.js';
 import { isUuid } from '../../ids.js';
 import { sayWhatIsLeftOut } from '../../left-out.js';
 import { listOptions, listRows } from '../../listing.js';
+import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
 import { missing, orNull } from '../../resolve.js';
 import { walk } from '../../walk.js';
@@ -41,7 +42,10 @@ const columns: Columns<Shown> = [
 		key: 'delivery_attempts',
 		header: 'DELIVERY ATTEMPTS',
 		wide: true,
-		value: ({ delivery_attempts }: Shown) => delivery_attempts?.map(attemptLine).join('; '),
+		value: ({ delivery_attempts }: Shown) =>
+			delivery_attempts?.map((one) => attemptLine(one, one.at)).join('; '),
+		lines: ({ delivery_attempts = [] }: Shown) =>
+			delivery_attempts.map((one) => attemptLine(one, tableCell(one.at))),
 	},
 ];
 
@@ -111,12 +115,9 @@ export function deliveryId(text: string): string {
 	return text.toLowerCase();
 }
 
-function attemptLine({
-	number,
-	at,
-	status,
-	error,
-	duration_ms,
-}: WebhookDeliveryDetail['delivery_attempts'][number]) {
+function attemptLine(
+	{ number, status, error, duration_ms }: WebhookDeliveryDetail['delivery_attempts'][number],
+	at: string,
+): string {
 	return `${number}. ${at} ${status ?? error} in ${duration_ms} ms`;
 }

@@ -38,6 +38,8 @@ it('messages get names the limit that holds a message back, and until when', asy
 		],
 	});
 	const shown = await project.run(['messages', 'get', held], { columns: 120 });
-	expect(shown.stdout).toContain('by the limit slow.example=1/h of recipient_domain_limits, not before 20');
+	expect(shown.stdout).toMatch(
+		/by the limit slow\.example=1\/h of recipient_domain_limits, not before \d{4}-\d\d-\d\d \d\d:\d\d$/m,
+	);
 	expect(await project.json(['messages', 'get', sent])).toMatchObject({ state: 'sent', held_by: [] });
 });
