@@ -192,6 +192,13 @@ describe('mailctl suppressions', () => {
 			expect(await list()).toHaveLength(2);
 		});
 
+		it('names an address in a hint as a shell takes it, for its owner has chosen it', async () => {
+			const chosen = '`touch$IFS-it`@example.org';
+			const { code, stderr } = await project.run(['suppressions', 'remove', chosen, '--yes']);
+			expect(code).toBe(3);
+			expect(stderr).toContain(`suppressions list --email '${chosen}'`);
+		});
+
 		it('says with --dry-run which of them are not there: 3 when none is', async () => {
 			const dry = ['suppressions', 'remove', '-n'];
 			expect((await project.run([...dry, bob])).code).toBe(3);

@@ -12,6 +12,7 @@ import { CliError } from '../../errors.js';
 import { type ExitCode, exits } from '../../exit.js';
 import { missing } from '../../resolve.js';
 import { agreeToAll, eachOf } from '../../several.js';
+import { shellWord } from '../../shell-word.js';
 import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
 
 export const suppressionRemove = command({
@@ -93,7 +94,7 @@ function noneOf(named: readonly string[], reason: SuppressionReason | undefined)
 	const [only] = named;
 	const kind = reason === undefined ? 'suppression of' : `suppression ${reason} of`;
 	if (named.length === 1 && only !== undefined)
-		return missing(kind, only, `mailctl suppressions list --email ${only}`);
+		return missing(kind, only, `mailctl suppressions list --email ${shellWord(only)}`);
 	const message = `none of the ${describeAddresses(named)} is suppressed${forReason(reason)}`;
 	return new CliError('not_found', exits.notFound, message, { hint: 'mailctl suppressions list' });
 }
@@ -120,5 +121,5 @@ async function sayRemoved(
 	const [first] = deleted;
 	if (inactive === 0 || first === undefined) return;
 	const who = inactive === 1 ? '1 subscriber stays' : `${inactive} subscribers stay`;
-	await cx.hint(`${who} inactive: mailctl subscribers activate ${first} --list LIST`);
+	await cx.hint(`${who} inactive: mailctl subscribers activate ${shellWord(first)} --list LIST`);
 }
