@@ -1,7 +1,6 @@
 /** The checks of a deployment, from the outside. */
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
-import { goesThroughProxy } from '../connect/proxied.js';
 import type { Connection, Target } from '../connection.js';
 import type { CommandContext } from '../context.js';
 import { CliError } from '../errors.js';
@@ -25,6 +24,7 @@ export async function remoteChecks(
 	if (target.kind !== 'remote') throw new Error('a deployment was to be looked at');
 	const { caCert, insecure, proxy } = cx.globals;
 	const baseUrl = new URL(target.baseUrl);
+	const { goesThroughProxy } = await import('../connect/proxied.js');
 	const way = {
 		baseUrl,
 		caCert: caCert === undefined ? null : await cx.sources.file(caCert, '--ca-cert').text(),
@@ -37,7 +37,7 @@ export async function remoteChecks(
 	return {
 		checks: [
 			...machineChecks(),
-			...configChecks({ paths: cx.paths, secrets: [] }),
+			...configChecks({ paths: cx.paths, secrets: [], folder: null }),
 			{ name: 'config.token', run: async () => token },
 			...connectionChecks(way, surroundings),
 			...serviceChecks({ exchange, hasToken, clock: cx.clock, login, whyPaused: pauseOf(api) }, surroundings),

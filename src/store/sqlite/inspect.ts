@@ -1,5 +1,5 @@
 /** Looks at a database file without changing it: no migration, no heartbeat, no log left behind or copied back. */
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { DatabaseMissing, StoreError } from '../errors.js';
@@ -31,16 +31,32 @@ const mostWords = 5;
 
 /** Throws `DatabaseMissing` and `StoreError`. */
 export function inspectSqlite({ path }: { path: string }): Inspection {
-	if (!existsSync(path)) throw new DatabaseMissing(path);
-	if (statSync(path).isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
+	const file = fileAt(path);
 	let db: Database.Database | null = null;
 	try {
-		db = openUntouched(path);
+		db = openUntouched(file);
 		assertOurs(db, path);
-		return inspectionOf(db, path);
+		return inspectionOf(db, { path, file });
 	} catch (error) {
 		db?.close();
 		throw translateFailure(error, path);
+	}
+}
+
+/** The file itself: SQLite keeps its log there, and not beside a link to it. What can be no database is not opened. */
+function fileAt(path: string): string {
+	try {
+		const file = realpathSync(path);
+		const found = statSync(file);
+		if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
+		if (!found.isFile()) throw new StoreError('not_a_database', `${path} is no regular file`);
+		return file;
+	} catch (cause) {
+		if (cause instanceof StoreError) throw cause;
+		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+		if (code === 'ENOENT' || code === 'ENOTDIR') throw new DatabaseMissing(path);
+		const why = code === 'EACCES' ? 'a folder above it lets this user not in' : code;
+		throw new StoreError('io', `${path} cannot be looked at: ${why}`, { cause });
 	}
 }
 
@@ -66,12 +82,12 @@ function isWritable(path: string): boolean {
 	}
 }
 
-function inspectionOf(db: Database.Database, path: string): Inspection {
+function inspectionOf(db: Database.Database, { path, file }: { path: string; file: string }): Inspection {
 	const sql = createSql(db);
 	return {
 		schema: { found: Number(db.pragma('user_version', { simple: true })), known: schemaVersion },
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
-		bytes: { file: sizeOf(path), log: sizeOf(`${path}-wal`) },
+		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
 		reads: createReads({ db, path, core: createCore(sql) }),
 		newest: () => {
 			const at = sql.number(newestText);

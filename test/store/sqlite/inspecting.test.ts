@@ -1,5 +1,14 @@
 /** Looking at a database file: what is read, what is refused, and that nothing is left behind. */
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+	chmodSync,
+	copyFileSync,
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	readFileSync,
+	rmSync,
+	symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -59,20 +68,64 @@ describe('looking at a SQLite database', () => {
 		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
 	});
 
+	it('reads a log beside the file itself through a link to it, and does not copy it back', async () => {
+		const writer = new Database(path);
+		writer.exec("UPDATE settings SET value = 'UTC'");
+		const left = join(folder, 'left.db');
+		for (const suffix of ['', '-wal']) copyFileSync(path + suffix, left + suffix);
+		writer.close();
+		const before = [readFileSync(left), readFileSync(`${left}-wal`)];
+		const link = join(folder, 'link.db');
+		symlinkSync(left, link);
+		const found = inspectSqlite({ path: link });
+		expect(await found.reads.getSettings()).toEqual({ time_zone: 'UTC' });
+		expect(found.bytes).toEqual({ file: before[0]?.length, log: before[1]?.length });
+		found.close();
+		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
+	});
+
 	it('says what is no database of ours, and makes none', () => {
 		const other = join(folder, 'other.db');
 		new Database(other).exec('CREATE TABLE t (a)').close();
-		const failure = (at: string): unknown => {
-			try {
-				inspectSqlite({ path: at }).close();
-				return null;
-			} catch (error) {
-				return error;
-			}
-		};
 		expect(failure(other)).toMatchObject({ code: 'not_a_database' });
 		expect(failure(folder)).toEqual(new StoreError('not_a_database', `${folder} is a directory`));
+		expect(failure('/dev/null')).toEqual(new StoreError('not_a_database', '/dev/null is no regular file'));
 		expect(failure(join(folder, 'none.db'))).toEqual(new DatabaseMissing(join(folder, 'none.db')));
 		expect(readdirSync(folder).sort()).toEqual(['mailctl.db', 'other.db']);
 	});
+
+	it('tells a folder that lets nobody in from a database that is not there', () => {
+		const closed = join(folder, 'closed');
+		mkdirSync(closed);
+		copyFileSync(path, join(closed, 'news.db'));
+		chmodSync(closed, 0o600);
+		chmodSync(folder, 0o755);
+		const file = join(closed, 'news.db');
+		expect(asNobody(() => failure(file))).toEqual(
+			new StoreError('io', `${file} cannot be looked at: a folder above it lets this user not in`),
+		);
+		const round = join(folder, 'round.db');
+		symlinkSync(round, round);
+		expect(failure(round)).toEqual(new StoreError('io', `${round} cannot be looked at: ELOOP`));
+	});
 });
+
+function failure(path: string): unknown {
+	try {
+		inspectSqlite({ path }).close();
+		return null;
+	} catch (error) {
+		return error;
+	}
+}
+
+/** Root is let in everywhere, so it steps down for the while. */
+function asNobody<T>(work: () => T): T {
+	if (process.getuid?.() !== 0) return work();
+	process.seteuid?.(65_534);
+	try {
+		return work();
+	} finally {
+		process.seteuid?.(0);
+	}
+}

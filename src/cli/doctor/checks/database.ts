@@ -1,6 +1,6 @@
 /** The database file: there, ours, current, sound, and with room to grow. */
-import { statfs } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { realpath, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { type Clock, type Micros, microsPerSecond } from '../../../api/datetime.js';
 import { gibibyte, mebibyte, momentText, sizeText, spanText } from '../amounts.js';
 import type { Inspected, InspectedDatabase } from '../inspected.js';
@@ -23,7 +23,7 @@ export function databaseChecks(found: Inspected, clock: Clock, { line, isFull }:
 		{ name: 'database.log', run: opened((database) => judgeLog(database)) },
 		{
 			name: 'database.space',
-			run: opened(async () => judgeSpace(await roomAt(dirname(resolve(found.path))))),
+			run: opened(async () => judgeSpace(await roomAt(found.path))),
 		},
 		{
 			name: 'database.clock',
@@ -124,8 +124,9 @@ export function judgeSpace({ free, total }: Room): Verdict {
 	return free < little ? warning(says, 'free some space, or move the database') : ok(says);
 }
 
-async function roomAt(folder: string): Promise<Room> {
-	const { bavail, blocks, bsize } = await statfs(folder);
+/** Of the disk that the file itself is on, wherever a link to it is. */
+async function roomAt(path: string): Promise<Room> {
+	const { bavail, blocks, bsize } = await statfs(dirname(await realpath(path)));
 	return { free: bavail * bsize, total: blocks * bsize };
 }
 
