@@ -284,6 +284,7 @@ describe('mailctl send', () => {
 		expect(await messages()).toMatchObject([{ state: 'queued' }]);
 		expect(await project.json(['worker', '--drain'])).toEqual({
 			sent: 1,
+			queued: 0,
 			deferred: 0,
 			bounced: 0,
 			failed: 0,
