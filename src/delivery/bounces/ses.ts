@@ -16,8 +16,8 @@ const maxBytes = 4 * 1024 * 1024;
 
 /** What a file of such JSON says; null for any other. Never throws. */
 export function readSes(bytes: Buffer): Report | null {
-	if (!/^\s*\{/.test(bytes.toString('latin1', 0, 100))) return null;
-	const outer = parsed(bytes.toString('utf8', 0, maxBytes));
+	if (!/^\uFEFF?\s*\{/.test(bytes.toString('utf8', 0, 100))) return null;
+	const outer = parsed(bytes.toString('utf8', 0, maxBytes).replace(/^\uFEFF/, ''));
 	const { bounce, complaint, mail } = typeof outer['Message'] === 'string' ? parsed(outer['Message']) : outer;
 	if (!isRecord(mail)) return null;
 	if (isRecord(bounce)) return bounceOf(bounce, mail);

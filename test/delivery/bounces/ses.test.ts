@@ -121,6 +121,11 @@ describe('what SES publishes', () => {
 		expect(read(value)).toMatchObject({ kind: 'not_a_report' });
 	});
 
+	it('may begin with a mark of UTF-8', () => {
+		const marked = Buffer.from(`\uFEFF${JSON.stringify(bounce())}`);
+		expect(readReport(marked)).toEqual(read(bounce()));
+	});
+
 	it('with headers of another shape does not break', () => {
 		const odd = {
 			...bounce(),
