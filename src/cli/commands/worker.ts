@@ -17,7 +17,7 @@ const worker = command({
 	writes: true,
 	role: 'worker',
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
-	exits: [6],
+	exits: [6, 130, 143],
 	examples: ['mailctl worker --drain', 'mailctl worker --connections 10 --rate 50/s'],
 	run: (cx, { options: { drain, ...options } }) =>
 		workOff(cx, { until: drain ? 'settled' : 'stopped', ...options }),

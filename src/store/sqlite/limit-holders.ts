@@ -56,10 +56,22 @@ function readStanding(sql: Sql, now: Micros): Standing {
 	};
 }
 
-/** As many rows as messages are in somebody's hands. */
+/**
+ * As many rows as messages are in somebody's hands, and those that were last given back: what went back unsent is taken
+ * out by the next lease alone (see `usedAt`), and holds nothing back until then.
+ */
 function countHolds(sql: Sql): Map<string, number> {
 	const counts = new Map<string, number>();
-	for (const { limits } of sql.all<{ limits: string }>('SELECT limits FROM limit_holds')) {
+	const rows = sql.all<{ limits: string }>(
+		`SELECT h.limits
+		FROM limit_holds h
+		LEFT JOIN messages m ON m.id = h.message_id
+		WHERE NOT coalesce(
+			m.state IN ('queued', 'deferred') AND m.fence = h.fence AND m.attempts <= h.attempts, 0
+		)
+		ORDER BY h.message_id`,
+	);
+	for (const { limits } of rows) {
 		// Written by the lease.
 		const keys: string[] = JSON.parse(limits);
 		for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -61,6 +61,19 @@ export function describeLimitHolders(open: OpenEmpty): void {
 			expect(await heldOfDue(noon + second)).toEqual([0, 0]);
 		});
 
+		it('is nothing of what was given back unsent: the mail server was out of reach', async () => {
+			await limit({ recipient_domain_limits: 'a.test=1/1h' });
+			await ids('a.test', 2);
+			const [first] = await lease(store, { max: 1 });
+			expect(await heldOfDue(noon + second)).toEqual([1, 1]);
+			if (first === undefined) throw new Error('nothing was leased');
+			const { message, fence } = first;
+			const outcome = { kind: 'released' as const, why: 'infrastructure' as const };
+			await store.queue.settle({ settlements: [{ message, fence, at: noon, outcome }] });
+			expect(await heldOfDue(noon + second)).toEqual([0, 2]);
+			expect(await holding(noon + second)).toEqual([]);
+		});
+
 		it('is counted by limit, with the turns of the first and of the last', async () => {
 			await limit({ recipient_domain_limits: 'a.test=2/1h, *=1/1h' });
 			await send(store, [...people('a.test', 5), ...people('b.test', 2), ...people('c.test', 1)]);

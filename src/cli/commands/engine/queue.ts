@@ -66,7 +66,7 @@ const drain = command({
 	writes: true,
 	role: 'worker',
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
-	exits: [6],
+	exits: [6, 130, 143],
 	examples: ['mailctl engine queue drain'],
 	run: (cx, { options }) => workOff(cx, { until: 'settled', ...options }),
 });
