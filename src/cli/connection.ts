@@ -4,6 +4,7 @@ import type { Clock } from '../api/datetime.js';
 import type { DeliveryCounts } from '../api/delivery-counts.js';
 import type { LimitName, Message, Uuid } from '../api/records.js';
 import type { Exchange } from '../api/wire.js';
+import type { IngestCounts, IngestRequest } from './ingest.js';
 
 /** Where a command goes: a database of this machine, or a base URL. */
 export type Target =
@@ -114,37 +115,6 @@ export interface LocalEngine {
 	testSmtp(): Promise<SmtpTest>;
 	/** Answers the API, the links of mails and, unless told otherwise, sends what is due. Throws when it cannot listen. */
 	serve(options: ServeOptions): Promise<RunningServer>;
-}
-
-/** Mails that came back. */
-export interface IngestRequest {
-	/** A mail, an mbox, a folder of such files, a Maildir; or a stream of one mail or an mbox. */
-	from: { path: string } | { stream: AsyncIterable<Buffer> };
-	/** Nothing is recorded, nothing is moved. */
-	dryRun: boolean;
-	signal: AbortSignal;
-	/** Told of a file in a folder that could not be read, and by which error of the system: `EACCES`. */
-	onUnreadable: (file: string, code: string) => void;
-}
-
-/** Mails by what became of them; `read` is the sum of the others but the last. */
-export interface IngestCounts {
-	read: number;
-	/** Recorded: the first of its kind for its message. */
-	bounces: number;
-	complaints: number;
-	/** Said before: nothing changed. */
-	duplicates: number;
-	/** Delays, receipts, feedback that is no complaint. */
-	notices: number;
-	auto_replies: number;
-	/** About no message of ours, or about nobody it went to. */
-	unmatched: number;
-	not_reports: number;
-	/** Their messages are being sent at this moment: to be brought again. */
-	in_flight: number;
-	/** Files of a folder or a Maildir that could not be read, and are where they were. */
-	unreadable: number;
 }
 
 /** Where and how to listen. */

@@ -16,6 +16,9 @@ export interface Sources {
 	table(text: string): TableSource;
 }
 
+/** A folder where a file is wanted (exit 2): a command that knows what to do with one says so. */
+export class FolderGiven extends UsageError {}
+
 export function createSources(io: Io): Sources {
 	let taken: string | null = null;
 	const stdin = (flag: string): Readable => {
@@ -75,7 +78,7 @@ function fileSource(path: string, flag: string): FileSource {
 
 async function refuseFolder(path: string, flag: string): Promise<void> {
 	const found = await stat(path).catch((error: unknown) => refuse(error, path, flag));
-	if (found.isDirectory()) throw new UsageError(`${flag}: ${path} is a directory`);
+	if (found.isDirectory()) throw new FolderGiven(`${flag}: ${path} is a directory`);
 }
 
 function refuse(error: unknown, path: string, flag: string): never {

@@ -34,10 +34,16 @@ export interface ReportedAddress {
  * `in_flight`: the message is in a worker's hands; the report may be recorded once its outcome is.
  */
 export type ReportOutcome =
-	| { kind: 'recorded'; effect: ReportEffect }
+	| ({ kind: 'recorded' } & RecordedReport)
 	| { kind: 'known' }
 	| { kind: 'unmatched' }
 	| { kind: 'in_flight' };
+
+/** What a report came to, and for whom: of several recipients the message's own, else the first. */
+export interface RecordedReport {
+	effect: ReportEffect;
+	address: EmailKey;
+}
 
 /** What a report came to. */
 export type ReportEffect = 'hard_bounce' | 'soft_bounce' | 'complaint';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Ingested, ingestMail } from '../../delivery/bounces/ingest.js';
 import { mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
 import { foreseeReports } from '../../delivery/bounces/plan.js';
-import type { IngestCounts, IngestRequest } from '../connection.js';
+import type { IngestCounts, IngestRequest } from '../ingest.js';
 import { openVerp } from './keys.js';
 import type { LocalParts } from './parts.js';
 
@@ -25,12 +25,13 @@ const countOf: Readonly<Record<Ingested, Exclude<keyof IngestCounts, 'read' | 'u
 /** Everything that was read is recorded when this resolves; a Maildir's mails are moved after that. */
 export async function ingestBounces(
 	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
-	{ from, dryRun, signal, onUnreadable }: IngestRequest,
+	{ from, dryRun, signal, onRecorded, onUnreadable }: IngestRequest,
 ): Promise<IngestCounts> {
 	const options = {
 		verp: await openVerp({ store, clock }),
 		clock,
 		record: dryRun ? foreseeReports(store.reads) : store.writes.recordReport,
+		onRecorded,
 		// Nobody brings a mail again for what is only asked.
 		sleep: (ms: number) => (dryRun ? Promise.resolve() : delay(ms, undefined, { signal })),
 	};

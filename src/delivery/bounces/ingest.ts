@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { ReportedAddress, ReportOutcome, ReturnedReport } from '../../store/bounces.js';
+import type { RecordedReport, ReportedAddress, ReportOutcome, ReturnedReport } from '../../store/bounces.js';
 import { matchMessage } from './match.js';
 import { type ReadMail, readMail } from './read-mail.js';
 import type { DeliveryReport, FeedbackReport } from './report.js';
@@ -39,6 +39,8 @@ export interface IngestOptions {
 	clock: Clock;
 	/** Reads a mail; at once, in this thread, when absent. */
 	read?: (bytes: Buffer) => Promise<ReadMail>;
+	/** Told of each mail that was recorded, what it came to. */
+	onRecorded?: (recorded: RecordedReport) => void;
 	/** Waits so many milliseconds. */
 	sleep?: (ms: number) => Promise<void>;
 }
@@ -69,7 +71,7 @@ export async function ingestMail(mail: ReturnedMail, options: IngestOptions): Pr
 
 async function recordReport(
 	{ report, sha256, ...mail }: ReturnedMail & { report: DeliveryReport | FeedbackReport; sha256: string },
-	{ record, verp, clock, sleep = delay }: IngestOptions,
+	{ record, onRecorded, verp, clock, sleep = delay }: IngestOptions,
 ): Promise<Ingested> {
 	const matched = matchMessage(report, { ...mail, verp });
 	if (matched === null) return 'unmatched';
@@ -83,6 +85,7 @@ async function recordReport(
 	for (let tries = 0; tries <= waitsForOutcome; tries++) {
 		if (tries > 0) await sleep(waitMs);
 		const outcome = await record(returned);
+		if (outcome.kind === 'recorded') onRecorded?.(outcome);
 		if (outcome.kind !== 'in_flight') return verdictOf(outcome);
 	}
 	return 'in_flight';

@@ -5,7 +5,7 @@ import type { EventType, MessageState } from '../../api/records.js';
 import { type Finding, findingsOf, type Recipients } from '../../engine/rules/bounces.js';
 import { erasedAddress } from '../../engine/rules/erasure.js';
 import { isSoftBounceLimit } from '../../engine/rules/subscription.js';
-import type { ReportEffect, ReportOutcome, ReturnedReport } from '../bounces.js';
+import type { RecordedReport, ReportEffect, ReportOutcome, ReturnedReport } from '../bounces.js';
 import { recordEvent } from './events.js';
 import { createTally } from './figures.js';
 import type { Sql } from './sql.js';
@@ -25,7 +25,9 @@ export function createBounces(sql: Sql): Pick<Operations, 'recordReport' | 'fore
 		recordReport: (report) => recordReport(sql, report),
 		foreseeReport: (report) => {
 			const foreseen = assess(sql, report);
-			return foreseen.kind === 'recorded' ? { kind: 'recorded', effect: foreseen.effect } : foreseen;
+			if (foreseen.kind !== 'recorded') return foreseen;
+			const { effect, address } = foreseen;
+			return { kind: 'recorded', effect, address };
 		},
 	};
 }
@@ -33,16 +35,16 @@ export function createBounces(sql: Sql): Pick<Operations, 'recordReport' | 'fore
 /** What a report would change: of each recipient what was not known, the message's own first. */
 type Assessment =
 	| Exclude<ReportOutcome, { kind: 'recorded' }>
-	| { kind: 'recorded'; effect: ReportEffect; message: ReturnedRow; changes: Change[]; isAboutTo: boolean };
+	| ({ kind: 'recorded'; message: ReturnedRow; changes: Change[]; isAboutTo: boolean } & RecordedReport);
 
 function recordReport(sql: Sql, report: ReturnedReport): ReportOutcome {
 	const assessment = assess(sql, report);
 	if (assessment.kind !== 'recorded') return assessment;
-	const { effect, message, changes, isAboutTo } = assessment;
+	const { effect, address, message, changes, isAboutTo } = assessment;
 	for (const change of changes) apply(sql, change);
 	rememberMail(sql, message, report, effect);
 	if (isAboutTo && effect === 'soft_bounce') endRun(sql, message, report);
-	return { kind: 'recorded', effect };
+	return { kind: 'recorded', effect, address };
 }
 
 /** Reads alone. */
@@ -58,9 +60,17 @@ function assess(sql: Sql, report: ReturnedReport): Assessment {
 		const effect = effectOf(sql, { message, report, finding });
 		return effect === null ? [] : [{ message, report, finding, effect }];
 	});
-	const effect = changes[0]?.effect;
-	if (effect === undefined) return { kind: 'known' };
-	return { kind: 'recorded', effect, message, changes, isAboutTo: findings[0]?.isTo === true };
+	const [first] = changes;
+	if (first === undefined) return { kind: 'known' };
+	const { effect, finding } = first;
+	return {
+		kind: 'recorded',
+		effect,
+		address: finding.address,
+		message,
+		changes,
+		isAboutTo: findings[0]?.isTo === true,
+	};
 }
 
 function isKnownMail(sql: Sql, sha256: string): boolean {

@@ -65,7 +65,7 @@ export function describeBounces(open: OpenEmpty): void {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const outcome = await store.writes.recordReport(report(message, [failed('ann@example.org')]));
-			expect(outcome).toEqual({ kind: 'recorded', effect: 'hard_bounce' });
+			expect(outcome).toEqual({ kind: 'recorded', effect: 'hard_bounce', address: 'ann@example.org' });
 			expect(await stateOf(store, message)).toBe('bounced');
 			expect((await store.reads.getMessage({ id: message }))?.message.last_reply).toBe('550 5.1.1 unknown');
 			expect(await activity(id)).toEqual([false, 'HARDBOUNCED']);
@@ -91,14 +91,22 @@ export function describeBounces(open: OpenEmpty): void {
 			const stranger = report(message, [failed('someone@example.net')], { matched: 'message_id' });
 			expect(await store.reads.foreseeReport(stranger)).toEqual({ kind: 'unmatched' });
 			for (const _ of [1, 2])
-				expect(await store.reads.foreseeReport(hard)).toEqual({ kind: 'recorded', effect: 'hard_bounce' });
+				expect(await store.reads.foreseeReport(hard)).toEqual({
+					kind: 'recorded',
+					effect: 'hard_bounce',
+					address: 'ann@example.org',
+				});
 			expect(await activity(id)).toEqual([true, null]);
 			await store.writes.recordReport(hard);
 			expect(await store.reads.foreseeReport(hard)).toEqual({ kind: 'known' });
 			const again = report(message, [failed('ann@example.org')]);
 			expect(await store.reads.foreseeReport(again)).toEqual({ kind: 'known' });
 			const complaint = report(message, [], { kind: 'complaint' });
-			expect(await store.reads.foreseeReport(complaint)).toEqual({ kind: 'recorded', effect: 'complaint' });
+			expect(await store.reads.foreseeReport(complaint)).toEqual({
+				kind: 'recorded',
+				effect: 'complaint',
+				address: 'ann@example.org',
+			});
 		});
 
 		it('of a soft bounce: the message fails, the address stays', async () => {
@@ -106,7 +114,7 @@ export function describeBounces(open: OpenEmpty): void {
 			const message = await sent('ann@example.org');
 			const soft = failed('ann@example.org', { hard: false });
 			const outcome = await store.writes.recordReport(report(message, [soft]));
-			expect(outcome).toEqual({ kind: 'recorded', effect: 'soft_bounce' });
+			expect(outcome).toEqual({ kind: 'recorded', effect: 'soft_bounce', address: 'ann@example.org' });
 			expect(await stateOf(store, message)).toBe('failed');
 			expect(await activity(id)).toEqual([true, null]);
 			expect(await suppressions()).toBe(0);
@@ -122,7 +130,11 @@ export function describeBounces(open: OpenEmpty): void {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const complaint = report(message, [], { kind: 'complaint' });
-			expect(await store.writes.recordReport(complaint)).toEqual({ kind: 'recorded', effect: 'complaint' });
+			expect(await store.writes.recordReport(complaint)).toEqual({
+				kind: 'recorded',
+				effect: 'complaint',
+				address: 'ann@example.org',
+			});
 			expect(await activity(id)).toEqual([false, 'COMPLAINED']);
 			expect(await stateOf(store, message)).toBe('sent');
 			expect(await store.writes.recordReport(report(message, [], { kind: 'complaint' }))).toEqual({

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { emailKey } from '../../../src/api/address.js';
 import { type IngestOptions, ingestMail } from '../../../src/delivery/bounces/ingest.js';
 import { readReport } from '../../../src/delivery/bounces/read.js';
 import type { ReadMail } from '../../../src/delivery/bounces/read-mail.js';
@@ -34,7 +35,11 @@ function store(...answers: readonly ReportOutcome[]) {
 	return { asked, slept, ingest, options };
 }
 
-const recorded: ReportOutcome = { kind: 'recorded', effect: 'hard_bounce' };
+const recorded: ReportOutcome = {
+	kind: 'recorded',
+	effect: 'hard_bounce',
+	address: emailKey('ann@example.org'),
+};
 
 describe('a mail that came back', () => {
 	it('is matched by the return path it was taken for, whatever else it says', async () => {

@@ -1,8 +1,12 @@
 /** `mailctl engine bounces explain`: what mails that came back mean. */
 import { command } from '../../../command.js';
 import type { Explained, Report } from '../../../connect/bounces.js';
+import type { CommandContext } from '../../../context.js';
+import { UsageError } from '../../../errors.js';
 import { clean } from '../../../render/clean.js';
 import type { Columns } from '../../../render/columns.js';
+import { shellWord } from '../../../shell-word.js';
+import { FolderGiven } from '../../../sources.js';
 import { linesOf } from './explained.js';
 
 export const explain = command({
@@ -18,7 +22,7 @@ export const explain = command({
 		'mailctl engine bounces explain bounce.eml -o json',
 	],
 	run: async (cx, { args }) => {
-		const bytes = await cx.sources.file(args.file, 'file').bytes();
+		const bytes = await readFile(cx, args.file);
 		const { explainFile } = await import('../../../connect/bounces.js');
 		const explained = await explainFile(bytes);
 		const { format } = cx.out;
@@ -28,6 +32,18 @@ export const explain = command({
 		await cx.out.rows(explained.reports, columns, { all: true });
 	},
 });
+
+async function readFile(cx: CommandContext, file: string): Promise<Buffer> {
+	try {
+		return await cx.sources.file(file, 'file').bytes();
+	} catch (error) {
+		if (!(error instanceof FolderGiven)) throw error;
+		throw new UsageError(error.message, {
+			hint: `explain takes one file; of a folder or a Maildir mailctl engine bounces ingest ${shellWord(file)} --dry-run says what it holds`,
+			cause: error,
+		});
+	}
+}
 
 /** Of an mbox a block a mail, with its number. */
 function textOf(explained: Explained): string {

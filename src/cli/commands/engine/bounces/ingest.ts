@@ -1,10 +1,10 @@
 /** `mailctl engine bounces ingest`: mails that came back, taken into the database. */
 import { addAbortSignal } from 'node:stream';
 import { command } from '../../../command.js';
-import type { IngestCounts } from '../../../connection.js';
 import type { CommandContext } from '../../../context.js';
 import { CliError, UsageError } from '../../../errors.js';
 import { exits } from '../../../exit.js';
+import type { IngestCounts, RecordedBounce } from '../../../ingest.js';
 import { counted } from '../../../render/counted.js';
 
 export const ingest = command({
@@ -13,7 +13,7 @@ export const ingest = command({
 	createsDatabase: false,
 	summary: 'take mails that came back into the database',
 	description:
-		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input; a file may also hold what Amazon SES publishes of a bounce or a complaint (JSON, as SNS hands it over). A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there, or where it is stopped before its end: the mail server then tries again.',
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input; a file may also hold what Amazon SES publishes of a bounce or a complaint (JSON, as SNS hands it over, one notification a file). A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there, or where it is stopped before its end: the mail server then tries again.',
 	args: [{ name: 'source', summary: 'a file, a folder or a Maildir; - reads standard input' }],
 	writes: true,
 	output:
@@ -30,9 +30,13 @@ export const ingest = command({
 			? tryLater(`stopped before all was taken in (${reason.message})`, reason)
 			: reason,
 	run: async (cx, { args }) => {
-		const counts = await taken(cx, args.source);
-		if (cx.dryRun) return cx.wouldDo(`take in ${sentenceOf(counts)}`, counts);
-		await cx.out.document(counts, sentenceOf(counts));
+		const recorded = createTally();
+		const counts = await taken(cx, args.source, recorded.add);
+		const sentence = sentenceOf(counts, recorded);
+		if (cx.dryRun) await cx.wouldDo(`take in ${sentence}`, counts);
+		else await cx.out.document(counts, sentence);
+		await sayWhose(cx, recorded);
+		if (cx.dryRun) return;
 		if (counts.in_flight > 0)
 			throw tryLater(`${counted(counts.in_flight, 'mail')} about what is being sent at this moment`);
 		if (counts.unreadable > 0)
@@ -40,7 +44,41 @@ export const ingest = command({
 	},
 });
 
-async function taken(cx: CommandContext, source: string): Promise<IngestCounts> {
+/** What was recorded, by its kind; of a few whose it was. */
+interface Tally {
+	add(recorded: RecordedBounce): void;
+	readonly counts: Record<RecordedBounce['effect'], number>;
+	/** In the order of recording, no more than are told. */
+	readonly first: RecordedBounce[];
+}
+
+/** More than these nobody reads one by one: `suppressions list` has them. */
+const mostTold = 5;
+
+function createTally(): Tally {
+	const counts = { hard_bounce: 0, soft_bounce: 0, complaint: 0 };
+	const first: RecordedBounce[] = [];
+	const add = (recorded: RecordedBounce) => {
+		counts[recorded.effect] += 1;
+		if (first.length < mostTold) first.push(recorded);
+	};
+	return { add, counts, first };
+}
+
+/** For a person: a mail server's pipe has nobody to tell. */
+async function sayWhose(cx: CommandContext, { counts, first }: Tally): Promise<void> {
+	const all = counts.hard_bounce + counts.soft_bounce + counts.complaint;
+	if ((cx.out.format !== 'table' && cx.out.format !== 'wide') || all > first.length) return;
+	for (const { address, effect } of first) await cx.note(`${address}: ${fates[effect]}`);
+}
+
+const fates: Readonly<Record<RecordedBounce['effect'], string>> = {
+	hard_bounce: 'a hard bounce, no mail goes to it from now on',
+	soft_bounce: 'a soft bounce, which is counted',
+	complaint: 'a complaint, no mail goes to it from now on',
+};
+
+async function taken(cx: CommandContext, source: string, onRecorded: Tally['add']): Promise<IngestCounts> {
 	const from =
 		source === '-' ? { stream: addAbortSignal(cx.signal, cx.sources.stdin('source')) } : { path: source };
 	const unreadable: string[] = [];
@@ -50,6 +88,7 @@ async function taken(cx: CommandContext, source: string): Promise<IngestCounts> 
 			from,
 			dryRun: cx.dryRun,
 			signal: cx.signal,
+			onRecorded,
 			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
 		});
 	} catch (error) {
@@ -88,24 +127,27 @@ function tryLater(message: string, cause?: unknown): CliError {
 	});
 }
 
-/** Of one mail, and of several. */
-const words: readonly (readonly [name: Exclude<keyof IngestCounts, 'read'>, one: string, several: string])[] =
-	[
-		['bounces', 'bounce', 'bounces'],
-		['complaints', 'complaint', 'complaints'],
-		['duplicates', 'known already', 'known already'],
-		['notices', 'notice', 'notices'],
-		['auto_replies', 'automatic answer', 'automatic answers'],
-		['unmatched', 'about no message of ours', 'about no message of ours'],
-		['not_reports', 'no report', 'no reports'],
-		['in_flight', 'about a message being sent', 'about messages being sent'],
-		['unreadable', 'not readable', 'not readable'],
-	];
+type Counted = Exclude<keyof IngestCounts, 'read' | 'bounces'> | 'hard_bounce' | 'soft_bounce';
 
-/** `3 mails: 2 bounces, 1 no report`: what there is none of is left out. */
-function sentenceOf(counts: IngestCounts): string {
+/** Of one mail, and of several. */
+const words: readonly (readonly [name: Counted, one: string, several: string])[] = [
+	['hard_bounce', 'hard bounce', 'hard bounces'],
+	['soft_bounce', 'soft bounce', 'soft bounces'],
+	['complaints', 'complaint', 'complaints'],
+	['duplicates', 'known already', 'known already'],
+	['notices', 'notice', 'notices'],
+	['auto_replies', 'automatic answer', 'automatic answers'],
+	['unmatched', 'about no message of ours', 'about no message of ours'],
+	['not_reports', 'no report', 'no reports'],
+	['in_flight', 'about a message being sent', 'about messages being sent'],
+	['unreadable', 'not readable', 'not readable'],
+];
+
+/** `3 mails: 2 hard bounces, 1 no report`: what there is none of is left out. */
+function sentenceOf(counts: IngestCounts, recorded: Tally): string {
+	const all = { ...counts, ...recorded.counts };
 	const parts = words.flatMap(([name, one, several]) =>
-		counts[name] > 0 ? [counted(counts[name], one, several)] : [],
+		all[name] > 0 ? [counted(all[name], one, several)] : [],
 	);
 	const mails = counted(counts.read, 'mail');
 	return parts.length === 0 ? mails : `${mails}: ${parts.join(', ')}`;
