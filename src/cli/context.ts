@@ -30,6 +30,8 @@ export interface CommandContext extends Talk, Prompts {
 	connection(): Promise<Connection>;
 	/** Another target than the call's own, as it would be reached; the caller closes it. */
 	connectTo(target: Target): Promise<Connection>;
+	/** PEM of `--ca-cert`; null: none is named. `UsageError` for what holds no certificate. */
+	authority(): Promise<string | null>;
 	api(): Promise<Api>;
 	/** The engine itself, for ◆ commands; `UsageError` on a deployment. */
 	local(): Promise<LocalEngine>;

@@ -90,6 +90,7 @@ export async function createContext(
 		dryRun: globals.dryRun === true,
 		connection: link.open,
 		connectTo: link.connectTo,
+		authority: link.authority,
 		api: async (): Promise<Api> => (await link.open()).api,
 		local: async () => {
 			const { local } = await link.open();
@@ -162,27 +163,40 @@ interface LinkParts {
 
 async function remoteOptions(
 	settings: Settings,
-	{ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>,
+	globals: RawGlobals,
+	caCert: string | null,
 ): Promise<RemoteOptions> {
 	return {
 		timeoutMs: settings.timeoutMs.value,
 		retries: settings.retries.value,
-		caCert: globals.caCert === undefined ? null : await sources.file(globals.caCert, '--ca-cert').text(),
+		caCert,
 		insecure: globals.insecure === true,
 		proxy: globals.proxy ?? null,
+	};
+}
+
+/** Once, whoever wants it: a pipe gives what it holds to one reader only. */
+function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>) {
+	let read: Promise<string | null> | null = null;
+	return () => {
+		const { caCert } = globals;
+		if (caCert === undefined) return Promise.resolve(null);
+		read ??= import('./authority.js').then(({ readAuthority }) => readAuthority(caCert, sources));
+		return read;
 	};
 }
 
 /** The connection, opened by the first who needs it and closed once. */
 function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
+	const authority = authorityReader(parts);
 	const connectTo = async (target: Target): Promise<Connection> => {
 		const connect = parts.connect ?? (await import('./connect.js')).connect;
 		return connect(target, {
 			clock: parts.clock,
 			role: parts.role,
 			env: parts.io.env,
-			remote: await remoteOptions(settings, parts),
+			remote: await remoteOptions(settings, parts.globals, await authority()),
 			trace: (line) => {
 				if (settings.debug.value) void parts.io.stderr.write(`${line}\n`);
 			},
@@ -199,6 +213,7 @@ function linker(settings: Settings, parts: LinkParts) {
 		return connection;
 	};
 	return {
+		authority,
 		connectTo,
 		open: () => {
 			opened ??= open();

@@ -74,17 +74,16 @@ export interface Remedies {
 	rename: string;
 }
 
-/** `isChecked`: nothing goes to a server without a good one. A remedy that is not given is to renew it. */
-interface JudgeOptions extends Partial<Remedies> {
+/** `isChecked`: nothing goes to a server without a good one. */
+interface JudgeOptions extends Remedies {
 	now: Micros;
 	isChecked: boolean;
-	renew: string;
 }
 
 /** What is to be said of it, and done. */
 export function judgeCertificate(
 	{ name, validTo, distrust }: SeenCertificate,
-	{ now, isChecked, renew, trust = renew, rename = renew }: JudgeOptions,
+	{ now, isChecked, renew, trust, rename }: JudgeOptions,
 ): Verdict {
 	if (validTo < now)
 		return (isChecked ? problem : warning)(

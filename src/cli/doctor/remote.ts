@@ -22,12 +22,12 @@ export async function remoteChecks(
 	const { connection, token, close } = await connectAnyhow(cx, asked);
 	const { api, exchange, target } = connection;
 	if (target.kind !== 'remote') throw new Error('a deployment was to be looked at');
-	const { caCert, insecure, proxy } = cx.globals;
+	const { insecure, proxy } = cx.globals;
 	const baseUrl = new URL(target.baseUrl);
 	const { goesThroughProxy } = await import('../connect/proxied.js');
 	const way = {
 		baseUrl,
-		caCert: caCert === undefined ? null : await cx.sources.file(caCert, '--ca-cert').text(),
+		caCert: await cx.authority(),
 		isInsecure: insecure === true,
 		isProxied: goesThroughProxy({ baseUrl, proxy: proxy ?? null, env: cx.io.env }),
 		clock: cx.clock,

@@ -135,4 +135,17 @@ describe('the certificate of a mail server', () => {
 			fix: 'whoever runs the mail server has to renew it',
 		});
 	});
+
+	it('of an authority that nobody knows names the setting that makes it known', async () => {
+		const { cert, key } = await makeCertificates(['IP:127.0.0.1']);
+		const sink = await startSmtpSink({ cert, key, disabledCommands: [] });
+		open.push(sink.close);
+		const { db, found } = await certificate(sink.port, null);
+		expect(found).toEqual({
+			check: 'smtp.certificate',
+			level: 'problem',
+			message: 'the certificate of 127.0.0.1 is not trusted here: its authority is unknown',
+			fix: `mailctl --db ${db} engine settings set smtp_ca - < ca.pem`,
+		});
+	});
 });

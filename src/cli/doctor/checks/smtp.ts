@@ -21,7 +21,7 @@ export function smtpChecks(look: Look, clock: Clock, { line, isOffline, signal }
 			name: 'smtp.login',
 			run: asked((smtp, test) => logIn(smtp, { test, signal, line })),
 		},
-		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, signal })) },
+		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, signal, line })) },
 	];
 }
 
@@ -53,7 +53,7 @@ const otherServer = 'engine init --smtp smtp://user@host:587';
 
 async function judgeServer(
 	{ host, port, security, ca }: InspectedSmtp,
-	{ clock, signal }: { clock: Clock; signal: AbortSignal },
+	{ clock, signal, line }: Pick<Surroundings, 'signal' | 'line'> & { clock: Clock },
 ): Promise<Verdict> {
 	if (security === 'never') return skipped('TLS is not asked for (tls=never)');
 	const limit = patient(signal, mailServerMs);
@@ -74,6 +74,8 @@ async function judgeServer(
 			now: clock.now(),
 			isChecked: security !== 'opportunistic',
 			renew: 'whoever runs the mail server has to renew it',
+			trust: line('engine settings set smtp_ca - < ca.pem'),
+			rename: 'smtp_url must use a name that it is for',
 		});
 	} catch (error) {
 		if (limit.aborted) return skipped(saidBy(limit.reason));
