@@ -7,6 +7,8 @@ import { noSmtp, parseRate } from './send/deliver.js';
 
 export interface WorkOptions {
 	until: 'settled' | 'stopped';
+	/** What a signal before that is: how a worker ends, or what kept a drain from its end. */
+	stopping: 'ends' | 'fails';
 	/** `10/s`, not checked yet. */
 	rate?: string | undefined;
 	connections?: number | undefined;
@@ -14,12 +16,12 @@ export interface WorkOptions {
 
 /**
  * Answers the counts on stdout, with how many are still queued. Throws `queue_paused` (exit 6), and a usage error
- * without a mail server. Stopped before it was settled it ends with the signal's own code, or that of `--deadline`:
- * whoever asked for a drained queue is not to take it for one.
+ * without a mail server. Where stopping it fails, it ends with the signal's own code, or that of `--deadline`: whoever
+ * asked for a drained queue is not to take it for one.
  */
 export async function workOff(
 	cx: CommandContext,
-	{ until, rate, connections }: WorkOptions,
+	{ until, stopping, rate, connections }: WorkOptions,
 ): Promise<ExitCode> {
 	const engine = await cx.local();
 	const status = await engine.status();
@@ -63,7 +65,7 @@ export async function workOff(
 		}
 		if (summary.kind === 'stopped' && until === 'settled') {
 			await cx.hint('what was not sent stays queued; mailctl engine queue drain goes on');
-			cx.signal.throwIfAborted();
+			if (stopping === 'fails') cx.signal.throwIfAborted();
 		}
 	} finally {
 		progress.stop();

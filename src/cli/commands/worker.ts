@@ -8,7 +8,7 @@ const worker = command({
 	summary: 'send what is due',
 	description:
 		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due, as engine queue drain does. ' +
-		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue: exit 0, but 130 or 143 with --drain. ' +
+		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue, and it ends with 0; what is still `queued` is among the counts. ' +
 		aboutRate,
 	options: {
 		drain: { kind: 'flag', summary: 'end when nothing is due' },
@@ -17,10 +17,10 @@ const worker = command({
 	writes: true,
 	role: 'worker',
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
-	exits: [6, 130, 143],
+	exits: [6],
 	examples: ['mailctl worker --drain', 'mailctl worker --connections 10 --rate 50/s'],
 	run: (cx, { options: { drain, ...options } }) =>
-		workOff(cx, { until: drain ? 'settled' : 'stopped', ...options }),
+		workOff(cx, { until: drain ? 'settled' : 'stopped', stopping: 'ends', ...options }),
 });
 
 export { worker as command };

@@ -60,7 +60,7 @@ const resume = command({
 
 const drain = command({
 	name: 'drain',
-	summary: 'send what is due, then end; as worker --drain',
+	summary: 'send what is due, then end',
 	description: `What limits hold back is due, too: it is waited for, however long that takes, and messages that are put off stay for a later run. Once all was tried the queue is drained, exit 0, whatever became of each message: \`bounced\` and the others count that, \`queued\` what is still queued. Ctrl-C and SIGTERM end it before, with 130 and 143. ${aboutRate}`,
 	options: workOptions,
 	writes: true,
@@ -68,7 +68,7 @@ const drain = command({
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
 	exits: [6, 130, 143],
 	examples: ['mailctl engine queue drain'],
-	run: (cx, { options }) => workOff(cx, { until: 'settled', ...options }),
+	run: (cx, { options }) => workOff(cx, { until: 'settled', stopping: 'fails', ...options }),
 });
 
 export const queue: CommandGroup = {

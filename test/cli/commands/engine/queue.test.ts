@@ -105,9 +105,9 @@ describe('mailctl engine queue', () => {
 		const project = await makeProject({ smtp: server.port });
 		await project.json(['engine', 'settings', 'set', 'send_limit', '1/1h']);
 		await project.json([...queue, '--to', 'a@example.com', '--to', 'b@example.com', '--to', 'c@example.com']);
-		for (const [words, sent] of [
-			[['engine', 'queue', 'drain'], 1],
-			[['worker', '--drain'], 0],
+		for (const [words, sent, ends] of [
+			[['engine', 'queue', 'drain'], 1, code],
+			[['worker', '--drain'], 0, 0],
 		] as const) {
 			const stop = new AbortController();
 			const drained = await project.run([...words, '-o', 'json'], {
@@ -116,7 +116,7 @@ describe('mailctl engine queue', () => {
 					if (text.includes('limits hold back')) stop.abort(new Interrupted(signal));
 				},
 			});
-			expect([drained.code, JSON.parse(drained.stdout)]).toEqual([code, { ...none, sent, queued: 2 }]);
+			expect([drained.code, JSON.parse(drained.stdout)]).toEqual([ends, { ...none, sent, queued: 2 }]);
 		}
 		const stop = new AbortController();
 		const shown = await project.run(['engine', 'queue', 'drain'], {
