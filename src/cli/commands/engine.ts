@@ -72,8 +72,10 @@ const init = command({
 		);
 		if (settings['smtp_url'] === undefined)
 			await cx.hint('no mail server yet: mailctl engine init --smtp smtp://user@host:587');
-		else if (Object.keys(values).includes('smtp_url'))
+		else if (options.smtp !== undefined) {
+			await warnOfPassword(cx, settings);
 			await cx.hint('mailctl engine smtp-test tries the mail server');
+		}
 	},
 });
 
@@ -119,6 +121,15 @@ function howToMend(reply: string): string {
 	if (setting === 'smtp_ca') return 'mailctl engine settings set smtp_ca - < ca.pem';
 	if (setting === 'smtp_url') return settingUrl('smtp://user@host:587');
 	return 'mailctl engine init --smtp URL names another mail server';
+}
+
+/** A user without a password logs in nowhere, and the first mail would be the one to say so. */
+async function warnOfPassword(cx: CommandContext, settings: Readonly<Record<string, string>>): Promise<void> {
+	const url = settings['smtp_url'] ?? '';
+	const user = URL.canParse(url) ? new URL(url).username : '';
+	if (user === '' || settings['smtp_password'] !== undefined) return;
+	await cx.warn('no password is set for the user of the mail server');
+	await cx.hint('mailctl engine init --smtp-password-file FILE sets it');
 }
 
 function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {

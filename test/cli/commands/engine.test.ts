@@ -78,6 +78,20 @@ describe('mailctl engine init', () => {
 		expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
 	});
 
+	it('warns of a user without a password, until there is one', async () => {
+		const project = await makeProject();
+		const init = (...more: string[]) =>
+			project.run(['engine', 'init', '--smtp', 'smtp://me@mail.example.com', ...more]);
+		const warning = `warning: no password is set for the user of the mail server\nhint: mailctl --db ${project.db} engine init --smtp-password-file FILE sets it\n`;
+		const first = await init();
+		expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining(warning) });
+		const password = await project.file('smtp.pass', 'secret\n');
+		expect((await init('--smtp-password-file', password)).stderr).not.toContain('warning');
+		expect((await init()).stderr).not.toContain('warning');
+		const plain = ['engine', 'init', '--smtp', 'smtp://mail.example.com'];
+		expect((await project.run(plain)).stderr).not.toContain('warning');
+	});
+
 	it('says when there was nothing to change', async () => {
 		const project = await makeProject();
 		expect((await project.run(['engine', 'init', '--no-color'], { columns: 250 })).stderr).toBe(

@@ -81,6 +81,21 @@ describe('mailctl suppressions', () => {
 			);
 		});
 
+		it('says of an end that does not hold that what stands is stronger', async () => {
+			const add = (...end: string[]) => project.run(['suppressions', 'add', ann, '-o', 'json', ...end]);
+			const first = await add('--expires', '2099-01-01');
+			expect(first.stderr).toBe('');
+			const shorter = await add('--expires', '1h');
+			expect(shorter.stderr).toBe(
+				`${ann} was suppressed until 2099-01-01T00:00:00.000000 already (MANUAL), which is stronger and stays\n`,
+			);
+			expect((await add('--expires', '2099-01-02')).stderr).toBe('');
+			await add();
+			expect((await add('--expires', '1h')).stderr).toBe(
+				`${ann} was suppressed without an end already (MANUAL), which is stronger and stays\n`,
+			);
+		});
+
 		it('goes on after one of several that is refused, and ends with 9', async () => {
 			await project.json(['subscribers', 'erase', ann, '--confirm', ann]);
 			const { code, stdout, stderr } = await project.run(['suppressions', 'add', ann, bob, '-o', 'json']);
@@ -169,11 +184,18 @@ describe('mailctl suppressions', () => {
 			expect(code).toBe(0);
 			expect(stderr).toContain(`mail may go to ${ann} again`);
 			expect(stderr).toContain(
-				`1 subscriber stays inactive: mailctl --db ${project.db} subscribers activate ${ann} --list LIST`,
+				`1 subscriber stays inactive: mailctl --db ${project.db} subscribers activate ${ann} --list 1`,
 			);
 			expect(await project.json(['subscribers', 'activate', ann, '-l', '1'])).toMatchObject([
 				{ is_active: true },
 			]);
+		});
+
+		it('names no list where the person stays inactive in several', async () => {
+			await project.json(['lists', 'create', '--name', 'Others', '--email-reason', 'r']);
+			await project.json(['subscribers', 'create', '-l', 'Others', '--email', ann]);
+			const { stderr } = await project.run(['suppressions', 'remove', ann, '-y']);
+			expect(stderr).toContain(`subscribers activate ${ann} --list LIST`);
 		});
 
 		it('goes on after one that is not there, and ends with 9', async () => {

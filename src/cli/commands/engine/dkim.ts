@@ -1,11 +1,13 @@
 /** `mailctl engine dkim`: the keys that sign what leaves. */
 import { domainToASCII } from 'node:url';
+import { need } from '../../../api/capabilities.js';
 import { type CommandGroup, command } from '../../command.js';
 import type { DkimKey } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { CliError, UsageError } from '../../errors.js';
 import { exits } from '../../exit.js';
 import { type Columns, column } from '../../render/columns.js';
+import { walk } from '../../walk.js';
 
 const columns: Columns<DkimKey> = [
 	column('domain', 'DOMAIN'),
@@ -83,6 +85,9 @@ const add = command({
 		await show(cx, key);
 		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
 		await cx.hint('mailctl engine dkim list -o tsv --fields dns_record has it for a zone file');
+		if (await hasSender(cx, key.domain)) return;
+		await cx.warn(`no sender is of ${key.domain}, so there is nothing to sign yet`);
+		await cx.hint(`mailctl senders add ADDRESS@${key.domain}`);
 	},
 });
 
@@ -130,6 +135,16 @@ async function show(cx: CommandContext, key: DkimKey): Promise<void> {
 	if (cx.quiet) return cx.out.raw(`${key.dns_record}\n`);
 	if (isForPeople) return cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 	await cx.out.record(key, columns);
+}
+
+/** A key is for exactly the domain of From: a sender of another one is not signed by it. */
+async function hasSender(cx: CommandContext, domain: string): Promise<boolean> {
+	const senders = await need(await cx.api(), 'senders');
+	for await (const { email } of walk(senders, {}, { signal: cx.signal })) {
+		const own = domainToASCII(email.slice(email.lastIndexOf('@') + 1)).toLowerCase();
+		if (own === domain) return true;
+	}
+	return false;
 }
 
 interface KeyName {

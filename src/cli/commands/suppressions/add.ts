@@ -37,7 +37,8 @@ export const suppressionAdd = command({
 	],
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		const suppressions = await need(await cx.api(), 'suppressions');
-		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
+		const end: { expires_at?: string } =
+			options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
 		const named = await readAddresses(cx, args.address);
 		const inputs = named.map((email): SuppressionInput & { id: string; email: string } => {
 			return { id: email, email, reason: options.reason, ...end };
@@ -54,6 +55,7 @@ export const suppressionAdd = command({
 			made.push(await (named.length === 1 ? explained(creation, { input, hint }) : creation));
 		});
 		await sayMade(cx, made, inputs.length);
+		if (end.expires_at !== undefined) await sayStronger(cx, made, end.expires_at);
 		return failed === 0 ? exits.done : exits.partly;
 	},
 });
@@ -64,6 +66,16 @@ async function sayMade(cx: CommandContext, made: readonly Suppression[], asked: 
 	if (cx.quiet) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
 	else if (asked === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
 	else await cx.out.rows(made, suppressionColumns, { all: true });
+}
+
+/** An end that was asked for and does not hold, because a later one or none stood already. */
+async function sayStronger(cx: CommandContext, made: readonly Suppression[], asked: string): Promise<void> {
+	for (const { email, reason, expires_at } of made) {
+		// Times of the wire are in the order of their texts.
+		if (expires_at !== null && expires_at <= asked) continue;
+		const end = expires_at === null ? 'without an end' : `until ${expires_at}`;
+		await cx.note(`${email} was suppressed ${end} already (${reason}), which is stronger and stays`);
+	}
 }
 
 function hint({ message }: { message: string }): string | undefined {

@@ -13,6 +13,7 @@ import { type ExitCode, exits } from '../../exit.js';
 import { missing } from '../../resolve.js';
 import { agreeToAll, eachOf } from '../../several.js';
 import { shellWord } from '../../shell-word.js';
+import { findInAllLists } from '../subscribers/walk.js';
 import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
 
 export const suppressionRemove = command({
@@ -121,5 +122,16 @@ async function sayRemoved(
 	const [first] = deleted;
 	if (inactive === 0 || first === undefined) return;
 	const who = inactive === 1 ? '1 subscriber stays' : `${inactive} subscribers stay`;
-	await cx.hint(`${who} inactive: mailctl subscribers activate ${shellWord(first)} --list LIST`);
+	const list = deleted.length === 1 && inactive === 1 ? await listOf(cx, first) : null;
+	await cx.hint(`${who} inactive: mailctl subscribers activate ${shellWord(first)} --list ${list ?? 'LIST'}`);
+}
+
+/** The one list the address is inactive in; null where they are others by now, or nobody would be told. */
+async function listOf(cx: CommandContext, email: string): Promise<number | null> {
+	if (cx.quiet) return null;
+	const lists: number[] = [];
+	for await (const { is_active, list_id } of findInAllLists(await cx.api(), email, cx.signal))
+		if (!is_active) lists.push(list_id);
+	const [only = null, ...others] = lists;
+	return others.length === 0 ? only : null;
 }

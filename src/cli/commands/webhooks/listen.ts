@@ -96,6 +96,9 @@ export const listen = command({
 		if (inbox.count === 0)
 			throw new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
 				retryable: true,
+				...(!options.register && {
+					hint: `only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs`,
+				}),
 			});
 		return exits.done;
 	},

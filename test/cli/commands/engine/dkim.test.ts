@@ -46,6 +46,17 @@ describe('mailctl engine dkim', () => {
 		});
 	});
 
+	it('add warns where no sender is of the domain', async () => {
+		const other = await dkim('add', ...named('news.example.com', 's1'));
+		expect(other).toMatchObject({
+			code: 0,
+			stderr: expect.stringContaining(
+				`warning: no sender is of news.example.com, so there is nothing to sign yet\nhint: mailctl --db ${project.db} senders add ADDRESS@news.example.com\n`,
+			),
+		});
+		expect((await dkim('add', ...named('example.com', 's1'))).stderr).not.toContain('warning');
+	});
+
 	it('add prints the line for the zone file alone where a script wants no more', async () => {
 		const line = /^e1\._domainkey\.example\.com\. IN TXT \( "v=DKIM1; k=ed25519; p=[\w+/]{43}=" \)\n$/;
 		const quiet = await dkim('add', ...named('example.com', 'e1'), '--type', 'ed25519', '-q');

@@ -135,7 +135,16 @@ describe('a receiver of notifications on this machine', () => {
 		expect(code).toBe(12);
 		expect(stdout).toBe('[]\n');
 		expect(stderr).toContain('no notification came');
+		expect(stderr).not.toContain('only a webhook');
 		expect(await hooks()).toEqual([]);
+	});
+
+	it('says without --register what would have been received', async () => {
+		const { code, stderr } = await project.run(['webhooks', 'listen', '--wait', '50ms']);
+		expect(code).toBe(12);
+		expect(stderr).toMatch(
+			/^hint: only a webhook whose URL leads to http:\/\/127\.0\.0\.1:\d+\S* is received here; --register makes one/m,
+		);
 	});
 
 	it('is interrupted with 130, and leaves no webhook behind', async () => {
