@@ -58,8 +58,10 @@ async function imported(
 	expect(plan).toMatchObject({ ...counts, unchecked: 0 });
 	const rejectsPath = `${path}.rejects.csv`;
 	const text = existsSync(rejectsPath) ? await readFile(rejectsPath, 'utf8') : '';
-	const table = text === '' ? { rows: [] } : await readTable(text);
-	const rejects = table.rows.map(({ cells }) => cells.slice(-3, -1).join(' '));
+	const table = text === '' ? null : await readTable(text);
+	// Behind them stands what was left out.
+	const line = table?.header.lastIndexOf('_line') ?? 0;
+	const rejects = (table?.rows ?? []).map(({ cells }) => cells.slice(line, line + 2).join(' '));
 	expect(rejects).toHaveLength(counts.duplicate + counts.rejected);
 	return { counts, rejects, rejectColumns: text.split('\n')[0] ?? '' };
 }
