@@ -73,7 +73,7 @@ describe('the command line', () => {
 	it('says how the deployment is reached, but no token and no password of a proxy', async () => {
 		const home = await makeHome();
 		const [token, ca] = [join(home, 'shop.token'), join(home, 'ca.pem')];
-		await Promise.all([writeFile(token, 'tok-1'), writeFile(ca, 'no certificate')]);
+		await Promise.all([writeFile(token, 'tok-1'), writeFile(ca, '-----BEGIN CERTIFICATE-----')]);
 		const url = 'https://mail.example.com';
 		const words = ['--base-url', url, '--token-file', token, '--ca-cert', ca, '--insecure'];
 		const proxy = ['--proxy', 'http://me:secret@proxy.example.com'];
