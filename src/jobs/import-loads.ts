@@ -4,24 +4,26 @@ import type { RejectedRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
 import type { Bundle, BundledRow } from './import-bundles.js';
 import { toImportRow } from './import-rows.js';
-import { type PackedBundle, unpackCells, unpackOriginals } from './packed-bundles.js';
+import { type LentBundle, originalsOf, type PackedBundle, sizeOf, unpackCells } from './packed-bundles.js';
 
 export interface Load {
 	/** Number of its first row among the rows put. */
 	first: number;
 	/** Rows it puts. */
 	count: number;
-	/** About the characters it keeps in memory. */
+	/** About the bytes it keeps in memory. */
 	size: number;
 	/** Rows refused before they could be put. */
 	rejects: RejectedRow[];
 	put(imports: Imports, session: string): Promise<Ack<ImportCounts>>;
-	/** Those of its rows as the file has them, by their place from 0. */
-	originals(): readonly Omit<BundledRow, 'cells'>[];
+	/** One of its rows as the file has it, by its place from 0. */
+	original(row: number): Omit<BundledRow, 'cells'>;
 	withoutFirst(count: number): Load;
+	/** It is settled: nothing of it is asked for any more. */
+	settle(): void;
 }
 
-/** Characters of a row of usual length; what was bundled here is not measured. */
+/** Bytes of a row of usual length; what was bundled here is not measured. */
 const usualRowLength = 100;
 
 /** A bundle made in this thread. */
@@ -35,39 +37,47 @@ export function loadRows(bundle: Bundle, mapping: Mapping): Load {
 		rejects,
 		put: (imports, session) =>
 			imports.put(session, { first, columns, cells: rows.flatMap((row) => row.cells) }),
-		originals: () => rows,
+		original: (row) => found(rows[row]),
 		withoutFirst: (count) => loadRows({ ...bundle, first: first + count, rows: rows.slice(count) }, mapping),
+		settle: () => undefined,
 	};
 }
 
 /** A packed bundle. Of its checked rows none is looked at here. */
-export function loadPacked(packed: PackedBundle, mapping: Mapping): Load {
-	const { first, rejects, lines, rows } = packed;
+export function loadPacked(packed: LentBundle, mapping: Mapping): Load {
+	const { first, rejects, rows } = packed;
 	const columns = columnsOf(mapping);
 	return {
 		first,
-		count: lines.length,
-		size: packed.original.length + rows.text.length,
+		count: rows.count,
+		size: sizeOf(packed),
 		rejects,
 		put: (imports, session) => {
-			if (rows.form === 'cells')
-				return imports.put(session, { first, columns, cells: unpackCells(rows.text) });
+			if (packed.form === 'cells')
+				return imports.put(session, { first, columns, cells: unpackCells(packed) });
 			if (imports.putChecked === undefined) throw new Error('checked rows are for an engine in this process');
-			const { marks, text } = rows;
-			return imports.putChecked(session, { first, variables: variablesOf(mapping), marks, text });
+			return imports.putChecked(session, { first, variables: variablesOf(mapping), rows });
 		},
-		originals: () => unpackOriginals(packed),
+		original: originalsOf(packed),
 		withoutFirst: (count) => loadRows(unpackRows(packed, mapping), mapping).withoutFirst(count),
+		settle: () => packed.giveBack(),
 	};
 }
 
 /** Only after a run that was broken off in the middle of a batch, so it need not be fast. */
 function unpackRows(packed: PackedBundle, mapping: Mapping): Bundle {
-	const rows = unpackOriginals(packed).flatMap(({ line, original }) => {
+	const originalOf = originalsOf(packed);
+	const rows = Array.from({ length: packed.rows.count }, (_, row) => {
+		const { line, original } = originalOf(row);
 		const made = toImportRow(original, mapping);
 		return made.kind === 'cells' ? [{ line, original, cells: made.cells }] : [];
-	});
+	}).flat();
 	return { first: packed.first, rows, rejects: packed.rejects };
+}
+
+function found<T>(row: T | undefined): T {
+	if (row === undefined) throw new RangeError('a row outside of its batch');
+	return row;
 }
 
 export function columnsOf({ columns }: Mapping): string[] {

@@ -72,7 +72,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 
 /** A transaction takes what is in flight, and one of 100,000 rows costs half of ten of 10,000. */
 const maxRowsInFlight = 100_000;
-/** Characters, for rows that are long. */
+/** Bytes, for rows that are long. */
 const maxSizeInFlight = 12 * 1024 * 1024;
 
 interface Answered {
@@ -199,6 +199,7 @@ class ImportRun {
 
 	async #settle({ load, rejects, put }: Answered): Promise<void> {
 		await this.#report([...load.rejects, ...refusedRows(load, rejects)]);
+		load.settle();
 		const local = countsOf(load.rejects);
 		this.#local = addCounts(this.#local, local);
 		const all = addCounts(addCounts(this.totals, local), put ?? nothingPut.counts);
@@ -295,11 +296,9 @@ const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
 
 /** Refused rows with the line and cells they have in the file; duplicates come with the code `duplicate`. */
 function refusedRows(load: Load, rejects: readonly Reject[]): RejectedRow[] {
-	if (rejects.length === 0) return [];
-	const rows = load.originals();
-	return rejects.flatMap(({ row, code, error }) => {
-		const found = rows[row - load.first];
-		return found === undefined ? [] : [{ line: found.line, code, error, cells: found.original }];
+	return rejects.map(({ row, code, error }) => {
+		const { line, original } = load.original(row - load.first);
+		return { line, code, error, cells: original };
 	});
 }
 

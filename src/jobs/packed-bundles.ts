@@ -1,78 +1,86 @@
-/** Bundles as they cross from the thread that reads: a few texts and numbers in place of a list of strings a row. */
-import type { CheckedBatch } from '../api/checked-batch.js';
+/** Bundles as they cross from the thread that reads: the bytes of their rows, in place of a list of strings a row. */
+import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import type { RejectedRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
 import type { Bundle, BundledRow } from './import-bundles.js';
+import type { Cells } from './import-rows.js';
 
-/** Plain data. No cell of a row that can be put holds NUL, so NUL parts them. */
-export interface PackedBundle {
-	/** See `Bundle`. */
-	first: number;
-	rejects: RejectedRow[];
-	/** Where each row begins in the source. */
-	lines: Uint32Array;
-	/**
-	 * The rows as the file has them, one cell after the other, in UTF-8: only rows that are refused are looked at, and
-	 * bytes are handed over between threads where a text would be copied into the other one's heap.
-	 */
-	original: Uint8Array<ArrayBuffer>;
-	/** Cells of a row in `original`. */
-	width: number;
-	rows: PackedRows;
+/** The bytes of a bundle. No cell of a row that can be put holds NUL, so NUL parts what a row consists of. */
+export interface RowBytes {
+	/** As they are put, in one of the forms. */
+	rows: RowTexts;
+	/** Where each begins in the source, and its cells there: only those of rows that are refused are looked at. */
+	originals: RowTexts;
 }
 
 /** `cells`: by the mapping, empty = not given, for the wire. `checked`: for an engine in this process. */
-export type PackedRows = { form: 'cells'; text: string } | ({ form: 'checked' } & CheckedRows);
+export type RowForm = 'cells' | 'checked';
 
-type CheckedRows = Pick<CheckedBatch, 'marks' | 'text'>;
+/** Plain data. */
+export interface PackedBundle extends RowBytes {
+	/** See `Bundle`. */
+	first: number;
+	rejects: RejectedRow[];
+	form: RowForm;
+}
 
-/** Checks rows given by the names of their columns, row after row. */
-export type CheckRows = (columns: readonly string[], cells: (string | null)[]) => CheckedRows;
+/** A bundle whose bytes are lent: they serve for another one after `giveBack`, which is called once. */
+export interface LentBundle extends PackedBundle {
+	giveBack(): void;
+}
+
+/** Checks a row and writes it as the engine reads it. */
+export type CheckRow = (cells: Cells) => string;
 
 /** What is wanted of a reader of bundles. */
 export interface BundleRequest {
 	mapping: Mapping;
 	maxRows: number;
-	form: PackedRows['form'];
+	form: RowForm;
 }
 
 /** Reads a table elsewhere. Ends with what reading it throws. */
-export type ReadBundles = (request: BundleRequest) => AsyncIterable<PackedBundle>;
+export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
 
 const separator = '\0';
-const encoder = new TextEncoder();
-// A mark of the order of bytes within a cell is the cell's.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** `check` is null for the form `cells`. */
-export function packBundle(
-	{ first, rows, rejects }: Bundle,
-	columns: readonly string[],
-	check: CheckRows | null,
-): PackedBundle {
-	const cells = rows.flatMap((row) => row.cells);
-	return {
-		first,
-		rejects,
-		lines: Uint32Array.from(rows, ({ line }) => line),
-		original: encoder.encode(rows.map(({ original }) => original.join(separator)).join(separator)),
-		width: rows[0]?.original.length ?? 0,
-		rows:
-			check === null
-				? { form: 'cells', text: cells.map((cell) => cell ?? '').join(separator) }
-				: { form: 'checked', ...check(columns, cells) },
+export function newRowBytes(): RowBytes {
+	return { rows: newTexts(), originals: newTexts() };
+}
+
+/** About the memory it takes. */
+export function sizeOf({ rows, originals }: RowBytes): number {
+	return bytesOf(rows) + bytesOf(originals);
+}
+
+/** Writes over what is in `spare`. `check` is null for the form `cells`. */
+export function packBundle(bundle: Bundle, check: CheckRow | null, spare: RowBytes): PackedBundle {
+	const rows = { ...spare.rows, count: 0 };
+	const originals = { ...spare.originals, count: 0 };
+	const toRows = new TextWriter(rows);
+	const toOriginals = new TextWriter(originals);
+	for (const { line, cells, original } of bundle.rows) {
+		toRows.add(check === null ? cells.map((cell) => cell ?? '').join(separator) : check(cells));
+		toOriginals.add(line + separator + original.join(separator));
+	}
+	const { first, rejects } = bundle;
+	return { first, rejects, form: check === null ? 'cells' : 'checked', rows, originals };
+}
+
+/** Reads the rows as the file has them, by their place from 0. */
+export function originalsOf({ originals }: RowBytes): (row: number) => Omit<BundledRow, 'cells'> {
+	const reader = new TextReader(originals);
+	return (row) => {
+		const [line, ...original] = reader.at(row).split(separator);
+		return { line: Number(line), original };
 	};
 }
 
-/** Lets the rows of `packBundle` be named one by one. */
-export function unpackOriginals({ lines, original, width }: PackedBundle): Omit<BundledRow, 'cells'>[] {
-	const cells = decoder.decode(original).split(separator);
-	return Array.from(lines, (line, row) => ({
-		line,
-		original: cells.slice(row * width, (row + 1) * width),
-	}));
-}
-
-export function unpackCells(text: string): (string | null)[] {
-	return text.split(separator).map((cell) => (cell === '' ? null : cell));
+/** The cells of all rows in the form `cells`, one after the other. */
+export function unpackCells({ rows }: RowBytes): (string | null)[] {
+	const reader = new TextReader(rows);
+	const cells: (string | null)[] = [];
+	for (let row = 0; row < rows.count; row += 1)
+		for (const cell of reader.at(row).split(separator)) cells.push(cell === '' ? null : cell);
+	return cells;
 }

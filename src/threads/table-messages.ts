@@ -1,7 +1,7 @@
 /** What passes between an import and the thread that reads its table. */
 import type { CliErrorOptions } from '../cli/errors.js';
 import { TableError, type TableFault } from '../cli/tabular/finding.js';
-import type { BundleRequest, PackedBundle } from '../jobs/packed-bundles.js';
+import type { BundleRequest, PackedBundle, RowBytes } from '../jobs/packed-bundles.js';
 import { type Failure, formatFailure, parseFailure } from './thread-errors.js';
 
 /** What the thread is started with. */
@@ -13,13 +13,16 @@ export interface TableOrder {
 	request: BundleRequest;
 }
 
+/** Back to the thread: a bundle was taken from those that wait, or its bytes may be used again. */
+export type TableReply = 'taken' | RowBytes;
+
 export type TableMessage =
 	| { kind: 'bundle'; bundle: PackedBundle }
 	| { kind: 'end' }
 	| { kind: 'refused'; code: TableFault; message: string; options: CliErrorOptions }
 	| { kind: 'failed'; failure: Failure };
 
-/** Characters of bundles that wait to be taken: what is read meanwhile is waiting here, not in a file. */
+/** Bytes of bundles that wait to be taken: what is read meanwhile is waiting here, not in a file. */
 export const maxSizeAhead = 12 * 1024 * 1024;
 /**
  * Rows of them: those of the next transaction, which takes what is here when it begins. Of a fifth of them a million
@@ -27,9 +30,9 @@ export const maxSizeAhead = 12 * 1024 * 1024;
  */
 export const maxRowsAhead = 100_000;
 
-/** About the memory it takes. */
-export function sizeOf({ original, rows }: PackedBundle): number {
-	return original.length + rows.text.length;
+/** What hands the bytes over with the message, instead of a copy. */
+export function buffersOf({ rows, originals }: RowBytes): ArrayBuffer[] {
+	return [rows, originals].flatMap(({ bytes, ends }) => [bytes.buffer, ends.buffer]);
 }
 
 export function formatTableFailure(error: unknown): TableMessage {

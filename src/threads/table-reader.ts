@@ -1,7 +1,13 @@
 /** Bundles of a table that another thread reads, as they are asked for. */
-import type { PackedBundle } from '../jobs/packed-bundles.js';
+import type { LentBundle } from '../jobs/packed-bundles.js';
 import { spawnThread } from './spawn.js';
-import { parseTableFailure, type TableMessage, type TableOrder } from './table-messages.js';
+import {
+	buffersOf,
+	parseTableFailure,
+	type TableMessage,
+	type TableOrder,
+	type TableReply,
+} from './table-messages.js';
 
 /** Besides what waits to be taken it keeps a block of the file and a bundle; past this the thread dies alone. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
@@ -13,7 +19,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 
 export async function* readInThread(
 	order: TableOrder,
 	signal: AbortSignal,
-): AsyncGenerator<PackedBundle, void, undefined> {
+): AsyncGenerator<LentBundle, void, undefined> {
 	signal.throwIfAborted();
 	const inbox: TableMessage[] = [];
 	let died: Error | null = null;
@@ -32,6 +38,8 @@ export async function* readInThread(
 			died ??= new Error('the thread that reads the table has ended');
 			wake();
 		});
+	const reply = (message: TableReply, handedOver: ArrayBuffer[] = []) =>
+		worker.postMessage(message, handedOver);
 	const onAbort = () => wake();
 	signal.addEventListener('abort', onAbort);
 	try {
@@ -47,8 +55,10 @@ export async function* readInThread(
 			}
 			if (message.kind === 'end') return;
 			if (message.kind !== 'bundle') throw parseTableFailure(message);
-			worker.postMessage('taken');
-			yield message.bundle;
+			reply('taken');
+			const { bundle } = message;
+			const { rows, originals } = bundle;
+			yield { ...bundle, giveBack: () => reply({ rows, originals }, buffersOf(bundle)) };
 		}
 	} finally {
 		signal.removeEventListener('abort', onAbort);

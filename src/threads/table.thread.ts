@@ -1,38 +1,51 @@
 /** Reads a table, maps, converts and checks its rows, and sends them in bundles, a bounded number ahead. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openTable } from '../cli/tabular/read-table.js';
-import { encodeRows } from '../engine/rules/checked-rows.js';
-import { parseImportRows } from '../engine/rules/import-rows.js';
+import { encodeRow } from '../engine/rules/checked-rows.js';
+import { importRowParser } from '../engine/rules/import-rows.js';
 import { bundleRows } from '../jobs/import-bundles.js';
-import { type CheckRows, type PackedBundle, packBundle } from '../jobs/packed-bundles.js';
 import {
+	type BundleRequest,
+	type CheckRow,
+	newRowBytes,
+	type PackedBundle,
+	packBundle,
+	type RowBytes,
+	sizeOf,
+} from '../jobs/packed-bundles.js';
+import {
+	buffersOf,
 	formatTableFailure,
 	maxRowsAhead,
 	maxSizeAhead,
-	sizeOf,
 	type TableMessage,
 	type TableOrder,
+	type TableReply,
 } from './table-messages.js';
 
 /** Sent and not taken yet, oldest first. */
 const ahead: { size: number; rows: number }[] = [];
+/** Came back, to be written over. */
+const spares: RowBytes[] = [];
 let wake = () => {};
 
 async function send({ path, encoding, delimiter, request }: TableOrder): Promise<void> {
 	const table = await openTable(path, { encoding, delimiter });
-	const columns = request.mapping.columns.map(({ target }) => target);
-	const check = request.form === 'checked' ? checkRows : null;
+	const check = request.form === 'checked' ? checkOf(request) : null;
 	for await (const bundle of bundleRows(table.rows, request.mapping, request.maxRows)) {
-		post(packBundle(bundle, columns, check));
+		post(packBundle(bundle, check, spares.pop() ?? newRowBytes()));
 		while (isFarAhead()) await taken();
 	}
 }
 
-const checkRows: CheckRows = (columns, cells) => encodeRows(parseImportRows({ columns, cells }));
+function checkOf({ mapping }: BundleRequest): CheckRow {
+	const parse = importRowParser(mapping.columns.map(({ target }) => target));
+	return (cells) => encodeRow(parse(cells));
+}
 
 function post(bundle: PackedBundle): void {
-	ahead.push({ size: sizeOf(bundle), rows: bundle.lines.length });
-	say({ kind: 'bundle', bundle }, [bundle.original.buffer]);
+	ahead.push({ size: sizeOf(bundle), rows: bundle.rows.count });
+	say({ kind: 'bundle', bundle }, buffersOf(bundle));
 }
 
 function isFarAhead(): boolean {
@@ -51,8 +64,18 @@ function say(message: TableMessage, handedOver: ArrayBuffer[] = []): void {
 	parentPort?.postMessage(message, handedOver);
 }
 
-/** Each message says that the oldest bundle was taken. */
-parentPort?.on('message', () => {
+/** Bytes of bundles that were long would be kept for short ones. */
+function keep(spare: RowBytes): void {
+	const kept = [...spares, spare].reduce((sum, one) => sum + capacityOf(one), 0);
+	if (kept <= maxSizeAhead) spares.push(spare);
+}
+
+function capacityOf({ rows, originals }: RowBytes): number {
+	return rows.bytes.length + originals.bytes.length;
+}
+
+parentPort?.on('message', (reply: TableReply) => {
+	if (reply !== 'taken') return keep(reply);
 	ahead.shift();
 	wake();
 });

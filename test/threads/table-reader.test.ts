@@ -9,7 +9,14 @@ import { openTable } from '../../src/cli/tabular/read-table.js';
 import { createImports } from '../../src/engine/imports.js';
 import { bundleRows } from '../../src/jobs/import-bundles.js';
 import { type ImportJob, runImport } from '../../src/jobs/imports.js';
-import { type PackedBundle, packBundle, unpackOriginals } from '../../src/jobs/packed-bundles.js';
+import {
+	type LentBundle,
+	newRowBytes,
+	originalsOf,
+	type PackedBundle,
+	packBundle,
+	unpackCells,
+} from '../../src/jobs/packed-bundles.js';
 import { openStore } from '../../src/store/open.js';
 import { readInThread } from '../../src/threads/table-reader.js';
 import { newList, newUuid } from '../contract/store/fixture.js';
@@ -47,28 +54,44 @@ async function orderOf(path: string, form: 'cells' | 'checked', maxRows = 100) {
 	return { path, encoding: 'auto', delimiter: 'auto', request };
 }
 
-async function all(bundles: AsyncIterable<PackedBundle>): Promise<PackedBundle[]> {
-	const found: PackedBundle[] = [];
-	for await (const bundle of bundles) found.push(bundle);
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+	const found: T[] = [];
+	for await (const item of items) found.push(item);
 	return found;
+}
+
+/** What is in a bundle, whatever room its buffers have. */
+function contentOf(bundle: PackedBundle) {
+	const { first, form, rejects, rows } = bundle;
+	const originals = Array.from({ length: rows.count }, (_, row) => originalsOf(bundle)(row));
+	return { first, form, rejects, cells: unpackCells(bundle), originals };
 }
 
 describe('a table read in a thread', () => {
 	it('gives the bundles that this thread would make of it', async () => {
 		const path = await file(people(3_000));
 		const order = await orderOf(path, 'cells');
-		const here: PackedBundle[] = [];
-		const columns = order.request.mapping.columns.map(({ target }) => target);
-		const { rows } = await openTable(path);
-		for await (const bundle of bundleRows(rows, order.request.mapping, 100)) {
-			here.push(packBundle(bundle, columns, null));
-		}
-		const there = await all(readInThread(order, never));
+		const bundles = await all(bundleRows((await openTable(path)).rows, order.request.mapping, 100));
+		const here = bundles.map((bundle) => contentOf(packBundle(bundle, null, newRowBytes())));
+		const there = (await all(readInThread(order, never))).map(contentOf);
 		expect(there).toEqual(here);
-		expect(unpackOriginals(there[0] ?? here[0] ?? expect.unreachable())[1]).toEqual({
-			line: 3,
-			original: ['P1@Example.com', 'Name, 1', '', ''],
-		});
+		expect(there[0]?.originals[1]).toEqual({ line: 3, original: ['P1@Example.com', 'Name, 1', '', ''] });
+	});
+
+	it('writes over the bytes of a bundle that were given back, and of no other', async () => {
+		const order = await orderOf(await file(people(100_000)), 'cells');
+		const whole = (await all(readInThread(order, never))).map(contentOf);
+		const held: LentBundle[] = [];
+		const seen: unknown[] = [];
+		for await (const bundle of readInThread(order, never)) {
+			held.push(bundle);
+			if (held.length < 10) continue;
+			const oldest = held.shift() ?? expect.unreachable();
+			seen.push(contentOf(oldest));
+			oldest.giveBack();
+			expect(oldest.rows.bytes).toHaveLength(0);
+		}
+		expect([...seen, ...held.map(contentOf)]).toEqual(whole);
 	});
 
 	it('ends with the error of the table, as what it was', async () => {

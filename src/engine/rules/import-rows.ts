@@ -66,6 +66,15 @@ interface Places {
 /** One entry a row, in order. Pure, so that it can run before the transaction begins. */
 export function parseImportRows({ columns, cells }: Pick<ImportBatch, 'columns' | 'cells'>): ParsedRow[] {
 	const width = columns.length;
+	const parse = importRowParser(columns);
+	const rows: ParsedRow[] = [];
+	for (let start = 0; start + width <= cells.length; start += width)
+		rows.push(parse(cells.slice(start, start + width)));
+	return rows;
+}
+
+/** Parses rows one by one, each given as its cells in the order of `columns`. */
+export function importRowParser(columns: readonly string[]): (cells: ImportBatch['cells']) => ParsedRow {
 	const places: Places = {
 		email: columns.indexOf('email'),
 		name: columns.indexOf('name'),
@@ -76,14 +85,11 @@ export function parseImportRows({ columns, cells }: Pick<ImportBatch, 'columns' 
 			column.startsWith(metaPrefix) ? [[column.slice(metaPrefix.length), index]] : [],
 		),
 	};
-	const rows: ParsedRow[] = [];
-	for (let start = 0; start + width <= cells.length; start += width)
-		rows.push(parseRow(places, cells, start));
-	return rows;
+	return (cells) => parseRow(places, cells);
 }
 
-function parseRow(places: Places, cells: ImportBatch['cells'], start: number): ParsedRow {
-	const cell = (place: number) => (place === -1 ? null : (cells[start + place] ?? null));
+function parseRow(places: Places, cells: ImportBatch['cells']): ParsedRow {
+	const cell = (place: number) => (place === -1 ? null : (cells[place] ?? null));
 	const email = cell(places.email);
 	if (email === null || email.trim() === '') return reject('blank', 'email: This field may not be blank.');
 	const address = parseAddress(email);

@@ -2,7 +2,8 @@
 
 import type { ImportBatch } from '../../api/capabilities.js';
 import type { CheckedBatch } from '../../api/checked-batch.js';
-import { decodeRows } from '../../engine/rules/checked-rows.js';
+import { type RowTexts, TextReader } from '../../api/row-texts.js';
+import { decodeRow } from '../../engine/rules/checked-rows.js';
 import { metaVariables, type ParsedRow, parseImportRows } from '../../engine/rules/import-rows.js';
 
 type Batch = ImportBatch | CheckedBatch;
@@ -11,9 +12,15 @@ export interface BatchRows {
 	/** Does beforehand what needs no transaction. How many rows the batch has. */
 	prepare(batch: Batch): number;
 	/** The rows `from` … `from` + `limit` − 1. */
-	slice(batch: Batch, from: number, limit: number): ParsedRow[];
+	slice(batch: Batch, from: number, limit: number): RowSlice;
 	/** The variables of the columns, in their order. */
 	variables(batch: Batch): readonly string[];
+}
+
+/** Its rows can be walked through once. */
+export interface RowSlice {
+	count: number;
+	rows: Iterable<ParsedRow>;
 }
 
 export function createBatchRows(): BatchRows {
@@ -24,10 +31,23 @@ export function createBatchRows(): BatchRows {
 		return rows;
 	};
 	return {
-		// Checked rows stay the text they are until their turn: many batches wait at once, and objects are five times it.
-		prepare: (batch) => ('marks' in batch ? batch.marks.length : rowsOf(batch).length),
-		slice: (batch, from, limit) =>
-			'marks' in batch ? decodeRows(batch, from, limit) : rowsOf(batch).slice(from, from + limit),
-		variables: (batch) => ('marks' in batch ? batch.variables : metaVariables(batch.columns)),
+		// Checked rows stay the bytes they are until their turn: many batches wait at once, and objects are five times it.
+		prepare: (batch) => ('rows' in batch ? batch.rows.count : rowsOf(batch).length),
+		slice: (batch, from, limit) => {
+			if ('rows' in batch) return sliceTexts(batch.rows, from, limit);
+			const rows = rowsOf(batch).slice(from, from + limit);
+			return { count: rows.length, rows };
+		},
+		variables: (batch) => ('rows' in batch ? batch.variables : metaVariables(batch.columns)),
 	};
+}
+
+function sliceTexts(texts: RowTexts, from: number, limit: number): RowSlice {
+	const end = Math.min(texts.count, from + limit);
+	return { count: Math.max(0, end - from), rows: walk(texts, from, end) };
+}
+
+function* walk(texts: RowTexts, from: number, end: number): Generator<ParsedRow, void, undefined> {
+	const reader = new TextReader(texts);
+	for (let index = from; index < end; index += 1) yield decodeRow(reader.at(index));
 }

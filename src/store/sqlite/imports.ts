@@ -2,9 +2,8 @@
 import type { Ack, ImportCounts, ImportSpec, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import { canonicalJson } from '../../engine/rules/ids.js';
-import type { ParsedRow } from '../../engine/rules/import-rows.js';
 import type { ImportAck } from '../store.js';
-import type { BatchRows } from './batch-rows.js';
+import type { BatchRows, RowSlice } from './batch-rows.js';
 import { importRow, openImportRun } from './import-run.js';
 import { findList, moveCounters } from './lists.js';
 import type { ImportSlice, Slices } from './mailing-rows.js';
@@ -56,9 +55,9 @@ function putSlice(
 	if (row.finished_at !== null) return { kind: 'not_found' };
 	if (first !== row.position) return { kind: 'gap', position: row.position };
 	if (findList(sql, row.list_id) === null) return { kind: 'list_gone' };
-	const rows = batchRows.slice(batch, from, limit);
+	const slice = batchRows.slice(batch, from, limit);
 	const variables = batchRows.variables(batch);
-	return { kind: 'acknowledged', ack: putRows(sql, row, { rows, variables, now }) };
+	return { kind: 'acknowledged', ack: putRows(sql, row, { ...slice, variables, now }) };
 }
 
 function openImport(
@@ -105,23 +104,24 @@ function findAck(sql: Sql, seq: number, first: number): Ack<ImportCounts> | null
 function putRows(
 	sql: Sql,
 	session: SessionRow,
-	{ rows, variables, now }: { rows: readonly ParsedRow[]; variables: readonly string[]; now: Micros },
+	{ rows, count, variables, now }: RowSlice & { variables: readonly string[]; now: Micros },
 ): Ack<ImportCounts> {
-	const first = session.position;
 	const spec = readSpec(session);
-	const run = openImportRun(sql, { seq: session.seq, spec, count: rows.length, variables, now });
+	const run = openImportRun(sql, { seq: session.seq, spec, count, variables, now });
 	const counts = noCounts();
 	const rejects: Reject[] = [];
-	rows.forEach((row, index) => {
+	let { position } = session;
+	for (const row of rows) {
 		const outcome = row.kind === 'rejected' ? row : importRow(sql, run, row);
 		counts[outcome.kind] += 1;
-		if (outcome.kind !== 'rejected' && outcome.kind !== 'duplicate') return;
-		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
-	});
+		if (outcome.kind === 'rejected' || outcome.kind === 'duplicate')
+			rejects.push({ row: position, code: outcome.code, error: outcome.error });
+		position += 1;
+	}
 	moveCounters(sql, session.list_id, run.moved);
-	const ack = { position: first + rows.length, counts, rejects };
+	const ack = { position, counts, rejects };
 	// An empty batch moves nothing: the next one has the same number and must not get its answer.
-	if (rows.length > 0) keepAck(sql, session, ack);
+	if (count > 0) keepAck(sql, session, ack);
 	return ack;
 }
 

@@ -1,0 +1,89 @@
+/**
+ * Texts as the bytes of one buffer: they are handed over between threads without a copy, and back again, so that
+ * millions of them leave a garbage collector nothing to do.
+ */
+
+/** Plain data. A buffer may be larger than what is in it. */
+export interface RowTexts {
+	count: number;
+	/** UTF-8, one text after the other. */
+	bytes: Uint8Array<ArrayBuffer>;
+	/** Where each ends in `bytes`. */
+	ends: Uint32Array<ArrayBuffer>;
+}
+
+const firstBytes = 64 * 1024;
+const firstCount = 1024;
+/** At most so many octets of UTF-8 a UTF-16 unit. */
+const maxOctets = 3;
+
+export function newTexts(): RowTexts {
+	return { count: 0, bytes: new Uint8Array(firstBytes), ends: new Uint32Array(firstCount) };
+}
+
+/** Bytes of the texts in it. */
+export function bytesOf({ count, ends }: RowTexts): number {
+	return endOf(ends, count - 1);
+}
+
+/** Adds texts behind those that are there. A lone surrogate becomes U+FFFD. */
+export class TextWriter {
+	readonly #texts: RowTexts;
+	#view: Buffer;
+	#at: number;
+
+	constructor(texts: RowTexts) {
+		this.#texts = texts;
+		this.#view = viewOf(texts);
+		this.#at = bytesOf(texts);
+	}
+
+	add(text: string): void {
+		const texts = this.#texts;
+		if (this.#at + text.length * maxOctets > texts.bytes.length) this.#grow(text);
+		if (texts.count === texts.ends.length) texts.ends = doubled(texts.ends);
+		this.#at += this.#view.write(text, this.#at);
+		texts.ends[texts.count] = this.#at;
+		texts.count += 1;
+	}
+
+	#grow(text: string): void {
+		const needed = this.#at + Buffer.byteLength(text);
+		if (needed <= this.#texts.bytes.length) return;
+		const bytes = new Uint8Array(Math.max(needed, this.#texts.bytes.length * 2));
+		bytes.set(this.#texts.bytes);
+		this.#texts.bytes = bytes;
+		this.#view = viewOf(this.#texts);
+	}
+}
+
+/** Reads texts by their place, from 0. */
+export class TextReader {
+	readonly count: number;
+	readonly #view: Buffer;
+	readonly #ends: Uint32Array;
+
+	constructor(texts: RowTexts) {
+		this.count = texts.count;
+		this.#view = viewOf(texts);
+		this.#ends = texts.ends;
+	}
+
+	at(index: number): string {
+		return this.#view.toString('utf8', endOf(this.#ends, index - 1), endOf(this.#ends, index));
+	}
+}
+
+function endOf(ends: Uint32Array, index: number): number {
+	return index < 0 ? 0 : (ends[index] ?? 0);
+}
+
+function viewOf({ bytes }: RowTexts): Buffer {
+	return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+function doubled(ends: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+	const larger = new Uint32Array(ends.length * 2);
+	larger.set(ends);
+	return larger;
+}
