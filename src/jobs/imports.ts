@@ -40,10 +40,10 @@ export interface ImportJob {
 	/** After each acknowledged batch. */
 	onProgress?: (totals: ImportTotals) => void;
 	/**
-	 * Rejected and duplicate rows of an acknowledged batch, in the order of lines. When it resolves they are kept: a
-	 * run that goes on relies on it.
+	 * Rejected and duplicate rows of an acknowledged batch, in the order of lines, to be walked through once and at once.
+	 * When it resolves they are kept: a run that goes on relies on it.
 	 */
-	onReject?: (rows: readonly RejectedRow[]) => Promise<void>;
+	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	/** Stops after the batches in flight. */
 	signal?: AbortSignal;
 }
@@ -83,6 +83,13 @@ interface Answered {
 	put: ImportCounts | null;
 }
 
+/** Put and not settled. */
+interface InFlight {
+	load: Load;
+	answer: Promise<Answered>;
+	isAnswered: boolean;
+}
+
 /** How reading ended: where the table does, or before. */
 type ReadingEnd = 'end' | 'too_many_errors' | 'interrupted';
 
@@ -91,8 +98,8 @@ class ImportRun {
 	readonly #job: ImportJob;
 	readonly #id: string;
 	readonly #resumedAt: number;
-	/** Put and not settled, oldest first. */
-	readonly #flight: { load: Load; answer: Promise<Answered> }[] = [];
+	/** Oldest first. */
+	readonly #flight: InFlight[] = [];
 	readonly #earlier: EarlierAnswers;
 	/** Rows that are never put: refused here, in this run and, read again, in earlier ones. */
 	#local: ImportCounts = nothingPut.counts;
@@ -109,12 +116,12 @@ class ImportRun {
 		const { signal } = this.#job;
 		try {
 			const end = await this.#readAll();
-			await this.#land(0);
+			await this.#land('all');
 			return end;
 		} catch (error) {
 			// Reading was broken off by the signal: what is acknowledged stays, the rest comes with the next run.
 			const isStopped = signal?.aborted === true && error === signal.reason;
-			if (isStopped) await this.#land(0);
+			if (isStopped) await this.#land('all');
 			await Promise.allSettled(this.#flight.map(({ answer }) => answer));
 			if (isStopped) return 'interrupted';
 			throw error;
@@ -126,11 +133,8 @@ class ImportRun {
 			if (this.#job.signal?.aborted) return 'interrupted';
 			if (this.#isNew(load) && hasTooManyErrors(this.#job.maxErrors, this.totals, 'midway'))
 				return 'too_many_errors';
-			const answer = this.#begin(load);
-			// It may fail long before its turn to be looked at.
-			answer.catch(() => undefined);
-			this.#flight.push({ load, answer });
-			await this.#land(this.#mayWait(load) ? maxSizeInFlight : 0);
+			this.#takeOff(load);
+			await this.#land(this.#mayWait(load) ? 'answered' : 'all');
 		}
 		return 'end';
 	}
@@ -165,17 +169,29 @@ class ImportRun {
 		return this.#job.readBundles !== undefined && this.#job.imports.putChecked !== undefined;
 	}
 
-	/** Settles the oldest batches until no more than so much is in flight. */
-	async #land(maxSize: number): Promise<void> {
-		let size = this.#flight.reduce((sum, { load }) => sum + load.size, 0);
-		let rows = this.#flight.reduce((sum, { load }) => sum + load.count, 0);
+	#takeOff(load: Load): void {
+		const flying: InFlight = { load, answer: this.#begin(load), isAnswered: false };
+		const onEnd = () => {
+			flying.isAnswered = true;
+		};
+		// It may fail long before its turn to be looked at.
+		flying.answer.then(onEnd, onEnd);
+		this.#flight.push(flying);
+	}
+
+	/** Settles the oldest batches: all, or those that are answered and as many as are too many. */
+	async #land(which: 'all' | 'answered'): Promise<void> {
 		for (let oldest = this.#flight[0]; oldest !== undefined; oldest = this.#flight[0]) {
-			if (size <= maxSize && rows <= maxRowsInFlight) return;
+			if (which === 'answered' && !oldest.isAnswered && !this.#isFull()) return;
 			await this.#settle(await oldest.answer);
 			this.#flight.shift();
-			size -= oldest.load.size;
-			rows -= oldest.load.count;
 		}
+	}
+
+	#isFull(): boolean {
+		const rows = this.#flight.reduce((sum, { load }) => sum + load.count, 0);
+		const size = this.#flight.reduce((sum, { load }) => sum + load.size, 0);
+		return rows > maxRowsInFlight || size > maxSizeInFlight;
 	}
 
 	/** The session's counts and the rows refused here; a new session's must be those acknowledged. */
@@ -198,7 +214,7 @@ class ImportRun {
 	}
 
 	async #settle({ load, rejects, put }: Answered): Promise<void> {
-		await this.#report([...load.rejects, ...refusedRows(load, rejects)]);
+		if (load.rejects.length + rejects.length > 0) await this.#job.onReject?.(refusedRows(load, rejects));
 		load.settle();
 		const local = countsOf(load.rejects);
 		this.#local = addCounts(this.#local, local);
@@ -249,10 +265,6 @@ class ImportRun {
 			`the batch of rows ${first} to ${first + count} was answered with other rows or counts`,
 		);
 	}
-
-	async #report(rejects: RejectedRow[]): Promise<void> {
-		if (rejects.length > 0) await this.#job.onReject?.(rejects.sort((a, b) => a.line - b.line));
-	}
 }
 
 function hasTooManyErrors(
@@ -294,12 +306,21 @@ const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
 	rejects: [],
 };
 
-/** Refused rows with the line and cells they have in the file; duplicates come with the code `duplicate`. */
-function refusedRows(load: Load, rejects: readonly Reject[]): RejectedRow[] {
-	return rejects.map(({ row, code, error }) => {
-		const { line, original } = load.original(row - load.first);
-		return { line, code, error, cells: original };
-	});
+/**
+ * What was refused of a load, there and here, by lines, with the cells of the file; duplicates come with the code
+ * `duplicate`. One by one: there may be as many as rows.
+ */
+function* refusedRows(load: Load, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
+	let local = 0;
+	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {
+		const { line, original: cells } = load.original(row - load.first);
+		for (let next = load.rejects[local]; next !== undefined && next.line < line; next = load.rejects[local]) {
+			yield next;
+			local += 1;
+		}
+		yield { line, code, error, cells };
+	}
+	yield* load.rejects.slice(local);
 }
 
 function nullIfConflict(error: unknown): null {

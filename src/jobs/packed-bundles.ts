@@ -48,9 +48,14 @@ export function newRowBytes(): RowBytes {
 	return { rows: newTexts(), originals: newTexts() };
 }
 
-/** About the memory it takes. */
-export function sizeOf({ rows, originals }: RowBytes): number {
-	return bytesOf(rows) + bytesOf(originals);
+/** About the bytes of memory it takes. */
+export function sizeOf({ rows, originals, rejects }: PackedBundle): number {
+	return bytesOf(rows) + bytesOf(originals) + rejects.reduce((sum, reject) => sum + sizeOfReject(reject), 0);
+}
+
+/** Unlike rows that can be put it is objects, which take more than what is in them. */
+function sizeOfReject({ cells }: RejectedRow): number {
+	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
 }
 
 /** Writes over what is in `spare`. `check` is null for the form `cells`. */

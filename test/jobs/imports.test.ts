@@ -121,6 +121,18 @@ describe('an import', () => {
 			expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThan(4 * 1024 * 1024);
 	});
 
+	it('counts and hands back rows of which none can be put, also behind those that were', async () => {
+		const bad = (count: number) => 'a@x.org,A,too many\n'.repeat(count);
+		for (const text of [bad(3), `a@x.org,A\n${bad(3)}`, `a@x.org,A\n${bad(30)}b@x.org,B\n${bad(30)}`]) {
+			const rows = text.split('\n').length - 1;
+			const put = text.split('\n').filter((line) => line.split(',').length === 2).length;
+			const { job, rejects } = await jobOf(`email,name\n${text}`, fakeImports(), { batchRows: 10 });
+			const { totals } = await runImport(job);
+			expect(totals).toMatchObject({ read: rows, created: put, rejected: rows - put });
+			expect(rejects).toHaveLength(rows - put);
+		}
+	});
+
 	it('does nothing with a header only', async () => {
 		const imports = fakeImports();
 		const { job } = await jobOf('email\n', imports);

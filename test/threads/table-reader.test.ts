@@ -152,7 +152,7 @@ describe('an import from such a table', () => {
 				onReject: async (rows) => {
 					// As a rejects file does: what an earlier run has written is not written again.
 					const last = rejects.at(-1)?.line ?? 0;
-					rejects.push(...rows.filter(({ line }) => line > last));
+					rejects.push(...[...rows].filter(({ line }) => line > last));
 				},
 				signal: stop.signal,
 			};
@@ -172,6 +172,13 @@ describe('an import from such a table', () => {
 		const here = await importOf(path, { inThread: 'no', stopAt: null });
 		expect(here.totals).toMatchObject({ read: 2_000, created: 1_200, duplicate: 200, rejected: 600 });
 		expect(await importOf(path, { inThread: 'yes', stopAt: null })).toEqual(here);
+	});
+
+	it('counts and hands back rows of which none can be put', async () => {
+		const path = await file(`email,name\n${'a@x.org,A,too many\n'.repeat(2_000)}`);
+		const { totals, rejects } = await importOf(path, { inThread: 'yes', stopAt: null });
+		expect(totals).toMatchObject({ read: 2_000, rejected: 2_000 });
+		expect(rejects).toHaveLength(2_000);
 	});
 
 	it('goes on where it was broken off, nothing lost and nothing twice', async () => {

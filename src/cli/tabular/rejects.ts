@@ -5,6 +5,7 @@
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { bytesOf, newTexts, TextWriter } from '../../api/row-texts.js';
 import { CliError } from '../errors.js';
 import { isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
 import {
@@ -19,8 +20,11 @@ export interface RejectsFile {
 	readonly path: string;
 	/** Rows written by this run. */
 	readonly written: number;
-	/** Appends in the order of lines and syncs to the disk: when it resolves, the rows are kept. A full disk is exit 74. */
-	write(rows: readonly RejectedRow[]): Promise<void>;
+	/**
+	 * Appends in the order of lines and syncs to the disk: when it resolves, the rows are kept. A full disk is exit 74. One
+	 * call at a time.
+	 */
+	write(rows: Iterable<RejectedRow>): Promise<void>;
 	close(): Promise<void>;
 }
 
@@ -105,6 +109,7 @@ interface State {
 class Rejects implements RejectsFile {
 	written = 0;
 	readonly #state: State;
+	readonly #lines = newTexts();
 	#file: FileHandle | null = null;
 
 	constructor(state: State) {
@@ -115,17 +120,25 @@ class Rejects implements RejectsFile {
 		return this.#state.path;
 	}
 
-	async write(rows: readonly RejectedRow[]): Promise<void> {
-		const news = rows.filter(({ line }) => line > this.#state.lastLine);
-		if (news.length === 0) return;
+	async write(rows: Iterable<RejectedRow>): Promise<void> {
+		this.#formatNews(rows);
+		const { bytes, count } = this.#lines;
+		if (count === 0) return;
 		try {
 			this.#file ??= await this.#open();
-			await this.#file.appendFile(news.map((row) => this.#format(row)).join(''));
+			await this.#file.appendFile(bytes.subarray(0, bytesOf(this.#lines)));
 			if (!this.#state.isStream) await this.#file.datasync();
 		} catch (error) {
 			throw error instanceof TableError ? error : notWritten(this.path, error);
 		}
-		this.written += news.length;
+		this.written += count;
+	}
+
+	/** Row by row into bytes: while these are synced to the disk, thousands of rows would outlive many others. */
+	#formatNews(rows: Iterable<RejectedRow>): void {
+		this.#lines.count = 0;
+		const writer = new TextWriter(this.#lines);
+		for (const row of rows) if (row.line > this.#state.lastLine) writer.add(this.#format(row));
 	}
 
 	async close(): Promise<void> {

@@ -49,5 +49,18 @@ function sliceTexts(texts: RowTexts, from: number, limit: number): RowSlice {
 
 function* walk(texts: RowTexts, from: number, end: number): Generator<ParsedRow, void, undefined> {
 	const reader = new TextReader(texts);
-	for (let index = from; index < end; index += 1) yield decodeRow(reader.at(index));
+	const shared = new Map<string, string>();
+	for (let index = from; index < end; index += 1) yield share(decodeRow(reader.at(index)), shared);
+}
+
+/** Thousands of rows may be refused for one reason: each with a text of its own would keep that of its row alive. */
+function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
+	if (row.kind === 'row') return row;
+	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
+}
+
+function sameText(text: string, shared: Map<string, string>): string {
+	const known = shared.get(text) ?? text;
+	shared.set(known, known);
+	return known;
 }

@@ -73,6 +73,9 @@ export function createImportLine(core: Core, writer: Writer, size: SliceSize): I
 	};
 }
 
+/** What is refused is kept as objects until the transaction is answered, and saves no write by being many. */
+const maxRefused = 10_000;
+
 /** Puts about `maxRows` rows of the first session in line, within one transaction. */
 function putNext(
 	core: Core,
@@ -82,14 +85,16 @@ function putNext(
 	const session = line[0]?.command.session;
 	const answered: Answered[] = [];
 	let rows = 0;
+	let refused = 0;
 	for (const waiting of line) {
-		if (waiting.command.session !== session) break;
+		if (waiting.command.session !== session || refused >= maxRefused) break;
 		while (rows < maxRows) {
 			const before = waiting.settled;
 			const outcome = putSlice(core, waiting, maxRows - rows);
 			rows += waiting.settled - before;
 			if (outcome === null) continue;
 			answered.push({ waiting, outcome });
+			if (outcome.kind === 'acknowledged') refused += outcome.ack.rejects.length;
 			break;
 		}
 		if (rows >= maxRows) break;

@@ -130,11 +130,9 @@ function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
 	);
 	if (stored === undefined) throw new Error('an address is taken by nobody');
 	if (stored.import_seq === run.seq) {
-		return {
-			kind: 'duplicate',
-			code: 'duplicate',
-			error: `email: ${row.email} stands in this import already.`,
-		};
+		// Joined: a template would keep the row's text alive as long as the error is.
+		const error = ['email: ', row.email, ' stands in this import already.'].join('');
+		return { kind: 'duplicate', code: 'duplicate', error };
 	}
 	switch (run.spec.on_conflict) {
 		case 'error':

@@ -124,6 +124,23 @@ describe('batches put before the one ahead is answered', () => {
 		expect(groups() - before).toBe(1);
 	});
 
+	it('do not share a commit behind ten thousand rows that were refused', async () => {
+		const { line, command, groups } = startLine({ rows: () => 100_000, took: () => undefined });
+		const before = groups();
+		const bad = Array.from({ length: 5_000 }, () => 'no address');
+		const acks = await Promise.all([
+			line.put(command(0, ...bad)),
+			line.put(command(5_000, ...bad)),
+			line.put(command(10_000, ...bad)),
+		]);
+		expect(acks).toMatchObject([
+			{ ack: { position: 5_000 } },
+			{ ack: { position: 10_000 } },
+			{ ack: { position: 15_000 } },
+		]);
+		expect(groups() - before).toBe(2);
+	});
+
 	it('wait while the one ahead is cut by the lock', async () => {
 		const { line, command } = startLine(twoRows);
 		const acks = await Promise.all([
