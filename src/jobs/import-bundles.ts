@@ -3,12 +3,21 @@ import { duplicateCode, type RejectedRow, type TableRow } from '../cli/tabular/f
 import type { Mapping } from '../cli/tabular/header.js';
 import { type Cells, rowBytes, toImportRow } from './import-rows.js';
 
-export interface Bundle {
+export type Bundle = BundleOf<BundledRow[]>;
+
+/** Its rows in whatever form they are kept. */
+export interface BundleOf<Rows> {
 	/** Number of its first row among the rows put, from 0: rows refused here do not count. */
 	first: number;
-	rows: BundledRow[];
+	rows: Rows;
 	/** Rows that are not put at all: they cannot be, or were duplicates when this file was written as one of rejects. */
 	rejects: RejectedRow[];
+}
+
+/** Takes the rows of a bundle as they come. */
+export interface RowKeeper<Rows> {
+	add(row: BundledRow): void;
+	readonly rows: Rows;
 }
 
 export interface BundledRow {
@@ -24,21 +33,34 @@ const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
 /** Of what is kept for rejects, in UTF-16 units: columns that are left out may be larger than those that are put. */
 const maxKeptLength = 8 * 1024 * 1024;
 
-/**
- * The same rows and options give the same bundles: a run that goes on relies on it. Never empty; `first` goes on from
- * one to the next.
- */
-export async function* bundleRows(
+/** Bundles whose rows are lists; see `bundleInto`. */
+export function bundleRows(
 	rows: AsyncIterable<TableRow>,
 	mapping: Mapping,
 	maxRows: number,
 ): AsyncGenerator<Bundle, void, undefined> {
-	let bundle = new OpenBundle(0, maxRows);
+	return bundleInto(rows, mapping, maxRows, () => {
+		const kept: BundledRow[] = [];
+		return { rows: kept, add: (row) => void kept.push(row) };
+	});
+}
+
+/**
+ * The same rows and options give the same bundles: a run that goes on relies on it. Never empty; `first` goes on from
+ * one to the next. `open` makes what keeps the rows of the next bundle.
+ */
+export async function* bundleInto<Rows>(
+	rows: AsyncIterable<TableRow>,
+	mapping: Mapping,
+	maxRows: number,
+	open: () => RowKeeper<Rows>,
+): AsyncGenerator<BundleOf<Rows>, void, undefined> {
+	let bundle = new OpenBundle(0, maxRows, open());
 	for await (const row of rows) {
 		const next = convert(row, mapping);
 		if (!bundle.hasRoomFor(next)) {
 			yield bundle;
-			bundle = new OpenBundle(bundle.first + bundle.rows.length, maxRows);
+			bundle = new OpenBundle(bundle.end, maxRows, open());
 		}
 		bundle.add(next);
 	}
@@ -63,28 +85,39 @@ function rejected({ line, cells }: TableRow, code: string, error: string): Conve
 	return { kind: 'reject', reject: { line, code, error, cells } };
 }
 
-class OpenBundle implements Bundle {
+class OpenBundle<Rows> implements BundleOf<Rows> {
 	readonly first: number;
-	readonly rows: BundledRow[] = [];
 	readonly rejects: RejectedRow[] = [];
 	readonly #maxRows: number;
+	readonly #keeper: RowKeeper<Rows>;
+	#count = 0;
 	#bytes = 0;
 	#kept = 0;
 
-	constructor(first: number, maxRows: number) {
+	constructor(first: number, maxRows: number, keeper: RowKeeper<Rows>) {
 		this.first = first;
 		this.#maxRows = maxRows;
+		this.#keeper = keeper;
+	}
+
+	get rows(): Rows {
+		return this.#keeper.rows;
+	}
+
+	/** Number of the first row behind it. */
+	get end(): number {
+		return this.first + this.#count;
 	}
 
 	get isEmpty(): boolean {
-		return this.rows.length === 0 && this.rejects.length === 0;
+		return this.#count === 0 && this.rejects.length === 0;
 	}
 
 	hasRoomFor(next: Converted): boolean {
 		if (this.isEmpty) return true;
 		if (this.#kept > maxKeptLength || this.rejects.length >= this.#maxRows) return false;
 		if (next.kind === 'reject') return true;
-		return this.rows.length < this.#maxRows && this.#bytes + next.bytes <= maxBatchBytes;
+		return this.#count < this.#maxRows && this.#bytes + next.bytes <= maxBatchBytes;
 	}
 
 	add(next: Converted): void {
@@ -94,7 +127,8 @@ class OpenBundle implements Bundle {
 			this.rejects.push(next.reject);
 			return;
 		}
-		this.rows.push(next.row);
+		this.#keeper.add(next.row);
+		this.#count += 1;
 		this.#bytes += next.bytes;
 	}
 }

@@ -49,30 +49,29 @@ export function loadPacked(packed: LentBundle, mapping: Mapping): Load {
 	const columns = columnsOf(mapping);
 	return {
 		first,
-		count: rows.count,
+		count: rows.put.count,
 		size: sizeOf(packed),
 		rejects,
 		put: (imports, session) => {
-			if (packed.form === 'cells')
-				return imports.put(session, { first, columns, cells: unpackCells(packed) });
+			if (packed.form === 'cells') return imports.put(session, { first, columns, cells: unpackCells(rows) });
 			if (imports.putChecked === undefined) throw new Error('checked rows are for an engine in this process');
-			return imports.putChecked(session, { first, variables: variablesOf(mapping), rows });
+			return imports.putChecked(session, { first, variables: variablesOf(mapping), rows: rows.put });
 		},
-		original: originalsOf(packed),
+		original: originalsOf(rows),
 		withoutFirst: (count) => loadRows(unpackRows(packed, mapping), mapping).withoutFirst(count),
 		settle: () => packed.giveBack(),
 	};
 }
 
 /** Only after a run that was broken off in the middle of a batch, so it need not be fast. */
-function unpackRows(packed: PackedBundle, mapping: Mapping): Bundle {
+function unpackRows({ first, rows: packed, rejects }: PackedBundle, mapping: Mapping): Bundle {
 	const originalOf = originalsOf(packed);
-	const rows = Array.from({ length: packed.rows.count }, (_, row) => {
+	const rows = Array.from({ length: packed.put.count }, (_, row) => {
 		const { line, original } = originalOf(row);
 		const made = toImportRow(original, mapping);
 		return made.kind === 'cells' ? [{ line, original, cells: made.cells }] : [];
 	}).flat();
-	return { first: packed.first, rows, rejects: packed.rejects };
+	return { first, rows, rejects };
 }
 
 function found<T>(row: T | undefined): T {

@@ -2,13 +2,13 @@
 import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import type { RejectedRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
-import type { Bundle, BundledRow } from './import-bundles.js';
+import type { BundledRow, BundleOf, RowKeeper } from './import-bundles.js';
 import type { Cells } from './import-rows.js';
 
-/** The bytes of a bundle. No cell of a row that can be put holds NUL, so NUL parts what a row consists of. */
+/** The rows of a bundle. No cell of one that can be put holds NUL, so NUL parts what a row consists of. */
 export interface RowBytes {
 	/** As they are put, in one of the forms. */
-	rows: RowTexts;
+	put: RowTexts;
 	/** Where each begins in the source, and its cells there: only those of rows that are refused are looked at. */
 	originals: RowTexts;
 }
@@ -17,10 +17,7 @@ export interface RowBytes {
 export type RowForm = 'cells' | 'checked';
 
 /** Plain data. */
-export interface PackedBundle extends RowBytes {
-	/** See `Bundle`. */
-	first: number;
-	rejects: RejectedRow[];
+export interface PackedBundle extends BundleOf<RowBytes> {
 	form: RowForm;
 }
 
@@ -44,32 +41,33 @@ export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
 
 const separator = '\0';
 
-export function newRowBytes(): RowBytes {
-	return { rows: newTexts(), originals: newTexts() };
+/** What of an earlier bundle is still there is written over. `check` is null for the form `cells`. */
+export function packRows(check: CheckRow | null, spare: RowBytes = newRowBytes()): RowKeeper<RowBytes> {
+	const put = { ...spare.put, count: 0 };
+	const originals = { ...spare.originals, count: 0 };
+	const toPut = new TextWriter(put);
+	const toOriginals = new TextWriter(originals);
+	return {
+		rows: { put, originals },
+		add: ({ line, cells, original }) => {
+			toPut.add(check === null ? cells.map((cell) => cell ?? '').join(separator) : check(cells));
+			toOriginals.add(line + separator + original.join(separator));
+		},
+	};
+}
+
+function newRowBytes(): RowBytes {
+	return { put: newTexts(), originals: newTexts() };
 }
 
 /** About the bytes of memory it takes. */
-export function sizeOf({ rows, originals, rejects }: PackedBundle): number {
-	return bytesOf(rows) + bytesOf(originals) + rejects.reduce((sum, reject) => sum + sizeOfReject(reject), 0);
+export function sizeOf({ rows: { put, originals }, rejects }: PackedBundle): number {
+	return bytesOf(put) + bytesOf(originals) + rejects.reduce((sum, reject) => sum + sizeOfReject(reject), 0);
 }
 
 /** Unlike rows that can be put it is objects, which take more than what is in them. */
 function sizeOfReject({ cells }: RejectedRow): number {
 	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
-}
-
-/** Writes over what is in `spare`. `check` is null for the form `cells`. */
-export function packBundle(bundle: Bundle, check: CheckRow | null, spare: RowBytes): PackedBundle {
-	const rows = { ...spare.rows, count: 0 };
-	const originals = { ...spare.originals, count: 0 };
-	const toRows = new TextWriter(rows);
-	const toOriginals = new TextWriter(originals);
-	for (const { line, cells, original } of bundle.rows) {
-		toRows.add(check === null ? cells.map((cell) => cell ?? '').join(separator) : check(cells));
-		toOriginals.add(line + separator + original.join(separator));
-	}
-	const { first, rejects } = bundle;
-	return { first, rejects, form: check === null ? 'cells' : 'checked', rows, originals };
 }
 
 /** Reads the rows as the file has them, by their place from 0. */
@@ -82,10 +80,10 @@ export function originalsOf({ originals }: RowBytes): (row: number) => Omit<Bund
 }
 
 /** The cells of all rows in the form `cells`, one after the other. */
-export function unpackCells({ rows }: RowBytes): (string | null)[] {
-	const reader = new TextReader(rows);
+export function unpackCells({ put }: RowBytes): (string | null)[] {
+	const reader = new TextReader(put);
 	const cells: (string | null)[] = [];
-	for (let row = 0; row < rows.count; row += 1)
+	for (let row = 0; row < put.count; row += 1)
 		for (const cell of reader.at(row).split(separator)) cells.push(cell === '' ? null : cell);
 	return cells;
 }

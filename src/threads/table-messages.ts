@@ -31,8 +31,8 @@ export const maxSizeAhead = 12 * 1024 * 1024;
 export const maxRowsAhead = 100_000;
 
 /** What hands the bytes over with the message, instead of a copy. */
-export function buffersOf({ rows, originals }: RowBytes): ArrayBuffer[] {
-	return [rows, originals].flatMap(({ bytes, ends }) => [bytes.buffer, ends.buffer]);
+export function buffersOf({ put, originals }: RowBytes): ArrayBuffer[] {
+	return [put, originals].flatMap(({ bytes, ends }) => [bytes.buffer, ends.buffer]);
 }
 
 export function formatTableFailure(error: unknown): TableMessage {

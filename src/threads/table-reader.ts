@@ -57,8 +57,7 @@ export async function* readInThread(
 			if (message.kind !== 'bundle') throw parseTableFailure(message);
 			reply('taken');
 			const { bundle } = message;
-			const { rows, originals } = bundle;
-			yield { ...bundle, giveBack: () => reply({ rows, originals }, buffersOf(bundle)) };
+			yield { ...bundle, giveBack: () => reply(bundle.rows, buffersOf(bundle.rows)) };
 		}
 	} finally {
 		signal.removeEventListener('abort', onAbort);

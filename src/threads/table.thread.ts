@@ -3,13 +3,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openTable } from '../cli/tabular/read-table.js';
 import { encodeRow } from '../engine/rules/checked-rows.js';
 import { importRowParser } from '../engine/rules/import-rows.js';
-import { bundleRows } from '../jobs/import-bundles.js';
+import { bundleInto } from '../jobs/import-bundles.js';
 import {
 	type BundleRequest,
 	type CheckRow,
-	newRowBytes,
 	type PackedBundle,
-	packBundle,
+	packRows,
 	type RowBytes,
 	sizeOf,
 } from '../jobs/packed-bundles.js';
@@ -31,9 +30,11 @@ let wake = () => {};
 
 async function send({ path, encoding, delimiter, request }: TableOrder): Promise<void> {
 	const table = await openTable(path, { encoding, delimiter });
-	const check = request.form === 'checked' ? checkOf(request) : null;
-	for await (const bundle of bundleRows(table.rows, request.mapping, request.maxRows)) {
-		post(packBundle(bundle, check, spares.pop() ?? newRowBytes()));
+	const { mapping, maxRows, form } = request;
+	const check = form === 'checked' ? checkOf(request) : null;
+	const open = () => packRows(check, spares.pop());
+	for await (const { first, rows, rejects } of bundleInto(table.rows, mapping, maxRows, open)) {
+		post({ first, rows, rejects, form });
 		while (isFarAhead()) await taken();
 	}
 }
@@ -44,8 +45,8 @@ function checkOf({ mapping }: BundleRequest): CheckRow {
 }
 
 function post(bundle: PackedBundle): void {
-	ahead.push({ size: sizeOf(bundle), rows: bundle.rows.count });
-	say({ kind: 'bundle', bundle }, buffersOf(bundle));
+	ahead.push({ size: sizeOf(bundle), rows: bundle.rows.put.count });
+	say({ kind: 'bundle', bundle }, buffersOf(bundle.rows));
 }
 
 function isFarAhead(): boolean {
@@ -70,8 +71,8 @@ function keep(spare: RowBytes): void {
 	if (kept <= maxSizeAhead) spares.push(spare);
 }
 
-function capacityOf({ rows, originals }: RowBytes): number {
-	return rows.bytes.length + originals.bytes.length;
+function capacityOf({ put, originals }: RowBytes): number {
+	return put.bytes.length + originals.bytes.length;
 }
 
 parentPort?.on('message', (reply: TableReply) => {

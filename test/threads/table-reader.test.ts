@@ -7,14 +7,13 @@ import { type RejectedRow, TableError } from '../../src/cli/tabular/finding.js';
 import { mapHeader } from '../../src/cli/tabular/header.js';
 import { openTable } from '../../src/cli/tabular/read-table.js';
 import { createImports } from '../../src/engine/imports.js';
-import { bundleRows } from '../../src/jobs/import-bundles.js';
+import { bundleInto } from '../../src/jobs/import-bundles.js';
 import { type ImportJob, runImport } from '../../src/jobs/imports.js';
 import {
 	type LentBundle,
-	newRowBytes,
 	originalsOf,
 	type PackedBundle,
-	packBundle,
+	packRows,
 	unpackCells,
 } from '../../src/jobs/packed-bundles.js';
 import { openStore } from '../../src/store/open.js';
@@ -63,16 +62,19 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 /** What is in a bundle, whatever room its buffers have. */
 function contentOf(bundle: PackedBundle) {
 	const { first, form, rejects, rows } = bundle;
-	const originals = Array.from({ length: rows.count }, (_, row) => originalsOf(bundle)(row));
-	return { first, form, rejects, cells: unpackCells(bundle), originals };
+	const originals = Array.from({ length: rows.put.count }, (_, row) => originalsOf(rows)(row));
+	return { first, form, rejects, cells: unpackCells(rows), originals };
 }
 
 describe('a table read in a thread', () => {
 	it('gives the bundles that this thread would make of it', async () => {
 		const path = await file(people(3_000));
 		const order = await orderOf(path, 'cells');
-		const bundles = await all(bundleRows((await openTable(path)).rows, order.request.mapping, 100));
-		const here = bundles.map((bundle) => contentOf(packBundle(bundle, null, newRowBytes())));
+		const { rows } = await openTable(path);
+		const bundles = await all(bundleInto(rows, order.request.mapping, 100, () => packRows(null)));
+		const here = bundles.map(({ first, rows, rejects }) =>
+			contentOf({ first, rows, rejects, form: 'cells' }),
+		);
 		const there = (await all(readInThread(order, never))).map(contentOf);
 		expect(there).toEqual(here);
 		expect(there[0]?.originals[1]).toEqual({ line: 3, original: ['P1@Example.com', 'Name, 1', '', ''] });
@@ -89,7 +91,7 @@ describe('a table read in a thread', () => {
 			const oldest = held.shift() ?? expect.unreachable();
 			seen.push(contentOf(oldest));
 			oldest.giveBack();
-			expect(oldest.rows.bytes).toHaveLength(0);
+			expect(oldest.rows.put.bytes).toHaveLength(0);
 		}
 		expect([...seen, ...held.map(contentOf)]).toEqual(whole);
 	});
