@@ -72,6 +72,12 @@ export class TextReader {
 	at(index: number): string {
 		return this.#view.toString('utf8', endOf(this.#ends, index - 1), endOf(this.#ends, index));
 	}
+
+	/** One octet of a text; 0 behind its end. */
+	octet(index: number, place: number): number {
+		const at = endOf(this.#ends, index - 1) + place;
+		return at < endOf(this.#ends, index) ? (this.#view[at] ?? 0) : 0;
+	}
 }
 
 function endOf(ends: Uint32Array, index: number): number {

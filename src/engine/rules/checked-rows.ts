@@ -13,6 +13,9 @@ const isActive = 16;
 const hasFolded = 32;
 const hasMetaCell = 64;
 
+/** Where the key of the address begins in the text of a row. */
+export const keyPlace = 1;
+
 /** No text of a checked row holds it. */
 const separator = '\0';
 
@@ -25,14 +28,14 @@ export function encodeRow(row: ParsedRow): string {
 
 export function decodeRow(text: string): ParsedRow {
 	const mark = text.charCodeAt(0);
-	const fields = text.slice(1).split(separator);
+	const fields = text.slice(keyPlace).split(separator);
 	const field = (index: number) => fields[index] ?? '';
 	if ((mark & isRejected) !== 0) return { kind: 'rejected', code: field(0), error: field(1) };
-	const email = field(0);
+	const key = field(0);
 	return {
 		kind: 'row',
-		email,
-		email_key: field(1) || email,
+		email: field(1) || key,
+		email_key: key,
 		email_folded: (mark & hasFolded) === 0 ? null : field(2),
 		name: (mark & hasName) === 0 ? null : field(3),
 		is_active: (mark & hasActivity) === 0 ? null : (mark & isActive) !== 0,
@@ -54,9 +57,9 @@ function markOf(row: ParsedRow): number {
 	);
 }
 
-/** Left empty: a key that is the address, and a meta of nothing. Both are what most rows have. */
+/** Left empty: an address that is the key, and a meta of nothing. Both are what most rows have. */
 function fieldsOf(row: ImportRow): string[] {
-	const key = row.email_key === row.email ? '' : row.email_key;
+	const email = row.email === row.email_key ? '' : row.email;
 	const meta = row.meta_json === '{}' ? '' : row.meta_json;
-	return [row.email, key, row.email_folded ?? '', row.name ?? '', row.disable_reason ?? '', meta];
+	return [row.email_key, email, row.email_folded ?? '', row.name ?? '', row.disable_reason ?? '', meta];
 }

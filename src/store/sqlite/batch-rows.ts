@@ -3,8 +3,9 @@
 import type { ImportBatch } from '../../api/capabilities.js';
 import type { CheckedBatch } from '../../api/checked-batch.js';
 import { type RowTexts, TextReader } from '../../api/row-texts.js';
-import { decodeRow } from '../../engine/rules/checked-rows.js';
+import { decodeRow, keyPlace } from '../../engine/rules/checked-rows.js';
 import { metaVariables, type ParsedRow, parseImportRows } from '../../engine/rules/import-rows.js';
+import { rankOf } from './import-order.js';
 
 type Batch = ImportBatch | CheckedBatch;
 
@@ -17,10 +18,12 @@ export interface BatchRows {
 	variables(batch: Batch): readonly string[];
 }
 
-/** Its rows can be walked through once. */
+/** Rows by their place in it, from 0. */
 export interface RowSlice {
 	count: number;
-	rows: Iterable<ParsedRow>;
+	row(index: number): ParsedRow;
+	/** See `rankOf`. */
+	rank(index: number): number;
 }
 
 export function createBatchRows(): BatchRows {
@@ -33,24 +36,38 @@ export function createBatchRows(): BatchRows {
 	return {
 		// Checked rows stay the bytes they are until their turn: many batches wait at once, and objects are five times it.
 		prepare: (batch) => ('rows' in batch ? batch.rows.count : rowsOf(batch).length),
-		slice: (batch, from, limit) => {
-			if ('rows' in batch) return sliceTexts(batch.rows, from, limit);
-			const rows = rowsOf(batch).slice(from, from + limit);
-			return { count: rows.length, rows };
-		},
+		slice: (batch, from, limit) =>
+			'rows' in batch ? sliceTexts(batch.rows, from, limit) : sliceRows(rowsOf(batch), from, limit),
 		variables: (batch) => ('rows' in batch ? batch.variables : metaVariables(batch.columns)),
 	};
 }
 
 function sliceTexts(texts: RowTexts, from: number, limit: number): RowSlice {
-	const end = Math.min(texts.count, from + limit);
-	return { count: Math.max(0, end - from), rows: walk(texts, from, end) };
-}
-
-function* walk(texts: RowTexts, from: number, end: number): Generator<ParsedRow, void, undefined> {
 	const reader = new TextReader(texts);
 	const shared = new Map<string, string>();
-	for (let index = from; index < end; index += 1) yield share(decodeRow(reader.at(index)), shared);
+	return {
+		count: Math.max(0, Math.min(texts.count - from, limit)),
+		row: (index) => share(decodeRow(reader.at(from + index)), shared),
+		rank: (index) => rankOf((place) => reader.octet(from + index, keyPlace + place)),
+	};
+}
+
+function sliceRows(all: readonly ParsedRow[], from: number, limit: number): RowSlice {
+	const rows = all.slice(from, from + limit);
+	const row = (index: number) => rows[index] ?? outside();
+	return {
+		count: rows.length,
+		row,
+		rank: (index) => {
+			const found = row(index);
+			const key = found.kind === 'row' ? found.email_key : '';
+			return rankOf((place) => (place < key.length ? key.charCodeAt(place) : 0));
+		},
+	};
+}
+
+function outside(): never {
+	throw new RangeError('a row outside of its batch');
 }
 
 /** Thousands of rows may be refused for one reason: each with a text of its own would keep that of its row alive. */

@@ -1,17 +1,16 @@
 /**
  * Batches of imports wait here for their turn: consecutive ones of a session share a transaction, as many rows as the
- * lock may be held for. Rows of a batch come in no order of the index, so each commit writes most pages of it anew: a
- * million rows take 200 commits at 5,000 rows each, and twice the time of 10.
+ * lock may be held for. Each commit writes most pages of a large index anew, so a million rows take 200 commits at 5,000
+ * rows each, and twice the time of 10.
  */
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
 import type { ImportAck } from '../store.js';
 import type { Core } from './core.js';
 import { addCounts } from './imports.js';
-import type { ImportSlice } from './mailing-rows.js';
 import type { SliceSize } from './slices.js';
 import type { Writer } from './writer.js';
 
-type PutCommand = Omit<ImportSlice, 'from' | 'limit'>;
+type PutCommand = Parameters<Core['putImportBatch']>[0];
 
 export interface ImportLine {
 	/**
@@ -40,6 +39,7 @@ interface Answered {
 export function createImportLine(core: Core, writer: Writer, size: SliceSize): ImportLine {
 	let line: Waiting[] = [];
 	let isRunning = false;
+	const refusals = createRefusals();
 
 	const run = async () => {
 		isRunning = true;
@@ -49,10 +49,12 @@ export function createImportLine(core: Core, writer: Writer, size: SliceSize): I
 
 	const turn = async (session: string) => {
 		try {
-			const { answered, rows } = await writer.write(() => putNext(core, line, size.rows()), {
+			const maxRows = Math.min(size.rows(), refusals.rows());
+			const { answered, rows, refused } = await writer.write(() => putNext(core, line, maxRows), {
 				group: 'bulk',
 			});
 			size.took(rows, writer.heldMs());
+			refusals.took(rows, refused);
 			const isAnswered = new Set(answered.map(({ waiting }) => waiting));
 			line = line.filter((waiting) => !isAnswered.has(waiting));
 			for (const { waiting, outcome } of answered) waiting.resolve(outcome);
@@ -73,43 +75,99 @@ export function createImportLine(core: Core, writer: Writer, size: SliceSize): I
 	};
 }
 
-/** What is refused is kept as objects until the transaction is answered, and saves no write by being many. */
-const maxRefused = 10_000;
-
-/** Puts about `maxRows` rows of the first session in line, within one transaction. */
+/** Puts at most `maxRows` rows of the first session in line, within one transaction. */
 function putNext(
 	core: Core,
 	line: readonly Waiting[],
 	maxRows: number,
-): { answered: Answered[]; rows: number } {
-	const session = line[0]?.command.session;
-	const answered: Answered[] = [];
-	let rows = 0;
+): { answered: Answered[]; rows: number; refused: number } {
+	const { taken, answered, rows } = takeNext(core, line, maxRows);
+	const [head] = taken;
+	if (head === undefined) return { answered, rows: 0, refused: 0 };
+	const { session, now } = head.waiting.command;
+	const slices = taken.map(({ waiting, limit }) => ({
+		batch: waiting.command.batch,
+		from: waiting.settled,
+		limit,
+	}));
 	let refused = 0;
-	for (const waiting of line) {
-		if (waiting.command.session !== session || refused >= maxRefused) break;
-		while (rows < maxRows) {
-			const before = waiting.settled;
-			const outcome = putSlice(core, waiting, maxRows - rows);
-			rows += waiting.settled - before;
-			if (outcome === null) continue;
-			answered.push({ waiting, outcome });
-			if (outcome.kind === 'acknowledged') refused += outcome.ack.rejects.length;
-			break;
-		}
-		if (rows >= maxRows) break;
+	const acks = core.putImportSlices({ session, slices, now });
+	for (const [index, { waiting }] of taken.entries()) {
+		const ack = acks[index];
+		if (ack === undefined) throw new Error('a batch without an answer');
+		refused += ack.rejects.length;
+		if (settle(waiting, ack)) answered.push({ waiting, outcome: acknowledged(waiting) });
 	}
-	return { answered, rows };
+	return { answered, rows, refused };
 }
 
-/** Null: more of the batch is to be put. */
-function putSlice(core: Core, waiting: Waiting, limit: number): ImportAck | null {
-	const { command, count, settled: from } = waiting;
-	const outcome = core.putImportSlice({ ...command, from, limit });
-	if (outcome.kind !== 'acknowledged') return outcome;
-	waiting.ack = waiting.ack === null ? outcome.ack : addAcks(waiting.ack, outcome.ack);
-	waiting.settled = outcome.ack.position - command.batch.first;
-	return waiting.settled >= count ? { kind: 'acknowledged', ack: waiting.ack } : null;
+interface Taken {
+	waiting: Waiting;
+	/** Rows of it, behind those that are settled. */
+	limit: number;
+}
+
+/** What of the first session in line is to be put next, and what is answered without. */
+function takeNext(
+	core: Core,
+	line: readonly Waiting[],
+	maxRows: number,
+): { taken: Taken[]; answered: Answered[]; rows: number } {
+	const session = line[0]?.command.session;
+	const taken: Taken[] = [];
+	const answered: Answered[] = [];
+	let rows = 0;
+	for (const waiting of line) {
+		if (waiting.command.session !== session || rows >= maxRows) break;
+		const outcome = answerOf(core, waiting, rows);
+		// A batch that is put twice at once: the second is answered when the first is put.
+		if (outcome?.kind === 'gap' && taken.length > 0) break;
+		if (outcome !== null) {
+			answered.push({ waiting, outcome });
+			continue;
+		}
+		const limit = Math.min(waiting.count - waiting.settled, maxRows - rows);
+		taken.push({ waiting, limit });
+		rows += limit;
+	}
+	return { taken, answered, rows };
+}
+
+/** Null: rows of it are to be put. What of it was put before is settled. */
+function answerOf(core: Core, waiting: Waiting, ahead: number): ImportAck | null {
+	const { session, batch } = waiting.command;
+	for (;;) {
+		const outcome = core.findImportAnswer({ session, first: batch.first + waiting.settled, ahead });
+		if (outcome?.kind !== 'acknowledged') return outcome;
+		if (settle(waiting, outcome.ack)) return acknowledged(waiting);
+	}
+}
+
+/** True: all of it is settled. */
+function settle(waiting: Waiting, ack: Ack<ImportCounts>): boolean {
+	waiting.ack = waiting.ack === null ? ack : addAcks(waiting.ack, ack);
+	waiting.settled = ack.position - waiting.command.batch.first;
+	return waiting.settled >= waiting.count;
+}
+
+function acknowledged({ ack }: Waiting): ImportAck {
+	if (ack === null) throw new Error('a batch without an answer');
+	return { kind: 'acknowledged', ack };
+}
+
+/**
+ * How many rows of an import may be put at once for what is refused of them: it is kept as objects until it is
+ * answered, and being many saves it no write. As many of the next rows are thought to be refused as of the last.
+ */
+function createRefusals() {
+	const maxRefused = 10_000;
+	let share = 1;
+	return {
+		rows: () => (share === 0 ? Number.POSITIVE_INFINITY : Math.ceil(maxRefused / share)),
+		took: (rows: number, refused: number) => {
+			if (rows > 0) share = refused / rows;
+		},
+	};
 }
 
 function addAcks(one: Ack<ImportCounts>, next: Ack<ImportCounts>): Ack<ImportCounts> {

@@ -14,22 +14,19 @@ import { knownVariables } from './fields.js';
 import { counterMove } from './lists.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from './rows.js';
 import type { Sql } from './sql.js';
-import { insertSubscriber, takeSubscriberIds } from './subscribers.js';
+import { insertSubscriber } from './subscribers.js';
 import { findLasting, findSuppressions, hasSuppressions, liftSuppressions } from './suppressions.js';
 
-/** What the rows of one batch share. `moved` gathers what the list's counters change by, once a batch. */
+/** What the rows of one transaction share. `moved` gathers what the list's counters change by, once for all. */
 export interface ImportRun {
 	seq: number;
 	spec: ImportSpec;
 	now: Micros;
 	known: ReadonlySet<string>;
-	/** Variables of the batch that no field defines, in the order of its columns; mostly none. */
-	unknown: readonly string[];
 	/** Asked once: most databases have none, and a look-up a row costs a tenth of the import. */
 	hasSuppressions: boolean;
 	/** `null`: nobody was erased, so nobody is looked up. */
 	isErased: ReturnType<typeof openErased>;
-	nextId: number;
 	moved: { active: number; inactive: number };
 }
 
@@ -37,38 +34,36 @@ export type RowOutcome =
 	| { kind: 'created' | 'updated' | 'unchanged' }
 	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
 
-export interface ImportRunOptions {
-	seq: number;
-	spec: ImportSpec;
-	/** Rows of the run. */
-	count: number;
-	variables: readonly string[];
-	now: Micros;
-}
-
-/** Takes one id a row, used or not: ids are never used twice, but may have gaps. */
-export function openImportRun(sql: Sql, { seq, spec, count, variables, now }: ImportRunOptions): ImportRun {
-	const known = knownVariables(sql);
+export function openImportRun(
+	sql: Sql,
+	{ seq, spec, now }: Pick<ImportRun, 'seq' | 'spec' | 'now'>,
+): ImportRun {
 	return {
 		seq,
 		spec,
 		now,
-		known,
-		unknown: variables.filter((variable) => !known.has(variable)),
+		known: knownVariables(sql),
 		hasSuppressions: hasSuppressions(sql),
 		isErased: openErased(sql),
-		nextId: count === 0 ? 0 : takeSubscriberIds(sql, count),
 		moved: { active: 0, inactive: 0 },
 	};
 }
 
-export function importRow(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
-	const unknown = run.unknown.length === 0 && !row.has_meta_cell ? undefined : findUnknown(run, row);
+/** What a row is put with besides itself. */
+export interface RowPlace {
+	/** Its own, if it is new. */
+	id: number;
+	/** Variables of its batch that no field defines, in the order of the columns; mostly none. */
+	unknown: readonly string[];
+}
+
+export function importRow(sql: Sql, run: ImportRun, row: ImportRow, place: RowPlace): RowOutcome {
+	const unknown = place.unknown.length === 0 && !row.has_meta_cell ? undefined : findUnknown(run, row);
 	if (unknown !== undefined) {
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: Unknown variable: ${unknown}.` };
 	}
 	if (run.isErased?.(row.email_key)) return erased;
-	return create(sql, run, row) ? { kind: 'created' } : meetExisting(sql, run, row);
+	return create(sql, run, row, place.id) ? { kind: 'created' } : meetExisting(sql, run, row);
 }
 
 function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
@@ -76,14 +71,14 @@ function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
 }
 
 // The unique index decides in one statement whether it is new, which it mostly is.
-function create(sql: Sql, run: ImportRun, row: ImportRow): boolean {
+function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): boolean {
 	const reasons = suppressionsAfterLift(sql, run, row);
 	const activation = importedActivation(row, reasons.kept);
 	// Spelled out: spreading `activation` made this literal a quarter of an import's time.
 	const isNew = insertSubscriber(sql, {
 		is_active: activation.is_active,
 		disable_reason: activation.disable_reason,
-		id: run.nextId,
+		id,
 		list_id: run.spec.list_id,
 		email: row.email,
 		email_key: row.email_key,
@@ -95,7 +90,6 @@ function create(sql: Sql, run: ImportRun, row: ImportRow): boolean {
 		import_seq: run.seq,
 	});
 	if (!isNew) return false;
-	run.nextId += 1;
 	liftSuppressions(sql, row.email_key, reasons.lifted);
 	move(run, null, activation.is_active);
 	return true;

@@ -1,18 +1,19 @@
 /** Imports as sessions of numbered batches; the position commits with the rows. */
-import type { Ack, ImportCounts, ImportSpec, Reject } from '../../api/capabilities.js';
+import type { Ack, ImportCounts, ImportSpec } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import { canonicalJson } from '../../engine/rules/ids.js';
 import type { ImportAck } from '../store.js';
-import type { BatchRows, RowSlice } from './batch-rows.js';
-import { importRow, openImportRun } from './import-run.js';
+import type { BatchRows } from './batch-rows.js';
+import { type ImportPart, noCounts, openPart, putParts } from './import-parts.js';
+import { openImportRun } from './import-run.js';
 import { findList, moveCounters } from './lists.js';
-import type { ImportSlice, Slices } from './mailing-rows.js';
+import type { Slices } from './mailing-rows.js';
 import { parseRecord } from './rows.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
 type ImportOperations = Pick<Operations, 'openImport' | 'putImportBatch' | 'finishImport'> &
-	Pick<Slices, 'putImportSlice'>;
+	Pick<Slices, 'findImportAnswer' | 'putImportSlices'>;
 
 interface SessionRow {
 	seq: number;
@@ -29,9 +30,16 @@ const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 export function createImports(sql: Sql, batchRows: BatchRows): ImportOperations {
 	return {
 		openImport: (command) => openImport(sql, command),
-		putImportBatch: (command) =>
-			putSlice(sql, batchRows, { ...command, from: 0, limit: Number.POSITIVE_INFINITY }),
-		putImportSlice: (command) => putSlice(sql, batchRows, command),
+		putImportBatch: ({ session, batch, now }) => {
+			const answer = findAnswer(sql, { session, first: batch.first, ahead: 0 });
+			if (answer !== null) return answer;
+			const slices = [{ batch, from: 0, limit: Number.POSITIVE_INFINITY }];
+			const [ack] = putSlices(sql, batchRows, { session, slices, now });
+			if (ack === undefined) throw new Error('a batch without an answer');
+			return { kind: 'acknowledged', ack };
+		},
+		findImportAnswer: (command) => findAnswer(sql, command),
+		putImportSlices: (command) => putSlices(sql, batchRows, command),
 		finishImport: ({ session, now }) => {
 			const row = findSession(sql, session);
 			if (row === null) return null;
@@ -42,22 +50,18 @@ export function createImports(sql: Sql, batchRows: BatchRows): ImportOperations 
 	};
 }
 
-function putSlice(
+function findAnswer(
 	sql: Sql,
-	batchRows: BatchRows,
-	{ session, batch, from, limit, now }: ImportSlice,
-): ImportAck {
-	const first = batch.first + from;
+	{ session, first, ahead }: Parameters<Slices['findImportAnswer']>[0],
+): ImportAck | null {
 	const row = findSession(sql, session);
 	if (row === null) return { kind: 'not_found' };
 	const stored = findAck(sql, row.seq, first);
 	if (stored !== null) return { kind: 'acknowledged', ack: stored };
 	if (row.finished_at !== null) return { kind: 'not_found' };
-	if (first !== row.position) return { kind: 'gap', position: row.position };
-	if (findList(sql, row.list_id) === null) return { kind: 'list_gone' };
-	const slice = batchRows.slice(batch, from, limit);
-	const variables = batchRows.variables(batch);
-	return { kind: 'acknowledged', ack: putRows(sql, row, { ...slice, variables, now }) };
+	const position = row.position + ahead;
+	if (first !== position) return { kind: 'gap', position };
+	return findList(sql, row.list_id) === null ? { kind: 'list_gone' } : null;
 }
 
 function openImport(
@@ -101,42 +105,46 @@ function findAck(sql: Sql, seq: number, first: number): Ack<ImportCounts> | null
 	return row === undefined ? null : (JSON.parse(row.ack) as Ack<ImportCounts>);
 }
 
-function putRows(
+function putSlices(
 	sql: Sql,
-	session: SessionRow,
-	{ rows, count, variables, now }: RowSlice & { variables: readonly string[]; now: Micros },
-): Ack<ImportCounts> {
-	const spec = readSpec(session);
-	const run = openImportRun(sql, { seq: session.seq, spec, count, variables, now });
-	const counts = noCounts();
-	const rejects: Reject[] = [];
-	let { position } = session;
-	for (const row of rows) {
-		const outcome = row.kind === 'rejected' ? row : importRow(sql, run, row);
-		counts[outcome.kind] += 1;
-		if (outcome.kind === 'rejected' || outcome.kind === 'duplicate')
-			rejects.push({ row: position, code: outcome.code, error: outcome.error });
-		position += 1;
-	}
+	batchRows: BatchRows,
+	{ session: id, slices, now }: Parameters<Slices['putImportSlices']>[0],
+): Ack<ImportCounts>[] {
+	const session = findSession(sql, id);
+	if (session === null) throw new Error('an import that was never begun');
+	const run = openImportRun(sql, { seq: session.seq, spec: readSpec(session), now });
+	const parts = slices.map((slice) => openPart(batchRows, run, slice));
+	putParts(sql, run, parts);
 	moveCounters(sql, session.list_id, run.moved);
-	const ack = { position, counts, rejects };
-	// An empty batch moves nothing: the next one has the same number and must not get its answer.
-	if (count > 0) keepAck(sql, session, ack);
-	return ack;
+	return keepAcks(sql, session, parts);
 }
 
-function keepAck(sql: Sql, session: SessionRow, ack: Ack<ImportCounts>): void {
-	const sum = addCounts(readCounts(session.counts), ack.counts);
+function keepAcks(sql: Sql, session: SessionRow, parts: readonly ImportPart[]): Ack<ImportCounts>[] {
+	let { position } = session;
+	const acks = parts.map(({ rows, counts, rejects }) => {
+		const first = position;
+		for (const reject of rejects) reject.row += first;
+		position += rows.count;
+		const ack = { position, counts, rejects };
+		// An empty batch moves nothing: the next one has the same number and must not get its answer.
+		if (rows.count > 0) keepAck(sql, session.seq, first, ack);
+		return ack;
+	});
+	const counts = acks.reduce((sum, ack) => addCounts(sum, ack.counts), readCounts(session.counts));
 	sql.run(
 		'UPDATE imports SET position = ?, counts = ? WHERE seq = ?',
-		ack.position,
-		JSON.stringify(sum),
+		position,
+		JSON.stringify(counts),
 		session.seq,
 	);
+	return acks;
+}
+
+function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): void {
 	sql.run(
 		'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
-		session.seq,
-		session.position,
+		seq,
+		first,
 		JSON.stringify(ack),
 	);
 }
@@ -149,10 +157,6 @@ function readSpec({ spec, list_id }: SessionRow): ImportSpec {
 		on_conflict: on_conflict === 'skip' || on_conflict === 'error' ? on_conflict : 'update',
 		reactivate: stored['reactivate'] === true,
 	};
-}
-
-function noCounts(): ImportCounts {
-	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
 function readCounts(text: string): ImportCounts {

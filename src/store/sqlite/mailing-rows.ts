@@ -1,6 +1,13 @@
 /** A mailing's row, and what an expansion of a list into it says. */
 
-import type { AcceptCounts, ImportBatch, MailingStatus, Reject } from '../../api/capabilities.js';
+import type {
+	AcceptCounts,
+	Ack,
+	ImportBatch,
+	ImportCounts,
+	MailingStatus,
+	Reject,
+} from '../../api/capabilities.js';
 import type { CheckedBatch } from '../../api/checked-batch.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
@@ -23,19 +30,29 @@ export interface StagedSlice {
 
 /** One bounded part of a batch: its rows `from` … `from` + `limit` − 1. */
 export interface ImportSlice {
-	session: Uuid;
 	batch: ImportBatch | CheckedBatch;
 	from: number;
 	limit: number;
-	now: Micros;
 }
 
 /** Parts of operations that would hold the write lock for too long in one transaction. */
 export interface Slices {
 	/** Of `addListToMailing`; null where that is null. */
 	stageSlice(command: StageSlice): StagedSlice | null;
-	/** Of `putImportBatch`: acknowledged by itself, and given again to who puts the same first row again. */
-	putImportSlice(command: ImportSlice): ImportAck;
+	/**
+	 * Of `putImportBatch`: what is to be answered to rows from `first` on without putting them, for they were put or cannot
+	 * be; null: they are the next, behind so many others `ahead` of them that are about to be put.
+	 */
+	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): ImportAck | null;
+	/**
+	 * Puts rows that are the next, each slice behind the one before. Each is acknowledged by itself, and its answer is
+	 * given again to who puts the same first row again.
+	 */
+	putImportSlices(command: {
+		session: Uuid;
+		slices: readonly ImportSlice[];
+		now: Micros;
+	}): Ack<ImportCounts>[];
 	/** Of `cancelMailing`: removes messages that were never released; answers how many. */
 	dropStaged(command: { mailing: Uuid; limit: number }): number;
 }

@@ -1,60 +1,10 @@
 /** A large batch of an import is committed in slices; whoever puts it sees one batch. */
-import { hostname } from 'node:os';
-import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCore } from '../../../src/store/sqlite/core.js';
-import { createImportLine } from '../../../src/store/sqlite/import-line.js';
-import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { createSliceSize, type SliceSize } from '../../../src/store/sqlite/slices.js';
-import { createSql } from '../../../src/store/sqlite/sql.js';
-import { createWriter } from '../../../src/store/sqlite/writer.js';
-import { newUuid, noon } from '../../contract/store/fixture.js';
+import { describe, expect, it } from 'vitest';
+import { createSliceSize } from '../../../src/store/sqlite/slices.js';
+import { newUuid } from '../../contract/store/fixture.js';
+import { startLine } from './import-lines.js';
 
 const twoRows = { rows: () => 2, took: () => undefined };
-
-/** An import session on a database of its own, and the line its batches wait in. */
-function startLine(size: SliceSize) {
-	const db = new Database(':memory:');
-	onTestFinished(() => void db.close());
-	const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
-	migrate(db, { path: ':memory:', me, now: noon });
-	const core = createCore(createSql(db));
-	const id = newUuid();
-	let groups = 0;
-	let failIn = Number.NaN;
-	const writer = createWriter({
-		db,
-		path: ':memory:',
-		lockTimeoutMs: 100,
-		pace: () => ({ maxGroupMs: 1_000, pauseMs: 0 }),
-		beforeGroup: () => {
-			groups += 1;
-			if (groups === failIn) throw new Error('the disk is full');
-		},
-		afterLongGroup: () => undefined,
-		random: () => 0.5,
-	});
-	core.createList({ input: { name: 'News', email_reason: 'r' }, now: noon });
-	core.openImport({
-		id,
-		key: 'k',
-		spec: { list_id: 1, on_conflict: 'update', reactivate: false },
-		now: noon,
-	});
-	return {
-		core,
-		line: createImportLine(core, writer, size),
-		command: (first: number, ...cells: string[]) => ({
-			session: id,
-			batch: { first, columns: ['email'], cells },
-			now: noon,
-		}),
-		groups: () => groups,
-		failNext: (after = 0) => {
-			failIn = groups + 1 + after;
-		},
-	};
-}
 
 describe('a batch in slices', () => {
 	const people = ['a@x.org', 'b@x.org', 'a@x.org', 'no address', 'c@x.org'];
@@ -139,6 +89,53 @@ describe('batches put before the one ahead is answered', () => {
 			{ ack: { position: 15_000 } },
 		]);
 		expect(groups() - before).toBe(2);
+	});
+
+	it('are answered the same when one is put twice at once', async () => {
+		const { line, command } = setup();
+		const acks = await Promise.all([
+			line.put(command(0, 'a@x.org', 'a@x.org')),
+			line.put(command(0, 'a@x.org', 'a@x.org')),
+			line.put(command(2, 'b@x.org')),
+		]);
+		expect(acks[0]).toMatchObject({ ack: { position: 2, counts: { created: 1, duplicate: 1 } } });
+		expect(acks[1]).toEqual(acks[0]);
+		expect(acks[2]).toMatchObject({ ack: { position: 3, counts: { created: 1 } } });
+	});
+
+	it('are put in the order of the index, and it shows in no id, count or answer', async () => {
+		const { core, line, command } = setup();
+		const acks = await Promise.all([
+			line.put(command(0, 'Z@x.org', 'b@x.org', 'no address', 'ß@x.org')),
+			line.put(command(4, 'a@x.org', 'z@X.org', 'c@x.org')),
+		]);
+		const error = 'email: Enter a valid email address.';
+		expect(acks).toMatchObject([
+			{
+				ack: {
+					position: 4,
+					counts: { created: 2, rejected: 2 },
+					rejects: [
+						{ row: 2, error },
+						{ row: 3, error },
+					],
+				},
+			},
+			{
+				ack: {
+					position: 7,
+					counts: { created: 2, duplicate: 1 },
+					rejects: [{ row: 5, error: 'email: z@X.org stands in this import already.' }],
+				},
+			},
+		]);
+		const people = core.sliceSubscribers({ list_id: 1, after: 0, limit: 10, filter: {} }) ?? [];
+		expect(people.map(({ id, email }) => [id, email])).toEqual([
+			[1, 'Z@x.org'],
+			[2, 'b@x.org'],
+			[5, 'a@x.org'],
+			[7, 'c@x.org'],
+		]);
 	});
 
 	it('wait while the one ahead is cut by the lock', async () => {
