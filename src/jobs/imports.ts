@@ -71,7 +71,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 }
 
 /** A transaction takes what is in flight, and one of 100,000 rows costs half of ten of 10,000. */
-const maxRowsInFlight = 100_000;
+const maxRowsInFlight = 125_000;
 /** Bytes, for rows that are long. */
 const maxSizeInFlight = 12 * 1024 * 1024;
 

@@ -28,7 +28,7 @@ export const maxSizeAhead = 12 * 1024 * 1024;
  * Rows of them: those of the next transaction, which takes what is here when it begins. Of a fifth of them a million
  * rows into five million write three times as much, for each transaction writes most pages of the index anew.
  */
-export const maxRowsAhead = 100_000;
+export const maxRowsAhead = 125_000;
 
 /** What hands the bytes over with the message, instead of a copy. */
 export function buffersOf({ put, originals }: RowBytes): ArrayBuffer[] {

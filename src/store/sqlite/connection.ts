@@ -109,7 +109,7 @@ function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: Connec
 		throw new StoreError('io', `${path}: SQLite does not wait for the disk`);
 	}
 	db.pragma('foreign_keys = ON');
-	db.pragma('cache_size = -24576');
+	db.pragma('cache_size = -16384');
 	db.pragma('mmap_size = 0');
 	db.pragma('journal_size_limit = 67108864');
 	db.pragma('temp_store = MEMORY');

@@ -191,7 +191,7 @@ describe('opening a SQLite database', () => {
 			read('temp_store'),
 			read('trusted_schema'),
 			read('busy_timeout'),
-		]).toEqual(['wal', 2, 1, 8192, -24576, 0, 2, 0, 50]);
+		]).toEqual(['wal', 2, 1, 8192, -16384, 0, 2, 0, 50]);
 		migrate(db, { path, me: { id: 'me', role: 'cli', host: hostname(), pid: process.pid }, now: noon });
 		db.close();
 		const reader = openConnection({ path, role: 'reader', mode: 'existing', busyTimeoutMs: 50 });
