@@ -17,6 +17,7 @@ const firstCount = 1024;
 /** At most so many octets of UTF-8 a UTF-16 unit. */
 const maxOctets = 3;
 
+/** No texts yet, with room for about a thousand short ones. */
 export function newTexts(): RowTexts {
 	return { count: 0, bytes: new Uint8Array(firstBytes), ends: new Uint32Array(firstCount) };
 }

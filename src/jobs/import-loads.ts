@@ -79,6 +79,7 @@ function found<T>(row: T | undefined): T {
 	return row;
 }
 
+/** What each column of a batch is, in the order of the mapping: `email`, `name`, `meta.city`. */
 export function columnsOf({ columns }: Mapping): string[] {
 	return columns.map(({ target }) => target);
 }

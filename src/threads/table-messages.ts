@@ -35,6 +35,7 @@ export function buffersOf({ put, originals }: RowBytes): ArrayBuffer[] {
 	return [put, originals].flatMap(({ bytes, ends }) => [bytes.buffer, ends.buffer]);
 }
 
+/** What reading threw, as a message: an error loses its class between threads. */
 export function formatTableFailure(error: unknown): TableMessage {
 	if (!(error instanceof TableError)) return { kind: 'failed', failure: formatFailure(error) };
 	const options = {
@@ -45,6 +46,7 @@ export function formatTableFailure(error: unknown): TableMessage {
 	return { kind: 'refused', code: error.code as TableFault, message: error.message, options };
 }
 
+/** The error that reading threw: a `TableError` again if it was one. */
 export function parseTableFailure(message: Extract<TableMessage, { kind: 'refused' | 'failed' }>): Error {
 	return message.kind === 'refused'
 		? new TableError(message.code, message.message, message.options)

@@ -26,6 +26,7 @@ export function encodeRow(row: ParsedRow): string {
 	return mark + fieldsOf(row).join(separator);
 }
 
+/** Reads what `encodeRow` wrote; nothing is checked again. */
 export function decodeRow(text: string): ParsedRow {
 	const mark = text.charCodeAt(0);
 	const fields = text.slice(keyPlace).split(separator);

@@ -26,6 +26,7 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
+/** Remembers the rows of batches that came as cells, as long as the batch is in use. */
 export function createBatchRows(): BatchRows {
 	const parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 	const rowsOf = (batch: ImportBatch) => {

@@ -36,6 +36,7 @@ interface Answered {
 	outcome: ImportAck;
 }
 
+/** The line of one writer. `size` says how many rows a transaction may have, and is told what they took. */
 export function createImportLine(core: Core, writer: Writer, size: SliceSize): ImportLine {
 	let line: Waiting[] = [];
 	let isRunning = false;

@@ -17,6 +17,7 @@ export interface ImportPart {
 	rejects: Reject[];
 }
 
+/** Nothing of it is put yet. */
 export function openPart(
 	batchRows: BatchRows,
 	run: ImportRun,
@@ -84,6 +85,7 @@ function putRow(sql: Sql, run: ImportRun, { part, index, id }: Numbered & { id: 
 		part.rejects.push({ row: index, code: outcome.code, error: outcome.error });
 }
 
+/** The counts of no rows, to be added to. */
 export function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }

@@ -34,6 +34,7 @@ export type RowOutcome =
 	| { kind: 'created' | 'updated' | 'unchanged' }
 	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
 
+/** Begins one transaction of the import `seq`: asks what its rows would else ask for each. */
 export function openImportRun(
 	sql: Sql,
 	{ seq, spec, now }: Pick<ImportRun, 'seq' | 'spec' | 'now'>,
@@ -57,6 +58,7 @@ export interface RowPlace {
 	unknown: readonly string[];
 }
 
+/** Puts a row that is one by itself: what is stored decides what becomes of it. A refusal changes nothing. */
 export function importRow(sql: Sql, run: ImportRun, row: ImportRow, place: RowPlace): RowOutcome {
 	const unknown = place.unknown.length === 0 && !row.has_meta_cell ? undefined : findUnknown(run, row);
 	if (unknown !== undefined) {

@@ -27,6 +27,7 @@ interface SessionRow {
 
 const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 
+/** The operations on import sessions and their batches. Each runs within a transaction of the caller. */
 export function createImports(sql: Sql, batchRows: BatchRows): ImportOperations {
 	return {
 		openImport: (command) => openImport(sql, command),
