@@ -6,6 +6,7 @@
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
 import type { ImportAck } from '../store.js';
 import type { Core } from './core.js';
+import { maxOrderedRows } from './import-order.js';
 import { addCounts } from './imports.js';
 import type { SliceSize } from './slices.js';
 import type { Writer } from './writer.js';
@@ -50,7 +51,7 @@ export function createImportLine(core: Core, writer: Writer, size: SliceSize): I
 
 	const turn = async (session: string) => {
 		try {
-			const maxRows = Math.min(size.rows(), refusals.rows());
+			const maxRows = Math.min(size.rows(), refusals.rows(), maxOrderedRows);
 			const { answered, rows, refused } = await writer.write(() => putNext(core, line, maxRows), {
 				group: 'bulk',
 			});

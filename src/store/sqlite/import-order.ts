@@ -9,8 +9,8 @@ const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;
 
-/** Rows of one call: with a rank they make up a number that a double holds. */
-const maxRows = 2 ** 20;
+/** Rows of one call at most: with a rank they make up a number that a double holds. */
+export const maxOrderedRows = 2 ** 20;
 
 /**
  * Orders keys about as they are ordered; the same for the same key, whether `codeAt` gives its UTF-16 units or its
@@ -27,13 +27,16 @@ export function rankOf(codeAt: (place: number) => number): number {
 	return rank;
 }
 
-/** The numbers 0 … `count` − 1 by rank; those of one rank, so all rows of one key, stay in their order. */
+/**
+ * The numbers 0 … `count` − 1 by rank; those of one rank, so all rows of one key, stay in their order. Throws
+ * `RangeError` for more rows than `maxOrderedRows`.
+ */
 export function* orderByRank(
 	count: number,
 	rankAt: (index: number) => number,
 ): Generator<number, void, undefined> {
-	if (count > maxRows) throw new RangeError(`${count} rows at once`);
+	if (count > maxOrderedRows) throw new RangeError(`${count} rows at once`);
 	const order = new Float64Array(count);
-	for (let index = 0; index < count; index += 1) order[index] = rankAt(index) * maxRows + index;
-	for (const ranking of order.sort()) yield ranking % maxRows;
+	for (let index = 0; index < count; index += 1) order[index] = rankAt(index) * maxOrderedRows + index;
+	for (const ranking of order.sort()) yield ranking % maxOrderedRows;
 }
