@@ -64,7 +64,18 @@ function compare(place: Place, there: number): BenchRow[] {
 
 function memoryRows(place: Place): BenchRow[] {
 	const people = peopleFiles(place, { name: 'large', from: 0, count: large });
-	return [peakRow(`import of ${large} rows`, measuredImport(place, people).peakMb)];
+	const refused = refusedFile(place);
+	return [
+		peakRow(`import of ${large} rows`, measuredImport(place, people).peakMb),
+		peakRow(`${imported} rows that are all refused`, measuredImport(place, refused, 9).peakMb),
+	];
+}
+
+/** Rows of too many cells: they are refused where they are read. */
+function refusedFile({ folder }: Place): Pick<PeopleFiles, 'csv'> {
+	const csv = join(folder, 'refused.csv');
+	writeFileSync(csv, `email,name\n${'nobody@example.org,Nobody,too,many\n'.repeat(imported)}`);
+	return { csv };
 }
 
 function peakRow(what: string, peakMb: number): BenchRow {
@@ -101,7 +112,7 @@ interface Measured {
  * The process itself tells at its end how much memory it held at most. Not as getrusage counts it: that begins with
  * what this process held when it started the other.
  */
-function measuredImport({ env }: Place, { csv }: PeopleFiles): Measured {
+function measuredImport({ env }: Place, { csv }: Pick<PeopleFiles, 'csv'>, exit: 0 | 9 = 0): Measured {
 	const tell = `import { readFileSync } from 'node:fs';
 process.on('exit', () => process.stderr.write('peak ' + /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1] + '\\n'))`;
 	const words = ['--import', `data:text/javascript,${encodeURIComponent(tell)}`, program];
@@ -110,7 +121,7 @@ process.on('exit', () => process.stderr.write('peak ' + /VmHWM:\\s+(\\d+)/.exec(
 		env,
 		encoding: 'utf8',
 	});
-	if (run.status !== 0) throw new Error(`the import ended with ${run.status}: ${run.stderr}`);
+	if (run.status !== exit) throw new Error(`the import ended with ${run.status}: ${run.stderr}`);
 	const seconds = (performance.now() - began) / 1000;
 	return { seconds, peakMb: Math.round(Number(/peak (\d+)/.exec(run.stderr)?.[1]) / 1024) };
 }
