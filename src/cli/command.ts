@@ -197,6 +197,7 @@ export function command<
 	};
 }
 
+/** False: a group, one that runs without a verb (`self`) too. */
 export function isCommand(node: Command | CommandGroup): node is Command {
 	return 'kind' in node;
 }

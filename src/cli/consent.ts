@@ -32,6 +32,10 @@ export interface PromptOptions {
 /** `? ` before a question, ` (y/N) ` and some room for the answer behind it. */
 const promptCells = 16;
 
+/**
+ * For one call; a prompt is loaded when first asked, on stderr. `yes` answers mild questions alone, `confirm` severe
+ * ones alone. A prompt that is cut by the signal throws its reason.
+ */
 export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOptions): Prompts {
 	const ask = async (question: string): Promise<string> => {
 		if (!canAsk) throw new UsageError(`nobody can be asked: ${question}`);

@@ -49,6 +49,10 @@ export interface Context {
 	close(): Promise<void>;
 }
 
+/**
+ * What one call of a command works with. Connects to nothing before the command asks for it; `close` is the caller’s,
+ * once, whatever the command came to. Throws `UsageError` for `--fields`.
+ */
 export async function createContext(
 	parsed: Run,
 	{ io: streams, connect }: Pick<RunOptions, 'io' | 'connect'>,

@@ -11,6 +11,7 @@ export function offFlagOf(key: string, spec: Extract<OptionSpec, { kind: 'tri' }
 	return `--${spec.off ?? `no-${kebab(key)}`}`;
 }
 
+/** `emailReason` → `email-reason`. */
 export function kebab(key: string): string {
 	return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

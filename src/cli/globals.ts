@@ -93,15 +93,18 @@ export interface RawGlobals {
 export const formats = ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'] as const;
 export type Format = (typeof formats)[number];
 
+/** Spelled as in `formats`; case counts. */
 export function isFormat(text: string): text is Format {
 	return (formats as readonly string[]).includes(text);
 }
 
+/** Throws `UsageError`, which names the formats. */
 export function parseFormat(text: string): Format {
 	if (isFormat(text)) return text;
 	throw new UsageError(`"${text}" is no output format`, { hint: `formats: ${formats.join(', ')}` });
 }
 
+/** JSON, which programs read: nobody is asked anything then. `null` (unsettled) is no such format. */
 export function isMachine(format: Format | null): boolean {
 	return format === 'json' || format === 'ndjson';
 }

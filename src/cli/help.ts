@@ -42,6 +42,9 @@ export function fitHelp(text: string, { isTTY, columns }: { isTTY: boolean; colu
 	return isTTY ? fitLines(text, columns) : text;
 }
 
+/**
+ * `path`: the words that lead to it, without `mailctl`. What runs without a verb stands here too; hidden verbs do not.
+ */
 export function groupHelp(group: CommandGroup, path: readonly string[]): string {
 	const name = `mailctl ${path.join(' ')}`;
 	const rows = group.commands
@@ -61,6 +64,7 @@ export function groupHelp(group: CommandGroup, path: readonly string[]): string 
 	]);
 }
 
+/** `path` as for `groupHelp`. Lines are as long as they come: `fitHelp` breaks them. */
 export function commandHelp(command: Command, path: readonly string[]): string {
 	return page([
 		`mailctl ${path.join(' ')}: ${command.summary}`,

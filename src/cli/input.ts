@@ -22,6 +22,10 @@ export interface CommandInput {
 	options: Record<string, unknown>;
 }
 
+/**
+ * Options first, then arguments, each in the order of the specs, so that is how they are asked for. Files are opened by
+ * whoever reads them. Throws `UsageError`.
+ */
 export async function readInput(
 	command: Command,
 	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },

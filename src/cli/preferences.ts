@@ -2,6 +2,7 @@
 import { type Profile, profileKeys } from './config.js';
 import { UsageError } from './errors.js';
 
+/** Spelled as in the configuration file; an inherited name (`constructor`) is none. */
 export function isProfileKey(key: string): key is keyof Profile {
 	return Object.hasOwn(profileKeys, key);
 }

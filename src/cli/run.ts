@@ -12,6 +12,10 @@ import { parseFields, selectColumns } from './render/fields.js';
 import type { Shown } from './render/out.js';
 import { type Env, resolveSettings, type Settings } from './settings.js';
 
+/**
+ * The command’s own code, 0 without one, or 8 under `--exit-empty` when all it listed was empty. Rejects with its
+ * error, of which `main` makes a code; what was opened is closed before.
+ */
 export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { io, interrupts, onTarget } = options;
 	const start = monotonicMicros();

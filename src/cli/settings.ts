@@ -76,6 +76,7 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 	};
 }
 
+/** Stands still at `--now` or SOURCE_DATE_EPOCH where one is given; else the machine’s. */
 export function clockOf(settings: Settings): Clock {
 	const fixed = settings.now.value;
 	return fixed === null ? systemClock : { now: () => fixed };

@@ -19,6 +19,10 @@ export interface Sources {
 /** A folder where a file is wanted (exit 2): a command that knows what to do with one says so. */
 export class FolderGiven extends UsageError {}
 
+/**
+ * One for a whole call, so that standard input is given once: a second flag that wants it throws `UsageError`. Nothing
+ * is opened before it is read.
+ */
 export function createSources(io: Io): Sources {
 	let taken: string | null = null;
 	const stdin = (flag: string): Readable => {

@@ -26,6 +26,7 @@ export interface TalkOptions {
 	elapsedMs: () => number;
 }
 
+/** For one call. Texts may hold a stranger’s words: terminal controls are taken out here, and long lines broken. */
 export function createTalk(stderr: OneLine, { quiet, paint, target, elapsedMs }: TalkOptions): Talk {
 	const inLines = (text: string) => fitSentences(text, stderr);
 	const say = (text: string) => stderr.write(`${text}\n`);

@@ -14,6 +14,10 @@ export interface Sink {
 	close(): Promise<void>;
 }
 
+/**
+ * On a free port of 127.0.0.1, for any sender and recipient, without TLS or login. `mails` grows as they come and stays
+ * after `close`, which the caller owes.
+ */
 export async function startSink(): Promise<Sink> {
 	const mails: SinkMail[] = [];
 	const server = new SMTPServer({

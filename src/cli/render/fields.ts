@@ -40,6 +40,7 @@ export function selectKeys<T>(record: T, columns: Columns<T>, fields: readonly s
 	);
 }
 
+/** To be thrown by the caller. Names what is near, and all of `valid` in their order. */
 export function unknownField(field: string, valid: readonly string[]): UsageError {
 	const near = didYouMean(field, valid);
 	return new UsageError(`--fields: there is no "${field}"`, {

@@ -53,6 +53,7 @@ export interface Tell {
 	listed(shown: Shown): Promise<void>;
 }
 
+/** Closes no stream. `tell.listed` is called after each list, `tell.sentence` for a document in place of a table. */
 export function createOut(stream: OutStream, options: OutOptions, tell: Tell): Out {
 	const record = <T>(value: T, columns: Columns<T>) => writeRecord(stream, options, value, columns);
 	return {

@@ -18,6 +18,7 @@ export interface ProgressOptions {
 const terminalEveryMs = 100;
 const lineEveryMs = 10_000;
 
+/** A terminal’s line changes ten times a second at most; elsewhere the first comes after 10 s. Nothing when quiet. */
 export function createProgress(stderr: OneLine, options: ProgressOptions): Progress {
 	if (options.quiet) return { update: () => {}, stop: () => {} };
 	const start = options.elapsedMs();
