@@ -6,6 +6,7 @@ import type { Store } from '../../store/store.js';
 import type { DkimKey, LocalEngine } from '../connection.js';
 import { UsageError } from '../errors.js';
 
+/** The store stays its owner’s. A key is made, or its PEM read, before anything is written. */
 export function localDkim({ store, clock }: { store: Store; clock: Clock }): LocalEngine['dkim'] {
 	return {
 		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),

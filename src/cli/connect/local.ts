@@ -21,6 +21,10 @@ import { localTokens } from './tokens.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
 
+/**
+ * Opens the database now, all else when first used; `close` closes both. Rejects as `openStore` does:
+ * `DatabaseMissing`, `UnsupportedDatabase`, `StoreError`.
+ */
 export async function connectLocal(
 	target: LocalTarget,
 	dependencies: ConnectDependencies,

@@ -50,6 +50,10 @@ export function assertSmtpUrl(url: string | null | undefined): void {
 	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
 }
 
+/**
+ * One for a connection, which closes it before the store. Settings are read anew for each call, so that changes hold at
+ * once. Without a mail server `deliver` and `testSmtp` throw `NoSmtp`.
+ */
 export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const { store, clock } = parts;
 	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });

@@ -4,6 +4,7 @@ import type { QueuePause, QueueState } from '../../store/queue.js';
 import type { Store } from '../../store/store.js';
 import type { LocalEngine, QueueStats } from '../connection.js';
 
+/** `resume` lifts a person’s pause and a fault alike; faults are paused by workers, never from here. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),

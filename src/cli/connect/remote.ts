@@ -2,6 +2,9 @@
 import { createClient } from '../../http/client/client.js';
 import type { ConnectDependencies, Connection, Target } from '../connection.js';
 
+/**
+ * Asks nothing yet: the first call connects. `local` is null; `close` ends the client and a composer that was loaded.
+ */
 export function connectRemote(
 	target: Extract<Target, { kind: 'remote' }>,
 	{ remote, env, trace, warn, clock }: ConnectDependencies,

@@ -23,6 +23,7 @@ export interface Sending {
 /** How often settings are looked at; and how long a run that failed waits before the next. */
 const settingsEveryMs = 2_000;
 
+/** Begins at once; what fails is logged and tried again. `stop` never rejects; store and mailer are closed after it. */
 export function startSending(options: SendingOptions): Sending {
 	const stopping = new AbortController();
 	const state: State = { paused: null, wake: () => {} };

@@ -29,6 +29,10 @@ const graceMs = 8_000;
 /** A connection for bounces may be idle, and says nothing before it ends; what is cut off comes again. */
 const smtpGraceMs = 3_000;
 
+/**
+ * Makes a token where none is alive, listens, then sends. Rejects when it cannot listen. `close` leaves the store and
+ * the mailer to their owner, and comes before theirs.
+ */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
 	const newTokenFile = await ensureToken(parts);

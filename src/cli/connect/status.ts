@@ -6,6 +6,7 @@ import type { EngineStatus } from '../connection.js';
 import type { LocalParts } from './parts.js';
 import { firstPause } from './queue.js';
 
+/** Several reads, each of a moment of its own: figures may differ by what is written between them. */
 export async function localStatus(
 	parts: Pick<LocalParts, 'store' | 'clock' | 'path'>,
 ): Promise<EngineStatus> {

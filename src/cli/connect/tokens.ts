@@ -12,6 +12,7 @@ export function newToken(): { secret: string; sha256: string } {
 	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };
 }
 
+/** A secret is in the answer of `create` and nowhere else: the store is given its SHA-256. */
 export function localTokens({ store, clock }: { store: Store; clock: Clock }): LocalEngine['tokens'] {
 	return {
 		list: async () => (await store.reads.listTokens()).map(toApiToken),

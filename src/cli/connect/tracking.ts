@@ -7,6 +7,7 @@ import type { LocalParts } from './parts.js';
 /** Settings and keys are read again after so long. */
 const linksForMs = 1_000;
 
+/** For one server; what is lost behind an answer is told to `log`. Wait for `settled` before the store is closed. */
 export function trackingPages(
 	{ store, clock }: LocalParts,
 	{ contents, links }: Pick<Mailer, 'contents' | 'links'>,
