@@ -34,6 +34,10 @@ const columns: Columns<CheckResult> = [
 	column('duration_ms', 'MS', { align: 'right' }),
 ];
 
+/**
+ * Ends after two minutes unless `--deadline` says otherwise. Throws `UsageError` for options that leave nothing to
+ * check, and what `concluded` says, after the report.
+ */
 export async function smokeCommand(cx: CommandContext, options: SmokeOptions): Promise<ExitCode> {
 	const { sendTo: to, from, full, only, skip } = options;
 	const mail = to === undefined || from === undefined ? null : { to, from };

@@ -100,6 +100,7 @@ export function said({ method, path }: Answer): string {
 	return `${method} ${path.replaceAll(/(email__\w+=)[^&]*/g, '$1…')} answered`;
 }
 
+/** `GET /sub/lists/ answered 500, not 200: …`, with the first 160 characters of the body. */
 export function unexpected(answer: Answer, status: number): string {
 	const body = answer.text.trim() === '' ? '' : `: ${quoted(answer)}`;
 	return `${said(answer)} ${answer.status}, not ${status}${body}`;

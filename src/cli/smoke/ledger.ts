@@ -14,6 +14,10 @@ export interface Ledger {
 	isEmpty(): boolean;
 }
 
+/**
+ * Empty, for one run. A kind is uncertain while its POST is out, and for good after one that was answered by neither an
+ * id nor a 4xx.
+ */
 export function createLedger(): Ledger {
 	const known: Record<Kind, Set<number>> = { list: new Set(), field: new Set(), webhook: new Set() };
 	const uncertain = new Set<Kind>();

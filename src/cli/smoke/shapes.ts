@@ -19,6 +19,7 @@ export const string: Rule = (value) => (typeof value === 'string' ? null : not('
 export const boolean: Rule = (value) => (typeof value === 'boolean' ? null : not('true or false', value));
 export const object: Rule = (value) => (isObject(value) ? null : not('an object', value));
 
+/** `null` is fine too; a key that is missing is a fault all the same. */
 export function nullable(rule: Rule): Rule {
 	return (value) => (value === null ? null : rule(value));
 }
@@ -89,14 +90,17 @@ export function complaintsAbout(shape: Shape, value: unknown): Complaint[] {
 	return [...found, ...extra];
 }
 
+/** As JSON has them: neither null nor an array. */
 export function isObject(value: unknown): value is Json {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** `text` goes on from the name of the key: `is missing`. */
 export function fault(text: string): Complaint {
 	return { grade: 'fault', text };
 }
 
+/** `text` as for `fault`. */
 export function deviation(text: string): Complaint {
 	return { grade: 'deviation', text };
 }

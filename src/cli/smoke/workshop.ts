@@ -38,6 +38,10 @@ export interface Workshop {
 
 export type WorkshopOptions = Omit<Workshop, 'list' | 'variable'>;
 
+/**
+ * For one run. Its list and its field are made by the first check that needs them, once, whatever comes of it; the
+ * ledger knows them, so that the clean-up deletes them.
+ */
 export function createWorkshop(options: WorkshopOptions): Workshop {
 	let list: Promise<Made> | null = null;
 	let isTold = false;

@@ -14,6 +14,10 @@ export interface Collection {
 	path(probe: Probe): Promise<string>;
 }
 
+/**
+ * All four change nothing. Skipped where `path` throws `Skipped`, where the token may not read (403), and `get` where
+ * nothing is there.
+ */
 export function collectionChecks(collection: Collection): Check[] {
 	const { group, one, shape } = collection;
 	const check = (

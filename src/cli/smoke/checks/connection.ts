@@ -4,6 +4,7 @@ import { expectRefusal, expectStatus, said } from '../judge.js';
 import { type Check, Halted, type Probe } from '../model.js';
 import { paths, type Workshop } from '../workshop.js';
 
+/** The first is a gate (see `planChecks`): it throws `Halted` where nobody answers, and nothing else is checked. */
 export function connectionChecks(workshop: Workshop): Check[] {
 	return [
 		{
@@ -54,6 +55,7 @@ export function connectionChecks(workshop: Workshop): Check[] {
 	];
 }
 
+/** The first is a gate as well: it throws `Halted` where the token, or having none, is refused. */
 export function authChecks({ hasToken, names }: Workshop): Check[] {
 	const refuses = (id: string, title: string, token: string | null): Check => ({
 		id,

@@ -5,6 +5,7 @@ import { paths, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
+/** In the order of `crudChecks`. The document does not make variables unique: taking one twice is a deviation. */
 export function fieldChecks({ names, ledger }: Workshop): Check[] {
 	const base = { group: 'fields', one: 'field', shape: fieldShape, path: async () => paths.fields } as const;
 	const body = { variable: names.variable, name: 'Smoke' };

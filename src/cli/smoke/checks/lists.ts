@@ -5,6 +5,7 @@ import { paths, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
+/** In the order of `crudChecks`. The list stays empty, so its three counters must be 0. */
 export function listChecks({ names, ledger }: Workshop): Check[] {
 	const base = { group: 'lists', one: 'list', shape: listShape, path: async () => paths.lists } as const;
 	const body = { name: names.list, email_reason: 'a check of this deployment' };

@@ -34,6 +34,9 @@ const wireDate: Rule = (value) =>
 	string(value) ?? (parseWireDate(String(value)) === null ? fault(`is ${shown(value)}, not %d.%m.%Y`) : null);
 const dayShape: Shape = { date: wireDate, opened: count, sent: count };
 
+/**
+ * All change nothing. What was sent is not known here: days are held to those asked for, totals to the sum of the days.
+ */
 export function reportChecks(): Check[] {
 	const check = (verb: string, title: string, run: (probe: Probe) => Promise<string | undefined>): Check => ({
 		id: `report.${verb}`,

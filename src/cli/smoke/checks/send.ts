@@ -25,6 +25,9 @@ interface Accepted {
 const pollMs = 250;
 const maxPolls = 120;
 
+/**
+ * Planned only with an address to send to. The last one asks, for half a minute at most, what became of the message.
+ */
 export function sendChecks(workshop: Workshop): Check[] {
 	const accepted = slot<Accepted>('send.message');
 	const check = (verb: string, title: string, run: (probe: Probe) => Promise<string | undefined>): Check => ({

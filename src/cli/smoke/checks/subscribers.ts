@@ -11,6 +11,7 @@ import { filterChecks, ownFilterCheck } from './filters.js';
 /** One more than a page of ten, which is not uncommon. */
 const manySubscribers = 11;
 
+/** In the order of `crudChecks`. What is made is in the run’s own list and goes with it, so no ledger is kept of it. */
 export function subscriberChecks(workshop: Workshop): Check[] {
 	const { names } = workshop;
 	const base = { group: 'subscribers', one: 'subscriber', shape: subscriberShape } as const;

@@ -10,6 +10,9 @@ import { paths, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
+/**
+ * In the order of `crudChecks`. Where a name that never resolves is refused, `create` is skipped with what needs it.
+ */
 export function webhookChecks({ names, ledger }: Workshop): Check[] {
 	const path = async () => paths.webhooks;
 	const base = { group: 'webhooks', one: 'webhook', shape: webhookShape, path } as const;

@@ -3,6 +3,7 @@ import { clean } from '../../render/clean.js';
 import type { CheckResult, SmokeReport } from '../model.js';
 import { summaryOf } from './text.js';
 
+/** Pure. Deviations fail no test point. Ends with a line break. */
 export function tapReport(report: SmokeReport): string {
 	const lines = report.checks.flatMap((check, at) => testPoint(check, at + 1, report));
 	const comments = [

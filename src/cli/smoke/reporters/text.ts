@@ -9,6 +9,7 @@ export interface TextOptions {
 	paint: Paint;
 }
 
+/** Pure. Words of the service are cleaned of terminal controls. Ends with a line break. */
 export function textReport(report: SmokeReport, { unicode, paint }: TextOptions): string {
 	const marks = unicode ? unicodeMarks : asciiMarks;
 	const width = Math.max(0, ...report.checks.map(({ id }) => id.length));
