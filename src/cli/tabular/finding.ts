@@ -57,6 +57,7 @@ export interface RejectedRow {
 	cells: readonly string[];
 }
 
+/** Without regard to case and to blanks around it. */
 export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }

@@ -90,6 +90,9 @@ const readOnly = new Set(['id', 'listid', 'isemailverified', 'source', 'optinsig
 const reserved = new Set(['email', 'name', 'unsubscribe_url', 'view_url', 'email_reason', '__proto__']);
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
+/**
+ * `map` decides first, then exact names, then folded ones. What is `mapped` has an email column, and no target twice.
+ */
 export function mapHeader(header: readonly string[], options: HeaderOptions): HeaderResult {
 	const { named, findings } = readMap(header, options);
 	findings.push(...findDuplicates(header));

@@ -39,6 +39,9 @@ const lf = 10;
 const cr = 13;
 const quote = 34;
 
+/**
+ * Blank lines are no records. After a `fault` the caller passes over the broken one; what follows `used` comes again.
+ */
 export function parseBlock(block: Block): Parsed {
 	const { found, error } = collectFast(block) ?? collect(block);
 	if (!block.isLast && error === null) dropCutRecord(found, block);

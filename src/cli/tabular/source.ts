@@ -9,6 +9,7 @@ export type TableSource = string | { name: string; stream: AsyncIterable<Uint8Ar
 
 const chunkBytes = 256 * 1024;
 
+/** A file by the last part of its path: for messages, not for telling files apart. */
 export function sourceName(source: TableSource): string {
 	return typeof source === 'string' ? basename(source) : source.name;
 }
