@@ -20,6 +20,9 @@ interface Entry {
 	bytes: number;
 }
 
+/**
+ * In memory, for all who compose or answer for what was sent. A content that does not compile rejects, each time anew.
+ */
 export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions): ContentCache {
 	// A Map keeps the order of insertion: first is oldest.
 	const entries = new Map<string, Entry>();
