@@ -10,6 +10,7 @@ export interface Bell {
 	wake(): void;
 }
 
+/** For one loop: of several that wait for a `change`, only the last is told. `sleep` resolves early at its signal. */
 export function createBell(options: {
 	sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 	isAborted: () => boolean;

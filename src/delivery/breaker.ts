@@ -30,6 +30,10 @@ export interface BreakerOptions {
 const firstWaitMs = 1_000;
 const longestWaitMs = 300_000;
 
+/**
+ * One for a run, which calls `look` before it begins and at times after. A fault that cannot be written down holds up
+ * this run alone.
+ */
 export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker {
 	let fault: QueuePause | null = null;
 	/** A server talked to this run since its last fault: what other workers meet is not believed then. */

@@ -41,6 +41,9 @@ export interface Composer {
 	): Promise<{ kind: 'mail'; mail: Mail } | { kind: 'unsendable'; conversation: Conversation }>;
 }
 
+/**
+ * For one worker, or one look at a message: it remembers submissions it has read. `contents` is shared and outlives it.
+ */
 export function createComposer(options: ComposerOptions): Composer {
 	const submissions = createSubmissions(options.reads);
 	return {

@@ -26,6 +26,7 @@ export interface Holdings {
 
 type Options = Pick<WorkerOptions, 'queue' | 'owner' | 'clock' | 'onEvent'> & { leaseMs: number };
 
+/** For one run, in memory. A renewal that fails is told to `onEvent`, and tried again at the next. */
 export function createHoldings(options: Options): Holdings {
 	const { queue, owner, clock, onEvent } = options;
 	const held = new Map<Uuid, Fence & { until: Micros }>();

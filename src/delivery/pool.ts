@@ -30,6 +30,9 @@ export interface PoolOptions {
 	onTrace?: (entry: TraceEntry) => void;
 }
 
+/**
+ * Connects when something is sent. Until the caller closes it, an idle connection keeps the process alive for `idleMs`.
+ */
 export function createPool(options: PoolOptions): SmtpPool {
 	return new Pool(options);
 }

@@ -16,6 +16,7 @@ const longestWaitMs = 60_000;
 /** Nobody is told of a shorter wait for a limit. */
 const worthTelling: Micros = 5 * microsPerSecond;
 
+/** For the one run of `request`. Reads alone, and rejects when the store does; `rate` is a limit among the others. */
 export function createRemainder(options: {
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages'>;
 	clock: Clock;

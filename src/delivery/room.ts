@@ -25,6 +25,7 @@ const mostBytes = 16 * 1024 * 1024;
  */
 const perConnection = 3;
 
+/** For one run. Until the first size is known one message goes alone. Whoever enters leaves, whatever comes of it. */
 export function createRoom(connections: number): Room {
 	let inFlight = 0;
 	let unknown = 0;

@@ -22,6 +22,7 @@ import type { RunRequest, RunResult, WorkerOptions } from './worker.js';
 type Settings = WorkerOptions &
 	Required<Pick<WorkerOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
 
+/** `finish` begins it, once; it rejects as `Worker.run` does. The store and the pool stay open. */
 export function createRun(
 	settings: Settings,
 	composer: Composer,

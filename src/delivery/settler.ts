@@ -25,6 +25,9 @@ export interface SettlerOptions {
 const groupSize = 50;
 const groupMs = 50;
 
+/**
+ * For one run, which flushes before it ends: what is pending then is in memory only, and is sent again if it is lost.
+ */
 export function createSettler({ queue, fenceOf, onSettled, onFault, onWrite }: SettlerOptions): Settler {
 	const pending: Settlement[] = [];
 	let timer: NodeJS.Timeout | null = null;

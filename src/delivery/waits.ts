@@ -27,6 +27,9 @@ export const watchMs = 1_000;
 const firstStoreWaitMs = 1_000;
 const longestStoreWaitMs = 300_000;
 
+/**
+ * For one run. Nothing here rejects; every wait ends when the run is to stop, and is told to `onEvent` when it begins.
+ */
 export function createWaits({ breaker, sleep, isAborted, onEvent }: WaitOptions): Waits {
 	/** A store that cannot be read changes nothing about why we wait. */
 	const standing = (): Promise<Stop['kind'] | null | 'unknown'> =>

@@ -78,6 +78,7 @@ export interface Worker {
 	wake(): void;
 }
 
+/** Does nothing before `run`. The pool and the store are closed after it, by their owner. */
 export function createWorker(options: WorkerOptions): Worker {
 	const composer = createComposer(options);
 	const settings = {

@@ -22,6 +22,7 @@ export interface IntakeOptions {
 
 const minuteMs = 60_000;
 
+/** In memory, for one listener. A connection that is refused is counted too, until `disconnect` is told of it. */
 export function createIntakeLimits(options: IntakeOptions = {}): IntakeLimits {
 	const { maxConnections = 20, maxMails = 1_200, now = () => performance.now() } = options;
 	const connections = new Map<string, number>();

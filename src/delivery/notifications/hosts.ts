@@ -45,6 +45,7 @@ export interface Hosts {
 
 const idle = { underWay: 0, unanswered: 0, restsUntil: 0, hasMore: false };
 
+/** For one run of the sender. Times are of a clock that does not go back; each `next` is followed by an `ended`. */
 export function createHosts(): Hosts {
 	const hosts = new Map<string, Host>();
 	let underWay = 0;

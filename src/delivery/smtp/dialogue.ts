@@ -36,6 +36,10 @@ export interface Dialogue {
 	quit(): void;
 }
 
+/**
+ * For one session that is ready for mail, with the extensions it named last. The socket is the caller’s, who tells it
+ * what comes in and when it ends.
+ */
 export function createDialogue(options: DialogueOptions): Dialogue {
 	return new PipelinedDialogue(options);
 }

@@ -29,6 +29,9 @@ export interface Transaction {
 	conversation(reason: string): Conversation;
 }
 
+/**
+ * `envelope`: MAIL, then RCPT of the recipient, then of the copies (the order of `mail.copies`); DATA is added here.
+ */
 export function createTransaction(mail: Mail, envelope: readonly string[], pace: Pace): Transaction {
 	return new CountedTransaction(mail, [...envelope, 'DATA'], pace);
 }

@@ -21,6 +21,7 @@ export interface TrackingOptions {
 	failed?(error: unknown): void;
 }
 
+/** For one server: it remembers submissions it has read. Links are verified by the pages before they ask here. */
 export function createTracking(options: TrackingOptions): TrackingPorts {
 	const { reads, writes, contents, clock } = options;
 	const submissions = createSubmissions(reads);
