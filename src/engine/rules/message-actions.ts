@@ -38,6 +38,7 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 	},
 };
 
+/** Pure. `from` is the state as it is seen, which for a mailing’s message its mailing may decide. */
 export function ruleOf(action: Action, from: MessageState): ActionRule {
 	return rules[action][from];
 }
