@@ -17,6 +17,7 @@ export interface PublicPages extends PublicHandler {
 	settled(): Promise<void>;
 }
 
+/** One for a server: it holds what is still to be recorded, and clicks for their window. A path of no page is null. */
 export function createPublicHandler(ports: TrackingPorts): PublicPages {
 	const recorder = createRecorder(ports);
 	const visits = { ports, recorder, window: createClickWindow() };

@@ -18,6 +18,7 @@ export function unsubscribePage({ address, sender, list }: Reader): HttpResponse
 	return page(200, title, paragraph(question(address, sender)) + about + form(button) + small(note));
 }
 
+/** Once it is durable. Says the same to somebody who had unsubscribed before. */
 export function unsubscribedPage({ address, sender }: Reader): HttpResponse {
 	const { title, done, note } = texts.unsubscribed;
 	return page(200, title, paragraph(done(address, sender)) + small(note));
@@ -29,6 +30,7 @@ export function notFoundPage(): HttpResponse {
 	return page(404, title, paragraph(why) + paragraph(what));
 }
 
+/** A 503, to be asked again in a minute. On that of `unsubscribe` is its button once more. */
 export function failedPage(what: 'look' | 'unsubscribe'): HttpResponse {
 	const { title, why, notUnsubscribed, button } = texts.failed;
 	const body = what === 'look' ? paragraph(why) : paragraph(notUnsubscribed) + form(button);

@@ -12,6 +12,7 @@ import { maskedAddress, senderName } from './reader.js';
 import { texts } from './texts.js';
 import { visitorOf } from './visitor.js';
 
+/** `token` as it stands in the path; a bad one is a 404. Never throws: a store that fails is a 503 (`ports.failed`). */
 export async function unsubscribe(
 	ports: TrackingPorts,
 	request: PublicRequest,

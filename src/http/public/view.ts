@@ -19,6 +19,9 @@ const policy = [
 	'sandbox allow-popups allow-popups-to-escape-sandbox',
 ].join('; ');
 
+/**
+ * `token` as it stands in the path; 404 for a bad one, and where the content is gone. Never throws, as `unsubscribe`.
+ */
 export async function view(ports: TrackingPorts, token: string): Promise<HttpResponse> {
 	try {
 		const keyring = await ports.keyring();

@@ -10,6 +10,9 @@ export interface Leaving {
 	leave(): void;
 }
 
+/**
+ * For one request, which its connection tells to `leave`. Listeners are called in the order they came, then the signal.
+ */
 export function createLeaving(): Leaving {
 	let hasLeft = false;
 	let controller: AbortController | null = null;

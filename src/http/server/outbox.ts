@@ -10,6 +10,7 @@ export type Outbox = (write: () => void) => void;
 /** So many do not wait for the rest of the turn: the first of them has waited long enough. */
 const maxWaiting = 32;
 
+/** One for a server. A `write` must not throw: those behind it in the same turn would be lost. */
 export function createOutbox(): Outbox {
 	let waiting: (() => void)[] = [];
 	const flush = () => {

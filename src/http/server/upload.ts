@@ -13,6 +13,7 @@ export interface Budget {
 	held(): number;
 }
 
+/** One for all requests of a server; whoever takes gives back. Nothing waits here for room. */
 export function createBudget(maxBytes: number): Budget {
 	let held = 0;
 	return {
