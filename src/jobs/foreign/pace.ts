@@ -51,6 +51,10 @@ const tooMany = 0.5;
 const firstBackoffMs = 250;
 const longestBackoffMs = 16_000;
 
+/**
+ * For one job on one deployment, all of whose requests go through it. Rejects with what a request says, with the
+ * signal’s reason, and with the last refusal when ten minutes of pauses let nothing through.
+ */
 export function createPace(options: PaceOptions): Pace {
 	return new AdaptivePace(options);
 }

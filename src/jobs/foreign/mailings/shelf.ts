@@ -20,6 +20,7 @@ export interface MailingShelf {
 	close(): Promise<void>;
 }
 
+/** For one command, which closes it: until then nobody else may open what it has opened. */
 export function createShelf(ledgers: MailingLedgers): MailingShelf {
 	const opened = new Map<string, Promise<MailingFile>>();
 	const known = new Map<Uuid, MailingIdentity>();

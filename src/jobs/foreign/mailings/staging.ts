@@ -50,6 +50,7 @@ export function wantedOf({ identity: { spec, wanted } }: MailingFile): Wanted {
 	};
 }
 
+/** True: each row is a request with a content of its own. False: all rows share the content of the mailing. */
 export function isOfRequests(
 	spec: MailingFile['identity']['spec'],
 ): spec is Exclude<typeof spec, MailingSpec> {
