@@ -20,6 +20,7 @@ interface ReturnedRow {
 	envelope: string;
 }
 
+/** `recordReport` needs one transaction around it; `foreseeReport` comes to the same without writing. */
 export function createBounces(sql: Sql): Pick<Operations, 'recordReport' | 'foreseeReport'> {
 	return {
 		recordReport: (report) => recordReport(sql, report),

@@ -44,6 +44,9 @@ export interface Core extends Sync<Reads>, Sync<Writes>, Sync<Queue>, Slices, Wa
 	wasLeaseCut(): boolean;
 }
 
+/**
+ * One for a connection, which its owner closes. Begins no transaction: writes need one around them, reads a snapshot.
+ */
 export function createCore(sql: Sql): Core {
 	const batchRows = createBatchRows();
 	return {

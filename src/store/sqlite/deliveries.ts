@@ -23,6 +23,9 @@ const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, $
 	d.status_code, d.error, substr(d.answer, 1, ${excerptLength}) AS excerpt, d.due_at, d.created_at, d.attempted_at,
 	d.finished_at`;
 
+/**
+ * A replay makes up to `limit` due in the caller’s transaction; `last` says where to go on, null that nothing is left.
+ */
 export function createDeliveries(sql: Sql): DeliveryOperations {
 	return {
 		pageDeliveries: ({ page, page_size, ...conditions }) => {

@@ -5,6 +5,7 @@ import type { Operations } from './sync.js';
 
 type DkimOperations = Pick<Operations, 'listDkimKeys' | 'addDkimKey' | 'removeDkimKey'>;
 
+/** A row and its secret come and go in one transaction of the caller; a secret that goes is overwritten with zeros. */
 export function createDkimKeys(sql: Sql): DkimOperations {
 	return {
 		listDkimKeys: () =>

@@ -11,6 +11,7 @@ export function openErased(sql: Sql): ((address: EmailKey) => boolean) | null {
 	return (address) => keys.some(({ secret }) => isKept(sql, erasedHash(secret, address)));
 }
 
+/** Looks for erasures and reads their keys each time; for many addresses use `openErased`. */
 export function isErased(sql: Sql, address: EmailKey): boolean {
 	return openErased(sql)?.(address) ?? false;
 }

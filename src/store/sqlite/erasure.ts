@@ -10,6 +10,7 @@ import type { Operations } from './sync.js';
 
 type EraseCommand = Parameters<Operations['erasePerson']>[0];
 
+/** Each in one transaction of the caller. What an erasure deletes is overwritten with zeros. */
 export function createErasures(sql: Sql): Pick<Operations, 'erasePerson' | 'liftErasure'> {
 	return {
 		erasePerson: (command) => overwritingDeleted(sql, () => erase(sql, command)),

@@ -22,6 +22,7 @@ interface TrackedRow {
 	sent_at: Micros | null;
 }
 
+/** In one transaction of the caller; figures are written once, after all events. */
 export function createEvents(sql: Sql): Pick<Operations, 'recordEvents'> {
 	return {
 		recordEvents: ({ events }) => {

@@ -13,6 +13,7 @@ const columns = 'id, variable, name, created_at';
 // A look for the quoted name first: parsing the JSON of everybody costs five times as much.
 const usesVariable = `instr(meta, ?) > 0 AND json_type(meta, ?) IS NOT NULL`;
 
+/** Renaming and deleting walk all subscribers in one transaction of the caller. */
 export function createFields(sql: Sql): FieldOperations {
 	return {
 		pageFields: (page) => ({
@@ -63,6 +64,7 @@ export function createFields(sql: Sql): FieldOperations {
 	};
 }
 
+/** Read each time it is called: whoever checks many rows keeps the set, within his transaction. */
 export function knownVariables(sql: Sql): Set<string> {
 	return new Set(
 		sql.all<{ variable: string }>('SELECT variable FROM fields').map(({ variable }) => variable),

@@ -22,6 +22,7 @@ export interface Tally {
 	readonly notices: Notices;
 }
 
+/** For one operation, in its transaction: nothing is counted before `write`. Days are of the zone that is set now. */
 export function createTally(sql: Sql): Tally {
 	const zone = timeZone(sql);
 	const counts = new Map<string, { key: readonly string[]; by: number }>();
@@ -57,6 +58,7 @@ export function timeZone(sql: Sql): string {
 	return row?.value ?? 'UTC';
 }
 
+/** Reads alone. With a tag messages are counted, as no figures are kept of tags; else daily sums are added up. */
 export function createFigures(sql: Sql): Pick<Operations, 'reportFigures'> {
 	return {
 		reportFigures: ({ from, to, campaign, tag, human }) => {

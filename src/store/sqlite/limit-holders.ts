@@ -13,6 +13,7 @@ import { readLimits, wakesNow } from './limit-turns.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
+/** Reads alone, of limits of the settings; the rate of a worker is not among them. */
 export function createLimitHolders(sql: Sql): Pick<Operations, 'holdsOfMessage' | 'limitWaits'> {
 	return {
 		holdsOfMessage: ({ id, now }) => holdsOfMessage(sql, id, now),

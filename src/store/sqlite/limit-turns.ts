@@ -18,6 +18,7 @@ export function readLimits(sql: Sql, perSecond?: number): SendLimit[] {
 	return limits;
 }
 
+/** Reads alone: tells when another lease is worth asking for, not that it will bring anything. */
 export function createLimitTurns(sql: Sql): Pick<Operations, 'nextTurn'> {
 	return {
 		nextTurn: ({ scope, now, search, perSecond }) => {

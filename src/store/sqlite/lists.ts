@@ -11,6 +11,7 @@ type ListOperations = Pick<
 
 const columns = 'id, name, email_reason, active_count, inactive_count, created_at';
 
+/** Deleting and clearing cancel what waits for the list, in the same transaction of the caller. */
 export function createLists(sql: Sql): ListOperations {
 	return {
 		pageLists: (page) => ({
@@ -53,6 +54,7 @@ export function createLists(sql: Sql): ListOperations {
 	};
 }
 
+/** Null: no such list. Its counters are those of the caller’s transaction. */
 export function findList(sql: Sql, id: number): ListRow | null {
 	return sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, id) ?? null;
 }

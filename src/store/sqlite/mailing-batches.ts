@@ -16,6 +16,10 @@ interface Batch {
 	now: Micros;
 }
 
+/**
+ * In one transaction of the caller. A batch put again is answered as the first time, without a look at its rows;
+ * `closed` once the mailing is released or canceled.
+ */
 export function putBatch(sql: Sql, mailing: MailingRow, { first, rows, now }: Batch): MailingAck {
 	if (mailing.state !== 'staged') return { kind: 'closed', state: mailing.state };
 	const stored = findAck(sql, mailing.seq, first);

@@ -32,6 +32,7 @@ type MailingOperations = Pick<
 > &
 	Pick<Slices, 'stageSlice' | 'dropStaged'>;
 
+/** Each in one transaction of the caller. `stageSlice` and `dropStaged` do a slice: call them until nothing is left. */
 export function createMailings(sql: Sql): MailingOperations {
 	return {
 		mailingStatus: ({ id }) => {

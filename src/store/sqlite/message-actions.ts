@@ -16,6 +16,7 @@ interface ActedOn {
 	mailing_state: string | null;
 }
 
+/** Looks and changes in one transaction of the caller, by the state that is seen. */
 export function createMessageActions(sql: Sql): Pick<Operations, 'changeMessage'> {
 	return {
 		changeMessage: ({ id, action, now }) => {

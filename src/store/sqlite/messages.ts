@@ -43,6 +43,7 @@ const columns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.cam
 	${seenState} AS state, m.attempts, m.due_at, coalesce(g.released_at, m.created_at) AS created_at,
 	m.sent_at, m.last_reply`;
 
+/** Reads alone. States are those that are seen (`seenState`), in filters and counts too. */
 export function createMessages(sql: Sql): MessageOperations {
 	return {
 		pageMessages: ({ filter, ...page }) => {
@@ -76,6 +77,7 @@ export function createMessages(sql: Sql): MessageOperations {
 	};
 }
 
+/** By the state that is seen; one without messages is absent. Walks all of the scope; null is everything. */
 export function countByState(sql: Sql, scope: MessageScope | null): Partial<Record<MessageState, number>> {
 	const { where, values } = scopeCondition(scope);
 	const rows = sql.all<{ state: MessageState; count: number }>(

@@ -23,6 +23,7 @@ export interface Notices {
 	add(message: number, event: NoticedEvent): void;
 }
 
+/** For one operation, in its transaction: webhooks are read once, at the first `add`. */
 export function createNotices(sql: Sql): Notices {
 	let hooks: Hook[] | null = null;
 	const submissions = new Map<number, SubmissionRow>();

@@ -11,6 +11,7 @@ import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 import { signingSecrets } from './webhook-secrets.js';
 
+/** In the caller’s transaction. A lease raises the fence: what is settled under an older one is `lost_lease`. */
 export function createNotifications(sql: Sql): Pick<Operations, 'leaseDeliveries' | 'settleDeliveries'> {
 	return {
 		leaseDeliveries: (command) => ({

@@ -19,6 +19,7 @@ export interface LiveProcess extends ProcessIdentity {
 	heartbeat_at: Micros;
 }
 
+/** Within a write of the process; its first beat makes the row. */
 export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
 	sql.run(
 		`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
@@ -33,6 +34,7 @@ export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
 	);
 }
 
+/** So that nobody waits for the last beat to grow old. Nothing happens where there was none. */
 export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.run('DELETE FROM processes WHERE id = ?', me.id);
 }

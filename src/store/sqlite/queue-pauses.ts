@@ -5,6 +5,9 @@ import type { Operations } from './sync.js';
 
 const columns = 'kind, reason, since, retry_at, faults';
 
+/**
+ * A pause on top of one of its kind keeps `since` and the later `retry_at`, takes the new reason, and counts faults.
+ */
 export function createQueuePauses(sql: Sql): Pick<Operations, 'queuePauses' | 'pause' | 'resume'> {
 	return {
 		queuePauses: () => findPauses(sql),

@@ -11,6 +11,7 @@ import type { Operations } from './sync.js';
 
 const mostDomains = 50;
 
+/** Reads alone, and walks everything that waits. Domains and limits are 50 at most. */
 export function createQueueState(sql: Sql): Pick<Operations, 'queueState'> {
 	return {
 		queueState: ({ now }): QueueState => ({

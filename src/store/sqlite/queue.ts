@@ -28,6 +28,7 @@ type QueueOperations = Pick<Operations, 'lease' | 'renew' | 'settle'> & {
 	wasLeaseCut(): boolean;
 };
 
+/** One for a connection: `wasLeaseCut` is about the last `lease` made here. Each in one transaction of the caller. */
 export function createQueue(sql: Sql): QueueOperations {
 	let wasCut = false;
 	return {

@@ -23,6 +23,7 @@ export interface ListRow {
 	created_at: Micros;
 }
 
+/** `overall_subscribers_count` has no column: it is the sum of the other two. */
 export function toList(row: ListRow): List {
 	return {
 		id: row.id,
@@ -54,6 +55,7 @@ export interface SubscriberRow {
 export const subscriberColumns =
 	'id, list_id, email, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq';
 
+/** `email_key` and `import_seq` are shown to nobody. Throws when the stored meta is no object. */
 export function toSubscriber(row: SubscriberRow): Subscriber {
 	return {
 		id: row.id,
@@ -88,6 +90,7 @@ export type SubscriberTuple = readonly [
 	created_at: Micros,
 ];
 
+/** As `toSubscriber`, for rows of `shownColumns`: pages are read so. An empty meta is not parsed. */
 export function tupleToSubscriber(tuple: SubscriberTuple): Subscriber {
 	const [
 		id,
@@ -123,6 +126,7 @@ export interface FieldRow {
 	created_at: Micros;
 }
 
+/** Times leave the store in the API’s form (`formatDateTime`). */
 export function toField({ created_at, ...row }: FieldRow): Field {
 	return { ...row, date_created: formatDateTime(created_at) };
 }
@@ -137,6 +141,7 @@ export interface WebhookRow {
 	created_at: Micros;
 }
 
+/** The password as it was set, as the service document has it; whoever prints it masks it. */
 export function toWebhook({ created_at, is_auth_enabled, ...row }: WebhookRow): Webhook {
 	const { id, url, type, login, password } = row;
 	const date_created = formatDateTime(created_at);
@@ -152,6 +157,7 @@ export interface TemplateRow {
 	updated_at: Micros;
 }
 
+/** `date_updated` is the creation until something is changed. */
 export function toTemplate({ created_at, updated_at, ...row }: TemplateRow): Template {
 	return { ...row, date_created: formatDateTime(created_at), date_updated: formatDateTime(updated_at) };
 }
@@ -162,6 +168,7 @@ export interface SenderRow {
 	created_at: Micros;
 }
 
+/** `email` as it was given; what it is compared by is not shown. */
 export function toSender({ created_at, ...row }: SenderRow): Sender {
 	return { ...row, date_created: formatDateTime(created_at) };
 }
@@ -185,6 +192,7 @@ export interface MessageRow {
 
 const waiting: ReadonlySet<MessageState> = new Set(['staged', 'queued', 'deferred']);
 
+/** `row.state` and `row.created_at` as they are seen, see `seenState`; `due_at` is null for what does not wait. */
 export function toMessage(row: MessageRow): Message {
 	return {
 		id: row.uuid,
@@ -208,6 +216,7 @@ export interface AttemptRow extends Omit<DeliveryAttempt, 'at'> {
 	at: Micros;
 }
 
+/** `code` and `enhanced` are null where no server said them. */
 export function toAttempt({ number, at, outcome, phase, code, enhanced, text }: AttemptRow): DeliveryAttempt {
 	return { number, at: formatDateTime(at), outcome, phase, code, enhanced, text };
 }
@@ -224,11 +233,13 @@ export function parseTexts(text: string): Record<string, string> {
 	return Object.fromEntries(Object.entries(parseRecord(text)).map(([key, value]) => [key, String(value)]));
 }
 
+/** A stored JSON array; any other JSON is read as none. */
 export function parseNames(text: string): string[] {
 	const value: unknown = JSON.parse(text);
 	return Array.isArray(value) ? value.map(String) : [];
 }
 
+/** SQLite has no booleans, and the driver refuses to bind one. */
 export function flag(value: boolean): 0 | 1 {
 	return value ? 1 : 0;
 }

@@ -8,6 +8,7 @@ type SenderOperations = Pick<Operations, 'pageSenders' | 'findSender' | 'createS
 
 const columns = 'id, email, created_at';
 
+/** Looked for and unique by `email_key`, the address without regard to case. */
 export function createSenders(sql: Sql): SenderOperations {
 	return {
 		pageSenders: (page) => ({
@@ -27,6 +28,7 @@ export function createSenders(sql: Sql): SenderOperations {
 	};
 }
 
+/** Null: nobody verified it. `email_key` as `emailKey` makes it. */
 export function findSender(sql: Sql, email_key: string) {
 	const row = sql.get<SenderRow>(`SELECT ${columns} FROM senders WHERE email_key = ?`, email_key);
 	return row === undefined ? null : toSender(row);

@@ -10,6 +10,10 @@ import { startWaking } from './wake-held.js';
 
 type SettingOperations = Pick<Operations, 'getSettings' | 'putSettings' | 'ensureKey' | 'status'>;
 
+/**
+ * `putSettings` has its consequences in the same transaction: figures are recounted, a fault is forgotten, and the
+ * waking of those who wait for a limit begins.
+ */
 export function createSettings(sql: Sql): SettingOperations {
 	return {
 		getSettings: () =>

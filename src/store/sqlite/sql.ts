@@ -15,6 +15,7 @@ export interface Sql {
 	number(text: string, ...values: SqlValue[]): number;
 }
 
+/** For one connection, whose owner closes it. A text given to `number` must be given to no other: it stays plucked. */
 export function createSql(db: Database.Database): Sql {
 	const cache = new Map<string, Database.Statement<SqlValue[], unknown>>();
 	const statement = (text: string) => {

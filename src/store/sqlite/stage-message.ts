@@ -37,6 +37,7 @@ export type RowOutcome =
 	| { kind: 'suppressed' }
 	| { kind: 'rejected'; code: string; error: string };
 
+/** Once for many rows, of a mailing with one submission: one of requests has many, and this would take any of them. */
 export function readStaging(sql: Sql, mailing: MailingRow, now: Micros): Staging {
 	const row = sql.get<{
 		seq: number;
@@ -58,6 +59,10 @@ export function readStaging(sql: Sql, mailing: MailingRow, now: Micros): Staging
 	};
 }
 
+/**
+ * In the transaction of the caller, who counts the outcome. A suppression is said before missing variables, both before
+ * a duplicate.
+ */
 export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): RowOutcome {
 	const { mailing, scope, submission, used, context, now } = staging;
 	const { person, to_key, list_id, subscriber_id, given } = candidate;

@@ -2,6 +2,7 @@
 import type { Envelope } from '../../api/content.js';
 import { parseRecord, parseTexts } from './rows.js';
 
+/** Lists and headers that are missing are empty. Throws when the text is no JSON object. */
 export function readEnvelope(text: string): Envelope {
 	const stored = parseRecord(text);
 	return {

@@ -24,6 +24,9 @@ export function openLanes(sql: Sql): number[] {
 	return [lanes.transactional, lanes.bulk, ...mailings.map(({ seq }) => seq)];
 }
 
+/**
+ * In one transaction of the caller. A key used within 24 hours is answered first, whatever became of sender and list.
+ */
 export function createSubmissions(sql: Sql): Pick<Operations, 'acceptSubmission'> {
 	return {
 		acceptSubmission: ({ key, ...submission }) => {

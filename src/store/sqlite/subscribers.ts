@@ -38,6 +38,9 @@ type SubscriberOperations = Pick<
 	| 'deleteSubscriber'
 >;
 
+/**
+ * One for a connection: counts of filters are kept until something is written. Each in one transaction of the caller.
+ */
 export function createSubscribers(sql: Sql): SubscriberOperations {
 	const count = createFilteredCounts(sql);
 	return {
@@ -60,6 +63,7 @@ export function createSubscribers(sql: Sql): SubscriberOperations {
 	};
 }
 
+/** Null where it is in another list, too. */
 export function findSubscriber(sql: Sql, list_id: number, id: number): SubscriberRow | null {
 	const row = sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE id = ? AND list_id = ?`,

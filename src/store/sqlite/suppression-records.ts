@@ -26,6 +26,7 @@ type SuppressionOperations = Pick<
 	| 'removeSuppressions'
 >;
 
+/** What has expired by `now` is as if it were not there. Adding and removing need one transaction of the caller. */
 export function createSuppressions(sql: Sql): SuppressionOperations {
 	return {
 		pageSuppressions: ({ filter, now, ...page }) => {

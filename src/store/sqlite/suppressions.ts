@@ -35,6 +35,7 @@ function storedReasons(sql: Sql, address: EmailKey, now: Micros | null): Suppres
 		.map(({ reason }) => reason);
 }
 
+/** False spares an import the look at each address. What has expired counts until it is deleted. */
 export function hasSuppressions(sql: Sql): boolean {
 	return sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)') === 1;
 }
@@ -56,6 +57,7 @@ export interface WantedSuppression {
 	expires_at: Micros | null;
 }
 
+/** Does what `compareSuppression` says: makes it, changes when it ends, or nothing. Subscribers are the caller’s. */
 export function addSuppression(sql: Sql, wanted: WantedSuppression, now: Micros): Addition {
 	const { address, reason, source, created_at, expires_at } = wanted;
 	const addition = compareSuppression(sql, wanted, now);
@@ -95,6 +97,7 @@ export function compareSuppression(
 	return additionOf(stored ?? null, { expires_at }, now);
 }
 
+/** Those reasons alone, expired or not; an erasure stays. */
 export function liftSuppressions(sql: Sql, address: EmailKey, reasons: readonly SuppressionReason[]): void {
 	for (const reason of reasons) {
 		sql.run('DELETE FROM suppressions WHERE email_key = ? AND reason = ?', address, reason);

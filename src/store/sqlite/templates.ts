@@ -11,6 +11,7 @@ type TemplateOperations = Pick<
 
 const columns = 'id, name, text_body, html_body, created_at, updated_at';
 
+/** Pages in the order of making. Names are compared as they are written, case and all. */
 export function createTemplates(sql: Sql): TemplateOperations {
 	return {
 		pageTemplates: (page) => ({

@@ -12,6 +12,7 @@ interface TokenRow extends Omit<StoredToken, 'scopes'> {
 
 const columns = 'name, scopes, created_at, revoked_at';
 
+/** Names are unique among the living: a revoked token stays in the list, and its name may be given again. */
 export function createTokens(sql: Sql): TokenOperations {
 	return {
 		listTokens: () =>

@@ -36,6 +36,7 @@ export function startWaking(sql: Sql, now: Micros): void {
 	sql.run('DELETE FROM limit_lines');
 }
 
+/** For whoever leases: a slice a transaction, until there are no more, and then the lease. */
 export function createWaking(sql: Sql): Waking {
 	return {
 		wakeHeldSlice: ({ limit }) => {

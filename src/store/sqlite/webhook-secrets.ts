@@ -4,6 +4,7 @@ import type { StoredSecret } from '../notifications.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
+/** Both answer with what is to sign at `now`: the current one, then the one before while it lasts. */
 export function createWebhookSecrets(
 	sql: Sql,
 ): Pick<Operations, 'ensureWebhookSecret' | 'rotateWebhookSecret'> {

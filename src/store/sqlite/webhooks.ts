@@ -11,6 +11,7 @@ type WebhookOperations = Pick<
 
 const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
 
+/** Any change lets a webhook that was stopped (410) begin again. */
 export function createWebhooks(sql: Sql): WebhookOperations {
 	return {
 		pageWebhooks: (page) => ({

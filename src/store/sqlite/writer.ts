@@ -59,6 +59,9 @@ const retryDelay = { firstMs: 2, maxMs: 4 };
 /** A group that took longer has kept others waiting. */
 const longGroupMs = 20;
 
+/**
+ * One for a connection, closed before it. `operate` must be synchronous: it runs within the transaction of its group.
+ */
 export function createWriter(options: WriterOptions): Writer {
 	const { db, path } = options;
 	const begin = db.prepare('BEGIN IMMEDIATE');
