@@ -1,6 +1,7 @@
 /** Opens and clicks as one flat list: objects carry their keys, eleven of them, across to the other thread each time. */
 import type { TrackedEvent } from '../store/store.js';
 
+/** Pure. Eleven cells an event, in the order of `restoreEvents`; an absent `too_soon` is undefined. */
 export function flattenEvents(events: readonly TrackedEvent[]): unknown[] {
 	const cells: unknown[] = [];
 	for (const one of events) {
@@ -12,6 +13,7 @@ export function flattenEvents(events: readonly TrackedEvent[]): unknown[] {
 
 const width = 11;
 
+/** What `flattenEvents` made; the cells are trusted. */
 export function restoreEvents(cells: readonly unknown[]): TrackedEvent[] {
 	const events: TrackedEvent[] = [];
 	for (let at = 0; at < cells.length; at += width) events.push(eventAt(cells, at));

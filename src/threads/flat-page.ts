@@ -11,6 +11,7 @@ export interface FlatPage {
 	cells: readonly unknown[];
 }
 
+/** Pure. Eleven cells a record; `count` is of all pages. */
 export function flatten({ count, results }: Slice<Subscriber>): FlatPage {
 	const cells: unknown[] = [];
 	for (const one of results) {
@@ -22,6 +23,7 @@ export function flatten({ count, results }: Slice<Subscriber>): FlatPage {
 
 const width = 11;
 
+/** What `flatten` made; the cells are trusted. */
 export function restore({ count, cells }: FlatPage): Slice<Subscriber> {
 	const results: Subscriber[] = [];
 	for (let at = 0; at < cells.length; at += width) results.push(recordAt(cells, at));

@@ -53,6 +53,7 @@ export function flatReads(reads: Reads): Omit<Reads, 'pageSubscribers'> & { page
 	};
 }
 
+/** As `remoteReads`; events go flat, for `flatWrites` over there. */
 export function remoteWrites(call: Call): Writes {
 	return {
 		...remote<Writes>(writeNames, call),
@@ -70,6 +71,7 @@ export function flatWrites(writes: Writes): Omit<Writes, 'recordEvents'> & { rec
 	};
 }
 
+/** As `remoteReads`, with nothing made flat. */
 export function remoteQueue(call: Call): Queue {
 	return remote(queueNames, call);
 }

@@ -19,6 +19,7 @@ export type Failure = Told &
 		| { kind: 'other'; name: string; code: string | null }
 	);
 
+/** For anything that was thrown; what is no `Error` becomes one of its text. */
 export function formatFailure(error: unknown): Failure {
 	if (!(error instanceof Error)) {
 		return { kind: 'other', name: 'Error', code: null, message: String(error), stack: null, cause: null };
@@ -32,6 +33,7 @@ export function formatFailure(error: unknown): Failure {
 	return { kind: 'other', name: error.name, code, ...told };
 }
 
+/** To be thrown here: errors of store and API by class and code, others by name; with the stack of over there. */
 export function parseFailure(failure: Failure): Error {
 	const error = rebuild(failure);
 	if (failure.stack !== null) error.stack = failure.stack;
