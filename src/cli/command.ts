@@ -138,7 +138,7 @@ interface Described {
 	severity?: 'mild' | 'severe';
 	/** The columns it prints, so that a wrong `--fields` is exit 2 before anything is done. */
 	columns?: Columns<never>;
-	/** Output that is no table: `-o table` and the like do not apply. */
+	/** It runs, but stands in no help and no list of commands. */
 	hidden?: true;
 }
 

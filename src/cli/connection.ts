@@ -10,7 +10,8 @@ import type { IngestCounts, IngestRequest } from './ingest.js';
 export type Target =
 	| {
 			kind: 'local';
-			url: string /** The default database is made when missing; a named one must exist. */;
+			url: string;
+			/** The default database is made when missing; a named one must exist. */
 			create: boolean;
 	  }
 	| { kind: 'remote'; baseUrl: string; token: string | null };

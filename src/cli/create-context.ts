@@ -107,8 +107,11 @@ export async function createContext(
 		wouldDo: (what, plan) => out.document({ dry_run: true, ...plan }, `dry run: would ${what}`),
 	};
 	const close = async () => {
-		for (const end of endings.splice(0)) await end();
-		await link.close();
+		try {
+			for (const end of endings.splice(0)) await end();
+		} finally {
+			await link.close();
+		}
 	};
 	return { cx, listed, close };
 }

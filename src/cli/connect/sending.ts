@@ -14,7 +14,7 @@ export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'ra
 export interface Sending {
 	/** Something new is due. */
 	wake(): void;
-	/** Why nothing is sent at the moment. */
+	/** What keeps this process from sending at the moment; whether somebody paused the queue, the store says. */
 	whyPaused(): string | null;
 	/** No more leases; what is in flight gets 9 s, the rest goes back to the queue. */
 	stop(): Promise<void>;
@@ -86,10 +86,8 @@ async function runWith(
 				state.paused = reason;
 				log({ event: 'sending_paused', reason, retry_in_ms: ms });
 			},
-			onHeld: (reason) => {
-				state.paused = reason;
-				log({ event: 'sending_paused', reason });
-			},
+			// Not remembered: a person's pause is read from the database, for its end is told to nobody.
+			onHeld: (reason) => log({ event: 'sending_paused', reason }),
 			onWarning: (warning) => log({ event: 'content_warning', warning }),
 		});
 	} finally {

@@ -72,7 +72,10 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		await server.close({ graceMs: 0 });
 		throw error;
 	});
-	await keepListeningUrl(parts, server.url);
+	await keepListeningUrl(parts, server.url).catch(async (error: unknown) => {
+		await Promise.all([server.close({ graceMs: 0 }), bounceSmtp?.close({ graceMs: 0 })]);
+		throw error;
+	});
 	const failed = new Promise<Error>((resolve) => {
 		presence.storeFailed = resolve;
 	});

@@ -18,12 +18,20 @@ const stateFolder = '.state';
 
 /** Ends with 0 when every subscriber of the file got a mail. Removes what it made unless `keep` names a folder. */
 export async function runDemo(cx: CommandContext, keep: string | null): Promise<ExitCode> {
-	const folder = keep === null ? await mkdtemp(join(tmpdir(), 'mailctl-demo-')) : await emptyFolder(keep);
 	const sink = await startSink();
 	try {
-		return await new Demo(cx, folder, sink, keep !== null).run();
+		return await inFolder(keep, (folder) => new Demo(cx, folder, sink, keep !== null).run());
 	} finally {
 		await sink.close();
+	}
+}
+
+/** A folder of its own is removed behind it; of one that is kept, what only commands need. */
+async function inFolder<T>(keep: string | null, work: (folder: string) => Promise<T>): Promise<T> {
+	const folder = keep === null ? await mkdtemp(join(tmpdir(), 'mailctl-demo-')) : await emptyFolder(keep);
+	try {
+		return await work(folder);
+	} finally {
 		await rm(keep === null ? folder : join(folder, stateFolder), { recursive: true, force: true });
 	}
 }

@@ -1,5 +1,6 @@
 /** Keys that sign what leaves. What they are called is in a table of theirs, their secrets are in the keyring. */
 import type { StoredDkimKey } from '../keys.js';
+import { overwritingDeleted } from './overwriting.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
@@ -42,10 +43,9 @@ export function createDkimKeys(sql: Sql): DkimOperations {
 				selector,
 			);
 			if (removed === undefined) return false;
-			// What SQLite deletes stays readable in the file until its page is used again, unless it writes zeros.
-			sql.db.pragma('secure_delete = ON');
-			sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", removed[0]);
-			sql.db.pragma('secure_delete = OFF');
+			overwritingDeleted(sql, () =>
+				sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", removed[0]),
+			);
 			return true;
 		},
 	};

@@ -5,6 +5,7 @@ import { eraseMessages } from './erase-messages.js';
 import { eraseTraces } from './erase-traces.js';
 import { erasureKeys } from './erased.js';
 import { counterMove, moveCounters } from './lists.js';
+import { overwritingDeleted } from './overwriting.js';
 import type { Sql } from './sql.js';
 import type { Operations } from './sync.js';
 
@@ -22,16 +23,6 @@ export function createErasures(sql: Sql): Pick<Operations, 'erasePerson' | 'lift
 			return lifted.some((changes) => changes > 0);
 		},
 	};
-}
-
-// What SQLite deletes stays readable in the file until its page is used again, unless it is told to write zeros.
-function overwritingDeleted<T>(sql: Sql, operate: () => T): T {
-	sql.db.pragma('secure_delete = ON');
-	try {
-		return operate();
-	} finally {
-		sql.db.pragma('secure_delete = OFF');
-	}
 }
 
 function erase(sql: Sql, { email_key, fresh, now }: EraseCommand): ReturnType<Operations['erasePerson']> {

@@ -15,7 +15,7 @@ export interface Sql {
 	number(text: string, ...values: SqlValue[]): number;
 }
 
-/** For one connection, whose owner closes it. A text given to `number` must be given to no other: it stays plucked. */
+/** For one connection, whose owner closes it. */
 export function createSql(db: Database.Database): Sql {
 	const cache = new Map<string, Database.Statement<SqlValue[], unknown>>();
 	const statement = (text: string) => {
@@ -42,11 +42,9 @@ export function createSql(db: Database.Database): Sql {
 		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
 			rawStatement(text).all(...values) as Row[],
 		run: (text, ...values) => statement(text).run(...values),
-		number: (text, ...values) =>
-			Number(
-				statement(text)
-					.pluck()
-					.get(...values) ?? 0,
-			),
+		number: (text, ...values) => {
+			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;
+			return Number(row?.[0] ?? 0);
+		},
 	};
 }

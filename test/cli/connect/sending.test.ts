@@ -1,0 +1,29 @@
+import { once } from 'node:events';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
+import { startSending } from '../../../src/cli/connect/sending.js';
+import type { DeliverOptions } from '../../../src/cli/connection.js';
+import { openStore } from '../../../src/store/open.js';
+
+it('keeps no pause of a person in mind, whose end it is not told', async () => {
+	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+	onTestFinished(() => store.close());
+	await store.writes.putSettings({ values: { smtp_url: 'smtp://127.0.0.1:2525' }, now: systemClock.now() });
+	let told: DeliverOptions | null = null;
+	const sending = startSending({
+		store,
+		mailer: {
+			deliver: async (options) => {
+				told = options;
+				options.onHeld?.('the queue is paused');
+				const { signal = new AbortController().signal } = options;
+				await once(signal, 'abort');
+				throw signal.reason;
+			},
+		},
+		log: () => undefined,
+	});
+	onTestFinished(() => sending.stop());
+	await vi.waitUntil(() => told !== null);
+	expect(sending.whyPaused()).toBeNull();
+});
