@@ -210,7 +210,8 @@ async function deliver(cx: CommandContext, job: Job, before: DeliveryCounts | nu
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
 	if (outcome === null) return codeOf(exits.done, counts);
 	const all = outcomesOf(after.messages);
-	const sentence = before === null ? sentenceOf(outcome.counts) : progressOf(all, before);
+	// Of one look, as what waits is: whoever sends may have gone on since the delivery was last looked at.
+	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
 	const end = { waiting: waitingOf(after.messages), job: { job: name, rate: options.rate, sentence } };
 	return codeOf(await concludeDelivery(cx, { ...outcome, counts: all }, end), counts);
 }

@@ -1,0 +1,69 @@
+// What an interrupted send says of its messages: every one that was released is counted, and none twice.
+import { afterEach, expect, it } from 'vitest';
+import { Interrupted } from '../../../../src/cli/errors.js';
+import { cli } from '../../../support/cli.js';
+import { makeProject } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
+import { startSmtpSink } from '../../../support/smtp-sink.js';
+import { startTampering } from '../../../support/tampering.js';
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+	for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+/** A mail server at which each address but the first waits until it is let pass. */
+async function startGate() {
+	const waiting = new Map<string, () => void>();
+	const open = new Set(['first@example.com']);
+	const sink = await startSmtpSink({
+		onRcptTo: ({ address }, _session, callback) => {
+			if (open.has(address)) callback();
+			else waiting.set(address, () => callback());
+		},
+	});
+	const pass = (address: string) => {
+		open.add(address);
+		waiting.get(address)?.();
+	};
+	opened.push(sink);
+	return { sink, pass };
+}
+
+it('counts what the server sent between the last look and the end of an interrupted send', async () => {
+	const { sink, pass } = await startGate();
+	const project = await makeProject({ smtp: sink.port });
+	const server = await startServer(project.db);
+	opened.push({ close: () => server.stop() });
+	const stop = new AbortController();
+	const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
+		if (stop.signal.aborted) {
+			pass('second@example.com');
+			await sink.until(2);
+			await expect
+				.poll(async () => await project.json(['messages', 'list', '--status', 'sent']))
+				.toHaveLength(2);
+		}
+		return ask(passing);
+	});
+	// A server that stops waits for what is in flight.
+	opened.push(proxy, { close: () => pass('third@example.com') });
+	const people = await project.file(
+		'people.csv',
+		'email\nfirst@example.com\nsecond@example.com\nthird@example.com\n',
+	);
+	const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
+	const { code, stderr } = await cli(
+		['--base-url', proxy.baseUrl, 'send', ...mail, '--yes', '--expect-count', '3'],
+		{
+			env: { MAILCTL_TOKEN: server.token },
+			columns: 100,
+			interrupts: stop.signal,
+			heard: (text) => {
+				if (text.includes('sending 1 of 3')) stop.abort(new Interrupted('SIGINT'));
+			},
+		},
+	);
+	expect(code).toBe(130);
+	expect(stderr).toMatch(/^sent 2, still queued 1$/m);
+});
