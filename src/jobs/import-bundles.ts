@@ -10,7 +10,7 @@ export interface BundleOf<Rows> {
 	/** Number of its first row among the rows put, from 0: rows refused here do not count. */
 	first: number;
 	rows: Rows;
-	/** Rows that are not put at all: they cannot be, or were duplicates when this file was written as one of rejects. */
+	/** Rows that are not put at all: they cannot be, or this is a file of rejects that says so (`refusedAgain`). */
 	rejects: RejectedRow[];
 }
 
@@ -72,14 +72,27 @@ type Converted = { kind: 'row'; row: BundledRow; bytes: number } | { kind: 'reje
 function convert(row: TableRow, mapping: Mapping): Converted {
 	const { line, cells: original } = row;
 	if (row.kind === 'bad') return rejected(row, row.code, row.error);
-	if (mapping.codeColumn !== undefined && original[mapping.codeColumn] === duplicateCode)
-		return rejected(row, duplicateCode, 'a duplicate of the import before (without its _code it is taken)');
+	const code = mapping.codeColumn === undefined ? '' : (original[mapping.codeColumn] ?? '');
+	const again = refusedAgain.get(code);
+	if (again !== undefined) return rejected(row, code, again);
 	const made = toImportRow(original, mapping);
 	if (made.kind === 'reject') return rejected(row, made.code, made.error);
 	const bytes = rowBytes(made.cells);
 	if (bytes > maxBatchBytes) return rejected(row, 'row_too_long', 'the row is too long for a batch of 4 MiB');
 	return { kind: 'row', row: { line, cells: made.cells, original }, bytes };
 }
+
+const misfit = 'its cells were filled up or joined to fit the header: mend them, and empty its _code';
+
+/**
+ * Why a row of a rejects file is refused as it was, by its code: nothing in the row itself says so any more, and who
+ * mends three rows of thousands must not take in the others.
+ */
+const refusedAgain: ReadonlyMap<string, string> = new Map([
+	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
+	['too_few_cells', misfit],
+	['too_many_cells', misfit],
+]);
 
 function rejected({ line, cells }: TableRow, code: string, error: string): Converted {
 	return { kind: 'reject', reject: { line, code, error, cells } };

@@ -27,7 +27,7 @@ export interface Mapping {
 	ignored: readonly string[];
 	/** Positions of those that are left out because somebody said so, now or in the import a rejects file is of. */
 	leftOut: readonly number[];
-	/** Where `_code` stands in a rejects file: what was a duplicate there is left out again. */
+	/** Where `_code` stands in a rejects file: duplicates and misfits are refused again. */
 	codeColumn?: number;
 }
 
@@ -191,7 +191,7 @@ function decideUnknown(column: string, options: HeaderOptions): Decision {
 	if (options.unknown === 'ignore') return leaveOut;
 	if (options.unknown === 'create') return createField(column);
 	const suggestions = suggest(column, targetNames(options.fields));
-	const message = column === '' ? 'a column without a name' : `unknown column ${show(column)}`;
+	const message = column === '' ? nameless : `unknown column ${show(column)}`;
 	return { kind: 'finding', finding: { code: 'unknown', column, message, suggestions } };
 }
 
@@ -204,9 +204,14 @@ function createField(column: string): Decision {
 		.replace(/[\s\-./]+/g, '_');
 	const lower = variablePattern.test(plain) ? plain : variable.toLowerCase();
 	if (isFreeVariable(lower)) return { kind: 'new_field', field: { variable: lower, name: column } };
-	const message = `no field can be named after the column ${show(column)}: --map ${show(`${column}=VARIABLE`)}`;
+	const message =
+		column === ''
+			? nameless
+			: `no field can be named after the column ${show(column)}: --map ${show(`${column}=VARIABLE`)}`;
 	return { kind: 'finding', finding: { code: 'bad_field_name', column, message, suggestions: [] } };
 }
+
+const nameless = 'a column without a name: --map "=-" leaves it out';
 
 function isFreeVariable(variable: string): boolean {
 	return variablePattern.test(variable) && !reserved.has(variable);
@@ -231,7 +236,8 @@ function readMap(
 		const cut = pair.lastIndexOf('=');
 		const column = clean(pair.slice(0, Math.max(0, cut)));
 		const target = pair.slice(cut + 1).trim();
-		const isWhole = cut > 0 && target !== '';
+		// Those without a name may be several: they can be left out, and no field be made of them.
+		const isWhole = target !== '' && (cut > 0 || (cut === 0 && target === '-'));
 		const found =
 			columns.find((name) => name === column) ?? columns.find((name) => fold(name) === fold(column));
 		if (!isWhole) findings.push(badMap(pair));

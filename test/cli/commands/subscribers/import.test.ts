@@ -129,7 +129,10 @@ describe('mailctl subscribers import', () => {
 		expect(await readFile(`${rejects}.rejects.csv`, 'utf8')).toMatch(
 			/^email,name,_line,_code,_error,Note,city\nbad,Bob,2,invalid,[^,]*,x,Rome\n/,
 		);
-		const mended = written.replace('bad,', 'bob@example.com,').replace('too,', 'carl@example.com,');
+		const mended = written
+			.replace('bad,', 'bob@example.com,')
+			.replace('too,', 'carl@example.com,')
+			.replace(',too_many_cells,', ',,');
 		const again = await project.run(words(await project.file('mended.csv', mended), '-o', 'json'));
 		expect({ code: again.code, stderr: again.stderr }).toEqual({
 			code: 0,
@@ -147,6 +150,43 @@ describe('mailctl subscribers import', () => {
 			{ email: 'bob@example.com', meta: { city: 'Rome' } },
 			{ email: 'carl@example.com', meta: { city: 'many' } },
 		]);
+	});
+
+	it('takes no row from a rejects file whose cells were made to fit, until its code is taken out', async () => {
+		const path = await project.file('people.csv', 'email,name\nann@x.org,Ann,more\nbob@x.org\nbad,Carl\n');
+		await project.run(words(path));
+		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
+		const third = await project.file('third.csv', rejects.replace('bad,', 'carl@x.org,'));
+		expect(await project.json(words(third, '-n'))).toMatchObject(
+			counts({ read: 3, created: 1, rejected: 2 }),
+		);
+		expect(await project.json(words(third), { code: 9 })).toEqual(
+			counts({ read: 3, created: 1, rejected: 2 }),
+		);
+		expect(await readFile(`${third}.rejects.csv`, 'utf8')).toBe(
+			'email,name,_line,_code,_error\n' +
+				'ann@x.org,"Ann,more",2,too_many_cells,"its cells were filled up or joined to fit the header: mend them, and empty its _code"\n' +
+				'bob@x.org,,3,too_few_cells,"its cells were filled up or joined to fit the header: mend them, and empty its _code"\n',
+		);
+		const meant = await project.file('meant.csv', rejects.replaceAll(/,too_\w+,/g, ',,'));
+		expect(await project.json(words(meant), { code: 9 })).toMatchObject({ created: 2, rejected: 1 });
+	});
+
+	it('leaves out columns without a name when told', async () => {
+		const path = await project.file('people.csv', 'email;;name;\nann@example.com;x;Ann;\n');
+		for (const how of [[], ['--create-fields']]) {
+			const { code, stderr } = await project.run(words(path, ...how));
+			expect({ code, stderr }).toEqual({
+				code: 2,
+				stderr: expect.stringContaining('a column without a name: --map "=-" leaves it out'),
+			});
+		}
+		const { code, stderr } = await project.run(words(path, '--map', '=-'));
+		expect({ code, stderr }).toEqual({
+			code: 0,
+			stderr: 'left out: column 2 (no name), column 4 (no name)\n',
+		});
+		expect((await project.run(words(path, '--map', '=name'))).stderr).toContain('COLUMN=FIELD is needed');
 	});
 
 	it('with nothing but duplicates is 0, says where they are, and may be run again', async () => {

@@ -81,7 +81,9 @@ export interface BeginningJob extends Identity {
 export async function begin(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
 	const { key, sha256, mark, options } = job;
 	const path = resolve(job.rejectsPath);
-	const rejects = options.resume ? await goOn(cx, job, path) : await openNew(job);
+	const rejects = options.resume
+		? await goOn(cx, job, path)
+		: await openNew(job).catch((error: unknown) => sayResume(job, error));
 	await mark?.write({ key, sha256, rejects: path, hasEnded: false });
 	return rejects;
 }
@@ -114,6 +116,15 @@ async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promis
 			: `going on after the ${counted(position, 'row')} of the earlier run`,
 	);
 	return rejects;
+}
+
+/** A file that a run of the same import has left, which was stopped: moved away, it would be of no use to anybody. */
+async function sayResume({ key, mark }: BeginningJob, error: unknown): Promise<never> {
+	const left = error instanceof TableError && error.code === 'file_exists' ? await mark?.read() : null;
+	if (!(error instanceof TableError) || left?.key !== key || left.hasEnded) throw error;
+	throw new TableError('file_exists', error.message, {
+		hint: `--resume goes on with the import that was stopped; to begin anew ${error.hint ?? ''}`,
+	});
 }
 
 function beginsAnew(earlier: ImportMark | null): string {

@@ -293,6 +293,18 @@ describe('--resume', () => {
 		expect(await readFile(other, 'utf8')).toContain('bad2,B,2,invalid');
 	});
 
+	it('is named where the same command finds the rejects file of the run that stopped', async () => {
+		const path = await project.file('people.csv', people(12));
+		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
+		expect(await project.run(words(path, '--batch-size', '3'))).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				`error: the rejects file ${path}.rejects.csv exists already\n` +
+				'hint: --resume goes on with the import that was stopped; to begin anew move it away, or name another with --rejects FILE\n',
+		});
+	});
+
 	it('never goes on in a rejects file that is not the one of the run that stopped', async () => {
 		const path = await project.file('people.csv', people(12));
 		const other = await project.file('other.csv', 'email,_line,_code,_error\nmine,99,invalid,x\n');
