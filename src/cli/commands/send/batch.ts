@@ -9,6 +9,7 @@ import { assertAllowed } from './allowed.js';
 import { beginJob } from './begin.js';
 import { countOf } from './counts.js';
 import { assertCanDeliver } from './deliver.js';
+import { assertExpected } from './expected.js';
 import { runJob } from './job.js';
 import { openJob } from './open.js';
 import type { SendOptions } from './options.js';
@@ -67,6 +68,7 @@ async function trial(cx: CommandContext, { lines, file, options }: Sending): Pro
 	await assertAcceptable(cx, first);
 	if (counts.rejected > 0)
 		await cx.warn(`${countOf(counts.rejected, 'recipient')} would be refused: ${reasons(counts)}`);
+	if (cx.dryRun) assertExpected({ found: counts.recipients, counted: sourceName(file), options });
 	const requests = countOf(counts.requests, 'request');
 	const what = `send the ${requests} of ${sourceName(file)} to ${countOf(counts.recipients, 'recipient')}`;
 	if (isOpaque(prepared) && cx.dryRun) return cx.wouldDo(what, counts).then(() => undefined);

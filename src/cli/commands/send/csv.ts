@@ -7,6 +7,7 @@ import { assertAllowed } from './allowed.js';
 import { beginJob } from './begin.js';
 import { countOf } from './counts.js';
 import { assertCanDeliver } from './deliver.js';
+import { assertExpected } from './expected.js';
 import { runJob } from './job.js';
 import { openJob } from './open.js';
 import type { SendOptions } from './options.js';
@@ -66,6 +67,7 @@ async function preview(cx: CommandContext, { prepared, table, file, options }: S
 	if (first === null) throw new UsageError(`${sourceName(file)} has no row that could be sent to`);
 	const filled = withContext(prepared, first);
 	await assertAcceptable(cx, { ...filled.request, to: [first.to] });
+	if (cx.dryRun) assertExpected({ found: counts.recipients, counted: sourceName(file), options });
 	const what = (subject: string) =>
 		`send ${subject} to the ${countOf(counts.recipients, 'recipient')} of ${sourceName(file)}`;
 	const plan = { ...counts, send: prepared.request };

@@ -10,6 +10,7 @@ import { shellWord } from '../../shell-word.js';
 import { concludeDelivery } from './conclude.js';
 import { countOf, outcomesOf, progressOf, sentenceOf, waitingOf } from './counts.js';
 import { parseRate } from './deliver.js';
+import { assertExpected } from './expected.js';
 import { saysHowToRelease } from './goes-on.js';
 import type { SendOptions } from './options.js';
 import { releaseOnce } from './release.js';
@@ -135,17 +136,7 @@ async function stage(cx: CommandContext, job: Job): Promise<number> {
 	const found = recipientsOf(counts);
 	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(job.nobody);
 	await assertFindings(cx, job, counts);
-	const people = countOf(found, 'recipient');
-	if (options.maxRecipients !== undefined && found > options.maxRecipients) {
-		const most = options.maxRecipients.toLocaleString('en-US');
-		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`);
-	}
-	if (options.expectCount !== undefined && options.expectCount !== found) {
-		const expected = options.expectCount.toLocaleString('en-US');
-		throw new UsageError(`${job.counted} has ${people}, not ${expected}; nothing was released`, {
-			hint: `--expect-count ${found} if that is right`,
-		});
-	}
+	assertExpected({ found, counted: job.counted, options });
 	await agree(cx, job, counts);
 	cx.signal.throwIfAborted();
 	return counts.staged;

@@ -11,6 +11,7 @@ import { walk } from '../../walk.js';
 import { concludeDelivery } from './conclude.js';
 import { leftOf } from './counts.js';
 import { assertCanDeliver, deliverNow } from './deliver.js';
+import { assertExpected } from './expected.js';
 import { sendHint } from './hints.js';
 import { maybeSent } from './once.js';
 import type { SendOptions } from './options.js';
@@ -29,6 +30,7 @@ export async function previewList(cx: CommandContext, trial: Trial): Promise<und
 	const subscriber = await firstOf(cx, list);
 	await assertAcceptable(cx, { ...prepared.request, to: [subscriber.email] });
 	const count = list.active_subscribers_count;
+	if (cx.dryRun) assertExpected({ found: count, counted: 'the list', options });
 	const plan = { list_id: list.id, recipients: count, send: prepared.request };
 	const what = (subject: string) =>
 		`send ${subject} to the ${count} active subscribers of list ${list.id} "${list.name}"`;

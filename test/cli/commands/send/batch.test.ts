@@ -87,6 +87,18 @@ describe('mailctl send --batch', () => {
 		);
 	});
 
+	it('holds --expect-count in a dry run as when it is sent', async () => {
+		const file = await requests({ to: ['a@example.com', 'b@example.com'], subject: 'A', text_body: 'Hi' });
+		const name = file.split('/').at(-1);
+		const run = await project.run(['send', '--batch', file, '--expect-count', '5', '--dry-run']);
+		expect([run.code, run.stdout, run.stderr.split('\n')[0]]).toEqual([
+			2,
+			'',
+			`error: ${name} has 2 recipients, not 5; nothing was released`,
+		]);
+		await project.json(['send', '--batch', file, '--expect-count', '2', '--dry-run']);
+	});
+
 	it('warns of links that nobody can follow only where there are such links', async () => {
 		const warned = async (request: object) => {
 			const { stderr } = await project.run(batch(await requests(request), 1));

@@ -193,6 +193,15 @@ describe('mailctl send --csv', () => {
 		expect(await jobs()).toEqual([]);
 	});
 
+	it.each([
+		['--expect-count', '5', 'people.csv has 2 recipients, not 5; nothing was released'],
+		['--max-recipients', '1', '2 recipients are more than --max-recipients 1; nothing was released'],
+	])('holds %s in a dry run as when it is sent', async (option, value, message) => {
+		const run = await project.run(send(people, option, value, '--dry-run'));
+		expect([run.code, run.stdout, run.stderr]).toEqual([2, '', expect.stringContaining(message)]);
+		await project.json(send(people, option, '2', '--dry-run'));
+	});
+
 	it('sends what the first would get to --test-to alone', async () => {
 		await project.json(send(people, '--test-to', 'me@example.com'));
 		expect(sentTo()).toEqual(['me@example.com']);

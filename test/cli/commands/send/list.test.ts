@@ -227,6 +227,15 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
+	it.each([
+		['--expect-count', '3', 'the list has 2 recipients, not 3; nothing was released'],
+		['--max-recipients', '1', '2 recipients are more than --max-recipients 1; nothing was released'],
+	])('holds %s in a dry run as when it is sent', async (option, value, message) => {
+		const run = await project.run(send(option, value, '--dry-run'));
+		expect([run.code, run.stdout, run.stderr]).toEqual([2, '', expect.stringContaining(message)]);
+		await project.json(send(option, '2', '--dry-run'));
+	});
+
 	it('shows the first message and sends nothing with --preview and --dry-run', async () => {
 		expect((await project.run(send('--preview', 'text'))).stdout).toBe('Hi Ann\n');
 		expect(await project.json(send('-n'))).toMatchObject({
