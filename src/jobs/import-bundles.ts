@@ -30,8 +30,13 @@ export interface BundledRow {
 
 /** 4 MiB less the columns' names and the JSON around the rows. */
 const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
-/** Of what is kept for rejects, in UTF-16 units: columns that are left out may be larger than those that are put. */
+/** Of what is kept for rejects, about the bytes: columns that are left out may be larger than those that are put. */
 const maxKeptLength = 8 * 1024 * 1024;
+
+/** About the bytes that a refused row takes in memory: objects, of which an empty cell is one too. */
+export function sizeOfReject({ cells }: RejectedRow): number {
+	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
+}
 
 /** Bundles whose rows are lists; see `bundleInto`. */
 export function bundleRows(
@@ -134,12 +139,12 @@ class OpenBundle<Rows> implements BundleOf<Rows> {
 	}
 
 	add(next: Converted): void {
-		const original = next.kind === 'row' ? next.row.original : next.reject.cells;
-		for (const cell of original) this.#kept += cell.length;
 		if (next.kind === 'reject') {
+			this.#kept += sizeOfReject(next.reject);
 			this.rejects.push(next.reject);
 			return;
 		}
+		for (const cell of next.row.original) this.#kept += cell.length + 1;
 		this.#keeper.add(next.row);
 		this.#count += 1;
 		this.#bytes += next.bytes;

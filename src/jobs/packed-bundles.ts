@@ -1,8 +1,7 @@
 /** Bundles as they cross from the thread that reads: the bytes of their rows, in place of a list of strings a row. */
 import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
-import type { RejectedRow } from '../cli/tabular/finding.js';
 import type { Mapping } from '../cli/tabular/header.js';
-import type { BundledRow, BundleOf, RowKeeper } from './import-bundles.js';
+import { type BundledRow, type BundleOf, type RowKeeper, sizeOfReject } from './import-bundles.js';
 import type { Cells } from './import-rows.js';
 
 /** The rows of a bundle. No cell of one that can be put holds NUL, so NUL parts what a row consists of. */
@@ -63,11 +62,6 @@ function newRowBytes(): RowBytes {
 /** About the bytes of memory it takes. */
 export function sizeOf({ rows: { put, originals }, rejects }: PackedBundle): number {
 	return bytesOf(put) + bytesOf(originals) + rejects.reduce((sum, reject) => sum + sizeOfReject(reject), 0);
-}
-
-/** Unlike rows that can be put it is objects, which take more than what is in them. */
-function sizeOfReject({ cells }: RejectedRow): number {
-	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
 }
 
 /** Reads the rows as the file has them, by their place from 0. */

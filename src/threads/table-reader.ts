@@ -34,6 +34,12 @@ export async function* readInThread(
 			died = new Error(`the table could not be read on: ${error.message}`, { cause: error });
 			wake();
 		})
+		// A bundle that got lost would be missed by nobody: its rows were not counted yet.
+		.on('messageerror', (error) => {
+			inbox.length = 0;
+			died = new Error(`a part of the table was lost: ${error.message}`, { cause: error });
+			wake();
+		})
 		.on('exit', () => {
 			died ??= new Error('the thread that reads the table has ended');
 			wake();

@@ -99,12 +99,7 @@ class CsvReader {
 			begin,
 			Math.min(end === -1 ? bytes.length : end, begin + shownCharacters * 4),
 		);
-		const cells = [
-			shown
-				.toString()
-				.replace(/[\r\n]+$/, '')
-				.slice(0, shownCharacters),
-		];
+		const cells = [cutTo(shownCharacters, shown.toString().replace(/[\r\n]+$/, ''))];
 		const row: TableRow = { kind: 'bad', line, code, error: faultMessages[code], cells };
 		return { row, used: end === -1 ? withoutCr(bytes) : end };
 	}
@@ -114,8 +109,20 @@ class CsvReader {
 		const fault = isText
 			? findFault(cells, this.#width)
 			: { code: 'encoding' as const, error: faultMessages.encoding };
-		return fault === null ? { kind: 'row', line, cells } : { kind: 'bad', line, ...fault, cells };
+		if (fault === null) return { kind: 'row', line, cells };
+		return { kind: 'bad', line, ...fault, cells: this.#joinSurplus(cells, this.#width) };
 	}
+
+	/** What is behind the last column, as one cell: a million of them are a megabyte in the file, and fifty in memory. */
+	#joinSurplus(cells: readonly string[], width: number): readonly string[] {
+		if (cells.length <= width + 1) return cells;
+		return [...cells.slice(0, width), cells.slice(width).join(this.#delimiter)];
+	}
+}
+
+/** A copy: what is cut out of a text keeps all of it in memory. */
+function cutTo(length: number, text: string): string {
+	return text.length <= length ? text : Buffer.from(text.slice(0, length)).toString();
 }
 
 function findFault(cells: readonly string[], width: number): { code: RowFault; error: string } | null {

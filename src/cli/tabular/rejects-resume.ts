@@ -1,7 +1,9 @@
 /** Where an earlier run left its rejects file. */
 import { open, stat, truncate } from 'node:fs/promises';
+import { parse } from 'csv-parse/sync';
 import { duplicateCode, TableError } from './finding.js';
 import { openTable } from './read-table.js';
+import { readBytes } from './source.js';
 import { formatCsvRow } from './write-csv.js';
 
 /** What a rejects file begins with, and how its cells are parted. */
@@ -42,9 +44,8 @@ function nullIfNoTable(error: unknown): null {
 }
 
 /**
- * The last line of the source the file speaks of (0: none), or null when it does not begin as it would, so is
- * another file. A crash may have cut the last row: that is taken off, it comes once more. A row that is whole formats
- * to the bytes it was read from, so their sum is where the whole part ends.
+ * The last line of the source the file speaks of (0: none), or null when it does not begin as it would, or its last row
+ * names no line: then it is another file. A crash may have cut the last row: that is taken off, it comes once more.
  */
 export async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
@@ -55,7 +56,10 @@ export async function resumeRejects(path: string, layout: RejectsLayout): Promis
 		await truncate(path, 0);
 		return 0;
 	}
-	return keepWholeRows(path, { ...layout, size, headerBytes: start.length });
+	const whole = await findWholeRows(path);
+	const last = whole.last < start.length ? 0 : await readLine(path, layout, whole);
+	if (last !== null && whole.end < size) await truncate(path, whole.end);
+	return last;
 }
 
 async function readStart(path: string, length: number): Promise<Buffer> {
@@ -68,23 +72,46 @@ async function readStart(path: string, length: number): Promise<Buffer> {
 	}
 }
 
-async function keepWholeRows(
-	path: string,
-	{ columns, delimiter, size, headerBytes }: RejectsLayout & { size: number; headerBytes: number },
-): Promise<number> {
-	const table = await openTable(path, { encoding: 'utf-8', delimiter });
-	const column = columns.lastIndexOf('_line');
-	let whole = headerBytes;
-	let last = 0;
-	for await (const row of table.rows) {
-		const end = whole + Buffer.byteLength(formatCsvRow(row.cells, delimiter));
-		if (row.kind === 'bad' || end > size) {
-			await truncate(path, whole);
-			break;
+/** Offsets of bytes: where the last whole row begins, and where it ends. */
+interface WholeRows {
+	last: number;
+	end: number;
+}
+
+/**
+ * By quotes and line feeds alone: rows stand here that cannot be read as rows of a table (NUL, cells that are too long),
+ * which is why they were rejected. A quote stands in cells that are quoted only, twice.
+ */
+async function findWholeRows(path: string): Promise<WholeRows> {
+	let [last, end, offset] = [0, 0, 0];
+	let isQuoted = false;
+	for await (const chunk of readBytes(path)) {
+		for (let at = 0; at < chunk.length; at += 1) {
+			if (chunk[at] === quote) isQuoted = !isQuoted;
+			if (chunk[at] !== lineFeed || isQuoted) continue;
+			last = end;
+			end = offset + at + 1;
 		}
-		whole = end;
-		last = Number(row.cells[column]) || last;
+		offset += chunk.length;
 	}
-	await table.close();
-	return last;
+	return { last, end };
+}
+
+const quote = 0x22;
+const lineFeed = 0x0a;
+
+async function readLine(
+	path: string,
+	{ columns, delimiter }: RejectsLayout,
+	{ last, end }: WholeRows,
+): Promise<number | null> {
+	const file = await open(path);
+	try {
+		const { buffer } = await file.read(Buffer.alloc(end - last), 0, end - last, last);
+		const [cells = []]: string[][] = parse(buffer, { delimiter, relax_column_count: true });
+		const line = Number(cells[columns.lastIndexOf('_line')]);
+		return Number.isSafeInteger(line) && line > 0 ? line : null;
+	} finally {
+		await file.close();
+	}
 }

@@ -35,6 +35,12 @@ export class AddressSet {
 		return true;
 	}
 
+	/** Whether it was added. */
+	has(key: EmailKey): boolean {
+		const [high, low] = hashOf(key);
+		return this.#slots[slotOf(this.#slots, high, low)] !== 0;
+	}
+
 	#grow(): void {
 		const wider = new Uint32Array(this.#slots.length * 2);
 		for (let at = 0; at < this.#slots.length; at += 2) {
@@ -46,21 +52,25 @@ export class AddressSet {
 	}
 }
 
-/** False: the pair is there. A table is never full, so the search ends. */
+/** False: the pair is there. */
 function insert(slots: Uint32Array, high: number, low: number): boolean {
+	const at = slotOf(slots, high, low);
+	if (slots[at] !== 0) return false;
+	slots[at] = high;
+	slots[at + 1] = low;
+	return true;
+}
+
+/** Where the pair is, or the empty slot where it would be. A table is never full, so the search ends. */
+function slotOf(slots: Uint32Array, high: number, low: number): number {
 	const mask = slots.length / 2 - 1;
 	for (let slot = low & mask; ; slot = (slot + 1) & mask) {
 		const at = 2 * slot;
-		if (slots[at] === 0 && slots[at + 1] === 0) {
-			slots[at] = high;
-			slots[at + 1] = low;
-			return true;
-		}
-		if (slots[at] === high && slots[at + 1] === low) return false;
+		if (slots[at] === 0 || (slots[at] === high && slots[at + 1] === low)) return at;
 	}
 }
 
-/** Never two zeros: those mean an empty slot. */
+/** The first is never zero: that means an empty slot. */
 function hashOf(key: EmailKey): [high: number, low: number] {
 	const digest = createHash('sha256').update(key).digest();
 	return [(digest.readUInt32LE(0) | 1) >>> 0, digest.readUInt32LE(4)];

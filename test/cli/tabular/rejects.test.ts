@@ -184,6 +184,31 @@ describe('a rejects file that goes on', () => {
 		}
 	});
 
+	it.each([
+		['a NUL', 'a\0b'],
+		['a cell that is too long', `long${'x'.repeat(1024 * 1024)}`],
+		['a cell of quotes, line ends and delimiters', '"a",\r\n""b'],
+	])('keeps what stands behind %s', async (_, cell) => {
+		const rows = [reject(2, ['x@', cell]), ...Array.from({ length: 100 }, (_, n) => reject(n + 3))];
+		const first = await openRejects({ path, header });
+		await first.write(rows);
+		await first.close();
+		const whole = await readFile(path);
+		await truncate(path, whole.length - 5);
+		const rejects = await openRejects({ path, header, resume: true });
+		await rejects.write([reject(102)]);
+		await rejects.close();
+		expect((await readFile(path)).equals(whole)).toBe(true);
+	});
+
+	it('refuses to go on in a file whose last row names no line', async () => {
+		await firstRun();
+		await appendFile(path, 'mine,without,a,line\n');
+		const before = await readFile(path, 'utf8');
+		await expect(openRejects({ path, header, resume: true })).rejects.toMatchObject({ code: 'file_exists' });
+		expect(await readFile(path, 'utf8')).toBe(before);
+	});
+
 	it('refuses to go on in a file that is another', async () => {
 		await appendFile(path, 'something else\n');
 		await expect(openRejects({ path, header, resume: true })).rejects.toMatchObject({ code: 'file_exists' });
