@@ -69,7 +69,7 @@ export async function createContext(
 		target,
 		elapsedMs: () => performance.now(),
 	});
-	const sources = createSources(io);
+	const sources = createSources(io, signal);
 	const clock = clockOf(settings);
 	const prompts = createPrompts(io, promptOptions(globals, settings, format, io, signal));
 	const listed: Shown[] = [];

@@ -21,13 +21,14 @@ export class FolderGiven extends UsageError {}
 
 /**
  * One for a whole call, so that standard input is given once: a second flag that wants it throws `UsageError`. Nothing
- * is opened before it is read.
+ * is opened before it is read. Standard input ends with the signal, whose reason its reader gets.
  */
-export function createSources(io: Io): Sources {
+export function createSources(io: Io, signal: AbortSignal): Sources {
 	let taken: string | null = null;
 	const stdin = (flag: string): Readable => {
 		if (taken !== null && taken !== flag)
 			throw new UsageError(`${flag}: standard input is already read by ${taken}`);
+		if (taken === null) endWith(io.stdin.raw, signal);
 		taken = flag;
 		return io.stdin.raw;
 	};
@@ -45,6 +46,15 @@ export function createSources(io: Io): Sources {
 			return { name: flag, text: async () => text };
 		},
 	};
+}
+
+/** A terminal that is still read keeps the process until Enter is pressed, and takes what is typed for the shell. */
+function endWith(stream: Readable, signal: AbortSignal): void {
+	// Whoever was to read it may not have begun: then nobody else listens.
+	stream.on('error', () => undefined);
+	const end = () => stream.destroy(signal.reason);
+	if (signal.aborted) end();
+	else signal.addEventListener('abort', end, { once: true });
 }
 
 /** Far above anything a service takes; what never ends (a device, a pipe) must not fill the memory. Tables are streamed. */
