@@ -11,6 +11,7 @@ import { concludeDelivery } from './conclude.js';
 import { countOf, outcomesOf, progressOf, sentenceOf, waitingOf } from './counts.js';
 import { parseRate } from './deliver.js';
 import { assertExpected } from './expected.js';
+import { cannotBeSent, listed, shownFindings } from './findings.js';
 import { saysHowToRelease } from './goes-on.js';
 import type { SendOptions } from './options.js';
 import { releaseOnce } from './release.js';
@@ -147,31 +148,21 @@ async function drop(cx: CommandContext, { place, id, name }: Job): Promise<void>
 	await place.mailings.cancel(id).catch(() => cx.warn(`what was staged as "${name}" could not be dropped`));
 }
 
-/** So many are read on a screen; machines get them all, and so does `--results`. */
-const shownFindings = 10;
-
 async function assertFindings(cx: CommandContext, job: Job, { rejected }: AcceptCounts): Promise<void> {
 	if (rejected === 0) return;
 	const { isMadeUp, options } = job;
 	const lines = await job.findings(isMachine(cx.out.format) ? rejected : shownFindings);
-	const left = rejected - lines.length;
-	const more = left > 0 ? [`and ${left.toLocaleString('en-US')} more`] : [];
+	const findings = { rejected, lines };
 	if (options.skipInvalid) {
-		for (const line of [...lines, ...more]) await cx.warn(`left out: ${line}`);
+		for (const line of listed(findings)) await cx.warn(`left out: ${line}`);
 		return;
 	}
 	if (options.results !== undefined) await job.writeResults(options.results, { isDropped: isMadeUp });
 	const all =
-		left > 0 && job.hasRejectLines && options.results === undefined
+		rejected > lines.length && job.hasRejectLines && options.results === undefined
 			? ' (--results FILE has all of them)'
 			: '';
-	throw new UsageError(
-		`${countOf(rejected, 'recipient')} cannot be sent to as ${rejected === 1 ? 'it is' : 'they are'}; nothing was released`,
-		{
-			details: [...lines, ...more],
-			hint: `mend them${all}${isMadeUp ? '' : ' and give another --job'}, or give --skip-invalid, or --no-strict-vars for missing variables`,
-		},
-	);
+	throw cannotBeSent(findings, `mend them${all}${isMadeUp ? '' : ' and give another --job'}`);
 }
 
 async function agree(cx: CommandContext, job: Job, counts: AcceptCounts): Promise<void> {

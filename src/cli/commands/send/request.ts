@@ -1,5 +1,5 @@
 /** From options to a send request: files read, headers and variables parsed, contradictions refused. */
-import { type MailingSpec, need } from '../../../api/capabilities.js';
+import { type MailingSpec, need, type Recipient } from '../../../api/capabilities.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import type { Template } from '../../../api/records.js';
 import type { FileSource } from '../../command.js';
@@ -53,6 +53,14 @@ export function specOf({ request }: Prepared): MailingSpec {
 		from: typeof from === 'string' ? from : (from[0] ?? ''),
 		type: type ?? 'TRANSACTIONAL',
 	};
+}
+
+/** With the variables of one recipient over those that all share. */
+export function withContext(
+	{ request, template }: Prepared,
+	{ context }: Pick<Recipient, 'context'>,
+): Prepared {
+	return { request: { ...request, context: { ...request.context, ...context } }, template };
 }
 
 /** What will be said, wherever it was given. */

@@ -202,6 +202,90 @@ describe('mailctl send --csv', () => {
 		await project.json(send(people, option, '2', '--dry-run'));
 	});
 
+	const faulty = () =>
+		project.file(
+			'bad.csv',
+			[
+				'email,name,favourite_town',
+				'nobody,No,Rome',
+				'ann@example.com,Ann,Oslo',
+				'ANN@example.com,Ann,Oslo',
+				'bob@example.com,Bob',
+				',Eve,Bonn\n',
+			].join('\n'),
+		);
+
+	it('finds in a dry run what the real run refuses, in the same words', async () => {
+		const file = await faulty();
+		const real = await project.run([...send(file, '--yes', '--expect-count', '1'), '-o', 'json']);
+		const dry = await project.run([...send(file, '--expect-count', '1'), '-n', '-o', 'json']);
+		expect([real.code, dry.code, dry.stdout]).toEqual([2, 2, '']);
+		const { message, details } = errorOf(dry);
+		expect({ message, details }).toEqual({
+			message: '4 recipients cannot be sent to as they are; nothing was released',
+			details: errorOf(real)['details'],
+		});
+		expect(await project.run(send(file, '-n'))).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('error: line 2: nobody: to: Enter a valid email address.\n'),
+		});
+	});
+
+	it('leaves findings out of a dry run with --skip-invalid, which is exit 9', async () => {
+		const words = [...send(await faulty(), '--skip-invalid', '--expect-count', '1'), '-n'];
+		const { code, stdout, stderr } = await project.run([...words, '-o', 'json']);
+		expect([code, JSON.parse(stdout)]).toMatchObject([
+			9,
+			{ dry_run: true, rows: 5, recipients: 1, duplicates: 1, rejected: 4 },
+		]);
+		expect(stderr).toContain('warning: left out: line 4: ANN@example.com is in this mailing already.\n');
+		expect((await project.run([...words, '-o', 'table'])).stderr).toContain(
+			'would send "News for Oslo" to the 1 recipient of bad.csv, 4 left out',
+		);
+	});
+
+	it('finds in a dry run that no row has a value for a variable', async () => {
+		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
+		const dry = await project.run(send(file, '-n'));
+		expect([dry.code, dry.stderr]).toEqual([
+			2,
+			expect.stringContaining('line 2: ann@example.com: no value for #favourite_town#.'),
+		]);
+		const nobody = await project.run(send(file, '-n', '--skip-invalid', '-o', 'json'));
+		expect([nobody.code, JSON.parse(nobody.stdout)]).toMatchObject([9, { recipients: 0, rejected: 2 }]);
+		const loose = await project.run(send(file, '-n', '--no-strict-vars'));
+		expect([loose.code, loose.stderr]).toEqual([
+			0,
+			expect.stringContaining('warning: no value for #favourite_town#'),
+		]);
+	});
+
+	it('knows in a dry run what a field gives to the people of one list', async () => {
+		await project.json(['fields', 'create', '--variable', 'favourite_town', '--name', 'Town']);
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['lists', 'create', '--name', 'Others', '--email-reason', 'r']);
+		const known = await project.file(
+			'known.csv',
+			'email,favourite_town\nann@example.com,Oslo\nbob@example.com,Rome\ncarl@example.com,\n',
+		);
+		await project.json(['subscribers', 'import', known, '-l', '1']);
+		const twice = await project.file('twice.csv', 'email,favourite_town\nbob@example.com,Rome\n');
+		await project.json(['subscribers', 'import', twice, '-l', '2']);
+		const file = await project.file(
+			'few.csv',
+			'email,name\nann@example.com,Ann\nbob@example.com,Bob\ncarl@example.com,Carl\neve@example.com,Eve\n',
+		);
+		const details = async (...more: string[]) =>
+			errorOf(await project.run([...send(file, ...more), '-o', 'json']))['details'];
+		const missing = (line: number, to: string) => `line ${line}: ${to}: no value for #favourite_town#.`;
+		expect(await details('-n')).toEqual([
+			missing(3, 'bob@example.com'),
+			missing(4, 'carl@example.com'),
+			missing(5, 'eve@example.com'),
+		]);
+		expect(await details('--yes', '--expect-count', '1')).toEqual(await details('-n'));
+	});
+
 	it('sends what the first would get to --test-to alone', async () => {
 		await project.json(send(people, '--test-to', 'me@example.com'));
 		expect(sentTo()).toEqual(['me@example.com']);
