@@ -26,7 +26,8 @@ export async function sendToList(
 	assertOptions(options);
 	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
 	const prepared = await prepare(cx, options);
-	if (wantsPreview(options) || cx.dryRun) return previewList(cx, { prepared, list, options });
+	if (cx.dryRun) return (await import('./dry-list.js')).dryRunList(cx, { prepared, list, options });
+	if (wantsPreview(options)) return previewList(cx, { prepared, list, options }).then(() => undefined);
 	if (options.testTo !== undefined) {
 		assertAllowed(cx, [options.testTo]);
 		return sendTest(cx, { prepared, list, options }, options.testTo);

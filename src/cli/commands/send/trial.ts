@@ -11,11 +11,10 @@ import { walk } from '../../walk.js';
 import { concludeDelivery } from './conclude.js';
 import { leftOf } from './counts.js';
 import { assertCanDeliver, deliverNow } from './deliver.js';
-import { assertExpected } from './expected.js';
 import { sendHint } from './hints.js';
 import { maybeSent } from './once.js';
 import type { SendOptions } from './options.js';
-import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './preview.js';
+import { assertAcceptable, compose, showPreview } from './preview.js';
 import { isOpaque, type Prepared } from './request.js';
 
 export interface Trial {
@@ -24,21 +23,12 @@ export interface Trial {
 	options: SendOptions;
 }
 
-/** `--preview`, `--eml` and `--dry-run`: nothing is staged. */
-export async function previewList(cx: CommandContext, trial: Trial): Promise<undefined> {
+/** `--preview` and `--eml`: nothing is staged. */
+export async function previewList(cx: CommandContext, trial: Trial): Promise<void> {
 	const { prepared, list, options } = trial;
 	const subscriber = await firstOf(cx, list);
 	await assertAcceptable(cx, { ...prepared.request, to: [subscriber.email] });
-	const count = list.active_subscribers_count;
-	if (cx.dryRun) assertExpected({ found: count, counted: 'the list', options });
-	const plan = { list_id: list.id, recipients: count, send: prepared.request };
-	const what = (subject: string) =>
-		`send ${subject} to the ${count} active subscribers of list ${list.id} "${list.name}"`;
-	if (isOpaque(prepared) && !wantsPreview(options))
-		return cx.wouldDo(what(`template ${prepared.request.template_unique_id}`), plan).then(() => undefined);
-	const composed = await composeFor(cx, trial, subscriber);
-	if (wantsPreview(options)) return showPreview(cx, composed, options).then(() => undefined);
-	await showDryRun(cx, composed, what(`"${composed.subject}"`), plan);
+	await showPreview(cx, await composeFor(cx, trial, subscriber), options);
 }
 
 /** To an address of one's own: with the first subscriber's variables, under no mailing. */
@@ -85,7 +75,8 @@ export async function sendTrial(
 	return concludeDelivery(cx, summary, { waiting: leftOf(1, summary?.counts ?? null), job: null });
 }
 
-function composeFor(cx: CommandContext, { prepared, list }: Trial, subscriber: Subscriber) {
+/** The message as that subscriber would get it. */
+export function composeFor(cx: CommandContext, { prepared, list }: Trial, subscriber: Subscriber) {
 	const addressee = { to: subscriber.email, subscriber, email_reason: list.email_reason };
 	return compose(cx, prepared, addressee);
 }
@@ -102,7 +93,8 @@ function contextOf({ prepared, list }: Trial, subscriber: Subscriber): Record<st
 	};
 }
 
-async function firstOf(cx: CommandContext, list: List): Promise<Subscriber> {
+/** The first active subscriber. Throws `UsageError` where there is none. */
+export async function firstOf(cx: CommandContext, list: List): Promise<Subscriber> {
 	const api = await cx.api();
 	for await (const one of walk(
 		api.subscribers(list.id),

@@ -236,6 +236,27 @@ describe('mailctl send --list', () => {
 		await project.json(send(option, '2', '--dry-run'));
 	});
 
+	it('finds in a dry run who has no value for a variable, as when it is sent', async () => {
+		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--unset-meta', 'city']);
+		const words = send('--strict-vars', '--expect-count', '1');
+		const dry = await project.run([...words, '-n']);
+		expect(dry).toMatchObject({ code: 2, stdout: '' });
+		expect(dry.stderr).toBe((await project.run([...words, '--yes'])).stderr);
+		const skipped = await project.run([...words, '--skip-invalid', '-n', '-o', 'json']);
+		expect({ code: skipped.code, document: JSON.parse(skipped.stdout) }).toMatchObject({
+			code: 9,
+			document: { recipients: 1, rejected: 1, message: expect.stringContaining('Subject: News for Rome') },
+		});
+		expect(skipped.stderr).toContain('warning: left out: ann@example.com: no value for #city#.\n');
+		const loose = await project.run([...send('-n'), '-o', 'table']);
+		expect([loose.code, loose.stderr]).toEqual([
+			0,
+			'warning: no value for #city#\n' +
+				'dry run: would send "News for #city#" to the 2 active subscribers of list 1 "Readers"; ' +
+				'without --strict-vars their variables are not checked one by one\n',
+		]);
+	});
+
 	it('shows the first message and sends nothing with --preview and --dry-run', async () => {
 		expect((await project.run(send('--preview', 'text'))).stdout).toBe('Hi Ann\n');
 		expect(await project.json(send('-n'))).toMatchObject({
