@@ -13,8 +13,11 @@ export interface Talk {
 	hint(text: string): Promise<void>;
 	/** Said under `--quiet` too. */
 	warn(text: string): Promise<void>;
-	/** Rewrites one line on a terminal, else a line every ten seconds. `total` null: unknown. */
-	progress(label: string, total: number | null): Progress;
+	/**
+	 * Rewrites one line on a terminal, else a line every ten seconds. `total` null: unknown. `before`: what earlier runs
+	 * had done, 0 unless given.
+	 */
+	progress(label: string, total: number | null, before?: number): Progress;
 }
 
 export interface TalkOptions {
@@ -41,6 +44,7 @@ export function createTalk(stderr: OneLine, { quiet, paint, target, elapsedMs }:
 			const fitted = await inLines(`warning: ${clean(text)}`);
 			await say(fitted.replace('warning:', paint.yellow('warning:')));
 		},
-		progress: (label, total) => createProgress(stderr, { label: clean(label), total, quiet, elapsedMs }),
+		progress: (label, total, before = 0) =>
+			createProgress(stderr, { label: clean(label), total, before, quiet, elapsedMs }),
 	};
 }

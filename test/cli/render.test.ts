@@ -192,4 +192,13 @@ describe('progress', () => {
 		);
 		expect(describeProgress({ label: 'reading', total: null }, 5, 0)).toBe('reading 5');
 	});
+
+	it('is as fast as this run, whatever earlier ones had done', () => {
+		const staging = { label: 'staging', total: null, before: 62_000 };
+		expect(describeProgress(staging, 62_000, 1_000)).toBe('staging 62,000');
+		expect(describeProgress(staging, 64_000, 1_000)).toBe('staging 64,000 · 2,000/s');
+		expect(describeProgress({ ...staging, total: 70_000 }, 64_000, 1_000)).toBe(
+			'staging 64,000 of 70,000 · 91% · 2,000/s · 3s left',
+		);
+	});
 });

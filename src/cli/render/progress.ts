@@ -11,6 +11,8 @@ export interface Progress {
 export interface ProgressOptions {
 	label: string;
 	total: number | null;
+	/** Done by earlier runs: part of what is shown as done, and no part of the rate. */
+	before: number;
 	quiet: boolean;
 	elapsedMs: () => number;
 }
@@ -40,12 +42,12 @@ export function createProgress(stderr: OneLine, options: ProgressOptions): Progr
 
 /** `importing 1,200 of 5,000 · 24% · 400/s · 9s left · 3 rejected`. */
 export function describe(
-	{ label, total }: { label: string; total: number | null },
+	{ label, total, before = 0 }: { label: string; total: number | null; before?: number },
 	done: number,
 	elapsedMs: number,
 	note = '',
 ): string {
-	const rate = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
+	const rate = elapsedMs > 0 ? (Math.max(0, done - before) * 1000) / elapsedMs : 0;
 	const parts = [`${label} ${count(done)}${total === null ? '' : ` of ${count(total)}`}`];
 	if (total !== null && total > 0) parts.push(`${Math.floor((Math.min(done, total) * 100) / total)}%`);
 	if (rate > 0) parts.push(`${rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`);

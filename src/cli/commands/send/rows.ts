@@ -64,7 +64,7 @@ async function stage(cx: CommandContext, { place, session, name, of, rows }: Row
 	await cx.note(session.position === 0 ? `job ${name}: staging ${of}` : `job ${name}: going on with ${of}`);
 	const { stageRows } = await import('../../../jobs/mailings.js');
 	const opened = await rows();
-	const progress = cx.progress('staging', null);
+	const progress = cx.progress('staging', null, session.position);
 	const how = { session, signal: cx.signal, onProgress: (count: number) => progress.update(count, '') };
 	const { mailings } = place;
 	try {

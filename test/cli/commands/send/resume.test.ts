@@ -97,6 +97,13 @@ describe('mailctl send resume, status and cancel', () => {
 		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
 	}, 60_000);
 
+	it('stages at a speed of its own, not that of the rows staged before', async () => {
+		await breakOffStaging();
+		const { stderr } = await project.run(resume(), { columns: 100 });
+		expect(stderr).toMatch(/staging 2,000(?! ·)/);
+		expect(stderr).not.toContain('staging 2,000 ·');
+	}, 60_000);
+
 	it('goes on with the same command as well', async () => {
 		await breakOffStaging();
 		await project.json(send('--csv', people));
