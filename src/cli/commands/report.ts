@@ -81,9 +81,25 @@ async function fetchReport(cx: CommandContext, options: Options): Promise<Report
 		...(options.event.length > 0 && { event_types: options.event }),
 	};
 	const call = { signal: cx.signal };
-	if (reports === null) return explained(api.report(query, call), { input: query });
 	const more = { ...query, ...(options.tag !== undefined && { tag: options.tag }), human: options.human };
-	return explained(reports.report(more, call), { input: more });
+	const asked =
+		reports === null
+			? explained(api.report(query, call), { input: query })
+			: explained(reports.report(more, call), { input: more });
+	return asked.catch(async (error: unknown) => {
+		throw to === undefined && from !== undefined ? ((await afterToday(cx, from, error)) ?? error) : error;
+	});
+}
+
+/** A refusal of a last day that nobody gave, in words of the first, where that is why; else null. */
+async function afterToday(cx: CommandContext, from: Day, error: unknown): Promise<CliError | null> {
+	if (!(error instanceof CliError) || error.exit !== exits.refused) return null;
+	const last = await today(cx).catch(() => null);
+	if (last === null || from <= last) return null;
+	return new CliError(error.code, error.exit, `--from ${from} is after today`, {
+		hint: `today is ${last} in the time zone of the service`,
+		cause: error,
+	});
 }
 
 /**

@@ -95,6 +95,16 @@ describe('mailctl report', () => {
 		expect(result.stderr.split('\n')[0]?.replace('error: ', '')).toMatch(message);
 	});
 
+	it('that begins after today is refused in the words of its options, and says which day it is', async () => {
+		const { code, stdout, stderr } = await project.run(['report', '--from', '2026-11-08', ...now]);
+		expect({ code, stdout, stderr }).toEqual({
+			code: 5,
+			stdout: '',
+			stderr:
+				'error: --from 2026-11-08 is after today\nhint: today is 2026-11-07 in the time zone of the service\n',
+		});
+	});
+
 	it.each([
 		['sent>3', 10],
 		['sent>4', 0],
