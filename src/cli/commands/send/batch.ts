@@ -13,7 +13,14 @@ import { assertExpected } from './expected.js';
 import { runJob } from './job.js';
 import { openJob } from './open.js';
 import type { SendOptions } from './options.js';
-import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './preview.js';
+import {
+	assertAcceptable,
+	compose,
+	showDryRun,
+	showPreview,
+	wantsPreview,
+	warnOfMissing,
+} from './preview.js';
 import { findTemplate, isOpaque, type Prepared } from './request.js';
 import { assertRowOptions, rowJob } from './rows.js';
 import { type OpenRows, openRequestRows, sourceName } from './source.js';
@@ -78,6 +85,7 @@ async function trial(cx: CommandContext, { lines, file, options }: Sending): Pro
 		return showDryRun(cx, composed, what, counts).then(() => undefined);
 	assertAllowed(cx, [options.testTo]);
 	await assertCanDeliver(cx, options);
+	await warnOfMissing(cx, composed);
 	const { cc, bcc, ...rest } = first;
 	const request: SendRequest = { ...rest, type: 'TRANSACTIONAL', to: [options.testTo] };
 	return sendTrial(cx, { request, subject: `"${composed.subject}"`, asFor: to, options });

@@ -11,10 +11,10 @@ import { runJob } from './job.js';
 import { openJob } from './open.js';
 import type { SendOptions } from './options.js';
 import { type Addressee, assertAcceptable, compose, showPreview, wantsPreview } from './preview.js';
-import { isOpaque, prepare, specOf, withContext } from './request.js';
+import { prepare, specOf, withContext } from './request.js';
 import { assertRowOptions, rowJob } from './rows.js';
 import { type OpenRows, openTableRows, sourceName } from './source.js';
-import { sendTrial } from './trial.js';
+import { sendTrial, trialSubject } from './trial.js';
 import { assertNamed } from './variables.js';
 
 export async function sendToTable(
@@ -92,9 +92,7 @@ async function sendTest(
 	await assertCanDeliver(cx, options);
 	const first = await firstOf(table, file);
 	const filled = withContext(prepared, first);
-	const subject = isOpaque(prepared)
-		? `template ${prepared.request.template_unique_id}`
-		: `"${(await compose(cx, filled, addresseeOf(first))).subject}"`;
+	const subject = await trialSubject(cx, prepared, () => compose(cx, filled, addresseeOf(first)));
 	const request = { ...filled.request, type: 'TRANSACTIONAL' as const, to: [to] };
 	return sendTrial(cx, { request, subject, asFor: first.to, options });
 }

@@ -80,7 +80,8 @@ export async function showDryRun(
 	await cx.out.raw(`${cleanLines(`${head.replaceAll('\r\n', '\n')}\n\n${composed.text.trimEnd()}`)}\n`);
 }
 
-function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
+/** Of what stays as `#name#` in the message. */
+export function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
 	if (missing.length === 0) return Promise.resolve();
 	return cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
 }

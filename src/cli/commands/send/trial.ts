@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Call } from '../../../api/api.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import type { List, Subscriber } from '../../../api/records.js';
+import type { ComposedMessage } from '../../connection.js';
 import type { CommandContext } from '../../context.js';
 import { UsageError } from '../../errors.js';
 import { type ExitCode, exits } from '../../exit.js';
@@ -14,7 +15,7 @@ import { assertCanDeliver, deliverNow } from './deliver.js';
 import { sendHint } from './hints.js';
 import { maybeSent } from './once.js';
 import type { SendOptions } from './options.js';
-import { assertAcceptable, compose, showPreview } from './preview.js';
+import { assertAcceptable, compose, showPreview, warnOfMissing } from './preview.js';
 import { isOpaque, type Prepared } from './request.js';
 
 export interface Trial {
@@ -36,12 +37,22 @@ export async function sendTest(cx: CommandContext, trial: Trial, to: string): Pr
 	const { prepared, list, options } = trial;
 	await assertCanDeliver(cx, options);
 	const subscriber = await firstOf(cx, list);
-	const subject = isOpaque(prepared)
-		? `template ${prepared.request.template_unique_id}`
-		: `"${(await composeFor(cx, trial, subscriber)).subject}"`;
+	const subject = await trialSubject(cx, prepared, () => composeFor(cx, trial, subscriber));
 	const context = contextOf(trial, subscriber);
 	const request: SendRequest = { ...prepared.request, type: 'TRANSACTIONAL', to: [to], context };
 	return sendTrial(cx, { request, subject, asFor: subscriber.email, options });
+}
+
+/** What a trial is of, in words; warns of variables that nothing gives a value to. */
+export async function trialSubject(
+	cx: CommandContext,
+	prepared: Prepared,
+	composeFirst: () => Promise<ComposedMessage>,
+): Promise<string> {
+	if (isOpaque(prepared)) return `template ${prepared.request.template_unique_id}`;
+	const composed = await composeFirst();
+	await warnOfMissing(cx, composed);
+	return `"${composed.subject}"`;
 }
 
 /** The message itself, to whom the request names; `asFor`: whose it is otherwise. */

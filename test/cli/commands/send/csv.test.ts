@@ -292,6 +292,16 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
 	});
 
+	it('warns with --test-to of a variable without a value for the first', async () => {
+		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\n');
+		const run = await project.run(send(file, '--test-to', 'me@example.com'));
+		expect([run.code, run.stderr]).toEqual([
+			0,
+			expect.stringContaining('warning: no value for #favourite_town#\n'),
+		]);
+		expect((await project.run(send(people, '--test-to', 'me@example.com'))).stderr).not.toContain('warning');
+	});
+
 	it('goes on with a named job once the count is right, and sends nobody anything twice', async () => {
 		const wrong = await project.run(send(people, '--yes', '--expect-count', '5', '--job', 'j'));
 		expect(wrong.code).toBe(2);

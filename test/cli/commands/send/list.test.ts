@@ -168,17 +168,45 @@ describe('mailctl send --list', () => {
 	it('says so again when a named job is staged already', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		const job = agreed('--strict-vars', '--job', 'november');
-		for (const _ of [1, 2]) {
-			const { code, stderr } = await project.run(job);
-			expect({ code, first: stderr.split('\n')[0], last: stderr.split('\n').at(-2) }).toEqual({
+		const again = ['send', 'resume', 'november', '--yes', '--expect-count', '2'];
+		for (const words of [job, job, again]) {
+			const { code, stderr } = await project.run(words);
+			const [first, who] = stderr.split('\n');
+			expect({ code, first, who, last: stderr.split('\n').at(-2) }).toEqual({
 				code: 2,
 				first: 'error: 1 recipient cannot be sent to as it is; nothing was released',
+				who: 'error: bob@example.com: no value for #city#.',
 				last: 'hint: mend them and give another --job, or give --skip-invalid, or --no-strict-vars for missing variables',
 			});
 		}
 		expect(await project.json([...job, '--skip-invalid', '--expect-count', '1'], { code: 9 })).toMatchObject({
 			messages: { sent: 1 },
 		});
+	});
+
+	it('shows the first ten who cannot be sent to, and has all in --results', async () => {
+		const people = Array.from({ length: 12 }, (_, n) => `c${n}@example.com\n`).join('');
+		const file = await project.file('more.csv', `email\n${people}`);
+		await project.json(['subscribers', 'import', file, '-l', '1', '--yes']);
+		const job = agreed('--strict-vars', '--expect-count', '14', '--job', 'november');
+		const resumed = ['send', 'resume', 'november', '--yes', '--expect-count', '14'];
+		for (const words of [job, resumed]) {
+			const lines = (await project.run(words)).stderr.trimEnd().split('\n');
+			expect(lines.slice(1, -1)).toEqual([
+				...Array.from({ length: 10 }, (_, n) => `error: c${n}@example.com: no value for #city#.`),
+				'error: and 2 more',
+			]);
+			expect(lines.at(-1)).toContain('mend them (--results FILE has all of them)');
+		}
+		const results = `${project.folder}/results.csv`;
+		const { code, stderr } = await project.run([...resumed, '--results', results]);
+		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.not.stringContaining('has all of them') });
+		const rows = (await readFile(results, 'utf8')).trimEnd().split('\r\n');
+		expect(rows.filter((row) => row.includes(',rejected,'))).toHaveLength(12);
+		expect(rows.at(-1)).toMatch(
+			/^,c11@example\.com,,rejected,missing_variable,c11@example\.com: no value for #city#\.,0,[0-9a-f-]{36}$/,
+		);
+		expect(rows.slice(1, 3).map((row) => row.split(',')[1])).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
 	it('sends what the first would get to --test-to alone', async () => {
@@ -189,6 +217,14 @@ describe('mailctl send --list', () => {
 		});
 		expect(sentTo()).toEqual(['me@example.com']);
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
+	});
+
+	it('warns with --test-to of a variable without a value for the first', async () => {
+		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--unset-meta', 'city']);
+		expect(await project.run(send('--test-to', 'me@example.com'))).toMatchObject({
+			code: 0,
+			stderr: expect.stringContaining('warning: no value for #city#\n'),
+		});
 	});
 
 	it('warns that the links of bulk mail lead nowhere while there is no public URL', async () => {
