@@ -2,13 +2,12 @@
  * What a dry run of `send --list` finds without staging anything: whoever has no value for a variable, found by reading
  * the list in pages. Suppressions are looked up only where people are staged.
  */
-import { builtInVariables } from '../../../api/fields.js';
 import type { List, Subscriber } from '../../../api/records.js';
-import { usedVariables } from '../../../content/variable-names.js';
 import { checkSubscriber, type Wanted } from '../../../jobs/foreign/mailings/rows.js';
 import type { CommandContext } from '../../context.js';
 import { walk } from '../../walk.js';
 import { contentOf, isOpaque, type Prepared } from './request.js';
+import { openVariables } from './variables.js';
 
 /** `first`: who can be sent to; null: nobody. `lines`: the first findings. */
 export interface ListSurvey {
@@ -21,10 +20,7 @@ export interface ListSurvey {
 /** The variables whose values differ between the people of a list; empty too where only the service knows. */
 export function variablesOfPeople(prepared: Prepared): string[] {
 	if (isOpaque(prepared)) return [];
-	const shared = prepared.request.context ?? {};
-	return usedVariables(contentOf(prepared)).filter(
-		(name) => !Object.hasOwn(shared, name) && !builtInVariables.some((builtIn) => builtIn === name),
-	);
+	return openVariables(contentOf(prepared), prepared.request.context ?? {});
 }
 
 /** Reads every active subscriber. `most`: findings to keep. */

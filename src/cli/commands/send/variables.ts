@@ -16,14 +16,22 @@ export async function missingVariables(
 	content: Content,
 	context: Readonly<Record<string, string>>,
 ): Promise<string[]> {
-	const open = usedVariables(content).filter(
-		(name) => !Object.hasOwn(context, name) && !builtInVariables.some((builtIn) => builtIn === name),
-	);
+	const open = openVariables(content, context);
 	if (open.length === 0) return [];
 	const api = await cx.api();
 	const fields = new Set<string>();
 	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) fields.add(variable);
 	return open.filter((name) => !fields.has(name));
+}
+
+/** Neither in the context nor built in. */
+export function openVariables(
+	content: Pick<Content, 'subject' | 'text' | 'html'>,
+	context: Readonly<Record<string, string>>,
+): string[] {
+	return usedVariables(content).filter(
+		(name) => !Object.hasOwn(context, name) && !builtInVariables.some((builtIn) => builtIn === name),
+	);
 }
 
 /**
@@ -40,8 +48,14 @@ export async function assertNamed(
 	const texts = [content.subject, content.text ?? '', content.html ?? ''];
 	const misnamed = misnamedVariables(texts, header, columns);
 	if (misnamed.length === 0) return;
-	const missing = await missingVariables(cx, content, prepared.request.context ?? {});
-	const refused = misnamed.filter(({ written }) => !isVariableName(written) || missing.includes(written));
+	const context = prepared.request.context ?? {};
+	const open = openVariables(content, context);
+	const missing = await missingVariables(cx, content, context);
+	// With a table its columns are what counts: a field stands for one only where that was to be left out.
+	const refused = misnamed.filter(
+		({ written, variable }) =>
+			!isVariableName(written) || (variable === null ? missing : open).includes(written),
+	);
 	const [first] = refused;
 	if (first === undefined) return;
 	throw new UsageError('the message names columns by what is no variable of theirs; nothing was sent', {

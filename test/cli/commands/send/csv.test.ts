@@ -146,6 +146,25 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #Имя#');
 	});
 
+	it('says how a column is written whatever the fields are, and leaves a column out that is not wanted', async () => {
+		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		const file = await project.file('city.csv', 'email,City\nann@example.com,Oslo\n');
+		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
+		const words = [...mail, '--text', 'in #city#', '--yes', '--expect-count', '1'];
+		const run = await project.run(words);
+		expect([run.code, run.stderr]).toEqual([
+			2,
+			expect.stringContaining('error: #city#: the column "City" is #City#\n'),
+		]);
+		const given = await project.run([...words, '--context', 'city=Bonn', '--dry-run']);
+		expect([given.code, given.stderr]).toEqual([0, '']);
+		const without = await project.run([...words, '--map', 'City=-']);
+		expect([without.code, without.stderr]).toEqual([
+			2,
+			expect.stringContaining('line 2: ann@example.com: no value for #city#.'),
+		]);
+	});
+
 	it('reads a header as an import does', async () => {
 		const file = await project.file('upper.csv', 'Email;Name;city\nann@example.com;Ann;Oslo\n');
 		await project.json([
