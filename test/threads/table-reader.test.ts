@@ -96,6 +96,14 @@ describe('a table read in a thread', () => {
 		expect([...seen, ...held.map(contentOf)]).toEqual(whole);
 	});
 
+	it('holds refused rows of thousands of cells in bundles of a few megabytes', async () => {
+		const header = Array.from({ length: 1_900 }, (_, n) => `c${n}`).join(',');
+		const path = await file(`email,${header}\n${`${','.repeat(1_900)}\n`.repeat(1_000)}`);
+		const bundles = await all(readInThread(await orderOf(path, 'checked', 5_000), never));
+		expect(bundles.length).toBeGreaterThan(5);
+		expect(bundles.flatMap(({ rejects }) => rejects)).toHaveLength(1_000);
+	});
+
 	it('ends with the error of the table, as what it was', async () => {
 		const path = await file('email\na@x.org\n');
 		const order = { ...(await orderOf(path, 'cells')), path: `${path}.gone` };

@@ -160,6 +160,12 @@ describe('rows that are findings, the rest going on', () => {
 		}
 	});
 
+	it('keeps what is behind the last column as one cell, however many there are', async () => {
+		const { rows } = await readTable(`email,name\na@x,A,b,"c,d"${','.repeat(500_000)}\n${ok}`);
+		expect(rows[0]).toMatchObject({ code: 'too_many_cells', error: '500004 cells where the header has 2' });
+		expect(rows[0]?.cells).toEqual(['a@x', 'A', `b,c,d${','.repeat(500_000)}`]);
+	});
+
 	it('gives the same rows wherever the chunks are cut', async () => {
 		const text = 'email,name\r\na@x,"A\r\nB"\r\nb@x,"Bob\r\nc@x,5" x\r\n\r\nd@x\r\ne@x,é😀\r\nf@x,"""q"""';
 		const whole = await readTable(text, { delimiter: ',' });
