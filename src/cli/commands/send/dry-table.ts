@@ -38,13 +38,13 @@ export async function dryRunTable(cx: CommandContext, sending: TableSending): Pr
 
 async function assertSendable(
 	cx: CommandContext,
-	{ counts, lines }: TableSurvey,
+	{ counts, lines, lacksValues }: TableSurvey,
 	{ file, options }: TableSending,
 ): Promise<void> {
 	const { rows, recipients, rejected } = counts;
 	if (rows === 0 && options.expectCount !== 0)
 		throw new UsageError(`${sourceName(file)} has no rows; nothing was sent`);
-	const findings = { rejected, lines };
+	const findings = { rejected, lines, lacksValues };
 	if (rejected > 0 && !options.skipInvalid) throw cannotBeSent(findings, 'mend them');
 	for (const line of listed(findings)) await cx.warn(`left out: ${line}`);
 	assertExpected({ found: recipients, counted: sourceName(file), options });

@@ -52,6 +52,8 @@ export interface Job {
 	hasRejectLines: boolean;
 	/** What cannot be sent to, a line each, the first of them. */
 	findings(most: number): Promise<readonly string[]>;
+	/** A variable without a value is among all of those. */
+	lacksValues(): Promise<boolean>;
 	/** The first addresses. */
 	sample(most: number): Promise<readonly string[]>;
 	/** What became of each of them, as far as it is known. */
@@ -162,7 +164,11 @@ async function assertFindings(cx: CommandContext, job: Job, { rejected }: Accept
 		rejected > lines.length && job.hasRejectLines && options.results === undefined
 			? ' (--results FILE has all of them)'
 			: '';
-	throw cannotBeSent(findings, `mend them${all}${isMadeUp ? '' : ' and give another --job'}`);
+	const lacksValues = await job.lacksValues();
+	throw cannotBeSent(
+		{ ...findings, lacksValues },
+		`mend them${all}${isMadeUp ? '' : ' and give another --job'}`,
+	);
 }
 
 async function agree(cx: CommandContext, job: Job, counts: AcceptCounts): Promise<void> {

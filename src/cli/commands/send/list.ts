@@ -79,6 +79,8 @@ export function listJob(
 		},
 		hasRejectLines: false,
 		findings: async (most) => rejects.slice(0, most).map(({ error }) => error),
+		// Addresses were checked when people were added: that a value is missing is all there is to find.
+		lacksValues: async () => true,
 		sample: (most) => firstOf(cx, list, most),
 		writeResults: (path, how) => writeListResults(cx, { place, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk, list: list.name }),

@@ -3,6 +3,7 @@ import type { Mailings } from '../../../api/capabilities.js';
 import type { MailingResult, MailingResults } from '../../../api/mailings.js';
 import type { Uuid } from '../../../api/records.js';
 import type { CommandContext } from '../../context.js';
+import { missingVariable } from './findings.js';
 import { type ResultLine, type ResultsHow, replyCode, signalOfEnd, writeLines } from './results.js';
 
 /** `line 3: ann@: to: Enter a valid email address.`, in the order of rows, at most so many. */
@@ -21,6 +22,21 @@ export async function findingsOf(
 		after = page.next;
 	}
 	return found;
+}
+
+/** Whether any of the findings is a variable without a value. */
+export async function lacksValues(
+	cx: CommandContext,
+	{ mailings, id }: { mailings: Mailings; id: Uuid },
+): Promise<boolean> {
+	let after: number | null = 0;
+	while (after !== null) {
+		const request = { only: 'findings', after, limit: mostAtOnce } as const;
+		const page: MailingResults = await mailings.results(id, request, { signal: cx.signal });
+		if (page.results.some(({ code }) => code === missingVariable)) return true;
+		after = page.next;
+	}
+	return false;
 }
 
 const mostAtOnce = 1_000;

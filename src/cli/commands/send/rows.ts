@@ -47,6 +47,7 @@ export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
 		stage: () => stage(cx, row),
 		hasRejectLines: true,
 		findings: async (most) => (await results()).findingsOf(cx, { mailings: place.mailings, id }, most),
+		lacksValues: async () => (await results()).lacksValues(cx, { mailings: place.mailings, id }),
 		sample: async (most) => (await results()).firstAddresses(cx, place.mailings, id, most),
 		writeResults: async (path, how) =>
 			(await results()).writeRowResults(cx, { mailings: place.mailings, id }, path, how),

@@ -12,6 +12,7 @@ import { checkRecipient, type Wanted } from '../../../jobs/foreign/mailings/rows
 import type { CommandContext } from '../../context.js';
 import { assertAllowed } from './allowed.js';
 import { type FieldValues, readFieldValues } from './field-values.js';
+import { missingVariable } from './findings.js';
 import { contentOf, isOpaque, type Prepared } from './request.js';
 import type { OpenTable } from './source.js';
 
@@ -31,6 +32,8 @@ export interface TableSurvey {
 	first: Recipient | null;
 	counts: TableCounts;
 	lines: string[];
+	/** A variable without a value is among all findings. */
+	lacksValues: boolean;
 }
 
 export interface TableSurveyHow {
@@ -50,6 +53,7 @@ export async function surveyTable(
 	const counts: TableCounts = { rows: 0, recipients: 0, duplicates: 0, rejected: 0 };
 	const lines: string[] = [];
 	let first: Recipient | null = null;
+	let lacksValues = false;
 	const check = await checker(cx, table, { prepared, strict });
 	for await (const row of table.rows) {
 		if (row.refused === undefined) assertAllowed(cx, [row.to]);
@@ -61,10 +65,11 @@ export async function surveyTable(
 			continue;
 		}
 		counts.rejected += 1;
+		lacksValues ||= found.code === missingVariable;
 		if (found.code === 'duplicate') counts.duplicates += 1;
 		if (lines.length < most) lines.push(sentenceOf(row, found.error));
 	}
-	return { first, counts, lines };
+	return { first, counts, lines, lacksValues };
 }
 
 /** What is wrong with a row; null: nothing. */

@@ -250,6 +250,18 @@ describe('mailctl send --csv', () => {
 		});
 	});
 
+	it.each([
+		['nobody@', /hint: mend them.*, or give --skip-invalid\n$/],
+		['ann@example.com', /, or give --skip-invalid, or --no-strict-vars for missing variables\n$/],
+	])('names --no-strict-vars only where a variable lacks a value, however far down: %s', async (last, hint) => {
+		const bad = Array.from({ length: 12 }, (_, n) => `nobody${n},N\n`).join('');
+		const file = await project.file('bad.csv', `email,name\n${bad}${last},N\n`);
+		for (const how of [['-n'], ['--yes', '--expect-count', '13']]) {
+			const { code, stderr } = await project.run(send(file, ...how));
+			expect([code, stderr]).toEqual([2, expect.stringMatching(hint)]);
+		}
+	});
+
 	it('leaves findings out of a dry run with --skip-invalid, which is exit 9', async () => {
 		const words = [...send(await faulty(), '--skip-invalid', '--expect-count', '1'), '-n'];
 		const { code, stdout, stderr } = await project.run([...words, '-o', 'json']);
