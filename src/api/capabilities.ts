@@ -304,7 +304,10 @@ export interface Mailings {
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** No further row comes: kept, so that a later run need not have the source. `conflict`: other rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
-	/** Stages every active subscriber of the list, beside the data. At most 100 rejects are listed. */
+	/**
+	 * Stages every active subscriber of the list, beside the data. At most 100 rejects are listed; called again it lists
+	 * those of the earlier call, too, for as long as nothing is released.
+	 */
 	addList(id: string, listId: number, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** All staged rows at once may be leased; `conflict` when the count is another. */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;

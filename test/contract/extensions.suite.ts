@@ -353,6 +353,8 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const { counts, rejects } = await mailings.addList(id, list.id);
 				expect(counts).toEqual({ staged: 1, suppressed: 0, rejected: 1 });
 				expect(rejects[0]?.error).toContain('without@example.com');
+				// Added again it tells of them again: whoever goes on with a job has not seen the first answer.
+				expect((await mailings.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
 			it('canceled ones send nothing, and deleting a list cancels what waits for its people (17)', async () => {

@@ -24,6 +24,7 @@ export interface StageSlice {
 export interface StagedSlice {
 	position: number;
 	counts: AcceptCounts;
+	/** The first of the list, those of earlier slices among them. */
 	rejects: Reject[];
 	isDone: boolean;
 }

@@ -1,11 +1,10 @@
 /** Work of any size without holding the write lock for long: a commit a slice. */
-import type { AcceptCounts, Ack, Reject } from '../../api/capabilities.js';
+import type { AcceptCounts, Ack } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { limitSettings } from '../../engine/rules/limits.js';
 import type { Leased } from '../queue.js';
 import type { Core } from './core.js';
-import { maxListedRejects } from './mailing-rows.js';
 import type { Writer } from './writer.js';
 
 /** About a tenth of a second of work. */
@@ -21,15 +20,14 @@ export async function addInSlices(
 	command: { mailing: Uuid; list_id: number; now: Micros },
 ): Promise<Ack<AcceptCounts> | null> {
 	const counts: AcceptCounts = { staged: 0, suppressed: 0, rejected: 0 };
-	const rejects: Reject[] = [];
 	for (;;) {
 		const slice = await writer.write(() => core.stageSlice({ ...command, limit: sliceSize }));
 		if (slice === null) return null;
 		counts.staged += slice.counts.staged;
 		counts.suppressed += slice.counts.suppressed;
 		counts.rejected += slice.counts.rejected;
-		rejects.push(...slice.rejects.slice(0, maxListedRejects - rejects.length));
-		if (slice.isDone) return { position: slice.position, counts, rejects };
+		// Each slice has those of the slices before it as well.
+		if (slice.isDone) return { position: slice.position, counts, rejects: slice.rejects };
 	}
 }
 

@@ -1,6 +1,7 @@
 /** Expands a list into staged messages, beside the data, in bounded slices. */
 import type { AcceptCounts, Reject } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
+import { keepRejects, keptRejects } from './list-rejects.js';
 import { findList } from './lists.js';
 import {
 	type MailingRow,
@@ -18,7 +19,10 @@ interface Expansion extends Staging {
 	email_reason: string;
 }
 
-/** Goes on after the last subscriber it has seen, so that adding a list again adds who came since. */
+/**
+ * Goes on after the last subscriber it has seen, so that adding a list again adds who came since. Counts are those of
+ * this slice; rejects are the first of the list, whichever slice or call met them.
+ */
 export function stageList(
 	sql: Sql,
 	mailing: MailingRow,
@@ -33,7 +37,8 @@ export function stageList(
 	};
 	const people = nextPeople(sql, expansion, limit);
 	const counts = noCounts();
-	const rejects: Reject[] = [];
+	const rejects: Reject[] = keptRejects(sql, mailing.seq, list_id);
+	const before = rejects.length;
 	const first = readFromLists(mailing);
 	people.forEach((person, index) => {
 		const outcome = stagePerson(sql, expansion, person);
@@ -41,6 +46,7 @@ export function stageList(
 		if (outcome.kind !== 'rejected' || rejects.length >= maxListedRejects) return;
 		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
 	});
+	if (rejects.length > before) keepRejects(sql, { mailing_seq: mailing.seq, list_id }, rejects);
 	keepPlace(sql, expansion, people.at(-1)?.id ?? null, counts);
 	return { position: first + people.length, counts, rejects, isDone: people.length < limit };
 }

@@ -123,6 +123,11 @@ export function describeMailings(open: OpenEmpty): void {
 				counts: { staged: 0, rejected: 1 },
 				rejects: [{ row: 4, code: 'duplicate' }],
 			});
+			expect(await add(other)).toMatchObject({
+				counts: { staged: 0, rejected: 0 },
+				rejects: [{ row: 4, code: 'duplicate' }],
+			});
+			expect(await add(list_id)).toMatchObject({ rejects: [] });
 			expect(await messageIds(store)).toHaveLength(4);
 		});
 

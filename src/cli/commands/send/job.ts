@@ -160,15 +160,21 @@ async function assertFindings(cx: CommandContext, job: Job, { rejected }: Accept
 		return;
 	}
 	if (options.results !== undefined) await job.writeResults(options.results, { isDropped: isMadeUp });
-	const all =
-		rejected > lines.length && job.hasRejectLines && options.results === undefined
-			? ' (--results FILE has all of them)'
-			: '';
+	const all = rejected > lines.length ? whereAllAre(cx, job, rejected) : '';
 	const lacksValues = await job.lacksValues();
 	throw cannotBeSent(
 		{ ...findings, lacksValues },
 		`mend them${all}${isMadeUp ? '' : ' and give another --job'}`,
 	);
+}
+
+/** So many of a list are kept to be told of. */
+const mostOfList = 100;
+
+function whereAllAre(cx: CommandContext, { hasRejectLines, options }: Job, rejected: number): string {
+	if (hasRejectLines) return options.results === undefined ? ' (--results FILE has all of them)' : '';
+	if (isMachine(cx.out.format)) return '';
+	return ` (-o json has ${rejected > mostOfList ? `the first ${mostOfList}` : 'all'} of them)`;
 }
 
 async function agree(cx: CommandContext, job: Job, counts: AcceptCounts): Promise<void> {
