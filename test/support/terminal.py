@@ -23,12 +23,15 @@ def unread(terminal):
 
 def main(words):
     controller, terminal = pty.openpty()
+    # Typed before anybody can read it: what a terminal is given reaches it a moment later.
+    os.write(controller, b"email\n")
+    while unread(terminal) == 0:
+        time.sleep(0.001)
     child = os.fork()
     if child == 0:
         os.close(controller)
         login(terminal)
         os.execvp(words[0], words)
-    os.write(controller, b"email\n")
     until = time.monotonic() + LIMIT_S
     shown = b""
     pressed = False
