@@ -29,7 +29,7 @@ export type ExitCode = (typeof exits)[keyof typeof exits];
 
 /** What `help exit-codes` says about each. */
 export const exitMeanings: Readonly<Record<ExitCode, string>> = {
-	0: 'done; an empty list, a dry run and a closed pipe too',
+	0: 'done; an empty list, a dry run without findings and a closed pipe too',
 	1: 'a bug in mailctl',
 	2: 'usage, local validation, or consent missing',
 	3: 'not found',

@@ -77,6 +77,8 @@ function unreadable(path: string, error: unknown): TableError {
 /** A read that hangs must not outlive Ctrl-C. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
 	if (signal === undefined) return work;
+	// Where nobody waits for it any more, what it fails with is nobody's.
+	work.catch(() => undefined);
 	signal.throwIfAborted();
 	let onAbort = () => {};
 	const aborted = new Promise<never>((_, reject) => {
