@@ -116,7 +116,8 @@ created, updated, left unchanged, rejected, without writing anything.
 always, and it is printed. A rejected row does not stop the others: it goes to the rejects file with its line, a code
 and the reason. So does a row that repeats an address of the file: the first one counts. Mend the rejected rows there
 and import that file as it is; its duplicates are left out, and so are its columns behind _error, which were left out
-before. Rows with too few or too many cells are taken when their _code is emptied, too. A rejects file is never overwritten, but for one that lists duplicates alone.
+before. Rows that had too few or too many cells are taken when their _code is emptied, too. A rejects file is never
+overwritten, but for one that lists duplicates alone.
 An import never reactivates somebody who is inactive, and an empty cell keeps what is there.
 An import that was stopped, even by a crash, goes on with the same command and --resume. Its totals and --max-errors
 count all runs. Where nothing is to be gone on with, --resume begins at the first row.
