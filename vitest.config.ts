@@ -1,15 +1,21 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+
+/** Programs run by these tests, and killed. */
+const programs = ['test/e2e/**/*.test.ts', 'test/faults/**/*.test.ts'];
 
 export default defineConfig({
 	define: { __VERSION__: JSON.stringify('0.0.0-test') },
 	test: {
 		// One process per file: better-sqlite3 is a native addon, and a crash must name its file.
 		pool: 'forks',
-		// The runner itself does little: left to itself it keeps a core, which is half of two.
-		maxWorkers: '100%',
+		// Half of what tests take is waiting: for other processes, for the disk, for the end of a time.
+		maxWorkers: 2 * availableParallelism(),
 		globalSetup: ['test/global-setup.ts'],
-		testTimeout: 30_000,
-		hookTimeout: 30_000,
+		// For what never ends. No test has a time of its own unless the environment sets its size: how fast a machine is
+		// states nothing, and a slow one may stand still for a minute.
+		testTimeout: 300_000,
+		hookTimeout: 300_000,
 		// A process that ran a hundred others ends late on a busy machine; that is no failure.
 		teardownTimeout: 60_000,
 		projects: [
@@ -19,10 +25,10 @@ export default defineConfig({
 				test: {
 					name: 'unit',
 					include: ['test/**/*.test.ts'],
-					exclude: ['test/architecture.test.ts', 'test/e2e/**'],
+					exclude: ['test/architecture.test.ts', ...programs],
 				},
 			},
-			{ extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 120_000 } },
+			{ extends: true, test: { name: 'e2e', include: programs } },
 		],
 	},
 });

@@ -9,5 +9,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 		.main()
 		.then((code) => {
 			process.exitCode = code;
+			// What a stopped command has left open is no reason to stay. All output has been taken by now.
+			setTimeout(() => process.exit(), 2_000).unref();
 		});
 }

@@ -1,8 +1,17 @@
 // Bundles src/ into dist/ with esbuild: one entry for the command line, one for each worker thread.
 // Splitting turns every `await import()` into its own chunk, so that `--help` loads commander and nothing else.
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import {
+	cpSync,
+	existsSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	renameSync,
+	rmSync,
+	writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -12,6 +21,8 @@ const threads = existsSync('src/threads')
 			.map((name) => `src/threads/${name}`)
 	: [];
 
+/** A path tells what is ours by this folder: a checkout may stand below one of the same name. */
+const root = `${resolve('src')}${sep}`;
 const sources = readdirSync('src', { recursive: true })
 	.filter((name) => name.endsWith('.ts'))
 	.map((name) => resolve('src', name));
@@ -26,20 +37,20 @@ const onDemand = new Set(
 );
 
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
-const apart = /\/cli\/(main|frame|connect|connection|config-write|topics)\.ts$/;
-const small = /\/src\/(content\/(hash|variable-names)|store\/errors|cli\/render\/columns)\.ts$/;
-const shared = sources.filter(
-	(file) =>
-		/\/src\/api\//.test(file) ||
-		small.test(file) ||
-		(/\/src\/cli\/[a-z-]+\.ts$/.test(file) && !apart.test(file)),
-);
+const apart = /^cli\/(frame\/(invoke|topics|connection)|config\/config-write)\.ts$/;
+const small =
+	/^(content\/hash|(store|jobs)\/errors?|cli\/render\/columns|engine\/rules\/(complaints|meta|recipient-rows|request-rows|row-place))\.ts$/;
+const shared = sources.filter((file) => {
+	const path = relative(root, file);
+	const isOfCli = /^cli\/(tree\.ts$|(frame|config|verbs)\/)/.test(path) && !apart.test(path);
+	return path.startsWith('api/') || small.test(path) || isOfCli;
+});
 
 /** Ends with each file what `besideOf` says is to be loaded before or with it. */
 const loading = (besideOf) => ({
 	name: 'sources',
 	setup({ onLoad }) {
-		onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+		onLoad({ filter: /\.ts$/ }, ({ path }) => {
 			// What a CommonJS file has instead.
 			const text = readFileSync(path, 'utf8').replaceAll(
 				'import.meta.url',
@@ -51,10 +62,11 @@ const loading = (besideOf) => ({
 	},
 });
 
-const frame = resolve('src/cli/frame.ts');
+const frame = resolve('src/cli/frame/invoke.ts');
 const local = resolve('src/cli/connect/local.ts');
 /** Only the local engine asks for these. */
-const afterLocal = /\/(connect\/(exchange|ingest|mail|notify|serve)|threads\/threaded-store)\.ts$/;
+const afterLocal =
+	/\/(connect\/(backup|exchange|ingest|mail|notify|serve|wrapping)|threads\/threaded-store)\.ts$/;
 
 /**
  * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
@@ -68,8 +80,7 @@ function loadedBefore(path) {
 }
 
 /**
- * Built-in modules that few calls use, loaded by the first call of one of their functions. The bundle's own imports,
- * and commander's: `node:crypto` is 3 ms of a short command, `node:child_process` 2.5, `node:readline` 0.6.
+ * Built-in modules that few calls use, loaded by the first call of one of their functions: `node:crypto` is 3 ms of a short command, `node:child_process` 2.5, `node:readline` 0.6.
  */
 const lazyBuiltins = {
 	name: 'lazy-builtins',
@@ -77,7 +88,7 @@ const lazyBuiltins = {
 		onResolve(
 			{ filter: /^node:(crypto|child_process|fs\/promises|net|readline)$/ },
 			({ path, importer, kind }) =>
-				kind !== 'dynamic-import' && /\/src\/|\/commander\//.test(importer)
+				kind !== 'dynamic-import' && importer.startsWith(root)
 					? { path, namespace: 'lazy', sideEffects: false }
 					: undefined,
 		);
@@ -90,57 +101,6 @@ const lazyBuiltins = {
 				contents: [`const load = () => process.getBuiltinModule('${path}');`, ...functions].join('\n'),
 			};
 		});
-		// As a module, `process` has all its properties read, and reading stdin opens it: 1.3 ms.
-		// Commander's has a name of its own, because a module that others share is cut into a chunk.
-		onResolve({ filter: /^node:process$/ }, ({ importer }) => ({
-			path: importer.includes('/commander/') ? 'process of commander' : 'process',
-			namespace: 'global',
-		}));
-		onLoad({ filter: /./, namespace: 'global' }, () => ({ contents: 'module.exports = process;' }));
-	},
-};
-
-/** HTTP/2 is never offered to a deployment, and undici would load Node's part of it, 8 ms, for its first connection. */
-const withoutHttp2 = {
-	name: 'without-http2',
-	setup({ onLoad }) {
-		onLoad({ filter: /\/undici\/lib\/dispatcher\/client-h2\.js$/ }, () => ({
-			contents: "module.exports = () => { throw new Error('HTTP/2 is no part of this build'); };",
-		}));
-	},
-};
-
-/**
- * The JavaScript of better-sqlite3 is a dozen files and a search for its addon, 5 ms of a short command; so it is bundled
- * and told where npm builds the addon. The two belong together: the package loads itself where another version was
- * installed, or the addon lies elsewhere.
- */
-const bundledSqlite = {
-	name: 'bundled-sqlite',
-	setup({ onResolve, onLoad }) {
-		const { resolve: find } = createRequire(import.meta.url);
-		const { version } = JSON.parse(readFileSync(find('better-sqlite3/package.json'), 'utf8'));
-		const addon = 'better-sqlite3/build/Release/better_sqlite3.node';
-		onResolve({ filter: /^better-sqlite3$/ }, ({ path, namespace }) =>
-			namespace === 'sqlite' ? { path, external: true } : { path, namespace: 'sqlite' },
-		);
-		onResolve({ filter: /^bindings$/ }, ({ path }) => ({ path, namespace: 'sqlite-addon' }));
-		onLoad({ filter: /./, namespace: 'sqlite-addon' }, () => ({
-			contents: `module.exports = () => require('${addon}');`,
-		}));
-		onLoad({ filter: /./, namespace: 'sqlite' }, () => ({
-			contents: `
-				const belongsTogether = () => {
-					try {
-						require('${addon}');
-						return require('better-sqlite3/package.json').version === '${version}';
-					} catch {
-						return false;
-					}
-				};
-				module.exports = belongsTogether() ? require(${JSON.stringify(find('better-sqlite3'))}) : require('better-sqlite3');`,
-			resolveDir: process.cwd(),
-		}));
 	},
 };
 
@@ -151,7 +111,7 @@ const usual = {
 	bundle: true,
 	platform: 'node',
 	target: 'node20.19',
-	external: ['better-sqlite3/package.json', 'better-sqlite3/build/*'],
+	external: ['better-sqlite3'],
 	define: { __VERSION__: JSON.stringify(version) },
 	// Names stay, so that a stack says something; what is not read is not parsed.
 	minifyWhitespace: true,
@@ -169,7 +129,7 @@ await build({
 	outbase: 'src',
 	splitting: true,
 	format: 'esm',
-	plugins: [loading(loadedBefore), lazyBuiltins, bundledSqlite, withoutHttp2],
+	plugins: [loading(loadedBefore), lazyBuiltins],
 });
 // A thread is one file of its own: sharing chunks with it would cut the program's into more.
 await build({
@@ -179,7 +139,7 @@ await build({
 	outbase: 'src',
 	format: 'cjs',
 	supported: { 'dynamic-import': false },
-	plugins: [loading(() => []), lazyBuiltins, bundledSqlite],
+	plugins: [loading(() => []), lazyBuiltins],
 });
 
 /**
@@ -208,6 +168,27 @@ writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
 
 // What `mailctl demo` imports and sends.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+
+// Manual pages, from the descriptions that the help is made from.
+const pages = resolve(out, 'pages');
+await build({
+	...usual,
+	stdin: {
+		contents: "export { manPages } from './src/cli/frame/man.js'; export { tree } from './src/cli/tree.js';",
+		resolveDir: '.',
+		loader: 'ts',
+	},
+	outdir: pages,
+	outExtension: { '.js': '.mjs' },
+	// What a command alone needs stays unread.
+	splitting: true,
+	format: 'esm',
+	sourcemap: false,
+});
+const { manPages, tree } = await import(pathToFileURL(`${pages}/stdin.mjs`).href);
+mkdirSync(`${out}/man`);
+for (const { file, text } of await manPages(tree, version)) writeFileSync(`${out}/man/${file}`, text);
+rmSync(pages, { recursive: true });
 
 rmSync('dist', { recursive: true, force: true });
 renameSync(out, 'dist');

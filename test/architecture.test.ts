@@ -5,35 +5,57 @@ import { describe, expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '../src');
 
+/**
+ * The layers of src/, from the lowest to the highest. A file imports from its own part and from lower layers; parts of
+ * one layer do not know each other. Only the composition root is known to files below it: by type, or on demand.
+ */
+const layers: readonly (readonly string[])[] = [
+	['api'],
+	['content', 'tables', 'engine/rules'],
+	['store'],
+	['engine', 'delivery'],
+	['http', 'jobs'],
+	['threads'],
+	['cli'],
+	['cli/connect'],
+];
+
 /** The first row that matches a file decides. `own` = its own folder; `*` = everything. */
 const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
-	{ files: /^cli\/connect(\.ts|\/\w+\.ts)$/, may: ['*'] },
-	{ files: /^store\/open\.ts$/, may: ['*'] },
+	{ files: /^cli\/connect(\.ts|\/[\w-]+\.ts)$/, may: ['*'] },
+	{ files: /^store\/open\.ts$/, may: [/^store\//, /^api\//] },
 	{ files: /^api\//, may: [/^api\//] },
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
 	{
-		files: /^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+		files:
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
 		may: [
 			/^api\//,
-			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^engine\/rules\//,
+		],
+	},
+	{
+		files: /^store\/core\//,
+		may: [
+			/^store\/core\//,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^api\//,
+			/^engine\/rules\//,
 		],
 	},
 	{
 		files: /^store\/(sqlite|postgres)\//,
 		may: [
-			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
-			/^store\/(sqlite|postgres)\//,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^store\/(sqlite|postgres|core)\//,
 			/^api\//,
 			/^engine\/rules\//,
 		],
 	},
 	{
 		files: /^engine\/rules\//,
-		may: [
-			/^engine\/rules\//,
-			/^api\//,
-			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces)\.ts$/,
-		],
+		may: [/^engine\/rules\//, /^api\//],
 	},
 	{
 		files: /^engine\//,
@@ -41,7 +63,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^engine\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
 		],
 	},
 	{
@@ -50,37 +72,35 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^delivery\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|submissions|keys|mailings|queue|notifications|bounces|suppressions|errors)\.ts$/,
-			/^engine\/(events|rules\/)/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^engine\/rules\//,
 		],
 	},
-	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^cli\/tabular\//] },
+	{ files: /^tables\//, may: [/^tables\//, /^api\//] },
+	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^tables\//, /^engine\/rules\/import-rows\.ts$/] },
 	{
-		files: /^http\/(errors|routes|\w+-routes|messages)\.ts$/,
-		may: [/^http\/(errors|routes|\w+-routes|messages)\.ts$/, /^api\//],
+		files: /^http\/(errors|routes|messages)\.ts$/,
+		may: [/^http\/(errors|routes|messages)\.ts$/, /^api\//],
 	},
 	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },
 	{
 		files: /^threads\/table/,
-		may: [
-			/^threads\//,
-			/^cli\/(tabular\/|errors\.ts$)/,
-			/^jobs\/(import-|packed-)/,
-			/^engine\/rules\/(import|checked)-rows\.ts$/,
-			/^api\//,
-		],
+		may: [/^threads\//, /^tables\//, /^jobs\/import-/, /^engine\/rules\/import-rows\.ts$/, /^api\//],
 	},
 	{ files: /^threads\/report/, may: [/^threads\//, /^delivery\/bounces\//, /^api\//] },
-	{ files: /^threads\//, may: [/^threads\//, /^(content|store|cli\/tabular)\//, /^api\//] },
+	{ files: /^threads\//, may: [/^threads\//, /^(content|store|tables)\//, /^api\//] },
 	{
 		files: /^cli\//,
 		may: [
 			/^cli\//,
 			/^api\//,
 			/^content\//,
+			/^tables\//,
 			/^jobs\//,
-			/^store\/(queue|errors)\.ts$/,
+			/^store\/(queue|operations|errors)\.ts$/,
+			// A dry run of `send` goes by the rules of staging.
+			/^engine\/rules\/(meta|recipient-rows|request-rows)\.ts$/,
 			// The names of headers and what a status stands for: `api` and `smoke` look at the wire itself.
 			/^http\/errors\.ts$/,
 		],
@@ -94,7 +114,7 @@ interface Import {
 	lazy: boolean;
 }
 
-const files = sourceFiles(root);
+const files = sourceFiles(root).map((path) => relative(root, path));
 const imports = files.flatMap(importsOf);
 
 describe('the architecture', () => {
@@ -104,6 +124,22 @@ describe('the architecture', () => {
 
 	it('lets each folder import only what its row of the table names', () => {
 		expect(imports.filter((one) => !allowed(one)).map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+	});
+
+	it('has no import from a lower layer to a higher one, types included', () => {
+		expect(imports.filter(isUpward).map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+		expect([...new Set(files.map(partOf))].sort()).toEqual(layers.flat().sort());
+	});
+
+	it('knows an import that breaks the layers', () => {
+		const typeOnly = { typeOnly: true, lazy: false };
+		const breaking = [
+			{ from: 'engine/rules/meta.ts', to: 'store/queue.ts', ...typeOnly },
+			{ from: 'store/core/queue.ts', to: 'engine/context.ts', ...typeOnly },
+			{ from: 'delivery/run.ts', to: 'engine/engine.ts', ...typeOnly },
+			{ from: 'cli/frame/run.ts', to: 'cli/connect/local.ts', typeOnly: false, lazy: false },
+		];
+		expect(breaking.filter((one) => !isUpward(one))).toEqual([]);
 	});
 
 	it('has no cycles', () => {
@@ -118,12 +154,51 @@ describe('the architecture', () => {
 
 	it('keeps process-wide effects in the files made for them', () => {
 		const effects = /\bprocess\.exit\(|\bconsole\.|\bprocess\.env\b|\bDate\.now\(/;
-		const home = /^(cli\/(main|io|config)\.ts|api\/datetime\.ts)$/;
+		const home = /^(cli\/(main|frame\/io|config\/config)\.ts|api\/datetime\.ts)$/;
 		expect(files.filter((file) => !home.test(file) && effects.test(code(file)))).toEqual([]);
 	});
 
 	it('keeps files to one idea: none is longer than 350 lines', () => {
 		expect(files.filter((file) => read(file).split('\n').length > 351)).toEqual([]);
+	});
+
+	it('keeps folders to what one look takes in: none has more than 40 files', () => {
+		const folders = [...new Set(files.map((file) => dirname(file)))];
+		const size = (folder: string) => files.filter((file) => dirname(file) === folder).length;
+		expect(folders.filter((folder) => size(folder) > 40)).toEqual([]);
+	});
+
+	it('has the files that its documents name', () => {
+		const top = join(root, '..');
+		const folders = ['bin', 'docs', 'scripts', 'src', 'test'];
+		const paths = folders.flatMap((folder) =>
+			readdirSync(join(top, folder), { recursive: true }).map((name) => `/${folder}/${name}`),
+		);
+		const documents = [
+			...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+			...paths.filter((path) => /^\/docs\/.*\.md$/.test(path)),
+		];
+		const named = documents.flatMap((document) =>
+			[...readFileSync(join(top, document), 'utf8').matchAll(/`([\w./-]+\.(?:ts|mjs))`/g)].map(
+				([, name = '']) => ({ document, name }),
+			),
+		);
+		expect(named.length).toBeGreaterThan(50);
+		// What stands for a name of the reader's is in capitals.
+		const isThere = (name: string) =>
+			/[A-Z]{4}/.test(name) || paths.some((path) => path.endsWith(`/${name}`));
+		expect(named.filter(({ name }) => !isThere(name))).toEqual([]);
+	});
+
+	it('lets tests run programs by the one function that fails on a cut-off output', () => {
+		const tests = join(root, '../test');
+		const runners = sourceFiles(tests).filter((file) =>
+			/\b(spawnSync|execSync|execFileSync)\b/.test(readFileSync(file, 'utf8')),
+		);
+		expect(runners.map((file) => relative(tests, file)).sort()).toEqual([
+			'architecture.test.ts',
+			'support/run-program.ts',
+		]);
 	});
 
 	it('loads nothing heavy before a command runs', () => {
@@ -154,9 +229,23 @@ function reachable(entry: string): Set<string> {
 	return seen;
 }
 
+/** The part of `layers` that a file is in: of two that match the longer one. */
+function partOf(file: string): string {
+	const matching = layers.flat().filter((part) => file.startsWith(`${part}/`) || file === `${part}.ts`);
+	return matching.sort((one, other) => other.length - one.length)[0] ?? file;
+}
+
+/** To a higher layer, or to another part of its own; the composition root may be reached by type or on demand. */
+function isUpward({ from, to, lazy, typeOnly }: Import): boolean {
+	const [own, other] = [partOf(from), partOf(to)];
+	if (own === other || (other === 'cli/connect' && (lazy || typeOnly))) return false;
+	const levelOf = (part: string) => layers.findIndex((layer) => layer.includes(part));
+	return levelOf(other) >= levelOf(own);
+}
+
 function allowed({ from, to, lazy, typeOnly }: Import): boolean {
 	// The composition root is reached lazily, and its types may be named.
-	const isRoot = /^cli\/connect(\.ts|\/\w+\.ts)$/;
+	const isRoot = /^cli\/connect(\.ts|\/[\w-]+\.ts)$/;
 	if (!isRoot.test(from) && isRoot.test(to)) return lazy || typeOnly;
 	const row = table.find(({ files: pattern }) => pattern.test(from));
 	return row?.may.some((may) => (may instanceof RegExp ? may.test(to) : may === '*')) ?? false;
@@ -212,6 +301,6 @@ function sourceFiles(folder: string): string[] {
 	return readdirSync(folder).flatMap((name) => {
 		const path = join(folder, name);
 		if (statSync(path).isDirectory()) return sourceFiles(path);
-		return name.endsWith('.ts') ? [relative(root, path)] : [];
+		return name.endsWith('.ts') ? [path] : [];
 	});
 }

@@ -1,6 +1,6 @@
 /**
- * E-mail addresses: which are taken, how two are compared, how a mailbox is read and written. One address a string:
- * a comma, a group, a comment or a line break would let one value become two recipients.
+ * E-mail addresses: which are valid, how two are compared, how a mailbox is read and written. One address in each
+ * string: a comma, a group, a comment or a line break would let one value become two recipients.
  */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
@@ -9,17 +9,17 @@ import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';
 /** RFC 5321 s.4.5.3.1.3: a path has at most 256 octets, two of them angle brackets. */
 export const maxAddressLength = 254;
 
-/** What tells two addresses apart, without regard to case; compare these, never the addresses. */
+/** The form for comparison, without regard to case; compare these, never the addresses. */
 export type EmailKey = string;
 
-/** An address as typed, and as it is compared. */
+/** An address as typed, and its form for comparison. */
 export interface Address {
 	/** As written, trimmed. */
 	address: string;
 	key: EmailKey;
 }
 
-/** `name` is empty when there is none; never holds a control character. */
+/** `name` is empty without one; never contains a control character. */
 export interface Mailbox extends Address {
 	name: string;
 }
@@ -28,7 +28,7 @@ const maxDjangoLength = 320;
 const maxNameLength = 255;
 
 const dotAtom = /^[-!#$%&'*+/=?^_`{}|~0-9A-Z]+(?:\.[-!#$%&'*+/=?^_`{}|~0-9A-Z]+)*$/i;
-// Django takes controls and angle brackets too. In an SMTP command the first break the line, the second the path.
+// Django accepts controls and angle brackets too. In an SMTP command the first break the line, the second the path.
 const quotedLocal = /^"(?:[!#-;=?-[\]-~]|\\[ -;=?-~])*"$/;
 const domainName = /^(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{2,63}(?<!-)$/i;
 const addressLiteral = /^\[([A-F0-9:.]+)\]$/i;
@@ -40,7 +40,7 @@ const quotedPhrase = /^"((?:[^"\\]|\\.)*)"$/;
 const barePhrase = /^[^()<>[\]:;@\\,"]*$/;
 
 /**
- * Whether Django's EmailValidator takes it: dot-atom or quoted local part in ASCII, a domain with a dot, `localhost`,
+ * Whether Django's EmailValidator accepts it: dot-atom or quoted local part in ASCII, a domain with a dot, `localhost`,
  * or an address literal; domains may be international. Stricter in three points: no controls and no angle brackets in
  * quoted local parts, and no letters that only look like ASCII when their case is folded (U+017F, U+212A).
  */
@@ -80,8 +80,8 @@ export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address
 
 /**
  * Lower case, the domain in punycode, quotes only where they are needed: with and without them it is the same mailbox
- * (RFC 5321 s.4.1.2). Dots and plus tags stay, since only the receiving host knows what they mean.
- * Takes any text and never throws: a filter may ask for what could never be stored.
+ * (RFC 5321 s.4.1.2). Dots and plus tags stay, since only the receiving host knows their meaning. Takes any text and
+ * never throws: a filter may contain an address that could never be stored.
  */
 export function emailKey(address: string): EmailKey {
 	const at = address.lastIndexOf('@');
@@ -91,7 +91,7 @@ export function emailKey(address: string): EmailKey {
 	return `${unquoted(local)}@${asciiDomain(domain) ?? domain.toLowerCase()}`;
 }
 
-/** The shortest form of a local part; one that is not quoted is the shortest already. */
+/** The shortest form of a local part; an unquoted one is the shortest already. */
 function unquoted(local: string): string {
 	if (!quotedLocal.test(local)) return local;
 	const content = local.slice(1, -1).replace(/\\(.)/g, '$1');
@@ -99,7 +99,7 @@ function unquoted(local: string): string {
 }
 
 function mailbox(name: string, text: string): Mailbox | null {
-	// No white space inside the brackets: what is trimmed there is trimmed by nobody else.
+	// No white space inside the brackets: other programs would not trim it.
 	if (text !== trimWhitespace(text)) return null;
 	const address = parseAddress(text);
 	return address && { name, ...address };
@@ -119,9 +119,15 @@ function isDomain(domain: string): boolean {
 	return ascii !== null && domainName.test(ascii);
 }
 
-// Only international names go through domainToASCII: it also rewrites what merely looks like a number (0x7f.1).
+// Only international names go through domainToASCII: it also rewrites a name that looks like a number (0x7f.1).
 function asciiDomain(domain: string): string | null {
 	if (!notAscii.test(domain)) return domain.toLowerCase();
 	if (domain.length > maxDjangoLength || !international.test(domain)) return null;
 	return domainToASCII(domain) || null;
+}
+
+/** The domain of an address that was checked, in ASCII and lower case. */
+export function domainOf(address: string): string {
+	const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
+	return domainToASCII(domain) || domain;
 }

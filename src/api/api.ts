@@ -1,6 +1,6 @@
 /**
- * The service document as an interface, and nothing else. The engine and the remote client implement it; the HTTP
- * server takes it. Every argument and result is plain data: no cursors, no streams, nothing that cannot be cloned.
+ * The service document as an interface. The engine and the remote client implement it; the HTTP server uses it. Every
+ * argument and result is plain data: no cursors, no streams, everything can be cloned.
  */
 import type { Capabilities } from './capabilities.js';
 import type { FieldInput, ListInput, SendRequest, SubscriberInput, WebhookInput } from './inputs.js';
@@ -18,19 +18,24 @@ import type {
 	Webhook,
 } from './records.js';
 
-/** What rides along with one call and is no part of its body. */
+/** Options of one call that are no part of its body. */
 export interface Call {
 	signal?: AbortSignal;
-	/** Same key and body within 24 h: the first answer again (api-decisions 29). Stored with what it accepts. */
+	/** Same key and body within 24 h: the first answer again (api-decisions 29). Stored with the accepted submission. */
 	idempotencyKey?: string;
 	/**
-	 * `throw`: the caller waits by itself when the service throttles (429, 503 with Retry-After), since what it makes at
-	 * the same time has to wait too. Absent: whoever carries the call out waits and tries again.
+	 * `throw`: the caller waits by itself when the service throttles (429, 503 with Retry-After), since its concurrent
+	 * calls have to wait too. Absent: the implementation waits and tries again.
 	 */
 	onThrottled?: 'throw';
-	/** Whose idempotency key it is: a server passes its token's name, so that clients do not meet each other's. */
+	/**
+	 * The client of the call: a server passes its token's name. The client owns its idempotency keys, submissions and
+	 * campaigns. Absent: the database's owner.
+	 */
 	client?: string;
-	/** Told of what a `send` was accepted as; the wire carries it in headers. */
+	/** Messages and campaigns of other clients are treated as missing. */
+	ownOnly?: true;
+	/** Reports how a `send` was accepted; the wire carries it in headers. */
 	onAccepted?: (accepted: Accepted) => void;
 }
 
@@ -41,21 +46,21 @@ export interface Accepted {
 	replayed: boolean;
 }
 
-/** `page` counts from 1; `page_size` is a wish (a deployment may answer fewer). */
+/** `page` counts from 1; `page_size` is a request (a deployment may return fewer). */
 export interface PageRequest {
 	page?: number;
 	page_size?: number;
 	/**
-	 * The query of the link that led here, `?` and all: a remote deployment gets it word for word, in place of every other
-	 * parameter, because its pages may be counted by something else than `page`. The engine has no use for it.
+	 * The query of the link to this page, with its `?`. A remote deployment gets it word for word, in place of every other
+	 * parameter, because its pages may be counted by something else than `page`. The engine ignores it.
 	 */
 	query?: string;
 }
 
 /**
- * The five operations of a collection. Every method throws `ApiError`: `not_found` for an unknown id,
- * `invalid` with `fields` for refused input. `replace` is PUT (missing optional fields return to their defaults),
- * `patch` changes what is given.
+ * The five operations of a collection. Every method throws `ApiError`: `not_found` for an unknown id, `invalid` with
+ * `fields` for refused input. `replace` is PUT (missing optional fields return to their defaults), `patch` changes only
+ * the given values.
  */
 export interface Crud<T, In, Filter = object> {
 	page(request: Filter & PageRequest, call?: Call): Promise<Page<T>>;
@@ -68,7 +73,7 @@ export interface Crud<T, In, Filter = object> {
 
 /** Service document, "HTTP notifications". */
 export interface Webhooks extends Crud<Webhook, WebhookInput> {
-	/** Sends a test notification at once, no retries (service document, `run_test`; api-decisions 33). */
+	/** Sends a test webhook delivery at once, no retries (service document, `run_test`; api-decisions 33). */
 	test(id: number, call?: Call): Promise<TestResult>;
 }
 
@@ -83,7 +88,10 @@ export interface Api {
 	send(request: SendRequest, call?: Call): Promise<SendResult>;
 	/** The events report by its documented parameters. */
 	report(query: ReportQuery, call?: Call): Promise<Report>;
-	/** What this deployment can do beyond the document; never throws. */
+	/**
+	 * The extensions of this deployment beyond the document. Throws `ApiError` without a clear answer (`network`,
+	 * `throttled`, a 5xx): to take our own server for a foreign one would send the same mail again by the other way.
+	 */
 	capabilities(): Promise<Capabilities>;
 	close(): Promise<void>;
 }

@@ -1,37 +1,41 @@
 /**
- * What is ours beyond the service document. A deployment that lacks an extension has no value under its name, so that
+ * Our extensions of the service document. A deployment that lacks an extension has no value under its name, so that
  * calling it by mistake is a type error.
  */
 import type { Api, Call, PageRequest } from './api.js';
-import type { CheckedBatch } from './checked-batch.js';
+import type {
+	AnyCampaignSpec,
+	Campaign,
+	CampaignCanceling,
+	CampaignFilter,
+	CampaignMessages,
+	CampaignOpening,
+	CampaignResults,
+	CampaignSession,
+	CampaignSource,
+	RequestBatch,
+	ResultsRequest,
+} from './campaigns.js';
 import type { Deliveries } from './deliveries.js';
-import type { Erasures } from './erasures.js';
 import type { Exports } from './exports.js';
 import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
-import type {
-	Mailing,
-	MailingResults,
-	MailingSource,
-	RequestBatch,
-	RequestsSpec,
-	ResultsRequest,
-} from './mailings.js';
+import type { Erasures, People } from './people.js';
 import type {
 	Message,
 	MessageDetail,
 	MessageState,
 	Meta,
 	Page,
-	Report,
-	ReportQuery,
 	Sender,
 	Subscriber,
 	Template,
 	Uuid,
 } from './records.js';
+import type { ReportsPlus } from './reports.js';
+import type { CheckedBatch } from './row-texts.js';
 import type { Suppressions } from './suppressions.js';
 
-/** What a deployment can do beyond the service document; learnt once, never an error. */
+/** The abilities of a deployment beyond the service document; determined once, from an answer alone. */
 export interface Capabilities {
 	readonly service: 'mailctl' | 'unknown';
 	/** False: an unanswered `send` is never repeated by the client. */
@@ -40,10 +44,10 @@ export interface Capabilities {
 	readonly ext: Readonly<Partial<Extensions>>;
 }
 
-/** Every extension there is, by the name a deployment announces it under. */
+/** Every extension, by the name under which a deployment announces it. */
 export interface Extensions {
 	imports: Imports;
-	mailings: Mailings;
+	campaigns: Campaigns;
 	messages: Messages;
 	templates: Templates;
 	senders: Senders;
@@ -54,23 +58,31 @@ export interface Extensions {
 	exports: Exports;
 	deliveries: Deliveries;
 	suppressions: Suppressions;
+	people: People;
 }
 
-/** A command wants an extension this deployment lacks. */
+/** A command needs an extension that this deployment lacks. */
 export class MissingExtension extends Error {
 	override readonly name = 'MissingExtension';
 	readonly extension: keyof Extensions;
-	constructor(extension: keyof Extensions) {
-		super(`this deployment has no "${extension}": it is an extension of mailctl's own engine and server`);
+	/** The user's request: `--tag`, `mailctl templates list`; null: not known yet. */
+	readonly wanted: string | null;
+	constructor(extension: keyof Extensions, wanted: string | null = null) {
+		const what = wanted ?? `the extension "${extension}"`;
+		super(`${what} is not for this deployment: only mailctl's own engine and server can do that`);
 		this.extension = extension;
+		this.wanted = wanted;
 	}
 }
 
-/** The extension, or `MissingExtension` (exit 2) before anything is written. */
-export async function need<K extends keyof Extensions>(api: Api, name: K): Promise<Extensions[K]> {
-	const { ext } = await api.capabilities();
-	const extension = ext[name];
-	if (extension === undefined) throw new MissingExtension(name);
+/** The extension, or `MissingExtension` (exit 2) before anything is written. `wanted`: the option that needs it. */
+export async function need<K extends keyof Extensions>(
+	api: Api,
+	name: K,
+	wanted: string | null = null,
+): Promise<Extensions[K]> {
+	const extension = (await api.capabilities()).ext[name];
+	if (extension === undefined) throw new MissingExtension(name, wanted);
 	return extension;
 }
 
@@ -100,43 +112,38 @@ export interface MessageFilter {
 	since?: string;
 }
 
-/** Which messages: those of one submission, or of one mailing. */
-export type MessageScope = { submission: Uuid } | { mailing: Uuid };
+/** Selects messages: those of one submission, or of one campaign. */
+export type MessageScope = { submission: Uuid } | { campaign: Uuid };
 
-/** How far the sending of a scope is. */
+/** The progress of sending a scope. */
 export interface SendingProgress {
 	/** Messages by state; absent = 0. */
 	messages: Partial<Record<MessageState, number>>;
-	/** Why the mail server takes nothing at the moment; null = it does, or nobody here knows. */
+	/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
 	paused: string | null;
 }
 
-/** What became of each message, oldest first. Throws `not_found`. */
+/** The outcome of each message, oldest first. Throws `not_found`. */
 export interface Messages {
 	page(request: MessageFilter & PageRequest, call?: Call): Promise<Page<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
-	/** The message as it is (or would be) sent, RFC 5322 with CRLF, as latin1-safe base64. */
+	/** The message, sent or unsent, in RFC 5322 with CRLF, as latin1-safe base64. */
 	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;
 	/**
-	 * It is not sent any more. What is canceled already stays so; `invalid` on `state` for one that is under way, final,
-	 * or may have arrived.
+	 * Stops its sending. A canceled one stays canceled; `invalid` on `state` for one that is under way, final, or may have
+	 * arrived.
 	 */
 	cancel(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/**
-	 * It is due now: one that waits for its next attempt, or one that is uncertain, which may then arrive twice.
-	 * `invalid` on `state` for all others.
+	 * Makes it due now: one that waits for its next attempt, or an uncertain one, which may then arrive twice. `invalid`
+	 * on `state` for all others.
 	 */
 	retry(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/** An unknown scope has no messages. */
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
-/** Views of the report that the document lacks (api-decisions 36). */
-export interface ReportsPlus {
-	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
-}
-
-/** A change of a subscriber whose meta is merged where it is stored, so that two writers lose nothing. */
+/** A change of a subscriber whose meta is merged in the store, so that two writers lose nothing. */
 export interface MetaChange {
 	set: Meta;
 	unset: readonly string[];
@@ -144,32 +151,42 @@ export interface MetaChange {
 
 /** Atomic changes of subscribers that the document has no operation for. Throws `not_found` and `invalid`. */
 export interface SubscribersPlus {
-	/** `patch` and the merged meta in one operation; `meta` of `patch` is not looked at. */
+	/** `patch` and the merged meta in one operation; `meta` of `patch` is ignored. */
 	merge(
 		listId: number,
 		id: number,
 		change: MetaChange & { patch: Partial<Omit<SubscriberInput, 'meta'>> },
 		call?: Call,
 	): Promise<Subscriber>;
-	/** Deletes all subscribers of a list in one operation; answers how many. */
+	/**
+	 * Adds the subscriber. A subscriber with the address in the list is left unchanged (`skip`) or changed to the given
+	 * values, meta merged (`update`). One operation: of several at once, one adds. Repeating it changes nothing.
+	 */
+	add(
+		listId: number,
+		subscriber: SubscriberInput,
+		options: { if_exists: 'skip' | 'update' },
+		call?: Call,
+	): Promise<Subscriber>;
+	/** Deletes all subscribers of a list in one operation; returns the number. */
 	clear(listId: number, call?: Call): Promise<number>;
 }
 
-/** What is worth knowing before a field is renamed or deleted. Throws `not_found`. */
+/** Facts to know before a field is renamed or deleted. Throws `not_found`. */
 export interface FieldsPlus {
 	/** Subscribers of all lists whose meta holds the variable. */
 	countUses(id: number, call?: Call): Promise<number>;
 }
 
-/** A session that knows its position: the number of rows acknowledged durably. */
+/** A session with its position: the number of rows acknowledged durably. */
 export interface Session {
 	id: string;
 	position: number;
-	/** Of an import: what became of those rows. Absent for a mailing, and where a deployment does not tell. */
+	/** For an import: the outcomes of those rows. Absent for a campaign, and where a deployment does not report them. */
 	counts?: ImportCounts;
 }
 
-/** A row that was not taken, and why: `code` for scripts, `error` for people. */
+/** A refused row, and the reason: `code` for scripts, `error` for people. */
 export interface Reject {
 	/** Row number within the session, counted from 0. */
 	row: number;
@@ -177,14 +194,14 @@ export interface Reject {
 	error: string;
 }
 
-/** What a batch came to. `position` counts the rows acknowledged durably, this batch included. */
+/** The result of a batch. `position` counts the rows acknowledged durably, this batch included. */
 export interface Ack<Counts> {
 	position: number;
 	counts: Counts;
 	rejects: readonly Reject[];
 }
 
-/** How an import treats who is in the list already; part of what makes a job the same job. */
+/** How an import treats existing subscribers of the list; part of the job's identity. */
 export interface ImportSpec {
 	list_id: number;
 	on_conflict: 'update' | 'skip' | 'error';
@@ -198,11 +215,17 @@ export interface ImportCounts {
 	unchanged: number;
 	duplicate: number;
 	rejected: number;
+	/**
+	 * Rows with a `disable_reason` of their own that was kept and makes no suppression (`importedReason`); the other
+	 * counts include them. Absent: none.
+	 */
+	other_reasons?: number;
 }
 
 /**
- * At most 4 MiB of rows. `columns` are `email` (required), `name`, `is_active`, `disable_reason`, `meta.VARIABLE`, which
- * gives a text, and `meta`, the JSON of an object for values that are none or empty; `cells` is row-major, `null` keeps what is there. `first` counts rows from 0, so a lost answer is put again.
+ * At most 4 MiB of rows. `columns` are `email` (required), `name`, `is_active`, `disable_reason`, `meta.VARIABLE`,
+ * which gives a text, and `meta`, the JSON of an object for values that are no texts or empty; `cells` is row-major,
+ * `null` keeps the stored value. `first` counts rows from 0, so a batch whose answer was lost is put again.
  */
 export interface ImportBatch {
 	first: number;
@@ -212,21 +235,21 @@ export interface ImportBatch {
 
 /** Imports as sessions of numbered batches. Each `put` is atomic; throws `not_found`, `conflict`, `invalid`, `too_large`. */
 export interface Imports {
-	/** `key` names the job (list, source hash, mapping, options): the same key reopens it where it stood. */
+	/** `key` names the job (list, source hash, mapping, options): the same key reopens it at its position. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
 	/** The same `first` again: the stored ack again. A gap is `conflict`. Counts are those of this batch. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
 	/**
 	 * `put` of checked rows; only where the engine runs in this process. The next batches may be put before the answer:
-	 * they are taken in order and share commits, and after one that fails none is taken.
+	 * they are taken in order and share commits, and after a failure none is taken.
 	 */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
-	/** Closes the session; its key may then be used anew. Counts are those of the whole session. */
+	/** Closes the session; its key may then be used again. Counts are those of the whole session. */
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }
 
-/** What all messages of a mailing share: a send request without its recipients. */
-export interface MailingSpec {
+/** The shared part of a campaign's messages: a send request without its recipients. */
+export interface CampaignSpec {
 	from: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	subject?: string;
@@ -239,12 +262,12 @@ export interface MailingSpec {
 	context?: Readonly<Record<string, string>>;
 	tag?: string;
 	campaign_unique_id?: Uuid;
-	/** The list it is meant for, whose subscribers the recipients are: the same job with another list is another spec. */
+	/** The list of the recipients: the same job with another list is another spec. */
 	list_id?: number;
-	/** A variable without a value rejects the row (api-decisions 24); so it is unless said otherwise. */
+	/** A variable without a value rejects the row (api-decisions 24); the default. */
 	strict_vars?: boolean;
-	/** Where its rows come from, when they are put: the same job with another source is another spec. */
-	source?: MailingSource;
+	/** The source of its rows, when they are put: the same job with another source is another spec. */
+	source?: CampaignSource;
 }
 
 /** read = staged + suppressed + rejected. */
@@ -254,42 +277,46 @@ export interface AcceptCounts {
 	rejected: number;
 }
 
-/** Where a mailing stands. */
-export interface MailingStatus {
+/** The state of a campaign. */
+export interface CampaignStatus {
 	/** The campaign's UUID. */
 	id: Uuid;
 	key: string;
 	state: 'staged' | 'released' | 'canceled';
-	/** Messages by state; absent = 0. */
-	messages: Partial<Record<MessageState, number>>;
+	/** Released, and no message waits for a try, or for a decision where a service may have received it. */
+	is_finished: boolean;
+	messages: CampaignMessages;
 	/** Recipients found, staged or not. */
 	counts: AcceptCounts;
 }
 
-/** One recipient of a mailing; `context` goes over the mailing's own, and that over the subscriber's meta. */
+/** One recipient of a campaign; `context` replaces the campaign's own values, and those replace the subscriber's meta. */
 export interface Recipient {
 	to: string;
 	context?: Readonly<Record<string, string>>;
 	/** Where the row is in its source, for people: kept for the results. */
 	line?: number;
-	/** The source's row is none that could be sent to: it is counted and kept as rejected with these words. */
+	/** The source's row is not valid: it counts as rejected and is kept with this error. */
 	refused?: { code: string; error: string };
 }
 
-/** At most 4 MiB; `first` counts rows from 0, so a lost answer is put again. */
+/** At most 4 MiB; `first` counts rows from 0, so a batch whose answer was lost is put again. */
 export interface RecipientBatch {
 	first: number;
 	recipients: readonly Recipient[];
 }
 
-/** Mailings: staged, then released in one stroke. Throws `not_found`, `conflict`, `invalid`. */
-export interface Mailings {
+/** Campaigns: staged, then released in one step. Throws `not_found`, `conflict`, `invalid`. */
+export interface Campaigns {
 	/**
-	 * `key` is the job's name, unique for ever; the same key with another spec is `conflict`. Only a mailing that was
-	 * canceled before its release gives its name back (the engine then lists it under another). The position counts rows
-	 * that were put: subscribers added from lists are numbered apart, so that a file goes on where it stood.
+	 * `key` is the campaign's name, unique for ever; the same key with another spec is `conflict`. Null: a new campaign,
+	 * named after its subject and the day, with a number where that name is taken. Only a campaign that was canceled
+	 * before its release gives its name back (the engine then lists it under another). The position counts rows that were
+	 * put: subscribers added from lists are numbered apart, so that a file continues at its position.
 	 */
-	open(key: string, spec: MailingSpec | RequestsSpec, call?: Call): Promise<Session>;
+	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
+	/** Refuses as `open` would, and opens nothing. */
+	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
 	/**
 	 * The same `first` again: the stored ack again. A gap is `conflict`, and so is any batch after the release. Counts
 	 * are those of this batch. A recipient of the wrong shape refuses the whole batch (`invalid`), a bad value rejects
@@ -297,28 +324,27 @@ export interface Mailings {
 	 */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/**
-	 * As `put`, for a mailing of requests. Whatever a send call would refuse rejects its row; counts are those of
-	 * recipients, a rejected request being one. The same address twice in requests that are alike but for `to` is
+	 * As `put`, for a campaign of requests. A row that a send call would refuse is rejected; counts are those of
+	 * recipients, a rejected request being one. The same address twice in requests that differ only in `to` is
 	 * `duplicate`.
 	 */
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** No further row comes: kept, so that a later run need not have the source. `conflict`: other rows were put. */
+	/** No further row comes: recorded, so that a later run needs no source. `conflict`: other rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
 	/**
-	 * Stages every active subscriber of the list, beside the data. At most 100 rejects are listed; called again it lists
-	 * those of the earlier call, too, for as long as nothing is released.
+	 * Stages every active subscriber of the list, besides rows. Lists at most 100 rejects; a repeated call also lists
+	 * those of the earlier call, until the release.
 	 */
 	addList(id: string, listId: number, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** All staged rows at once may be leased; `conflict` when the count is another. */
+	/** All staged rows may be leased at once; `conflict` when the count differs. */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
-	/** Drops a staged mailing; cancels what a released one has not sent. */
-	cancel(id: string, call?: Call): Promise<void>;
-	status(id: string, call?: Call): Promise<MailingStatus>;
-	/** By id, the newest last; `key`: the one mailing of that name, or none. */
-	page(request: { key?: string } & PageRequest, call?: Call): Promise<Page<Mailing>>;
+	/** Drops a staged campaign; cancels the unsent messages of a released one. */
+	cancel(id: string, call?: Call & CampaignCanceling): Promise<void>;
+	status(id: string, call?: Call): Promise<CampaignStatus>;
+	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;
 	/**
-	 * What became of the rows put, in their order, at most 1,000 a call; what came from lists is not among them.
-	 * `findings`: rejected ones alone.
+	 * The outcomes of the rows put, in their order, at most 1,000 a call, without recipients from lists. `findings`: only
+	 * rejected ones.
 	 */
-	results(id: string, request: ResultsRequest, call?: Call): Promise<MailingResults>;
+	results(id: string, request: ResultsRequest, call?: Call): Promise<CampaignResults>;
 }

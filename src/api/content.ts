@@ -1,4 +1,4 @@
-/** What a message says and how it is addressed, before anything is done to it. */
+/** The content and the addressing of a message, before any processing. */
 
 /** The bodies and the subject as written, with their `#name#` variables; `null` = no such part. */
 export interface Content {

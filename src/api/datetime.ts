@@ -1,4 +1,4 @@
-/** Time as the project keeps it (integer microseconds) and as the wire says it (naive UTC, six digits). */
+/** Time in the project (integer microseconds) and on the wire (naive UTC, six digits). */
 import type { WireDate, WireDateTime } from './records.js';
 
 /** Microseconds since 1970-01-01T00:00:00Z; an integer, exact until the year 2255. */
@@ -11,15 +11,21 @@ export const microsPerSecond = 1_000_000;
 /** Microseconds in a day of 24 hours. */
 export const microsPerDay = 86_400_000_000;
 
-/** Where the time comes from; passed in, so that tests and `--now` can fix it. */
+/** The source of the time; passed in, so that tests and `--now` can fix it. */
 export interface Clock {
+	/** The machine's time. It is set now and then, also by hours: never measure a duration by it. */
 	now(): Micros;
+	/** Since some moment in the past, never set and never backwards. Absent: this clock is never set. */
+	steady?(): Micros;
 }
 
-/** The machine's clock: wall time, refined to microseconds within the process. */
-export const systemClock: Clock = {
-	now: () => started + monotonicMicros(),
-};
+/** The machine's clock, refined to microseconds; it follows when the clock is set. */
+export const systemClock: Clock = { now: wallMicros, steady: monotonicMicros };
+
+/** For durations: the difference of two values is the time between, even when the clock was set. */
+export function steadyOf(clock: Clock): Micros {
+	return clock.steady?.() ?? clock.now();
+}
 
 /** Since some moment in the past, never backwards. Not `performance`: loading it costs every command 1 ms. */
 export function monotonicMicros(): Micros {
@@ -27,7 +33,17 @@ export function monotonicMicros(): Micros {
 	return seconds * microsPerSecond + Math.floor(nanos / 1_000);
 }
 
-const started: Micros = Date.now() * microsPerMs - monotonicMicros();
+/** The difference between the wall clock and the monotonic one. */
+let ahead: Micros = Date.now() * microsPerMs - monotonicMicros();
+
+/** The monotonic clock gives the microseconds within the wall clock's millisecond. */
+function wallMicros(): Micros {
+	const steady = monotonicMicros();
+	const wall = Date.now() * microsPerMs;
+	const now = Math.min(Math.max(steady + ahead, wall), wall + microsPerMs - 1);
+	ahead = now - steady;
+	return now;
+}
 
 /** `YYYY-MM-DDTHH:MM:SS.ffffff` (api-decisions 19: always six digits). */
 export function formatDateTime(at: Micros): WireDateTime {
@@ -40,7 +56,7 @@ export function formatDateTime(at: Micros): WireDateTime {
 	return `${lastDay.text}T${time}.${String(micros % microsPerSecond).padStart(6, '0')}`;
 }
 
-/** The day written last: pages of records have few, and `Date` takes a sixth of the time of reading a page. */
+/** The day formatted last: pages of records have few days, and `Date` takes a sixth of the time of reading a page. */
 let lastDay = { number: 0, text: '1970-01-01' };
 
 function dayText(day: number): string {
@@ -63,7 +79,7 @@ export function parseDateTime(text: string): Micros | null {
 	return Math.min(at, latest);
 }
 
-/** The last number before the year 10000, which would be written with five digits: so far ahead they lie 32 apart. */
+/** The last number before the year 10000, which would need five digits: numbers that large lie 32 apart. */
 const latest: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 
 /** The day at that moment in that zone (IANA name). Throws a RangeError for a zone that `isTimeZone` refuses. */
@@ -73,13 +89,13 @@ export function dayOf(at: Micros, timeZone: string): Day {
 	return new Date(local).toISOString().slice(0, 10);
 }
 
-/** `DD.MM.YYYY`, as the report says it. */
+/** `DD.MM.YYYY`, as in the report. */
 export function formatWireDate(day: Day): WireDate {
 	const [year = '', month = '', date = ''] = day.split('-');
 	return `${date}.${month}.${year}`;
 }
 
-/** Reads `DD.MM.YYYY`; day and month may lack their zero, as Python's `%d.%m.%Y` allows. Null for no such day. */
+/** Reads `DD.MM.YYYY`; day and month may lack their zero, as Python's `%d.%m.%Y` allows. Null for an invalid day. */
 export function parseWireDate(text: string): Day | null {
 	const [, date = '', month = '', year = ''] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(text) ?? [];
 	const day = `${year}-${month.padStart(2, '0')}-${date.padStart(2, '0')}`;
@@ -112,11 +128,11 @@ const maxCachedOffsets = 4096;
 
 interface Zone {
 	formatter: Intl.DateTimeFormat;
-	/** Quarter hour since the epoch → offset in ms. Offsets of our times change at quarter hours only. */
+	/** Quarter of an hour since the epoch → offset in ms. In the supported range, offsets change only at such moments. */
 	offsets: Map<number, number>;
 }
 
-// Pure facts, so the one cache of the module is safe to share: a formatter costs 50 µs, a look-up 50 ns.
+// The one cache of the module holds only facts, so it is safe to share: a formatter costs 50 µs, a look-up 50 ns.
 const zones = new Map<string, Zone>();
 
 function offsetMs(ms: number, timeZone: string): number {

@@ -1,16 +1,16 @@
-/** Notifications as they were, or are to be, delivered: ours, not the service document's. */
+/** Webhook deliveries, past and waiting: our extension of the service document. */
 import type { Call, PageRequest } from './api.js';
 import type { Page, Uuid, WireDateTime } from './records.js';
 
 /**
  * Every state of a webhook delivery. `pending` waits for its first or next attempt, `sending` is under way, `stopped`
- * waits for somebody to change the webhook or to replay, because its target answered 410; the others are final.
+ * waits for a change of the webhook or a replay, because its target answered 410; the others are final.
  */
 export const deliveryStates = ['pending', 'sending', 'delivered', 'failed', 'stopped'] as const;
 /** One of `deliveryStates`. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** One notification to one webhook. */
+/** The delivery of one event to one webhook. */
 export interface WebhookDelivery {
 	/** The header `webhook-id`: the same on each try. */
 	id: Uuid;
@@ -24,7 +24,7 @@ export interface WebhookDelivery {
 	last_status: number | null;
 	/** Why the last attempt had no answer; null where it had one. */
 	last_error: string | null;
-	/** The beginning of what the target last answered, at most 200 characters. */
+	/** The beginning of the target's last answer, at most 200 characters. */
 	answer_excerpt: string | null;
 	/** When it is tried next; null once it is final or stopped. */
 	due_at: WireDateTime | null;
@@ -33,7 +33,7 @@ export interface WebhookDelivery {
 	date_finished: WireDateTime | null;
 }
 
-/** One call of a target. */
+/** One call to a target. */
 export interface WebhookAttempt {
 	number: number;
 	at: WireDateTime;
@@ -42,11 +42,11 @@ export interface WebhookAttempt {
 	duration_ms: number;
 }
 
-/** A delivery with all that is known of it. */
+/** A delivery with all stored details. */
 export interface WebhookDeliveryDetail extends WebhookDelivery {
-	/** The body, as it is sent. */
+	/** The body of the request. */
 	payload: string;
-	/** What the target last answered, at most 64 KiB. */
+	/** The target's last answer, at most 64 KiB. */
 	answer: string | null;
 	delivery_attempts: WebhookAttempt[];
 }
@@ -59,50 +59,51 @@ export interface DeliveryFilter {
 }
 
 /**
- * Which deliveries are sent again: those named, and of the final ones those that meet the conditions, or all. One of them
- * is to be said.
+ * Selects deliveries for a replay: named ones, or final ones that meet the conditions, or all. At least one must be
+ * given.
  */
 export interface ReplayRequest {
 	deliveries?: readonly Uuid[];
 	/** Only those that failed, or were stopped. */
 	failed?: boolean;
 	since?: WireDateTime;
-	/** Whatever became of them. */
+	/** In any final state. */
 	all?: boolean;
 }
 
-/** A webhook that nothing is sent to, because its target answered 410. */
+/** A stopped webhook: its target answered 410. */
 export interface StoppedWebhook {
 	webhook_id: number;
 	date_stopped: WireDateTime;
-	/** Notifications that wait for it to go on. */
+	/** Webhook deliveries that wait for its restart. */
 	waiting: number;
 }
 
-/** A secret that signs, as receivers are given it. */
+/** A signing secret as receivers get it. */
 export interface SigningSecret {
 	/** `whsec_…` */
 	secret: string;
 	date_created: WireDateTime;
-	/** From when on it signs no more; null for the current one. */
+	/** When it stops signing; null for the current one. */
 	date_retired: WireDateTime | null;
 }
 
-/** The log of notifications of the last 30 days. Throws `not_found` for an unknown webhook or delivery. */
+/** The log of webhook deliveries of the last 30 days. Throws `not_found` for an unknown webhook or delivery. */
 export interface Deliveries {
 	/** Oldest first. */
 	page(webhookId: number, request: DeliveryFilter & PageRequest, call?: Call): Promise<Page<WebhookDelivery>>;
 	get(webhookId: number, id: Uuid, call?: Call): Promise<WebhookDeliveryDetail>;
 	/**
-	 * Sends what is final once more, by the whole schedule, under the same ids; answers how many. What is stopped goes
-	 * on. One that waits for its next attempt and is named is due at once, and goes on in its schedule. Naming one that
-	 * does not exist, or is being sent at this moment, is `invalid` and replays none; so is saying nothing.
+	 * Sends final deliveries once more, by the whole schedule, under the same ids; returns the number. A stopped webhook
+	 * restarts. A named delivery that waits for its next attempt is due at once, and keeps its place in the schedule.
+	 * Naming one that does not exist, or is being sent at this moment, is `invalid` and replays none; so is an empty
+	 * request.
 	 */
 	replay(webhookId: number, what: ReplayRequest, call?: Call): Promise<number>;
-	/** By id. Each goes on when it is changed, or deliveries of it are replayed. */
+	/** By id. A change, or a replay of deliveries, restarts the webhook. */
 	stopped(call?: Call): Promise<StoppedWebhook[]>;
-	/** The secrets that sign every notification, newest first; the first is made when it is first asked for. */
+	/** The secrets that sign every webhook delivery, newest first; the first is created at the first call. */
 	secrets(call?: Call): Promise<SigningSecret[]>;
-	/** A new secret; the one before it signs beside it for 24 hours more. */
+	/** A new secret; the previous one also signs for 24 hours more. */
 	rotateSecret(call?: Call): Promise<SigningSecret[]>;
 }

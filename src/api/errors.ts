@@ -1,12 +1,12 @@
 /**
- * One error for everything the service refuses or cannot do, whichever implementation of `Api` refused it.
- * The HTTP server maps `code` to a status and `fields` to DRF's body; the command line maps `code` to an exit code.
+ * One error for everything the service refuses or cannot do, in every implementation of `Api`. The HTTP server maps
+ * `code` to a status and `fields` to DRF's body; the command line maps `code` to an exit code.
  */
 
-/** Why a call failed, whoever answered it; one HTTP status each. */
+/** Why a call failed, in every implementation; one HTTP status each. */
 export type ApiErrorCode =
 	| 'invalid' // 400 with field errors
-	| 'parse_error' // 400, the body is no JSON
+	| 'parse_error' // 400, the body is not JSON
 	| 'not_authenticated' // 401
 	| 'permission_denied' // 403
 	| 'not_found' // 404
@@ -19,36 +19,38 @@ export type ApiErrorCode =
 	| 'server_error' // 5xx
 	| 'unavailable' // 503, the database is locked too long
 	| 'storage_full' // 507
+	| 'storage_failed' // 500, the disk or the database failed
+	| 'not_overwritten' // 500, done, but the deleted data is still on the disk
 	| 'network' // no answer: refused, cut, TLS, proxy, timeout
 	| 'bad_answer'; // an answer that is not the contract's
 
-/** One complaint: DRF's text for people, its code for scripts (`required`, `blank`, `unique`, `invalid`, …). */
+/** One field error: DRF's text for people, its code for scripts (`required`, `blank`, `unique`, `invalid`, …). */
 export interface FieldError {
 	code: string;
 	message: string;
 }
 
-/** Complaints by field; items of a list are keyed by index, nested as DRF nests them (api-decisions 1). */
+/** Errors by field; items of a list are keyed by index, nested as DRF nests them (api-decisions 1). */
 export interface FieldErrors {
 	[field: string]: readonly FieldError[] | FieldErrors;
 }
 
-/** The field name of complaints that concern several fields or the whole body. */
+/** The field name of errors that concern several fields or the whole body. */
 export const nonFieldErrors = 'non_field_errors';
 
-/** What is known of a failure beyond its code and message. */
+/** Details of a failure besides its code and message. */
 export interface ApiErrorOptions {
 	fields?: FieldErrors;
 	/** Where a remote answer came from; absent on the embedded engine. */
 	http?: { status: number; method: string; path: string };
-	/** What the service asked to wait, in milliseconds. */
+	/** The wait that the service asked for, in milliseconds. */
 	retryAfterMs?: number;
-	/** The request left and no whole answer came: it may have been carried out. */
+	/** The request was sent without a complete answer: it may have been carried out. */
 	unanswered?: boolean;
 	cause?: unknown;
 }
 
-/** A call that was refused or not answered. `message` holds no token, password or body. */
+/** A call that was refused or not answered. `message` contains no token, password or body. */
 export class ApiError extends Error {
 	override readonly name = 'ApiError';
 	readonly code: ApiErrorCode;
@@ -67,18 +69,40 @@ export class ApiError extends Error {
 	}
 }
 
-/** `Not found.` as DRF says it (api-decisions 4). */
+/** Statuses which mean that a request was not carried out (RFC 9110 s.15.6, RFC 4918 s.11.5). */
+const notCarriedOut: ReadonlySet<number> = new Set([501, 505, 507]);
+
+/**
+ * Whether a failed send call may nevertheless have been carried out: an incomplete answer, a 408, a 5xx of a gateway or
+ * of the service itself, an unreadable 2xx. 429, and 503 with Retry-After, say that nothing was done.
+ */
+export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): boolean {
+	if (unanswered) return true;
+	if (http === null) return code === 'bad_answer';
+	// A question before the call, such as which service it is.
+	if (http.method === 'GET') return false;
+	if (http.status === 503 && retryAfterMs !== null) return false;
+	if (http.status === 408 || http.status < 300) return true;
+	return http.status >= 500 && !notCarriedOut.has(http.status);
+}
+
+/** The token may do other things, but not this. */
+export function isForbidden(error: unknown): boolean {
+	return error instanceof ApiError && error.code === 'permission_denied';
+}
+
+/** `Not found.`, the text of DRF (api-decisions 4). */
 export function notFound(): ApiError {
 	return new ApiError('not_found', 'Not found.');
 }
 
-/** A 400 whose message names the first complaint, so that a log line says something without the fields. */
+/** A 400 whose message names the first field error, so that a log line is useful without the fields. */
 export function invalid(fields: FieldErrors): ApiError {
 	const first = listFieldErrors(fields)[0];
 	return new ApiError('invalid', first ? `${first.path}: ${first.message}` : 'Invalid input.', { fields });
 }
 
-/** Flattens complaints to `to.1: Enter a valid email address.` order, for people and for codes. */
+/** Lists field errors as `to.1: Enter a valid email address.`, for people and for codes. */
 export function listFieldErrors(
 	fields: FieldErrors,
 	prefix = '',
@@ -101,4 +125,53 @@ export function errorBody(fields: FieldErrors): Record<string, unknown> {
 
 function isErrorList(value: readonly FieldError[] | FieldErrors): value is readonly FieldError[] {
 	return Array.isArray(value);
+}
+
+/**
+ * `locked`: another process held the write lock longer than the timeout. `busy_elsewhere`: a running process uses the
+ * older schema, so it cannot be migrated now. `key`: secrets are wrapped, and the key is missing or another one. `io`:
+ * the disk failed. `not_overwritten`: the operation is done and durable, but the deleted data can still be read in the
+ * file.
+ */
+export type StoreErrorCode =
+	| 'not_a_database'
+	| 'newer_schema'
+	| 'locked'
+	| 'disk_full'
+	| 'io'
+	| 'damaged'
+	| 'read_only'
+	| 'not_overwritten'
+	| 'busy_elsewhere'
+	| 'key';
+
+/** A failure of the store itself, not of the request. The message names the file and the remedy. */
+export class StoreError extends Error {
+	override readonly name: string = 'StoreError';
+	readonly code: StoreErrorCode;
+	constructor(code: StoreErrorCode, message: string, options: { cause?: unknown } = {}) {
+		super(message, options);
+		this.code = code;
+	}
+}
+
+/** The errors for callers of the API; the store's own message names files. Absent: a fault of this installation. */
+const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCode, string]>>> = {
+	locked: ['unavailable', 'The database is busy. Try again.'],
+	key: ['unavailable', 'The service lacks the key of its secrets.'],
+	disk_full: ['storage_full', 'The disk of the service is full.'],
+	io: ['storage_failed', 'The disk of the service failed.'],
+	damaged: ['storage_failed', 'The database of the service is damaged.'],
+	read_only: ['storage_failed', 'The database of the service is read-only.'],
+	not_a_database: ['storage_failed', 'The database of the service is no database.'],
+	not_overwritten: [
+		'not_overwritten',
+		'It is done, but what was deleted is still on the disk of the service: repeat the request to overwrite it.',
+	],
+};
+
+/** A fault of the store as an error of the API; null for one that callers do not see. */
+export function apiErrorOf(code: StoreErrorCode, cause: unknown): ApiError | null {
+	const fault = storeFaults[code];
+	return fault === undefined ? null : new ApiError(...fault, { cause });
 }

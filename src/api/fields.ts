@@ -1,22 +1,22 @@
-/** What may be written to an additional field. */
+/** The input of an additional field. */
 import { char, pattern, type TextRule } from './schema/char.js';
 import { fieldSet } from './schema.js';
 
 /** Assumption: a letter or underscore, then up to 63 letters, digits, underscores; ASCII. */
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-/** Variables that every message has by itself. */
+/** Variables of every message. */
 export const builtInVariables = ['email', 'name', 'unsubscribe_url', 'view_url', 'email_reason'] as const;
 
-// The last one names no variable, but an assignment to it would change an object's prototype instead of its keys.
-const reservedNames: ReadonlySet<string> = new Set([...builtInVariables, '__proto__']);
+/** The last one names no variable, but an assignment to it would change an object's prototype instead of its keys. */
+export const reservedNames: ReadonlySet<string> = new Set([...builtInVariables, '__proto__']);
 
 const notReserved: TextRule = (value) =>
 	reservedNames.has(value) ? { code: 'reserved', message: `"${value}" is a reserved variable name.` } : null;
 
 /** Service document, "Additional fields". */
 export const fieldFields = fieldSet({
-	// The length is a rule of its own, so that its complaint says what is wrong.
+	// The length has a rule of its own, so that its error is specific.
 	variable: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
 	name: char({ max: 255 }),
 });

@@ -1,4 +1,4 @@
-/** Which header fields a caller may add to a message, and what they may say. */
+/** Which header fields a caller may add to a message, and their valid values. */
 import type { FieldError } from './errors.js';
 import { char } from './schema/char.js';
 import { dict } from './schema/containers.js';
@@ -7,6 +7,9 @@ import { type Checked, type Field, valid } from './schema/field.js';
 /** Assumption: enough for any purpose, and too few to be a burden. */
 export const maxHeaders = 64;
 
+/** Assumption: with a longer name no value would fit beside it in the first line. */
+export const maxHeaderName = 200;
+
 /** RFC 5322 s.2.1.1: a line has at most 998 characters; the name, colon and space are part of it. */
 export const maxHeaderLine = 998;
 
@@ -14,40 +17,46 @@ export const maxHeaderLine = 998;
 const headerName = /^[!-9;-~]+$/;
 const forbiddenText = /[\0-\x08\n-\x1f\x7f]/;
 
-// The service writes these itself, or they would add recipients, forge a trace or change what the body is.
-const reserved: ReadonlySet<string> = new Set([
-	'from',
-	'to',
-	'cc',
-	'bcc',
-	'sender',
-	'reply-to',
-	'subject',
-	'date',
-	'message-id',
-	'return-path',
-	'received',
-]);
-const reservedPrefixes = ['mime-', 'content-', 'dkim-', 'arc-', 'resent-', 'list-unsubscribe'];
+// Header fields that authors must not set: from the IANA registry of message headers, and others that mail systems use.
+const reserved: readonly RegExp[] = [
+	// Written by the service: a second one would add recipients, name another author or change the body's meaning.
+	/^(from|author|to|cc|bcc|sender|reply-to|subject|date|message-id|(mime|content|resent)(-.*)?|list-unsubscribe.*)$/i,
+	// Traces: the route, the recipient, the processing of the mail (RFC 5321, 7208, 8098, 9228; Postfix, Exim).
+	/^(x-)?(return-path|received(-spf)?|delivered-to|delivery-date|(original|apparently|forwarded)-to)$/i,
+	/^(x-)?(apparently-from|envelope-(from|sender|to|recipients?))$/i,
+	/^(original-(recipient|from|subject|message-id|encoded-information-types)|downgraded(-.*)?|sio-label-history)$/i,
+	/^(dl-expansion-history|autoforwarded|(discarded-)?x400-.*|x-(trasporto|ricevuta|verificasicurezza))$/i,
+	// Instructions for servers: the address of reports and the route of the mail. Reports go to the return path (RFC 2156,
+	// 6758).
+	/^(errors-to|return-receipt-to|notice-requested-upon-delivery-to|originator-return-address|mt-priority)$/i,
+	/^(alternate-recipient|conversion(-with-loss)?|deferred-delivery|latest-delivery-time|disclose-recipients)$/i,
+	/^(generate-delivery-report|prevent-nondelivery-report)$/i,
+	// Written by programs that checked or signed the mail (RFC 8601, 6376, 8617).
+	/^((x-)?(original-)?authentication-results|(dkim|arc)(-.*)?|domainkey-.*|bimi-(location|indicator))$/i,
+];
 
-/** Header fields by name, values kept as written. Complaints are keyed by name. */
+/** Header fields by name, values kept as written. Errors are keyed by name. */
 export function headers(): Field<Record<string, string>, 'required'> {
 	return dict(char({ trim: 'off' }), { check: checkHeader, max: maxHeaders });
 }
 
-/** Whether the service keeps this header field for itself, without regard to case. */
+/** Whether this header field is reserved for the service or for mail systems, without regard to case. */
 export function isReservedHeader(name: string): boolean {
-	const lower = name.toLowerCase();
-	return reserved.has(lower) || reservedPrefixes.some((prefix) => lower.startsWith(prefix));
+	return reserved.some((names) => names.test(name));
 }
 
 function checkHeader(name: string, value: string): Checked<string> {
 	const errors: FieldError[] = [];
 	const complain = (message: string) => errors.push({ code: 'invalid', message });
 	if (!headerName.test(name)) complain('This is not a valid header name.');
+	else if (name.length > maxHeaderName)
+		errors.push({
+			code: 'max_length',
+			message: `The name of a header may have at most ${maxHeaderName} characters.`,
+		});
 	else if (isReservedHeader(name)) complain('This header may not be set.');
 	if (forbiddenText.test(value)) complain('A header may not contain line breaks or control characters.');
-	if (name.length + 2 + value.length > maxHeaderLine) {
+	if (name.length <= maxHeaderName && name.length + 2 + value.length > maxHeaderLine) {
 		errors.push({ code: 'max_length', message: `A header may have at most ${maxHeaderLine} characters.` });
 	}
 	return errors.length === 0 ? valid(value) : { kind: 'invalid', errors };

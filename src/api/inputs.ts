@@ -1,4 +1,4 @@
-/** What a caller gives to create or change a record. The validators beside each resource check the same shapes. */
+/** The inputs that create or change a record. The validators beside each resource check the same shapes. */
 import type { Meta, Uuid, WebhookType } from './records.js';
 
 /** Service document, "Lists": both are required to create and to replace. */
@@ -50,7 +50,7 @@ export interface SendRequest {
 	campaign_unique_id?: Uuid;
 }
 
-/** A template; a body that is absent is empty. */
+/** A template; a missing body is empty. */
 export interface TemplateInput {
 	name: string;
 	text_body?: string;

@@ -1,58 +1,68 @@
-/** JSON from outside: what parses may still be too deep to be handled, or hold text that cannot be stored. */
+/**
+ * JSON from outside: a valid text may still be nested too deep, or contain text that cannot be stored. A text that
+ * would take long to parse is refused before, by one pass over it.
+ */
+import { randomUUID } from 'node:crypto';
+import { isJsonNumber, isPlainNumber, JsonNumber } from './schema/number.js';
 import { hasLoneSurrogate } from './schema/python.js';
+import { texts } from './schema/texts.js';
 
-/** The value, or what is wrong with the text. */
+/** The value, or the error in the text. */
 export type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
-/** `syntax` = no JSON at all; the others are JSON that is refused. Messages hold nothing of the text. */
+/**
+ * `syntax` = no JSON, or more values than the limit; the others are JSON that is refused. Messages quote nothing of the
+ * text.
+ */
 export interface JsonFault {
 	code: 'syntax' | 'too_deep' | 'null_characters_not_allowed' | 'surrogate_characters_not_allowed';
 	message: string;
 }
 
-/** Levels of nesting; `[]` has one. Recursion over stored values must never be a matter of luck. */
+export interface JsonOptions {
+	/** `exact`: a number that would lose digits, or its point, is a `JsonNumber`. Absent: numbers of JavaScript. */
+	numbers?: 'exact';
+	/** Values in all; absent: any number. */
+	maxValues?: number;
+}
+
+/** Levels of nesting; `[]` has one. The limit keeps recursion over stored values safe. */
 export const maxJsonDepth = 32;
 
+/** Digits of an integer that Python reads (its `int_max_str_digits`). */
+const maxIntegerDigits = 4_300;
+
 /** Parses, and refuses nesting deeper than 32 and NUL or lone surrogates in any key or string. Never throws. */
-export function parseJson(text: string): ParsedJson {
-	const parsed = parseSyntax(text);
+export function parseJson(text: string, options: JsonOptions = {}): ParsedJson {
+	const parsed = parseJsonBody(text, options);
 	const fault = parsed.kind === 'valid' ? findJsonFault(parsed.value) : null;
 	return fault === null ? parsed : { kind: 'invalid', ...fault };
 }
 
-/** Parses and refuses nesting deeper than 32; texts are left to the check of their fields. Never throws. */
-export function parseJsonBody(text: string): ParsedJson {
-	const parsed = parseSyntax(text);
-	const fault = parsed.kind === 'valid' ? findFault(parsed.value, () => null) : null;
-	return fault === null ? parsed : { kind: 'invalid', ...fault };
-}
-
-/** Why a value that came out of JSON is refused, or null. Iterative: a hostile depth costs no stack. */
-export function findJsonFault(value: unknown): JsonFault | null {
-	return findFault(value, findTextFault);
-}
-
-function parseSyntax(text: string): ParsedJson {
+/** Parses and refuses nesting deeper than 32; texts are checked by their fields. Never throws. */
+export function parseJsonBody(text: string, options: JsonOptions = {}): ParsedJson {
+	const walked = walk(text, options);
+	if (walked.fault !== null) return { kind: 'invalid', ...walked.fault };
 	try {
-		const value: unknown = JSON.parse(text);
+		const value: unknown = walked.numbers.length === 0 ? JSON.parse(text) : parseMarked(text, walked.numbers);
 		return { kind: 'valid', value };
 	} catch {
-		return { kind: 'invalid', code: 'syntax', message: 'Value must be valid JSON.' };
+		return { kind: 'invalid', ...syntax };
 	}
 }
 
-function findFault(root: unknown, checkText: (text: string) => JsonFault | null): JsonFault | null {
+/** Why a parsed JSON value is refused, or null. Iterative: a hostile depth costs no stack. */
+export function findJsonFault(root: unknown): JsonFault | null {
 	const waiting: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];
 	for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
 		const { value } = next;
-		const fault = typeof value === 'string' ? checkText(value) : null;
+		const fault = typeof value === 'string' ? findTextFault(value) : null;
 		if (fault !== null) return fault;
-		if (typeof value !== 'object' || value === null) continue;
+		if (typeof value !== 'object' || value === null || value instanceof JsonNumber) continue;
 		const depth = next.depth + 1;
-		if (depth > maxJsonDepth)
-			return { code: 'too_deep', message: `JSON is nested deeper than ${maxJsonDepth} levels.` };
+		if (depth > maxJsonDepth) return depthFault;
 		for (const [key, item] of Object.entries(value)) {
-			const keyFault = checkText(key);
+			const keyFault = findTextFault(key);
 			if (keyFault !== null) return keyFault;
 			waiting.push({ value: item, depth });
 		}
@@ -60,12 +70,185 @@ function findFault(root: unknown, checkText: (text: string) => JsonFault | null)
 	return null;
 }
 
+/**
+ * A value whose exact numbers become numbers where nothing is lost, and texts elsewhere: it can be cloned and stored.
+ */
+export function withoutExactNumbers(value: unknown): unknown {
+	if (value instanceof JsonNumber) return value.toNumber() ?? value.text;
+	if (Array.isArray(value)) return value.map(withoutExactNumbers);
+	if (typeof value !== 'object' || value === null) return value;
+	return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutExactNumbers(item)]));
+}
+
+const syntax: JsonFault = { code: 'syntax', message: texts.json };
+const depthFault: JsonFault = {
+	code: 'too_deep',
+	message: `JSON is nested deeper than ${maxJsonDepth} levels.`,
+};
+
+interface Walked {
+	fault: JsonFault | null;
+	/** The places of numbers that are not plain: from, to. */
+	numbers: readonly (readonly [number, number])[];
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const minus = 0x2d;
+const backslash = 0x5c;
+const leastBracket = 0x5b;
+
+/** One pass over the text, skipping strings as a whole. The parser finds invalid JSON. */
+function walk(text: string, { numbers, maxValues = Number.POSITIVE_INFINITY }: JsonOptions): Walked {
+	const exact: [number, number][] = [];
+	const judge = createJudge(maxValues);
+	for (let at = 0; at < text.length; at++) {
+		const code = text.charCodeAt(at);
+		if (code === quote) at = endOfString(text, at);
+		else if (code === minus || isDigit(code)) {
+			const end = endOfNumber(text, at);
+			if (isTooLong(text, at, end)) return { fault: syntax, numbers: [] };
+			if (numbers === 'exact' && needsExactness(text, at, end)) exact.push([at, end]);
+			at = end - 1;
+		} else if (code === comma || code >= leastBracket) {
+			const fault = judge(code);
+			if (fault !== null) return { fault, numbers: [] };
+		}
+	}
+	return { fault: null, numbers: exact };
+}
+
+/** Called for each comma and bracket outside of strings; other characters are ignored. */
+function createJudge(maxValues: number): (code: number) => JsonFault | null {
+	let depth = 0;
+	let values = 1;
+	return (code) => {
+		const step = stepOf(code);
+		depth += step;
+		if (step > 0 || code === comma) values += 1;
+		if (depth > maxJsonDepth) return depthFault;
+		return values > maxValues ? tooMany(maxValues) : null;
+	};
+}
+
+/** The change of the depth by an opening or closing bracket. */
+function stepOf(code: number): number {
+	if (code < leastBracket) return 0;
+	if (code === 0x5b || code === 0x7b) return 1;
+	return code === 0x5d || code === 0x7d ? -1 : 0;
+}
+
+function isTooLong(text: string, from: number, to: number): boolean {
+	return to - from > maxIntegerDigits && /^-?\d+$/.test(text.slice(from, to));
+}
+
+function tooMany(maxValues: number): JsonFault {
+	return { code: 'syntax', message: `JSON holds more than ${maxValues} values.` };
+}
+
+/** An invalid number stays unchanged, for the parser to refuse; so does one in the place of a key. */
+function needsExactness(text: string, from: number, to: number): boolean {
+	const token = text.slice(from, to);
+	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);
+}
+
+/** The closing quote, or the end of the text. */
+function endOfString(text: string, start: number): number {
+	let at = start + 1;
+	while (at < text.length) {
+		const code = text.charCodeAt(at);
+		if (code === quote) return at;
+		at += code === backslash ? 2 : 1;
+	}
+	return at;
+}
+
+function endOfNumber(text: string, start: number): number {
+	let end = start + 1;
+	while (end < text.length && isNumberCode(text.charCodeAt(end))) end++;
+	return end;
+}
+
+function isDigit(code: number): boolean {
+	return code >= 0x30 && code <= 0x39;
+}
+
+/** A digit, or one of `+-.eE`. */
+function isNumberCode(code: number): boolean {
+	return isDigit(code) || code === 0x2b || code === minus || code === 0x2e || code === 0x45 || code === 0x65;
+}
+
+/** A number is no key: as a text it would become one. */
+function isKey(text: string, end: number): boolean {
+	let at = end;
+	while (at < text.length && ' \t\n\r'.includes(text.charAt(at))) at++;
+	return text.charAt(at) === ':';
+}
+
+/** Replaces each number with a text that no document can contain, until the parser returns it. */
+function parseMarked(text: string, numbers: Walked['numbers']): unknown {
+	const mark = `${randomUUID()} `;
+	const pieces: string[] = [];
+	let done = 0;
+	for (const [from, to] of numbers) {
+		pieces.push(text.slice(done, from), `"${mark}${text.slice(from, to)}"`);
+		done = to;
+	}
+	pieces.push(text.slice(done));
+	return JSON.parse(pieces.join(''), (_key, value: unknown) =>
+		typeof value === 'string' && value.startsWith(mark) ? new JsonNumber(value.slice(mark.length)) : value,
+	);
+}
+
 function findTextFault(text: string): JsonFault | null {
 	if (text.includes('\0')) {
-		return { code: 'null_characters_not_allowed', message: 'Null characters are not allowed.' };
+		return { code: 'null_characters_not_allowed', message: texts.nullCharacters };
 	}
 	if (hasLoneSurrogate(text)) {
 		return { code: 'surrogate_characters_not_allowed', message: 'Surrogate characters are not allowed.' };
 	}
 	return null;
+}
+
+/** JSON whose objects have their keys sorted: equal values have equal texts. */
+export function canonicalJson(value: unknown): string {
+	return JSON.stringify(value, (_key, inner: unknown) =>
+		typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+			? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+			: inner,
+	);
+}
+
+/** A JSON object: own keys count, inherited ones do not. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+	return (
+		typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
+	);
+}
+
+/** `fault` continues "The answer". */
+export type JsonBody =
+	| { kind: 'valid'; value: unknown }
+	| { kind: 'empty' }
+	| { kind: 'invalid'; fault: string };
+
+/** The fault of JSON that is nested deeper than the limit. */
+export const tooDeep = 'is nested too deep';
+
+/** Never throws. Deeper nesting would overflow the stack when the value is printed. */
+export function readJson(body: Uint8Array): JsonBody {
+	if (body.length === 0) return { kind: 'empty' };
+	const text = decodeText(body);
+	if (text === null) return { kind: 'invalid', fault: 'is no UTF-8' };
+	const parsed = parseJsonBody(text);
+	if (parsed.kind === 'valid') return parsed;
+	return { kind: 'invalid', fault: parsed.code === 'too_deep' ? tooDeep : 'is no JSON' };
+}
+
+function decodeText(body: Uint8Array): string | null {
+	try {
+		return new TextDecoder('utf-8', { fatal: true }).decode(body);
+	} catch {
+		return null;
+	}
 }

@@ -1,4 +1,4 @@
-/** What may be written to a subscriber list. */
+/** The input of a subscriber list. */
 import { char } from './schema/char.js';
 import { fieldSet } from './schema.js';
 

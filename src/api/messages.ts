@@ -1,14 +1,16 @@
-/** What a send call may say. Senders, templates and suppressions are looked up elsewhere. */
+/** The input of a send call. Senders, templates and suppressions are looked up elsewhere. */
 import { type Address, type EmailKey, formatMailbox, type Mailbox } from './address.js';
 import type { Envelope } from './content.js';
 import type { FieldErrors } from './errors.js';
 import { headers } from './headers.js';
 import type { Uuid } from './records.js';
-import { char } from './schema/char.js';
+import { char, type TextRule } from './schema/char.js';
 import { dict, list } from './schema/containers.js';
 import { optional, withDefault } from './schema/field.js';
 import { address, mailbox, oneOrListOfOne } from './schema/mailbox.js';
+import { trimWhitespace } from './schema/python.js';
 import { boolean, choice, integer, uuid } from './schema/scalars.js';
+import { texts } from './schema/texts.js';
 import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
 import { maxBodyBytes } from './templates.js';
 
@@ -19,17 +21,23 @@ export const maxCopies = 100;
 /** RFC 5322 s.2.1.1. */
 export const maxSubjectLength = 998;
 
+/** Assumption, for the header Idempotency-Key (api-decisions 29): characters of a header, and no space. */
+export const idempotencyKeyRule = {
+	isKept: (key: string): boolean => /^[\x21-\x7e]{1,255}$/.test(key),
+	message: 'Use 1 to 255 visible ASCII characters.',
+};
+
 /** Service document, "Send a message": `type`. */
 export const messageTypes = ['TRANSACTIONAL', 'BULK'] as const;
 
-/** What the messages of one call share. `null` = not given; a body is never empty. */
+/** The shared content of the messages of one call. `null` = not given; a body is never empty. */
 export interface CheckedContent {
 	type: 'TRANSACTIONAL' | 'BULK';
 	from: Mailbox;
 	from_key: EmailKey;
-	/** How the messages are addressed; `from` and the others as `Name <a@b>`. */
+	/** The addressing of the messages; `from` and the others as `Name <a@b>`. */
 	envelope: Envelope;
-	/** Never null without a template; with one, the template's name is the subject whatever stands here. */
+	/** Never null without a template; with one, the template's name is the subject instead. */
 	subject: string | null;
 	text_body: string | null;
 	html_body: string | null;
@@ -48,15 +56,19 @@ export interface CheckedSend extends CheckedContent {
 	list_id: number | null;
 }
 
-/** The shared part of a mailing, whose recipients come later. */
-export interface CheckedMailing extends CheckedContent {
+/** The shared part of a campaign, whose recipients come later. */
+export interface CheckedCampaign extends CheckedContent {
 	/** A variable without a value rejects its row. */
 	strict_vars: boolean;
-	/** In which list to look for a recipient's subscriber. */
+	/** The list in which to find a recipient's subscriber. */
 	list_id: number | null;
 }
 
 const body = char({ trim: 'off', maxBytes: maxBodyBytes });
+
+/** Keeps the text, but is blank by DRF's rule: a text of trimmed characters only counts as empty. */
+const notBlank: TextRule = (value) =>
+	trimWhitespace(value) === '' ? { code: 'blank', message: texts.blank } : null;
 const mailboxes = list(mailbox(), { max: maxCopies });
 
 const contentDeclaration = {
@@ -69,8 +81,7 @@ const contentDeclaration = {
 	reply_to: withDefault(mailboxes, () => []),
 	headers: withDefault(headers(), () => ({})),
 	disable_inline: withDefault(boolean(), () => false),
-	// DRF would refuse a blank value; but a variable that says nothing is something to say.
-	context: withDefault(dict(char({ allowBlank: true, trim: 'off' })), () => ({})),
+	context: withDefault(dict(char({ trim: 'off', rules: [notBlank] })), () => ({})),
 	tag: optional(char({ max: 255 })),
 	campaign_unique_id: optional(uuid()),
 };
@@ -87,20 +98,20 @@ const declaredSend = fieldSet(sendDeclaration, {
 	crossCheck: (value) => ({ ...checkContent(value), ...checkCopies(value) }),
 });
 
-/** Texts by name, the columns of a table among them; see `MailingSource`. */
-const mailingSource = dict(char({ allowBlank: true, max: 256 * 1024, trim: 'off' }), { max: 20 });
+/** Texts by name, including the columns of a table; see `CampaignSource`. */
+const campaignSource = dict(char({ allowBlank: true, max: 256 * 1024, trim: 'off' }), { max: 20 });
 
-const declaredMailing = fieldSet(
+const declaredCampaign = fieldSet(
 	{
 		...contentDeclaration,
 		strict_vars: withDefault(boolean(), () => true),
 		list_id: optional(integer({ min: 1 })),
-		source: optional(mailingSource),
+		source: optional(campaignSource),
 	},
 	{ crossCheck: checkContent },
 );
 
-/** The spec of a mailing whose rows are send requests: nothing but where they come from. */
+/** The spec of a campaign whose rows are send requests: only their source. */
 export const requestsFields: FieldSet<{
 	requests: boolean;
 	strict_vars: boolean;
@@ -108,7 +119,7 @@ export const requestsFields: FieldSet<{
 }> = fieldSet({
 	requests: boolean(),
 	strict_vars: withDefault(boolean(), () => true),
-	source: optional(mailingSource),
+	source: optional(campaignSource),
 });
 
 /** Service document, "Send a message". */
@@ -117,20 +128,34 @@ export const sendFields: OneWay<CheckedSend> = {
 	jsonSchema: () => declaredSend.jsonSchema('create'),
 };
 
-/** The spec of a mailing: a send request without recipients. Variables are strict unless said otherwise. */
-export const mailingFields: OneWay<CheckedMailing> = {
+/** The spec of a campaign: a send request without recipients. Variables are strict by default. */
+export const campaignFields: OneWay<CheckedCampaign> = {
 	parse: (body) =>
-		mapParsed(declaredMailing.parse(body, 'create'), (value) => ({
+		mapParsed(declaredCampaign.parse(body, 'create'), (value) => ({
 			...normalizeContent(value, { cc: [], bcc: [] }),
 			strict_vars: value.strict_vars,
 			list_id: value.list_id ?? null,
 		})),
-	jsonSchema: () => declaredMailing.jsonSchema('create'),
+	jsonSchema: () => declaredCampaign.jsonSchema('create'),
 };
 
-/** A call is made, never changed: there is one mode. */
+/** The valid parts of a refused call, which the store may still refuse. */
+export interface StoredParts {
+	type?: CheckedContent['type'];
+	from_key?: EmailKey;
+	template_unique_id?: Uuid | null;
+	list_id?: number | null;
+}
+
+interface Refused {
+	kind: 'invalid';
+	errors: FieldErrors;
+	good: StoredParts;
+}
+
+/** The declaration of a call, which is made and never changed: it has one mode. */
 export interface OneWay<T> {
-	parse(body: unknown, mode?: ParseMode): Parsed<T>;
+	parse(body: unknown, mode?: ParseMode): { kind: 'valid'; value: T } | Refused;
 	jsonSchema(): ReturnType<FieldSet<T>['jsonSchema']>;
 }
 
@@ -150,7 +175,7 @@ function checkContent(value: Bodies): FieldErrors {
 
 const noCopies = { code: 'invalid', message: 'BULK messages have no copies.' } as const;
 
-/** A copy of every bulk message is never what was meant. */
+/** A copy of every bulk message is never intended. */
 function checkCopies(value: Pick<ValueOf<typeof sendDeclaration>, 'type' | 'cc' | 'bcc'>): FieldErrors {
 	if (value.type !== 'BULK') return {};
 	return {
@@ -200,6 +225,24 @@ function distinct<A extends Address>(addresses: readonly A[]): A[] {
 	return addresses.filter(({ key }) => !seen.has(key) && seen.add(key));
 }
 
-function mapParsed<A, B>(parsed: Parsed<A>, map: (value: A) => B): Parsed<B> {
-	return parsed.kind === 'valid' ? { kind: 'valid', value: map(parsed.value) } : parsed;
+function mapParsed<A extends Asked, B>(
+	parsed: Parsed<A>,
+	map: (value: A) => B,
+): { kind: 'valid'; value: B } | Refused {
+	if (parsed.kind === 'valid') return { kind: 'valid', value: map(parsed.value) };
+	const { type, from, template_unique_id, list_id } = parsed.good ?? {};
+	return {
+		kind: 'invalid',
+		errors: parsed.errors,
+		good: {
+			...(type !== undefined && { type }),
+			...(from !== undefined && { from_key: from.key }),
+			...(template_unique_id !== undefined && { template_unique_id }),
+			...(list_id !== undefined && { list_id }),
+		},
+	};
 }
+
+type Asked = Partial<
+	Pick<ValueOf<typeof sendDeclaration>, 'type' | 'from' | 'template_unique_id' | 'list_id'>
+>;

@@ -1,13 +1,16 @@
-/** What a notification says. Assumption: the service document shows no payload; these keys are the contract (api-decisions 32). */
+/**
+ * The body of a webhook delivery. Assumption: the service document shows no payload; these keys are the contract
+ * (api-decisions 32).
+ */
 import { formatDateTime, type Micros } from './datetime.js';
 import type { Uuid, WireDateTime } from './records.js';
 
-/** The body of a notification as it stands on the wire. */
+/** The body of a webhook delivery on the wire. */
 export interface Notification {
 	/** Also the header `webhook-id`: the same on each try. */
 	id: Uuid;
 	type: string;
-	/** When it happened, not when it is sent. */
+	/** The time of the event, not of the delivery. */
 	date: WireDateTime;
 	test: boolean;
 	message: {
@@ -18,13 +21,13 @@ export interface Notification {
 		tag: string | null;
 		campaign_unique_id: Uuid | null;
 	};
-	/** What is known of the event; null for what its type has not. */
+	/** Details of the event; null where its type has none. */
 	data: {
-		/** Where a click led. */
+		/** The target of a click. */
 		url: string | null;
 		ip: string | null;
 		user_agent: string | null;
-		/** A scanner or a prefetching proxy did it, and no person. */
+		/** True for a scanner or a prefetching proxy. */
 		machine: boolean;
 		/** The code of a bounce, enhanced (`5.1.1`) where there is one. */
 		smtp_code: string | null;
@@ -32,17 +35,17 @@ export interface Notification {
 	};
 }
 
-/** Everything a body is made of; `at` in microseconds. */
+/** The parts of a body; `at` in microseconds. */
 export interface Notice extends Pick<Notification, 'id' | 'type' | 'message' | 'data'> {
 	at: Micros;
 }
 
-/** The body of a notification, its keys in the order of the contract. */
+/** The body of a webhook delivery, its keys in the order of the contract. */
 export function formatNotification({ id, type, at, message, data }: Notice): string {
 	return JSON.stringify(body({ id, type, at, message, data }, { test: false }));
 }
 
-/** The body of a test notification: the shape of a real one, about a message that never was. */
+/** The body of a test webhook delivery: the shape of a real one, about a message that does not exist. */
 export function formatTestNotification({ id, type, at }: Pick<Notice, 'id' | 'type' | 'at'>): string {
 	const message = {
 		id: '00000000-0000-0000-0000-000000000000',

@@ -1,12 +1,12 @@
-/** Walks the pages of a collection, whichever implementation answers them. */
+/** Walks the pages of a collection, in every implementation. */
 import type { PageRequest } from './api.js';
 import { ApiError } from './errors.js';
 import type { Page } from './records.js';
 
 /**
- * Every row of a collection, page by page, following `next` until it is null. `page_size` is a wish. Rows that are
- * added or removed meanwhile may be missed or met twice: collect before you delete.
- * Throws `bad_answer` when the pages lead nowhere: to a page met before, to no page, or on and on to the same rows.
+ * Every row of a collection, page by page, following `next` until it is null. `page_size` is a request. Rows that are
+ * added or removed meanwhile may be missed or repeated: collect before you delete. Throws `bad_answer` when the pages
+ * do not end: a link to an earlier page, to no page, or endless pages of the same rows.
  */
 export async function* iterate<T>(
 	readPage: (request: PageRequest) => Promise<Page<T>>,
@@ -27,7 +27,7 @@ export async function* iterate<T>(
 	}
 }
 
-/** At most `limit` rows, reading no more pages than that takes. */
+/** At most `limit` rows, without reading more pages than necessary. */
 export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[]> {
 	const taken: T[] = [];
 	if (limit <= 0) return taken;
@@ -38,17 +38,17 @@ export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[
 	return taken;
 }
 
-/** No deployment needs more to find a page. */
+/** No deployment needs a longer query to find a page. */
 const maxQueryLength = 8_192;
 
-// Only the query is taken: a link may name a foreign host, or the inside address of a proxied service.
+// Only the query is used: a link may name a foreign host, or the inside address of a proxied service.
 function nextPage(next: string): { name: string; request: PageRequest } {
 	const link = URL.canParse(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
 	const query = link?.search ?? '';
 	const text = link?.searchParams.get('page') ?? null;
 	if (text === null) {
 		if (query === '' || query.length > maxQueryLength) throw lost('the link to the next page names no page');
-		// Counted by something else: `offset`, `cursor`, a page by another name.
+		// Counted by another parameter: `offset`, `cursor`, another name for the page.
 		return { name: `page ${query}`, request: { query } };
 	}
 	const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

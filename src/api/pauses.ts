@@ -1,13 +1,27 @@
-/** How a pause by a person is told where only a sentence travels (`SendingProgress.paused`). */
+/**
+ * The texts of pauses where only a sentence is transferred (`SendingProgress.paused`): a person's pause, or a fault.
+ */
 
 const held = 'the queue is paused';
+const stalled = 'nothing is sent';
 
-/** `words` are the person's own; null = none were given. */
+/** `words` are the person's own; null = none. */
 export function heldReason(words: string | null): string {
 	return words === null || words === '' ? held : `${held} (${words})`;
 }
 
-/** Whether a reason is a person's pause, and not a mail server that takes nothing. */
+/** Whether a reason is a person's pause, and not a fault of a mail server. */
 export function isHeldReason(reason: string | null): boolean {
 	return reason?.startsWith(held) ?? false;
+}
+
+/** For a process that cannot send for its own reasons: its store fails, or it lacks a key. */
+export function stalledReason(error: unknown): string {
+	return `${stalled}: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** Any reason as a full sentence: a mail server's text is only the reply. */
+export function pauseSentence(reason: string | null): string {
+	if (reason !== null && (isHeldReason(reason) || reason.startsWith(`${stalled}: `))) return reason;
+	return `the mail server takes no mail: ${reason ?? 'unknown reason'}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The records of the service document as they stand on the wire: snake_case, naive UTC date-times with six
- * fractional digits. A record from a foreign deployment may carry further keys; they are kept.
+ * The records of the service document on the wire: snake_case, naive UTC date-times with six fractional digits. A
+ * record from a foreign deployment may carry further keys; they are kept.
  */
 
 /** `YYYY-MM-DDTHH:MM:SS.ffffff`, UTC without a zone (service document, "Resources and their fields"). */
@@ -29,12 +29,12 @@ export interface List {
 	date_created: WireDateTime;
 }
 
-/** Values the engine takes in `meta` (api-decisions 13); a foreign deployment may hold anything JSON can say. */
+/** Values that the engine accepts in `meta` (api-decisions 13); a foreign deployment may have any JSON. */
 export type MetaValue = string | number | boolean | null;
 /** Variable → value. */
 export type Meta = Record<string, MetaValue>;
 
-/** Why the engine itself deactivated somebody (api-decisions 14). */
+/** Why the engine itself deactivated a subscriber (api-decisions 14). */
 export type DisableReason = 'UNSUBSCRIBED' | 'HARDBOUNCED' | 'SOFTBOUNCED' | 'COMPLAINED';
 
 /** Service document, "Subscriber". `disable_reason` and `source` of a deployment are shown as they are. */
@@ -67,12 +67,12 @@ export interface Field {
 	date_created: WireDateTime;
 }
 
-/** Events that a notification can be about (service document, "Events"). */
+/** Events that a webhook can receive (service document, "Events"). */
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
 /** One of `webhookTypes`. */
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** Service document, "HTTP notification (webhook)". `password` is in the answers, as the document says. */
+/** Service document, "HTTP notification (webhook)". `password` is in the answers, by that document. */
 export interface Webhook {
 	id: number;
 	url: string;
@@ -84,11 +84,11 @@ export interface Webhook {
 }
 
 /**
- * Answer of `run_test` (api-decisions 33). The document shows no body, so a deployment need not tell anything: null is
- * what it did not say. Our own engine always tells `result` and `duration_ms`.
+ * Answer of `run_test` (api-decisions 33). The document shows no body, so a deployment may omit any value: null. Our
+ * own engine always gives `result` and `duration_ms`.
  */
 export interface TestResult {
-	/** Whether the target took it. */
+	/** Whether the target accepted it. */
 	result: boolean | null;
 	status_code: number | null;
 	error: string | null;
@@ -190,22 +190,22 @@ export interface Message {
 	last_reply: string | null;
 }
 
-/** A limit on sending (ours): the setting that holds it and how it is written there, such as `gmail.com=10/m`. */
+/** A limit on sending (ours): its setting and its text there, such as `gmail.com=10/m`. */
 export interface LimitName {
 	setting: string;
 	limit: string;
-	/** The one whose mail it counts, by itself; null: it counts all mail. */
+	/** The domain whose mail it counts, separately; null: it counts all mail. */
 	domain: string | null;
 }
 
-/** A limit that holds a message back, and until when at least (ours). */
+/** A limit that holds a message back, and its earliest end (ours). */
 export interface MessageHold extends LimitName {
 	until: WireDateTime;
 }
 
 /**
- * What a mail that came back said of a message (ours): it bounced after a server had taken it, or the recipient
- * complained. Code and diagnostic are null where the mail told none, and for a complaint.
+ * A report about a message by a mail that came back (ours): it bounced after a server had accepted it, or the recipient
+ * complained. Code and diagnostic are null where the mail has none, and for a complaint.
  */
 export interface MessageReport {
 	at: WireDateTime;
@@ -216,13 +216,28 @@ export interface MessageReport {
 	diagnostic: string | null;
 }
 
-/** A message with all that is known of its delivery; what is optional is absent from servers that do not tell. */
+/** Events of a message, once for each type, link and kind of visitor (api-decisions 41). */
+export interface MessageEvent {
+	type: EventType;
+	/** Of the first. */
+	time: WireDateTime;
+	/** How often. */
+	count: number;
+	/** The target of a REDIRECTED; null for other types, and where it is not stored any more. */
+	link: string | null;
+	/** A program did it, not a person. */
+	machine: boolean;
+}
+
+/** A message with all details of its delivery; servers may omit the optional ones. */
 export interface MessageDetail extends Message {
 	/** In the order they were made. */
 	delivery_attempts: DeliveryAttempt[];
+	/** In the order of their times. */
+	events?: MessageEvent[];
 	/** In the order they came. */
 	reports?: MessageReport[];
-	/** Limits that hold it back; none when it does not wait, or for something else. */
+	/** Limits that hold it back; none when it does not wait, or waits for something else. */
 	held_by?: MessageHold[];
 }
 

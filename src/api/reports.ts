@@ -1,10 +1,13 @@
-/** The query of the events report: which days, which mailing, which events. */
+/** The query of the events report: days, campaign, events. */
+
+import type { Call } from './api.js';
 import { addDays, type Day, daysBetween, parseWireDate } from './datetime.js';
 import type { FieldErrors } from './errors.js';
-import { type EventType, eventTypes, type Uuid } from './records.js';
+import { isRecord } from './json.js';
+import { type EventType, eventTypes, type Report, type ReportQuery, type Uuid } from './records.js';
 import { list } from './schema/containers.js';
 import { type Field, field, optional, refuse, valid } from './schema/field.js';
-import { isRecord, trimWhitespace } from './schema/python.js';
+import { trimWhitespace } from './schema/python.js';
 import { choice, uuid } from './schema/scalars.js';
 import { type FieldSet, fieldSet, type Parsed } from './schema.js';
 
@@ -13,10 +16,21 @@ export const defaultReportDays = 7;
 /** Assumption: a leap year at most. */
 export const maxReportDays = 366;
 
+/** Our extensions of the report (api-decisions 36). */
+export interface ReportsPlus {
+	/**
+	 * A campaign without dates is covered from its first day to its last, more than 366 days too; one that does not exist
+	 * is `not_found`.
+	 */
+	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
+}
+
 /** `from` and `to` are days of the database's time zone, both included; `from` ≤ `to`. */
 export interface CheckedReport {
 	from: Day;
 	to: Day;
+	/** False: the range is the default. */
+	hasDates: boolean;
 	campaign: Uuid | null;
 	/** Never empty; all types when none was selected. */
 	types: readonly EventType[];
@@ -29,7 +43,7 @@ export interface CheckedReport {
 export const reportQuery = {
 	parse(query: unknown, today: Day): Parsed<CheckedReport> {
 		const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
-		if (parsed.kind === 'invalid') return parsed;
+		if (parsed.kind === 'invalid') return { kind: 'invalid', errors: parsed.errors };
 		const { date_from, date_to, campaign_unique_id, event_types = [] } = parsed.value;
 		const to = date_to ?? today;
 		const from = date_from ?? addDays(to, 1 - defaultReportDays);
@@ -38,7 +52,13 @@ export const reportQuery = {
 		const selected = event_types.length === 0 ? eventTypes : [...new Set(event_types)];
 		return {
 			kind: 'valid',
-			value: { from, to, campaign: campaign_unique_id ?? null, types: selected },
+			value: {
+				from,
+				to,
+				hasDates: date_from !== undefined || date_to !== undefined,
+				campaign: campaign_unique_id ?? null,
+				types: selected,
+			},
 		};
 	},
 	jsonSchema: (): ReturnType<FieldSet<unknown>['jsonSchema']> => declared.jsonSchema('create'),

@@ -1,20 +1,20 @@
 /**
- * Texts as the bytes of one buffer: they are handed over between threads without a copy, and back again, so that
- * millions of them leave a garbage collector nothing to do.
+ * Texts as the bytes of one buffer. It is transferred between threads and back without a copy, so that millions of
+ * texts leave no work for the garbage collector.
  */
 
-/** Plain data. A buffer may be larger than what is in it. */
+/** Plain data. A buffer may be larger than its content. */
 export interface RowTexts {
 	count: number;
 	/** UTF-8, one text after the other. */
 	bytes: Uint8Array<ArrayBuffer>;
-	/** Where each ends in `bytes`. */
+	/** The end of each in `bytes`. */
 	ends: Uint32Array<ArrayBuffer>;
 }
 
 const firstBytes = 64 * 1024;
 const firstCount = 1024;
-/** At most so many octets of UTF-8 a UTF-16 unit. */
+/** The most octets of UTF-8 for a UTF-16 unit. */
 const maxOctets = 3;
 
 /** No texts yet, with room for about a thousand short ones. */
@@ -27,7 +27,7 @@ export function bytesOf({ count, ends }: RowTexts): number {
 	return endOf(ends, count - 1);
 }
 
-/** Adds texts behind those that are there. A lone surrogate becomes U+FFFD. */
+/** Appends texts. A lone surrogate becomes U+FFFD. */
 export class TextWriter {
 	readonly #texts: RowTexts;
 	#view: Buffer;
@@ -74,7 +74,7 @@ export class TextReader {
 		return this.#view.toString('utf8', endOf(this.#ends, index - 1), endOf(this.#ends, index));
 	}
 
-	/** One octet of a text; 0 behind its end. */
+	/** One octet of a text; 0 after its end. */
 	octet(index: number, place: number): number {
 		const at = endOf(this.#ends, index - 1) + place;
 		return at < endOf(this.#ends, index) ? (this.#view[at] ?? 0) : 0;
@@ -93,4 +93,14 @@ function doubled(ends: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 	const larger = new Uint32Array(ends.length * 2);
 	larger.set(ends);
 	return larger;
+}
+
+/**
+ * Never from a wire: the rows are not checked again. Numbered as in `ImportBatch`. `rows` are the engine's
+ * (`engine/rules/checked-rows`), `variables` those of the columns.
+ */
+export interface CheckedBatch {
+	first: number;
+	variables: readonly string[];
+	rows: RowTexts;
 }

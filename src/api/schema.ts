@@ -1,16 +1,20 @@
 /**
- * An input declared once: its TypeScript type, its check with Django REST framework's texts, its JSON Schema.
- * A field set ignores keys it does not know, reads own keys only and names every bad field at once.
+ * An input declared once: its TypeScript type, its check with Django REST framework's texts, its JSON Schema. A field
+ * set ignores unknown keys, reads own keys only and names every bad field at once.
  */
 import { type FieldErrors, nonFieldErrors } from './errors.js';
+import { isRecord } from './json.js';
 import type { Field, JsonSchema, Presence } from './schema/field.js';
-import { isRecord, typeName } from './schema/python.js';
+import { typeName } from './schema/python.js';
+import { texts } from './schema/texts.js';
 
-/** `create` and `replace` want what is required and fill in defaults; `patch` takes what is given. */
+/** `create` and `replace` require the required fields and fill in defaults; `patch` takes only given ones. */
 export type ParseMode = 'create' | 'replace' | 'patch';
 
-/** The checked value, or every complaint. */
-export type Parsed<T> = { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors };
+/** The checked value, or all errors; `good`: the fields without errors. */
+export type Parsed<T> =
+	| { kind: 'valid'; value: T }
+	| { kind: 'invalid'; errors: FieldErrors; good?: Partial<T> };
 
 /** Name → field. */
 export type Fields = Readonly<Record<string, Field<unknown>>>;
@@ -27,7 +31,7 @@ export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
 /** A declared input: checks, types and describes it. */
 export interface FieldSet<T> {
-	/** For `Infer` alone, never set: inference looks at one overload of `parse` only. */
+	/** Only for `Infer`, never set: inference uses only one overload of `parse`. */
 	readonly type?: T;
 	/** Never throws. */
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
@@ -36,10 +40,10 @@ export interface FieldSet<T> {
 	jsonSchema(mode?: ParseMode): JsonSchema;
 }
 
-/** Looks at several fields together. Asked, as DRF's `validate` is, only when each is good by itself. */
+/** Checks several fields together. Called, as DRF's `validate` is, only when each is valid by itself. */
 export type CrossCheck<T> = (value: T) => FieldErrors;
 
-/** `crossCheck` is not asked about a patch. */
+/** `crossCheck` is not called for a patch. */
 export function fieldSet<F extends Fields>(
 	fields: F,
 	options: { crossCheck?: CrossCheck<ValueOf<F>> } = {},
@@ -47,13 +51,13 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
-		if (Object.keys(errors).length > 0) return { kind: 'invalid', errors };
 		// Each entry was checked by the field of its name; only the mapped type cannot follow that.
 		const value = Object.fromEntries(values) as ValueOf<F>;
+		if (Object.keys(errors).length > 0) return { kind: 'invalid', errors, good: value };
 		const together = mode === 'patch' ? {} : (options.crossCheck?.(value) ?? {});
 		return Object.keys(together).length === 0
 			? { kind: 'valid', value }
-			: { kind: 'invalid', errors: together };
+			: { kind: 'invalid', errors: together, good: value };
 	}
 	return { parse, jsonSchema: (mode = 'create') => describe(fields, mode) };
 }
@@ -85,7 +89,7 @@ function checkFields(
 }
 
 /** "This field is required." */
-export const required = { code: 'required', message: 'This field is required.' } as const;
+export const required = { code: 'required', message: texts.required } as const;
 
 function refuseBody(body: unknown): { kind: 'invalid'; errors: FieldErrors } {
 	// DRF has a text of its own for null as the whole body.

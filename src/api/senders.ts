@@ -1,4 +1,4 @@
-/** What may be written to a verified sender: a plain address, without a name. */
+/** The input of a verified sender: a plain address, without a name. */
 import { email } from './schema/char.js';
 import { fieldSet } from './schema.js';
 

@@ -12,14 +12,14 @@ export const signatureHeaders = {
 } as const;
 
 const secretPrefix = 'whsec_';
-/** Older or newer than this is refused: somebody may have kept a call to make it again. */
+/** Refuses older or newer timestamps: an attacker may have recorded a call to repeat it. */
 const toleranceSeconds = 300;
 
-/** A call's signed parts. `timestamp` in seconds since 1970. */
+/** The signed parts of a call. `timestamp` in seconds since 1970. */
 export interface Signed {
 	id: string;
 	timestamp: number;
-	/** The body, as the octets it is sent in. */
+	/** The body, as the octets on the wire. */
 	body: string | Buffer;
 }
 
@@ -28,12 +28,12 @@ export function formatSecret(key: string): string {
 	return secretPrefix + Buffer.from(key, 'base64url').toString('base64');
 }
 
-/** One signature a secret, newest first: the receiver may know either. Secrets with or without `whsec_`. */
+/** One signature for each secret, newest first: the receiver may know either. Secrets with or without `whsec_`. */
 export function signatureOf(signed: Signed, secrets: readonly string[]): string {
 	return secrets.map((secret) => `v1,${digest(signed, secret).toString('base64')}`).join(' ');
 }
 
-/** The three headers of a signed call. Without a secret there is no signature, the other two remain. */
+/** The three headers of a signed call. Without a secret there is no signature, only the other two. */
 export function signedHeaders(signed: Signed, secrets: readonly string[]): Record<string, string> {
 	return {
 		[signatureHeaders.id]: signed.id,
@@ -42,17 +42,17 @@ export function signedHeaders(signed: Signed, secrets: readonly string[]): Recor
 	};
 }
 
-/** What came in, and what it is checked against. */
+/** The received call, and the values for its check. */
 export interface Received {
 	headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-	/** The octets as they came: parsed and written again they are others. */
+	/** The octets as received: parsing and writing them again would change them. */
 	body: Buffer;
 	secrets: readonly string[];
 	/** Seconds since 1970. */
 	now: number;
 }
 
-/** Why a call is not ours, or null when one of the secrets signed it not long ago. */
+/** Why a call is not ours, or null when one of the secrets signed it recently. */
 export function refuseSignature({ headers, body, secrets, now }: Received): string | null {
 	const [id, time, signatures] = Object.values(signatureHeaders).map((name) => headers[name]);
 	if (typeof id !== 'string' || typeof time !== 'string' || typeof signatures !== 'string')

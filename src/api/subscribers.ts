@@ -1,10 +1,11 @@
-/** What may be written to a subscriber. Whether `meta` names existing variables is decided where they are stored. */
+/** The input of a subscriber. The store decides whether `meta` names existing variables. */
 import type { FieldErrors } from './errors.js';
-import { parseJson } from './json.js';
+import { isRecord, parseJson } from './json.js';
 import type { Meta, MetaValue } from './records.js';
-import { char, email, nullCharacters, surrogates } from './schema/char.js';
+import { char, email, textFaults } from './schema/char.js';
 import { type Checked, type Field, field, refuse, refuseNull, valid, withDefault } from './schema/field.js';
-import { isRecord, typeName } from './schema/python.js';
+import { JsonNumber } from './schema/number.js';
+import { typeName } from './schema/python.js';
 import { boolean } from './schema/scalars.js';
 import { fieldSet } from './schema.js';
 
@@ -20,8 +21,8 @@ export const subscriberFields = fieldSet({
 });
 
 /**
- * An object, or a string that holds the JSON of one (the document shows the string). Values are strings, finite
- * numbers, booleans, null; strings are not trimmed. Complaints about a value are keyed by its variable.
+ * An object, or a string with the JSON of one (the document shows the string). Values are strings, finite numbers,
+ * booleans, null; strings are not trimmed. Errors of a value are keyed by its variable.
  */
 export function meta(): Field<Meta, 'required'> {
 	const values = { type: ['string', 'number', 'boolean', 'null'] };
@@ -31,9 +32,9 @@ export function meta(): Field<Meta, 'required'> {
 }
 
 function checkText(text: string): Checked<Meta> {
-	// A text may be longer than the value it holds (spaces, escapes), but not without limit.
+	// A text may be longer than its value (spaces, escapes), but not without limit.
 	if (text.length > 8 * maxMetaBytes) return tooLarge();
-	const parsed = parseJson(text);
+	const parsed = parseJson(text, { numbers: 'exact' });
 	if (parsed.kind === 'valid') return parsed.value === null ? refuseNull() : checkObject(parsed.value);
 	return refuse(parsed.code === 'syntax' ? 'invalid' : parsed.code, parsed.message);
 }
@@ -55,15 +56,23 @@ function checkObject(input: unknown): Checked<Meta> {
 }
 
 function checkValue(key: string, item: unknown): Checked<MetaValue> {
-	const texts = typeof item === 'string' ? [key, item] : [key];
-	const errors = texts.flatMap((text) => [nullCharacters(text), surrogates(text)]).filter((e) => e !== null);
+	const errors = (typeof item === 'string' ? [key, item] : [key]).flatMap(textFaults);
 	if (errors.length > 0) return { kind: 'invalid', errors };
+	if (item instanceof JsonNumber) {
+		const value = item.toNumber();
+		return value === null ? tooManyDigits() : valid(value);
+	}
 	return isMetaValue(item) ? valid(item) : refuse('invalid', 'Use a string, a number, true, false or null.');
 }
 
 function isMetaValue(item: unknown): item is MetaValue {
 	if (typeof item === 'number') return Number.isFinite(item);
 	return item === null || typeof item === 'string' || typeof item === 'boolean';
+}
+
+/** A stored number is a double: a value beyond it is refused, never rounded. A text may have any digits. */
+function tooManyDigits(): Checked<MetaValue> {
+	return refuse('max_digits', 'Ensure that there are no more than 15 digits in total.');
 }
 
 function tooLarge(): Checked<Meta> {

@@ -1,16 +1,18 @@
-/** Addresses that get no mail, and why: ours, not the service document's (api-decisions 14, 22). */
+/** Addresses that get no mail, and why: our extension of the service document (api-decisions 14, 22). */
 import { type EmailKey, emailKey } from './address.js';
 import type { Call, PageRequest } from './api.js';
 import { type Micros, parseDateTime } from './datetime.js';
+import type { FieldErrors } from './errors.js';
 import type { Page, WireDateTime } from './records.js';
 import { email } from './schema/char.js';
 import { type Field, field, nullable, optional, refuse, valid, withDefault } from './schema/field.js';
-import { choice } from './schema/scalars.js';
+import { choice, integer } from './schema/scalars.js';
+import { texts } from './schema/texts.js';
 import { fieldSet, type Infer } from './schema.js';
 
 /**
- * Why. `UNSUBSCRIBED`, `SOFTBOUNCED` and `MANUAL` (somebody's decision) stop bulk mail, `HARDBOUNCED` and `COMPLAINED`
- * all mail.
+ * The reasons. `UNSUBSCRIBED`, `SOFTBOUNCED` and `MANUAL` (a person's decision) stop bulk mail, `HARDBOUNCED` and
+ * `COMPLAINED` all mail.
  */
 export const suppressionReasons = [
 	'COMPLAINED',
@@ -22,35 +24,54 @@ export const suppressionReasons = [
 /** One of `suppressionReasons`. */
 export type SuppressionReason = (typeof suppressionReasons)[number];
 
+const importedReasons: ReadonlySet<string> = new Set<SuppressionReason>([
+	'UNSUBSCRIBED',
+	'HARDBOUNCED',
+	'COMPLAINED',
+]);
+
 /**
- * Who made it: the person (`RECIPIENT`), the mail server's refusal (`DELIVERY`), a report that came later (`BOUNCE`), a
- * feedback loop (`COMPLAINT`), a call or a command (`API`), a file (`IMPORT`).
+ * The suppression that the `disable_reason` of an import's row makes, in any case (api-decisions 14); null: another
+ * text, or none.
+ */
+export function importedReason(disable_reason: string | null): SuppressionReason | null {
+	const word = disable_reason?.trim().toUpperCase() ?? '';
+	return suppressionReasons.find((reason) => reason === word && importedReasons.has(reason)) ?? null;
+}
+
+/**
+ * The origin: the person (`RECIPIENT`), the mail server's refusal (`DELIVERY`), a later report (`BOUNCE`), a feedback
+ * loop (`COMPLAINT`), a call or a command (`API`), a file (`IMPORT`).
  */
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
 /** One of `suppressionSources`. */
 export type SuppressionSource = (typeof suppressionSources)[number];
 
-/** One reason against one address; an address may have several. */
+/** One reason against one address, of one list or of all; an address may have several. */
 export interface Suppression {
-	/** As addresses are compared: lower case, the domain in punycode. */
+	/** In the form for comparison: lower case, the domain in punycode. */
 	email: EmailKey;
 	reason: SuppressionReason;
+	/** The list whose mail it stops; null = mail of every list. Only UNSUBSCRIBED can be of one list (api-decisions 40). */
+	list_id: number | null;
 	/** One of `suppressionSources`; those of another version may be unknown. */
 	source: string;
 	date_created: WireDateTime;
-	/** From then on it is as if it were not there; null = it stands until it is removed. */
+	/** From then on it is treated as absent; null = it stands until it is removed. */
 	expires_at: WireDateTime | null;
 }
 
-/** What is added. An end that is past already is refused. */
+/** The input of a suppression. An end in the past is refused. */
 export interface SuppressionInput {
 	email: string;
 	/** `MANUAL` unless given. */
 	reason?: SuppressionReason;
+	/** With UNSUBSCRIBED alone; null or absent: of all lists. */
+	list_id?: number | null;
 	expires_at?: WireDateTime | null;
 }
 
-/** A row of a file, which may say more of itself: an export comes back as it went. */
+/** A row of a file, with further columns: an export can be imported again unchanged. */
 export interface SuppressionRow extends SuppressionInput {
 	/** `IMPORT` unless given. */
 	source?: SuppressionSource;
@@ -58,22 +79,24 @@ export interface SuppressionRow extends SuppressionInput {
 	date_created?: WireDateTime;
 }
 
-/** All given conditions must hold; absent = any. What has expired is never found. */
+/** All given conditions must hold; absent = any. Expired ones are never found. */
 export interface SuppressionFilter {
 	email__icontains?: string;
 	/** Compared as addresses are. */
 	email__exact?: string;
 	reason?: SuppressionReason;
 	source?: SuppressionSource;
+	/** Only those of this list, without the ones of all lists. */
+	list_id?: number;
 }
 
-/** Suppressions behind a cursor, by address and reason. `next` is the cursor to go on with; null at the end. */
+/** Suppressions after a cursor, by address, reason and list. `next` is the cursor to continue with; null at the end. */
 export interface SuppressionSlice {
 	results: Suppression[];
 	next: string | null;
 }
 
-/** rows = created + updated + unchanged + rejected. `updated`: it ends later than it did, or not at all. */
+/** rows = created + updated + unchanged + rejected. `updated`: its end was moved back or removed. */
 export interface SuppressionCounts {
 	created: number;
 	updated: number;
@@ -81,52 +104,67 @@ export interface SuppressionCounts {
 	rejected: number;
 }
 
-/** What became of rows that were put, or would become of them. */
+/** The outcomes of rows that were put, or the expected ones. */
 export interface SuppressionAck {
 	counts: SuppressionCounts;
 	/** `row` counts from 0 within the call. */
 	rejects: readonly { row: number; code: string; error: string }[];
 }
 
-/** What was removed, and how many subscribers with this address are inactive and stay so. */
+/** The text of a reject, `email: …`, as an error of its field. */
+export function rejectErrors({ code, error }: SuppressionAck['rejects'][number]): FieldErrors {
+	const [, name = 'email', message = error] = /^(\w+): (.*)$/.exec(error) ?? [];
+	return { [name]: [{ code, message }] };
+}
+
+/** The removed suppressions, and how many subscribers with this address are inactive and stay so. */
 export interface SuppressionRemoval {
 	removed: Suppression[];
 	inactive_subscribers: number;
 }
 
-/** The suppressions of the database. Atomic, each call. */
+/** Selects suppressions of an address; an absent condition matches any. */
+export interface RemovedSuppressions {
+	email: string;
+	reason?: SuppressionReason;
+	list_id?: number;
+}
+
+/** The suppressions of the database. Each call is atomic. */
 export interface Suppressions {
-	/** By address and reason. */
+	/** By address, reason and list. */
 	page(request: SuppressionFilter & PageRequest, call?: Call): Promise<Page<Suppression>>;
-	/** The same by key, so that the last slice costs what the first does; it is no snapshot. At most 1,000 a slice. */
+	/** The same by key, so that the last slice costs as much as the first; it is no snapshot. At most 1,000 a slice. */
 	slice(
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,
 	): Promise<SuppressionSlice>;
 	/**
-	 * Adding never weakens: of two ends the later one stands, and none is later than any. What stands already is
-	 * answered as it is. Without an end, the subscribers with this address become inactive, in all lists. Throws
-	 * `invalid`, also for an erased address (code `erased`).
+	 * Adding never weakens: the later end counts, and no end is later than any. An existing one is returned unchanged.
+	 * Without an end, the subscribers with this address become inactive, in its list or in all. Throws `invalid`, also for
+	 * an erased address (code `erased`) and a missing list (`does_not_exist`).
 	 */
 	create(input: SuppressionInput, call?: Call): Promise<Suppression>;
 	/**
-	 * As `create`, for many: at most 5,000. A row of the wrong shape is a reject like any other. The same rows again
-	 * change nothing, so an unanswered call may be repeated; its answer then says `unchanged`.
+	 * As `create`, for many: at most 5,000. A row with a bad shape is a reject like others. The same rows again change
+	 * nothing, so an unanswered call may be repeated; its answer then has `unchanged`.
 	 */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
-	/** What `put` would answer; nothing is written. */
+	/** The answer of `put`, without a write. */
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	/**
-	 * All reasons, or the one that is named. Nobody becomes active by it: that each list's subscriber may be written to
-	 * again is another decision. Throws `not_found` when nothing of that kind stands.
+	 * All reasons, or the named one; of all lists and of each, or only of the named one. Subscribers stay inactive:
+	 * writing to them again is a separate decision. Throws `not_found` when none matches.
 	 */
-	remove(which: { email: string; reason?: SuppressionReason }, call?: Call): Promise<SuppressionRemoval>;
+	remove(which: RemovedSuppressions, call?: Call): Promise<SuppressionRemoval>;
 }
 
 /** A suppression, checked; times are microseconds. */
 export interface NewSuppression {
 	email_key: EmailKey;
 	reason: SuppressionReason;
+	/** `null`: of all lists. */
+	list_id: number | null;
 	source: SuppressionSource;
 	created_at: Micros | null;
 	expires_at: Micros | null;
@@ -135,27 +173,41 @@ export interface NewSuppression {
 const input = {
 	email: email(),
 	reason: withDefault(choice(suppressionReasons), () => 'MANUAL' as const),
+	list_id: withDefault(nullable(integer({ min: 1 })), () => null),
 	expires_at: withDefault(nullable(moment()), () => null),
 };
 
 /** The input of `suppressions.create`. */
-export const suppressionFields = fieldSet(input);
+export const suppressionFields = fieldSet(input, { crossCheck: checkList });
 
 /** A row of `suppressions.put`. */
-export const suppressionRowFields = fieldSet({
-	...input,
-	source: withDefault(choice(suppressionSources), () => 'IMPORT' as const),
-	date_created: optional(moment()),
-});
+export const suppressionRowFields = fieldSet(
+	{
+		...input,
+		source: withDefault(choice(suppressionSources), () => 'IMPORT' as const),
+		date_created: optional(moment()),
+	},
+	{ crossCheck: checkList },
+);
 
 /** The input of `suppressions.remove`. */
-export const removalFields = fieldSet({ email: email(), reason: optional(choice(suppressionReasons)) });
+export const removalFields = fieldSet({
+	email: email(),
+	reason: optional(choice(suppressionReasons)),
+	list_id: optional(integer({ min: 1 })),
+});
 
-/** A checked row as it is stored. */
+function checkList({ reason, list_id }: Pick<NewSuppression, 'reason' | 'list_id'>): FieldErrors {
+	if (list_id === null || reason === 'UNSUBSCRIBED') return {};
+	return { list_id: [{ code: 'invalid', message: `Only UNSUBSCRIBED can be of one list, not ${reason}.` }] };
+}
+
+/** A checked row in its stored form. */
 export function toNewSuppression(row: Infer<typeof suppressionRowFields>): NewSuppression {
 	return {
 		email_key: emailKey(row.email),
 		reason: row.reason,
+		list_id: row.list_id,
 		source: row.source,
 		created_at: row.date_created ?? null,
 		expires_at: row.expires_at,
@@ -164,7 +216,7 @@ export function toNewSuppression(row: Infer<typeof suppressionRowFields>): NewSu
 
 /** `YYYY-MM-DDTHH:MM:SS`, up to six fractional digits; as microseconds. */
 function moment(): Field<Micros, 'required'> {
-	const message = 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.';
+	const message = texts.datetime;
 	return field({ type: 'string', format: 'date-time' }, (text) => {
 		const at = typeof text === 'string' ? parseDateTime(text.trim()) : null;
 		return at === null ? refuse('invalid', message) : valid(at);

@@ -1,4 +1,4 @@
-/** What may be written to a message template. */
+/** The input of a message template. */
 import { char } from './schema/char.js';
 import { withDefault } from './schema/field.js';
 import { fieldSet } from './schema.js';
@@ -9,7 +9,7 @@ export const maxBodyBytes = 2 * 1024 * 1024;
 /** A text or HTML body: not trimmed; empty = no such part. */
 export const messageBody = char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
 
-/** `name` is the subject of what is sent with the template. */
+/** `name` is the subject of messages made from the template. */
 export const templateFields = fieldSet({
 	name: char({ max: 255 }),
 	text_body: withDefault(messageBody, () => ''),

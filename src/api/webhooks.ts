@@ -1,4 +1,4 @@
-/** What may be written to an HTTP notification. Whether its target may be called is decided elsewhere. */
+/** The input of a webhook. Other code decides whether its target may be called. */
 import { webhookTypes } from './records.js';
 import { char, url } from './schema/char.js';
 import { withDefault } from './schema/field.js';

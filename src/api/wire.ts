@@ -1,20 +1,23 @@
-/** One HTTP exchange with a deployment as plain data, for what looks at the wire itself: `api`, `smoke`, the server. */
+/**
+ * One HTTP exchange with a deployment as plain data, for code that works on the wire itself: `api`, `smoke`, the
+ * server.
+ */
 
-/** A request below the base URL. The connection adds its token unless `token` says otherwise. */
+/** A request below the base URL. The connection adds its token unless `token` is given. */
 export interface WireRequest {
 	/** Upper case. */
 	method: string;
 	/** Begins with `/`; may have a query. */
 	path: string;
 	headers?: Readonly<Record<string, string>>;
-	/** Sent as it is; a text is UTF-8. */
+	/** The body, unchanged; a text is UTF-8. */
 	body?: string | Uint8Array;
 	/** Another token than the connection's own; `null` sends none. */
 	token?: string | null;
 	signal?: AbortSignal;
 }
 
-/** Whatever was answered, redirects and errors too. */
+/** Any answer, including redirects and errors. */
 export interface WireResponse {
 	status: number;
 	/** Names in lower case; repeated ones joined by `, `. */
@@ -24,5 +27,7 @@ export interface WireResponse {
 	durationMs: number;
 }
 
-/** Does one exchange, without retries. Throws `ApiError` `network` when there is no answer, `bad_answer` for one too large. */
-export type Exchange = (request: WireRequest) => Promise<WireResponse>;
+/**
+ * Makes one exchange, without retries. Throws `ApiError` `network` without an answer, `bad_answer` for one too large.
+ */
+export type WireExchange = (request: WireRequest) => Promise<WireResponse>;

@@ -1,5 +1,5 @@
-/** The composition root: the one place that knows every part. Loads only what the target needs. */
-import type { ConnectDependencies, Connection, Target } from './connection.js';
+/** The composition root: the one file that imports every part. Loads only the parts the target needs. */
+import type { ConnectDependencies, Connection, Target } from './frame/connection.js';
 
 /** Opens the target. `UsageError` for a database that must exist and does not. */
 export async function connect(target: Target, dependencies: ConnectDependencies): Promise<Connection> {

@@ -1,13 +1,12 @@
 /** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
-import { type NamedTarget, unnamed } from './command-line.js';
-import { complain } from './complain.js';
-import type { Connect, RunOptions } from './create-context.js';
-import { Interrupted, UsageError } from './errors.js';
-import { type ExitCode, exits } from './exit.js';
-import { operands, peek } from './globals.js';
-import { fitHelp, rootHelp } from './help.js';
-import { createIo, type Io, type IoParts } from './io.js';
-import { didYouMean } from './suggest.js';
+import { mailctl, type NamedTarget, unnamed } from './frame/command-line.js';
+import { complain } from './frame/complain.js';
+import type { Connect, RunOptions } from './frame/context.js';
+import { Interrupted, UsageError } from './frame/errors.js';
+import { type ExitCode, exits } from './frame/exit.js';
+import { operands, peek } from './frame/globals.js';
+import { didYouMean, fitHelp, rootHelp } from './frame/help.js';
+import { createIo, type Io, type IoParts } from './frame/io.js';
 import { loadNode, tree } from './tree.js';
 
 declare const __VERSION__: string;
@@ -26,17 +25,26 @@ export async function main(options: MainOptions = {}): Promise<number> {
 	const argv = options.argv ?? process.argv.slice(2);
 	const io = createIo(options);
 	const signals = options.interrupts === undefined ? catchSignals() : null;
+	signals?.hold();
 	const interrupts = options.interrupts ?? signals?.signal ?? new AbortController().signal;
 	let target: NamedTarget = unnamed;
-	const onTarget = (named: NamedTarget) => {
-		target = named;
+	const { debug, ...peeked } = peek(argv, io.env);
+	let { format } = peeked;
+	const onSettled: RunOptions['onSettled'] = (settled) => {
+		({ target, format } = settled);
 	};
 	try {
-		return await dispatch(argv, { io, interrupts, connect: options.connect ?? null, onTarget });
+		return await dispatch(argv, {
+			io,
+			interrupts,
+			signals,
+			connect: options.connect ?? null,
+			onSettled,
+		});
 	} catch (error) {
-		return await complain(error, io, { ...peek(argv, io.env), target });
+		return await complain(error, io, { format, debug, target });
 	} finally {
-		signals?.stop();
+		signals?.release();
 	}
 }
 
@@ -49,7 +57,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	}
 	const entry = tree.find(({ name }) => name === (word ?? 'help'));
 	if (entry === undefined) throw await unknownCommand(word ?? '');
-	const { invoke } = await import('./frame.js');
+	const { invoke } = await import('./frame/invoke.js');
 	return invoke(entry, word === undefined ? ['help', ...argv] : argv, options);
 }
 
@@ -59,8 +67,8 @@ async function say(io: Io, text: string): Promise<ExitCode> {
 }
 
 /**
- * A verb without its group is the likeliest slip: `mailctl import` means `mailctl subscribers import`. Words, no
- * commands: what else stood on the line is not known, its target neither.
+ * A verb without its group is the likeliest slip: `mailctl import` means `mailctl subscribers import`. The hint has no
+ * commands: the other arguments and the target are unknown here.
  */
 async function unknownCommand(word: string): Promise<UsageError> {
 	const nodes = await Promise.all(tree.map(async (entry) => ({ entry, node: await loadNode(entry) })));
@@ -69,22 +77,24 @@ async function unknownCommand(word: string): Promise<UsageError> {
 	);
 	const names = tree.map(({ name }) => name);
 	const hint =
-		groups.length > 0 ? `did you mean ${groups.join(', ')}?` : (didYouMean(word, names) ?? 'mailctl --help');
+		groups.length > 0 ? `did you mean ${groups.join(', ')}?` : (didYouMean(word, names) ?? mailctl('--help'));
 	return new UsageError(`unknown command "${word}"`, { hint });
 }
 
 /** The first signal asks the command to stop; the second one is no longer caught and ends the process. */
-function catchSignals(): { signal: AbortSignal; stop: () => void } {
+function catchSignals(): { signal: AbortSignal; release: () => void; hold: () => void } {
 	const controller = new AbortController();
-	const stop = () => {
+	const release = () => {
 		process.off('SIGINT', onSignal);
 		process.off('SIGTERM', onSignal);
 	};
+	const hold = () => {
+		process.on('SIGINT', onSignal);
+		process.on('SIGTERM', onSignal);
+	};
 	const onSignal = (name: NodeJS.Signals) => {
-		stop();
+		release();
 		controller.abort(new Interrupted(name === 'SIGTERM' ? 'SIGTERM' : 'SIGINT'));
 	};
-	process.on('SIGINT', onSignal);
-	process.on('SIGTERM', onSignal);
-	return { signal: controller.signal, stop };
+	return { signal: controller.signal, release, hold };
 }

@@ -1,5 +1,5 @@
-/** All commands by their first word: what the help of the whole shows, without loading any of them. */
-import type { Command, CommandGroup } from './command.js';
+/** All commands by their first word: the rows of the main help, without loading any command. */
+import type { Command, CommandGroup } from './frame/command.js';
 
 export interface TreeEntry {
 	name: string;
@@ -27,8 +27,13 @@ export const tree: readonly TreeEntry[] = [
 	},
 	{
 		name: 'send',
-		summary: 'send a message, or a mailing to a list',
+		summary: 'send a message, or a campaign to a list',
 		load: () => import('./commands/send.js'),
+	},
+	{
+		name: 'campaigns',
+		summary: 'campaigns: where each stands, its report and results, resume, cancel',
+		load: () => import('./commands/campaigns.js'),
 	},
 	{
 		name: 'report',
@@ -49,6 +54,11 @@ export const tree: readonly TreeEntry[] = [
 		name: 'messages',
 		summary: 'what became of each message',
 		load: () => import('./commands/messages.js'),
+	},
+	{
+		name: 'why',
+		summary: 'everything about one person, and why a mail did not come',
+		load: () => import('./commands/why.js'),
 	},
 	{
 		name: 'suppressions',
@@ -78,6 +88,11 @@ export const tree: readonly TreeEntry[] = [
 	},
 	{ name: 'api', summary: 'one raw request', load: () => import('./commands/api.js') },
 	{
+		name: 'sink',
+		summary: 'a local mail server that shows and counts what arrives',
+		load: () => import('./commands/sink.js'),
+	},
+	{
 		name: 'demo',
 		summary: 'the whole job, nothing to set up',
 		load: () => import('./commands/demo.js'),
@@ -106,6 +121,11 @@ export const tree: readonly TreeEntry[] = [
 		name: 'commands',
 		summary: 'all commands, for scripts',
 		load: () => import('./commands/commands.js'),
+	},
+	{
+		name: 'completion',
+		summary: 'completion of commands, options and names in a shell',
+		load: () => import('./commands/completion.js'),
 	},
 	{ name: 'version', summary: 'the version', load: () => import('./commands/version.js') },
 	{

@@ -1,8 +1,8 @@
 /** The attributes of an HTML text by their positions, found with a tokenizer: nothing is parsed into a tree, nothing rewritten. */
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
-import { variablePattern } from './variable-names.js';
+import { referencePattern } from '../api/variables.js';
 
-/** A run of an attribute's value: as written at `offset`, or a decoded entity (`offset` null). */
+/** A part of an attribute's value: as written at `offset`, or a decoded entity (`offset` null). */
 export interface Segment {
 	readonly text: string;
 	readonly offset: number | null;
@@ -21,25 +21,29 @@ export interface Attribute {
 	readonly segments: readonly Segment[];
 }
 
-/** A run of a decoded value: a text, or a variable whose opening hash stands at `offset`. */
-export type Piece = { readonly text: string } | { readonly name: string; readonly offset: number };
+/** A part of a decoded value: a text, or a variable whose opening hash stands at `offset`. */
+export type Piece = { readonly text: string } | { readonly reference: string; readonly offset: number };
 
-/** What is of interest in an HTML text. */
+/** The parts of an HTML text that matter here. */
 export interface Markup {
 	readonly attributes: readonly Attribute[];
 	/** Offset of the last `</body`; null when there is none. */
 	readonly bodyEnd: number | null;
+	/** Offsets of the content of style elements. */
+	readonly styles: readonly { readonly start: number; readonly end: number }[];
 }
 
 /**
- * Reads an HTML text as browsers do: what stands in comments, script, style, title and textarea is no markup, end tags
- * have no attributes. `isWanted` decides by tag, name and the value as written which attributes are given back.
+ * Reads an HTML text as browsers do: comments, script, style, title and textarea contain no markup, end tags have no
+ * attributes. `isWanted` selects the returned attributes by tag, name and the value as written.
  */
 export function readMarkup(
 	html: string,
 	isWanted: (tag: string, name: string, value: string) => boolean,
 ): Markup {
 	const attributes: Attribute[] = [];
+	const styles: { start: number; end: number }[] = [];
+	let styleStart: number | null = null;
 	let bodyEnd: number | null = null;
 	let tag = '';
 	let name = '';
@@ -52,8 +56,15 @@ export function readMarkup(
 			tag = html.slice(start, end).toLowerCase();
 			names = new Set();
 		},
+		onopentagend(end) {
+			if (tag === 'style') styleStart ??= end + 1;
+		},
 		onclosetag(start, end) {
-			if (html.slice(start, end).toLowerCase() === 'body') bodyEnd = start - '</'.length;
+			const name = html.slice(start, end).toLowerCase();
+			if (name === 'body') bodyEnd = start - '</'.length;
+			if (name !== 'style' || styleStart === null) return;
+			styles.push({ start: styleStart, end: start - '</'.length });
+			styleStart = null;
 		},
 		onattribname(start, end) {
 			name = html.slice(start, end).toLowerCase();
@@ -81,18 +92,19 @@ export function readMarkup(
 	const tokenizer = new Tokenizer({ decodeEntities: true }, callbacks);
 	tokenizer.write(html);
 	tokenizer.end();
-	return { attributes, bodyEnd };
+	if (styleStart !== null) styles.push({ start: styleStart, end: html.length });
+	return { attributes, bodyEnd, styles };
 }
 
-/** The decoded value, cut at its variables. A hash that is written as an entity begins none. */
+/** The decoded value, cut at its variables. A hash written as an entity begins none. */
 export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	return segments.flatMap(({ text, offset }): Piece[] => {
 		if (offset === null) return [{ text }];
 		const pieces: Piece[] = [];
 		let from = 0;
-		for (const match of text.matchAll(variablePattern())) {
+		for (const match of text.matchAll(referencePattern())) {
 			if (match.index > from) pieces.push({ text: text.slice(from, match.index) });
-			pieces.push({ name: match[1] ?? '', offset: offset + match.index });
+			pieces.push({ reference: match[1] ?? '', offset: offset + match.index });
 			from = match.index + match[0].length;
 		}
 		if (from < text.length) pieces.push({ text: text.slice(from) });
@@ -100,7 +112,7 @@ export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	});
 }
 
-/** The tokenizer says where runs of a value are, but not where one begins that opens with an entity. */
+/** The tokenizer gives the parts of a value, but not the beginning of one that opens with an entity. */
 function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 	const equals = /[ \t\r\n\f]*=[ \t\r\n\f]*/y;
 	equals.lastIndex = nameEnd;

@@ -1,17 +1,22 @@
 /**
- * Where a message is written, in octets from the start: laying pieces side by side as text and turning the whole into
- * octets cost half the time of a message, and most of its garbage.
+ * The output of a message, in octets from the start: joining pieces as text and converting the whole cost half the time
+ * of a message, and most of its garbage.
  */
 
 /** Below this a loop is faster than a call out of JavaScript. */
 const shortLength = 96;
 
-/** Collects ASCII. One sink serves one message after the other. */
+/** Collects ASCII for one message. */
 export class ByteSink {
-	#bytes = Buffer.allocUnsafeSlow(4096);
+	#bytes: Buffer;
 	#length = 0;
 
-	/** ASCII only: what is beyond is cut to its lowest eight bits. */
+	/** `expected` octets: a little more than the last message of its kind makes it one piece from the start. */
+	constructor(expected: number) {
+		this.#bytes = Buffer.allocUnsafe(expected);
+	}
+
+	/** ASCII only: other characters are cut to their lowest eight bits. */
 	text(text: string): void {
 		this.#reserve(text.length);
 		const [bytes, start, length] = [this.#bytes, this.#length, text.length];
@@ -31,22 +36,15 @@ export class ByteSink {
 		if (this.#bytes[this.#length - 1] !== 0x0a || this.#length === 0) this.text('\r\n');
 	}
 
-	/** A copy of what was collected; the sink is empty again. */
+	/** Returns the collected octets. Nothing may be added afterwards. */
 	take(): Buffer {
-		const taken = Buffer.from(this.#bytes.subarray(0, this.#length));
-		this.#length = 0;
-		return taken;
-	}
-
-	/** Forgets what was collected, after a message that could not be written. */
-	clear(): void {
-		this.#length = 0;
+		return this.#bytes.subarray(0, this.#length);
 	}
 
 	#reserve(more: number): void {
 		const needed = this.#length + more;
 		if (needed <= this.#bytes.length) return;
-		const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+		const larger = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2));
 		larger.set(this.#bytes.subarray(0, this.#length));
 		this.#bytes = larger;
 	}

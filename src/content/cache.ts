@@ -1,7 +1,9 @@
-/** Compiled contents by hash: the least recently used go first, when the bytes are used up. */
+/** Compiled contents by hash: when the memory is used up, the least recently used are dropped first. */
 import type { Content } from '../api/content.js';
 import { compileContent } from './compile.js';
-import type { CompiledContent, InlineCss } from './types.js';
+import { bytesOf } from './held.js';
+import type { AskHtml } from './read-html.js';
+import type { CompiledContent } from './types.js';
 
 export interface ContentCache {
 	/** The compiled content of this hash (see `contentSha256`). Gets of one hash at the same time compile once. */
@@ -9,21 +11,19 @@ export interface ContentCache {
 }
 
 export interface ContentCacheOptions {
-	inlineCss: InlineCss;
-	/** Estimated memory of all that is kept; a content that is larger alone is compiled and not kept. */
+	askHtml: AskHtml;
+	/** Memory of all entries. A larger content is kept alone, so that a campaign of it compiles it once. */
 	maxBytes: number;
 }
 
 interface Entry {
 	readonly compiled: Promise<CompiledContent>;
-	/** Corrected when it is compiled: CSS that is inlined may make a small content large. */
+	/** Corrected when it is compiled, and when its first message is made. */
 	bytes: number;
 }
 
-/**
- * In memory, for all who compose or answer for what was sent. A content that does not compile rejects, each time anew.
- */
-export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions): ContentCache {
+/** In memory, for all users of compiled contents. A content that does not compile rejects at each call. */
+export function createContentCache({ askHtml, maxBytes }: ContentCacheOptions): ContentCache {
 	// A Map keeps the order of insertion: first is oldest.
 	const entries = new Map<string, Entry>();
 	let used = 0;
@@ -34,11 +34,10 @@ export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions)
 		used -= entry.bytes;
 	}
 
-	function weigh(sha256: string, entry: Entry, compiled: CompiledContent): void {
+	function weigh(sha256: string, entry: Entry, bytes: number): void {
 		if (entries.get(sha256) !== entry) return;
-		used -= entry.bytes;
-		entry.bytes = estimate(compiled.preview({ variables: {} }));
-		used += entry.bytes;
+		used += bytes - entry.bytes;
+		entry.bytes = bytes;
 		makeRoom();
 	}
 
@@ -50,7 +49,7 @@ export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions)
 
 	function makeRoom(): void {
 		for (const [oldest, other] of entries) {
-			if (used <= maxBytes) break;
+			if (used <= maxBytes || entries.size === 1) break;
 			drop(oldest, other);
 		}
 	}
@@ -63,19 +62,12 @@ export function createContentCache({ inlineCss, maxBytes }: ContentCacheOptions)
 				entries.set(sha256, known);
 				return known.compiled;
 			}
-			const entry = { compiled: compileContent(content, inlineCss), bytes: estimate(content) };
+			const compiled = compileContent(content, askHtml, (bytes) => weigh(sha256, entry, bytes));
+			const entry: Entry = { compiled, bytes: bytesOf(content.subject, content.text, content.html) };
 			keep(sha256, entry);
-			entry.compiled.then(
-				(compiled) => weigh(sha256, entry, compiled),
-				// A failure is not remembered: the next get tries again.
-				() => drop(sha256, entry),
-			);
+			// A failure is not cached: the next get tries again.
+			compiled.catch(() => drop(sha256, entry));
 			return entry.compiled;
 		},
 	};
-}
-
-/** Inlined, cut for joining and once more for the preview: about five times what was written, plus the objects. */
-function estimate({ subject, text, html }: Pick<Content, 'subject' | 'text' | 'html'>): number {
-	return 4096 + 5 * (subject.length + (text?.length ?? 0) + (html?.length ?? 0));
 }

@@ -1,70 +1,105 @@
-/** Compiles a content once, so that a message for one recipient is a few string joins. */
+/** Compiles a content once, so that a message for one recipient takes a few string joins. */
 import type { Content } from '../api/content.js';
+import { usedVariables } from '../api/variables.js';
 import { ByteSink } from './byte-sink.js';
-import { contentSha256 } from './hash.js';
-import { inlineStyles } from './inline-css.js';
-import { findLinks, type Link, targetUrl } from './links.js';
-import { compileBody, compileSubject, fieldWriter } from './message.js';
-import { compilePart, type Part } from './part.js';
-import { textAlternative } from './text-alternative.js';
-import { escapedTracking, fillTracked, trackedTemplate } from './tracked.js';
-import type { CompiledContent, InlineCss } from './types.js';
-import { quoteAttributes, urlGuards } from './urls.js';
-import { usedVariables } from './variable-names.js';
 import {
 	type Escape,
-	escapeHtml,
 	fillSlot,
+	htmlValue,
 	normalLineEnds,
 	oneLine,
 	parseTemplate,
 	renderTemplate,
 	type Template,
-} from './variables.js';
+} from './fill-variables.js';
+import { contentSha256 } from './hash.js';
+import { bytesOf, type Held, heldOf } from './held.js';
+import { notInlined } from './inline-css.js';
+import { contentSize, joinFault, TooLarge } from './joined-size.js';
+import { targetUrl } from './links.js';
+import { compileBody, compileSubject, fieldWriter, type WriteBody } from './message.js';
+import { compilePart, type Part } from './part.js';
+import type { AskHtml, ReadHtml } from './read-html.js';
+import { escapedTracking, fillTracked, trackedTemplate } from './rewrite-links.js';
+import { noAlternative } from './text-alternative.js';
+import type { CompiledContent, Recipient } from './types.js';
 
 /**
- * Inlines CSS (unless the author said no), makes the text alternative, encodes what is constant. Never rejects for
- * what is in the content: what could not be done is in `warnings`, and the mail goes out as written.
+ * Reads the HTML (elsewhere: see `AskHtml`), makes the text alternative, and encodes the constant parts. Failures are
+ * in `warnings`, and the mail goes out as written; rejects only when no reader is available. `onHeld` gets the bytes of
+ * memory held, and again each time they grow.
  */
-export async function compileContent(content: Content, inlineCss: InlineCss): Promise<CompiledContent> {
-	const inlined = await inlineHtml(content, inlineCss);
-	const html = inlined.html === null ? null : quoteAttributes(normalLineEnds(inlined.html));
-	const text =
-		content.text === null ? alternativeOf(html) : { text: normalLineEnds(content.text), warnings: [] };
-	return {
-		variables: usedVariables(content),
-		warnings: [...inlined.warnings, ...text.warnings],
-		...writers({ subject: content.subject, text: text.text, html, sha256: contentSha256(content) }),
+export async function compileContent(
+	content: Content,
+	askHtml: AskHtml,
+	onHeld: (bytes: number) => void = () => undefined,
+): Promise<CompiledContent> {
+	const { read, warnings } = await readWith(content, askHtml);
+	const text = content.text === null ? (read?.alternative ?? null) : normalLineEnds(content.text);
+	const isEmpty = text === null && read === null;
+	const sources = {
+		subject: content.subject,
+		text: isEmpty ? '' : text,
+		read,
+		sha256: contentSha256(content),
 	};
+	return { variables: usedVariables(content), warnings, ...writers(sources, heldOf(onHeld)) };
+}
+
+/** Requests less after each reading that fails: first without style sheets, then without the text alternative. */
+async function readWith(
+	{ html, text, disable_inline }: Content,
+	askHtml: AskHtml,
+): Promise<{ read: ReadHtml | null; warnings: readonly string[] }> {
+	if (html === null) return { read: null, warnings: [] };
+	const warnings: string[] = [];
+	let inline = !disable_inline && /<style[\s>/]/i.test(html);
+	let alternative = text === null;
+	for (;;) {
+		try {
+			const read = await askHtml({ html, inline, alternative });
+			return { read, warnings: [...warnings, ...read.warnings] };
+		} catch (error) {
+			const why = error instanceof Error ? error.message : String(error);
+			if (inline) warnings.push(notInlined(why));
+			else if (alternative) warnings.push(noAlternative(why));
+			else throw error;
+			alternative &&= inline;
+			inline = false;
+		}
+	}
 }
 
 interface Sources {
 	subject: string;
+	/** Line ends are LF. */
 	text: string | null;
-	html: string | null;
+	read: ReadHtml | null;
 	sha256: string;
 }
 
 type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'preview'>;
 
-function writers(sources: Sources): Writers {
-	const { sha256 } = sources;
-	const guards = sources.html === null ? undefined : urlGuards(sources.html);
-	const subject = parseTemplate(oneLine(sources.subject));
-	const text = sources.text === null ? null : parseTemplate(sources.text);
-	const html = sources.html === null ? null : parseTemplate(sources.html, guards);
-	const links = sources.html === null ? [] : findLinks(sources.html);
-	const writeSubject = compileSubject(subject);
-	const textPart = once(() => text && plainPart(text, 'plain', normalLineEnds));
-	// A content is tracked in all its messages or in none, so that only one of the two is ever made.
-	const writePlain = once(() =>
-		compileBody({ text: textPart(), html: html && plainPart(html, 'html', escapeHtml), sha256 }),
-	);
-	const writeTracked = once(() =>
-		compileBody({ text: textPart(), html: trackedPart(sources.html, links, guards), sha256 }),
-	);
-	const out = new ByteSink();
+/** Room for differences between messages, so that hardly any needs a second piece of memory. */
+const slack = 512;
+
+function writers(sources: Sources, held: Held): Writers {
+	const { subject, text, read } = sources;
+	const html = read?.html ?? null;
+	const links = read?.links ?? [];
+	const size = contentSize({ subject, text, html });
+	const writeSubject = compileSubject(parseTemplate(oneLine(subject)));
+	// A content is tracked in all its messages or in none, so only one of the two is ever made.
+	const writePlain = once(() => bodyOf(sources, held, 'plain'));
+	const writeTracked = once(() => bodyOf(sources, held, 'tracked'));
 	const writeFields = fieldWriter();
+	let expected = 4096;
+	const refuseOversize = (variables: Recipient['variables'], tracking: Recipient['tracking']) => {
+		const perLink = tracking === null ? 0 : tracking.clickUrl.length + (tracking.clickEnds[0]?.length ?? 0);
+		const fault = joinFault(size, variables, links.length * perLink);
+		if (fault !== null) throw new TooLarge(fault);
+	};
+	held.add(bytesOf(subject, text, html) + bytesOfMarkup(read));
 	return {
 		links: links.length,
 		link: (position, variables) => {
@@ -73,19 +108,37 @@ function writers(sources: Sources): Writers {
 		},
 		join: (envelope, recipient) => {
 			const { variables, tracking } = recipient;
+			refuseOversize(variables, tracking);
 			const writeBody = tracking === null ? writePlain() : writeTracked();
-			// What was left of a message that could not be written.
-			out.clear();
+			const out = new ByteSink(expected);
 			out.text(writeFields(writeSubject(variables), envelope, recipient));
 			writeBody(out, { variables, tracking: tracking && escapedTracking(tracking) });
-			return out.take();
+			const message = out.take();
+			expected = message.length + slack;
+			return message;
 		},
-		preview: ({ variables }) => ({
-			subject: renderTemplate(subject, variables, oneLine),
-			text: text === null ? '' : renderTemplate(text, variables, normalLineEnds),
-			html: html === null ? null : renderTemplate(html, variables, escapeHtml),
-		}),
+		preview: ({ variables }) => {
+			refuseOversize(variables, null);
+			return {
+				subject: renderTemplate(parseTemplate(oneLine(subject)), variables, oneLine),
+				text: text === null ? '' : renderTemplate(parseTemplate(text), variables, normalLineEnds),
+				html: html === null ? null : renderTemplate(parseTemplate(html, read?.guards), variables, htmlValue),
+			};
+		},
 	};
+}
+
+function bodyOf({ text, read, sha256 }: Sources, held: Held, kind: 'plain' | 'tracked'): WriteBody {
+	const parts = {
+		text: text === null ? null : plainPart(parseTemplate(text), 'plain', normalLineEnds),
+		html: read === null ? null : kind === 'tracked' ? trackedPart(read) : plainHtml(read),
+	};
+	held.add((parts.text?.bytes ?? 0) + (parts.html?.bytes ?? 0));
+	return compileBody({ ...parts, sha256 });
+}
+
+function plainHtml({ html, guards }: ReadHtml): Part {
+	return plainPart(parseTemplate(html, guards), 'html', htmlValue);
 }
 
 function plainPart(template: Template, subtype: 'plain' | 'html', write: Escape): Part {
@@ -96,10 +149,15 @@ function plainPart(template: Template, subtype: 'plain' | 'html', write: Escape)
 	});
 }
 
-function trackedPart(html: string | null, links: readonly Link[], guards = urlGuards('')): Part | null {
-	if (html === null) return null;
-	const template = trackedTemplate(html, links, guards);
-	return compilePart({ template, subtype: 'html', fill: fillTracked });
+function trackedPart(read: ReadHtml): Part {
+	return compilePart({ template: trackedTemplate(read), subtype: 'html', fill: fillTracked });
+}
+
+/** A link is a few objects and strings, a guard a few less. */
+function bytesOfMarkup(read: ReadHtml | null): number {
+	if (read === null) return 0;
+	const links = read.links.reduce((sum, { target }) => sum + 160 + 100 * target.length, 0);
+	return links + 200 * read.guards.size;
 }
 
 function once<T>(make: () => T): () => T {
@@ -108,26 +166,4 @@ function once<T>(make: () => T): () => T {
 		made ??= { value: make() };
 		return made.value;
 	};
-}
-
-interface Inlined {
-	html: string | null;
-	warnings: readonly string[];
-}
-
-async function inlineHtml(content: Content, inlineCss: InlineCss): Promise<Inlined> {
-	if (content.html === null || content.disable_inline) return { html: content.html, warnings: [] };
-	return await inlineStyles(content.html, inlineCss);
-}
-
-/** Null for HTML that shows no text: an empty alternative helps nobody and looks like spam. */
-function alternativeOf(html: string | null): { text: string | null; warnings: readonly string[] } {
-	if (html === null) return { text: '', warnings: [] };
-	try {
-		const text = textAlternative(html);
-		return { text: text === '' ? null : text, warnings: [] };
-	} catch (error) {
-		const why = error instanceof Error ? error.message : String(error);
-		return { text: null, warnings: [`No text alternative could be made from the HTML: ${why}.`] };
-	}
 }

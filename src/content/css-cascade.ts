@@ -1,6 +1,7 @@
 /**
- * What an inlined declaration does to the rules that stay in the style sheet. A style attribute wins over every rule
- * that is not `!important`, so a rule for small screens would lose its effect the moment what it overrides is inlined.
+ * The effect of an inlined declaration on rules that stay in the style sheet. A style attribute overrides every rule
+ * that is not `!important`, so a rule for small screens would lose its effect when the declaration it overrides is
+ * inlined.
  */
 import {
 	type CssStatement,
@@ -18,7 +19,7 @@ export interface Inlined {
 	readonly declarations: readonly Declaration[];
 }
 
-/** What the last part of a selector says of the element; empty where it says nothing. */
+/** What the last part of a selector says about the element; empty where it says nothing. */
 interface Subject {
 	readonly tag: string;
 	readonly id: string;
@@ -33,10 +34,10 @@ export function inlinedRule(selector: string, order: number, declarations: reado
 const conditions = new Set(['media', 'supports', 'container']);
 
 /**
- * The statement with `!important` on those declarations that won over what is now inlined, and would lose. Specificity
- * is compared as if the rules met in one element wherever their last parts allow it; where such a rule won over some of
- * what is inlined and lost to some, it gets its way under a condition (the author wanted it for those screens) and
- * not in a state of a link (`a:hover` should not repaint a button).
+ * The statement with `!important` on declarations that overrode the inlined ones, and would lose. Specificity is
+ * compared as if the rules applied to one element wherever their last parts allow it. A rule that overrode some inlined
+ * declarations and lost to others wins under a condition (the author wanted it for those screens), but not in a state
+ * of a link (`a:hover` should not repaint a button).
  */
 export function keepWinning(statement: CssStatement, order: number, inlined: readonly Inlined[]): string {
 	return rewritten(statement, { order, inlined, isConditional: false });
@@ -67,7 +68,7 @@ function rewritten(statement: CssStatement, scene: Scene): string {
 
 /** Null when nothing has to change. */
 function bodyFor(selector: string, declarations: readonly Declaration[], scene: Scene): string | null {
-	// The box of a pseudo-element is nobody else's.
+	// The box of a pseudo-element belongs to no other rule.
 	if (/::|:(before|after|first-line|first-letter)\b/i.test(selector)) return null;
 	const texts = declarations.map((declaration) =>
 		mustInsist(selector, declaration, scene) ? `${declaration.text} !important` : declaration.text,
@@ -92,7 +93,7 @@ function mustInsist(selector: string, { name, isImportant }: Declaration, scene:
 	return beaten.length === rivals.length || (scene.isConditional && beaten.length > 0);
 }
 
-/** One sets what the other sets, or a part of it. */
+/** Whether one sets the same as the other, or a part of it. */
 function areRelated(one: string, other: string): boolean {
 	if (one === other || one.startsWith(`${other}-`) || other.startsWith(`${one}-`)) return true;
 	if (one.startsWith('border-') && other.startsWith('border-')) return true;
@@ -125,7 +126,7 @@ function specificityOf(selector: string): number {
 	return ids * 1_000_000 + classes * 1000 + tags;
 }
 
-/** Without what stands in brackets and strings, where dots and hashes are no selectors; `(2n+1)` and the like go too. */
+/** Without brackets and strings, where dots and hashes are no selectors; `(2n+1)` and the like go too. */
 function bare(selector: string): string {
 	return selector
 		.trim()

@@ -1,9 +1,9 @@
 /**
- * A style sheet cut into its statements (CSS Syntax Level 3, s.5), as far as inlining must know them: what a rule
- * selects and declares. Nothing is judged; what is odd stays as it is written.
+ * Splits a style sheet into its statements (CSS Syntax Level 3, s.5), as far as inlining needs: what a rule selects and
+ * declares. Nothing is validated; odd text stays as it is written.
  */
 
-/** `body` and `block` are what stands between the braces, as written; `block` is null for `@import …;`. */
+/** `body` and `block` are the text between the braces, as written; `block` is null for `@import …;`. */
 export type CssStatement =
 	| { readonly kind: 'rule'; readonly selectors: readonly string[]; readonly body: string }
 	| { readonly kind: 'at'; readonly name: string; readonly prelude: string; readonly block: string | null };
@@ -15,7 +15,7 @@ export interface Declaration {
 	readonly text: string;
 }
 
-/** Strings, and escapes: what stands in them means nothing. */
+/** Strings, and escapes: their content has no meaning here. */
 const opaque = /"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|\\[\s\S]/;
 
 /** The statements of a sheet, or of the block of an at-rule. Comments are dropped. */
@@ -43,12 +43,12 @@ export function cssStatements(css: string): CssStatement[] {
 			braces = Math.max(0, braces - 1);
 		} else if (braces === 0) end(at);
 	}
-	// Whatever is open at the end is closed by it.
+	// The end closes everything that is open.
 	if (open !== -1) end(sheet.length);
 	return statements;
 }
 
-/** What a rule declares; null when other rules are nested in it. */
+/** The declarations of a rule; null when other rules are nested in it. */
 export function declarationsOf(body: string): Declaration[] | null {
 	const cuts = [...marks(body, ';{')];
 	if (cuts.some(({ char }) => char === '{')) return null;
@@ -89,7 +89,7 @@ function pieces(text: string, cuts: readonly { at: number }[]): string[] {
 		.filter((piece) => piece !== '');
 }
 
-/** Where the wanted characters stand, outside strings, parentheses and brackets. */
+/** The positions of the wanted characters outside strings, parentheses and brackets. */
 function* marks(text: string, wanted: string): Generator<{ char: string; at: number }> {
 	let depth = 0;
 	for (const match of text.matchAll(new RegExp(`${opaque.source}|[()[\\]{};,]`, 'g'))) {

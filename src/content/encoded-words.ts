@@ -1,4 +1,4 @@
-/** Encoded words (RFC 2047): how a header says what is not ASCII. */
+/** Encoded words (RFC 2047): the form of text beyond ASCII in a header. */
 
 const maxWord = 75;
 const overhead = '=?UTF-8?Q??='.length;
@@ -49,7 +49,7 @@ function base64Word(word: string): string {
 	return `=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`;
 }
 
-/** Only what RFC 2047 s.5(3) allows in a phrase is left as it is: the strictest of its three places. */
+/** Only characters that RFC 2047 s.5(3) allows in a phrase stay as they are: the strictest of its three places. */
 const ascii: readonly string[] = Array.from({ length: 128 }, (_, code) => {
 	const char = String.fromCharCode(code);
 	if (/[A-Za-z0-9!*+\-/]/.test(char)) return char;

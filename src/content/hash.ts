@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Content } from '../api/content.js';
 
-/** SHA-256 in hex of all that makes two contents different; null and an empty string differ. */
+/** SHA-256 in hex of everything that distinguishes two contents; null and an empty string differ. */
 export function contentSha256(content: Content): string {
 	const { subject, text, html, disable_inline } = content;
 	return createHash('sha256')

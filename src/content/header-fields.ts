@@ -1,15 +1,12 @@
-/** Header fields: folded at 78 where there is a blank to fold at, never over 998, never more than was asked for. */
+/** Header fields: folded at 78 where there is a blank to fold at, never longer than 998, never more than one field. */
 import { domainToASCII } from 'node:url';
+import { isReservedHeader, maxHeaderName } from '../api/headers.js';
 import { encodeWords } from './encoded-words.js';
 
 const softLimit = 78;
 const hardLimit = 998;
 /** A word longer than this cannot stand on a line of 998 octets (RFC 5322 s.2.1.1) beside a name. */
 const maxWord = 900;
-
-/** Names that are ours to write, or that would change who gets the message or what it says it is. */
-const reserved =
-	/^(from|to|cc|bcc|sender|reply-to|subject|date|message-id|return-path|received|dkim-signature|(mime|content|resent|arc|list-unsubscribe)(-.*)?)$/i;
 
 /** `Name: value` CRLF for free text: Subject and the user's own fields. */
 export function unstructuredField(name: string, value: string): string {
@@ -20,18 +17,18 @@ export function unstructuredField(name: string, value: string): string {
 	const first = softLimit - name.length - 2;
 	if (isWritable(trimmed)) {
 		if (trimmed.length <= first) return `${name}: ${trimmed}\r\n`;
-		// Folding goes before a blank, so that unfolding gives the same text back.
+		// A fold goes before a blank, so that unfolding restores the text.
 		return `${name}:${fold(foldable(` ${trimmed}`), name.length + 1)}\r\n`;
 	}
 	const isNarrow = first < 30;
 	return `${name}:${isNarrow ? '\r\n ' : ' '}${encodeWords(trimmed, isNarrow ? softLimit : first)}\r\n`;
 }
 
-/** A field of the user's own; the caller has checked it, and still nothing gets past here that adds a header. */
+/** A field of the user's own; the caller has checked it, and a second check here prevents an added header. */
 export function customField(name: string, value: string): string {
-	if (!/^[\x21-\x39\x3b-\x7e]{1,200}$/.test(name))
+	if (name.length > maxHeaderName || !/^[\x21-\x39\x3b-\x7e]+$/.test(name))
 		throw new Error(`Not a header field name: ${JSON.stringify(name)}.`);
-	if (reserved.test(name)) throw new Error(`The header field ${name} cannot be set.`);
+	if (isReservedHeader(name)) throw new Error(`The header field ${name} cannot be set.`);
 	return unstructuredField(name, value);
 }
 
@@ -65,7 +62,7 @@ function refuseBreaks(name: string, value: string): void {
 	if (/[\r\n\0]/.test(value)) throw new Error(`The header field ${name} holds a line break or NUL.`);
 }
 
-/** What looks like an encoded word is encoded, so that it is read as it was written. */
+/** A text that looks like an encoded word is encoded, so that readers see it as written. */
 function isWritable(text: string): boolean {
 	return /^[\t -~]*$/.test(text) && !text.includes('=?') && !hasLongWord(text);
 }
@@ -80,8 +77,8 @@ function foldable(text: string): string[] {
 }
 
 /**
- * Lays tokens, each with its leading blank, into lines of 78; a longer token gets a line of its own, but stays beside
- * the name of its field as long as that helps nobody (RFC 5322 s.2.1.1: 78 should be, 998 must).
+ * Distributes tokens, each with its leading blank, over lines of 78. A longer token gets a line of its own, but stays
+ * beside the name of its field as long as a new line would not make it fit (RFC 5322 s.2.1.1: 78 should be, 998 must).
  */
 function fold(tokens: readonly string[], startColumn: number): string {
 	let text = '';
@@ -129,7 +126,7 @@ function unquote(name: string): string {
 	return quoted === undefined ? name : quoted.replace(/\\(.)/gs, '$1');
 }
 
-/** Atoms as they are, anything else ASCII as a quoted string, the rest as encoded words (RFC 5322 s.3.2, 2047 s.5). */
+/** Atoms stay as they are, other ASCII becomes a quoted string, the rest encoded words (RFC 5322 s.3.2, 2047 s.5). */
 function phrase(name: string): string[] {
 	if (!/^[ -~]*$/.test(name) || name.includes('=?') || name.length > 60) {
 		if (!/^[A-Za-z0-9 !#$%&'*+\-/^_`{|}~]*$/.test(name) || hasLongWord(name) || / {2}/.test(name)) {

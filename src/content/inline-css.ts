@@ -1,22 +1,23 @@
-/** When CSS is inlined, and whether the result may be trusted. The work itself is done elsewhere, in a thread. */
+/** When CSS is inlined, and whether the result is safe to use. */
+
+import { variablesIn } from '../api/variables.js';
 import { findLinks } from './links.js';
-import type { InlineCss } from './types.js';
-import { variablesIn } from './variable-names.js';
 
 /** Larger documents go out as written. */
-export const maxInlineBytes = 2 * 1024 * 1024;
-/** What a document may grow to: a rule of 1 KB is written into each of 10,000 elements. In UTF-16 units. */
-export const maxInlinedLength = 2 * maxInlineBytes;
+const maxInlineBytes = 2 * 1024 * 1024;
+/** The maximum size of the result: a rule of 1 KB is written into each of 10,000 elements. In UTF-16 units. */
+const maxInlinedLength = 2 * maxInlineBytes;
 
-/** The document with its style sheets inlined, or as written with a warning that says why. Never rejects. */
-export async function inlineStyles(
+/** The document with its style sheets inlined, or as written with a warning and its reason. Never throws. */
+export function inlineStyles(
 	html: string,
-	inlineCss: InlineCss,
-): Promise<{ html: string; warnings: readonly string[] }> {
+	inlineCss: (html: string) => string,
+): { html: string; warnings: readonly string[] } {
 	if (!/<style[\s>/]/i.test(html)) return { html, warnings: [] };
 	if (Buffer.byteLength(html) > maxInlineBytes) return asWritten(html, 'the HTML is larger than 2 MiB');
 	try {
-		const inlined = await inlineCss(html);
+		const inlined = inlineCss(html);
+		if (inlined.length > maxInlinedLength) return asWritten(html, 'the HTML would become larger than 4 MiB');
 		if (!keepsVariables(html, inlined)) return asWritten(html, 'it would have changed the variables');
 		if (!keepsLinks(html, inlined)) return asWritten(html, 'it would have changed the links');
 		return { html: inlined, warnings: [] };
@@ -26,8 +27,8 @@ export async function inlineStyles(
 }
 
 /**
- * The same variables as often as before. One that a style sheet uses (`color: #brand#`) may have been copied into
- * elements; none may have come into being or gone.
+ * Whether both have the same variables equally often. One in a style sheet (`color: #brand#`) may have been copied into
+ * elements; none may have been added or lost.
  */
 export function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
@@ -41,19 +42,21 @@ export function keepsVariables(before: string, after: string): boolean {
 }
 
 /**
- * The same links in the same order. A click names its link by position: the day the style sheet cannot be inlined in
- * time, the text as written must give the same positions.
+ * Whether both have the same links in the same order. A click names its link by position. When the style sheet cannot
+ * be inlined in time one day, the text as written must give the same positions.
  */
 export function keepsLinks(before: string, after: string): boolean {
 	const targets = (html: string) => JSON.stringify(findLinks(html).map(({ target }) => target));
 	return targets(before) === targets(after);
 }
 
+/** The warning for CSS that stays where it is. */
+export function notInlined(why: string): string {
+	return `CSS was not inlined: ${why.replace(/\.$/, '')}. The HTML goes out as written.`;
+}
+
 function asWritten(html: string, why: string): { html: string; warnings: readonly string[] } {
-	return {
-		html,
-		warnings: [`CSS was not inlined: ${why.replace(/\.$/, '')}. The HTML goes out as written.`],
-	};
+	return { html, warnings: [notInlined(why)] };
 }
 
 function count(names: readonly string[]): Map<string, number> {
@@ -62,10 +65,10 @@ function count(names: readonly string[]): Map<string, number> {
 	return counts;
 }
 
-/** What is outside and what is inside style elements. By position: a lazy regular expression would be quadratic. */
+/** The text outside and inside style elements. By position: a lazy regular expression would be quadratic. */
 function apart(html: string): [outside: string, inside: string] {
 	const lower = html.toLowerCase();
-	// Lower-casing may change the length of a text (U+0130); then positions mean nothing, and all counts as outside.
+	// Lower case may change the length of a text (U+0130); then positions mean nothing, and all counts as outside.
 	if (lower.length !== html.length) return [html, ''];
 	let outside = '';
 	let inside = '';

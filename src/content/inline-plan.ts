@@ -1,15 +1,15 @@
 /**
- * What of a document's style sheets can move into style attributes, and what must stay: rules for some screens only,
- * for states of a link, for pseudo-elements, and whatever else only the program that shows the mail can decide.
+ * Which style rules can move into style attributes, and which must stay: rules for some screens only, for states of a
+ * link, for pseudo-elements, and others that only the mail program can decide.
  */
 import { Parser } from 'htmlparser2';
 import { type Inlined, inlinedRule, keepWinning } from './css-cascade.js';
 import { type CssStatement, cssStatements, declarationsOf, formatStatement } from './css-statements.js';
 
 export interface InlinePlan {
-	/** The document; its style elements hold only what stays, and are gone when nothing does. */
+	/** The document; its style elements keep only rules that stay, and are removed when empty. */
 	readonly html: string;
-	/** What moves, in the order of the document. */
+	/** The rules that move, in the order of the document. */
 	readonly css: string;
 }
 
@@ -40,7 +40,7 @@ export function planInlining(html: string): InlinePlan | null {
 	return { html: written + html.slice(from), css: css.join('\n') };
 }
 
-/** A statement, or the selectors of it that share a fate. */
+/** A statement, or those of its selectors that are handled alike. */
 interface Part {
 	statement: CssStatement;
 	moves: boolean;
@@ -57,7 +57,7 @@ function divided(statement: CssStatement, isBodyImplied: boolean): Part[] {
 	];
 }
 
-/** What the document alone decides. */
+/** Pseudo-classes that depend on the document alone. */
 const structural = /^:(root|empty|not|(first|last|only)-(child|of-type)|nth-(last-)?(child|of-type))$/i;
 
 function canMove(selector: string, isBodyImplied: boolean): boolean {
@@ -65,7 +65,7 @@ function canMove(selector: string, isBodyImplied: boolean): boolean {
 	if (/("|')[^"']*[,>+~{}()[\]]/.test(selector)) return false;
 	const text = selector.replace(/"[^"]*"|'[^']*'/g, '""');
 	if ((text.match(/::?[\w-]+/g) ?? []).some((pseudo) => !structural.test(pseudo))) return false;
-	// The inliner knows only the elements that are written, a browser puts rows without a tbody into one.
+	// The inliner knows only written elements, while a browser puts rows without a tbody into one.
 	return !(isBodyImplied && /\btbody\b|>\s*tr\b/i.test(text));
 }
 
@@ -81,13 +81,13 @@ function inlinedBy({ statement, moves }: Part, order: number): Inlined[] {
 
 interface StyleElement {
 	outerStart: number;
-	/** Of what is between the tags. */
+	/** The text between the tags. */
 	start: number;
 	end: number;
 	outerEnd: number;
 }
 
-/** The style elements that hold for every screen, by position. */
+/** The style elements for every screen, by position. */
 function styleElements(html: string): StyleElement[] {
 	const found: StyleElement[] = [];
 	let open: { outerStart: number; start: number } | null = null;

@@ -1,27 +1,31 @@
 /**
- * The links of an HTML text that a click can be counted on. Each has a position, counted from 0 in the order of the
- * text as its author wrote it: a link in a mail says only its message and this number, so the same text must give the
+ * The links of an HTML text whose clicks can be counted. Each has a position, counted from 0 in the order of the text
+ * as its author wrote it. A link in a mail contains only its message and this number, so the same text must give the
  * same positions for ever.
  */
-import { type Piece, piecesOf, readMarkup } from './attributes.js';
-import type { Variables } from './variables.js';
 
-/** Where a link leads: its parts as a browser reads them, entities decoded, variables by name. */
-export type LinkTarget = readonly (string | { readonly name: string })[];
+import { variableName, variableValue } from '../api/variables.js';
+import { type Piece, piecesOf, readMarkup } from './attributes.js';
+import type { Variables } from './fill-variables.js';
+
+/** The target of a link: its parts as a browser reads them, entities decoded, variables by reference. */
+export type LinkTarget = readonly (string | { readonly reference: string })[];
 
 /** A link and the offsets of its `href` value, quotes not included. */
 export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** What the values of its variables decide: nothing, only whether they are clean, or whether it is http(s) at all. */
+	/**
+	 * What depends on the values of its variables: nothing, only whether they are clean, or whether it is http(s) at all.
+	 */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 
-/** A link says its position in two bytes. */
+/** A link has two bytes for its position. */
 export const maxLinks = 65_536;
 
-/** The links whose target is http or https, or may become so when its variables are filled in. */
+/** The links whose target is http or https, or may become so with its variables filled in. */
 export function findLinks(html: string): Link[] {
 	const { attributes } = readMarkup(html, (tag, name) => name === 'href' && (tag === 'a' || tag === 'area'));
 	return attributes
@@ -35,19 +39,21 @@ export function findLinks(html: string): Link[] {
 }
 
 /**
- * The absolute URL that a link leads to with these values, written as a browser would ask for it: ASCII, no blanks.
- * Null unless it is http or https. A value with a control character makes it null too: no header may carry one.
+ * The absolute URL of a link with these values, in the form that a browser requests: ASCII, no blanks. Null unless it
+ * is http or https. A value with a control character makes it null too: no header may contain one.
  */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
-	const written = target.map((piece) => (typeof piece === 'string' ? piece : valueIn(piece.name, variables)));
+	const written = target.map((piece) =>
+		typeof piece === 'string' ? piece : valueIn(piece.reference, variables),
+	);
 	const text = written.join('');
 	if (!URL.canParse(text)) return null;
 	const url = new URL(text);
 	return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null;
 }
 
-/** True when a click on the link can be counted: exactly when `targetUrl` knows where it leads. */
+/** Whether clicks on the link can be counted: exactly when `targetUrl` gives a URL. */
 export function isTrackable(
 	{ depends, target }: Pick<Link, 'depends' | 'target'>,
 	variables: Variables,
@@ -62,29 +68,30 @@ export function isTrackable(
 	}
 }
 
-/** Own pages of a message: a click on them is an event of its own kind, or none. */
+/** A message's own pages: a click on them is an event of its own kind, or none. */
 const ownPages = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null for what is never a link: another scheme, a relative reference, an own page. */
+/** Null for a target that is never a link: another scheme, a relative reference, an own page. */
 function dependence(target: LinkTarget): Link['depends'] | null {
 	const [first, ...rest] = target;
 	if (first === undefined) return null;
-	if (typeof first !== 'string') return rest.length === 0 && ownPages.has(first.name) ? null : 'whole';
+	if (typeof first !== 'string')
+		return rest.length === 0 && ownPages.has(variableName(first.reference)) ? null : 'whole';
 	if (rest.length === 0) return targetUrl(target, {}) === null ? null : 'constant';
 	const scheme = /^([^:/?#\\]*)([:/?#\\]?)/.exec(first);
 	if (scheme?.[2] === '') return 'whole';
 	if (scheme?.[2] !== ':' || !/^https?$/i.test(scheme[1] ?? '')) return null;
-	// With its host complete, nothing that follows can make a URL of this text unreadable.
+	// With a complete host, no following text can make the URL invalid.
 	const host = /^https?:\/\/[^/?#\\]+[/?#\\]/i.exec(first)?.[0];
 	return host !== undefined && URL.canParse(host) ? 'clean' : 'whole';
 }
 
-/** Reads a URL as browsers do: blanks and controls around it do not count, nor tabs and line breaks inside. */
+/** Reads a URL as browsers do: blanks and controls around it are ignored, as are tabs and line breaks inside. */
 function cleanTarget(pieces: readonly Piece[]): LinkTarget {
-	const joined: (string | { name: string })[] = [];
+	const joined: (string | { reference: string })[] = [];
 	for (const piece of pieces) {
 		const last = joined.at(-1);
-		if ('name' in piece) joined.push({ name: piece.name });
+		if ('reference' in piece) joined.push({ reference: piece.reference });
 		else if (typeof last === 'string') joined[joined.length - 1] = last + piece.text;
 		else joined.push(piece.text);
 	}
@@ -109,11 +116,11 @@ function trimEnd(text: string): string {
 
 function hasCleanValues(target: LinkTarget, variables: Variables): boolean {
 	return target.every(
-		(piece) => typeof piece === 'string' || !/[\x00-\x1f\x7f-\x9f]/.test(valueIn(piece.name, variables)),
+		(piece) => typeof piece === 'string' || !/[\x00-\x1f\x7f-\x9f]/.test(valueIn(piece.reference, variables)),
 	);
 }
 
-/** As in the mail: what has no value stays as it is written, and own keys only. */
-function valueIn(name: string, variables: Variables): string {
-	return Object.hasOwn(variables, name) ? (variables[name] ?? '') : `#${name}#`;
+/** As in the mail: a variable without a value stays as it is written. */
+function valueIn(reference: string, variables: Variables): string {
+	return variableValue(reference, variables) ?? `#${reference}#`;
 }

@@ -1,12 +1,12 @@
 /** The finished message: header fields, then one part or two alternatives. */
 import type { Envelope } from '../api/content.js';
 import type { ByteSink } from './byte-sink.js';
+import { oneLine, renderTemplate, type Template } from './fill-variables.js';
 import { addressField, customField, dateField, tokenField, unstructuredField } from './header-fields.js';
 import type { BodyValues, Part } from './part.js';
 import type { Recipient } from './types.js';
-import { oneLine, renderTemplate, type Template } from './variables.js';
 
-/** What is constant in all messages of one content. */
+/** The constant parts of all messages of one content. */
 export interface MessageParts {
 	/** The html is null, or the text is, or neither. */
 	text: Part | null;
@@ -50,8 +50,8 @@ interface SharedFields {
 }
 
 /**
- * Writes everything above the Content-Type. What an envelope says in all its messages is written once as long as the
- * same object is given. Throws on a line break or NUL in any field, and on a field that is not the user's.
+ * Writes everything above the Content-Type. Fields that all messages of an envelope share are made once, as long as the
+ * same object is given. Throws on a line break or NUL in any field, and on a field that users may not set.
  */
 export function fieldWriter(): (subject: string, envelope: Envelope, recipient: Recipient) => string {
 	const known = new WeakMap<Envelope, SharedFields>();
@@ -100,7 +100,7 @@ function unsubscribeFields(url: string): string {
 	return `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n`;
 }
 
-/** `=_` never occurs in quoted-printable or base64; in a 7bit part, which is constant, it is looked for. */
+/** `=_` never occurs in quoted-printable or base64; in a 7bit part, which is constant, its absence is checked. */
 function absentBoundary(sha256: string, parts: readonly Part[]): string {
 	for (let attempt = 0; ; attempt++) {
 		const boundary = `=_${sha256.slice(0, 32)}${attempt === 0 ? '' : `.${attempt}`}`;

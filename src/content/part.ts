@@ -1,10 +1,10 @@
 /** One text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
 import type { ByteSink } from './byte-sink.js';
-import { encodeFragment, type Fragment, QuotedPrintableLine } from './quoted-printable.js';
+import { renderSlots, type Template } from './fill-variables.js';
+import { encodeFragment, type Fragment, keepFragments, QuotedPrintableLine } from './quoted-printable.js';
 import type { Recipient } from './types.js';
-import { renderSlots, type Template } from './variables.js';
 
-/** What of a recipient stands in a body. */
+/** The values of a recipient in a body. */
 export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 
 /** A part ready to be written: CRLF line ends, pure ASCII, the last line ended or not. */
@@ -14,69 +14,112 @@ export interface Part {
 	write(out: ByteSink, values: BodyValues): void;
 	/** False only where the body could hold a boundary by chance (7bit, which is constant). */
 	isFreeOf(boundary: string): boolean;
+	/** Memory it holds. */
+	readonly bytes: number;
 }
 
 export interface PartSource<S> {
-	/** Line ends are LF, in the literals and in what `fill` gives. */
+	/** Line ends are LF, in the literals and in the output of `fill`. */
 	template: Template<S>;
 	subtype: 'plain' | 'html';
-	/** Writes what stands in a slot for a recipient, already escaped, in pieces or at once. */
+	/** Writes the content of a slot for a recipient, already escaped, in pieces or at once. */
 	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;
 }
 
-/** Encodes what is constant. 7bit for short-lined ASCII without variables, else the smaller by far of the two. */
-export function compilePart<S>(source: PartSource<S>): Part {
-	const { template, fill, subtype } = source;
-	const written = template.literals.join('');
-	if (template.slots.length === 0 && isSevenBit(written)) {
-		const constant = crlf(written);
-		return part(subtype, '7bit', {
-			write: writeConstant(constant),
-			isFreeOf: (boundary) => !constant.includes(boundary),
-		});
+/**
+ * Encodes the constant parts. 7bit for short-lined ASCII without variables, else the clearly smaller of the other two.
+ */
+export function compilePart<S>({ template, subtype, fill }: PartSource<S>): Part {
+	const { literals, slots } = template;
+	const written = literals.join('');
+	if (slots.length === 0 && isSevenBit(written)) {
+		const octets = ownOctets(crlf(written));
+		return part(subtype, '7bit', { ...constantBody(octets), isFreeOf: (text) => !octets.includes(text) });
 	}
-	const fragments = template.literals.map(encodeFragment);
-	const isFreeOf = (boundary: string) => boundary.startsWith('=_');
-	if (isMuchSmallerInBase64(written, fragments)) {
-		const write =
-			template.slots.length === 0
-				? writeConstant(base64(written))
-				: (out: ByteSink, values: BodyValues) =>
-						out.text(base64(renderSlots(template, (slot) => filledText(slot, values, fill))));
-		return part(subtype, 'base64', { write, isFreeOf });
-	}
-	return part(subtype, 'quoted-printable', {
-		write: quotedPrintable(template, fragments, fill),
-		isFreeOf,
+	const fragments = encodeAll(literals);
+	if (!isMuchSmallerInBase64(written, fragments))
+		return part(
+			subtype,
+			'quoted-printable',
+			quotedPrintable({ fragments: keepFragments(fragments), slots }, fill),
+		);
+	if (slots.length === 0) return part(subtype, 'base64', constantBody(ownOctets(base64(written))));
+	return part(subtype, 'base64', base64Body(template, fill));
+}
+
+interface Body {
+	write: Part['write'];
+	bytes: number;
+	isFreeOf?: Part['isFreeOf'];
+}
+
+function part(subtype: string, encoding: string, body: Body): Part {
+	const charset = encoding === '7bit' ? 'us-ascii' : 'utf-8';
+	const type = `Content-Type: text/${subtype}; charset=${charset}\r\n`;
+	const fields = `${type}Content-Transfer-Encoding: ${encoding}\r\n`;
+	// In quoted-printable and base64 no line begins as our boundaries do.
+	return { fields, isFreeOf: (boundary) => boundary.startsWith('=_'), ...body };
+}
+
+/** ASCII in memory of its own: otherwise a whole shared slab would be kept. */
+function ownOctets(text: string): Buffer {
+	const octets = Buffer.allocUnsafeSlow(text.length);
+	octets.write(text, 'latin1');
+	return octets;
+}
+
+function constantBody(octets: Buffer): Body {
+	return { write: (out) => out.octets(octets), bytes: octets.length + 200 };
+}
+
+function base64Body<S>(template: Template<S>, fill: PartSource<S>['fill']): Body {
+	return {
+		write: (out, values) => out.text(base64(renderSlots(template, (slot) => filledText(slot, values, fill)))),
+		bytes: 64 * template.literals.length + bytesOfSlots(template.slots),
+	};
+}
+
+/** Most literals of a text full of variables are empty, and those between links are alike. */
+function encodeAll(literals: readonly string[]): Fragment[] {
+	const known = new Map<string, Fragment>();
+	return literals.map((literal) => {
+		if (literal.length > shortLiteral) return encodeFragment(literal);
+		const fragment = known.get(literal) ?? encodeFragment(literal);
+		known.set(literal, fragment);
+		return fragment;
 	});
 }
 
-function part(subtype: string, encoding: string, rest: Pick<Part, 'write' | 'isFreeOf'>): Part {
-	const charset = encoding === '7bit' ? 'us-ascii' : 'utf-8';
-	const type = `Content-Type: text/${subtype}; charset=${charset}\r\n`;
-	return { fields: `${type}Content-Transfer-Encoding: ${encoding}\r\n`, ...rest };
+const shortLiteral = 64;
+
+/** The size of the slots' objects; equal variables share one. */
+function bytesOfSlots(slots: readonly unknown[]): number {
+	return 8 * slots.length + 240 * new Set(slots).size;
 }
 
-function writeConstant(text: string): Part['write'] {
-	const octets = Buffer.from(text, 'latin1');
-	return (out) => out.octets(octets);
+function bytesOfFragments(fragments: readonly Fragment[]): number {
+	let bytes = 8 * fragments.length;
+	for (const { octets } of new Set(fragments)) bytes += octets.length + 260;
+	return bytes;
 }
 
-/** Every recipient gets a new line counter; pieces and values are laid one after the other. */
+/** Every recipient gets a new line counter; pieces and values are appended in turn. */
 function quotedPrintable<S>(
-	template: Template<S>,
-	fragments: readonly Fragment[],
+	{ fragments, slots }: { fragments: readonly Fragment[]; slots: readonly S[] },
 	fill: PartSource<S>['fill'],
-): Part['write'] {
-	return (out, values) => {
-		const line = new QuotedPrintableLine(out);
-		const write = (text: string) => line.appendValue(text);
-		for (let index = 0; index < fragments.length; index++) {
-			const slot = template.slots[index - 1];
-			const fragment = fragments[index];
-			if (slot !== undefined) fill(slot, values, write);
-			if (fragment !== undefined) line.append(fragment);
-		}
+): Body {
+	return {
+		bytes: bytesOfFragments(fragments) + bytesOfSlots(slots),
+		write: (out, values) => {
+			const line = new QuotedPrintableLine(out);
+			const write = (text: string) => line.appendValue(text);
+			for (let index = 0; index < fragments.length; index++) {
+				const slot = slots[index - 1];
+				const fragment = fragments[index];
+				if (slot !== undefined) fill(slot, values, write);
+				if (fragment !== undefined) line.append(fragment);
+			}
+		},
 	};
 }
 
@@ -94,7 +137,7 @@ function isSevenBit(text: string): boolean {
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
 }
 
-/** By a fifth and more: quoted-printable is readable in the source, and cheaper to join. */
+/** By a fifth or more: quoted-printable is readable in the source, and cheaper to join. */
 function isMuchSmallerInBase64(written: string, fragments: readonly Fragment[]): boolean {
 	const quoted = fragments.reduce((sum, fragment) => sum + fragment.octets.length, 0);
 	const plain = Math.ceil(Buffer.byteLength(written) / 3) * 4;

@@ -1,11 +1,11 @@
 /**
- * Quoted-printable (RFC 2045 s.6.7) in fragments. A fragment is encoded as if it began a line, and can be appended
- * at any column: where its first line does not fit, a soft break goes before it. So the constant pieces of a body
- * are encoded once and a recipient's values are only laid between them.
+ * Quoted-printable (RFC 2045 s.6.7) in fragments. A fragment is encoded as if it began a line, and can be appended at
+ * any column: where its first line does not fit, a soft break goes before it. So the constant pieces of a body are
+ * encoded once, and a recipient's values are inserted between them.
  */
 import type { ByteSink } from './byte-sink.js';
 
-/** Encoded octets and what appending needs to know of them: the length of the first and the last line. */
+/** Encoded octets, with the lengths of the first and the last line for appending. */
 export interface Fragment {
 	readonly octets: Uint8Array;
 	readonly headLength: number;
@@ -17,23 +17,85 @@ export interface Fragment {
 const maxColumn = 75;
 const softBreak = '=\r\n';
 const from = 'From ';
-/** Characters from which on finding a value again is cheaper than encoding it again. */
+/** From this length, finding a value in the cache is cheaper than encoding it again. */
 const worthKeeping = 32;
 
-const atoms: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
-	(byte >= 0x20 && byte <= 0x7e && byte !== 0x3d) || byte === 0x09
-		? String.fromCharCode(byte)
-		: `=${byte.toString(16).toUpperCase().padStart(2, '0')}`,
-);
+const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');
 
-/** Encodes a text whose line ends are LF, which become CRLF (RFC 2046 s.4.1.1); a CR is encoded. */
+/**
+ * Encodes a text whose line ends are LF, which become CRLF (RFC 2046 s.4.1.1); a CR is encoded. The octets take more
+ * memory than they need, some of it shared: see `keepFragments`.
+ */
 export function encodeFragment(text: string): Fragment {
-	const lines = text.split('\n');
-	const last = lines.length - 1;
-	return measure(lines.map((line, index) => encodeLine(line, index === last)).join('\r\n'));
+	const source = Buffer.from(text, 'utf8');
+	// Three octets a byte, and a soft break after at least 24 of them.
+	const octets = Buffer.allocUnsafe(source.length * 3 + Math.ceil(source.length / 24) * softBreak.length);
+	let at = 0;
+	let column = 0;
+	let headLength = -1;
+	const breakLine = (isSoft: boolean) => {
+		if (isSoft) octets[at++] = equals;
+		if (headLength === -1) headLength = column + (isSoft ? 1 : 0);
+		octets[at++] = 0x0d;
+		octets[at++] = 0x0a;
+		column = 0;
+	};
+	for (let index = 0; index < source.length; index++) {
+		const byte = source[index] ?? 0;
+		if (byte === 0x0a) {
+			breakLine(false);
+			continue;
+		}
+		// A blank at the end of a line may be lost on the way; a line end may follow the fragment.
+		const isLast = index === source.length - 1 || source[index + 1] === 0x0a;
+		const isPlain = isPlainByte(byte) && !(isLast && byte <= 0x20);
+		if (column + (isPlain ? 1 : 3) > maxColumn) breakLine(true);
+		if (isPlain && !(column === 0 && isSpecialAtStart(source, index))) {
+			octets[at++] = byte;
+			column += 1;
+			continue;
+		}
+		octets[at++] = equals;
+		octets[at++] = hexDigits[byte >> 4] ?? 0;
+		octets[at++] = hexDigits[byte & 15] ?? 0;
+		column += 3;
+	}
+	const hasBreak = headLength !== -1;
+	return {
+		octets: octets.subarray(0, at),
+		headLength: hasBreak ? headLength : column,
+		tailLength: column,
+		hasBreak,
+	};
 }
 
-/** A value that is plain is taken as it is, in lines where it is long (the addresses of links). */
+/**
+ * The same fragments in one piece of memory of exact size; fragments that were one object stay one. Node takes small
+ * buffers from slabs of 8 KiB. Each kept buffer keeps its whole slab with dead data: five times its own size.
+ */
+export function keepFragments(fragments: readonly Fragment[]): Fragment[] {
+	const distinct = new Set(fragments);
+	let size = 0;
+	for (const { octets } of distinct) size += octets.length;
+	const memory = new Uint8Array(size);
+	const kept = new Map<Fragment, Fragment>();
+	let at = 0;
+	for (const fragment of distinct) {
+		const { length } = fragment.octets;
+		memory.set(fragment.octets, at);
+		kept.set(fragment, { ...fragment, octets: memory.subarray(at, at + length) });
+		at += length;
+	}
+	return fragments.map((fragment) => kept.get(fragment) ?? fragment);
+}
+
+const equals = 0x3d;
+
+function isPlainByte(byte: number): boolean {
+	return (byte >= 0x20 && byte <= 0x7e && byte !== equals) || byte === 0x09;
+}
+
+/** A plain value is copied, in lines where it is long (the addresses of links). */
 function encodeLong(value: string): Fragment {
 	if (!isPlain(value)) return encodeFragment(value);
 	let text = value.slice(0, maxColumn);
@@ -55,13 +117,13 @@ export class QuotedPrintableLine {
 		this.#sink = sink;
 	}
 
-	/** Encodes and appends. A value that comes again and again, as what all links begin with, is encoded once. */
+	/** Encodes and appends. A repeated value, such as the beginning of all links, is encoded once. */
 	appendValue(value: string): void {
 		if (value.length >= worthKeeping) {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };
 			this.append(this.#last.fragment);
 		} else if (isPlain(value)) {
-			// Most values: taken as they are.
+			// Most values: copied unchanged.
 			this.#makeRoom(value.length);
 			this.#sink.text(value);
 			this.#column += value.length;
@@ -82,7 +144,7 @@ export class QuotedPrintableLine {
 	}
 }
 
-/** No character to encode, no blank at the end, and no beginning that is special at the start of a line. */
+/** No character to encode, no blank at the end, and no special beginning of a line. */
 function isPlain(value: string): boolean {
 	const first = value.charCodeAt(0);
 	if (first === 0x2e || first === 0x46 || value.charCodeAt(value.length - 1) === 0x20) return false;
@@ -97,36 +159,14 @@ function measure(text: string): Fragment {
 	return { octets, headLength: first, tailLength, hasBreak: true };
 }
 
-function encodeLine(line: string, isLast: boolean): string {
-	const bytes = Buffer.from(line, 'utf8');
-	let encoded = '';
-	let column = 0;
-	for (const [index, byte] of bytes.entries()) {
-		let atom = atoms[byte] ?? '';
-		// A blank at the end of a line may be lost on the way; what follows the fragment may be a line end.
-		if (atom.length === 1 && index === bytes.length - 1 && byte <= 0x20) atom = hex(byte);
-		if (column + atom.length > maxColumn) {
-			encoded += softBreak;
-			column = 0;
-		}
-		if (column === 0 && isSpecialAtStart(bytes, index, isLast)) atom = hex(byte);
-		encoded += atom;
-		column += atom.length;
-	}
-	return encoded;
-}
-
 /**
- * A dot (lost when a relay forgets to stuff it) and `From ` (mbox writers put a `>` before it) must not begin a
- * line. The end of a fragment may be completed by the next one: `F` + `rom me`.
+ * A dot (lost when a relay forgets to stuff it) and `From ` (mbox writers put a `>` before it) must not begin a line.
+ * The next fragment may complete the end of this one: `F` + `rom me`.
  */
-function isSpecialAtStart(bytes: Buffer, index: number, isLast: boolean): boolean {
-	if (bytes[index] === 0x2e) return true;
-	if (bytes[index] !== 0x46) return false;
-	const start = bytes.toString('latin1', index, index + from.length);
-	return start === from || (isLast && index + start.length === bytes.length && from.startsWith(start));
-}
-
-function hex(byte: number): string {
-	return `=${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+function isSpecialAtStart(source: Buffer, index: number): boolean {
+	const byte = source[index];
+	if (byte === 0x2e) return true;
+	if (byte !== 0x46) return false;
+	const start = source.toString('latin1', index, index + from.length);
+	return start === from || (index + start.length === source.length && from.startsWith(start));
 }

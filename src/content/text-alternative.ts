@@ -1,40 +1,43 @@
 /** The text part of a message whose author wrote only HTML. */
 import { compile, type HtmlToTextOptions } from 'html-to-text';
-import { variablePattern } from './variable-names.js';
+import { referencePattern } from '../api/variables.js';
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
 
 const options: HtmlToTextOptions = {
 	wordwrap: 78,
-	// Recursion in the converter: past this depth it writes an ellipsis instead of running out of stack.
+	// Without it the converter cuts long words at the text "undefined". No word holds a line end.
+	longWordSplit: { wrapCharacters: ['\n'] },
+	// Recursion in the converter: below this depth it writes an ellipsis instead of running out of stack.
 	limits: { maxDepth: 400 },
 	formatters: {
-		// What an image shows; its address says nothing to a reader of plain text.
+		// The text of an image, separated from its neighbours; its address is useless to a reader of plain text.
 		alternative: (element, _walk, builder) => {
 			const alt: unknown = element.attribs?.['alt'];
-			if (typeof alt === 'string' && alt !== '') builder.addInline(alt);
+			builder.addInline(typeof alt === 'string' ? ` ${alt} ` : ' ');
 		},
 	},
 	selectors: [
 		...headings.map((selector) => ({ selector, options: { uppercase: false } })),
 		{ selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true } },
 		{ selector: 'img', format: 'alternative' },
-		// Hidden from people who see the HTML (preview lines, mostly), so not for people who read the text.
+		// Hidden in the HTML (mostly preview lines), so hidden in the text too.
 		{ selector: '[style*="display:none"i]', format: 'skip' },
 		{ selector: '[style*="display: none"i]', format: 'skip' },
 	],
 };
 
 /**
- * Text of an HTML document: headings as written, links after their words in brackets, lines of ≤ 78 characters
- * where there is a blank. Variables survive, in links too. Empty when the document shows no text.
+ * Text of an HTML document: headings as written, links in brackets after their text, lines of ≤ 78 characters where
+ * there is a blank, or not wrapped at all where a word is endless. Variables are kept, in links too. Empty when the
+ * document has no visible text.
  */
 export function textAlternative(html: string): string {
-	// `href="#link#"` looks like an anchor of the page, which the converter drops, so variables travel in disguise:
+	// `href="#link#"` looks like an anchor of the page, which the converter drops. So variables are replaced by
 	// private-use characters that no entity and no white-space rule touches.
 	const names: string[] = [];
-	const disguised = html.replace(variablePattern(), (token) => `\ue000${names.push(token) - 1}\ue001`);
-	const text = compile(options)(disguised).replace(
+	const disguised = html.replace(referencePattern(), (token) => `\ue000${names.push(token) - 1}\ue001`);
+	const text = convert(disguised).replace(
 		/\ue000(\d{1,7})\ue001/g,
 		(written, index) => names[Number(index)] ?? written,
 	);
@@ -44,4 +47,22 @@ export function textAlternative(html: string): string {
 		.join('\n')
 		.replace(/\n{3,}/g, '\n\n')
 		.trim();
+}
+
+/** A document up to this size has no word that is expensive to wrap. */
+const smallLength = 64 * 1024;
+const endlessLength = 1_000;
+
+/** To wrap, the converter copies a long word for each piece appended to it: a word of 2 MiB took minutes. */
+function convert(html: string): string {
+	if (html.length > smallLength) {
+		const text = compile({ ...options, wordwrap: false })(html);
+		if (text.split(/[ \n]/).some((word) => word.length > endlessLength)) return text;
+	}
+	return compile(options)(html);
+}
+
+/** The warning for a message without a text. */
+export function noAlternative(why: string): string {
+	return `No text alternative could be made from the HTML: ${why.replace(/\.$/, '')}.`;
 }

@@ -1,13 +1,19 @@
-/** Which variables of an HTML text decide where a link leads, and whether a value may. */
-import { type Attribute, type Piece, piecesOf, readMarkup } from './attributes.js';
+/** Which variables of an HTML text determine a link's target or what a style loads, and whether a value is allowed. */
+
+import { hasDefault, referencePattern, variableValue } from '../api/variables.js';
+import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from './attributes.js';
+import { mayLoad, type StyleGuard, styleGuards } from './style-values.js';
+
+/** The guard of a variable's value; `fixed`: it takes none. */
+export type ValueGuard = UrlGuard | StyleGuard;
 
 /**
- * The URL attribute that a variable opens: what is written before it (never more than could begin a scheme) and
- * what follows, entities decoded, other variables by name.
+ * The URL attribute that a variable begins: the text before it (at most the beginning of a scheme) and after it,
+ * entities decoded, other variables by reference.
  */
 export interface UrlGuard {
 	readonly before: string;
-	readonly after: readonly (string | { readonly name: string })[];
+	readonly after: readonly (string | { readonly reference: string })[];
 }
 
 const urlAttributes = new Set(
@@ -20,8 +26,8 @@ const allowedScheme = /^(https?|mailto|tel)$/i;
 const schemeEnd = /[:/?#\\]/;
 
 /**
- * True when the attribute stays a relative reference or becomes http, https, mailto or tel. The whole attribute is
- * looked at, not the value alone: `#a##b#` with `java` and `script:` is a script too, and `#scheme#://x` is not.
+ * Whether the attribute stays a relative reference or becomes http, https, mailto or tel. The whole attribute is
+ * checked, not the value alone: `#a##b#` with `java` and `script:` is a script too, and `#scheme#://x` is not.
  */
 export function opensSafely(
 	guard: UrlGuard,
@@ -32,12 +38,12 @@ export function opensSafely(
 	for (const piece of guard.after) {
 		if (schemeEnd.test(url)) break;
 		if (typeof piece === 'string') url += piece;
-		else url += Object.hasOwn(variables, piece.name) ? variables[piece.name] : `#${piece.name}#`;
+		else url += variableValue(piece.reference, variables) ?? `#${piece.reference}#`;
 	}
 	return hasSafeScheme(url);
 }
 
-/** Reads a URL as browsers do: blanks and controls before it do not count, nor tabs and line breaks inside. */
+/** Reads a URL as browsers do: blanks and controls before it are ignored, as are tabs and line breaks inside. */
 export function hasSafeScheme(url: string): boolean {
 	const read = url.replace(/^[\x00-\x20]+/, '').replace(/[\t\r\n]/g, '');
 	const end = read.search(schemeEnd);
@@ -45,31 +51,77 @@ export function hasSafeScheme(url: string): boolean {
 	return end === -1 || read[end] !== ':' || allowedScheme.test(read.slice(0, end));
 }
 
-/** The guards of a document, by the offset of the opening hash of the variable they watch. */
-export function urlGuards(html: string): Map<number, UrlGuard> {
-	const guards = new Map<number, UrlGuard>();
-	for (const attribute of attributesWithVariables(html)) {
-		if (!urlAttributes.has(attribute.name)) continue;
-		const pieces = piecesOf(attribute);
-		const first = pieces.findIndex((piece) => 'name' in piece);
-		const opening = pieces[first];
-		if (opening === undefined || !('name' in opening)) continue;
-		const before = pieces.slice(0, first).map(pieceText).join('');
-		if (schemeEnd.test(before)) continue;
-		const after = pieces.slice(first + 1).map((piece) => ('name' in piece ? piece : piece.text));
-		guards.set(opening.offset, { before, after });
+/** The guards of a document, by the offset of the opening hash of their variable. */
+export function valueGuards(html: string): Map<number, ValueGuard> {
+	const guards = new Map<number, ValueGuard>();
+	const { attributes, styles } = markupWithVariables(html);
+	for (const attribute of attributes) {
+		if (attribute.name === 'srcdoc') fix(attribute, guards);
+		else if (urlAttributes.has(attribute.name)) guardUrl(attribute, guards);
+		else guardStyle(attribute, guards);
+	}
+	for (const offset of cutReferences(html, attributes)) guards.set(offset, 'fixed');
+	for (const { start, end } of styles) {
+		for (const [offset, guard] of styleGuards(html.slice(start, end))) guards.set(start + offset, guard);
 	}
 	return guards;
 }
 
+/** References whose default has a blank or an apostrophe that ends the value of their attribute: half of them is in it. */
+function* cutReferences(html: string, attributes: readonly Attribute[]): Generator<number> {
+	let next = 0;
+	for (const { 0: token, 1: reference = '', index } of html.matchAll(referencePattern())) {
+		if (!hasDefault(reference)) continue;
+		while ((attributes[next]?.end ?? Number.POSITIVE_INFINITY) <= index) next += 1;
+		const { start, end } = attributes[next] ?? { start: html.length, end: html.length };
+		if (start <= index && index + token.length > end) yield index;
+	}
+}
+
+/** A whole document in an attribute: no escaping makes a value safe there. */
+function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
+	for (const { text, offset } of segments) {
+		if (offset === null) continue;
+		for (const { index } of text.matchAll(referencePattern())) guards.set(offset + index, 'fixed');
+	}
+}
+
+function guardUrl(attribute: Attribute, guards: Map<number, ValueGuard>): void {
+	const pieces = piecesOf(attribute);
+	const first = pieces.findIndex((piece) => 'reference' in piece);
+	const opening = pieces[first];
+	if (opening === undefined || !('reference' in opening)) return;
+	const before = pieces.slice(0, first).map(pieceText).join('');
+	if (schemeEnd.test(before)) return;
+	const after = pieces.slice(first + 1).map((piece) => ('reference' in piece ? piece : piece.text));
+	guards.set(opening.offset, { before, after });
+}
+
+/** A style attribute, and others that load by themselves: `fill="url(…)"`. Read as decoded, guarded as written. */
+function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void {
+	const pieces = piecesOf(attribute);
+	const css = pieces.map((piece) => ('reference' in piece ? `#${piece.reference}#` : piece.text)).join('');
+	const isStyle = attribute.name === 'style';
+	if (!isStyle && !mayLoad(css)) return;
+	const known = new Map(styleGuards(css));
+	let at = 0;
+	for (const piece of pieces) {
+		if ('reference' in piece) {
+			const guard = known.get(at);
+			if (guard !== undefined && (isStyle || guard === 'fixed')) guards.set(piece.offset, guard);
+			at += piece.reference.length + 2;
+		} else at += piece.text.length;
+	}
+}
+
 /**
- * Puts quotes around attribute values that hold a variable and have none: `<a href=#url#>` would let a value with
- * a space add attributes of its own, and an empty one swallow the next attribute.
+ * Adds quotes to unquoted attribute values with a variable: `<a href=#url#>` would let a value with a space add
+ * attributes of its own, and an empty one swallow the next attribute.
  */
 export function quoteAttributes(html: string): string {
 	let quoted = '';
 	let from = 0;
-	for (const { isQuoted, start, end } of attributesWithVariables(html)) {
+	for (const { isQuoted, start, end } of markupWithVariables(html).attributes) {
 		if (isQuoted) continue;
 		quoted += `${html.slice(from, start)}"${html.slice(start, end).replaceAll('"', '&quot;')}"`;
 		from = end;
@@ -78,10 +130,13 @@ export function quoteAttributes(html: string): string {
 }
 
 function pieceText(piece: Piece): string {
-	return 'name' in piece ? '' : piece.text;
+	return 'reference' in piece ? '' : piece.text;
 }
 
-/** The attributes whose written value has two hashes or more: only they may hold a variable. */
-function attributesWithVariables(html: string): readonly Attribute[] {
-	return readMarkup(html, (_tag, _name, value) => value.indexOf('#') !== value.lastIndexOf('#')).attributes;
+/** Only attributes whose written value has two hashes or more, or the beginning of a default: others have no variable. */
+function markupWithVariables(html: string): Markup {
+	return readMarkup(html, (_tag, _name, value) => {
+		const first = value.indexOf('#');
+		return first !== value.lastIndexOf('#') || (first !== -1 && value.includes('|', first));
+	});
 }

@@ -1,24 +1,25 @@
 /**
- * What keeps a run from beginning anything: a person's pause, and faults of the mail server. Both are kept in the
- * database, so that every process knows, and who looks at the queue sees why.
+ * Keeps a run from beginning messages during a person's pause or a fault of the mail server. Both are kept in the
+ * database, so every process knows them, and the queue shows the reason.
  */
+import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
 import type { Queue, QueuePause } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 
 export interface Breaker {
-	/** A fault stands: one message at a time finds out whether it is over. */
+	/** A fault is recorded: one message at a time tests whether it is over. */
 	readonly isProbing: boolean;
-	/** Reads what stands now. Null: go on. Rejects when the store does. */
+	/** Reads the current pauses. Null: go on. Rejects when the store does. */
 	look(): Promise<Stop | null>;
-	/** The mail server takes nothing: told to everybody. How long to wait, in milliseconds. Never rejects. */
+	/** The mail server refuses all mail: records this for all workers. Returns the wait in milliseconds. Never rejects. */
 	trip(reason: string): Promise<number>;
-	/** A server has talked about a message: a fault that stood is over. */
+	/** A server gave a reply about a message: the fault is over. */
 	worked(): void;
 }
 
-/** `held`: until somebody resumes. `elsewhere`: another worker met a fault, and it is tried again in `ms`. */
+/** `held`: until it is resumed. `elsewhere`: another worker met a fault; the next try is in `ms`. */
 export type Stop = { kind: 'held'; reason: string } | { kind: 'elsewhere'; reason: string; ms: number };
 
 export interface BreakerOptions {
@@ -27,16 +28,15 @@ export interface BreakerOptions {
 	clock: Clock;
 }
 
-const firstWaitMs = 1_000;
-const longestWaitMs = 300_000;
+const waits = { first: 1_000, longest: 300_000 };
 
 /**
- * One for a run, which calls `look` before it begins and at times after. A fault that cannot be written down holds up
- * this run alone.
+ * One for each run, which calls `look` before it begins and at times after. A fault that cannot be stored holds up this
+ * run alone.
  */
 export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker {
 	let fault: QueuePause | null = null;
-	/** A server talked to this run since its last fault: what other workers meet is not believed then. */
+	/** A server has replied to this run since its last fault: faults of other workers are then ignored. */
 	let hasWorked = false;
 	return {
 		get isProbing() {
@@ -49,7 +49,7 @@ export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker 
 			if (manual !== undefined) return { kind: 'held', reason: heldReason(manual.reason) };
 			const ms = ((fault?.retry_at ?? 0) - clock.now()) / microsPerMs;
 			if (fault === null || hasWorked || ms <= 0) return null;
-			return { kind: 'elsewhere', reason: fault.reason ?? '', ms: Math.min(ms, longestWaitMs) };
+			return { kind: 'elsewhere', reason: fault.reason ?? '', ms: Math.min(ms, waits.longest) };
 		},
 		async trip(reason) {
 			hasWorked = false;
@@ -58,7 +58,7 @@ export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker 
 			const ms = waitMs(faults);
 			const retry_at: Micros = now + ms * microsPerMs;
 			fault = { kind: 'fault', reason, since: fault?.since ?? now, retry_at, faults };
-			// Where it cannot be written down, this run waits all the same.
+			// Where the fault cannot be stored, this run still waits.
 			await queue.pause({ kind: 'fault', reason, retry_at, now }).catch(() => undefined);
 			return ms;
 		},
@@ -73,5 +73,5 @@ export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker 
 
 /** 1 s, doubling to 5 min. */
 function waitMs(faults: number): number {
-	return Math.min(firstWaitMs * 2 ** Math.min(faults - 1, 20), longestWaitMs);
+	return backoff(waits, faults);
 }

@@ -1,26 +1,28 @@
-/** Turns a leased message into the bytes and the envelope that go to the server. */
+/** Turns a leased message into the bytes and the envelope for the server. Caches submissions between messages. */
 import { domainToASCII } from 'node:url';
 import { type EmailKey, emailKey } from '../api/address.js';
 import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
+import { variableNames } from '../api/variables.js';
+import { bytesOf } from '../content/held.js';
+import { type ContentSize, contentSize, isSurelyWithin } from '../content/joined-size.js';
 import type { CompiledContent } from '../content/types.js';
-import type { Leased } from '../store/queue.js';
+import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import type { StoredSubmission } from '../store/submissions.js';
-import type { Conversation, Mail } from './conversation.js';
-import type { SignMail } from './dkim/signer.js';
+import type { SignMail } from './dkim/sign.js';
 import { localReply } from './reply.js';
-import { createSubmissions } from './submissions.js';
+import type { Conversation, Mail } from './smtp/conversation.js';
 import {
 	type LinkOptions,
 	messageLinks,
 	recipientVariables,
 	trackingOf,
 	usedLinks,
-} from './tracking/links.js';
+} from './tracking/tokens.js';
 
-/** Compiled contents by the hash of what was written. */
+/** Compiled contents by the hash of their source. */
 export interface ContentCache {
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
@@ -30,50 +32,91 @@ export interface ComposerOptions extends LinkOptions {
 	contents: ContentCache;
 	/** MAIL FROM; the sender's address unless given. */
 	returnPath?: (message: Leased, submission: StoredSubmission) => string;
-	/** Absent: nothing is signed. */
+	/** Records messages that may end this process; absent for a preview. */
+	queue?: Pick<Queue, 'beginComposing' | 'endComposing'>;
+	/** Absent: mails are not signed. */
 	sign?: SignMail;
 }
 
 export interface Composer {
-	/** The mail, or why it can never be one. Rejects only when the store does. */
-	compose(
-		message: Leased,
-	): Promise<{ kind: 'mail'; mail: Mail } | { kind: 'unsendable'; conversation: Conversation }>;
+	/** The mail, or why it can never be composed. Rejects only when the store does. */
+	compose(message: Leased): Promise<Composed>;
 }
 
-/**
- * For one worker, or one look at a message: it remembers submissions it has read. `contents` is shared and outlives it.
- */
+type Composed = { kind: 'mail'; mail: Mail } | { kind: 'unsendable'; conversation: Conversation };
+
+/** Larger messages are composed with care: it costs two writes, and few are that large. */
+const largeBytes = 1024 * 1024;
+
+/** For one worker, or one preview: caches the submissions it has read. `contents` is shared and outlives it. */
 export function createComposer(options: ComposerOptions): Composer {
 	const submissions = createSubmissions(options.reads);
+	const withCare = takeCare(options.queue);
+	const isSmall = measured();
 	return {
 		async compose(message) {
 			const submission = await submissions.get(message.submission);
 			if (submission === null) return unsendable('its submission is gone');
-			let mail: Mail;
-			try {
-				const compiled = await options.contents.get(submission.content_sha256, submission.content);
-				mail = toMail(options, compiled, submission, message);
-			} catch (cause) {
-				// A content that cannot be compiled or joined will not be better tomorrow, and must not stop the others.
-				return unsendable(
-					`the content cannot be composed: ${cause instanceof Error ? cause.message : String(cause)}`,
-				);
-			}
-			// Last: whatever changes a signed message breaks the signature.
-			const bytes = await options.sign?.(mail.bytes, addressOf(submission.envelope.from));
-			return { kind: 'mail', mail: bytes === undefined ? mail : { ...mail, bytes } };
+			const work = () => compose(options, submission, message);
+			const mayHarm = message.is_suspect || !isSmall(submission, message);
+			return mayHarm ? withCare(message, work) : work();
 		},
 	};
 }
 
-/** `a@b` of `Name <a@b>` or `a@b`; the text is a checked mailbox, one to a string. */
+async function compose(
+	options: ComposerOptions,
+	submission: StoredSubmission,
+	message: Leased,
+): Promise<Composed> {
+	let mail: Mail;
+	try {
+		const compiled = await options.contents.get(submission.content_sha256, submission.content);
+		mail = toMail(options, compiled, submission, message);
+	} catch (cause) {
+		// Content that cannot be compiled or joined will not improve, and must not stop other messages.
+		return unsendable(
+			`the content cannot be composed: ${cause instanceof Error ? cause.message : String(cause)}`,
+		);
+	}
+	// Last: any later change breaks the signature.
+	const bytes = await options.sign?.(mail.bytes, addressOf(submission.envelope.from));
+	return { kind: 'mail', mail: bytes === undefined ? mail : { ...mail, bytes } };
+}
+
+/** One at a time, so that a process that ends has ended on that message. */
+function takeCare(
+	queue: ComposerOptions['queue'],
+): (message: Leased, work: () => Promise<Composed>) => Promise<Composed> {
+	let last: Promise<unknown> = Promise.resolve();
+	return ({ message, fence }, work) => {
+		const turn = last.then(async () => {
+			await queue?.beginComposing({ message, fence });
+			const composed = await work();
+			await queue?.endComposing({ message, fence });
+			return composed;
+		});
+		last = turn.catch(() => undefined);
+		return turn;
+	};
+}
+
+function measured(): (submission: StoredSubmission, message: Leased) => boolean {
+	const sizes = new WeakMap<StoredSubmission, ContentSize>();
+	return (submission, { variables }) => {
+		const size = sizes.get(submission) ?? contentSize(submission.content);
+		sizes.set(submission, size);
+		return isSurelyWithin(largeBytes, size, variables);
+	};
+}
+
+/** `a@b` of `Name <a@b>` or `a@b`; the text is a checked mailbox, one in each string. */
 export function addressOf(mailbox: string): string {
 	const text = mailbox.trim();
 	return text.endsWith('>') ? text.slice(text.lastIndexOf('<') + 1, -1) : text;
 }
 
-/** `uuid@domain of the sender`: the same on every attempt, so that a repeat shows as one. */
+/** `uuid@domain of the sender`: the same on every attempt, so that a repeat is recognisable. */
 export function messageIdOf(message: Uuid, from: string): string {
 	const domain = from.slice(from.lastIndexOf('@') + 1);
 	return `${message}@${domainToASCII(domain) || domain}`;
@@ -92,7 +135,12 @@ function toMail(
 	const pages =
 		links === null
 			? {}
-			: usedLinks(links, isBulk ? ['unsubscribe_url', ...compiled.variables] : compiled.variables);
+			: usedLinks(
+					links,
+					isBulk
+						? ['unsubscribe_url', ...variableNames(compiled.variables)]
+						: variableNames(compiled.variables),
+				);
 	const bytes = compiled.join(envelope, {
 		to: message.to,
 		messageId: messageIdOf(message.message, from),
@@ -107,7 +155,7 @@ function toMail(
 	return { from: options.returnPath?.(message, submission) ?? from, to, copies: [...copies], bytes };
 }
 
-/** Whoever bounced hard or complained since the message was accepted is no recipient of it any more. */
+/** Removes copies to addresses with a hard bounce or complaint since the message was accepted. */
 function withoutCopies(envelope: Envelope, stopped: readonly EmailKey[] = []): Envelope {
 	if (stopped.length === 0) return envelope;
 	const mayGo = (text: string) => !stopped.includes(emailKey(addressOf(text)));
@@ -118,5 +166,43 @@ function unsendable(text: string): { kind: 'unsendable'; conversation: Conversat
 	return {
 		kind: 'unsendable',
 		conversation: { kind: 'unsendable', reply: localReply('mail', text), refusedCopies: [] },
+	};
+}
+
+export interface Submissions {
+	/** Null: it is gone. A failure is not cached. */
+	get(id: Uuid): Promise<StoredSubmission | null>;
+}
+
+const kept = 200;
+/** Bytes of cached contents: one of 4 MiB must not be there two hundred times. */
+const maxBytes = 8 * 1024 * 1024;
+
+/** Drops the oldest first; a submission never changes, so none becomes stale. */
+export function createSubmissions(reads: Pick<Reads, 'getSubmission'>): Submissions {
+	const submissions = new Map<Uuid, { submission: StoredSubmission; bytes: number }>();
+	let used = 0;
+	const dropOldest = () => {
+		const [oldest] = submissions;
+		if (oldest === undefined) return;
+		submissions.delete(oldest[0]);
+		used -= oldest[1].bytes;
+	};
+	return {
+		async get(id) {
+			const cached = submissions.get(id);
+			if (cached !== undefined) return cached.submission;
+			const submission = await reads.getSubmission({ id });
+			if (submission === null) return null;
+			const { subject, text, html } = submission.content;
+			const request = submission.call === undefined ? null : JSON.stringify(submission.call.request);
+			const bytes = bytesOf(subject, text, html) + bytesOf('', request, null);
+			// Read twice at the same time, it is cached once.
+			if (bytes > maxBytes || submissions.has(id)) return submission;
+			while (submissions.size >= kept || used + bytes > maxBytes) dropOldest();
+			submissions.set(id, { submission, bytes });
+			used += bytes;
+			return submission;
+		},
 	};
 }

@@ -1,115 +1,120 @@
 /**
- * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); whatever
- * changes the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
+ * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); every
+ * change of the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
  */
+
+import { backoff } from '../api/backoff.js';
+import { noDeliveries } from '../api/counts.js';
 import { microsPerMs } from '../api/datetime.js';
-import type { DeliveryOutcome, Fence, Leased, Settlement } from '../store/queue.js';
-import { type Bell, createBell } from './bell.js';
+import type { Uuid } from '../api/records.js';
+import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
+import type { Fence, Leased, Settlement } from '../store/queue.js';
 import { type Breaker, createBreaker, type Stop } from './breaker.js';
-import type { Composer } from './composer.js';
-import type { Conversation } from './conversation.js';
-import { noCounts } from './counts.js';
-import { createHoldings, type Holdings } from './holdings.js';
-import { judge } from './judge.js';
-import { createRate, type Rate } from './rate.js';
-import { createRemainder, type Remainder } from './remainder.js';
-import { formatReply } from './reply.js';
-import { createRoom, type Place, type Room } from './room.js';
-import { createSettler, type Settler } from './settler.js';
-import { createWaits, type Waits, watchMs } from './waits.js';
-import type { RunRequest, RunResult, WorkerOptions } from './worker.js';
+import type { Courier, Telling } from './courier.js';
+import { createLeases, type Leases } from './leases.js';
+import { createOutcomeBatcher, createPromptBatcher, type OutcomeBatcher } from './outcomes.js';
+import {
+	createDeadline,
+	createEndOfRun,
+	createIdle,
+	createRate,
+	createWakeUp,
+	type Deadline,
+	type EndOfRun,
+	type Idle,
+	type Rate,
+	type WakeUp,
+	waitForTurn,
+	watchMs,
+} from './wake-up.js';
+import type { Slot } from './window.js';
+import type { RunOptions, RunRequest, RunResult } from './worker.js';
 
-type Settings = WorkerOptions &
-	Required<Pick<WorkerOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
+type Settings = RunOptions & Required<Pick<RunOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
 
-/** `finish` begins it, once; it rejects as `Worker.run` does. The store and the pool stay open. */
-export function createRun(
-	settings: Settings,
-	composer: Composer,
-	request: RunRequest,
-): { finish(): Promise<RunResult>; wake(): void } {
-	const run = new Run(settings, composer, request);
-	return { finish: () => run.finish(), wake: () => run.wake() };
-}
-
-const leaseBatch = 100;
-/** A store that fails to record is asked so often before a run with an end gives up. */
+/** The failures to record after which a run with an end gives up. */
 const storeTries = 5;
 
 type Fault =
-	| { kind: 'smtp'; reason: string }
+	| { kind: 'courier'; reason: string }
 	| { kind: 'store'; error: unknown }
 	| { kind: 'stop'; stop: Stop };
 
-class Run {
+/** `finish` begins it, once; it rejects as `Worker.run` does. The store and the courier stay open. */
+export class Run {
 	readonly #settings: Settings;
-	readonly #composer: Composer;
+	readonly #courier: Courier;
 	readonly #request: RunRequest;
-	readonly #settler: Settler;
+	readonly #outcomes: OutcomeBatcher;
 	readonly #rate: Rate | null;
 	readonly #maxHeld: number;
-	readonly #counts = noCounts();
-	readonly #holdings: Holdings;
-	readonly #room: Room;
+	readonly #counts = noDeliveries();
+	readonly #leases: Leases;
 	readonly #breaker: Breaker;
-	readonly #waits: Waits;
-	readonly #bell: Bell;
-	readonly #remainder: Remainder;
+	readonly #idleWaits: Idle;
+	readonly #wakeUp: WakeUp;
+	readonly #endOfRun: EndOfRun;
+	readonly #deadline: Deadline;
 	#isLeasing = false;
-	/** The last lease came back empty. */
+	/** The last lease was empty. */
 	#isDry = false;
-	/** Dry because all that came was ours already; there may be more behind it. */
+	/** Dry because this run held all leased messages already; there may be more after them. */
 	#hasMore = false;
-	#isCutting = false;
-	/** In a pause, which looks by itself. */
+	/** In a pause, which watches for changes by itself. */
 	#isPausing = false;
 	#fault: Fault | null = null;
 
-	constructor(settings: Settings, composer: Composer, request: RunRequest) {
+	constructor(settings: Settings, courier: Courier, request: RunRequest) {
 		this.#settings = settings;
-		this.#composer = composer;
+		this.#courier = courier;
 		this.#request = request;
 		this.#rate = settings.rate === undefined ? null : createRate(settings.rate, settings.clock);
-		this.#maxHeld = 2 * leaseBatch + 3 * settings.connections;
-		this.#holdings = createHoldings(settings);
-		this.#room = createRoom(settings.connections);
-		this.#bell = createBell({ sleep: settings.sleep, isAborted: () => this.#isAborted });
-		this.#remainder = createRemainder({ ...settings, request });
+		this.#maxHeld = 2 * courier.leaseBatch + courier.mostUnderWay;
+		this.#leases = createLeases(settings);
+		this.#wakeUp = createWakeUp({ sleep: settings.sleep, isAborted: () => this.#isAborted });
+		this.#endOfRun = createEndOfRun({ ...settings, request });
+		this.#deadline = createDeadline(settings, request, () => this.wake());
 		this.#breaker = createBreaker(settings);
-		this.#waits = createWaits({
+		this.#idleWaits = createIdle({
 			breaker: this.#breaker,
-			sleep: (ms) => this.#bell.sleep(ms),
+			sleep: (ms) => this.#wakeUp.sleep(ms),
 			isAborted: () => this.#isAborted,
 			onEvent: settings.onEvent,
 		});
-		this.#settler = createSettler({
+		const batcherOf = courier.settles === 'at_once' ? createPromptBatcher : createOutcomeBatcher;
+		this.#outcomes = batcherOf({
 			queue: settings.queue,
-			fenceOf: (message) => this.#holdings.fenceOf(message),
+			fenceOf: (message) => this.#leases.fenceOf(message),
 			onSettled: (settlement, result) => this.#onSettled(settlement, result),
 			onFault: (error) => this.#onFault({ kind: 'store', error }),
-			onWrite: () => this.#fill(leaseBatch),
+			onWrite: () => this.#fill(courier.leaseBatch),
 		});
 	}
 
 	wake(): void {
 		this.#isDry = false;
-		this.#bell.wake();
+		this.#wakeUp.wake();
 	}
 
 	async finish(): Promise<RunResult> {
 		const onAbort = () => this.wake();
-		const renewal = setInterval(() => this.#holdings.renew(), this.#settings.leaseMs / 3);
-		const watch = setInterval(() => void this.#look(), watchMs);
+		const renewal = setInterval(() => this.#leases.renew(), this.#settings.leaseMs / 3);
+		const watch = setInterval(() => {
+			void this.#look();
+			// Another process may have queued a message, a retry may be due: neither waits for a slow server's answer.
+			if (this.#isDry && this.#courier.window.inFlight > 0) this.wake();
+		}, watchMs);
 		this.#request.signal?.addEventListener('abort', onAbort);
 		try {
 			await this.#look();
-			const canceledBefore = await this.#remainder.countCanceled();
+			const canceledBefore = await this.#endOfRun.countCanceled();
 			const result = await this.#loop();
-			this.#counts.canceled = (await this.#remainder.countCanceled()) - canceledBefore;
+			this.#counts.canceled = (await this.#endOfRun.countCanceled()) - canceledBefore;
 			return result;
 		} finally {
 			clearInterval(renewal);
 			clearInterval(watch);
+			this.#deadline.stop();
 			this.#request.signal?.removeEventListener('abort', onAbort);
 		}
 	}
@@ -122,9 +127,10 @@ class Run {
 				if (result !== null) return result;
 				continue;
 			}
-			this.#fill(2 * this.#settings.connections);
+			if (this.#deadline.isNear) this.#releaseBuffer('drain');
+			this.#fill(Math.max(2 * this.#settings.connections, this.#courier.mostTogether));
 			if (this.#mayStart) await this.#startNext();
-			else if (this.#room.inFlight > 0 || this.#isLeasing) await this.#bell.change();
+			else if (this.#courier.window.inFlight > 0 || this.#isLeasing) await this.#wakeUp.change();
 			else if (!(await this.#idle())) return this.#result('done', null);
 		}
 	}
@@ -134,168 +140,171 @@ class Run {
 	}
 
 	get #mayStart(): boolean {
-		if (this.#holdings.waiting === 0) return false;
-		return this.#breaker.isProbing ? this.#room.inFlight === 0 : this.#room.isFree(this.#settler.unsettled);
+		const { window, mostTogether } = this.#courier;
+		// A group may not be leased completely yet.
+		if (this.#leases.waiting === 0 || !(this.#isDry || this.#leases.hasWhole(mostTogether))) return false;
+		return this.#breaker.isProbing ? window.inFlight === 0 : window.isFree(this.#outcomes.unsettled);
+	}
+
+	/** Nothing more begins. */
+	get #isOver(): boolean {
+		return this.#isAborted || this.#fault !== null || this.#deadline.isNear;
 	}
 
 	get #isEndless(): boolean {
 		return this.#request.until === 'aborted';
 	}
 
-	/** A person's pause stops every run; a fault that others met only those that can wait: the others try for themselves. */
+	/**
+	 * A person's pause stops every run. A fault met by others stops only runs that can wait: others try for themselves.
+	 */
 	async #look(): Promise<void> {
 		if (this.#isPausing) return;
-		// A store that cannot be read is met by the next lease.
+		// The next lease meets a store that cannot be read.
 		const stop = await this.#breaker.look().catch(() => null);
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
 	}
 
 	/**
-	 * Leases in the background while there is room: with each group of outcomes, whose commit it shares, and else early
+	 * Leases in the background while there is room: with each group of outcomes, whose commit it shares, or else early
 	 * enough that no connection waits for the store.
 	 */
 	#fill(mostWaiting: number): void {
-		const most = this.#breaker.isProbing ? 1 : this.#maxHeld;
-		const room = Math.min(leaseBatch, most - this.#holdings.size);
-		const isOver = this.#isAborted || this.#fault !== null;
-		if (isOver || this.#isLeasing || this.#isDry || room <= 0 || this.#holdings.waiting > mostWaiting) return;
+		const { leaseBatch, mostTogether } = this.#courier;
+		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
+		const room = Math.min(leaseBatch, most - this.#leases.size);
+		if (this.#isOver || this.#isLeasing || this.#isDry || room <= 0 || this.#leases.waiting > mostWaiting)
+			return;
 		this.#isLeasing = true;
 		this.#lease(room)
 			.catch((error: unknown) => this.#onFault({ kind: 'store', error }))
 			.finally(() => {
 				this.#isLeasing = false;
-				this.#bell.changed();
+				this.#wakeUp.changed();
 			});
 	}
 
 	async #lease(max: number): Promise<void> {
-		const { queue, owner, clock } = this.#settings;
+		const { queue, owner, clock, rate, alone } = this.#settings;
 		const now = clock.now();
-		const until = this.#holdings.leaseEnd(now);
-		// The rate holds for all processes that ask for one together: the store counts, this one spreads its share.
-		const pace = this.#settings.rate === undefined ? {} : { perSecond: this.#settings.rate };
-		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope, ...pace });
-		const fresh = leased.filter((message) => this.#holdings.take(message, until));
+		const until = now + this.#settings.leaseMs * microsPerMs;
+		const end = this.#leases.leaseEnd();
+		// The rate holds for all processes that ask for one together: the store counts, this process spreads its share.
+		const pace = rate === undefined ? {} : { perSecond: rate };
+		const how = alone ? { alone } : pace;
+		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope, ...how });
+		const fresh = leased.filter((message) => this.#leases.take(message, end));
 		this.#isDry = fresh.length === 0;
 		this.#hasMore = this.#isDry && leased.length > 0;
 	}
 
 	async #startNext(): Promise<void> {
-		await this.#waitForTurn();
-		if (this.#isAborted || this.#fault !== null) return;
-		const message = this.#holdings.next();
-		if (message === null) return;
-		const place = this.#room.enter();
-		this.#deliver(message, place)
+		const { mostTogether, window } = this.#courier;
+		const messages = this.#leases.sizeOfNext(mostTogether);
+		const sleep = (ms: number) => this.#wakeUp.sleep(ms);
+		const isOver = () => this.#isOver;
+		await waitForTurn(this.#rate, { messages, clock: this.#settings.clock, sleep, isOver });
+		if (this.#isOver) return;
+		const group = this.#leases.next(mostTogether);
+		if (group.length === 0) return;
+		const slot = window.enter();
+		const untold = new Map(group.map((message) => [message.message, message]));
+		this.#courier
+			.deliver(group, this.#telling(slot, untold))
 			.catch((error: unknown) => {
-				this.#holdings.putBack(message);
+				for (const message of untold.values()) this.#leases.putBack(message);
 				this.#onFault({ kind: 'store', error });
 			})
 			.finally(() => {
-				place.leave();
-				this.#bell.changed();
+				slot.leave();
+				this.#wakeUp.changed();
 			});
 	}
 
-	/** A wake-up for new work must not shorten the wait that the rate asks for. */
-	async #waitForTurn(): Promise<void> {
-		const { clock } = this.#settings;
-		const turn = clock.now() + (this.#rate?.take() ?? 0) * microsPerMs;
-		for (let now = clock.now(); now < turn && !this.#isAborted && this.#fault === null; now = clock.now()) {
-			await this.#bell.sleep((turn - now) / microsPerMs);
-		}
-	}
-
-	/** Rejects only when the store cannot be read; then nothing was sent. */
-	async #deliver(message: Leased, place: Place): Promise<void> {
-		const composed = await this.#composer.compose(message);
-		if (composed.kind === 'mail') {
-			place.hold(composed.mail.bytes.length);
-			this.#bell.changed();
-		}
-		const conversation =
-			composed.kind === 'mail' ? await this.#settings.pool.send(composed.mail) : composed.conversation;
-		this.#settle(message, this.#judge(message, conversation));
-	}
-
-	#judge(message: Leased, conversation: Conversation): DeliveryOutcome {
-		const { clock, random } = this.#settings;
-		const c = { now: clock.now(), random, isCutting: this.#isCutting };
-		const outcome = judge(message, conversation, c);
-		// What cannot be composed says nothing about the server.
-		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') this.#breaker.worked();
-		if (outcome.kind === 'released' && outcome.why === 'infrastructure')
-			this.#onFault({ kind: 'smtp', reason: formatReply(conversation.reply) });
-		return outcome;
+	#telling(slot: Slot, untold: Map<Uuid, Leased>): Telling {
+		return {
+			settled: (message, outcome) => {
+				untold.delete(message.message);
+				this.#settle(message, outcome);
+			},
+			holds: (bytes) => {
+				slot.hold(bytes);
+				this.#wakeUp.changed();
+			},
+			worked: () => this.#breaker.worked(),
+			failed: (reason) => this.#onFault({ kind: 'courier', reason }),
+		};
 	}
 
 	#settle({ message, fence }: Fence, outcome: DeliveryOutcome): void {
-		this.#settler.push({ message, fence, at: this.#settings.clock.now(), outcome });
+		this.#outcomes.push({ message, fence, at: this.#settings.clock.now(), outcome });
 	}
 
 	#onSettled({ message, outcome }: Settlement, result: 'recorded' | 'lost_lease'): void {
-		this.#holdings.forget(message);
-		this.#waits.stored();
+		this.#leases.forget(message);
+		this.#idleWaits.stored();
 		if (result === 'lost_lease')
 			this.#settings.onEvent?.({ kind: 'lost_lease', message, outcome: outcome.kind });
 		else if (outcome.kind !== 'released') {
-			this.#counts[outcome.kind] += 1;
+			this.#counts[outcome.kind === 'suppressed' ? 'canceled' : outcome.kind] += 1;
 			this.#settings.onProgress?.(this.#counts);
 		}
-		this.#bell.changed();
+		this.#wakeUp.changed();
 	}
 
 	#onFault(fault: Fault): void {
 		this.#fault ??= fault;
-		this.#bell.wake();
+		this.#wakeUp.wake();
 	}
 
-	/** Nothing is leased, nothing in flight. False: the run is over. */
+	/** Nothing is leased or in flight. False: the run is over. */
 	async #idle(): Promise<boolean> {
-		await this.#settler.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
+		await this.#outcomes.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
 		if (this.#hasMore) this.#isDry = false;
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();
-		if (this.#fault !== null || !this.#isDry) return true;
-		const waitMs = await this.#remainder.waitMs();
+		if (this.#fault !== null || !(this.#isDry || this.#deadline.isNear)) return true;
+		// Due messages that are not begun any more are left to others; this run checks whether they have sent them.
+		const isLeft = this.#deadline.isNear && (await this.#endOfRun.isDue());
+		const waitMs = isLeft ? watchMs : await this.#endOfRun.waitMs();
 		if (waitMs === null) return false;
-		await this.#bell.sleep(waitMs);
+		await this.#wakeUp.sleep(waitMs);
 		this.#isDry = false;
 		return true;
 	}
 
-	/** Waits for what is in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
+	/** Waits for messages in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
 		this.#isPausing = true;
 		try {
-			while (this.#room.inFlight > 0 || this.#isLeasing) {
+			while (this.#courier.window.inFlight > 0 || this.#isLeasing) {
 				if (this.#isAborted) return null;
-				await this.#bell.change();
+				await this.#wakeUp.change();
 			}
 			this.#releaseBuffer(fault.kind === 'stop' ? 'drain' : 'infrastructure');
 			const failure = await this.#flushStubbornly(this.#isEndless ? 1 : storeTries);
 			const error = failure ?? (fault.kind === 'store' ? fault : null);
-			// The store's own error: it names the file and what to do, and the caller knows it from a bug.
+			// The store's own error: it names the file and the remedy, and the caller can tell it from a bug.
 			if (error !== null && !this.#isEndless) throw error.error;
-			if (error !== null) return await this.#wait(() => this.#waits.forStore(String(error.error)));
-			if (fault.kind === 'smtp') return await this.#waitForServer(fault.reason);
+			if (error !== null) return await this.#wait(() => this.#idleWaits.forStore(error.error));
+			if (fault.kind === 'courier') return await this.#waitForServer(fault.reason);
 			return fault.kind === 'stop' ? await this.#waitForOthers(fault.stop) : null;
 		} finally {
 			this.#isPausing = false;
 		}
 	}
 
-	/** A run with an end leaves the trying to whoever comes next. */
+	/** A run with an end leaves the next try to the next run. */
 	async #waitForServer(reason: string): Promise<RunResult | null> {
 		const ms = await this.#breaker.trip(reason);
 		if (!this.#isEndless) return this.#result('paused', reason);
-		return this.#wait(() => this.#waits.forServer({ reason, ms }));
+		return this.#wait(() => this.#idleWaits.forServer({ reason, ms }));
 	}
 
 	async #waitForOthers(stop: Stop): Promise<RunResult | null> {
 		if (!this.#isEndless) return this.#result('paused', stop.reason);
 		return this.#wait(() =>
-			stop.kind === 'held' ? this.#waits.forPerson(stop.reason) : this.#waits.forServer(stop),
+			stop.kind === 'held' ? this.#idleWaits.forPerson(stop.reason) : this.#idleWaits.forServer(stop),
 		);
 	}
 
@@ -309,23 +318,21 @@ class Run {
 	async #flushStubbornly(tries: number): Promise<{ error: unknown } | null> {
 		for (let attempt = 1; ; attempt += 1) {
 			try {
-				await this.#settler.flush();
+				await this.#outcomes.flush();
 				return null;
 			} catch (error) {
 				if (attempt >= tries || this.#isAborted) return { error };
-				await this.#bell.sleep(100 * 2 ** attempt);
+				await this.#wakeUp.sleep(backoff({ first: 200 }, attempt));
 			}
 		}
 	}
 
-	/** The signal came: what is in flight may end, what takes too long is cut, all else goes back. */
+	/** After the signal messages in flight may end, slow ones are cut, all others go back. */
 	async #drain(): Promise<RunResult> {
 		this.#releaseBuffer('drain');
-		const cut = setTimeout(() => {
-			this.#isCutting = true;
-			this.#settings.pool.abort();
-		}, this.#settings.drainMs);
-		while (this.#room.inFlight > 0 || this.#isLeasing) await this.#bell.change();
+		this.#courier.halt();
+		const cut = setTimeout(() => this.#courier.abort(), this.#deadline.graceMs());
+		while (this.#courier.window.inFlight > 0 || this.#isLeasing) await this.#wakeUp.change();
 		clearTimeout(cut);
 		this.#releaseBuffer('drain');
 		const failure = await this.#flushStubbornly(1);
@@ -334,7 +341,7 @@ class Run {
 	}
 
 	#releaseBuffer(why: 'infrastructure' | 'drain'): void {
-		for (const message of this.#holdings.takeWaiting()) this.#settle(message, { kind: 'released', why });
+		for (const message of this.#leases.takeWaiting()) this.#settle(message, { kind: 'released', why });
 	}
 
 	#result(kind: RunResult['kind'], reason: string | null): RunResult {

@@ -1,33 +1,38 @@
-/** The sending worker: leases due messages, delivers them on the pool, and records what became of them. */
+/** The sending worker: leases due messages, delivers them on the pool, and records the outcomes. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageScope } from '../api/capabilities.js';
+import type { DeliveryCounts } from '../api/counts.js';
 import type { Clock, Micros } from '../api/datetime.js';
-import type { DeliveryCounts } from '../api/delivery-counts.js';
 import type { Uuid } from '../api/records.js';
 import type { Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import { type ComposerOptions, createComposer } from './composer.js';
-import type { SmtpPool } from './pool.js';
-import { createRun } from './run.js';
+import { Run } from './run.js';
+import { createSmtpCourier } from './smtp/courier.js';
+import type { SmtpPool } from './smtp/pool.js';
 
 export interface RunRequest {
 	/** `null`: every message of the database. */
 	scope: MessageScope | null;
 	/**
-	 * `settled`: nothing is due now. `drained`: nothing waits at all, deferred ones have been waited for.
-	 * `aborted`: until the signal; faults are waited out (1 s doubling to 5 min), those that other workers met too, and
-	 * pauses until somebody resumes.
+	 * `settled`: nothing is due now. `drained`: nothing waits at all, after waiting for deferred messages. `aborted`:
+	 * until the signal; waits for the end of faults (1 s doubling to 5 min), also those of other workers, and of pauses.
 	 */
 	until: 'settled' | 'drained' | 'aborted';
-	/** Ends gracefully: no more leases, what is in flight gets 10 s, the rest goes back to the queue. */
+	/** Ends gracefully: no more leases, messages in flight get 9 s, the rest goes back to the queue. */
 	signal?: AbortSignal;
+	/**
+	 * Milliseconds until the signal at the latest, after which nothing may go on. Shortly before that no message begins
+	 * any more, so that messages in flight can finish.
+	 */
+	leftMs?: number;
 }
 
 export interface RunResult {
 	/**
 	 * `paused`: login, TLS or connection fault, or a person's pause (`isHeldReason`); every message is back in the queue
-	 * as it was.
+	 * unchanged.
 	 */
 	kind: 'done' | 'paused' | 'aborted';
 	/** Why it is `paused`; else `null`. */
@@ -35,32 +40,32 @@ export interface RunResult {
 	counts: DeliveryCounts;
 }
 
-/** Things worth a log line. */
+/** Events worth a log line. */
 export type WorkerEvent =
 	| { kind: 'lost_lease'; message: Uuid; outcome: string }
 	| { kind: 'waiting'; reason: string; ms: number }
-	/** Somebody paused the queue: nothing is begun until it is resumed. */
+	/** The queue was paused: nothing begins until it is resumed. */
 	| { kind: 'held'; reason: string }
-	/** Limits hold back all that is left until then. */
+	/** Limits hold back all remaining messages until then. */
 	| { kind: 'limited'; until: Micros }
 	| { kind: 'renew_failed'; error: unknown };
 
-export interface WorkerOptions extends ComposerOptions {
+/** The parts of a run, for every courier. */
+export interface RunOptions {
 	queue: Queue;
-	reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'>;
-	pool: SmtpPool;
+	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'>;
 	clock: Clock;
 	/** Names this process in the leases; unique. */
 	owner: string;
-	/** In [0, 1); spreads retries. */
-	random: () => number;
-	/** Conversations at once; as many as the pool's connections. 5. */
+	/** No other process works on the scopes of its runs (`Queue.lease`), and its rate is its own. */
+	alone?: true;
+	/** Conversations at once, as many as the pool has connections; 5. */
 	connections?: number;
-	/** Messages a second; absent = as fast as it goes. */
+	/** Messages a second; absent = no limit. */
 	rate?: number;
 	/** How long a lease lasts, renewed at a third of it; 120,000. */
 	leaseMs?: number;
-	/** What a conversation in flight is given when the signal comes; 9,000. */
+	/** How long a conversation in flight may last after the signal; 9,000. */
 	drainMs?: number;
 	/** Waits, or returns early when the signal comes. */
 	sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -68,32 +73,33 @@ export interface WorkerOptions extends ComposerOptions {
 	onEvent?: (event: WorkerEvent) => void;
 }
 
+export interface WorkerOptions extends ComposerOptions, RunOptions {
+	reads: RunOptions['reads'] & ComposerOptions['reads'];
+	queue: Queue;
+	pool: SmtpPool;
+	/** In [0, 1); spreads retries. */
+	random: () => number;
+}
+
 export interface Worker {
 	/**
-	 * One at a time. Rejects when the store fails: what was sent and not recorded then is sent again later, with the
+	 * One at a time. Rejects when the store fails: a message that was sent and not recorded is sent again later, with the
 	 * same Message-ID. The pool stays open; its owner closes it.
 	 */
 	run(request: RunRequest): Promise<RunResult>;
-	/** Something new is due: an idle run looks at once. */
+	/** There is new due work: an idle run checks at once. */
 	wake(): void;
 }
 
-/** Does nothing before `run`. The pool and the store are closed after it, by their owner. */
+/** Does nothing before `run`. Its owner closes the pool and the store after it. */
 export function createWorker(options: WorkerOptions): Worker {
 	const composer = createComposer(options);
-	const settings = {
-		connections: 5,
-		leaseMs: 120_000,
-		// A second less than whoever stops us waits: what is cut must be recorded before the store is closed.
-		drainMs: 9_000,
-		sleep: sleepUntil,
-		...options,
-	};
+	const settings = { ...runDefaults, ...options };
 	let wake: (() => void) | null = null;
 	return {
 		async run(request) {
-			const run = createRun(settings, composer, request);
-			wake = run.wake;
+			const run = new Run(settings, createSmtpCourier({ ...settings, composer }), request);
+			wake = () => run.wake();
 			try {
 				return await run.finish();
 			} finally {
@@ -103,6 +109,15 @@ export function createWorker(options: WorkerOptions): Worker {
 		wake: () => wake?.(),
 	};
 }
+
+/** Defaults of a run. */
+export const runDefaults = {
+	connections: 5,
+	leaseMs: 120_000,
+	// A second less than the supervisor's wait: outcomes of cut conversations must be recorded before the store is closed.
+	drainMs: 9_000,
+	sleep: sleepUntil,
+};
 
 async function sleepUntil(ms: number, signal: AbortSignal): Promise<void> {
 	// An abort is the end of the wait, not an error.

@@ -1,14 +1,19 @@
-/** From what a caller asks to be sent to the content that is stored: template, sender, links, variables. */
+/** Resolves a send request into the content that is stored: template, sender, links, variables. */
 
 import type { Content } from '../api/content.js';
 import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
-import type { Uuid } from '../api/records.js';
+import type { StoredParts } from '../api/messages.js';
+import type { Template, Uuid } from '../api/records.js';
+import { refusal } from '../api/refusals.js';
+import { usedVariables } from '../api/variables.js';
 import { contentSha256 } from '../content/hash.js';
-import { usedVariables } from '../content/variable-names.js';
+import { contentSize, contextErrors, joinFault } from '../content/joined-size.js';
+import { isTooDeep, maxNesting } from '../content/nesting.js';
 import type { EngineContext } from './context.js';
+import { noSuch, unverifiedSender } from './rules/errors.js';
 import { readSettings } from './settings.js';
 
-/** The parts of a send request that decide what is said and by whom; shapes are checked already. */
+/** The parts of a send request that determine content and sender; shapes are checked already. */
 export interface Wanted {
 	from_key: string;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -16,10 +21,12 @@ export interface Wanted {
 	text_body: string | null;
 	html_body: string | null;
 	template_unique_id: Uuid | null;
+	list_id: number | null;
 	disable_inline: boolean;
+	context: Readonly<Record<string, string>>;
 }
 
-/** What will be stored: the content, its hash, the variables it uses. */
+/** The content to store, its hash, and its variables. */
 export interface ResolvedContent {
 	content: Content;
 	content_sha256: string;
@@ -27,29 +34,14 @@ export interface ResolvedContent {
 }
 
 /**
- * Reads the template, and refuses with every complaint at once: an unverified sender, an unknown template, bulk mail
- * whose links would lead nowhere. The sender is compared once more inside the operation that accepts.
+ * Reads the template, and refuses with all field errors at once: an unverified sender, an unknown template or list,
+ * bulk mail without a target for its links. The operation that accepts looks up sender and list once more.
  */
-export async function resolveContent({ store }: EngineContext, wanted: Wanted): Promise<ResolvedContent> {
-	const [template, sender, settings] = await Promise.all([
-		wanted.template_unique_id === null ? null : store.reads.getTemplate({ id: wanted.template_unique_id }),
-		store.reads.findSender({ email_key: wanted.from_key }),
-		readSettings(store),
-	]);
-	const errors: FieldErrors = {};
-	if (sender === null) errors['from'] = [{ code: 'invalid', message: 'Sender address is not verified.' }];
-	if (wanted.template_unique_id !== null && template === null) {
-		errors['template_unique_id'] = [{ code: 'does_not_exist', message: 'Template not found.' }];
-	}
-	if (wanted.type === 'BULK' && settings.publicUrl === null && !isLoopbackSmtp(settings.smtpUrl)) {
-		errors['type'] = [
-			{
-				code: 'invalid',
-				message: 'BULK needs the public URL of the settings: unsubscribe links would lead nowhere.',
-			},
-		];
-	}
-	if (Object.keys(errors).length > 0) throw invalid(errors);
+export async function resolveContent(
+	context: Pick<EngineContext, 'store'>,
+	wanted: Wanted,
+): Promise<ResolvedContent> {
+	const { errors, template } = await lookUp(context, wanted);
 	const content: Content =
 		template === null
 			? {
@@ -64,10 +56,78 @@ export async function resolveContent({ store }: EngineContext, wanted: Wanted): 
 					html: emptyAsNull(template.html_body),
 					disable_inline: wanted.disable_inline,
 				};
+	const fault = joinFault(contentSize(content), wanted.context);
+	if (fault !== null) Object.assign(errors, contextErrors(fault));
+	Object.assign(errors, nestingErrors(template === null ? 'html_body' : 'template_unique_id', content.html));
+	if (Object.keys(errors).length > 0) throw invalid(errors);
 	return { content, content_sha256: contentSha256(content), variables: usedVariables(content) };
 }
 
-/** True when mail goes no further than this machine: a trial, whose links may point here too. */
+/**
+ * For a service that makes the messages itself: only the service knows its templates, and bodies are in the call. Only
+ * the subject is kept here.
+ */
+export function opaqueContent({
+	subject,
+	text_body,
+	html_body,
+	template_unique_id,
+	disable_inline,
+}: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>): Omit<
+	ResolvedContent,
+	'variables'
+> & { variables: readonly string[] | null } {
+	const content = { subject: subject ?? '', text: null, html: null, disable_inline };
+	const variables =
+		template_unique_id === null ? usedVariables({ ...content, text: text_body, html: html_body }) : null;
+	return { content, content_sha256: contentSha256(content), variables };
+}
+
+/** A scan without a parser: such deep nesting breaks any parser. Empty without errors. */
+export function nestingErrors(field: string, html: string | null | undefined): FieldErrors {
+	if (!html || !isTooDeep(html)) return {};
+	const message = `Ensure the HTML is nested no deeper than ${maxNesting} elements.`;
+	return { [field]: [{ code: 'too_deep', message }] };
+}
+
+/** The 400 for a call with a bad shape, together with the store's errors about its good parts. */
+export async function refusalBeside(
+	context: Pick<EngineContext, 'store'>,
+	{ errors, good }: { errors: FieldErrors; good: StoredParts },
+): Promise<ApiError> {
+	const beside = await lookUp(context, good);
+	return invalid({ ...errors, ...beside.errors });
+}
+
+async function lookUp(
+	{ store }: Pick<EngineContext, 'store'>,
+	{ from_key, type, template_unique_id = null, list_id = null }: StoredParts,
+): Promise<{ errors: FieldErrors; template: Template | null }> {
+	const [template, sender, list, settings] = await Promise.all([
+		template_unique_id === null ? null : store.reads.getTemplate({ id: template_unique_id }),
+		from_key === undefined ? null : store.reads.findSender({ email_key: from_key }),
+		list_id === null ? null : store.reads.getList({ id: list_id }),
+		readSettings(store),
+	]);
+	const leadsNowhere = type === 'BULK' && settings.publicUrl === null && !isLoopbackSmtp(settings.smtpUrl);
+	const errors = {
+		...(from_key !== undefined && sender === null && unverifiedSender),
+		...(template_unique_id !== null && template === null && unknownTemplate),
+		...(list_id !== null && list === null && noSuch('list_id', list_id)),
+		...(leadsNowhere && needsPublicUrl),
+	};
+	return { errors, template };
+}
+
+const unknownTemplate: FieldErrors = {
+	template_unique_id: [{ code: 'does_not_exist', message: 'Template not found.' }],
+};
+
+const needsPublicUrl: FieldErrors = {
+	type: [refusal('public_url_required')],
+};
+
+/** True when mail does not leave this machine: a trial, whose links may point here too. */
 export function isLoopbackSmtp(smtpUrl: string | null): boolean {
 	if (smtpUrl === null || !URL.canParse(smtpUrl)) return false;
 	const host = new URL(smtpUrl).hostname.replace(/^\[|\]$/g, '');

@@ -1,11 +1,15 @@
-/** What every resource of the engine is made from. */
+/** The context of all resources of the engine. */
+
+import type { Call } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
 import { ApiError, type FieldErrors, invalid, notFound } from '../api/errors.js';
 import type { Uuid } from '../api/records.js';
-import type { Store, Written } from '../store/store.js';
+import type { Parsed } from '../api/schema.js';
+import type { Seen, Store, Written } from '../store/store.js';
 import type { EnginePorts } from './ports.js';
+import type { Courier } from './rules/request-rows.js';
 
-/** What every resource of the engine is made from; ids and time come from outside. */
+/** The context of all resources of the engine; ids and time come from outside. */
 export interface EngineContext {
 	store: Store;
 	clock: Clock;
@@ -15,7 +19,12 @@ export interface EngineContext {
 	ports: EnginePorts;
 }
 
-/** The record of a change, or the error that says why there is none. */
+/** The context of campaigns; `api`: a service makes the messages, and this database keeps only the jobs. */
+export interface CampaignContext extends Pick<EngineContext, 'store' | 'clock' | 'newId'> {
+	courier: Courier;
+}
+
+/** The record of a change, or the error that explains its refusal. */
 export function written<T>(outcome: Written<T>): T {
 	switch (outcome.kind) {
 		case 'written':
@@ -27,12 +36,24 @@ export function written<T>(outcome: Written<T>): T {
 	}
 }
 
-/** The checked value of an input, or a 400 with every complaint. */
+/** The checked value of an input, or a 400 with all field errors. */
 export function checked<T>(
 	parsed: { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors },
 ): T {
 	if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 	return parsed.value;
+}
+
+/**
+ * The checked value, or a 400 that names every bad field at once: where the shape is bad, the store checks the good
+ * fields. Otherwise the write itself reports the store's errors.
+ */
+export async function checkedBeside<T>(
+	parsed: Parsed<T>,
+	fieldErrors: (good: NoInfer<Partial<T>>) => Promise<FieldErrors>,
+): Promise<T> {
+	if (parsed.kind === 'valid') return parsed.value;
+	throw invalid({ ...parsed.errors, ...(await fieldErrors(parsed.good ?? {})) });
 }
 
 /** The record, or `not_found`. */
@@ -41,12 +62,17 @@ export function found<T>(record: T | null): T {
 	return record;
 }
 
-/** Nothing, or `not_found` when there was nothing to delete. */
+/** Returns, or throws `not_found` when there was nothing to delete. */
 export function deleted(existed: boolean): void {
 	if (!existed) throw notFound();
 }
 
-/** The work is done whatever happens to the caller; but nothing is begun for one who has left already. */
+/** Work that has begun is finished whatever the caller does; but nothing begins after the caller has left. */
 export function assertWanted(signal: AbortSignal | undefined): void {
 	if (signal?.aborted) throw new ApiError('network', 'The request was aborted.', { cause: signal.reason });
+}
+
+/** The messages and campaigns that a call may see. */
+export function seenBy(call: Call | undefined): Seen {
+	return call?.ownOnly === true ? { only_of: call.client ?? '' } : {};
 }

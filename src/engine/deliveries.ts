@@ -1,4 +1,4 @@
-/** The log of notifications, replaying them, and the secrets that sign them. */
+/** The log of webhook deliveries, replays, and the secrets that sign deliveries. */
 
 import { formatDateTime, type Micros, microsPerDay, parseDateTime } from '../api/datetime.js';
 import {
@@ -9,14 +9,15 @@ import {
 	type SigningSecret,
 } from '../api/deliveries.js';
 import { invalid } from '../api/errors.js';
+import { notAChoice, texts } from '../api/schema/texts.js';
 import { formatSecret } from '../api/standard-webhooks.js';
 import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
 import { type EngineContext, found } from './context.js';
 import { readPage } from './pages.js';
 
-/** How long the secret before the newest one signs beside it: receivers change theirs meanwhile. */
+/** How long the previous secret signs beside the newest: receivers replace theirs meanwhile. */
 const overlap: Micros = microsPerDay;
-/** Of one transaction. */
+/** Rows of one transaction. */
 const replaySlice = 1_000;
 
 /** Deliveries of the database. */
@@ -24,7 +25,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 	const { store, clock, newSecret } = context;
 	const { reads, writes } = store;
 	const existing = async (id: number) => found(await reads.getWebhook({ id }));
-	// Random, so that two databases do not name two secrets alike.
+	// Random, so that two databases do not give two secrets the same id.
 	const fresh = () => {
 		const secret = newSecret();
 		return { id: Buffer.from(secret, 'base64url').readUInt32BE(), secret };
@@ -57,7 +58,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
 		rotateSecret: async () => {
 			const now = clock.now();
-			// So that there is one before the new one, which whoever verifies may know already.
+			// Ensures a secret before the new one, which verifiers may know already.
 			await writes.ensureWebhookSecret({ fresh: fresh(), now });
 			const rotated = await writes.rotateWebhookSecret({ fresh: fresh(), now, retire_at: now + overlap });
 			return rotated.map(toSecret);
@@ -67,17 +68,17 @@ export function createDeliveries(context: EngineContext): Deliveries {
 
 function conditionsOf({ state, since }: DeliveryFilter) {
 	if (state !== undefined && !deliveryStates.includes(state)) {
-		throw invalid({ state: [{ code: 'invalid_choice', message: `"${state}" is not a valid choice.` }] });
+		throw invalid({ state: [{ code: 'invalid_choice', message: notAChoice(state) }] });
 	}
 	const since_at = since === undefined ? null : parseDateTime(since);
 	if (since !== undefined && since_at === null) {
-		const message = 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.';
+		const message = texts.datetime;
 		throw invalid({ since: [{ code: 'invalid', message }] });
 	}
 	return { state: state ?? null, since: since_at };
 }
 
-/** A body that was forgotten must not send a month of notifications again. */
+/** An empty body must not replay a month of webhook deliveries. */
 function assertSaid({ deliveries, failed, since, all }: ReplayRequest): void {
 	if (deliveries !== undefined || failed === true || since !== undefined || all === true) return;
 	const message = 'Say what to replay: "deliveries", "failed", "since" or "all".';

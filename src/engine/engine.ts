@@ -1,6 +1,8 @@
-/** The local `Api`: the service document's operations, and ours, on a store. */
+/** The local `Api`: the operations of the service document, and our extensions, on a store. */
 import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
+import type { SendRequest } from '../api/inputs.js';
+import { createCampaigns } from './campaigns.js';
 import type { EngineContext } from './context.js';
 import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
@@ -8,35 +10,38 @@ import { createExports } from './exports.js';
 import { createFields, createFieldsPlus } from './fields.js';
 import { createImports } from './imports.js';
 import { createLists } from './lists.js';
-import { createMailings } from './mailings.js';
-import { createMessages, createSend } from './messages.js';
-import { createReport } from './reports.js';
+import { createForeseeSend, createMessages, createSend } from './messages.js';
+import { createPeople } from './people.js';
+import { createReport, createReportOfOurs } from './reports.js';
 import { createSenders } from './senders.js';
 import { createSubscribers, createSubscribersPlus } from './subscribers.js';
 import { createSuppressions } from './suppressions.js';
 import { createTemplates } from './templates.js';
 import { createWebhooks } from './webhooks.js';
 
-/** An `Api` that has every extension, which spares those who own the database the asking. */
+/** An `Api` with every extension, so that owners of the database need not check for them. */
 export interface Engine extends Api {
 	readonly ext: Extensions;
+	/** Fails with the errors that `send` would give now, and accepts nothing. */
+	foreseeSend(request: SendRequest): Promise<void>;
 }
 
 /** Assembles the engine. `close` closes the store. */
 export function createEngine(context: EngineContext): Engine {
 	const ext: Extensions = {
 		imports: createImports(context),
-		mailings: createMailings(context),
+		campaigns: createCampaigns({ ...context, courier: 'smtp' }),
 		messages: createMessages(context),
 		templates: createTemplates(context),
 		senders: createSenders(context),
-		reports: { report: (query) => createReport(context, query) },
+		reports: { report: (query) => createReportOfOurs(context, query) },
 		subscribers: createSubscribersPlus(context),
 		fields: createFieldsPlus(context),
 		erasures: createErasures(context),
 		exports: createExports(context),
 		deliveries: createDeliveries(context),
 		suppressions: createSuppressions(context),
+		people: createPeople(context),
 	};
 	const capabilities: Capabilities = { service: 'mailctl', idempotentSend: true, ext };
 	return {
@@ -46,6 +51,7 @@ export function createEngine(context: EngineContext): Engine {
 		webhooks: createWebhooks(context),
 		subscribers: (listId) => createSubscribers(context, listId),
 		send: createSend(context),
+		foreseeSend: createForeseeSend(context),
 		report: ({ date_from, date_to, campaign_unique_id, event_types }) =>
 			createReport(context, {
 				...(date_from !== undefined && { date_from }),

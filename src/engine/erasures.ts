@@ -1,10 +1,11 @@
-/** Erasing persons, and lifting that again. */
+/** Erasing persons, and lifting erasures. */
 import { type EmailKey, parseAddress } from '../api/address.js';
-import type { Erasures } from '../api/erasures.js';
 import { invalid } from '../api/errors.js';
+import type { Erasures } from '../api/people.js';
+import { texts } from '../api/schema/texts.js';
 import { deleted, type EngineContext } from './context.js';
 
-/** The key that is made with the first erasure; there is one a database. */
+/** The key created with the first erasure; each database has one. */
 const firstKeyId = 1;
 
 /** Erasures of the database. */
@@ -28,7 +29,7 @@ export function createErasures({
 function keyOf(email: string): EmailKey {
 	const address = parseAddress(email);
 	if (address === null) {
-		throw invalid({ email: [{ code: 'invalid', message: 'Enter a valid email address.' }] });
+		throw invalid({ email: [{ code: 'invalid', message: texts.email }] });
 	}
 	return address.key;
 }

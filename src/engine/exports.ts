@@ -2,6 +2,7 @@
 
 import { invalid } from '../api/errors.js';
 import type { Exports } from '../api/exports.js';
+import { texts } from '../api/schema/texts.js';
 import { type EngineContext, found } from './context.js';
 
 const maxSlice = 1000;
@@ -20,5 +21,5 @@ export function createExports({ store }: Pick<EngineContext, 'store'>): Exports 
 
 function atLeast(least: number, name: string, value: number): number {
 	if (Number.isSafeInteger(value) && value >= least) return value;
-	throw invalid({ [name]: [{ code: 'invalid', message: 'A valid integer is required.' }] });
+	throw invalid({ [name]: [{ code: 'invalid', message: texts.integer }] });
 }

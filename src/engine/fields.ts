@@ -4,33 +4,36 @@ import type { FieldsPlus } from '../api/capabilities.js';
 import { fieldFields } from '../api/fields.js';
 import type { FieldInput } from '../api/inputs.js';
 import type { Field } from '../api/records.js';
-import { checked, deleted, type EngineContext, found, written } from './context.js';
+import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
 /** Additional fields of the database. */
 export function createFields(context: EngineContext): Crud<Field, FieldInput> {
 	const { store, clock } = context;
 	const { reads, writes } = store;
+	const fieldErrors =
+		(id: number | null) =>
+		({ variable }: Partial<FieldInput>) =>
+			reads.fieldErrors({ kind: 'field', id, ...(variable !== undefined && { variable }) });
+	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
+		found(await reads.getField({ id }));
+		const patch = await checkedBeside(fieldFields.parse(input, mode), fieldErrors(id));
+		return written(await writes.patchField({ id, patch }));
+	};
 	return {
 		page: (request) => readPage(context, request, { path: '/sub/fields/' }, (page) => reads.pageFields(page)),
 		get: async (id) => found(await reads.getField({ id })),
-		create: async (input) =>
-			written(
-				await writes.createField({ input: checked(fieldFields.parse(input, 'create')), now: clock.now() }),
-			),
-		replace: async (id, input) => {
-			found(await reads.getField({ id }));
-			return written(await writes.patchField({ id, patch: checked(fieldFields.parse(input, 'replace')) }));
+		create: async (body) => {
+			const input = await checkedBeside(fieldFields.parse(body, 'create'), fieldErrors(null));
+			return written(await writes.createField({ input, now: clock.now() }));
 		},
-		patch: async (id, input) => {
-			found(await reads.getField({ id }));
-			return written(await writes.patchField({ id, patch: checked(fieldFields.parse(input, 'patch')) }));
-		},
+		replace: (id, input) => change(id, input, 'replace'),
+		patch: (id, input) => change(id, input, 'patch'),
 		delete: async (id) => deleted(await writes.deleteField({ id })),
 	};
 }
 
-/** What the document lacks about fields. */
+/** Our extensions of the document about fields. */
 export function createFieldsPlus({ store }: EngineContext): FieldsPlus {
 	return {
 		countUses: async (id) => {

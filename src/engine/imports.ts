@@ -1,10 +1,11 @@
 /** Imports as sessions of numbered batches: shapes are checked here, rules with the rows. */
 import type { ImportBatch, Imports } from '../api/capabilities.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
+import { texts } from '../api/schema/texts.js';
 import type { ImportAck } from '../store/store.js';
 import { type EngineContext, found } from './context.js';
 
-/** A batch is one transaction and one request body; more would be neither bounded. */
+/** A batch is one transaction and one request body, which must be bounded. */
 const maxBatchChars = 4 * 1024 * 1024;
 const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason', 'meta']);
 
@@ -45,7 +46,7 @@ function acknowledged(outcome: ImportAck) {
 }
 
 function assertBatch({ first, columns, cells }: ImportBatch): void {
-	if (!Number.isSafeInteger(first) || first < 0) refuse('first', 'A valid integer is required.');
+	if (!Number.isSafeInteger(first) || first < 0) refuse('first', texts.integer);
 	const unknown = columns.find((column) => !plainColumns.has(column) && !column.startsWith('meta.'));
 	if (unknown !== undefined) refuse('columns', `Unknown column: ${unknown}.`);
 	if (!columns.includes('email')) refuse('columns', 'The column "email" is required.');

@@ -17,7 +17,7 @@ export function createLists(context: EngineContext): Crud<List, ListInput> {
 			written(
 				await writes.createList({ input: checked(listFields.parse(input, 'create')), now: clock.now() }),
 			),
-		// Existence first: an unknown id is "Not found." whatever the body says.
+		// Existence first: an unknown id is "Not found." whatever the body is.
 		replace: async (id, input) => {
 			found(await reads.getList({ id }));
 			return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'replace')) }));

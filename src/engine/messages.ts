@@ -1,4 +1,4 @@
-/** Accepting submissions, and looking at the messages they became. */
+/** Accepts submissions, and reads the messages made from them. */
 import { createHash } from 'node:crypto';
 import { emailKey } from '../api/address.js';
 import type { Call } from '../api/api.js';
@@ -6,14 +6,16 @@ import type { MessageFilter, Messages } from '../api/capabilities.js';
 import { formatDateTime, type Micros, parseDateTime } from '../api/datetime.js';
 import { type ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
+import { canonicalJson } from '../api/json.js';
 import { sendFields } from '../api/messages.js';
 import { heldReason } from '../api/pauses.js';
 import type { MessageHold, SendResult, Uuid } from '../api/records.js';
+import { texts } from '../api/schema/texts.js';
 import type { LimitHold, QueuePause } from '../store/queue.js';
 import type { MessageAction } from '../store/store.js';
 import type { IdempotencyKey } from '../store/submissions.js';
-import { keyConflict, resolveContent } from './contents.js';
-import { assertWanted, checked, type EngineContext, found } from './context.js';
+import { keyConflict, refusalBeside, resolveContent } from './contents.js';
+import { assertWanted, type EngineContext, found, seenBy } from './context.js';
 import { readPage } from './pages.js';
 
 /** Service document, "Send a message": stored durably before the answer, all or nothing. */
@@ -23,10 +25,10 @@ export function createSend(
 	const { store, clock, newId } = context;
 	return async (request, call) => {
 		assertWanted(call?.signal);
-		const send = checked(sendFields.parse(request));
-		const { content, content_sha256, variables } = await resolveContent(context, send);
+		const { send, content, content_sha256, variables } = await checkedSend(context, request);
 		const accepted = await store.writes.acceptSubmission({
 			id: newId(),
+			...(call?.client !== undefined && { owner: call.client }),
 			type: send.type,
 			envelope: send.envelope,
 			from_key: send.from_key,
@@ -49,36 +51,54 @@ export function createSend(
 	};
 }
 
-/** Messages of the database, for looking at. */
+/** Fails with the errors that accepting this request would give now, and accepts nothing. */
+export function createForeseeSend(context: EngineContext): (request: SendRequest) => Promise<void> {
+	return async (request) => {
+		await checkedSend(context, request);
+	};
+}
+
+async function checkedSend(context: EngineContext, request: SendRequest) {
+	const parsed = sendFields.parse(request);
+	if (parsed.kind === 'invalid') throw await refusalBeside(context, parsed);
+	return { send: parsed.value, ...(await resolveContent(context, parsed.value)) };
+}
+
+/** Messages of the database, for reading. */
 export function createMessages(context: EngineContext): Messages {
 	const { store, ports, clock } = context;
-	const get: Messages['get'] = async (id) => {
-		const { message, attempts, reports } = found(await store.reads.getMessage({ id }));
+	const get: Messages['get'] = async (id, call) => {
+		const { message, attempts, events, reports } = found(
+			await store.reads.getMessage({ id, ...seenBy(call) }),
+		);
 		const held_by = (await store.reads.holdsOfMessage({ id, now: clock.now() })).map(toHold);
-		return { ...message, delivery_attempts: attempts, reports, held_by };
+		return { ...message, delivery_attempts: attempts, events, reports, held_by };
 	};
-	const change = async (id: Uuid, action: MessageAction) => {
-		const outcome = await store.writes.changeMessage({ id, action, now: clock.now() });
+	const change = async (id: Uuid, action: MessageAction, call?: Call) => {
+		const outcome = await store.writes.changeMessage({ id, action, now: clock.now(), ...seenBy(call) });
 		if (outcome.kind === 'not_found') throw notFound();
 		if (outcome.kind === 'refused') throw wrongState(action, outcome.why);
-		return get(id);
+		return get(id, call);
 	};
 	return {
-		page: ({ page, page_size, query: _, ...filter }) => {
+		page: ({ page, page_size, query: _, ...filter }, call) => {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: '/ext/messages/', filters: { ...filter } };
 			return readPage(context, request, place, (slice) =>
-				store.reads.pageMessages({ ...slice, filter: comparable(filter) }),
+				store.reads.pageMessages({ ...slice, filter: comparable(filter), ...seenBy(call) }),
 			);
 		},
 		get,
-		cancel: (id) => change(id, 'cancel'),
-		retry: (id) => change(id, 'retry'),
-		progress: async (scope) => ({
-			messages: await store.reads.countMessages({ scope }),
+		cancel: (id, call) => change(id, 'cancel', call),
+		retry: (id, call) => change(id, 'retry', call),
+		progress: async (scope, call) => ({
+			messages: await store.reads.countMessages({ scope, ...seenBy(call) }),
 			paused: whyStopped(await store.reads.queuePauses(), clock.now()) ?? ports.whyPaused(),
 		}),
-		raw: async (id) => ({ id, raw_base64: found(await ports.renderMessage(id)).toString('base64') }),
+		raw: async (id, call) => {
+			if (call?.ownOnly === true) found(await store.reads.getMessage({ id, ...seenBy(call) }));
+			return { id, raw_base64: found(await ports.renderMessage(id)).toString('base64') };
+		},
 	};
 }
 
@@ -93,7 +113,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** A fault counts until it is tried again: what comes of that, the worker of this process may know. */
+/** A fault counts until the next try, whose result the worker of this process may know. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);
@@ -106,7 +126,7 @@ function comparable(filter: MessageFilter) {
 	const since = filter.since === undefined ? undefined : parseDateTime(filter.since);
 	if (since === null) {
 		throw invalid({
-			since: [{ code: 'invalid', message: 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.' }],
+			since: [{ code: 'invalid', message: texts.datetime }],
 		});
 	}
 	return {
@@ -119,15 +139,6 @@ function comparable(filter: MessageFilter) {
 // An embedded database has one owner; a server's clients have keys of their own.
 function idempotencyKey(request: SendRequest, call: Call | undefined): IdempotencyKey | null {
 	if (call?.idempotencyKey === undefined) return null;
-	const fingerprint = createHash('sha256').update(canonical(request)).digest('hex');
+	const fingerprint = createHash('sha256').update(canonicalJson(request)).digest('hex');
 	return { scope: call.client ?? '', key: call.idempotencyKey, fingerprint };
-}
-
-/** JSON with sorted keys: the same request in another key order is the same request. */
-function canonical(value: unknown): string {
-	return JSON.stringify(value, (_key, inner: unknown) =>
-		typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-			? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-			: inner,
-	);
 }

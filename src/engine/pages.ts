@@ -1,6 +1,6 @@
 /**
- * Numbered pages as Django REST framework answers them: absolute links, no `page` in the link to page 1.
- * Assumption: 100 a page, `page_size` up to 1000; the service document shows neither.
+ * Numbered pages as in Django REST framework: absolute links, no `page` in the link to page 1. Assumption: 100 a page,
+ * `page_size` up to 1000; the service document defines neither.
  */
 import type { PageRequest } from '../api/api.js';
 import { ApiError } from '../api/errors.js';
@@ -12,13 +12,13 @@ import { readSettings } from './settings.js';
 const defaultPageSize = 100;
 const maxPageSize = 1000;
 
-/** What a link is made of: the path below the base URL and the filters to keep. */
+/** The parts of a link: the path below the base URL and the filters to keep. */
 export interface PagePlace {
 	path: string;
 	filters?: Readonly<Record<string, string | number | boolean | undefined>>;
 }
 
-/** Reads one page through `slice` and dresses it as the wire does. Throws `not_found` "Invalid page.". */
+/** Reads one page through `slice` and returns it in the form of the wire. Throws `not_found` "Invalid page.". */
 export async function readPage<T>(
 	context: Pick<EngineContext, 'store'>,
 	request: PageRequest,
@@ -27,13 +27,13 @@ export async function readPage<T>(
 ): Promise<Page<T>> {
 	const page = pageNumber(request.page);
 	const page_size = pageSize(request.page_size);
-	// Together: a store in threads is asked for both with one message.
+	// A missing collection is "Not found." for any page. Both calls at once: a store in threads gets them in one message.
 	const [{ count, results }, link] = await Promise.all([
-		slice({ page, page_size }),
+		slice({ page: page ?? 1, page_size }),
 		linker(context, request, place),
 	]);
 	const pages = Math.max(1, Math.ceil(count / page_size));
-	if (page > pages) throw invalidPage();
+	if (page === null || page > pages) throw invalidPage();
 	return {
 		count,
 		next: page < pages ? link(page + 1) : null,
@@ -42,13 +42,13 @@ export async function readPage<T>(
 	};
 }
 
-function pageNumber(page: number | undefined): number {
+/** Null: not a page number. */
+function pageNumber(page: number | undefined): number | null {
 	if (page === undefined) return 1;
-	if (!Number.isSafeInteger(page) || page < 1) throw invalidPage();
-	return page;
+	return Number.isSafeInteger(page) && page >= 1 ? page : null;
 }
 
-// A page size that is no positive number is ignored, one that is too large is cut: DRF's PageNumberPagination.
+// A page size that is not a positive number is ignored, one that is too large is cut: DRF's PageNumberPagination.
 function pageSize(size: number | undefined): number {
 	if (size === undefined || !Number.isSafeInteger(size) || size < 1) return defaultPageSize;
 	return Math.min(size, maxPageSize);

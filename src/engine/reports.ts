@@ -1,37 +1,58 @@
-/** The events report: daily figures into the document's shape. */
+/** The events report: daily figures in the document's shape. */
 import { addDays, type Clock, dayOf, formatWireDate } from '../api/datetime.js';
 import type { EventType, Report, ReportQuery, ReportTotal } from '../api/records.js';
-import { reportQuery } from '../api/reports.js';
-import type { Day } from '../store/store.js';
-import { checked, type EngineContext } from './context.js';
+import { type CheckedReport, reportQuery } from '../api/reports.js';
+import type { ReportFigures } from '../store/reports.js';
+import type { Day, Store } from '../store/store.js';
+import { checked, type EngineContext, found } from './context.js';
 import { readSettings } from './settings.js';
 
-/** What the document lacks; ours. */
+/** Our extension of the document. */
 export interface ReportView {
 	tag?: string;
-	/** Opens and clicks made by machines are left out. */
+	/** Leaves out opens and clicks by machines. */
 	human?: boolean;
 }
 
 /** Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled. */
-export async function createReport(
+export async function createReport({ store, clock }: EngineContext, query: ReportQuery): Promise<Report> {
+	const { timeZone } = await readSettings(store);
+	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
+	return reportOf(store, { ...asked, view: {} });
+}
+
+/**
+ * The same with our extensions: a campaign without dates is covered from its first day to its last, however long. A
+ * campaign that does not exist is `not_found`, where the document's report gives zeros (api-decisions 36).
+ */
+export async function createReportOfOurs(
 	{ store, clock }: EngineContext,
 	query: ReportQuery & ReportView,
 ): Promise<Report> {
 	const { timeZone } = await readSettings(store);
-	const { from, to, campaign, types } = checked(reportQuery.parse(query, today(clock, timeZone)));
-	const figures = await store.reads.reportFigures({
+	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
+	const { campaign, hasDates } = asked;
+	const life = campaign === null ? null : found(await store.reads.campaignLife({ campaign }));
+	const days = life?.days ?? null;
+	return reportOf(store, { ...asked, ...(!hasDates && days), view: query });
+}
+
+async function reportOf(
+	store: Pick<Store, 'reads'>,
+	{ from, to, campaign, types, view }: CheckedReport & { view: ReportView },
+): Promise<Report> {
+	const { daily, attempted } = await store.reads.reportFigures({
 		from,
 		to,
 		campaign,
-		tag: query.tag ?? null,
-		human: query.human ?? false,
+		tag: view.tag ?? null,
+		human: view.human ?? false,
 	});
 	const byDay = new Map<Day, Partial<Record<EventType, number>>>();
-	for (const { day, type, count } of figures) byDay.set(day, { ...byDay.get(day), [type]: count });
+	for (const { day, type, count } of daily) byDay.set(day, { ...byDay.get(day), [type]: count });
 	const shown = (type: EventType, count: number) => (types.includes(type) ? count : 0);
 	return {
-		total: totals(figures, types),
+		total: totals({ daily, attempted }, types),
 		data: eachDay(from, to).map((day) => {
 			const counts = byDay.get(day);
 			return {
@@ -47,11 +68,8 @@ function today(clock: Clock, timeZone: string): Day {
 	return dayOf(clock.now(), timeZone);
 }
 
-// A type that was not asked for shows 0, but percentages are still of the mails really sent.
-function totals(
-	figures: readonly { type: EventType; count: number }[],
-	types: readonly EventType[],
-): ReportTotal {
+// A type that was not requested shows 0, but percentages are still of all messages sent or attempted.
+function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]): ReportTotal {
 	const sum: Record<EventType, number> = {
 		CREATED: 0,
 		SENT: 0,
@@ -61,20 +79,20 @@ function totals(
 		SOFTBOUNCED: 0,
 		HARDBOUNCED: 0,
 	};
-	for (const { type, count } of figures) sum[type] += count;
-	const percent = (type: EventType) => (types.includes(type) ? percentOf(sum[type], sum.SENT) : 0);
+	for (const { type, count } of daily) sum[type] += count;
+	const share = (type: EventType, base: number) => (types.includes(type) ? percentOf(sum[type], base) : 0);
 	return {
 		sent: types.includes('SENT') ? sum.SENT : 0,
 		opened: types.includes('OPENED') ? sum.OPENED : 0,
-		opened_percent: String(percent('OPENED')),
-		redirected_percent: percent('REDIRECTED'),
-		softbounced_percent: percent('SOFTBOUNCED'),
-		unsubscribed_percent: percent('UNSUBSCRIBED'),
-		hardbounced_percent: percent('HARDBOUNCED'),
+		opened_percent: String(share('OPENED', sum.SENT)),
+		redirected_percent: share('REDIRECTED', sum.SENT),
+		softbounced_percent: share('SOFTBOUNCED', attempted),
+		unsubscribed_percent: share('UNSUBSCRIBED', sum.SENT),
+		hardbounced_percent: share('HARDBOUNCED', attempted),
 	};
 }
 
-/** round(100 × part / whole, 2); 0 when nothing was sent. */
+/** round(100 × part / whole, 2); 0 of nothing. */
 function percentOf(part: number, whole: number): number {
 	return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

@@ -1,18 +1,21 @@
-/** The database's own settings: what they are called, what they may hold, what they mean when unset. */
+/** The database's own settings: names, valid values, and defaults. */
 import { createPublicKey } from 'node:crypto';
 import { parseAddress } from '../api/address.js';
 import { isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
+import { texts } from '../api/schema/texts.js';
+import { isWebUrl } from '../api/schema/url.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
 import { limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
+import type { UnsubscribeScope } from './rules/suppressions.js';
 
-/** The address `serve` listens on by default: where links point when no public URL is set and nobody has served yet. */
+/** The default address of `serve`: links point there while no public URL is set and `serve` has never run. */
 const defaultListeningUrl = 'http://127.0.0.1:8080';
-/** Kept with the settings, but nobody's to set: a worker in another process makes links too. */
+/** Stored with the settings, but not for users: a worker in another process makes links too. */
 const listeningUrlName = 'listening_url';
 
-/** Name → what it is for. `smtp_password` is the one secret: shown masked. */
+/** Name → purpose. `smtp_password` is the one secret: shown masked. */
 export const settingNames = {
 	public_url:
 		'the URL recipients reach this service by; links in mails and pages start with it; without one they point to where serve listened last',
@@ -30,16 +33,26 @@ export const settingNames = {
 		'the same by the domain of the sender: example.com=100/1h, or *=10/s for each domain without one of its own',
 	recipient_domain_limits:
 		'the same by the domain of the recipient: gmail.com=100/1h, gmail.com=3/s, *=10/s, where several of one domain all hold; of the to address, copies do not count',
+	unsubscribe_scope:
+		'what unsubscribing is of: list, that whose mail carried the link, the page offers all mail too; or all, every list',
+	page_sender_name:
+		'the name of the sender on the pages that mails lead to (unsubscribe and others); without one they name the sender of the mail',
+	page_logo_url:
+		'the logo on these pages: an https URL of a picture, or data:image/TYPE;base64,…; the only thing they load from elsewhere',
+	page_color:
+		'the colour of their buttons and links, #rrggbb; text on and in it is made readable, in the light and in the dark',
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
-/** What holds while a setting has no value, written as a value; the others have none then. */
+/** The defaults of settings, written as values; others have none. */
 export const settingDefaults = {
 	time_zone: 'UTC',
 	allow_private_webhooks: 'false',
+	unsubscribe_scope: 'list',
+	page_color: '#1d4ed8',
 } as const satisfies Partial<Record<SettingName, string>>;
 
-/** A setting there is. */
+/** The name of a setting. */
 export type SettingName = keyof typeof settingNames;
 
 /** Settings that are shown masked. */
@@ -48,21 +61,23 @@ export const secretSettings: ReadonlySet<string> = new Set<SettingName>(['smtp_p
 /** Settings as the engine uses them; `null` = unset. */
 export interface EngineSettings {
 	publicUrl: string | null;
-	/** Where links begin: `publicUrl`, else where the database was last served; no slash at the end. */
+	/** Where links begin: `publicUrl`, else the last address of `serve`; no slash at the end. */
 	linkBase: string;
 	timeZone: string;
 	smtpUrl: string | null;
 	smtpPassword: string | null;
-	/** PEM; `null`: the authorities this machine trusts. */
+	/** PEM; `null`: the authorities that this machine trusts. */
 	smtpCa: string | null;
 	allowPrivateWebhooks: boolean;
 	/** `null`: bounces go to the sender of the message. */
 	bounceAddress: string | null;
-	/** Of one token; `null`: as often as it likes. */
+	/** The scope of unsubscribing from a list's mail. */
+	unsubscribeScope: UnsubscribeScope;
+	/** For one token; `null`: no limit. */
 	requestsPerSecond: number | null;
 }
 
-/** The settings as they stand, defaults filled in. */
+/** The current settings, defaults filled in. */
 export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineSettings> {
 	const values = await store.reads.getSettings();
 	const value = (name: SettingName) => values[name] ?? null;
@@ -76,11 +91,12 @@ export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineS
 		smtpCa: value('smtp_ca'),
 		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
 		bounceAddress: value('bounce_address'),
+		unsubscribeScope: value('unsubscribe_scope') === 'all' ? 'all' : 'list',
 		requestsPerSecond: numberOf(value('requests_per_second')),
 	};
 }
 
-/** What `serve` tells of where it listens, without a slash at the end. */
+/** Stores the address on which `serve` listens, without a slash at the end. */
 export async function keepListeningUrl(
 	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
 	url: string,
@@ -88,7 +104,7 @@ export async function keepListeningUrl(
 	await store.writes.putSettings({ values: { [listeningUrlName]: url }, now: clock.now() });
 }
 
-/** The settings that people set, as stored: by name, unset ones left out. */
+/** The settings of users, as stored: by name, unset ones left out. */
 export async function listSettings(store: Store): Promise<[SettingName, string][]> {
 	const values = await store.reads.getSettings();
 	return Object.entries(values).filter((entry): entry is [SettingName, string] => isSettingName(entry[0]));
@@ -99,7 +115,7 @@ export async function writeSettings(
 	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
 	values: Readonly<Record<string, string | null>>,
 ): Promise<void> {
-	// Entries, never assignments: a name may be `__proto__`.
+	// Entries, not assignments: a name may be `__proto__`.
 	const errors: [string, FieldErrors[string]][] = [];
 	const checkedValues: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values)) {
@@ -126,6 +142,16 @@ function checkSetting(name: string, value: string | null): Checked {
 				: { problem: `"${value}" is no IANA time zone, such as Europe/Oslo.` };
 		case 'allow_private_webhooks':
 			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
+		case 'unsubscribe_scope':
+			return value === 'list' || value === 'all' ? { value } : { problem: 'Must be list or all.' };
+		case 'page_sender_name':
+			return checkPageSenderName(value);
+		case 'page_logo_url':
+			return checkPageLogoUrl(value);
+		case 'page_color':
+			return /^#[\da-f]{6}$/i.test(value)
+				? { value: value.toLowerCase() }
+				: { problem: 'Must be #rrggbb, such as #1d4ed8.' };
 		case 'bounce_address':
 			return checkBounceAddress(value);
 		case 'smtp_ca':
@@ -142,12 +168,12 @@ function checkSetting(name: string, value: string | null): Checked {
 	}
 }
 
-/** Each of them: TLS would skip what it cannot read, and trust one authority less than was asked for. */
+/** Checks each certificate: TLS would skip an unreadable one, and trust one authority less than intended. */
 function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const areReadable = certificates.every((pem) => {
 		try {
-			// Reads a certificate whole, and is a function: of classes the build makes no lazy ones.
+			// Reads a whole certificate, and is a function: the build cannot load classes lazily.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;
@@ -172,12 +198,12 @@ function isSettingName(name: string): name is SettingName {
 	return Object.hasOwn(settingNames, name);
 }
 
-/** What stands before the `@` leaves room for the token behind it: RFC 5321 s.4.5.3.1.1 allows 64 octets. */
+/** The part before the `@` leaves room for the token after it: RFC 5321 s.4.5.3.1.1 allows 64 octets. */
 const bouncePrefix = /^[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
 
 function checkBounceAddress(value: string): Checked {
 	const parsed = parseAddress(value);
-	if (parsed === null) return { problem: 'Enter a valid email address.' };
+	if (parsed === null) return { problem: texts.email };
 	const [local = ''] = parsed.key.split('@');
 	if (!bouncePrefix.test(local) || local.includes('..'))
 		return {
@@ -186,13 +212,50 @@ function checkBounceAddress(value: string): Checked {
 	return { value: parsed.key };
 }
 
-// A query or a fragment would end up in the middle of every link; a user name would be mailed to everybody.
+const maxPageSenderName = 100;
+
+function checkPageSenderName(value: string): Checked {
+	const name = value.trim();
+	if (name === '' || name.length > maxPageSenderName || /\p{Cc}/u.test(name))
+		return { problem: `Enter a name of one line, 1 to ${maxPageSenderName} characters.` };
+	return { value: name };
+}
+
+/** Each page carries it. */
+const maxDataUri = 48_000;
+const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={0,2}$/i;
+
+/**
+ * A policy of the page can name such a URL exactly (CSP 3 s.2.3.1): a path with a slash at its end would stand for a
+ * folder, a `*` for all hosts of a domain.
+ */
+function checkPageLogoUrl(value: string): Checked {
+	if (value.startsWith('data:')) {
+		if (value.length > maxDataUri)
+			return { problem: `Enter a picture of at most ${maxDataUri} characters, or the URL of one.` };
+		return dataUri.test(value)
+			? { value }
+			: { problem: 'Must be data:image/png;base64,… (or jpeg, gif, webp, svg+xml).' };
+	}
+	const url = isWebUrl(value) ? new URL(value) : null;
+	if (url === null || url.protocol !== 'https:' || /[*[]/.test(url.hostname) || url.pathname.endsWith('/'))
+		return { problem: 'Enter the https URL of a picture, such as https://example.com/logo.png.' };
+	if (url.username !== '' || url.password !== '' || url.hash !== '')
+		return { problem: 'Enter a URL without user and fragment.' };
+	return { value: url.href };
+}
+
+/** With the path of a page after it, it must fit into a header field unbroken (List-Unsubscribe: 900). */
+const maxPublicUrl = 800;
+
+// A query or a fragment would end up in the middle of every link; a user name would be mailed to all recipients.
 function checkPublicUrl(value: string): Checked {
 	const url = URL.canParse(value) ? new URL(value) : null;
-	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-		return { problem: 'Enter a valid URL.' };
+	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: texts.url };
 	if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
 		return { problem: 'Enter a URL without user, query and fragment.' };
 	}
-	return { value: `${url.origin}${url.pathname.replace(/\/+$/, '')}` };
+	const found = `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, '')}`;
+	if (found.length > maxPublicUrl) return { problem: `Enter a URL of at most ${maxPublicUrl} characters.` };
+	return { value: found };
 }

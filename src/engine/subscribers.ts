@@ -1,22 +1,25 @@
-/** The subscribers of a list. What depends on stored state is decided inside the store's operation. */
+/** The subscribers of a list. The store's operation applies the rules that depend on stored state. */
 import type { Crud } from '../api/api.js';
 import type { SubscribersPlus } from '../api/capabilities.js';
 import type { SubscriberInput } from '../api/inputs.js';
 import type { Subscriber, SubscriberFilter } from '../api/records.js';
 import { subscriberFields } from '../api/subscribers.js';
-import { checked, deleted, type EngineContext, found, written } from './context.js';
+import type { SubscriberPatch } from '../store/store.js';
+import { checked, checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
-/** An unknown list is `not_found` before the body is looked at. */
+/** An unknown list is `not_found` before the body is checked. */
 export function createSubscribers(
 	context: EngineContext,
 	list_id: number,
 ): Crud<Subscriber, SubscriberInput, SubscriberFilter> {
 	const { store, clock } = context;
 	const { reads, writes } = store;
+	const fieldErrors = (id: number | null) => (patch: SubscriberPatch) =>
+		reads.fieldErrors({ kind: 'subscriber', list_id, id, patch, now: clock.now() });
 	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
 		found(await reads.getSubscriber({ list_id, id }));
-		const patch = checked(subscriberFields.parse(input, mode));
+		const patch = await checkedBeside(subscriberFields.parse(input, mode), fieldErrors(id));
 		return written(await writes.patchSubscriber({ list_id, id, patch, now: clock.now() }));
 	};
 	return {
@@ -30,7 +33,7 @@ export function createSubscribers(
 		get: async (id) => found(await reads.getSubscriber({ list_id, id })),
 		create: async (input) => {
 			found(await reads.getList({ id: list_id }));
-			const value = checked(subscriberFields.parse(input, 'create'));
+			const value = await checkedBeside(subscriberFields.parse(input, 'create'), fieldErrors(null));
 			return written(await writes.createSubscriber({ list_id, input: value, now: clock.now() }));
 		},
 		replace: (id, input) => change(id, input, 'replace'),
@@ -39,12 +42,21 @@ export function createSubscribers(
 	};
 }
 
-/** What the document lacks about subscribers. */
+/** Our extensions of the document about subscribers. */
 export function createSubscribersPlus({ store, clock }: EngineContext): SubscribersPlus {
 	return {
 		merge: async (list_id, id, { patch, set, unset }) => {
 			found(await store.reads.getSubscriber({ list_id, id }));
-			const value = checked(subscriberFields.parse({ ...patch, meta: set }, 'patch'));
+			const parsed = subscriberFields.parse({ ...patch, meta: set }, 'patch');
+			const value = await checkedBeside(parsed, ({ meta, ...good }) =>
+				store.reads.fieldErrors({
+					kind: 'subscriber',
+					list_id,
+					id,
+					patch: { ...good, ...(meta !== undefined && { merge_meta: meta }) },
+					now: clock.now(),
+				}),
+			);
 			const { meta, ...rest } = value;
 			return written(
 				await store.writes.patchSubscriber({
@@ -54,6 +66,13 @@ export function createSubscribersPlus({ store, clock }: EngineContext): Subscrib
 					now: clock.now(),
 				}),
 			);
+		},
+		add: async (list_id, subscriber, { if_exists }) => {
+			found(await store.reads.getList({ id: list_id }));
+			const { email } = checked(subscriberFields.parse(subscriber, 'create'));
+			// Without the defaults of a creation: missing values keep the stored ones.
+			const input = { ...checked(subscriberFields.parse(subscriber, 'patch')), email };
+			return written(await store.writes.createSubscriber({ list_id, input, if_exists, now: clock.now() }));
 		},
 		clear: async (id) => found(await store.writes.clearList({ id, now: clock.now() })),
 	};

@@ -1,8 +1,10 @@
-/** Suppressions by name: rows are checked here one by one, what stands already is looked at with them. */
+/** Suppressions by name: rows are checked here one by one; the store compares them with stored ones. */
 import { emailKey } from '../api/address.js';
 import { ApiError, type FieldErrors, invalid, listFieldErrors } from '../api/errors.js';
+import { texts } from '../api/schema/texts.js';
 import {
 	type NewSuppression,
+	rejectErrors,
 	removalFields,
 	type SuppressionAck,
 	type SuppressionFilter,
@@ -34,7 +36,7 @@ export function createSuppressions(context: EngineContext): Suppressions {
 			);
 		},
 		slice: async ({ cursor, limit: wanted, ...given }) => {
-			if (!Number.isSafeInteger(wanted) || wanted < 1) refuse('limit', 'A valid integer is required.');
+			if (!Number.isSafeInteger(wanted) || wanted < 1) refuse('limit', texts.integer);
 			const limit = Math.min(wanted, maxSlice);
 			const after = cursor === undefined ? null : readCursor(cursor);
 			const results = await reads.sliceSuppressions({
@@ -44,7 +46,8 @@ export function createSuppressions(context: EngineContext): Suppressions {
 				now: clock.now(),
 			});
 			const last = results.length < limit ? undefined : results.at(-1);
-			return { results, next: last === undefined ? null : `${last.reason}:${last.email}` };
+			const next = last === undefined ? null : `${last.reason}:${last.list_id ?? ''}:${last.email}`;
+			return { results, next };
 		},
 		create: async (body) => {
 			const row = { ...checked(suppressionFields.parse(body, 'create')), source: 'API' as const };
@@ -52,21 +55,21 @@ export function createSuppressions(context: EngineContext): Suppressions {
 			const wanted = toNewSuppression(row);
 			const { rejects } = await writes.putSuppressions({ rows: [wanted], now });
 			const [refused] = rejects;
-			if (refused !== undefined) throw invalid(complaintOf(refused));
-			const { email_key, reason } = wanted;
-			return found(await reads.findSuppression({ email_key, reason, now }));
+			if (refused !== undefined) throw invalid(rejectErrors(refused));
+			const { email_key, reason, list_id } = wanted;
+			return found(await reads.findSuppression({ email_key, reason, list_id, now }));
 		},
 		put: (rows) => each(rows, (good) => writes.putSuppressions({ rows: good, now: clock.now() })),
 		check: (rows) => each(rows, (good) => reads.compareSuppressions({ rows: good, now: clock.now() })),
 		remove: async (which) => {
-			const { email, reason = null } = checked(removalFields.parse(which, 'create'));
+			const { email, reason = null, list_id = null } = checked(removalFields.parse(which, 'create'));
 			const email_key = emailKey(email);
-			return found(await writes.removeSuppressions({ email_key, reason, now: clock.now() }));
+			return found(await writes.removeSuppressions({ email_key, reason, list_id, now: clock.now() }));
 		},
 	};
 }
 
-/** Rows of the wrong shape are rejects beside those that the stored state refuses, in the order of the rows. */
+/** Rows with a bad shape are rejects beside those refused by stored state, in the order of the rows. */
 async function each(
 	rows: readonly SuppressionRow[],
 	work: (good: readonly NewSuppression[]) => Promise<SuppressionAck>,
@@ -92,13 +95,7 @@ function firstOf(errors: FieldErrors): { code: string; error: string } {
 	return { code: first?.code ?? 'invalid', error: `${first?.path ?? ''}: ${first?.message ?? ''}` };
 }
 
-/** `email: words` of a reject as a complaint on its field. */
-function complaintOf({ code, error }: { code: string; error: string }): FieldErrors {
-	const [, name = 'email', message = error] = /^(\w+): (.*)$/.exec(error) ?? [];
-	return { [name]: [{ code, message }] };
-}
-
-/** A word that none of them is finds nothing on other filters; here it is a mistake worth saying. */
+/** On other filters an unknown word finds nothing; here it is an error worth reporting. */
 function usable(filter: SuppressionFilter): SuppressionFilter {
 	const { reason, source } = filter;
 	if (reason !== undefined && !suppressionReasons.includes(reason)) notOneOf('reason', reason);
@@ -111,10 +108,10 @@ function notOneOf(name: string, value: string): never {
 	throw invalid({ [name]: [{ code: 'invalid_choice', message }] });
 }
 
-function readCursor(cursor: string): { email_key: string; reason: string } {
-	const [, reason, email_key] = /^([A-Z]+):(.+)$/.exec(cursor) ?? [];
+function readCursor(cursor: string): { email_key: string; reason: string; list_id: number | null } {
+	const [, reason, list, email_key] = /^([A-Z]+):(\d{0,15}):(.+)$/.exec(cursor) ?? [];
 	if (reason === undefined || email_key === undefined) return refuse('cursor', 'Not a cursor of a slice.');
-	return { email_key, reason };
+	return { email_key, reason, list_id: list === '' ? null : Number(list) };
 }
 
 function refuse(field: string, message: string): never {

@@ -1,26 +1,39 @@
-/** Message templates: named bodies; the name is the subject of what is sent with them. */
+/** Message templates: named bodies; the name is the subject of messages made from them. */
 import type { Templates } from '../api/capabilities.js';
+import { invalid } from '../api/errors.js';
+import type { Uuid } from '../api/records.js';
 import { templateFields } from '../api/templates.js';
-import { checked, deleted, type EngineContext, found, written } from './context.js';
+import { nestingErrors } from './contents.js';
+import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
 /** Message templates of the database. */
 export function createTemplates(context: EngineContext): Templates {
 	const { store, clock, newId } = context;
 	const { reads, writes } = store;
+	const fieldErrors =
+		(id: Uuid | null) =>
+		({ name }: { name?: string }) =>
+			reads.fieldErrors({ kind: 'template', id, ...(name !== undefined && { name }) });
 	return {
 		page: (request) =>
 			readPage(context, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
 		get: async (id) => found(await reads.getTemplate({ id })),
 		create: async (body) => {
-			const input = checked(templateFields.parse(body, 'create'));
+			const input = shallow(await checkedBeside(templateFields.parse(body, 'create'), fieldErrors(null)));
 			return written(await writes.createTemplate({ id: newId(), input, now: clock.now() }));
 		},
 		patch: async (id, body) => {
 			found(await reads.getTemplate({ id }));
-			const patch = checked(templateFields.parse(body, 'patch'));
+			const patch = shallow(await checkedBeside(templateFields.parse(body, 'patch'), fieldErrors(id)));
 			return written(await writes.patchTemplate({ id, patch, now: clock.now() }));
 		},
 		delete: async (id) => deleted(await writes.deleteTemplate({ id })),
 	};
+}
+
+function shallow<T extends { html_body?: string }>(input: T): T {
+	const errors = nestingErrors('html_body', input.html_body);
+	if (Object.keys(errors).length > 0) throw invalid(errors);
+	return input;
 }

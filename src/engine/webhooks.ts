@@ -1,31 +1,36 @@
-/** HTTP notifications as records; delivering them is not the engine's business. */
+/** Webhooks as records; `src/delivery` makes their deliveries. */
 import type { Webhooks } from '../api/api.js';
-import { invalid } from '../api/errors.js';
+import { type FieldErrors, invalid } from '../api/errors.js';
+import { refusal } from '../api/refusals.js';
+import type { Parsed } from '../api/schema.js';
 import { webhookFields } from '../api/webhooks.js';
-import { checked, deleted, type EngineContext, found, written } from './context.js';
+import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
-/** HTTP notifications of the database. */
+/** Webhooks of the database. */
 export function createWebhooks(context: EngineContext): Webhooks {
 	const { store, clock, ports } = context;
 	const { reads, writes } = store;
-	const assertTarget = async (url: string | undefined) => {
+	const fieldErrors = async ({ url }: { url?: string | undefined }): Promise<FieldErrors> => {
 		const reason = url === undefined ? null : await ports.checkTarget(url);
-		if (reason !== null) throw invalid({ url: [{ code: 'invalid', message: reason }] });
+		return reason === null ? {} : { url: [refusal(reason)] };
+	};
+	const checkedTarget = async <T extends { url?: string }>(parsed: Parsed<T>): Promise<T> => {
+		const input = await checkedBeside(parsed, fieldErrors);
+		const errors = await fieldErrors(input);
+		if (Object.keys(errors).length > 0) throw invalid(errors);
+		return input;
 	};
 	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
 		found(await reads.getWebhook({ id }));
-		const patch = checked(webhookFields.parse(input, mode));
-		await assertTarget(patch.url);
+		const patch = await checkedTarget(webhookFields.parse(input, mode));
 		return written(await writes.patchWebhook({ id, patch }));
 	};
 	return {
 		page: (request) => readPage(context, request, { path: '/webhooks/' }, (page) => reads.pageWebhooks(page)),
 		get: async (id) => found(await reads.getWebhook({ id })),
 		create: async (body) => {
-			const value = checked(webhookFields.parse(body, 'create'));
-			await assertTarget(value.url);
-			const input = value;
+			const input = await checkedTarget(webhookFields.parse(body, 'create'));
 			return written(await writes.createWebhook({ input, now: clock.now() }));
 		},
 		replace: (id, input) => change(id, input, 'replace'),

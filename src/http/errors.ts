@@ -1,12 +1,12 @@
-/** Errors and headers as the wire has them: one table from code to status, read both ways. */
+/** Errors and headers on the wire: one table from code to status, read in both directions. */
 import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors } from '../api/errors.js';
 
 /** Header names as we write them; node gives incoming ones in lower case. */
 export const headerNames = {
 	token: 'X-Secure-Token',
-	/** The first complaint's code (`required`, `unique`, …), so that scripts need not read English (api-decisions 1). */
+	/** The first field error's code (`required`, `unique`, …), so that scripts need not read English (api-decisions 1). */
 	errorCode: 'X-Error-Code',
-	/** The mailing of a BULK call (api-decisions 28). */
+	/** The campaign of a BULK call (api-decisions 28). */
 	campaign: 'X-Campaign-Id',
 	/** The submission of a send call; ours. */
 	submission: 'X-Submission-Id',
@@ -30,16 +30,18 @@ const statuses: Readonly<Record<ApiErrorCode, number>> = {
 	server_error: 500,
 	unavailable: 503,
 	storage_full: 507,
+	storage_failed: 500,
+	not_overwritten: 500,
 	network: 502,
 	bad_answer: 502,
 };
 
-/** The status an error is answered with. */
+/** The status of an error's answer. */
 export function statusOf(code: ApiErrorCode): number {
 	return statuses[code];
 }
 
-/** The code a status stands for; any other 4xx is `invalid`, any other 5xx `server_error`. */
+/** The code of a status; any other 4xx is `invalid`, any other 5xx `server_error`. */
 export function codeOf(status: number): ApiErrorCode {
 	switch (status) {
 		case 401:
@@ -72,7 +74,7 @@ export function codeOf(status: number): ApiErrorCode {
 	}
 }
 
-/** DRF's body: complaints by field, else `detail` (api-decisions 1–7). */
+/** DRF's body: errors by field, else `detail` (api-decisions 1–7). */
 export function bodyOf(error: ApiError): Record<string, unknown> {
 	return error.fields === null ? { detail: error.message } : errorBody(error.fields);
 }

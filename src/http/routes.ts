@@ -1,13 +1,8 @@
 /**
- * Every operation of the API as HTTP has it: the one table that client, server and OpenAPI read. Service document,
- * "Endpoints"; what is below `/ext/` is ours (api-decisions 38).
+ * Every operation of the API in HTTP: the one table for client, server and OpenAPI. Service document, "Endpoints";
+ * routes below `/ext/` are ours (api-decisions 38).
  */
-import type { Extensions } from '../api/capabilities.js';
-import { deliveryRoutes } from './delivery-routes.js';
-import { mailingRoutes } from './mailing-routes.js';
-import { suppressionRoutes } from './suppression-routes.js';
-
-/** What a token must be allowed to do. `admin` allows everything. */
+/** The rights of a token. `admin` includes all others. */
 export const scopes = ['read', 'send', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -19,16 +14,47 @@ export interface Route {
 	path: string;
 	success: 200 | 201 | 204;
 	scope: Scope;
-	/** Needed besides: what it answers tells of people. */
+	/** Also needed, for personal data in the answer. */
 	alsoScope?: Scope;
-	/** Names of query parameters that are looked at; others are ignored. */
+	/** Names of the query parameters that are read; others are ignored. */
 	query?: readonly string[];
-	/** Has a JSON body. */
-	hasBody?: true;
-	/** Doing it twice is not doing it once, although its method says so: no client repeats it by itself. */
+	/** The size of its JSON body; absent: it has none. */
+	body?: BodySize;
+	/** Not idempotent, although its method is: no client repeats it automatically. */
 	isUnsafe?: true;
-	/** The extension it belongs to; absent: the service document. */
-	extension?: keyof Extensions;
+}
+
+/**
+ * Octets: contents of mails; rows of a batch, which is one transaction; others, of which a subscriber's meta of 512 KiB
+ * is the largest.
+ */
+export const maxBodyBytes = {
+	content: 10 * 1024 * 1024,
+	batch: 4 * 1024 * 1024,
+	record: 1024 * 1024,
+} as const;
+export type BodySize = keyof typeof maxBodyBytes;
+
+type More = Omit<Route, 'method' | 'path' | 'scope' | 'success'> & Partial<Pick<Route, 'success'>>;
+
+function get(path: string, scope: Scope, more: More = {}): Route {
+	return { method: 'GET', path, scope, success: 200, ...more };
+}
+
+function post(path: string, scope: Scope, more: More = {}): Route {
+	return { method: 'POST', path, scope, success: 200, ...more };
+}
+
+function put(path: string, scope: Scope, more: More = {}): Route {
+	return { method: 'PUT', path, scope, success: 200, body: 'record', ...more };
+}
+
+function patch(path: string, scope: Scope, more: More = {}): Route {
+	return { method: 'PATCH', path, scope, success: 200, body: 'record', ...more };
+}
+
+function remove(path: string, scope: Scope): Route {
+	return { method: 'DELETE', path, scope, success: 204 };
 }
 
 const paging = ['page', 'page_size'] as const;
@@ -49,279 +75,167 @@ const senders = '/ext/senders/';
 const messages = '/ext/messages/';
 const message = '/ext/messages/{uuid}/';
 const imports = '/ext/imports/';
+const importSession = '/ext/imports/{uuid}/';
 const erasures = '/ext/erasures/';
+/** The wire's word for campaigns (api-decisions 38). */
+const campaigns = '/ext/mailings/';
+const campaign = '/ext/mailings/{uuid}/';
+const suppressions = '/ext/suppressions/';
+const suppressionFilters = ['email__icontains', 'email__exact', 'reason', 'source', 'list_id'] as const;
+/** The address stands in the query, which is in no log. */
+const people = '/ext/people/';
+const deliveries = '/ext/webhooks/{id}/deliveries/';
+const secrets = '/ext/webhooks/secret/';
 
 export const routes = {
-	'lists.page': { method: 'GET', path: lists, success: 200, scope: 'read', query: paging },
-	'lists.create': { method: 'POST', path: lists, success: 201, scope: 'admin', hasBody: true },
-	'lists.get': { method: 'GET', path: list, success: 200, scope: 'read' },
-	'lists.replace': { method: 'PUT', path: list, success: 200, scope: 'admin', hasBody: true },
-	'lists.patch': { method: 'PATCH', path: list, success: 200, scope: 'admin', hasBody: true },
-	'lists.delete': { method: 'DELETE', path: list, success: 204, scope: 'admin' },
+	'lists.page': get(lists, 'read', { query: paging }),
+	'lists.create': post(lists, 'admin', { success: 201, body: 'record' }),
+	'lists.get': get(list, 'read'),
+	'lists.replace': put(list, 'admin'),
+	'lists.patch': patch(list, 'admin'),
+	'lists.delete': remove(list, 'admin'),
 
-	'subscribers.page': {
-		method: 'GET',
-		path: subscribers,
-		success: 200,
-		scope: 'read',
-		query: [...subscriberFilters, ...paging],
-	},
-	'subscribers.create': { method: 'POST', path: subscribers, success: 201, scope: 'admin', hasBody: true },
-	'subscribers.get': { method: 'GET', path: subscriber, success: 200, scope: 'read' },
-	'subscribers.replace': { method: 'PUT', path: subscriber, success: 200, scope: 'admin', hasBody: true },
-	'subscribers.patch': { method: 'PATCH', path: subscriber, success: 200, scope: 'admin', hasBody: true },
-	'subscribers.delete': { method: 'DELETE', path: subscriber, success: 204, scope: 'admin' },
+	'subscribers.page': get(subscribers, 'read', { query: [...subscriberFilters, ...paging] }),
+	'subscribers.create': post(subscribers, 'admin', { success: 201, body: 'record' }),
+	'subscribers.get': get(subscriber, 'read'),
+	'subscribers.replace': put(subscriber, 'admin'),
+	'subscribers.patch': patch(subscriber, 'admin'),
+	'subscribers.delete': remove(subscriber, 'admin'),
 
-	'fields.page': { method: 'GET', path: fields, success: 200, scope: 'read', query: paging },
-	'fields.create': { method: 'POST', path: fields, success: 201, scope: 'admin', hasBody: true },
-	'fields.get': { method: 'GET', path: field, success: 200, scope: 'read' },
-	'fields.replace': { method: 'PUT', path: field, success: 200, scope: 'admin', hasBody: true },
-	'fields.patch': { method: 'PATCH', path: field, success: 200, scope: 'admin', hasBody: true },
-	'fields.delete': { method: 'DELETE', path: field, success: 204, scope: 'admin' },
+	'fields.page': get(fields, 'read', { query: paging }),
+	'fields.create': post(fields, 'admin', { success: 201, body: 'record' }),
+	'fields.get': get(field, 'read'),
+	'fields.replace': put(field, 'admin'),
+	'fields.patch': patch(field, 'admin'),
+	'fields.delete': remove(field, 'admin'),
 
 	// A webhook's password is in its answers (api-decisions 18), so reading them takes more than `read`.
-	'webhooks.page': { method: 'GET', path: webhooks, success: 200, scope: 'admin', query: paging },
-	'webhooks.create': { method: 'POST', path: webhooks, success: 201, scope: 'admin', hasBody: true },
-	'webhooks.get': { method: 'GET', path: webhook, success: 200, scope: 'admin' },
-	'webhooks.replace': { method: 'PUT', path: webhook, success: 200, scope: 'admin', hasBody: true },
-	'webhooks.patch': { method: 'PATCH', path: webhook, success: 200, scope: 'admin', hasBody: true },
-	'webhooks.delete': { method: 'DELETE', path: webhook, success: 204, scope: 'admin' },
-	'webhooks.test': {
-		method: 'GET',
-		path: '/webhooks/{id}/run_test/',
-		success: 200,
-		scope: 'admin',
-		isUnsafe: true,
-	},
+	'webhooks.page': get(webhooks, 'admin', { query: paging }),
+	'webhooks.create': post(webhooks, 'admin', { success: 201, body: 'record' }),
+	'webhooks.get': get(webhook, 'admin'),
+	'webhooks.replace': put(webhook, 'admin'),
+	'webhooks.patch': patch(webhook, 'admin'),
+	'webhooks.delete': remove(webhook, 'admin'),
+	'webhooks.test': get(`${webhook}run_test/`, 'admin', { isUnsafe: true }),
 
-	send: { method: 'POST', path: '/message/send/', success: 200, scope: 'send', hasBody: true },
-	report: {
-		method: 'GET',
-		path: '/stat/reports/events-report/',
-		success: 200,
-		scope: 'read',
-		query: reportQuery,
-	},
+	send: post('/message/send/', 'send', { body: 'content' }),
+	report: get('/stat/reports/events-report/', 'read', { query: reportQuery }),
 
-	'ext.templates.page': {
-		method: 'GET',
-		path: templates,
-		success: 200,
-		scope: 'read',
-		query: paging,
-		extension: 'templates',
-	},
-	'ext.templates.create': {
-		method: 'POST',
-		path: templates,
-		success: 201,
-		scope: 'admin',
-		hasBody: true,
-		extension: 'templates',
-	},
-	'ext.templates.get': {
-		method: 'GET',
-		path: template,
-		success: 200,
-		scope: 'read',
-		extension: 'templates',
-	},
-	'ext.templates.patch': {
-		method: 'PATCH',
-		path: template,
-		success: 200,
-		scope: 'admin',
-		hasBody: true,
-		extension: 'templates',
-	},
-	'ext.templates.delete': {
-		method: 'DELETE',
-		path: template,
-		success: 204,
-		scope: 'admin',
-		extension: 'templates',
-	},
+	'ext.templates.page': get(templates, 'read', { query: paging }),
+	'ext.templates.create': post(templates, 'admin', { success: 201, body: 'content' }),
+	'ext.templates.get': get(template, 'read'),
+	'ext.templates.patch': patch(template, 'admin', { body: 'content' }),
+	'ext.templates.delete': remove(template, 'admin'),
 
-	'ext.senders.page': {
-		method: 'GET',
-		path: senders,
-		success: 200,
-		scope: 'read',
-		query: paging,
-		extension: 'senders',
-	},
-	'ext.senders.create': {
-		method: 'POST',
-		path: senders,
-		success: 201,
-		scope: 'admin',
-		hasBody: true,
-		extension: 'senders',
-	},
-	'ext.senders.delete': {
-		method: 'DELETE',
-		path: '/ext/senders/{id}/',
-		success: 204,
-		scope: 'admin',
-		extension: 'senders',
-	},
+	'ext.senders.page': get(senders, 'read', { query: paging }),
+	'ext.senders.create': post(senders, 'admin', { success: 201, body: 'record' }),
+	'ext.senders.delete': remove(`${senders}{id}/`, 'admin'),
 
-	'ext.messages.page': {
-		method: 'GET',
-		path: messages,
-		success: 200,
-		scope: 'read',
+	'ext.messages.page': get(messages, 'read', {
 		query: ['status', 'to', 'campaign_unique_id', 'since', ...paging],
-		extension: 'messages',
-	},
-	/** How far a submission or a mailing is: `{messages: {sent: 2, …}, paused: string|null}`. */
-	'ext.messages.progress': {
-		method: 'GET',
-		path: '/ext/messages/progress/',
-		success: 200,
-		scope: 'send',
-		query: ['submission', 'mailing'],
-		extension: 'messages',
-	},
-	'ext.messages.get': { method: 'GET', path: message, success: 200, scope: 'read', extension: 'messages' },
-	/** Answers the message as it is then; 400 on `state` where its state does not allow it. */
-	'ext.messages.cancel': {
-		method: 'POST',
-		path: '/ext/messages/{uuid}/cancel/',
-		success: 200,
-		scope: 'send',
-		alsoScope: 'read',
-		extension: 'messages',
-	},
-	'ext.messages.retry': {
-		method: 'POST',
-		path: '/ext/messages/{uuid}/retry/',
-		success: 200,
-		scope: 'send',
-		alsoScope: 'read',
-		extension: 'messages',
-	},
-	'ext.messages.raw': {
-		method: 'GET',
-		path: '/ext/messages/{uuid}/raw/',
-		success: 200,
-		scope: 'read',
-		extension: 'messages',
-	},
+	}),
+	/** The progress of a submission or a campaign: `{messages: {sent: 2, …}, paused: string|null}`. */
+	'ext.messages.progress': get(`${messages}progress/`, 'send', { query: ['submission', 'campaign'] }),
+	'ext.messages.get': get(message, 'read'),
+	/** Answers the changed message; 400 on `state` where its state does not allow it. */
+	'ext.messages.cancel': post(`${message}cancel/`, 'send', { alsoScope: 'read' }),
+	'ext.messages.retry': post(`${message}retry/`, 'send', { alsoScope: 'read' }),
+	'ext.messages.raw': get(`${message}raw/`, 'read'),
 
-	'ext.reports.report': {
-		method: 'GET',
-		path: '/ext/reports/events-report/',
-		success: 200,
-		scope: 'read',
+	'ext.reports.report': get('/ext/reports/events-report/', 'read', {
 		query: [...reportQuery, 'tag', 'human'],
-		extension: 'reports',
-	},
+	}),
 
 	/** Body `{patch, set, unset}`: see `SubscribersPlus.merge`. */
-	'ext.subscribers.merge': {
-		method: 'PATCH',
-		path: '/ext/lists/{list_id}/subscribers/{id}/',
-		success: 200,
-		scope: 'admin',
-		hasBody: true,
-		isUnsafe: true,
-		extension: 'subscribers',
-	},
+	'ext.subscribers.merge': patch('/ext/lists/{list_id}/subscribers/{id}/', 'admin', { isUnsafe: true }),
+	/** Body `{subscriber, if_exists}`: see `SubscribersPlus.add`. */
+	'ext.subscribers.add': post('/ext/lists/{list_id}/subscribers/', 'admin', { body: 'record' }),
 	/** Answers `{"deleted": 12}`. */
-	'ext.subscribers.clear': {
-		method: 'POST',
-		path: '/ext/lists/{list_id}/clear/',
-		success: 200,
-		scope: 'admin',
-		extension: 'subscribers',
-	},
+	'ext.subscribers.clear': post('/ext/lists/{list_id}/clear/', 'admin'),
 	/** Answers `{"count": 12}`. */
-	'ext.fields.countUses': {
-		method: 'GET',
-		path: '/ext/fields/{id}/uses/',
-		success: 200,
-		scope: 'read',
-		extension: 'fields',
-	},
+	'ext.fields.countUses': get('/ext/fields/{id}/uses/', 'read'),
 
-	/** Subscribers behind an id: `{results, next}`. For reading all of them, where pages would be slow. */
-	'ext.exports.slice': {
-		method: 'GET',
-		path: '/ext/lists/{list_id}/subscribers/',
-		success: 200,
-		scope: 'read',
+	/** Subscribers after an id: `{results, next}`. For reading all of them, where pages would be slow. */
+	'ext.exports.slice': get('/ext/lists/{list_id}/subscribers/', 'read', {
 		query: [...subscriberFilters, 'after', 'limit'],
-		extension: 'exports',
-	},
+	}),
 
-	/** Body `{email}`: an address in a path would stand in every log. */
-	'ext.erasures.erase': {
-		method: 'POST',
-		path: erasures,
-		success: 200,
-		scope: 'admin',
-		hasBody: true,
-		extension: 'erasures',
-	},
+	/** Body `{email}`: an address in a path would appear in every log. */
+	'ext.erasures.erase': post(erasures, 'admin', { body: 'record' }),
 	/** Body `{email}`. */
-	'ext.erasures.lift': {
-		method: 'POST',
-		path: '/ext/erasures/lift/',
-		success: 204,
-		scope: 'admin',
-		hasBody: true,
-		extension: 'erasures',
-	},
+	'ext.erasures.lift': post(`${erasures}lift/`, 'admin', { success: 204, body: 'record' }),
 
 	/** Body `{key, list_id, on_conflict, reactivate}`; the same key reopens. */
-	'ext.imports.open': {
-		method: 'POST',
-		path: imports,
-		success: 200,
-		scope: 'admin',
-		hasBody: true,
-		extension: 'imports',
-	},
+	'ext.imports.open': post(imports, 'admin', { body: 'record' }),
 	/** Body `{columns, cells}`. */
-	'ext.imports.put': {
-		method: 'PUT',
-		path: '/ext/imports/{uuid}/batches/{first}/',
-		success: 200,
-		scope: 'admin',
-		hasBody: true,
-		extension: 'imports',
-	},
-	'ext.imports.finish': {
-		method: 'POST',
-		path: '/ext/imports/{uuid}/finish/',
-		success: 200,
-		scope: 'admin',
-		extension: 'imports',
-	},
+	'ext.imports.put': put(`${importSession}batches/{first}/`, 'admin', { body: 'batch' }),
+	'ext.imports.finish': post(`${importSession}finish/`, 'admin'),
 
-	...mailingRoutes,
-	...suppressionRoutes,
-	...deliveryRoutes,
-} as const satisfies Record<string, Route>;
+	/** Body `{key, …CampaignSpec}`; the same key reopens, and without one a new campaign is named. */
+	'ext.campaigns.open': post(campaigns, 'send', { body: 'content' }),
+	/** Body as of opening one; refused as that would be, and nothing is opened. */
+	'ext.campaigns.check': post(`${campaigns}check/`, 'send', { success: 204, body: 'content' }),
+	/** Body `{recipients: [{to, context}]}`. */
+	'ext.campaigns.put': put(`${campaign}batches/{first}/`, 'send', { body: 'batch' }),
+	/** Body `{requests: [{request, line}]}`. */
+	'ext.campaigns.putRequests': put(`${campaign}requests/{first}/`, 'send', { body: 'batch' }),
+	/** Body `{position}`. */
+	'ext.campaigns.complete': post(`${campaign}complete/`, 'send', { success: 204, body: 'record' }),
+	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', { alsoScope: 'read' }),
+	/** Body `{expect_count}`. */
+	'ext.campaigns.release': post(`${campaign}release/`, 'send', { success: 204, body: 'record' }),
+	'ext.campaigns.cancel': post(`${campaign}cancel/`, 'send', { success: 204, query: ['forget'] }),
+	'ext.campaigns.page': get(campaigns, 'send', {
+		query: ['key', 'id', 'state', 'since', 'ordering', ...paging],
+	}),
+	/** `{results, next}`; `next` is the `after` of the rest. */
+	'ext.campaigns.results': get(`${campaign}results/`, 'send', { query: ['after', 'limit', 'only'] }),
+	'ext.campaigns.status': get(campaign, 'send'),
+
+	'ext.suppressions.page': get(suppressions, 'read', { query: [...suppressionFilters, ...paging] }),
+	/** `{results, next}`; `next` is the `cursor` of the rest. For reading all of them, where pages would be slow. */
+	'ext.suppressions.slice': get(`${suppressions}slices/`, 'read', {
+		query: [...suppressionFilters, 'cursor', 'limit'],
+	}),
+	/** Body `{email, reason, list_id, expires_at}`. */
+	'ext.suppressions.create': post(suppressions, 'admin', { success: 201, body: 'record' }),
+	/** Body `{rows: […]}`, at most 5,000. PUT: the same rows again change nothing. */
+	'ext.suppressions.put': put(suppressions, 'admin', { body: 'batch' }),
+	/** Body as of a PUT; nothing is written. */
+	'ext.suppressions.check': post(`${suppressions}check/`, 'read', { body: 'batch' }),
+	/** Body `{email}`; with `reason` and `list_id` only suppressions of that reason and list. */
+	'ext.suppressions.remove': post(`${suppressions}remove/`, 'admin', { body: 'record' }),
+
+	/** All that is stored about an address, without its messages. */
+	'ext.people.get': get(people, 'read', { query: ['email'] }),
+	/** `{results, next}`, the newest first; `next` is the `before` of the rest. */
+	'ext.people.messages': get(`${people}messages/`, 'read', { query: ['email', 'since', 'before', 'limit'] }),
+
+	'ext.deliveries.page': get(deliveries, 'admin', { query: ['state', 'since', ...paging] }),
+	/** Body `{deliveries}`, `{failed, since}` or `{all}`; answers `{"replayed": 12}`. */
+	'ext.deliveries.replay': post(`${deliveries}replay/`, 'admin', { body: 'record' }),
+	'ext.deliveries.get': get(`${deliveries}{uuid}/`, 'admin'),
+	/** Answers `{"stopped": […]}`, by id. */
+	'ext.deliveries.stopped': get('/ext/webhooks/stopped/', 'admin'),
+	/** Answers `{"secrets": […]}`, newest first. */
+	'ext.deliveries.secrets': get(secrets, 'admin'),
+	/** Creates a new one; answers as the GET does. */
+	'ext.deliveries.rotateSecret': post(secrets, 'admin'),
+} satisfies Record<string, Route>;
 
 export type Operation = keyof typeof routes;
 
-/** What can be asked of any deployment of ours without a token. */
+/** The paths of any deployment of ours that need no token. */
 export const openPaths = {
 	root: '/',
 	health: '/healthz',
 	ready: '/readyz',
 	openapi: '/openapi.json',
 } as const;
-/** Prometheus; wants a token with `read`, as `X-Secure-Token` or, Prometheus's own way, `Authorization: Bearer`. */
+/** For Prometheus; needs a token with `read`, as `X-Secure-Token` or, Prometheus's own way, `Authorization: Bearer`. */
 export const metricsPath = '/metrics';
 
-/** Octets of a request body; a batch below `/ext/` is smaller, for it is one transaction. */
-export const maxBodyBytes = 10 * 1024 * 1024;
-export const maxBatchBytes = 4 * 1024 * 1024;
-
-/** What a token must hold, all of it. */
+/** All the scopes that a token needs. */
 export function scopesOf({ scope, alsoScope }: Route): readonly Scope[] {
 	return alsoScope === undefined ? [scope] : [scope, alsoScope];
 }

@@ -1,20 +1,24 @@
-/** Bundles the rows of a table into batches of an import, keeping what is needed to name the rows that come back. */
-import { duplicateCode, type RejectedRow, type TableRow } from '../cli/tabular/finding.js';
-import type { Mapping } from '../cli/tabular/header.js';
-import { type Cells, rowBytes, toImportRow } from './import-rows.js';
+/**
+ * Bundles the rows of a table into batches of an import, and keeps what identifies rejected rows. The thread
+ * that reads the table passes a bundle on as the bytes of its rows (`PackedBundle`), instead of a list of strings for each row.
+ */
+
+import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
+import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
+import type { Mapping } from '../tables/header.js';
 
 export type Bundle = BundleOf<BundledRow[]>;
 
-/** Its rows in whatever form they are kept. */
+/** Its rows in any form. */
 export interface BundleOf<Rows> {
 	/** Number of its first row among the rows put, from 0: rows refused here do not count. */
 	first: number;
 	rows: Rows;
-	/** Rows that are not put at all: they cannot be, or this is a file of rejects that says so (`refusedAgain`). */
+	/** Rows that are not put: they cannot be, or the file is one of rejects that refuses them (`refusedAgain`). */
 	rejects: RejectedRow[];
 }
 
-/** Takes the rows of a bundle as they come. */
+/** Collects the rows of a bundle. */
 export interface RowKeeper<Rows> {
 	add(row: BundledRow): void;
 	readonly rows: Rows;
@@ -22,18 +26,18 @@ export interface RowKeeper<Rows> {
 
 export interface BundledRow {
 	line: number;
-	/** As they are put, in the order of the mapping. */
+	/** The cells to put, in the order of the mapping. */
 	cells: Cells;
-	/** As the file has them. */
+	/** The row as in the file. */
 	original: readonly string[];
 }
 
 /** 4 MiB less the columns' names and the JSON around the rows. */
 const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
-/** Of what is kept for rejects, about the bytes: columns that are left out may be larger than those that are put. */
+/** Approximate bytes kept for rejects: columns that are left out may be larger than those that are put. */
 const maxKeptLength = 8 * 1024 * 1024;
 
-/** About the bytes that a refused row takes in memory: objects, of which an empty cell is one too. */
+/** Approximate bytes of a refused row in memory: objects, also for an empty cell. */
 export function sizeOfReject({ cells }: RejectedRow): number {
 	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
 }
@@ -51,8 +55,8 @@ export function bundleRows(
 }
 
 /**
- * The same rows and options give the same bundles: a run that goes on relies on it. Never empty; `first` goes on from
- * one to the next. `open` makes what keeps the rows of the next bundle.
+ * The same rows and options give the same bundles, as a resumed run needs. Never empty; `first` continues from one to
+ * the next. `open` makes the collector of the next bundle's rows.
  */
 export async function* bundleInto<Rows>(
 	rows: AsyncIterable<TableRow>,
@@ -80,18 +84,17 @@ function convert(row: TableRow, mapping: Mapping): Converted {
 	const code = mapping.codeColumn === undefined ? '' : (original[mapping.codeColumn] ?? '');
 	const again = refusedAgain.get(code);
 	if (again !== undefined) return rejected(row, code, again);
-	const made = toImportRow(original, mapping);
-	if (made.kind === 'reject') return rejected(row, made.code, made.error);
-	const bytes = rowBytes(made.cells);
+	const cells = cellsOf(original, mapping);
+	const bytes = rowBytes(cells);
 	if (bytes > maxBatchBytes) return rejected(row, 'row_too_long', 'the row is too long for a batch of 4 MiB');
-	return { kind: 'row', row: { line, cells: made.cells, original }, bytes };
+	return { kind: 'row', row: { line, cells, original }, bytes };
 }
 
 const misfit = 'its cells were filled up or joined to fit the header: mend them, and empty its _code';
 
 /**
- * Why a row of a rejects file is refused as it was, by its code: nothing in the row itself says so any more, and who
- * mends three rows of thousands must not take in the others.
+ * Why a row of a rejects file is refused again, by its code: the row itself no longer shows it, and a person who
+ * corrects three rows of thousands must not import the others.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
@@ -122,7 +125,7 @@ class OpenBundle<Rows> implements BundleOf<Rows> {
 		return this.#keeper.rows;
 	}
 
-	/** Number of the first row behind it. */
+	/** Number of the row after the last. */
 	get end(): number {
 		return this.first + this.#count;
 	}
@@ -149,4 +152,102 @@ class OpenBundle<Rows> implements BundleOf<Rows> {
 		this.#count += 1;
 		this.#bytes += next.bytes;
 	}
+}
+
+export type Cells = readonly (string | null)[];
+
+/** In the order of the mapping. An empty cell is `null`: the stored value stays. */
+export function cellsOf(row: readonly string[], { columns }: Mapping): Cells {
+	return columns.map(({ index }) => row[index] || null);
+}
+
+/** Upper bound of the bytes a row takes in a batch's JSON. */
+export function rowBytes(cells: Cells): number {
+	let bytes = 0;
+	for (const cell of cells) bytes += cell === null ? 5 : cellBytes(cell);
+	return bytes;
+}
+
+/** Two quotes and a comma, and the longest form of escaped characters (controls, lone surrogates). */
+function cellBytes(cell: string): number {
+	if (/["\\\u0000-\u001f\u007f\ud800-\udfff]/.test(cell)) return Buffer.byteLength(JSON.stringify(cell)) + 1;
+	return Buffer.byteLength(cell) + 3;
+}
+
+/** The rows of a bundle. No cell of a valid row contains NUL, so NUL separates the parts of a row. */
+export interface RowBytes {
+	/** The rows to put, in one of the forms. */
+	put: RowTexts;
+	/** The place of each row in the source, and its cells there: read only for rejected rows. */
+	originals: RowTexts;
+}
+
+/** `cells`: by the mapping, empty = not given, for the wire. `checked`: for an engine in this process. */
+export type RowForm = 'cells' | 'checked';
+
+/** Plain data. */
+export interface PackedBundle extends BundleOf<RowBytes> {
+	form: RowForm;
+}
+
+/** A bundle whose bytes are lent: `giveBack`, called once, returns them for another bundle. */
+export interface LentBundle extends PackedBundle {
+	giveBack(): void;
+}
+
+/** Checks a row and writes it as the engine reads it. */
+export type CheckRow = (cells: Cells) => string;
+
+/** The request to a reader of bundles. */
+export interface BundleRequest {
+	mapping: Mapping;
+	maxRows: number;
+	form: RowForm;
+}
+
+/** Reads a table elsewhere. Throws the errors of reading. */
+export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
+
+const separator = '\0';
+
+/** Overwrites the bytes of an earlier bundle. `check` is null for the form `cells`. */
+export function packRows(check: CheckRow | null, spare: RowBytes = newRowBytes()): RowKeeper<RowBytes> {
+	const put = { ...spare.put, count: 0 };
+	const originals = { ...spare.originals, count: 0 };
+	const toPut = new TextWriter(put);
+	const toOriginals = new TextWriter(originals);
+	return {
+		rows: { put, originals },
+		add: ({ line, cells, original }) => {
+			toPut.add(check === null ? cells.map((cell) => cell ?? '').join(separator) : check(cells));
+			toOriginals.add(line + separator + original.join(separator));
+		},
+	};
+}
+
+function newRowBytes(): RowBytes {
+	return { put: newTexts(), originals: newTexts() };
+}
+
+/** Approximate bytes of memory. */
+export function sizeOf({ rows: { put, originals }, rejects }: PackedBundle): number {
+	return bytesOf(put) + bytesOf(originals) + rejects.reduce((sum, reject) => sum + sizeOfReject(reject), 0);
+}
+
+/** Reads the rows as in the file, by their place from 0. */
+export function originalsOf({ originals }: RowBytes): (row: number) => Omit<BundledRow, 'cells'> {
+	const reader = new TextReader(originals);
+	return (row) => {
+		const [line, ...original] = reader.at(row).split(separator);
+		return { line: Number(line), original };
+	};
+}
+
+/** The cells of all rows in the form `cells`, one after the other. */
+export function unpackCells({ put }: RowBytes): (string | null)[] {
+	const reader = new TextReader(put);
+	const cells: (string | null)[] = [];
+	for (let row = 0; row < put.count; row += 1)
+		for (const cell of reader.at(row).split(separator)) cells.push(cell === '' ? null : cell);
+	return cells;
 }

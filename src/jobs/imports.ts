@@ -1,17 +1,16 @@
 /**
- * An import as a session of numbered batches: rows are read, bundled, put, and what was refused is handed back with
- * its line. Whatever was acknowledged stays; the same key goes on after it. An engine in this process is put the next
- * batches before it has answered, so that they share a commit. Memory: what is in flight.
+ * An import as a session of numbered batches: rows are read, bundled and put, and rejected rows are returned with their
+ * lines. Acknowledged rows stay; the same key continues after them. An engine in this process gets the next batches
+ * before it has answered, so that they share a commit. Memory: the batches in flight.
  */
 import type { Call } from '../api/api.js';
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
+import { addImportCounts } from '../api/counts.js';
 import { ApiError } from '../api/errors.js';
-import { duplicateCode, type RejectedRow, type TableRow } from '../cli/tabular/finding.js';
-import type { Mapping } from '../cli/tabular/header.js';
-import { bundleRows } from './import-bundles.js';
-import { columnsOf, type Load, loadPacked, loadRows } from './import-loads.js';
-import { EarlierAnswers } from './import-recall.js';
-import type { ReadBundles } from './packed-bundles.js';
+import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
+import type { Mapping } from '../tables/header.js';
+import { type Batch, bundledBatch, columnsOf, EarlierAnswers, packedBatch } from './import-batches.js';
+import { bundleRows, type ReadBundles } from './import-bundles.js';
 
 /** read = created + updated + unchanged + duplicate + rejected, always. */
 export interface ImportTotals extends ImportCounts {
@@ -19,20 +18,20 @@ export interface ImportTotals extends ImportCounts {
 }
 
 /**
- * Stop when more rows than this are rejected, earlier runs included: a number, or a share of those read (looked at from
+ * Stops when more rows than this are rejected, earlier runs included: a number, or a share of those read (checked from
  * 1,000 rows on, and at the end).
  */
 export type MaxErrors = { rows: number } | { percent: number };
 
 export interface ImportJob {
 	imports: Imports;
-	/** The rows behind the header, once. */
+	/** The rows after the header, once. */
 	rows: AsyncIterable<TableRow>;
-	/** The same rows, read and bundled elsewhere: taken instead of `rows`, of which then none is asked for. */
+	/** The same rows, read and bundled elsewhere: used instead of `rows`, which is then not read. */
 	readBundles?: ReadBundles;
 	mapping: Mapping;
 	spec: ImportSpec;
-	/** Names the job: list, source hash, mapping and options. */
+	/** Identifies the job: list, source hash, mapping and options. */
 	key: string;
 	/** Rows a batch, 5,000 unless given; a batch is also at most 4 MiB. */
 	batchRows?: number;
@@ -40,8 +39,8 @@ export interface ImportJob {
 	/** After each acknowledged batch. */
 	onProgress?: (totals: ImportTotals) => void;
 	/**
-	 * Rejected and duplicate rows of an acknowledged batch, in the order of lines, to be walked through once and at once.
-	 * When it resolves they are kept: a run that goes on relies on it.
+	 * Rejected and duplicate rows of an acknowledged batch, in the order of lines, to be iterated once and at once. When
+	 * it resolves they are stored: a resumed run relies on it.
 	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	/** Stops after the batches in flight. */
@@ -50,15 +49,15 @@ export interface ImportJob {
 
 export interface ImportResult {
 	outcome: 'done' | 'too_many_errors' | 'interrupted';
-	/** Every row was read and the session is closed; with too many errors it may be so or not. */
+	/** Every row was read and the session is closed; with too many errors either is possible. */
 	isComplete: boolean;
-	/** Of the whole session, earlier runs included as far as the deployment tells of them. */
+	/** Of the whole session, earlier runs included as far as the deployment reports them. */
 	totals: ImportTotals;
-	/** Rows put by an earlier run and passed over by this one; 0 for a new session. */
+	/** Rows put by an earlier run and skipped by this one; 0 for a new session. */
 	resumedAt: number;
 }
 
-/** Throws `ApiError` as it comes (list gone: `not_found`); what was acknowledged before stays. */
+/** Throws `ApiError` unchanged (list gone: `not_found`); rows acknowledged before stay. */
 export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const session = await job.imports.open(job.key, job.spec, callOf(job.signal));
 	const run = new ImportRun(job, session);
@@ -70,27 +69,27 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	return { outcome, isComplete: true, totals, resumedAt };
 }
 
-/** A transaction takes what is in flight, and one of 100,000 rows costs half of ten of 10,000. */
+/** A transaction takes all rows in flight, and one of 100,000 rows costs half of ten of 10,000. */
 const maxRowsInFlight = 125_000;
 /** Bytes, for rows that are long. */
 const maxSizeInFlight = 12 * 1024 * 1024;
 
 interface Answered {
-	load: Load;
-	/** Refused rows of the load that were put, in this run or an earlier one. */
+	batch: Batch;
+	/** Refused rows among those put, in this run or an earlier one. */
 	rejects: readonly Reject[];
-	/** What this run put; null: an earlier one put it all. */
+	/** Counts of this run; null: an earlier run put all rows. */
 	put: ImportCounts | null;
 }
 
 /** Put and not settled. */
 interface InFlight {
-	load: Load;
+	batch: Batch;
 	answer: Promise<Answered>;
 	isAnswered: boolean;
 }
 
-/** How reading ended: where the table does, or before. */
+/** How reading ended: at the end of the table, or before. */
 type ReadingEnd = 'end' | 'too_many_errors' | 'interrupted';
 
 class ImportRun {
@@ -119,7 +118,7 @@ class ImportRun {
 			await this.#land('all');
 			return end;
 		} catch (error) {
-			// Reading was broken off by the signal: what is acknowledged stays, the rest comes with the next run.
+			// The signal interrupted reading: acknowledged rows stay, the rest comes with the next run.
 			const isStopped = signal?.aborted === true && error === signal.reason;
 			if (isStopped) await this.#land('all');
 			await Promise.allSettled(this.#flight.map(({ answer }) => answer));
@@ -129,39 +128,39 @@ class ImportRun {
 	}
 
 	async #readAll(): Promise<ReadingEnd> {
-		for await (const load of this.#loads()) {
+		for await (const batch of this.#batches()) {
 			if (this.#job.signal?.aborted) return 'interrupted';
-			if (this.#isNew(load) && hasTooManyErrors(this.#job.maxErrors, this.totals, 'midway'))
+			if (this.#isNew(batch) && hasTooManyErrors(this.#job.maxErrors, this.totals, 'midway'))
 				return 'too_many_errors';
-			this.#takeOff(load);
-			await this.#land(this.#mayWait(load) ? 'answered' : 'all');
+			this.#takeOff(batch);
+			await this.#land(this.#mayWait(batch) ? 'answered' : 'all');
 		}
 		return 'end';
 	}
 
 	/**
-	 * Whether any of its rows is yet to be put. The limit is asked for before such a batch: behind the last one nothing is
-	 * left to be stopped, and what earlier runs put is read to its end, so that the totals are theirs.
+	 * Whether any of its rows is yet to be put. The limit is checked before such a batch: after the last one there is
+	 * nothing left to stop, and rows of earlier runs are read to their end, so that the totals include them.
 	 */
-	#isNew({ first, count }: Load): boolean {
+	#isNew({ first, count }: Batch): boolean {
 		return first + count > this.#resumedAt;
 	}
 
-	async *#loads(): AsyncGenerator<Load, void, undefined> {
+	async *#batches(): AsyncGenerator<Batch, void, undefined> {
 		const { rows, readBundles, mapping, batchRows: maxRows = 5_000 } = this.#job;
 		if (readBundles === undefined) {
-			for await (const bundle of bundleRows(rows, mapping, maxRows)) yield loadRows(bundle, mapping);
+			for await (const bundle of bundleRows(rows, mapping, maxRows)) yield bundledBatch(bundle, mapping);
 			return;
 		}
 		const form = this.#isChecked ? 'checked' : 'cells';
-		for await (const packed of readBundles({ mapping, maxRows, form })) yield loadPacked(packed, mapping);
+		for await (const packed of readBundles({ mapping, maxRows, form })) yield packedBatch(packed, mapping);
 	}
 
 	/**
-	 * Whether the next batch may be put before this one is answered: only checked rows are taken in order. A limit of
-	 * errors is kept to the batch, and what an earlier run put is settled before anything new.
+	 * Whether the next batch may be put before the answer to this one: only checked rows are taken in order. A limit of
+	 * errors holds for each batch, and rows of an earlier run are settled before new ones.
 	 */
-	#mayWait({ first }: Load): boolean {
+	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
 	}
 
@@ -169,17 +168,17 @@ class ImportRun {
 		return this.#job.readBundles !== undefined && this.#job.imports.putChecked !== undefined;
 	}
 
-	#takeOff(load: Load): void {
-		const flying: InFlight = { load, answer: this.#begin(load), isAnswered: false };
+	#takeOff(batch: Batch): void {
+		const flying: InFlight = { batch, answer: this.#begin(batch), isAnswered: false };
 		const onEnd = () => {
 			flying.isAnswered = true;
 		};
-		// It may fail long before its turn to be looked at.
+		// It may fail long before its turn to be handled.
 		flying.answer.then(onEnd, onEnd);
 		this.#flight.push(flying);
 	}
 
-	/** Settles the oldest batches: all, or those that are answered and as many as are too many. */
+	/** Settles the oldest batches: all, or those that are answered and those beyond the maximum. */
 	async #land(which: 'all' | 'answered'): Promise<void> {
 		for (let oldest = this.#flight[0]; oldest !== undefined; oldest = this.#flight[0]) {
 			if (which === 'answered' && !oldest.isAnswered && !this.#isFull()) return;
@@ -189,15 +188,15 @@ class ImportRun {
 	}
 
 	#isFull(): boolean {
-		const rows = this.#flight.reduce((sum, { load }) => sum + load.count, 0);
-		const size = this.#flight.reduce((sum, { load }) => sum + load.size, 0);
+		const rows = this.#flight.reduce((sum, { batch }) => sum + batch.count, 0);
+		const size = this.#flight.reduce((sum, { batch }) => sum + batch.size, 0);
 		return rows > maxRowsInFlight || size > maxSizeInFlight;
 	}
 
-	/** The session's counts and the rows refused here; a new session's must be those acknowledged. */
+	/** The session's counts and the rows refused here; those of a new session must be the acknowledged ones. */
 	async finish(): Promise<ImportTotals> {
 		const counts = await this.#job.imports.finish(this.#id);
-		const all = addCounts(counts, this.#local);
+		const all = addImportCounts(counts, this.#local);
 		const totals = { read: sum(all), ...all };
 		if (this.#resumedAt === 0 && sum(this.totals) !== sum(totals)) {
 			throw new ApiError(
@@ -208,55 +207,55 @@ class ImportRun {
 		return totals;
 	}
 
-	#begin(load: Load): Promise<Answered> {
-		if (this.#resumedAt > 0 && load.first + load.count <= this.#resumedAt) return this.#passOver(load);
-		return load.first < this.#resumedAt ? this.#goOn(load) : this.#putNew(load);
+	#begin(batch: Batch): Promise<Answered> {
+		if (this.#resumedAt > 0 && batch.first + batch.count <= this.#resumedAt) return this.#passOver(batch);
+		return batch.first < this.#resumedAt ? this.#goOn(batch) : this.#putNew(batch);
 	}
 
-	async #settle({ load, rejects, put }: Answered): Promise<void> {
-		if (load.rejects.length + rejects.length > 0) await this.#job.onReject?.(refusedRows(load, rejects));
-		load.settle();
-		const local = countsOf(load.rejects);
-		this.#local = addCounts(this.#local, local);
-		const all = addCounts(addCounts(this.totals, local), put ?? nothingPut.counts);
+	async #settle({ batch, rejects, put }: Answered): Promise<void> {
+		if (batch.rejects.length + rejects.length > 0) await this.#job.onReject?.(refusedRows(batch, rejects));
+		batch.settle();
+		const local = countsOf(batch.rejects);
+		this.#local = addImportCounts(this.#local, local);
+		const all = addImportCounts(addImportCounts(this.totals, local), put ?? nothingPut.counts);
 		this.totals = { read: sum(all), ...all };
 		if (put === null) return;
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
-	async #putNew(load: Load): Promise<Answered> {
-		const { counts, rejects } = load.count === 0 ? nothingPut : await this.#put(load);
-		return { load, rejects, put: counts };
+	async #putNew(batch: Batch): Promise<Answered> {
+		const { counts, rejects } = batch.count === 0 ? nothingPut : await this.#put(batch);
+		return { batch, rejects, put: counts };
 	}
 
-	/** An earlier run put the first of these rows and was not told, or did not write down, which were refused. */
-	async #goOn(load: Load): Promise<Answered> {
-		const earlier = await this.#earlier.rejectsOf(load.first, this.#resumedAt);
-		const { rejects, put } = await this.#putNew(load.withoutFirst(this.#resumedAt - load.first));
-		return { load, rejects: [...earlier, ...rejects], put };
+	/** An earlier run put the first of these rows, and did not learn or store which were refused. */
+	async #goOn(batch: Batch): Promise<Answered> {
+		const earlier = await this.#earlier.rejectsOf(batch.first, this.#resumedAt);
+		const { rejects, put } = await this.#putNew(batch.withoutFirst(this.#resumedAt - batch.first));
+		return { batch, rejects: [...earlier, ...rejects], put };
 	}
 
 	/**
-	 * An earlier run has put these rows. It may have ended between the last acknowledgements and their rejects, of all
-	 * that was in flight: those are asked for once more.
+	 * An earlier run has put these rows. It may have ended between the last acknowledgements and their rejects, of
+	 * everything in flight: those are requested again.
 	 */
-	async #passOver(load: Load): Promise<Answered> {
-		const end = load.first + load.count;
+	async #passOver(batch: Batch): Promise<Answered> {
+		const end = batch.first + batch.count;
 		const isUnsure = end > this.#resumedAt - 2 * maxRowsInFlight;
-		const rejects = isUnsure && load.count > 0 ? await this.#earlier.rejectsOf(load.first, end) : [];
-		return { load, rejects, put: null };
+		const rejects = isUnsure && batch.count > 0 ? await this.#earlier.rejectsOf(batch.first, end) : [];
+		return { batch, rejects, put: null };
 	}
 
-	/** A batch without rows is answered as the one that began there was. */
+	/** A batch without rows gets the answer of the one that began there. */
 	async #askAgain(first: number): Promise<Ack<ImportCounts> | null> {
 		const { imports, mapping } = this.#job;
 		return imports.put(this.#id, { first, columns: columnsOf(mapping), cells: [] }).catch(nullIfConflict);
 	}
 
-	async #put(load: Load): Promise<Ack<ImportCounts>> {
-		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
-		const ack = await load.put(this.#job.imports, this.#id);
-		const { first, count } = load;
+	async #put(batch: Batch): Promise<Ack<ImportCounts>> {
+		// Without the signal: a batch in flight is waited for, so that the report matches the work done.
+		const ack = await batch.put(this.#job.imports, this.#id);
+		const { first, count } = batch;
 		if (sum(ack.counts) === count && ack.rejects.every(({ row }) => row >= first && row < first + count)) {
 			return ack;
 		}
@@ -285,17 +284,7 @@ function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts)
 	return created + updated + unchanged + duplicate + rejected;
 }
 
-function addCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
-	return {
-		created: a.created + b.created,
-		updated: a.updated + b.updated,
-		unchanged: a.unchanged + b.unchanged,
-		duplicate: a.duplicate + b.duplicate,
-		rejected: a.rejected + b.rejected,
-	};
-}
-
-/** What rows that are not put count as. */
+/** The counts of rows that are not put. */
 function countsOf(rejects: readonly RejectedRow[]): ImportCounts {
 	const duplicate = rejects.filter(({ code }) => code === duplicateCode).length;
 	return { ...nothingPut.counts, duplicate, rejected: rejects.length - duplicate };
@@ -307,20 +296,24 @@ const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
 };
 
 /**
- * What was refused of a load, there and here, by lines, with the cells of the file; duplicates come with the code
- * `duplicate`. One by one: there may be as many as rows.
+ * Rejected rows of a batch, from the deployment and from here, by lines, with the cells of the file; duplicates have
+ * the code `duplicate`. One by one: there may be as many as rows.
  */
-function* refusedRows(load: Load, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
+function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
 	let local = 0;
 	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {
-		const { line, original: cells } = load.original(row - load.first);
-		for (let next = load.rejects[local]; next !== undefined && next.line < line; next = load.rejects[local]) {
+		const { line, original: cells } = batch.original(row - batch.first);
+		for (
+			let next = batch.rejects[local];
+			next !== undefined && next.line < line;
+			next = batch.rejects[local]
+		) {
 			yield next;
 			local += 1;
 		}
 		yield { line, code, error, cells };
 	}
-	yield* load.rejects.slice(local);
+	yield* batch.rejects.slice(local);
 }
 
 function nullIfConflict(error: unknown): null {

@@ -26,3 +26,19 @@ export interface StoredKey {
 	secret: string;
 	created_at: Micros;
 }
+
+/** Wraps secrets of a database; it is kept elsewhere. */
+export interface WrappingKey {
+	/** Identifies a key without revealing it: the beginning of a hash. */
+	id: string;
+	/** 32 of them. */
+	bytes: Uint8Array;
+}
+
+/** The key of a purpose: `fresh` is stored where there is none, or the newest is older than `rotateAfter`. */
+export interface KeyWanted {
+	purpose: 'tracking';
+	fresh: { id: number; secret: string };
+	rotateAfter: Micros;
+	now: Micros;
+}

@@ -1,4 +1,4 @@
-/** Notifications on their way to their targets: leased by a sender, called outside any transaction, settled. */
+/** Webhook deliveries on their way: leased by a sender, called outside any transaction, settled. */
 
 import type { Micros } from '../api/datetime.js';
 import type { DeliveryState } from '../api/deliveries.js';
@@ -10,17 +10,17 @@ export interface DeliveryFence {
 	fence: number;
 }
 
-/** A delivery as its sender sees it. */
+/** A webhook delivery as its sender sees it. */
 export interface LeasedDelivery extends DeliveryFence {
 	webhook_id: number;
 	url: string;
 	credentials: { login: string; password: string } | null;
 	payload: string;
-	/** Made before this lease, since it was made or replayed last. */
+	/** Attempts before this lease, since the delivery was created or last replayed. */
 	attempts: number;
 }
 
-/** Who leases how much. */
+/** How many deliveries to lease, and for which owner. */
 export interface LeaseDeliveries {
 	/** `host:pid:…`, unique, as for messages. */
 	owner: string;
@@ -28,19 +28,19 @@ export interface LeaseDeliveries {
 	until: Micros;
 	/** In all. */
 	max: number;
-	/** Of one webhook. */
+	/** The share of one webhook. */
 	each: number;
-	/** Webhooks that get another share than `each`. */
+	/** Webhooks with another share than `each`. */
 	shares: readonly { webhook_id: number; max: number }[];
 }
 
-/** What is due, and the secrets that sign it: base64url, newest first. */
+/** Due deliveries, and the secrets that sign them: base64url, newest first. */
 export interface DeliveryLease {
 	deliveries: LeasedDelivery[];
 	secrets: string[];
 }
 
-/** How a call went; `status` null: there was no answer, and `error` says why. */
+/** The result of a call; `status` null: there was no answer, and `error` says why. */
 export interface DeliveryAnswer {
 	status: number | null;
 	error: string | null;
@@ -49,13 +49,16 @@ export interface DeliveryAnswer {
 	duration_ms: number;
 }
 
-/** What a call means for its delivery. */
+/** The outcome of a call for its delivery. */
 export type DeliveryResult =
 	| { kind: 'delivered' | 'failed'; answer: DeliveryAnswer }
-	/** Failed, and its webhook is stopped. `url`: that said so; one that leads elsewhere by now goes on there at once. */
+	/**
+	 * Failed, and its webhook is stopped. `url`: the URL that was called; where the webhook has another one by now, the
+	 * delivery goes there at once.
+	 */
 	| { kind: 'gone'; answer: DeliveryAnswer; url: string }
 	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }
-	/** It was not called at all. */
+	/** It was not called. */
 	| { kind: 'released' };
 
 export interface DeliverySettlement extends DeliveryFence {
@@ -63,26 +66,26 @@ export interface DeliverySettlement extends DeliveryFence {
 	result: DeliveryResult;
 }
 
-/** `lost_lease`: nothing was changed. `moved`: by a `gone` of a URL that the webhook has no more. */
+/** `lost_lease`: nothing was changed. `moved`: by a `gone` of a URL that the webhook no longer has. */
 export type DeliverySettled = 'recorded' | 'moved' | 'lost_lease';
 
-/** Which deliveries are due again: those that are final, and of those that wait the ones that are named. */
+/** Selects deliveries for a replay: final ones, and waiting ones where they are named. */
 export interface ReplayDeliveries {
 	webhook_id: number;
 	/** `null`: all that meet the other conditions. */
 	deliveries: readonly Uuid[] | null;
 	failed: boolean;
 	since: Micros | null;
-	/** Goes on behind this number; 0 at first. */
+	/** Continues after this number; 0 at first. */
 	after: number;
 	limit: number;
 	now: Micros;
 }
 
-/** `last`: where the next slice begins; null when this was the last. */
+/** `last`: where the next slice begins; null after the last one. */
 export type Replayed =
 	| { kind: 'replayed'; count: number; last: number | null }
-	/** The first that is not there, or is being sent at this moment; nothing was changed. */
+	/** The first that does not exist, or is being sent at this moment; nothing was changed. */
 	| { kind: 'refused'; delivery: Uuid; why: 'unknown' | 'sending' };
 
 export interface DeliveryConditions {
@@ -100,16 +103,16 @@ export interface StoredSecret {
 	retires_at: Micros | null;
 }
 
-/** What senders of notifications change, and what signs them. */
+/** Writes of the sender of webhook deliveries, and the secrets that sign them. */
 export interface NotificationWrites {
-	/** Takes deliveries that are due, each webhook's share; expired leases are due again. */
+	/** Takes due deliveries, each webhook's share; deliveries with expired leases are due again. */
 	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
 	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<DeliverySettled[]>;
-	/** At most `limit` of them a call, unless they are named. */
+	/** Replays at most `limit` deliveries a call, unless they are named. */
 	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
-	/** The secrets that sign at this moment, newest first; `fresh` becomes the first. */
+	/** The current secrets, newest first; `fresh` becomes the first where there is none. */
 	ensureWebhookSecret(c: { fresh: { id: number; secret: string }; now: Micros }): Promise<StoredSecret[]>;
-	/** `fresh` becomes the newest; the one before signs until `retire_at`, any older one no more. */
+	/** `fresh` becomes the newest; the previous one signs until `retire_at`, older ones no more. */
 	rotateWebhookSecret(c: {
 		fresh: { id: number; secret: string };
 		now: Micros;

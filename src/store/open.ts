@@ -1,8 +1,10 @@
-/** Opens a store by what names it: a path, `file:` URL or `:memory:` for SQLite. */
+/** Opens a store by its name: a path, `file:` URL or `:memory:` for SQLite. */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../api/datetime.js';
 import { UnsupportedDatabase } from './errors.js';
+import type { WrappingKey } from './keys.js';
+import { type BackedUp, type BackupOptions, backupSqlite, isInUse } from './sqlite/backup.js';
 import { memoryPath } from './sqlite/connection.js';
 import { type Inspection, inspectSqlite } from './sqlite/inspect.js';
 import { openSqliteReader, type Reader } from './sqlite/reads.js';
@@ -11,19 +13,25 @@ import type { Store } from './store.js';
 
 export interface OpenOptions {
 	clock: Clock;
-	/** `existing`: a database that is missing is `DatabaseMissing`, and nothing is created. */
+	/** `existing`: a missing database is `DatabaseMissing`, and nothing is created. */
 	mode: 'create' | 'existing';
-	/** How this process calls itself to others that have the database open; `cli` when absent. */
+	/** The role under which other processes of the database see this one; `cli` when absent. */
 	role?: string;
 	/** How long to wait for other processes' locks, in milliseconds; 10,000 when absent. */
 	lockTimeoutMs?: number;
-	/** How long opens and clicks may wait for company in their commit, in milliseconds; 200 when absent. */
+	/** How long opens and clicks may wait for other writes to share a commit, in milliseconds; 200 when absent. */
 	eventDelayMs?: number;
 	/**
-	 * `apart`: this process stays, so besides its commits it copies the log back, and deletes what is kept for a time
-	 * only. `with_commits` when absent: the log is copied back by the commits that make it long.
+	 * `apart`: for a long-running process, which copies the log back apart from its commits, and deletes expired data.
+	 * `with_commits` when absent: commits that make the log long copy it back.
 	 */
 	upkeep?: 'apart' | 'with_commits';
+	/** A dry run: every write is answered as usual, and undone. */
+	isTrial?: boolean;
+	/** For many small commits, as of calls that are durable one by one; without effect with `apart`. */
+	hasShortLog?: boolean;
+	/** Keys of its secrets: the first wraps new values, all unwrap; none when absent. */
+	keys?: readonly WrappingKey[];
 }
 
 /** Rejects with `DatabaseMissing`, `StoreError` or `UnsupportedDatabase`. */
@@ -34,27 +42,41 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 		clock: options.clock,
 		mode: options.mode,
 		role: options.role ?? 'cli',
-		// Unlike any other is enough; unguessable would load node:crypto, 3 ms of every short command.
+		// Unique is enough. An unguessable name would load node:crypto, 3 ms of every short command.
 		processId: `${process.pid}-${Math.random().toString(36).slice(2)}`,
 		lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
 		eventDelayMs: options.eventDelayMs ?? 200,
 		upkeep: options.upkeep ?? 'with_commits',
+		isTrial: options.isTrial ?? false,
+		hasShortLog: options.hasShortLog ?? false,
+		keys: options.keys ?? [],
 	});
 }
 
-/** For reading beside the store that writes, which was opened first. Not for `:memory:`, which nobody shares. */
-export async function openReader(url: string): Promise<Reader> {
+/** Opens a reader beside the store that writes, which is opened first. Not for `:memory:`, which cannot be shared. */
+export async function openReader(
+	url: string,
+	{ keys = [] }: Pick<OpenOptions, 'keys'> = {},
+): Promise<Reader> {
 	assertSupported(url);
-	return openSqliteReader({ path: sqlitePath(url) });
+	return openSqliteReader({ path: sqlitePath(url), keys });
 }
 
-/** For looking at what is there, whatever its state, without changing it. Throws `DatabaseMissing` and `StoreError`. */
-export function inspectStore(url: string): Inspection {
+/** Opens a database for inspection, in any state, without changing it. Throws `DatabaseMissing` and `StoreError`. */
+export function inspectStore(url: string, { keys = [] }: Pick<OpenOptions, 'keys'> = {}): Inspection {
 	assertSupported(url);
-	return inspectSqlite({ path: sqlitePath(url) });
+	return inspectSqlite({ path: sqlitePath(url), keys });
 }
 
-/** A database that only the connection that made it can see. */
+/** Copies a database to a file while others use it. Rejects with `DatabaseMissing`, `StoreError` and the signal's reason. */
+export async function backUpStore(url: string, options: Omit<BackupOptions, 'path'>): Promise<BackedUp> {
+	assertSupported(url);
+	return backupSqlite({ path: sqlitePath(url), ...options });
+}
+
+export { type BackedUp, isInUse };
+
+/** Whether only the connection that created the database can see it. */
 export function isPrivate(url: string): boolean {
 	return url === memoryPath;
 }

@@ -1,33 +1,57 @@
-/** Messages on their way to the mail server: leased, delivered outside any transaction, settled. */
+/** Messages on their way to a mail server or a send API: leased, delivered outside any transaction, settled. */
 
 import type { EmailKey } from '../api/address.js';
 import type { MessageScope } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { LimitName, MessageState, Uuid } from '../api/records.js';
+import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 
-/** Messages on their way to the mail server. */
+/** Messages on their way to a mail server or a send API. */
 export interface Queue {
 	/**
-	 * Leases up to `max` due messages, fairly over mailings, transactional first. Expired leases return to the queue.
-	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned. What a limit of
-	 * the settings holds back stays queued, costs no attempt and lets others pass (`Reads.nextTurn`).
+	 * Leases up to `max` due messages, fairly over campaigns, transactional first. Expired leases return to the queue.
+	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned. A message held
+	 * back by a limit of the settings stays queued, costs no attempt and lets others pass (`Reads.nextTurn`).
 	 */
 	lease(c: {
-		/** `host:pid:…`, unique: whoever opens the database to stay gives back leases of processes that are gone. */
+		/** `host:pid:…`, unique: a long-running process returns leases of dead processes when it opens the database. */
 		owner: string;
 		now: Micros;
 		until: Micros;
 		max: number;
 		scope: MessageScope | null;
-		/** At most so many messages a second, together with whoever else asks for a rate; absent: none of its own. */
+		/** The most messages a second, together with other workers that ask for a rate; absent: no rate of its own. */
 		perSecond?: number;
+		/** No other process works on the scope: leases of other owners there are lost, however long they last. */
+		alone?: true;
 	}): Promise<Leased[]>;
-	renew(c: { owner: string; fences: readonly Fence[]; until: Micros }): Promise<void>;
-	/** State, attempt, figures, suppression, subscriber and events of each message in one operation. */
-	settle(c: { settlements: readonly Settlement[] }): Promise<('recorded' | 'lost_lease')[]>;
+	renew(c: { owner: string; fences: readonly Fence[]; now: Micros; until: Micros }): Promise<void>;
 	/**
-	 * A `manual` pause: nothing is leased until somebody resumes. A `fault` is told to other workers, who wait for its
-	 * `retry_at`; whoever leases all the same finds out sooner that it is over. The same kind again keeps its `since`.
+	 * Marks messages before a call that cannot be taken back, and unmarks them once it certainly did nothing. A lease that
+	 * is lost while a call is under way makes the message `uncertain`: it does not return to the queue. No effect on a
+	 * lost lease. `gathers`: the write may wait for others to share its commit, for about as long as a commit takes.
+	 */
+	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
+	/**
+	 * Writes state, attempt, figures, suppression, subscriber and events of each message in one operation. `gathers`: as
+	 * in `setCalling`.
+	 */
+	settle(c: {
+		settlements: readonly Settlement[];
+		gathers?: boolean;
+	}): Promise<('recorded' | 'lost_lease')[]>;
+	/**
+	 * Marks a message before its composition, which may end the process; one at a time. A lease that is lost between this
+	 * and `endComposing` is a death on the message. After the first the message waits a minute, at the second `lease`
+	 * makes it `failed`. No effect on a lost lease.
+	 */
+	beginComposing(fence: Fence): Promise<void>;
+	/** Composition ended, with or without a result, and the process lives: forgets earlier deaths on the message. */
+	endComposing(fence: Fence): Promise<void>;
+	/**
+	 * A `manual` pause: nothing is leased until it is resumed. A `fault` makes other workers wait for its `retry_at`; a
+	 * worker that leases nevertheless finds out sooner that it is over. A repeated pause of the same kind keeps its
+	 * `since`.
 	 */
 	pause(c: {
 		kind: QueuePause['kind'];
@@ -39,48 +63,60 @@ export interface Queue {
 	resume(c: { kinds: readonly QueuePause['kind'][] }): Promise<boolean>;
 }
 
-/** Why nothing new is begun, for every process that works on the queue. */
+/** Why nothing new begins, for every process that works on the queue. */
 export interface QueuePause {
-	/** `manual`: by a person. `fault`: login, TLS, connection, or a mail server that refuses everybody. */
+	/** `manual`: by a person. `fault`: login, TLS, connection, or a mail server that refuses all mail. */
 	kind: 'manual' | 'fault';
-	/** A person's words, which may be missing; of a fault, where it was met and what was said. */
+	/** A person's reason, which may be missing; for a fault, where it occurred and the reply. */
 	reason: string | null;
 	since: Micros;
-	/** When the mail server is tried again, as far as a process does that; null for `manual`. */
+	/** When a running process tries the mail server again; null for `manual`. */
 	retry_at: Micros | null;
 	/** Faults in a row; 0 for `manual`. */
 	faults: number;
 }
 
-/** The queue as a person looks at it. */
+/** The queue as a person sees it. */
 export interface QueueState {
 	/** All messages by state; absent = 0. */
 	messages: Partial<Record<MessageState, number>>;
-	/** Waiting ones whose time has come. */
+	/** Waiting messages whose time has come. */
 	due: number;
-	/** How many of those limits of the settings hold back. */
+	/** How many due messages limits of the settings hold back. */
 	held: number;
-	/** When the oldest of those not final was accepted or released; null when there are none. */
+	/** When the oldest message that is not final was accepted or released; null when there is none. */
 	oldest_at: Micros | null;
-	/** When the next of them is due, or a lease ends; null when there are none. */
+	/** When the next message is due, or a lease ends; null when there is none. */
 	next_due_at: Micros | null;
 	/** `manual` first. */
 	pauses: readonly QueuePause[];
-	/** Processes that send, or could: `messages` are those in their hands. */
+	/** Processes that send or could; `messages` counts their leases. */
 	workers: readonly QueueWorker[];
 	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains. */
 	deferred: readonly DeferredDomain[];
 	/** Limits of the settings that hold messages back, the most first, at most 50; one that waits for several counts for each. */
 	limits: readonly HoldingLimit[];
+	/** Messages on which a worker ended, the latest first, at most 50; failed ones of seven days. */
+	unfinished: readonly UnfinishedMessage[];
+}
+
+/** A message whose composition a worker did not finish. */
+export interface UnfinishedMessage {
+	message: Uuid;
+	/** `failed` after the second death. */
+	state: MessageState;
+	deaths: number;
+	/** When it is tried again; null when it has failed. */
+	due_at: Micros | null;
 }
 
 export interface QueueWorker {
-	/** `serve`, `worker`, `cli`; null for one that is gone: its leases run out. */
+	/** `serve`, `worker`, `cli`; null for a process that is gone: its leases expire. */
 	role: string | null;
 	host: string;
 	pid: number;
 	messages: number;
-	/** When it last said that it is there, which it does every few seconds; null: not in the last 15 seconds. */
+	/** The last heartbeat, which comes every few seconds; null: none in the last 15 seconds. */
 	heard_at: Micros | null;
 }
 
@@ -89,24 +125,24 @@ export interface DeferredDomain {
 	messages: number;
 	/** When the first of them is tried again. */
 	next_due_at: Micros;
-	/** What the one was told that is tried again last. */
+	/** The last reply for the message that is tried again last. */
 	last_reply: string | null;
 }
 
 /** A limit of the settings that holds messages back. */
 export interface HoldingLimit extends LimitName {
 	messages: number;
-	/** When the next of them may go, and when the last of them at the soonest. */
+	/** When the next of them may go, and the earliest time for the last of them. */
 	next_at: Micros;
 	last_at: Micros;
 }
 
-/** A limit that holds one message back, and until when at least. */
+/** A limit that holds one message back, and its earliest end. */
 export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** How long whoever came last to a limit of the settings still waits for it, at least; 0: nobody does. */
+/** The minimum wait for the message that came last to a limit of the settings; 0: no message waits. */
 export interface LimitWait {
 	setting: string;
 	/** As in `LimitName`. */
@@ -128,33 +164,16 @@ export interface Leased extends Fence {
 	variables: Record<string, string>;
 	/** Attempts made before this lease. */
 	attempts: number;
-	/** Addresses whose copies (cc, bcc) may not go any more; absent = all may. */
+	/** Addresses whose copies (cc, bcc) may not be sent any more; absent = all may. */
 	stopped_copies?: readonly EmailKey[];
+	/** Neighbours with the same text may go in one call of a send API; absent = it goes by itself. */
+	call?: string;
+	/** A worker ended while it had the message leased, perhaps because of it; absent = no sign of harm. */
+	is_suspect?: true;
 	created_at: Micros;
 }
 
 export interface Settlement extends Fence {
 	at: Micros;
 	outcome: DeliveryOutcome;
-}
-
-export type DeliveryOutcome =
-	| { kind: 'sent'; reply: Reply }
-	| { kind: 'deferred'; reply: Reply; due_at: Micros }
-	| { kind: 'uncertain'; reply: Reply }
-	| { kind: 'bounced'; reply: Reply; suppress: boolean }
-	| { kind: 'failed'; reply: Reply }
-	/** `due_at`: not before, so that another message is tried first; absent = as it was. */
-	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
-
-/** Where a conversation ended; `answer` = after the final dot, waiting for the reply. */
-export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
-type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
-
-/** A server's reply, or the local reason why there was none (`code` null). `text` ≤ 500 characters, cleaned of CR and LF. */
-export interface Reply {
-	phase: SmtpPhase;
-	code: number | null;
-	enhanced: string | null;
-	text: string;
 }

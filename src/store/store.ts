@@ -1,33 +1,32 @@
 /**
- * What the engine needs to be kept. Commands are data: every argument and result is plain and structured-cloneable,
- * every method is one atomic operation, and what must hold together is checked inside it by the rules of
- * `engine/rules`. A write's promise resolves after its commit is durable.
+ * The storage interface of the engine. Commands are data: every argument and result is plain and structured-cloneable,
+ * every method is one atomic operation. Conditions across records are checked inside it by the rules of `engine/rules`.
+ * A write's promise resolves after its commit is durable.
  */
 
+import type { Campaign, CampaignFilter, CampaignResults } from '../api/campaigns.js';
 import type {
-	AcceptCounts,
 	Ack,
+	CampaignStatus,
 	ImportBatch,
 	ImportCounts,
 	ImportSpec,
-	MailingStatus,
 	MessageFilter,
 	MessageScope,
 	Session,
 } from '../api/capabilities.js';
-import type { CheckedBatch } from '../api/checked-batch.js';
 import type { Micros } from '../api/datetime.js';
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
-import type { Erasure } from '../api/erasures.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
-import type { Mailing, MailingResults } from '../api/mailings.js';
+import type { Erasure, Person, PersonMessages } from '../api/people.js';
 import type {
 	DeliveryAttempt,
 	EventType,
 	Field,
 	List,
 	Message,
+	MessageEvent,
 	MessageReport,
 	MessageState,
 	Sender,
@@ -37,15 +36,20 @@ import type {
 	Uuid,
 	Webhook,
 } from '../api/records.js';
-import type { ReportOutcome, ReturnedReport } from './bounces.js';
-import type { StoredDkimKey, StoredKey, StoredToken } from './keys.js';
-import type { MailingAck, OpenMailing, RecipientRow, RequestedRow } from './mailings.js';
+import type { CheckedBatch } from '../api/row-texts.js';
+import type { ReturnedReport } from '../engine/rules/reported-recipients.js';
+import type { ReportOutcome } from './bounces.js';
+import type { CampaignWrites } from './campaigns.js';
+import type { FieldErrorReads } from './field-errors.js';
+import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js';
 import type { DeliveryConditions, NotificationWrites } from './notifications.js';
-import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState } from './queue.js';
+import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState, QueueWorker } from './queue.js';
+import type { ReportReads } from './reports.js';
+import type { RowImportReads, RowImportWrites } from './row-imports.js';
 import type { Acceptance, IdempotencyKey, StoredSubmission, Submission } from './submissions.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
-/** A store of one project; `close` waits for what is being written. */
+/** A store of one project; `close` waits for writes under way. */
 export interface Store {
 	readonly reads: Reads;
 	readonly writes: Writes;
@@ -64,17 +68,22 @@ export interface Slice<T> {
 	results: T[];
 }
 
-/** Outcome of a change of one record; `refused` carries what the stored state says against it. */
+/** Outcome of a change of one record; `refused` carries the field errors by stored state. */
 export type Written<T> =
 	| { kind: 'written'; record: T }
 	| { kind: 'not_found' }
 	| { kind: 'refused'; errors: FieldErrors };
 
+/** `only_of`: records of other clients are treated as unknown. Absent: all are visible. */
+export interface Seen {
+	only_of?: string;
+}
+
 /** A calendar day of the database's time zone, `YYYY-MM-DD`. */
 export type Day = string;
 
 /** Each read sees one committed state. `null` = no such record. */
-export interface Reads extends SuppressionReads {
+export interface Reads extends FieldErrorReads, SuppressionReads, ReportReads, RowImportReads {
 	pageLists(c: PageOf): Promise<Slice<List>>;
 	getList(c: { id: number }): Promise<List | null>;
 	/** `null`: no such list. */
@@ -95,46 +104,55 @@ export interface Reads extends SuppressionReads {
 	countFieldUses(c: { id: number }): Promise<number>;
 	pageWebhooks(c: PageOf): Promise<Slice<Webhook>>;
 	getWebhook(c: { id: number }): Promise<Webhook | null>;
-	/** Those whose target answered 410, by id, and how many deliveries wait for each. */
+	/** Webhooks whose target answered 410, by id, and the number of deliveries that wait for each. */
 	stoppedWebhooks(): Promise<{ id: number; stopped_at: Micros; waiting: number }[]>;
-	/** Of one webhook, in the order they were made. */
+	/** Deliveries of one webhook, in the order of creation. */
 	pageDeliveries(c: DeliveryConditions & PageOf): Promise<Slice<WebhookDelivery>>;
 	getDelivery(c: { webhook_id: number; id: Uuid }): Promise<WebhookDeliveryDetail | null>;
 	pageTemplates(c: PageOf): Promise<Slice<Template>>;
 	getTemplate(c: { id: Uuid }): Promise<Template | null>;
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
-	/** Without regard to case; `null` when nobody verified it. */
+	/** Without regard to case; `null` when it is not verified. */
 	findSender(c: { email_key: string }): Promise<Sender | null>;
 	pageMessages(
-		c: PageOf & { filter: MessageFilter & { to_key?: string; since_at?: Micros } },
+		c: PageOf & Seen & { filter: MessageFilter & { to_key?: string; since_at?: Micros } },
 	): Promise<Slice<Message>>;
-	getMessage(c: { id: Uuid }): Promise<{
+	getMessage(c: { id: Uuid } & Seen): Promise<{
 		message: Message;
 		attempts: DeliveryAttempt[];
+		events: MessageEvent[];
 		reports: MessageReport[];
 		rendering: Leased;
 	} | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
-	mailingStatus(c: { id: Uuid }): Promise<MailingStatus | null>;
-	/** In the order they were opened; `key`: the one of that name. */
-	pageMailings(c: { key?: string } & PageOf): Promise<Slice<Mailing>>;
-	/** In the order of rows put. */
-	sliceMailingResults(c: {
-		id: Uuid;
-		after: number;
+	/** Walks envelopes of submissions and rows of campaigns, as no index leads to them: for a person, not for a loop. */
+	getPerson(c: { email_key: string }): Promise<Person>;
+	/** The newest first; `before`: the `next` of the slice before. */
+	slicePersonMessages(c: {
+		email_key: string;
+		since_at: Micros | null;
+		before: number | null;
 		limit: number;
-		only: 'findings' | null;
-	}): Promise<MailingResults | null>;
-	/** Messages by state, all or of one submission or mailing. */
-	countMessages(c: { scope: MessageScope | null }): Promise<Partial<Record<MessageState, number>>>;
-	/** What `Writes.recordReport` would come to at this moment. */
+		now: Micros;
+	}): Promise<PersonMessages>;
+	campaignStatus(c: { id: Uuid } & Seen): Promise<CampaignStatus | null>;
+	pageCampaigns(
+		c: Omit<CampaignFilter, 'since'> & { since_at?: Micros } & PageOf & Seen,
+	): Promise<Slice<Campaign>>;
+	/** In the order of rows put. */
+	sliceCampaignResults(
+		c: { id: Uuid; after: number; limit: number; only: 'findings' | null } & Seen,
+	): Promise<CampaignResults | null>;
+	/** Messages by state, all or of one submission or campaign. */
+	countMessages(c: { scope: MessageScope | null } & Seen): Promise<Partial<Record<MessageState, number>>>;
+	/** The result that `Writes.recordReport` would have at this moment. */
 	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	/** The earliest `due_at` of a waiting message; `null` when none waits. */
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
 	/**
-	 * When the first of the messages that are due and held back by a limit may get its turn, which may have come;
-	 * `null`: no limit holds anything back. `perSecond` as in `Queue.lease`. `at_least`: a time before which there is
-	 * nothing to do, told in no time however much is deferred; `exactly` looks through all that wakes before it.
+	 * When the first due message that a limit holds back may get its turn, which may be in the past; `null`: no limit
+	 * holds a message back. `perSecond` as in `Queue.lease`. `at_least`: a time before which there is nothing to do, found
+	 * at once however much is deferred; `exactly` walks all messages that wake before it.
 	 */
 	nextTurn(c: {
 		scope: MessageScope | null;
@@ -142,29 +160,23 @@ export interface Reads extends SuppressionReads {
 		search: 'at_least' | 'exactly';
 		perSecond?: number;
 	}): Promise<Micros | null>;
-	/** Limits of the settings that hold a message back; none when it does not wait, or for something else. */
+	/** Limits of the settings that hold a message back; none when it does not wait, or waits for something else. */
 	holdsOfMessage(c: { id: Uuid; now: Micros }): Promise<LimitHold[]>;
-	/** Each limit of the settings; told in no time however much is held back. */
+	/** Each limit of the settings; found at once however much is held back. */
 	limitWaits(c: { now: Micros }): Promise<LimitWait[]>;
-	/** What holds up the queue, `manual` first; a `fault` whose `retry_at` has passed is what was met last. */
+	/** The pauses of the queue, `manual` first; a `fault` whose `retry_at` has passed is the last one that occurred. */
 	queuePauses(): Promise<QueuePause[]>;
 	/** Walks everything that waits: for a person, not for a worker. */
 	queueState(c: { now: Micros }): Promise<QueueState>;
-	/** Distinct messages by day of their first such event; days and types without any are left out. */
-	reportFigures(c: {
-		from: Day;
-		to: Day;
-		campaign: Uuid | null;
-		tag: string | null;
-		human: boolean;
-	}): Promise<{ day: Day; type: EventType; count: number }[]>;
 	getSettings(): Promise<Record<string, string>>;
 	/** All tokens, revoked ones too, oldest first. */
 	listTokens(): Promise<StoredToken[]>;
-	/** By the hash of the secret; `null` for one that is unknown or revoked. */
+	/** By the hash of the secret; `null` for an unknown or revoked one. */
 	findToken(c: { sha256: string }): Promise<StoredToken | null>;
-	/** Keys that sign what leaves, secrets and all, by domain, the oldest of each first. */
+	/** Keys that sign outgoing mail, with their secrets, by domain, the oldest of each first. */
 	listDkimKeys(): Promise<StoredDkimKey[]>;
+	/** The number of secrets by the id of the key that wraps them; `null`: not wrapped. */
+	secretCounts(): Promise<{ key: string | null; secrets: number }[]>;
 	status(): Promise<StoreStatus>;
 }
 
@@ -175,11 +187,14 @@ export interface StoreStatus {
 	subscribers: number;
 	suppressions: number;
 	messages: Partial<Record<MessageState, number>>;
-	/** Those whose target answered 410, since when; they begin again when they are changed or replayed. */
+	/** Webhooks whose target answered 410, since when; they restart when they are changed or replayed. */
 	stopped_webhooks: readonly { id: number; url: string; stopped_at: Micros }[];
 }
 
-/** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` work on what is stored at that moment. */
+/**
+ * A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` apply to the stored meta at that
+ * moment.
+ */
 export interface SubscriberPatch {
 	email?: string;
 	name?: string;
@@ -190,15 +205,21 @@ export interface SubscriberPatch {
 }
 
 /** Each write is one atomic operation, durable when its promise resolves. */
-export interface Writes extends NotificationWrites, SuppressionWrites {
+export interface Writes extends NotificationWrites, SuppressionWrites, CampaignWrites, RowImportWrites {
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
-	/** Its subscribers go with it, its waiting bulk messages are canceled. False: no such list. */
+	/** Deletes the list with its subscribers, and cancels its waiting bulk messages. False: no such list. */
 	deleteList(c: { id: number; now: Micros }): Promise<boolean>;
-	/** Deletes all subscribers of the list. `null`: no such list; else how many. */
+	/** Deletes all subscribers of the list. `null`: no such list; else their number. */
 	clearList(c: { id: number; now: Micros }): Promise<number | null>;
 
-	createSubscriber(c: { list_id: number; input: SubscriberInput; now: Micros }): Promise<Written<Subscriber>>;
+	/** `if_exists`: an existing subscriber is kept (`skip`) or changed, meta merged (`update`); absent: refused. */
+	createSubscriber(c: {
+		list_id: number;
+		input: SubscriberInput;
+		if_exists?: 'skip' | 'update';
+		now: Micros;
+	}): Promise<Written<Subscriber>>;
 	patchSubscriber(c: {
 		list_id: number;
 		id: number;
@@ -207,8 +228,9 @@ export interface Writes extends NotificationWrites, SuppressionWrites {
 	}): Promise<Written<Subscriber>>;
 	deleteSubscriber(c: { list_id: number; id: number; now: Micros }): Promise<boolean>;
 	/**
-	 * What is kept of the person behind an address goes, in all lists and messages; what waits is canceled. A keyed hash
-	 * stays, against which creating, moving and importing check. `fresh` becomes the key where there is none yet.
+	 * Deletes what is stored of the person with an address, in all lists and messages, and cancels waiting messages. A
+	 * keyed hash stays, against which creating, moving and importing check. `fresh` becomes the key where there is none
+	 * yet.
 	 */
 	erasePerson(c: { email_key: string; fresh: { id: number; secret: string }; now: Micros }): Promise<Erasure>;
 	/** The address may be added again. False: it was not erased. */
@@ -221,7 +243,7 @@ export interface Writes extends NotificationWrites, SuppressionWrites {
 
 	createWebhook(c: { input: Required<WebhookInput>; now: Micros }): Promise<Written<Webhook>>;
 	patchWebhook(c: { id: number; patch: Partial<WebhookInput> }): Promise<Written<Webhook>>;
-	/** Its deliveries stop: none is leased any more, and what is under way is not recorded. */
+	/** Its deliveries stop: none is leased any more, and outcomes of those under way are not recorded. */
 	deleteWebhook(c: { id: number }): Promise<boolean>;
 
 	/** Names are unique: a template is looked up by its name (`refused` otherwise). */
@@ -233,16 +255,16 @@ export interface Writes extends NotificationWrites, SuppressionWrites {
 
 	/** `null` removes a setting. A new `time_zone` recounts the daily figures in the same transaction. */
 	putSettings(c: { values: Readonly<Record<string, string | null>>; now: Micros }): Promise<void>;
+	/**
+	 * Rewrites every secret: wrapped with the first key of the store, or plain. Beside other processes that have the
+	 * database open it changes nothing and returns them, as they may lack the key. `isTrial`: nothing changes anyway.
+	 */
+	rewriteSecrets(c: { as: 'wrapped' | 'plain'; isTrial: boolean; now: Micros }): Promise<OtherProcess[]>;
 	/** The keys of a purpose, newest first, none retired; adds `fresh` when the newest is older than `rotateAfter`, or there is none. */
-	ensureKey(c: {
-		purpose: 'tracking';
-		fresh: { id: number; secret: string };
-		rotateAfter: Micros;
-		now: Micros;
-	}): Promise<StoredKey[]>;
-	/** False: a living token has this name already. */
+	ensureKey(c: KeyWanted): Promise<StoredKey[]>;
+	/** False: a valid token has this name already. */
 	createToken(c: { sha256: string; name: string; scopes: readonly string[]; now: Micros }): Promise<boolean>;
-	/** False: no living token of this name. */
+	/** False: there is no valid token of this name. */
 	revokeToken(c: { name: string; now: Micros }): Promise<boolean>;
 	/** False: the domain has a key under this selector already. */
 	addDkimKey(c: Omit<StoredDkimKey, 'created_at'> & { now: Micros }): Promise<boolean>;
@@ -250,37 +272,6 @@ export interface Writes extends NotificationWrites, SuppressionWrites {
 	removeDkimKey(c: { domain: string; selector: string }): Promise<boolean>;
 
 	acceptSubmission(c: Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
-	openMailing(
-		c: OpenMailing,
-	): Promise<
-		{ kind: 'opened'; session: Session } | { kind: 'conflict' } | { kind: 'refused'; errors: FieldErrors }
-	>;
-	/** Expands a list's active subscribers into staged messages. Adding the same list again adds nobody twice. */
-	addListToMailing(c: { mailing: Uuid; list_id: number; now: Micros }): Promise<Ack<AcceptCounts> | null>;
-	/** The same `first` again: the stored ack again. Rules that need stored state are checked here, row by row. */
-	putMailingBatch(c: {
-		mailing: Uuid;
-		first: number;
-		rows: readonly (RecipientRow | RequestedRow)[];
-		now: Micros;
-	}): Promise<MailingAck>;
-	/** No further row is taken. `gap`: so many rows were put. */
-	completeMailing(c: {
-		mailing: Uuid;
-		position: number;
-	}): Promise<Exclude<MailingAck, { kind: 'acknowledged' }> | { kind: 'complete' }>;
-	/** One row changes, and the stored acks go. `count_differs` releases nothing. */
-	releaseMailing(c: {
-		mailing: Uuid;
-		expect_count: number;
-		now: Micros;
-	}): Promise<
-		| { kind: 'released' }
-		| { kind: 'count_differs'; count: number }
-		| { kind: 'not_found' }
-		| { kind: 'canceled' }
-	>;
-	cancelMailing(c: { mailing: Uuid; now: Micros }): Promise<boolean>;
 
 	/** The same key reopens an unfinished session. `null`: no such list. `conflict`: the key stands for another spec. */
 	openImport(c: {
@@ -291,25 +282,28 @@ export interface Writes extends NotificationWrites, SuppressionWrites {
 	}): Promise<Session | 'conflict' | null>;
 	/**
 	 * Shapes are checked already; rules that need stored state are checked here, row by row. A large batch may take
-	 * several commits, the position with each: broken off and put again, it goes on and answers for all of its rows.
-	 * Batches put before the one ahead is answered are taken in order.
+	 * several commits, the position with each: an interrupted batch that is put again continues, and its answer covers all
+	 * of its rows. Batches put before the answer to an earlier one are taken in order.
 	 */
 	putImportBatch(c: { session: Uuid; batch: ImportBatch | CheckedBatch; now: Micros }): Promise<ImportAck>;
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
 
-	/** What a person may do to one message; `engine/rules/message-actions.ts` says from which states. */
-	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros }): Promise<MessageChange>;
+	/** A person's change to one message; `engine/rules/message-actions.ts` says from which states. */
+	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros } & Seen): Promise<MessageChange>;
 
 	/** Opens, clicks, unsubscribes and late bounces: figures and suppressions change in the same transaction. */
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
-	/** What came back: event, figures, the message's state, suppressions and subscribers, each once a message. */
+	/** Records a report: event, figures, the message's state, suppressions and subscribers, each once a message. */
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
 }
+
+/** A process that has the database open. */
+export type OtherProcess = Pick<QueueWorker, 'host' | 'pid'> & { role: string };
 
 /** `cancel`: it is not sent any more. `retry`: it is due now. */
 export type MessageAction = 'cancel' | 'retry';
 
-/** `why` goes on from "The message …". */
+/** `why` continues "The message …". */
 export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 
 export type ImportAck =
@@ -326,8 +320,10 @@ export interface TrackedEvent {
 	/** Position of the link for REDIRECTED; null else. */
 	link: number | null;
 	machine: boolean;
-	/** Sooner than this after the message was sent, or before it was, it is a machine's all the same; absent = any time is fine. */
+	/** An event sooner after the message was sent, or before, counts as a machine's; absent = no such limit. */
 	too_soon?: Micros;
+	/** For UNSUBSCRIBED: the person wants no mail of any list; otherwise only the message's list is left. */
+	from_all_lists?: true;
 	ip: string | null;
 	user_agent: string | null;
 	url: string | null;

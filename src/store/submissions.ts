@@ -1,7 +1,8 @@
-/** One send call as a store takes and keeps it. */
+/** One send call in the form that a store takes and keeps. */
 import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
+import type { SendRequest } from '../api/inputs.js';
 import type { SendResult, Uuid } from '../api/records.js';
 
 /** `scope` keeps one client's keys apart from another's; `fingerprint` is a hash of the body. */
@@ -11,18 +12,25 @@ export interface IdempotencyKey {
 	fingerprint: string;
 }
 
-/** One send call, its shape checked, its template already read. */
+/** One send call with its shape checked and its template read. */
 export interface Submission {
 	id: Uuid;
+	/** The owner of it and of its messages; absent: the database owner. */
+	owner?: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	envelope: Envelope;
-	/** Compared with the verified senders once more, inside the operation. */
+	/** Compared with the verified senders again, inside the operation. */
 	from_key: string;
 	tag: string | null;
 	content: Content;
 	content_sha256: string;
-	/** The variables the content uses: of a subscriber's meta only these are kept with the message. */
-	variables: readonly string[];
+	/**
+	 * The variables of the content: of a subscriber's meta only these are kept with the message. Null: only the service
+	 * that makes the messages knows them.
+	 */
+	variables: readonly string[] | null;
+	/** The call of a send API, without recipients and context; absent: it goes by SMTP, made from the other parts. */
+	request?: Omit<SendRequest, 'to'>;
 	context: Readonly<Record<string, string>>;
 	list_id: number | null;
 	campaign: Uuid | null;
@@ -35,7 +43,7 @@ export type Acceptance =
 	| { kind: 'key_conflict' }
 	| { kind: 'refused'; errors: FieldErrors };
 
-/** What the worker needs of a submission to join and address its messages. */
+/** The parts of a submission from which the worker joins and addresses its messages. */
 export interface StoredSubmission {
 	id: Uuid;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -44,4 +52,13 @@ export interface StoredSubmission {
 	campaign: Uuid | null;
 	content: Content;
 	content_sha256: string;
+	/** Absent: it goes by SMTP. */
+	call?: StoredCall;
+}
+
+/** The body of a call to a send API, without recipients and their variables. */
+export interface StoredCall {
+	request: Omit<SendRequest, 'to'>;
+	/** `shared`: the same in every call of the campaign. `own`: a send request of its own. */
+	content: 'shared' | 'own';
 }

@@ -1,4 +1,4 @@
-/** What a store is asked about suppressions by name; what events do to them is part of recording those. */
+/** Queries of suppressions by name; effects of events on them are part of recording the events. */
 import type { EmailKey } from '../api/address.js';
 import type { Micros } from '../api/datetime.js';
 import type {
@@ -10,7 +10,7 @@ import type {
 	SuppressionRemoval,
 } from '../api/suppressions.js';
 
-/** In the order of address and reason; never what has expired by `now`. */
+/** In the order of address, reason and list (suppressions of all lists first), without those expired by `now`. */
 export interface SuppressionReads {
 	/** `page` ≥ 1; a page past the end is an empty slice with the true count. */
 	pageSuppressions(c: {
@@ -19,30 +19,38 @@ export interface SuppressionReads {
 		filter: SuppressionFilter;
 		now: Micros;
 	}): Promise<{ count: number; results: Suppression[] }>;
-	/** Up to `limit` of them behind a key (`null`: from the first); never counts. */
+	/** Up to `limit` of them after a key (`null`: from the first); never counts. */
 	sliceSuppressions(c: {
-		after: { email_key: EmailKey; reason: string } | null;
+		after: { email_key: EmailKey; reason: string; list_id: number | null } | null;
 		limit: number;
 		filter: SuppressionFilter;
 		now: Micros;
 	}): Promise<Suppression[]>;
-	/** `null`: it does not stand. */
+	/** `null`: not found. */
 	findSuppression(c: {
 		email_key: EmailKey;
 		reason: SuppressionReason;
+		list_id: number | null;
 		now: Micros;
 	}): Promise<Suppression | null>;
-	/** What `putSuppressions` would answer if each row came alone. */
+	/** The answer that `putSuppressions` would give if each row came alone. */
 	compareSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
 }
 
 export interface SuppressionWrites {
-	/** Those without an end make the subscribers with their address inactive. Erased addresses are rejected. */
+	/**
+	 * Suppressions without an end make the subscribers with their address inactive, in their list or in all. Erased
+	 * addresses and missing lists are rejected.
+	 */
 	putSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
-	/** One reason or (`null`) all of an address; subscribers stay as they are. `null`: none of them stands. */
+	/**
+	 * Removes one reason or (`null`) all of an address, of one list or (`null`) of any; subscribers stay unchanged.
+	 * `null`: none was found.
+	 */
 	removeSuppressions(c: {
 		email_key: EmailKey;
 		reason: SuppressionReason | null;
+		list_id: number | null;
 		now: Micros;
 	}): Promise<SuppressionRemoval | null>;
 }

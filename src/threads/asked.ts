@@ -1,20 +1,22 @@
-/** One thread that is asked one thing at a time, started when it is first needed and again after it had to be ended. */
+/**
+ * One thread that answers one question at a time, started when it is first needed and again after it had to be ended.
+ */
 import type { ResourceLimits, TransferListItem, Worker } from 'node:worker_threads';
 import { spawnThread } from './spawn.js';
 
 export interface AskedThread<Question, Answer> {
 	/** In order. Rejects past the deadline, and when the thread fails or is closed. */
 	ask(question: Question, handedOver?: readonly TransferListItem[]): Promise<Answer>;
-	/** Ends the thread; what is under way rejects. */
+	/** Ends the thread; a question under way rejects. */
 	close(): Promise<void>;
 }
 
 export interface AskedOptions {
-	/** Of its entry, which says something once when it is ready, and then once a question. */
+	/** The name of its entry, which posts one message when it is ready, and then one for each question. */
 	name: string;
 	/** In errors: `the inliner`. */
 	title: string;
-	/** Past these the thread dies instead of the process. */
+	/** Beyond these the thread dies instead of the process. */
 	resourceLimits: ResourceLimits;
 	/** For one question. */
 	deadlineMs: number;
@@ -22,10 +24,10 @@ export interface AskedOptions {
 	spawn?: typeof spawnThread;
 }
 
-/** Loading its modules on a busy machine; the deadline of a question counts from there. */
+/** For loading its modules on a busy machine; the deadline of a question counts from there. */
 const startMs = 30_000;
 
-/** An idle thread does not keep the process alive. `Answer` is what the entry of that name posts. */
+/** An idle thread does not keep the process alive. `Answer` is the message of the entry of that name. */
 export function createAskedThread<Question, Answer>(options: AskedOptions): AskedThread<Question, Answer> {
 	const { name, title, resourceLimits, deadlineMs, spawn = spawnThread } = options;
 	let worker: Worker | null = null;
@@ -79,7 +81,7 @@ export function createAskedThread<Question, Answer>(options: AskedOptions): Aske
 	};
 }
 
-/** While it is awaited, and only then, the thread keeps the process alive. */
+/** Keeps the process alive only while a message is awaited. */
 function nextMessage<Answer>(
 	worker: Worker,
 	{ timeoutMs, late, title }: { timeoutMs: number; late: string; title: string },

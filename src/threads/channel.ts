@@ -1,14 +1,15 @@
-/** Asks a thread and hands out its answers; whatever is asked within one tick travels as one message. */
+/** Sends operations to a thread and returns its answers; operations of one tick travel as one message. */
+
 import type { Worker } from 'node:worker_threads';
-import { StoreError } from '../store/errors.js';
-import type { Answer, Operation } from './operations.js';
+import { StoreError } from '../api/errors.js';
+import type { Answer, Operation } from './remote.js';
 import { parseFailure } from './thread-errors.js';
 
 /** One end of a conversation with a thread. */
 export interface Channel {
-	/** Rejects with what the operation threw over there; with `StoreError` "io" when the thread has ended. */
+	/** Rejects with the error of the operation in the thread; with `StoreError` "io" when the thread has ended. */
 	call(operation: Omit<Operation, 'id'>): Promise<unknown>;
-	/** Ends the thread at once; what is unanswered rejects. */
+	/** Ends the thread at once; unanswered operations reject. */
 	end(): Promise<void>;
 }
 
@@ -17,23 +18,23 @@ interface Waiting {
 	reject(error: unknown): void;
 }
 
-/** `onFailure` is called once when the thread ends without being told to. `name` is what the errors call it. */
+/** Calls `onFailure` once when the thread ends unexpectedly. `name` is its name in errors. */
 export function openChannel(
 	worker: Worker,
 	{ name, onFailure }: { name: string; onFailure: (error: StoreError) => void },
 ): Channel {
 	const waiting = new Map<number, Waiting>();
-	let outbox: Operation[] = [];
+	let queued: Operation[] = [];
 	let lastId = 0;
 	let ended: StoreError | null = null;
 
 	const send = () => {
-		const operations = outbox;
-		outbox = [];
+		const operations = queued;
+		queued = [];
 		try {
 			worker.postMessage(operations);
 		} catch {
-			// One of them cannot be copied; the others are none the worse for it.
+			// One of them cannot be copied; the others are sent one by one.
 			for (const operation of operations) sendAlone(operation);
 		}
 	};
@@ -81,9 +82,9 @@ export function openChannel(
 				if (ended !== null) return reject(ended);
 				lastId += 1;
 				waiting.set(lastId, { resolve, reject });
-				// After what else this tick brings: a message costs more than what is in it.
-				if (outbox.length === 0) setImmediate(send);
-				outbox.push({ id: lastId, ...operation });
+				// After the other work of this tick: a message costs more than its content.
+				if (queued.length === 0) setImmediate(send);
+				queued.push({ id: lastId, ...operation });
 			}),
 		end: async () => {
 			stop(`the ${name} is closed`, null);

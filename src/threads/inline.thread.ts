@@ -1,9 +1,12 @@
-/** Inlines style sheets with juice: slow on hostile documents, so it has a thread that can be ended. */
+/**
+ * Reads the HTML of contents: markup, links, text alternative, style sheets inlined by juice. Hostile documents make
+ * all of it slow, so it has a thread that can be ended.
+ */
 import { parentPort } from 'node:worker_threads';
 import juice from 'juice';
-import { maxInlinedLength } from '../content/inline-css.js';
 import { planInlining } from '../content/inline-plan.js';
-import type { InlineAnswer, InlineMessage } from './inliner.js';
+import { type HtmlQuestion, readHtml } from '../content/read-html.js';
+import type { InlineAnswer } from './inliner.js';
 
 /** `inlineContent` alone: the other functions would fetch linked style sheets and pictures. */
 const options: juice.Options = {
@@ -18,23 +21,24 @@ const options: juice.Options = {
 	applyAttributesTableElements: true,
 };
 
-/** What juice would keep of a style sheet is too little: no pseudo-elements, no @supports, nothing of `media="print"`. */
+/** juice would keep too little of a style sheet: no pseudo-elements, no @supports, nothing of `media="print"`. */
 function inlined(html: string): string {
-	const plan = planInlining(html);
-	return plan === null ? html : juice.inlineContent(plan.html, plan.css, options);
-}
-
-function answer(html: string): InlineAnswer {
 	try {
-		const result = inlined(html);
-		if (result.length > maxInlinedLength)
-			return { kind: 'failed', why: 'the HTML would become larger than 4 MiB' };
-		return { kind: 'inlined', html: result };
+		const plan = planInlining(html);
+		return plan === null ? html : juice.inlineContent(plan.html, plan.css, options);
 	} catch (error) {
 		const why = error instanceof Error ? error.message : String(error);
-		return { kind: 'failed', why: `the CSS or the HTML could not be read (${why})` };
+		throw new Error(`the CSS or the HTML could not be read (${why})`);
 	}
 }
 
-parentPort?.on('message', ({ html }: InlineMessage) => parentPort?.postMessage(answer(html)));
+function answer(question: HtmlQuestion): InlineAnswer {
+	try {
+		return { kind: 'read', read: readHtml(question, inlined) };
+	} catch (error) {
+		return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
+	}
+}
+
+parentPort?.on('message', (question: HtmlQuestion) => parentPort?.postMessage(answer(question)));
 parentPort?.postMessage({ kind: 'ready' } satisfies InlineAnswer);

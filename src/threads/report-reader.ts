@@ -1,5 +1,8 @@
-/** Reads mails that came back beside the thread that answers requests: a hostile one takes a fifth of a second. */
-import type { ReadMail } from '../delivery/bounces/read-mail.js';
+/**
+ * Reads returned mails in a separate thread: a hostile one takes a fifth of a second, which requests must not
+ * wait for.
+ */
+import type { ReadMail } from '../delivery/bounces/ingest.js';
 import { type AskedOptions, createAskedThread } from './asked.js';
 
 export type ReportAnswer = { kind: 'ready' } | { kind: 'read'; mail: ReadMail };
@@ -7,16 +10,16 @@ export type ReportAnswer = { kind: 'ready' } | { kind: 'read'; mail: ReadMail };
 export interface ReportReader {
 	/** One mail at a time, in order. Rejects past a deadline, and when the thread fails or is closed. */
 	read(bytes: Uint8Array): Promise<ReadMail>;
-	/** Ends the thread; what is under way rejects. */
+	/** Ends the thread; a mail under way rejects. */
 	close(): Promise<void>;
 }
 
-/** A mail of 4 MiB, as bytes, as text and as lines; past this the thread dies instead of the process. */
+/** For a mail of 4 MiB, as bytes, as text and as lines; beyond this the thread dies instead of the process. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, stackSizeMb: 4 };
-/** A hundred times what the worst is known to take. */
+/** A hundred times the longest known time. */
 const deadlineMs = 20_000;
 
-/** The thread is started for the first mail. However small one is, it may be made to be expensive: all go there. */
+/** Starts the thread with the first mail. All mails go there: a small one can be expensive too. */
 export function createReportReader({ spawn }: Pick<AskedOptions, 'spawn'> = {}): ReportReader {
 	const thread = createAskedThread<Uint8Array, ReportAnswer>({
 		name: 'report',
@@ -27,7 +30,7 @@ export function createReportReader({ spawn }: Pick<AskedOptions, 'spawn'> = {}):
 	});
 	return {
 		read: async (bytes) => {
-			// A copy of its own can be handed over; the bytes of a small mail may share their memory with others.
+			// A copy of its own can be transferred; the bytes of a small mail may share their memory with others.
 			const copy = new Uint8Array(bytes);
 			const answer = await thread.ask(copy, [copy.buffer]);
 			if (answer.kind === 'read') return answer.mail;

@@ -1,6 +1,6 @@
-/** Reads mails that came back: each is a question, and what it says is the answer. */
+/** Reads returned mails: each question is a mail, the answer its report. */
 import { parentPort } from 'node:worker_threads';
-import { readMail } from '../delivery/bounces/read-mail.js';
+import { readMail } from '../delivery/bounces/ingest.js';
 import type { ReportAnswer } from './report-reader.js';
 
 parentPort?.on('message', ({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>) => {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * Starts `src/threads/NAME.thread.ts`. In the build this module may end up in any file of dist/ or of a folder in
- * it, so the entry is looked for beside it and one folder up. From the sources (tests) the entry is bundled in
- * memory first: Node 20 runs no TypeScript.
+ * Starts `src/threads/NAME.thread.ts`. In the build this module may end up in any file of dist/ or of a folder in it,
+ * so the entry is searched for beside it and one folder up. From the sources (tests) the entry is bundled in memory
+ * first: Node 20 does not run TypeScript.
  */
 export function spawnThread(name: string, options: WorkerOptions = {}): Worker {
 	const built = ['./threads/', '../threads/', './']
@@ -19,14 +19,14 @@ export function spawnThread(name: string, options: WorkerOptions = {}): Worker {
 	return new Worker(startFromSource(entry), { ...options, eval: true });
 }
 
-/** What it requires is looked for where the entry lies. */
+/** Its imports are resolved from the place of the entry. */
 function startFromSource(entry: string): string {
 	return `((require) => {
 ${bundleOf(entry)}
 })(require('node:module').createRequire(${JSON.stringify(entry)}))`;
 }
 
-/** By entry. Bundling takes most of what starting a thread from the sources takes, and a test starts hundreds. */
+/** By entry. Bundling takes most of the time of starting a thread from the sources, and a test starts hundreds. */
 const bundles = new Map<string, string>();
 
 function bundleOf(entry: string): string {

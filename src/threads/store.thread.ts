@@ -1,9 +1,9 @@
-/** A thread that owns one connection: the one that writes, or one that reads beside it. */
+/** A thread that owns one connection: the writer, or a reader beside it. */
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../api/datetime.js';
 import { openReader, openStore } from '../store/open.js';
 import type { Store } from '../store/store.js';
-import { type Answer, flatReads, flatWrites, type OpenCommand, type Operation } from './operations.js';
+import { type Answer, type OpenCommand, type Operation, servedReads, servedWrites } from './remote.js';
 import { formatFailure } from './thread-errors.js';
 
 type Run = (command: unknown) => Promise<unknown>;
@@ -11,9 +11,9 @@ type Run = (command: unknown) => Promise<unknown>;
 /** The open connection's parts by name; empty before it is open. */
 let parts: Partial<Pick<Store, 'queue' | 'close'> & { reads: object; writes: object }> = {};
 let answers: Answer[] = [];
-/** What came before is begun before what comes later, `close` last. */
+/** Earlier operations begin before later ones, `close` last. */
 let turn: Promise<void> = Promise.resolve();
-/** An answer must not wait for much that is behind it; meanwhile the other side can write it out. */
+/** An answer must not wait long for later operations; meanwhile the other side can use it. */
 const longMs = 1;
 
 function take(operations: readonly Operation[]): void {
@@ -51,11 +51,11 @@ const threadOperations: Record<string, Run> = {
 	open: async (command) => {
 		const { role, url, options } = command as OpenCommand;
 		if (role === 'reader') {
-			const opened = await openReader(url);
-			parts = { ...opened, reads: flatReads(opened.reads) };
+			const opened = await openReader(url, options);
+			parts = { ...opened, reads: servedReads(opened.reads) };
 		} else {
 			const opened = await openStore(url, { ...options, clock: systemClock });
-			parts = { ...opened, reads: flatReads(opened.reads), writes: flatWrites(opened.writes) };
+			parts = { ...opened, reads: servedReads(opened.reads), writes: servedWrites(opened.writes) };
 		}
 	},
 	close: async () => {
@@ -63,7 +63,7 @@ const threadOperations: Record<string, Run> = {
 	},
 };
 
-/** Answers of one tick go together, as soon as nothing more is done in it. */
+/** Posts the answers of one tick together, as soon as its work is done. */
 function post(one: Answer): void {
 	answers.push(one);
 	if (answers.length === 1) process.nextTick(flush);

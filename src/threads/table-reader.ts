@@ -1,5 +1,5 @@
-/** Bundles of a table that another thread reads, as they are asked for. */
-import type { LentBundle } from '../jobs/packed-bundles.js';
+/** Bundles of a table that another thread reads, on demand. */
+import type { LentBundle } from '../jobs/import-bundles.js';
 import { spawnThread } from './spawn.js';
 import {
 	buffersOf,
@@ -9,12 +9,12 @@ import {
 	type TableReply,
 } from './table-messages.js';
 
-/** Besides what waits to be taken it keeps a block of the file and a bundle; past this the thread dies alone. */
+/** Besides bundles read ahead it keeps a block of the file and a bundle; beyond this only the thread dies. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
 
 /**
- * Throws what reading throws (`TableError`), and the signal's reason as soon as it is aborted. The thread ends with the
- * walk, wherever that is left.
+ * Throws the errors of reading (`TableError`), and the signal's reason as soon as it is aborted. The thread ends with
+ * the loop, wherever the loop is left.
  */
 export async function* readInThread(
 	order: TableOrder,
@@ -34,7 +34,7 @@ export async function* readInThread(
 			died = new Error(`the table could not be read on: ${error.message}`, { cause: error });
 			wake();
 		})
-		// A bundle that got lost would be missed by nobody: its rows were not counted yet.
+		// A lost bundle would go unnoticed: its rows were not counted yet.
 		.on('messageerror', (error) => {
 			inbox.length = 0;
 			died = new Error(`a part of the table was lost: ${error.message}`, { cause: error });

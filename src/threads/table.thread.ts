@@ -1,17 +1,16 @@
 /** Reads a table, maps, converts and checks its rows, and sends them in bundles, a bounded number ahead. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { openTable } from '../cli/tabular/read-table.js';
-import { encodeRow } from '../engine/rules/checked-rows.js';
-import { importRowParser } from '../engine/rules/import-rows.js';
-import { bundleInto } from '../jobs/import-bundles.js';
+import { encodeRow, importRowParser } from '../engine/rules/import-rows.js';
 import {
 	type BundleRequest,
+	bundleInto,
 	type CheckRow,
 	type PackedBundle,
 	packRows,
 	type RowBytes,
 	sizeOf,
-} from '../jobs/packed-bundles.js';
+} from '../jobs/import-bundles.js';
+import { openTable } from '../tables/read-table.js';
 import {
 	buffersOf,
 	formatTableFailure,
@@ -24,7 +23,7 @@ import {
 
 /** Sent and not taken yet, oldest first. */
 const ahead: { size: number; rows: number }[] = [];
-/** Came back, to be written over. */
+/** Returned bytes, to be overwritten. */
 const spares: RowBytes[] = [];
 let wake = () => {};
 
@@ -65,7 +64,7 @@ function say(message: TableMessage, handedOver: ArrayBuffer[] = []): void {
 	parentPort?.postMessage(message, handedOver);
 }
 
-/** Bytes of bundles that were long would be kept for short ones. */
+/** Bytes of long bundles would be kept for short ones. */
 function keep(spare: RowBytes): void {
 	const kept = [...spares, spare].reduce((sum, one) => sum + capacityOf(one), 0);
 	if (kept <= maxSizeAhead) spares.push(spare);
@@ -81,7 +80,7 @@ parentPort?.on('message', (reply: TableReply) => {
 	wake();
 });
 
-// What starts a thread gives it its order.
+// The input from the thread's creator.
 send(workerData as TableOrder)
 	.then(
 		() => say({ kind: 'end' }),

@@ -1,11 +1,17 @@
 /** Errors between threads: a copy keeps neither class nor code, so they travel as data and are built again. */
-import { ApiError, type ApiErrorCode, type FieldErrors } from '../api/errors.js';
-import { DatabaseMissing, StoreError, type StoreErrorCode, UnsupportedDatabase } from '../store/errors.js';
+import {
+	ApiError,
+	type ApiErrorCode,
+	type FieldErrors,
+	StoreError,
+	type StoreErrorCode,
+} from '../api/errors.js';
+import { DatabaseMissing, UnsupportedDatabase } from '../store/errors.js';
 
 interface Told {
 	message: string;
 	stack: string | null;
-	/** What the cause said; the cause itself stays where it happened. */
+	/** The message of the cause; the cause itself stays in its thread. */
 	cause: string | null;
 }
 
@@ -19,7 +25,7 @@ export type Failure = Told &
 		| { kind: 'other'; name: string; code: string | null }
 	);
 
-/** For anything that was thrown; what is no `Error` becomes one of its text. */
+/** For anything thrown; a value that is not an `Error` becomes one with its text. */
 export function formatFailure(error: unknown): Failure {
 	if (!(error instanceof Error)) {
 		return { kind: 'other', name: 'Error', code: null, message: String(error), stack: null, cause: null };
@@ -33,7 +39,10 @@ export function formatFailure(error: unknown): Failure {
 	return { kind: 'other', name: error.name, code, ...told };
 }
 
-/** To be thrown here: errors of store and API by class and code, others by name; with the stack of over there. */
+/**
+ * The error to throw here: errors of store and API by class and code, others by name; with the stack of the other
+ * thread.
+ */
 export function parseFailure(failure: Failure): Error {
 	const error = rebuild(failure);
 	if (failure.stack !== null) error.stack = failure.stack;

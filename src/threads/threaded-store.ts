@@ -2,32 +2,27 @@
  * The store for a process that answers requests: one thread writes, another reads, and this one never waits for a
  * lock, a disk or a scan. Only for files: a database in memory has one thread for both.
  */
+
 import type { Worker } from 'node:worker_threads';
-import { StoreError } from '../store/errors.js';
+import { StoreError } from '../api/errors.js';
 import { isPrivate, type OpenOptions } from '../store/open.js';
+import type { Run } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { type Channel, openChannel } from './channel.js';
-import {
-	type Call,
-	type OpenCommand,
-	type Operation,
-	remoteQueue,
-	remoteReads,
-	remoteWrites,
-} from './operations.js';
+import { type OpenCommand, type Operation, remoteQueue, remoteReads, remoteWrites } from './remote.js';
 import { spawnThread } from './spawn.js';
 
 export interface ThreadedOptions extends OpenOptions {
-	/** A thread has ended without being told to: nothing works any more, every call rejects. Called once. */
+	/** A thread has ended unexpectedly: the store is unusable, every call rejects. Called once. */
 	onFailure?: (error: StoreError) => void;
 	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: (name: string) => Worker;
 }
 
 /**
- * Rejects as `openStore` does. A write that was acknowledged is seen by every later read. Commands carry their own
- * `now`; heartbeats are by the machine's clock, because `options.clock` cannot cross. Keeps the log and what is kept
- * for a time only in order, unless told otherwise.
+ * Rejects as `openStore` does. Every later read sees an acknowledged write. Commands carry their own `now`; heartbeats
+ * use the machine's clock, because `options.clock` cannot be copied. Tends the log and deletes expired data, unless
+ * `options.upkeep` is `with_commits`.
  */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
 	const { onFailure, spawn = spawnThread, clock: _, ...opening } = options;
@@ -48,7 +43,7 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 		throw error;
 	}
 	let closing: Promise<void> | null = null;
-	const through = (channel: Channel, part: Operation['part']): Call => {
+	const through = (channel: Channel, part: Operation['part']): Run => {
 		return async (method, command) => {
 			if (failure !== null) throw failure;
 			if (closing !== null) throw new StoreError('io', `${url} is closed`);
@@ -72,10 +67,10 @@ async function open(channel: Channel, command: OpenCommand): Promise<void> {
 
 async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
 	try {
-		// The writer last: whoever closes last copies the log back and removes it.
+		// The writer last: the last to close copies the log back and removes it.
 		for (const channel of channels) await channel.call({ part: 'thread', method: 'close', command: null });
 	} catch (error) {
-		// Of a thread that has failed the owner was told.
+		// The owner already knows of a thread that has failed.
 		if (!isFailed()) throw error;
 	} finally {
 		await endAll(channels);

@@ -45,7 +45,6 @@ const deviations: Record<string, unknown> = {
 	'create notification: url bad port': noWebUrl,
 	'create notification: url ftp': noWebUrl,
 	'send: from display name': null,
-	'send: context value blank': null,
 };
 
 // The recording is ours, made in this shape.

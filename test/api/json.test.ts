@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseJson, parseJsonBody } from '../../src/api/json.js';
+import { parseJson, parseJsonBody, withoutExactNumbers } from '../../src/api/json.js';
+import { toText, typeName } from '../../src/api/schema/python.js';
+import { startCpuClock } from '../support/cpu-clock.js';
 
 const folder = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'json');
 const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
@@ -42,5 +44,78 @@ describe('parsing JSON', () => {
 
 	test('takes 32 levels', () => {
 		expect(parseJson(`${'['.repeat(32)}${']'.repeat(32)}`).kind).toBe('valid');
+	});
+});
+
+describe('hostile JSON', () => {
+	// A tenth of it on a machine that does nothing else.
+	const patience = 2_000;
+	const mib = 1024 * 1024;
+	test.each([
+		['brackets', '['.repeat(10 * mib)],
+		['empty lists', `[${'[],'.repeat(3 * mib)}[]]`],
+		['quotes', '"'.repeat(10 * mib)],
+		['escapes', `"${'\\"'.repeat(5 * mib)}"`],
+		['backslashes', `"${'\\'.repeat(10 * mib)}`],
+		['minus signs', '-'.repeat(10 * mib)],
+		['digits', '7'.repeat(10 * mib)],
+		['points', '1.'.repeat(5 * mib)],
+		['exponents', `[${'1e5,'.repeat(2 * mib)}0]`],
+		['zeros', `[0.${'0'.repeat(9 * mib)}]`],
+	])('of 10 MiB of %s has its answer in a moment', (_, text) => {
+		const cpuMs = startCpuClock();
+		parseJsonBody(text, { numbers: 'exact', maxValues: 200_000 });
+		expect(cpuMs()).toBeLessThan(patience);
+	});
+});
+
+describe('exact numbers', () => {
+	const read = (text: string) => parseJsonBody(text, { numbers: 'exact' });
+	/** As Python's `str(json.loads(text))` says it, but that no digit is dropped. */
+	test.each([
+		['12345678901234567890', 'int', '12345678901234567890'],
+		['-12345678901234567890', 'int', '-12345678901234567890'],
+		['9007199254740993', 'int', '9007199254740993'],
+		['-0', 'int', '0'],
+		['5.0', 'float', '5.0'],
+		['1.10', 'float', '1.1'],
+		['-0.0', 'float', '-0.0'],
+		['1e5', 'float', '100000.0'],
+		['1E+16', 'float', '1e+16'],
+		['1e-5', 'float', '1e-05'],
+		['0.0001', 'float', '0.0001'],
+		['0.00001234', 'float', '1.234e-05'],
+		['123456789012345.5', 'float', '123456789012345.5'],
+		['1.5', 'float', '1.5'],
+		['0.1234567890123456789012', 'float', '0.1234567890123456789012'],
+		['1e400', 'float', '1e400'],
+	])('%s is an %s that reads %s', (text, kind, shown) => {
+		const parsed = read(` [ ${text} ] `);
+		const value = parsed.kind === 'valid' && Array.isArray(parsed.value) ? parsed.value[0] : null;
+		expect(typeName(value)).toBe(kind);
+		expect(toText(value)).toBe(shown);
+	});
+
+	test.each([
+		'01',
+		'1.',
+		'.5',
+		'1e',
+		'-',
+		'+1',
+		'1.0.0',
+		'1.0a',
+		'{5.0: 1}',
+		'{1e5 : 1}',
+		'1.0 2.0',
+		`${'9'.repeat(4301)}`,
+	])('%.20s is no JSON', (text) => expect(read(text).kind).toBe('invalid'));
+
+	test('stand beside texts, keys and plain numbers, which stay as they are', () => {
+		const text = '{"a":"1.0","b":[1,2.5,3.0],"1e5":"\\"1.0\\"","c":{"__proto__":1.0}}';
+		const parsed = read(text);
+		expect(parsed.kind === 'valid' && JSON.stringify(withoutExactNumbers(parsed.value))).toBe(
+			'{"a":"1.0","b":[1,2.5,3],"1e5":"\\"1.0\\"","c":{"__proto__":1}}',
+		);
 	});
 });

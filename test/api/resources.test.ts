@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { errorBody } from '../../src/api/errors.js';
 import { fieldFields } from '../../src/api/fields.js';
-import { mailingFields, sendFields } from '../../src/api/messages.js';
+import { campaignFields, sendFields } from '../../src/api/messages.js';
 import { reportQuery } from '../../src/api/reports.js';
 import type { Parsed } from '../../src/api/schema.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
@@ -36,7 +36,15 @@ describe('a subscriber', () => {
 				b: ['Use a string, a number, true, false or null.'],
 			},
 		],
-		['{"a": 1e999}', { a: ['Use a string, a number, true, false or null.'] }],
+		['{"a": 1e999}', { a: ['Ensure that there are no more than 15 digits in total.'] }],
+		['{"a": 12345678901234567890}', { a: ['Ensure that there are no more than 15 digits in total.'] }],
+		[
+			{ 'a\0': 1, 'b\ud800': 1 },
+			{
+				'a\0': ['Null characters are not allowed.'],
+				'b\ud800': ['Surrogate characters are not allowed: U+D800.'],
+			},
+		],
 		[{ a: 'x\0' }, { a: ['Null characters are not allowed.'] }],
 		[{ a: 'x'.repeat(65_536) }, ['Ensure this field has no more than 65536 bytes.']],
 		[`${'['.repeat(33)}${']'.repeat(33)}`, ['JSON is nested deeper than 32 levels.']],
@@ -160,6 +168,42 @@ describe('a send call', () => {
 		'Received',
 		'Return-Path',
 		'message-id',
+		'Mime',
+		'Content',
+		'Resent',
+		'ARC',
+		'DKIM',
+		'List-Unsubscribe',
+		'Authentication-Results',
+		'ARC-Authentication-Results',
+		'Delivered-To',
+		'Author',
+		'X-Received',
+		'Received-SPF',
+		'X-Original-To',
+		'Envelope-To',
+		'X-Envelope-From',
+		'Delivery-Date',
+		'DL-Expansion-History',
+		'Original-Recipient',
+		'Original-Message-ID',
+		'Downgraded-From',
+		'SIO-Label-History',
+		'X400-Trace',
+		'Discarded-X400-MTS-Extensions',
+		'X-Trasporto',
+		'apparently-to',
+		'X-Apparently-To',
+		'Errors-To',
+		'Return-Receipt-To',
+		'Notice-Requested-Upon-Delivery-To',
+		'Originator-Return-Address',
+		'Prevent-NonDelivery-Report',
+		'Deferred-Delivery',
+		'MT-Priority',
+		'DomainKey-Signature',
+		'X-Original-Authentication-Results',
+		'BIMI-Indicator',
 	])('may not set the header %s', (name) =>
 		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
 			headers: { [name]: ['This header may not be set.'] },
@@ -169,6 +213,54 @@ describe('a send call', () => {
 		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
 			headers: { [name]: ['This is not a valid header name.'] },
 		});
+	});
+
+	test.each([
+		'Contents',
+		'Mimeo',
+		'X-Content',
+		'Resented',
+		'Arcade',
+		'Authentication-Results-Old',
+		'Original-Price',
+		'X-Errors',
+		'In-Reply-To',
+		'References',
+		'Keywords',
+		'Importance',
+		'Auto-Submitted',
+		'Precedence',
+		'Feedback-ID',
+		'Archived-At',
+		'List-ID',
+		'List-Help',
+		'List-Owner',
+		'Disposition-Notification-To',
+		'Disposition-Notification-Options',
+		'Require-Recipient-Valid-Since',
+		'TLS-Required',
+		'CFBL-Address',
+		'VBR-Info',
+		'BIMI-Selector',
+		'X-SES-CONFIGURATION-SET',
+	])('may set the header %s', (name) =>
+		expect(sendFields.parse({ ...send, headers: { [name]: 'x' } }).kind).toBe('valid'));
+
+	test.each([201, 600, 990])('may not name a header with %i characters', (length) => {
+		const name = 'X'.repeat(length);
+		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
+			headers: { [name]: ['The name of a header may have at most 200 characters.'] },
+		});
+	});
+
+	test.each([
+		['NUL', 'a\0', 'Null characters are not allowed.'],
+		['half a surrogate pair', 'a\ud800', 'Surrogate characters are not allowed: U+D800.'],
+	])('may not hold %s in a key of its context', (_, key, message) => {
+		const context = { good: 'x', [key]: 'x' };
+		expect(errorsOf(sendFields.parse({ ...send, context }))).toEqual({ context: { [key]: [message] } });
+		const { to: __, ...spec } = send;
+		expect(errorsOf(campaignFields.parse({ ...spec, context }))).toEqual({ context: { [key]: [message] } });
 	});
 
 	test.each(['a\r\nBcc: x@y.no', 'a\nb', 'a\rb', 'a\x1bb'])('may not put %j into a header', (value) => {
@@ -188,9 +280,9 @@ describe('a send call', () => {
 	});
 });
 
-test('a mailing is strict about its variables unless told otherwise', () => {
+test('a campaign is strict about its variables unless told otherwise', () => {
 	const { to: _, ...spec } = send;
-	const parsed = mailingFields.parse({ ...spec, type: 'BULK' });
+	const parsed = campaignFields.parse({ ...spec, type: 'BULK' });
 	expect(parsed.kind === 'valid' && parsed.value).toMatchObject({ type: 'BULK', strict_vars: true });
 });
 

@@ -11,7 +11,7 @@ import type {
 	WebhookInput,
 } from '../../src/api/inputs.js';
 import { listFields } from '../../src/api/lists.js';
-import { mailingFields, sendFields } from '../../src/api/messages.js';
+import { campaignFields, sendFields } from '../../src/api/messages.js';
 import { reportQuery } from '../../src/api/reports.js';
 import { char, email, url } from '../../src/api/schema/char.js';
 import { dict, json, list } from '../../src/api/schema/containers.js';
@@ -170,7 +170,7 @@ describe('a field set', () => {
 	});
 
 	test('names every bad field at once, with its code', () => {
-		expect(pair.parse({ b: 'perhaps', c: null }, 'create')).toEqual({
+		expect(pair.parse({ b: 'perhaps', c: null }, 'create')).toMatchObject({
 			kind: 'invalid',
 			errors: {
 				a: [{ code: 'required', message: 'This field is required.' }],
@@ -221,7 +221,7 @@ describe('a field set', () => {
 			webhookFields,
 			templateFields,
 			sendFields,
-			mailingFields,
+			campaignFields,
 		];
 		const keys = [
 			'name',

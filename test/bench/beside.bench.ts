@@ -1,10 +1,10 @@
 // How long requests wait while the same database is sent from and imported into by another process.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { startCountingSink } from '../support/counting-sink.js';
+import { runProgram } from '../support/run-program.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 import { syncMs } from './disk.js';
 import { newPlace, type Place, peopleFile, type Running, serve } from './server.js';
@@ -19,13 +19,13 @@ export const bench: Bench = {
 	subject: `p99 of requests while ${imported} rows are imported beside and ${sentPerSecond} messages a second are sent`,
 	run: async () => {
 		const place = newPlace();
-		const sink = await startSink();
+		const sink = await startCountingSink();
 		const people = peopleFile(place.folder, 'p', imported);
 		const limitSeconds = plainImport(place, people);
 		place.run('lists', 'create', '--name', 'Written', '--email-reason', 'asked', '-q');
 		place.run('subscribers', 'import', peopleFile(place.folder, 'm', 100_000), '-l', '2', '-q');
 		place.run('engine', 'init', '--smtp', `smtp://127.0.0.1:${sink.port}`, '-q');
-		const mailing = [
+		const campaign = [
 			'--from',
 			'desk@example.org',
 			'--list',
@@ -35,7 +35,7 @@ export const bench: Bench = {
 			'--text',
 			'Hello #email#',
 		];
-		place.run('send', ...mailing, '--job', 'j', '--yes', '--expect-count', '100000', '--no-wait', '-q');
+		place.run('send', ...campaign, '--job', 'j', '--yes', '--expect-count', '100000', '--no-wait', '-q');
 		const server = await serve(place, '--rate', `${sentPerSecond}/s`);
 		try {
 			const alone = await waits(server, new Promise((resolve) => setTimeout(resolve, aloneSeconds * 1000)));
@@ -54,7 +54,7 @@ export const bench: Bench = {
 			];
 		} finally {
 			await server.stop();
-			sink.server.close();
+			sink.close();
 			place.remove();
 		}
 	},
@@ -79,7 +79,7 @@ CREATE UNIQUE INDEX people_by_email ON people (email, list_id);
 .import --csv ${file} people
 `;
 	const began = performance.now();
-	const { status } = spawnSync('sqlite3', [join(folder, 'limit.db')], { input: script });
+	const { status } = runProgram('sqlite3', [join(folder, 'limit.db')], { input: script });
 	rmSync(file);
 	return status === 0 ? (performance.now() - began) / 1000 : null;
 }
@@ -137,42 +137,6 @@ function timed(ask: { agent: Agent; url: string; token: string; body: string | n
 		});
 		sent.on('error', reject).end(ask.body ?? undefined);
 	});
-}
-
-interface Sink {
-	server: Server;
-	port: number;
-	received(): number;
-}
-
-/** Takes any mail: answers each line as SMTP wants it, and reads none of it. */
-async function startSink(): Promise<Sink> {
-	let count = 0;
-	const server = createServer({ noDelay: true }, (socket) => {
-		let isData = false;
-		let rest = '';
-		const answerLine = (line: string) => {
-			if (isData && line !== '.') return;
-			if (isData) count += 1;
-			const isEnd = isData;
-			isData = !isEnd && /^DATA/i.test(line);
-			socket.write(isEnd ? '250 taken\r\n' : answerTo(line));
-		};
-		socket.on('error', () => undefined).write('220 sink\r\n');
-		socket.on('data', (chunk) => {
-			const lines = (rest + chunk.toString('latin1')).split('\r\n');
-			rest = lines.pop() ?? '';
-			for (const line of lines) answerLine(line);
-		});
-	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	return { server, port: (server.address() as AddressInfo).port, received: () => count };
-}
-
-function answerTo(line: string): string {
-	if (/^EHLO/i.test(line)) return '250-sink\r\n250 PIPELINING\r\n';
-	if (/^DATA/i.test(line)) return '354 go on\r\n';
-	return /^QUIT/i.test(line) ? '221 bye\r\n' : '250 ok\r\n';
 }
 
 function row(what: string, limit: string, ms: readonly number[], goalMs: number): BenchRow {

@@ -2,12 +2,12 @@
 import juice from 'juice';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { compileContent } from '../../src/content/compile.js';
+import { htmlValue, parseTemplate, renderTemplate } from '../../src/content/fill-variables.js';
 import { findLinks } from '../../src/content/links.js';
+import { readHtml } from '../../src/content/read-html.js';
 import { textAlternative } from '../../src/content/text-alternative.js';
 import type { CompiledContent, Recipient } from '../../src/content/types.js';
-import { escapeHtml, parseTemplate, renderTemplate } from '../../src/content/variables.js';
-import { trackingOf } from '../../src/delivery/tracking/links.js';
-import { type Keyring, trackingKey } from '../../src/delivery/tracking/tokens.js';
+import { type Keyring, trackingKey, trackingOf } from '../../src/delivery/tracking/tokens.js';
 import { newsletter } from '../content/newsletter.js';
 import { content, envelope, hasCorpora, recipient, templates } from '../content/support.js';
 import { type Bench, type BenchRow, median } from './bench.js';
@@ -24,7 +24,7 @@ export const bench: Bench = {
 		for (const { name, html } of documents()) {
 			const compiled = await compileContent(
 				content({ subject: 'News for #name#', html, disable_inline: false }),
-				async (written) => juice(written),
+				async (question) => readHtml(question, juice),
 			);
 			for (const warning of compiled.warnings) throw new Error(warning);
 			rows.push(await againstJuice(name, html, compiled), await againstComposer(name, html, compiled));
@@ -50,8 +50,8 @@ function againstJuice(name: string, html: string, compiled: CompiledContent): Pr
 		perRound: 1,
 		make: (person) => {
 			const rewritten = withLinks(juice(html), person);
-			const body = renderTemplate(parseTemplate(rewritten), person.variables, escapeHtml);
-			return body + renderTemplate(subject, person.variables, escapeHtml);
+			const body = renderTemplate(parseTemplate(rewritten), person.variables, htmlValue);
+			return body + renderTemplate(subject, person.variables, htmlValue);
 		},
 	});
 }
@@ -74,7 +74,7 @@ function againstComposer(name: string, html: string, compiled: CompiledContent):
 				messageId: `<${person.messageId}>`,
 				date: new Date(person.dateMs),
 				text: renderTemplate(text, variables, (value) => value),
-				html: renderTemplate(parseTemplate(withLinks(ready, person)), variables, escapeHtml),
+				html: renderTemplate(parseTemplate(withLinks(ready, person)), variables, htmlValue),
 			});
 			return await mail.compile().build();
 		},

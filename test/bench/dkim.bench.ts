@@ -1,8 +1,8 @@
 // A queue sent and signed by the worker, against this machine's cores doing nothing but RSA-2048 signatures.
-import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
+import { isInstalled } from '../support/run-program.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 import { syncMs } from './disk.js';
 import { type Subject, sendWithWorker, stage, startSink, textOf } from './send.bench.js';
@@ -23,7 +23,7 @@ const subject: Subject = {
 export const bench: Bench = {
 	subject: `messages a second of whole processes, the sink and the database beside them, median of ${rounds} in turn`,
 	run: async () => {
-		if (spawnSync('smtp-sink', ['-V']).error !== undefined) return [skipped()];
+		if (!isInstalled('smtp-sink')) return [skipped()];
 		return [await measure()];
 	},
 };

@@ -1,7 +1,8 @@
 // Exports of a million subscribers against sqlite3 writing the same columns of the same database, in turn.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { runProgram } from '../support/run-program.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 import { newPlace, type Place, serve } from './server.js';
 
@@ -60,14 +61,14 @@ FROM n;
 UPDATE lists SET active_count = ${rows} - ${rows} / 10, inactive_count = ${rows} / 10;
 UPDATE id_sequences SET last = ${rows};
 `;
-	return spawnSync('sqlite3', [path], { input: script }).status === 0;
+	return runProgram('sqlite3', [path], { input: script }).status === 0;
 }
 
 function plainExport({ path, folder }: Place): void {
 	const output = openSync(join(folder, 'plain.csv'), 'w');
 	const query = `SELECT email, name, is_active, disable_reason, meta ->> 'city', meta ->> 'age'
 		FROM subscribers WHERE list_id = 1 ORDER BY id`;
-	const { status } = spawnSync('sqlite3', ['-csv', path, query], { stdio: ['ignore', output, 'inherit'] });
+	const { status } = runProgram('sqlite3', ['-csv', path, query], { stdio: ['ignore', output, 'inherit'] });
 	closeSync(output);
 	if (status !== 0 || statSync(join(folder, 'plain.csv')).size === 0) throw new Error('sqlite3 failed');
 }

@@ -1,7 +1,7 @@
 // Imports against sqlite3's own `.import` of the same rows: six columns and the unique index, the same page size.
-import { spawnSync } from 'node:child_process';
 import { appendFileSync, copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runProgram } from '../support/run-program.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 import { syncMs } from './disk.js';
 import { newPlace, type Place } from './server.js';
@@ -117,9 +117,8 @@ function measuredImport({ env }: Place, { csv }: Pick<PeopleFiles, 'csv'>, exit:
 process.on('exit', () => process.stderr.write('peak ' + /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1] + '\\n'))`;
 	const words = ['--import', `data:text/javascript,${encodeURIComponent(tell)}`, program];
 	const began = performance.now();
-	const run = spawnSync(process.execPath, [...words, 'subscribers', 'import', csv, '-l', '1', '-q'], {
+	const run = runProgram(process.execPath, [...words, 'subscribers', 'import', csv, '-l', '1', '-q'], {
 		env,
-		encoding: 'utf8',
 	});
 	if (run.status !== exit) throw new Error(`the import ended with ${run.status}: ${run.stderr}`);
 	const seconds = (performance.now() - began) / 1000;
@@ -135,7 +134,7 @@ CREATE TABLE people (list_id INTEGER, email TEXT, name TEXT, is_active INTEGER, 
 CREATE UNIQUE INDEX people_by_email ON people (email, list_id);
 `;
 	rmSync(saved, { force: true });
-	if (spawnSync('sqlite3', [saved], { input: schema }).status !== 0) return null;
+	if (runProgram('sqlite3', [saved], { input: schema }).status !== 0) return null;
 	if (others !== null) importPlainly(saved, others);
 	return {
 		/** Seconds. */
@@ -149,7 +148,7 @@ CREATE UNIQUE INDEX people_by_email ON people (email, list_id);
 function importPlainly(database: string, { sixColumns }: PeopleFiles): number {
 	const began = performance.now();
 	const input = `.import --csv ${sixColumns} people\n`;
-	const { status, stderr } = spawnSync('sqlite3', [database], { input, encoding: 'utf8' });
+	const { status, stderr } = runProgram('sqlite3', [database], { input });
 	if (status !== 0) throw new Error(`sqlite3 ended with ${status}: ${stderr}`);
 	return (performance.now() - began) / 1000;
 }

@@ -1,8 +1,9 @@
 // A queue sent by the worker, against Postfix's load generator before the same sink; every outcome recorded, FULL.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isInstalled } from '../support/run-program.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 import { syncMs } from './disk.js';
 import { freePort, listening, newPlace, type Place, peopleFile } from './server.js';
@@ -45,9 +46,7 @@ const subjects: readonly Subject[] = [
 export const bench: Bench = {
 	subject: `messages a second of whole processes, ${connections} connections, one smtp-sink, median of ${rounds} in turn`,
 	run: async () => {
-		const missing = ['smtp-sink', 'smtp-source'].filter(
-			(name) => spawnSync(name, ['-V']).error !== undefined,
-		);
+		const missing = ['smtp-sink', 'smtp-source'].filter((name) => !isInstalled(name));
 		if (missing.length > 0) return subjects.map((subject) => skipped(subject, missing));
 		const rows: BenchRow[] = [];
 		for (const subject of subjects) rows.push(await measure(subject));
@@ -88,9 +87,9 @@ export function stage(place: Place, port: number, subject: Subject): void {
 	place.run('engine', 'init', '--smtp', `smtp://127.0.0.1:${port}`, '-q');
 	place.run('engine', 'settings', 'set', 'public_url', 'https://mail.example.org', '-q');
 	place.run('subscribers', 'import', peopleFile(place.folder, 'p', subject.messages), '-l', '1', '-q');
-	const mailing = ['--from', 'desk@example.org', '--list', '1', '--subject', 'News of today'];
+	const campaign = ['--from', 'desk@example.org', '--list', '1', '--subject', 'News of today'];
 	const sure = ['--job', 'j', '--yes', '--expect-count', String(subject.messages), '--no-wait', '-q'];
-	place.run('send', ...mailing, ...subject.content(place), ...sure);
+	place.run('send', ...campaign, ...subject.content(place), ...sure);
 }
 
 async function sendWithSource(port: number, { messages, bytes }: Subject): Promise<number> {

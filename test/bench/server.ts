@@ -1,10 +1,11 @@
 // A served database for benches: made by the program itself, in a folder that is gone afterwards.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runProgram } from '../support/run-program.js';
 
 const program = join(process.cwd(), 'bin/mailctl.js');
 
@@ -23,7 +24,7 @@ export function newPlace(): Place {
 	const path = join(folder, 'bench.db');
 	const env = { PATH: process.env['PATH'], HOME: folder, MAILCTL_DB: path };
 	const run = (...words: string[]) => {
-		const { status, stderr } = spawnSync(process.execPath, [program, ...words], { env, encoding: 'utf8' });
+		const { status, stderr } = runProgram(process.execPath, [program, ...words], { env });
 		if (status !== 0) throw new Error(`mailctl ${words.join(' ')} ended with ${status}: ${stderr}`);
 	};
 	run('engine', 'init', '--sender', 'desk@example.org', '-q');

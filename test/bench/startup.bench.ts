@@ -1,9 +1,10 @@
 // CPU time of short commands against an empty Node, in turn, on an idle database.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runProgram } from '../support/run-program.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 
 const rounds = 25;
@@ -73,9 +74,8 @@ async function startServer(env: NodeJS.ProcessEnv, home: string) {
 /** The operating system's own accounting of a finished child, as bash's `times` tells it. */
 function cpuSeconds(words: readonly string[], env: NodeJS.ProcessEnv): number {
 	const script = '"$0" "$@" >/dev/null 2>&1 || exit 1; times';
-	const { status, stdout } = spawnSync('bash', ['-c', script, process.execPath, ...words], {
+	const { status, stdout } = runProgram('bash', ['-c', script, process.execPath, ...words], {
 		env,
-		encoding: 'utf8',
 	});
 	// What fails at once is fast.
 	if (status !== 0) throw new Error(`${words.join(' ')} failed`);

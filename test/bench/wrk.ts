@@ -1,9 +1,10 @@
 // wrk, which costs a tenth of what a load generator in Node would take from the server beside it.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isInstalled } from '../support/run-program.js';
 
-export const hasWrk: boolean = spawnSync('wrk', ['-v']).error === undefined;
+export const hasWrk: boolean = isInstalled('wrk');
 
 export interface Load {
 	url: string;

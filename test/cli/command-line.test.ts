@@ -2,54 +2,80 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/api/errors.js';
-import { keepTarget } from '../../src/cli/command-line.js';
-import type { Connect } from '../../src/cli/create-context.js';
+import { type Hint, hintText, mailctl, unnamed } from '../../src/cli/frame/command-line.js';
+import type { Connect } from '../../src/cli/frame/context.js';
 import { cli, makeHome } from '../support/cli.js';
+import { allCommands, type Leaf } from '../support/command-tree.js';
 import { connectTo } from '../support/fake-deployment.js';
 
-const local = { flags: '--db news.db ', isRemote: false };
-const remote = { flags: '--base-url https://mail.example.com ', isRemote: true };
+const local = { words: ['--db', 'news.db'], isRemote: false };
+const remote = { words: ['--base-url', 'https://mail.example.com'], isRemote: true };
 
 describe('a hint with the target of its call', () => {
-	it.each([
-		['mailctl lists list', 'mailctl --db news.db lists list'],
+	it.each<[Hint, string]>([
+		[mailctl('lists', 'list'), 'mailctl --db news.db lists list'],
 		[
-			'nothing is lost: mailctl engine queue resume',
+			['nothing is lost: ', mailctl('engine', 'queue', 'resume')],
 			'nothing is lost: mailctl --db news.db engine queue resume',
 		],
 		[
-			'mailctl send resume j goes on, mailctl send cancel j drops it',
-			'mailctl --db news.db send resume j goes on, mailctl --db news.db send cancel j drops it',
+			[mailctl('send', 'resume', "ann's"), ' goes on, ', [mailctl('send', 'cancel', 'j k'), ' drops it']],
+			"mailctl --db news.db send resume 'ann'\\''s' goes on, mailctl --db news.db send cancel 'j k' drops it",
 		],
-		["the engine's own: mailctl worker", "the engine's own: mailctl --db news.db worker"],
-	])('has it in each command of %j', (hint, kept) => {
-		expect(keepTarget(hint, local)).toBe(kept);
+		[
+			[mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'],
+			'mailctl --db news.db engine settings set smtp_ca - < ca.pem',
+		],
+	])('has it in each command of %j', (hint, said) => {
+		expect(hintText(hint, local)).toBe(said);
 	});
 
-	it.each([
-		['a command without one', 'mailctl profile use prod; mailctl config path; mailctl login --profile prod'],
-		['a command that names one', 'mailctl engine init --db other.db'],
-		['a command that names a profile', 'mailctl lists list -p prod'],
-		['a global option in front', 'mailctl --profile prod … goes there'],
-		['a question for help', 'mailctl lists list --help'],
-		['a process', 'mailctl serve (pid 4711) goes on with this database'],
-		['what somebody wrote, in quotes', 'give the id of "mailctl lists list"'],
-		["a shell's word", "did you mean 'mailctl lists list'?"],
-		["a shell's word with an apostrophe", "mailctl config set list 'it'\\''s mailctl lists list'"],
-		['another word', 'mailctl sends; the mailctl lists-file'],
-	])('is left as it is where it is %s', (_what, hint) => {
-		expect(keepTarget(hint, local)).toBe(hint);
+	it.each<[string, Hint, string]>([
+		[
+			'without one',
+			[mailctl('profile', 'use', 'prod'), '; ', mailctl('config', 'path'), '; ', mailctl('login')],
+			'mailctl profile use prod; mailctl config path; mailctl login',
+		],
+		['that names one', mailctl('engine', 'init', '--db', 'other.db'), 'mailctl engine init --db other.db'],
+		['that names a profile', mailctl('lists', 'list', '-p', 'prod'), 'mailctl lists list -p prod'],
+		[
+			'with a global option in front',
+			[mailctl('--profile', 'prod'), ' … goes there'],
+			'mailctl --profile prod … goes there',
+		],
+		['that asks for help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
+		['of help', mailctl('--help'), 'mailctl --help'],
+	])('leaves a command %s as it is', (_what, hint, said) => {
+		expect(hintText(hint, local)).toBe(said);
 	});
 
-	it('puts a deployment into no command of the machine that owns the database', () => {
-		const hint = 'mailctl engine queue resume, on the machine that owns the database; mailctl messages list';
-		expect(keepTarget(hint, remote)).toBe(
-			'mailctl engine queue resume, on the machine that owns the database; mailctl --base-url https://mail.example.com messages list',
+	it('puts a deployment into no command of the machine that owns it', () => {
+		const hint = [mailctl('engine', 'queue', 'resume'), ', on that machine; ', mailctl('messages', 'list')];
+		expect(hintText(hint, remote)).toBe(
+			'mailctl engine queue resume, on that machine; mailctl --base-url https://mail.example.com messages list',
+		);
+	});
+
+	it('has it in the commands that go to one, and in no other', async () => {
+		const withIt = (await allCommands()).filter(({ path }) =>
+			hintText(mailctl(...path.split(' ')), local).includes('--db'),
+		);
+		const goesToOne = ({ path, command }: Leaf) =>
+			command.reach === undefined && !['help', 'commands', 'version'].includes(path);
+		expect(withIt.map(({ path }) => path)).toEqual(
+			(await allCommands()).filter(goesToOne).map(({ path }) => path),
+		);
+	});
+
+	it('leaves its texts alone, whatever they repeat of what others wrote', () => {
+		const text = 'give the id of "mailctl lists list", mailctl lists list, mailctl serve (pid 4711)';
+		expect(hintText([text, '; ', mailctl('lists', 'list')], local)).toBe(
+			`${text}; mailctl --db news.db lists list`,
 		);
 	});
 
 	it('is the same where no flag named a target', () => {
-		expect(keepTarget('mailctl lists list', { flags: '', isRemote: false })).toBe('mailctl lists list');
+		expect(hintText(mailctl('lists', 'list'), unnamed)).toBe('mailctl lists list');
 	});
 });
 

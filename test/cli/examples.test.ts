@@ -1,13 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/command.js';
-import { Interrupted } from '../../src/cli/errors.js';
+import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
+import { Interrupted } from '../../src/cli/frame/errors.js';
 import { loadNode, tree } from '../../src/cli/tree.js';
 import { makeCertificates } from '../support/certificates.js';
 import { cli } from '../support/cli.js';
+import { moment } from '../support/golden/program.js';
+import { blockOf, expectGolden } from '../support/golden/record.js';
+import { createSettler } from '../support/golden/settled.js';
+import { parseShellLine } from '../support/golden/shell-line.js';
 import { makeProject } from '../support/project.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
@@ -51,9 +55,18 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json': [
 		['engine', 'settings', 'set', 'allow_private_webhooks', 'true'],
 	],
+	'mailctl campaigns get november': [november],
+	'mailctl campaigns get november -o json': [november],
+	'mailctl campaigns resume november': [november],
+	'mailctl campaigns resume november --results november.csv': [november],
+	'mailctl campaigns report november': [november],
+	'mailctl campaigns report november --human -o json': [november],
+	'mailctl campaigns results november': [november],
+	'mailctl campaigns results november --only bounced --save bounced-november.csv': [november],
+	'mailctl campaigns cancel november --yes': [november],
+	'mailctl campaigns cancel november --dry-run': [november],
 	'mailctl send status november': [november],
 	'mailctl send resume november': [november],
-	'mailctl send resume november --results november.csv': [november],
 	'mailctl send cancel november --yes': [november],
 	'mailctl logout --profile prod': [['profile', 'add', 'prod', '--base-url', 'https://mail.example.com']],
 	'mailctl profile rename prod production': [['profile', 'add', 'prod', '--db', 'news.db']],
@@ -67,6 +80,7 @@ const files: Readonly<Record<string, string>> = {
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'news.html': '<p>News for #name#</p>',
 	'smtp.pass': 'secret\n',
+	'mailctl.key': `${'0f'.repeat(32)}\n`,
 	'ca.pem': (await makeCertificates(['DNS:mail.example.com'])).ca,
 	'dkim.pem': generateKeyPairSync('rsa', { modulusLength: 2048 })
 		.privateKey.export({ format: 'pem', type: 'pkcs8' })
@@ -75,6 +89,9 @@ const files: Readonly<Record<string, string>> = {
 		'From: MAILER-DAEMON@mx.example.net\nSubject: failure notice\n\n<ann@example.com>:\n550 5.1.1 no such user\n',
 	'ids.txt': Array.from({ length: 250 }, (_, at) => `${at + 1}\n`).join(''),
 };
+
+/** What DNS of this machine says; and what has a record of its own. */
+const unrecorded = ['mailctl doctor', 'mailctl commands -o json'];
 
 /** An example that speaks of a column of its own. */
 const ownFiles: Readonly<Record<string, string>> = {
@@ -88,18 +105,23 @@ describe('every example of the help', () => {
 	let message: string;
 	let target: NotifiedTarget;
 	let deployment: RunningServer;
+	/** Hosts as the record names them. */
+	let names: Record<string, string>;
 	const home = process.cwd();
+	const record: string[] = [];
+	const settle = createSettler();
 	/** Where the examples go: a deployment, a target and a port that are really there. */
 	const here = (word: string) =>
 		word
 			.replace('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', message)
 			.replace('{target}', target.url)
 			.replace(/^https:\/\/mail\.example\.com$/, deployment.baseUrl)
-			.replace(/^8080$/, '0');
+			.replace(/^8080$/, '0')
+			.replace(/^2525$/, '0');
 
 	beforeAll(async () => {
 		sink = await startSmtpSink();
-		const project = await makeProject({ smtp: sink.port });
+		const project = await makeProject({ smtp: sink.port, env: { SOURCE_DATE_EPOCH: moment } });
 		const { folder, json } = project;
 		target = await startTarget(204);
 		deployment = await startServer((await makeProject()).db);
@@ -121,6 +143,8 @@ describe('every example of the help', () => {
 		const people = await project.file('first.csv', ['email,name', 'ann@example.com,Ann', ...rows].join('\n'));
 		await json(['subscribers', 'import', people, '-l', '12']);
 		for (const [name, content] of Object.entries(files)) await project.file(name, content);
+		// Whatever the umask is: that others may read it is warned of.
+		await chmod(join(folder, 'mailctl.key'), 0o644);
 		await json(['templates', 'create', '--name', 'Welcome', '--html-file', join(folder, 'welcome.html')]);
 		for (let at = 1; at <= 3; at += 1)
 			await json(['webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED']);
@@ -137,6 +161,11 @@ describe('every example of the help', () => {
 		];
 		const answer = (await json([...words, '--no-wait'])) as { messages: { id: string }[] };
 		message = answer.messages[0]?.id ?? '';
+		names = {
+			smtp: `127.0.0.1:${sink.port}`,
+			target: new URL(target.url).host,
+			deployment: new URL(deployment.baseUrl).host,
+		};
 		template = folder;
 	});
 	afterAll(async () => {
@@ -149,15 +178,15 @@ describe('every example of the help', () => {
 		await cp(template, folder, { recursive: true });
 		if (ownFiles[example] !== undefined) await writeFile(join(folder, 'people.csv'), ownFiles[example]);
 		process.chdir(folder);
-		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
+		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db'), SOURCE_DATE_EPOCH: moment };
 		for (const argv of before[example] ?? [])
 			expect(await cli(argv.map(here), { env })).toMatchObject({ code: 0 });
 
-		const line = parseLine(example);
+		const line = parseShellLine(example);
 		const stop = new AbortController();
 		const isEndless = line.argv[0] === 'worker' && !line.argv.includes('--drain');
 		const sent = sink.received.length;
-		const running = cli(line.argv.map(here), {
+		const running = cli((example === 'mailctl sink' ? [...line.argv, '--port', '0'] : line.argv).map(here), {
 			env: { ...env, ...line.env },
 			interrupts: stop.signal,
 			heard: (text) => {
@@ -166,10 +195,17 @@ describe('every example of the help', () => {
 			...(line.input !== null && { stdin: await readFile(line.input) }),
 		});
 		if (isEndless) void sink.until(sent + 1).then(() => stop.abort(new Interrupted('SIGINT')));
-		const { code, stderr } = await running;
-		// Whoever listens for something has not got it when he is interrupted; a server and a worker are done.
-		if (line.argv[1] === 'listen') return expect({ code, stderr }).toMatchObject({ code: 130 });
+		const { code, stdout, stderr } = await running;
+		if (!unrecorded.includes(example))
+			record.push(settle(blockOf(example, { code, stdout, stderr }), { folder, ...names }));
+		// A command that listens for something is interrupted before that comes; a server and a worker are done.
+		if (line.argv[0] === 'sink' || line.argv[1] === 'listen')
+			return expect({ code, stderr }).toMatchObject({ code: 130 });
 		expect({ code, errors: /^error:.*/m.exec(stderr)?.[0] }).toEqual({ code: 0, errors: undefined });
+	});
+
+	it('prints what it did', async () => {
+		await expectGolden('examples.txt', record.join('\n'));
 	});
 
 	it('is there for every command', async () => {
@@ -188,19 +224,4 @@ function commandsOf(node: Command | CommandGroup): Command[] {
 
 function examplesOf(node: Command | CommandGroup): string[] {
 	return commandsOf(node).flatMap(({ examples: lines }) => [...(lines ?? [])]);
-}
-
-/** The words of a line of a shell: quotes, `A=b` in front, `< FILE` and `> FILE` at the end. */
-function parseLine(text: string): { env: Record<string, string>; argv: string[]; input: string | null } {
-	const words = [...text.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
-		word.replaceAll(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),
-	);
-	const start = words.indexOf('mailctl');
-	expect(start).toBeGreaterThanOrEqual(0);
-	const end = words.findIndex((word) => word === '<' || word === '>');
-	return {
-		env: Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2))),
-		argv: words.slice(start + 1, end === -1 ? undefined : end),
-		input: words.includes('<') ? (words[words.indexOf('<') + 1] ?? null) : null,
-	};
 }

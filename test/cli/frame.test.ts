@@ -1,13 +1,13 @@
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../src/api/errors.js';
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/command.js';
-import type { Connect } from '../../src/cli/create-context.js';
-import { classify } from '../../src/cli/exit.js';
-import { globalOptions } from '../../src/cli/globals.js';
+import { ApiError, StoreError } from '../../src/api/errors.js';
+import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
+import type { Connect } from '../../src/cli/frame/context.js';
+import { classify } from '../../src/cli/frame/exit.js';
+import { globalOptions } from '../../src/cli/frame/globals.js';
 import { loadNode, tree } from '../../src/cli/tree.js';
-import { StoreError } from '../../src/store/errors.js';
+import { TableError } from '../../src/tables/finding.js';
 import { cli, makeHome } from '../support/cli.js';
 import { connectTo, someList } from '../support/fake-deployment.js';
 
@@ -68,6 +68,7 @@ describe('the command line', () => {
 			'"xml" is no output format',
 			'formats: table, wide, tsv, csv, json, ndjson, markdown, name',
 		],
+		[['lists', 'list', '--deadline', '30d'], '--deadline: "30d" is too long', 'at most 24d'],
 		[['lists', 'list', '--timeout', '5'], '--timeout: "5" is no duration', 'durations: 500ms 30s 5m 2h 7d'],
 	] as const)('refuses %j with exit 2', async (argv, message, hint) => {
 		const { code, stdout, stderr } = await cli(argv, { connect: connectTo([]) });
@@ -300,6 +301,10 @@ describe('exit codes', () => {
 		[new ApiError('unavailable', 'x', { http: { status: 503, method: 'GET', path: '/' } }), 7],
 		[new ApiError('storage_full', 'x'), 74],
 		[new ApiError('storage_full', 'x', { http: { status: 507, method: 'GET', path: '/' } }), 7],
+		[new TableError('empty', 'x'), 2],
+		[new TableError('file_exists', 'x'), 2],
+		[new TableError('disk', 'x'), 74],
+		[new TableError('disk_full', 'x'), 74],
 		[new StoreError('locked', 'x'), 6],
 		[new StoreError('disk_full', 'x'), 74],
 		[new StoreError('busy_elsewhere', 'x'), 74],
@@ -307,4 +312,9 @@ describe('exit codes', () => {
 		[new TypeError('x'), 1],
 		['x', 1],
 	])('%o is %i', (error, exit) => expect(classify(error).exit).toBe(exit));
+
+	it('says of a table what to do, and what is wrong with it', () => {
+		const error = new TableError('bad_header', 'x', { hint: 'mend it', details: ['two columns'] });
+		expect(classify(error)).toMatchObject({ code: 'bad_header', hint: 'mend it', details: ['two columns'] });
+	});
 });

@@ -1,10 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runProgram } from '../support/run-program.js';
 
 /** Real pipes and signals need a real process. */
 describe('the process', () => {
@@ -27,9 +28,8 @@ describe('the process', () => {
 	});
 
 	const shell = (script: string) =>
-		spawnSync('bash', ['-c', script], {
+		runProgram('bash', ['-c', script], {
 			env: { ...env, NODE: process.execPath, P: program },
-			encoding: 'utf8',
 		});
 
 	it.each([

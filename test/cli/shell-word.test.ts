@@ -1,16 +1,15 @@
 // What a hint tells people to paste is taken by a shell as the word it stands for, and does nothing else.
-import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { shellWord } from '../../src/cli/shell-word.js';
+import { shellWord } from '../../src/cli/frame/command-line.js';
+import { isInstalled, runProgram } from '../support/run-program.js';
 
 const taken = (words: readonly string[]) =>
-	spawnSync('bash', ['-c', `printf '%s\\0' ${words.map(shellWord).join(' ')}`], {
-		encoding: 'utf8',
+	runProgram('bash', ['-c', `printf '%s\\0' ${words.map(shellWord).join(' ')}`], {
 		env: { LC_ALL: 'C.UTF-8', PATH: process.env['PATH'] },
 	}).stdout.split('\0');
 
-describe.skipIf(spawnSync('bash', ['--version']).error !== undefined)('a word of a command', () => {
+describe.skipIf(!isInstalled('bash'))('a word of a command', () => {
 	it.each([
 		'news.db',
 		'my news.db',

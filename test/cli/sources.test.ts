@@ -1,8 +1,9 @@
 // Files that never end, and a home that is none.
 import { existsSync } from 'node:fs';
-import { expect, it } from 'vitest';
-import { findPaths } from '../../src/cli/config.js';
+import { describe, expect, it } from 'vitest';
+import { findPaths } from '../../src/cli/config/config.js';
 import { cli } from '../support/cli.js';
+import { makeProject } from '../support/project.js';
 
 it.skipIf(!existsSync('/dev/zero'))(
 	'refuses a file that does not end before it has filled the memory',
@@ -19,4 +20,43 @@ it.skipIf(!existsSync('/dev/zero'))(
 
 it.each(['', 'here'])('keeps nothing in the working directory when HOME is "%s"', (HOME) => {
 	expect(findPaths({ HOME }).database).toMatch(/^\//);
+});
+
+describe('standard input', () => {
+	const mail = ['send', '--from', 'news@example.com', '--subject', 'S'];
+
+	it.each([
+		'-',
+		'/dev/stdin',
+		'/dev/fd/0',
+		'/proc/self/fd/0',
+	])('is given once, by its name %s too', async (name) => {
+		const project = await makeProject({ smtp: 9 });
+		const both = (one: string, other: string) => ({
+			code: 2,
+			stdout: '',
+			stderr: `error: ${one} and ${other} both read standard input; give one of them a file\n`,
+		});
+		const run = (...words: string[]) => project.run(words, { stdin: 'email\nann@example.com\n' });
+		expect(await run(...mail, '--csv', '-', '--text-file', name, '-n')).toEqual(both('--text-file', '--csv'));
+		expect(await run(...mail, '--csv', name, '--text-file', '-', '-n')).toEqual(both('--text-file', '--csv'));
+		expect(await run(...mail, '--to', 'a@example.com', '--text-file', '-', '--html-file', name)).toEqual(
+			both('--text-file', '--html-file'),
+		);
+		expect(await run('send', '--batch', name, '--token-stdin')).toMatchObject({ code: 2 });
+	});
+
+	it('is no file by any of its names: a job from it is told to come through it again', async () => {
+		const project = await makeProject({ smtp: 9 });
+		const stdin = 'email\nann@example.com\n';
+		const table = ['--text', 'T', '--csv', '/dev/stdin', '--yes', '--expect-count', '1'];
+		const said = await project.run([...mail, ...table, '--no-wait'], { stdin });
+		expect(said).toMatchObject({ code: 0, stderr: expect.stringContaining('of standard input\n') });
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		expect(await project.run(['subscribers', 'import', '/dev/stdin', '-l', '1'], { stdin })).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: an import from standard input needs --rejects FILE\n',
+		});
+	});
 });

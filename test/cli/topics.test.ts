@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { messageStates } from '../../src/api/records.js';
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/command.js';
-import { topicNames } from '../../src/cli/topic-names.js';
-import { topicText } from '../../src/cli/topics.js';
+import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
+import { topicNames } from '../../src/cli/frame/topic-names.js';
+import { topicText } from '../../src/cli/frame/topics.js';
 import { loadNode, tree } from '../../src/cli/tree.js';
 import { cli } from '../support/cli.js';
 

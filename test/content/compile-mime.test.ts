@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Content, Envelope } from '../../src/api/content.js';
 import { compileContent } from '../../src/content/compile.js';
 import type { CompiledContent, Recipient } from '../../src/content/types.js';
+import { readHere } from '../support/read-here.js';
 import { corpusStrings } from './corpus-strings.js';
 import {
 	content,
@@ -19,29 +20,20 @@ import {
 	wireProblems,
 } from './support.js';
 
-async function noInlining(html: string): Promise<string> {
-	return html;
-}
-
 describe('a joined message beside MailComposer', () => {
-	it.skipIf(!hasCorpora)(
-		'is read alike over real templates (needs the corpora)',
-		{ timeout: 120_000 },
-		async () => {
-			const compiled = await Promise.all(
-				templates().map(({ html }) =>
-					compileContent(content({ subject: '#name# – Grüße', html }), noInlining),
-				),
-			);
-			await fc.assert(
-				fc.asyncProperty(fc.constantFrom(...compiled), fc.nat(), async (one, seed) => {
-					const [variables = {}] = fc.sample(valuesFor(one.variables), { numRuns: 1, seed });
-					await expectAlike(one, envelope(), recipient({ variables }));
-				}),
-				{ numRuns: 150 },
-			);
-		},
-	);
+	it.skipIf(!hasCorpora)('is read alike over real templates (needs the corpora)', async () => {
+		const compiled = await Promise.all(
+			templates().map(({ html }) => compileContent(content({ subject: '#name# – Grüße', html }), readHere)),
+		);
+		await fc.assert(
+			fc.asyncProperty(fc.constantFrom(...compiled), fc.nat(), async (one, seed) => {
+				const [variables = {}] = fc.sample(valuesFor(one.variables), { numRuns: 1, seed });
+				fc.pre((variables['name']?.length ?? 0) < longSubject);
+				await expectAlike(one, envelope(), recipient({ variables }));
+			}),
+			{ numRuns: 150 },
+		);
+	});
 
 	it('is read alike whatever stands around the values', async () => {
 		const literal = fc.oneof(
@@ -61,7 +53,8 @@ describe('a joined message beside MailComposer', () => {
 		await fc.assert(
 			fc.asyncProperty(source, value, async (written, v) => {
 				const subject = written.subject.replaceAll('\ufeff', '');
-				const one = await compileContent(content({ ...written, subject }), noInlining);
+				fc.pre(subject.length + 2 * v.length < longSubject);
+				const one = await compileContent(content({ ...written, subject }), readHere);
 				await expectAlike(one, envelope(), recipient({ variables: { v } }));
 			}),
 			{ numRuns: 400 },
@@ -70,17 +63,16 @@ describe('a joined message beside MailComposer', () => {
 
 	it.skipIf(!hasCorpora)(
 		'is read alike for texts that break things, as values and as texts (needs the corpora)',
-		{ timeout: 120_000 },
 		async () => {
 			const one = await compileContent(
 				content({ subject: 'a #v#', text: 'x #w#', html: '<p>#w# é</p>' }),
-				noInlining,
+				readHere,
 			);
 			for (const w of corpusStrings()) {
 				const v = Array.from(w.replaceAll('\ufeff', '')).slice(0, 400).join('');
 				await expectAlike(one, envelope(), recipient({ variables: { v, w } }));
 				const written = content({ subject: v, text: w.replaceAll('#', ''), html: null });
-				await expectAlike(await compileContent(written, noInlining), envelope(), recipient());
+				await expectAlike(await compileContent(written, readHere), envelope(), recipient());
 			}
 		},
 	);
@@ -99,7 +91,7 @@ describe('a joined message beside MailComposer', () => {
 			),
 		);
 		const name = word.map((text) => text.replace(/[\x00-\x1f\x7f<>]|=\?/g, '').trim());
-		const one = await compileContent(content({ text: 'x' }), noInlining);
+		const one = await compileContent(content({ text: 'x' }), readHere);
 		await fc.assert(
 			fc.asyncProperty(name, name, fc.array(name, { maxLength: 12 }), async (from, to, cc) => {
 				const mailbox = (text: string, address: string) =>
@@ -125,6 +117,9 @@ describe('a joined message beside MailComposer', () => {
 		);
 	});
 });
+
+/** A longer one is refused: a subject has 998 characters at most. */
+const longSubject = 980;
 
 /** Readers of headers fold blanks. */
 function squeeze(text: string): string {

@@ -1,7 +1,9 @@
 // Header fields of any text and any names are folded where they can be, and nowhere else.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressField, unstructuredField } from '../../src/content/header-fields.js';
+import { isReservedHeader, maxHeaderName } from '../../src/api/headers.js';
+import { sendFields } from '../../src/api/messages.js';
+import { addressField, customField, unstructuredField } from '../../src/content/header-fields.js';
 
 const piece = fc.oneof(
 	fc.string({ unit: 'grapheme', maxLength: 30 }),
@@ -36,7 +38,50 @@ function problemsOf(field: string, name: string): string[] {
 	];
 }
 
+/** What could be a name: of any length, and near the names that are ours. */
+const anyName = fc.oneof(
+	fc.string({ minLength: 1, maxLength: 30 }),
+	fc.integer({ min: 1, max: 990 }).map((length) => 'N'.repeat(length)),
+	fc
+		.tuple(
+			fc.constantFrom(
+				'Mime',
+				'content',
+				'RESENT',
+				'Arc',
+				'dkim',
+				'list-unsubscribe',
+				'Bcc',
+				'Delivered-To',
+				'x-received',
+				'Errors-To',
+				'DOWNGRADED',
+			),
+			fc.constantFrom('', '-', '-x', 's', '_'),
+		)
+		.map((parts) => parts.join('')),
+);
+
 describe('a header field', () => {
+	it('is written when a send call takes it, and refused when that does not', () => {
+		fc.assert(
+			fc.property(anyName, text, (name, value) => {
+				const send = {
+					from: 'a@b.no',
+					to: ['c@d.no'],
+					subject: 's',
+					text_body: 't',
+					headers: { [name]: value },
+				};
+				const isTaken = sendFields.parse(send).kind === 'valid';
+				if (isTaken) expect(problemsOf(customField(name, value), name)).toEqual([]);
+				else if (name.length > maxHeaderName || isReservedHeader(name))
+					expect(() => customField(name, value)).toThrow();
+			}),
+			{ numRuns: 3000 },
+		);
+	});
+
 	it('of any text is within the limits, and says the text when it is unfolded', () => {
 		fc.assert(
 			fc.property(fieldName, text, (name, value) => {

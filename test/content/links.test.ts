@@ -4,14 +4,18 @@ import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { findLinks } from '../../src/content/links.js';
+import { readHtml } from '../../src/content/read-html.js';
 import type { CompiledContent, Tracking } from '../../src/content/types.js';
 import { createInliner } from '../../src/threads/inliner.js';
+import { readHere } from '../support/read-here.js';
 import { content, envelope, hasCorpora, recipient, templates, valuesFor, wireProblems } from './support.js';
 
-const compile = (html: string) => compileContent(content({ html }), async (written) => written);
+const compile = (html: string) => compileContent(content({ html }), readHere);
 
 const pixel =
-	'<img src="https://m.test/o/T.gif" width="1" height="1" alt="" style="border:0;width:1px;height:1px">';
+	'<img src="https://m.test/o/T.gif" width="1" height="1" alt="" style="position:absolute!important;float:left!important;' +
+	'display:block!important;width:1px!important;height:1px!important;margin:-1px -1px 0 0!important;padding:0!important;' +
+	'border:0!important">';
 
 function trackingFor({ links }: Pick<CompiledContent, 'links'>): Tracking {
 	return {
@@ -176,7 +180,7 @@ describe('the pixel', () => {
 	});
 
 	it('is in no message that is text only', async () => {
-		const compiled = await compileContent(content({ text: 'see https://x.y/' }), async (html) => html);
+		const compiled = await compileContent(content({ text: 'see https://x.y/' }), readHere);
 		const bytes = compiled.join(envelope(), recipient({ tracking: trackingFor(compiled) }));
 		expect(bytes.toString('latin1')).toMatch(/\r\n\r\nsee https:\/\/x\.y\/\r\n$/);
 	});
@@ -265,7 +269,7 @@ describe('rewriting', () => {
 			const inliner = createInliner({ deadlineMs: 20_000 });
 			try {
 				for (const { html } of templates()) {
-					const inlined = await compileContent(content({ html, disable_inline: false }), inliner.inline);
+					const inlined = await compileContent(content({ html, disable_inline: false }), inliner.read);
 					expect(inlined.warnings).toEqual([]);
 					expect(inlined.links).toBe((await compile(html)).links);
 				}
@@ -279,7 +283,9 @@ describe('rewriting', () => {
 		const html =
 			'<style>p{color:red}</style><p><a href="https://x.y/1">1</a><a href="https://x.y/2">2</a></p>';
 		const styled = content({ html, disable_inline: false });
-		const dropped = await compileContent(styled, async () => '<p><a href="https://x.y/2">2</a></p>');
+		const dropped = await compileContent(styled, async (question) =>
+			readHtml(question, () => '<p><a href="https://x.y/2">2</a></p>'),
+		);
 		expect(dropped.warnings).toEqual([
 			'CSS was not inlined: it would have changed the links. The HTML goes out as written.',
 		]);

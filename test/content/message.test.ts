@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Content, Envelope } from '../../src/api/content.js';
 import { compileContent } from '../../src/content/compile.js';
 import type { Recipient } from '../../src/content/types.js';
+import { readHere } from '../support/read-here.js';
 import { content, envelope, longestBodyLine, recipient, wireProblems } from './support.js';
 
 async function written(
@@ -10,7 +11,7 @@ async function written(
 	sender: Partial<Envelope> = {},
 	person: Partial<Recipient> = {},
 ): Promise<string> {
-	const compiled = await compileContent(content(over), async (html) => html);
+	const compiled = await compileContent(content(over), readHere);
 	const message = compiled.join(envelope(sender), recipient(person));
 	expect(wireProblems(message)).toEqual([]);
 	return message.toString('latin1');

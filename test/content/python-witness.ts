@@ -1,6 +1,6 @@
 /** Python's email package under its strict policy, which raises where it finds a defect: an outside witness of messages. */
-import { spawnSync } from 'node:child_process';
 import { expect } from 'vitest';
+import { runProgram, runs } from '../support/run-program.js';
 
 const script = `
 import base64, email, json, sys
@@ -50,12 +50,12 @@ export interface Testimony {
 	encodings: string[];
 }
 
-export const hasPython = spawnSync('python3', ['-c', 'import email']).status === 0;
+export const hasPython = runs('python3', '-c', 'import email');
 
 /** Asks about all of them in one run, for Python takes its time to start. */
 export function pythonReads(messages: readonly Buffer[]): Testimony[] {
 	const input = JSON.stringify(messages.map((message) => message.toString('base64')));
-	const run = spawnSync('python3', ['-c', script], { input, maxBuffer: 512 * 1024 * 1024 });
+	const run = runProgram('python3', ['-c', script], { input });
 	expect(run.stderr.toString()).toBe('');
 	return JSON.parse(run.stdout.toString());
 }

@@ -2,17 +2,18 @@
 import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import { describe, expect, it } from 'vitest';
+import { usedVariables } from '../../src/api/variables.js';
 import { compileContent } from '../../src/content/compile.js';
-import { usedVariables } from '../../src/content/variable-names.js';
+import { readHere } from '../support/read-here.js';
 import { content, hostileValue } from './support.js';
 
 async function shown(html: string, variables: Record<string, string>): Promise<string | null> {
-	const compiled = await compileContent(content({ html }), async (written) => written);
+	const compiled = await compileContent(content({ html }), readHere);
 	return compiled.preview({ variables }).html;
 }
 
 async function shownText(text: string, variables: Record<string, string>): Promise<string> {
-	const compiled = await compileContent(content({ text }), async (written) => written);
+	const compiled = await compileContent(content({ text }), readHere);
 	return compiled.preview({ variables }).text;
 }
 
@@ -55,6 +56,50 @@ describe('variables', () => {
 		]);
 	});
 
+	it.each([
+		['#a|friend#', { a: 'Ann' }, 'Ann'],
+		['#a|friend#', {}, 'friend'],
+		['#a|friend#', { a: '' }, 'friend'],
+		['#a|friend#', { a: ' \t' }, 'friend'],
+		['#a|it’s you, dear friend!#', {}, 'it’s you, dear friend!'],
+		["#a|it's#", {}, "it's"],
+		['#a|#', {}, ''],
+		['#a|x##b|y#', { b: 'B' }, 'xB'],
+		['#a|b#c#', {}, 'bc#'],
+		['#a|#b##', { b: 'B' }, 'b##'],
+		['#a|x|y#', {}, '#a|x|y#'],
+		['#a|x\ny#', {}, '#a|x\ny#'],
+		['#a|<b>#', {}, '#a|<b>#'],
+		['#|x# #1|x# # a|x#', {}, '#|x# #1|x# # a|x#'],
+		[`#a|${'d'.repeat(100)}#`, {}, 'd'.repeat(100)],
+		[`#a|${'d'.repeat(101)}#`, {}, `#a|${'d'.repeat(101)}#`],
+		['#constructor|own#', {}, 'own'],
+	])('reads %j with the values %j as %j', async (written, variables, expected) => {
+		expect(await shownText(written, variables)).toBe(expected);
+	});
+
+	it('have their defaults in subject and HTML too, where they are escaped', async () => {
+		const html = `<p title="#a|it's#">#a|l'ami# <a href="#u|https://example.com/x#">x</a></p>`;
+		expect(await shown(html, {})).toBe(
+			'<p title="it&#39;s">l&#39;ami <a href="https://example.com/x">x</a></p>',
+		);
+		const compiled = await compileContent(content({ subject: 'For #a|you#', text: '' }), readHere);
+		expect(compiled.preview({ variables: { a: ' ' } }).subject).toBe('For you');
+	});
+
+	it('have no default that ends the attribute it stands in: such a place takes no value', async () => {
+		const link = 'javascript:alert(1)';
+		for (const html of [
+			`<a href='#u|it's#'>x</a>`,
+			'<a href="x" title=\'#u|a\' b#>x</a>',
+			"<a href='#u|a b' c#>x</a>",
+		])
+			expect(await shown(html, { u: link })).toBe(html);
+		expect(await shown('<a href=#u|my friend#>x</a>', { u: link })).toBe('<a href="#u|my" friend#>x</a>');
+		expect(await shown('<a href=#u|https://x.example#>x</a>', { u: link })).toBe('<a href="#">x</a>');
+		expect(await shown('<a href="#u|javascript:alert(1)#">x</a>', {})).toBe('<a href="#">x</a>');
+	});
+
 	it('are escaped in html, in attributes and style too, and raw in text', async () => {
 		const v = `<b>&"'`;
 		expect(await shown(`<p title='#v#' style="x:#v#">#v#</p>`, { v })).toBe(
@@ -64,7 +109,7 @@ describe('variables', () => {
 	});
 
 	it('put no line break and no control into a subject', async () => {
-		const compiled = await compileContent(content({ subject: 'Hi #v#!', text: 'x' }), async (html) => html);
+		const compiled = await compileContent(content({ subject: 'Hi #v#!', text: 'x' }), readHere);
 		expect(compiled.preview({ variables: { v: 'a\r\nBcc: x@y.z\u0000\u001b[1m\u2028c' } }).subject).toBe(
 			'Hi a Bcc: x@y.z[1m c!',
 		);
@@ -133,6 +178,9 @@ describe('a variable that opens a link', () => {
 			"<a href='#a#:#b#'>t</a>",
 			'<a href=#a#/#b# x=#b#>t</a>',
 			'<img src=" &#x20;#a#">',
+			'<a href="#a|x##b|y:z#">t</a>',
+			"<a href='#a|it##b|s#'>t</a>",
+			'<a href=#a|x#/#b|y# x=#b|y#>t</a>',
 		];
 		await fc.assert(
 			fc.asyncProperty(fc.constantFrom(...forms), hostileValue, hostileValue, async (form, a, b) => {

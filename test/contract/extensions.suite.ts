@@ -2,7 +2,7 @@
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
-import { type Extensions, type MailingSpec, need } from '../../src/api/capabilities.js';
+import { type CampaignSpec, type Extensions, need } from '../../src/api/capabilities.js';
 import type { Subject } from './api.suite.js';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -29,8 +29,19 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const { service, idempotentSend, ext: offered } = await api.capabilities();
 			expect({ service, idempotentSend }).toEqual({ service: 'mailctl', idempotentSend: true });
 			expect(Object.keys(offered)).toEqual(
-				expect.arrayContaining(['imports', 'mailings', 'messages', 'templates', 'senders']),
+				expect.arrayContaining(['imports', 'campaigns', 'messages', 'templates', 'senders']),
 			);
+		});
+
+		it('reports a campaign from its first day to its last, and no unknown one (36)', async () => {
+			const campaign_unique_id = '77777777-0000-4000-8000-000000000000';
+			const { report } = await ext('reports');
+			await expect(report({ campaign_unique_id })).rejects.toMatchObject({ code: 'not_found' });
+			const mail = { from: subject.sender, to: ['life@example.com'], subject: 'S', text_body: 'T' };
+			const { messages } = await api.send({ ...mail, campaign_unique_id } as typeof mail);
+			expect((await report({ campaign_unique_id })).data).toHaveLength(1);
+			const { events } = await (await ext('messages')).get(messages[0]?.id ?? '');
+			expect(events).toMatchObject([{ type: 'CREATED', count: 1, link: null, machine: false }]);
 		});
 
 		describe('imports (14, 15, 38)', () => {
@@ -300,8 +311,8 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		describe('mailings (28, 38)', () => {
-			const spec = (): MailingSpec => ({
+		describe('campaigns (28, 38)', () => {
+			const spec = (): CampaignSpec => ({
 				from: subject.sender,
 				type: 'BULK',
 				subject: 's',
@@ -309,26 +320,26 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('stage a list, release it in one stroke, and take nobody twice', async () => {
-				const mailings = await ext('mailings');
+				const campaigns = await ext('campaigns');
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
 				for (const email of ['a@example.com', 'b@example.com']) await subscribers.create({ email });
 				await subscribers.create({ email: 'off@example.com', is_active: false });
 				const job = unique('job');
-				const { id } = await mailings.open(job, spec());
-				const { counts } = await mailings.addList(id, list.id);
+				const { id } = await campaigns.open(job, spec());
+				const { counts } = await campaigns.addList(id, list.id);
 				expect(counts).toEqual({ staged: 2, suppressed: 0, rejected: 0 });
-				await mailings.addList(id, list.id);
-				expect(await mailings.status(id)).toMatchObject({
+				await campaigns.addList(id, list.id);
+				expect(await campaigns.status(id)).toMatchObject({
 					key: job,
 					state: 'staged',
 					messages: { staged: 2 },
 				});
-				await expect(mailings.release(id, { expect_count: 3 })).rejects.toMatchObject({ code: 'conflict' });
-				expect(await mailings.status(id)).toMatchObject({ state: 'staged' });
-				await mailings.release(id, { expect_count: 2 });
-				expect(await mailings.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
-				await expect(mailings.open(job, { ...spec(), subject: 'other' })).rejects.toMatchObject({
+				await expect(campaigns.release(id, { expect_count: 3 })).rejects.toMatchObject({ code: 'conflict' });
+				expect(await campaigns.status(id)).toMatchObject({ state: 'staged' });
+				await campaigns.release(id, { expect_count: 2 });
+				expect(await campaigns.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
+				await expect(campaigns.open(job, { ...spec(), subject: 'other' })).rejects.toMatchObject({
 					code: 'conflict',
 				});
 				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
@@ -339,48 +350,48 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('reject whom a strict variable would leave with a hole', async () => {
-				const mailings = await ext('mailings');
+				const campaigns = await ext('campaigns');
 				const list = await newList();
 				const variable = unique('town');
 				await api.fields.create({ variable, name: 'Town' });
 				await api.subscribers(list.id).create({ email: 'with@example.com', meta: { [variable]: 'Oslo' } });
 				await api.subscribers(list.id).create({ email: 'without@example.com' });
-				const { id } = await mailings.open(unique('job'), {
+				const { id } = await campaigns.open(unique('job'), {
 					...spec(),
 					text_body: `In #${variable}#`,
 					strict_vars: true,
 				});
-				const { counts, rejects } = await mailings.addList(id, list.id);
+				const { counts, rejects } = await campaigns.addList(id, list.id);
 				expect(counts).toEqual({ staged: 1, suppressed: 0, rejected: 1 });
 				expect(rejects[0]?.error).toContain('without@example.com');
 				// Added again it tells of them again: whoever goes on with a job has not seen the first answer.
-				expect((await mailings.addList(id, list.id)).rejects).toEqual(rejects);
+				expect((await campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
 			it('canceled ones send nothing, and deleting a list cancels what waits for its people (17)', async () => {
-				const mailings = await ext('mailings');
+				const campaigns = await ext('campaigns');
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com' });
-				const { id } = await mailings.open(unique('job'), spec());
-				await mailings.addList(id, list.id);
-				await mailings.release(id, { expect_count: 1 });
+				const { id } = await campaigns.open(unique('job'), spec());
+				await campaigns.addList(id, list.id);
+				await campaigns.release(id, { expect_count: 1 });
 				await api.lists.delete(list.id);
-				expect((await mailings.status(id)).messages).toEqual({ canceled: 1 });
-				const other = await mailings.open(unique('job'), spec());
-				await mailings.cancel(other.id);
-				expect((await mailings.status(other.id)).state).toBe('canceled');
-				await expect(mailings.release(other.id, { expect_count: 0 })).rejects.toMatchObject({
+				expect((await campaigns.status(id)).messages).toEqual({ canceled: 1 });
+				const other = await campaigns.open(unique('job'), spec());
+				await campaigns.cancel(other.id);
+				expect((await campaigns.status(other.id)).state).toBe('canceled');
+				await expect(campaigns.release(other.id, { expect_count: 0 })).rejects.toMatchObject({
 					code: 'conflict',
 				});
 			});
 		});
 
-		describe('recipients put into a mailing (24, 38)', () => {
+		describe('recipients put into a campaign (24, 38)', () => {
 			const text_body = '#name#|#plan#|#city#';
-			const opened = async (more: Partial<MailingSpec> = {}) => {
-				const mailings = await ext('mailings');
+			const opened = async (more: Partial<CampaignSpec> = {}) => {
+				const campaigns = await ext('campaigns');
 				const job = unique('job');
-				const spec: MailingSpec = {
+				const spec: CampaignSpec = {
 					from: subject.sender,
 					type: 'BULK',
 					subject: 's',
@@ -388,9 +399,9 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					strict_vars: false,
 					...more,
 				};
-				const { id, position } = await mailings.open(job, spec);
+				const { id, position } = await campaigns.open(job, spec);
 				expect(position).toBe(0);
-				return { mailings, id, reopen: () => mailings.open(job, spec) };
+				return { campaigns, id, reopen: () => campaigns.open(job, spec) };
 			};
 			const nobody = '00000000-0000-4000-8000-000000000000';
 			const textsOf = async (id: string) => {
@@ -405,12 +416,12 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await api
 					.subscribers(list.id)
 					.create({ email: 'ann@example.com', name: 'Ann', meta: { [variable]: 'Oslo' } });
-				const { mailings, id } = await opened({
+				const { campaigns, id } = await opened({
 					text_body: `#name#|#plan#|#${variable}#`,
 					context: { plan: 'all' },
 					list_id: list.id,
 				});
-				const { counts } = await mailings.put(id, {
+				const { counts } = await campaigns.put(id, {
 					first: 0,
 					recipients: [
 						{ to: 'ann@example.com' },
@@ -419,7 +430,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					],
 				});
 				expect(counts).toEqual({ staged: 3, suppressed: 0, rejected: 0 });
-				await mailings.release(id, { expect_count: 3 });
+				await campaigns.release(id, { expect_count: 3 });
 				expect(await textsOf(id)).toEqual(['Ann|all|Oslo', 'Bob|mine|Rome', `||#${variable}#`]);
 				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
 				expect(results.map(({ to, list_id }) => [to, list_id])).toEqual([
@@ -430,7 +441,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('are acknowledged once: the same batch again, a gap, a job reopened', async () => {
-				const { mailings, id, reopen } = await opened();
+				const { campaigns, id, reopen } = await opened();
 				const recipients = [
 					{ to: 'a@example.com' },
 					{ to: 'nonsense' },
@@ -438,14 +449,14 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					{ to: 'A@example.com' },
 					{ to: 'b@example.com', context: { name: 'a\u0000b' } },
 				];
-				const ack = await mailings.put(id, { first: 0, recipients });
+				const ack = await campaigns.put(id, { first: 0, recipients });
 				expect(ack).toEqual({
 					position: 5,
 					counts: { staged: 1, suppressed: 0, rejected: 4 },
 					rejects: [
 						{ row: 1, code: 'invalid', error: 'to: Enter a valid email address.' },
 						{ row: 2, code: 'blank', error: 'to: This field may not be blank.' },
-						{ row: 3, code: 'duplicate', error: 'A@example.com is in this mailing already.' },
+						{ row: 3, code: 'duplicate', error: 'A@example.com is in this campaign already.' },
 						{
 							row: 4,
 							code: 'null_characters_not_allowed',
@@ -453,21 +464,21 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 						},
 					],
 				});
-				expect(await mailings.put(id, { first: 0, recipients })).toEqual(ack);
+				expect(await campaigns.put(id, { first: 0, recipients })).toEqual(ack);
 				for (const first of [1, 6]) {
-					await expect(mailings.put(id, { first, recipients })).rejects.toMatchObject({ code: 'conflict' });
+					await expect(campaigns.put(id, { first, recipients })).rejects.toMatchObject({ code: 'conflict' });
 				}
-				expect(await reopen()).toEqual({ id, position: 5 });
-				expect(await mailings.put(id, { first: 5, recipients: [] })).toEqual({
+				expect(await reopen()).toMatchObject({ id, position: 5 });
+				expect(await campaigns.put(id, { first: 5, recipients: [] })).toEqual({
 					position: 5,
 					counts: { staged: 0, suppressed: 0, rejected: 0 },
 					rejects: [],
 				});
-				expect(await mailings.put(id, { first: 5, recipients: [{ to: 'c@example.com' }] })).toMatchObject({
+				expect(await campaigns.put(id, { first: 5, recipients: [{ to: 'c@example.com' }] })).toMatchObject({
 					position: 6,
 					counts: { staged: 1 },
 				});
-				expect((await mailings.status(id)).counts).toEqual({ staged: 2, suppressed: 0, rejected: 4 });
+				expect((await campaigns.status(id)).counts).toEqual({ staged: 2, suppressed: 0, rejected: 4 });
 			});
 
 			it.each([
@@ -475,29 +486,31 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				['nothing is said of it', { strict_vars: undefined }],
 				['it is said as a form says it', { strict_vars: 'true' }],
 			])('lack no variable when %s', async (_, strict) => {
-				const { mailings, id } = await opened({ ...(strict as object), context: { plan: 'all' } });
+				const { campaigns, id } = await opened({ ...(strict as object), context: { plan: 'all' } });
 				const recipients = [{ to: 'a@example.com', context: { city: '' } }, { to: 'b@example.com' }];
-				expect(await mailings.put(id, { first: 0, recipients })).toMatchObject({
+				expect(await campaigns.put(id, { first: 0, recipients })).toMatchObject({
 					counts: { staged: 1, suppressed: 0, rejected: 1 },
 					rejects: [{ row: 1, code: 'missing_variable', error: 'b@example.com: no value for #city#.' }],
 				});
 			});
 
-			it('come to no mailing that is released, canceled or unknown', async () => {
+			it('come to no campaign that is released, canceled or unknown', async () => {
 				const recipients = [{ to: 'a@example.com' }];
-				const { mailings, id: released } = await opened();
-				await mailings.put(released, { first: 0, recipients });
-				await mailings.release(released, { expect_count: 1 });
+				const { campaigns, id: released } = await opened();
+				await campaigns.put(released, { first: 0, recipients });
+				await campaigns.release(released, { expect_count: 1 });
 				const { id: canceled } = await opened();
-				await mailings.put(canceled, { first: 0, recipients });
-				await mailings.cancel(canceled);
+				await campaigns.put(canceled, { first: 0, recipients });
+				await campaigns.cancel(canceled);
 				for (const id of [released, canceled]) {
 					for (const first of [0, 1]) {
-						await expect(mailings.put(id, { first, recipients })).rejects.toMatchObject({ code: 'conflict' });
+						await expect(campaigns.put(id, { first, recipients })).rejects.toMatchObject({
+							code: 'conflict',
+						});
 					}
 				}
-				expect((await mailings.status(canceled)).messages).toEqual({});
-				await expect(mailings.put(nobody, { first: 0, recipients })).rejects.toMatchObject({
+				expect((await campaigns.status(canceled)).messages).toEqual({});
+				await expect(campaigns.put(nobody, { first: 0, recipients })).rejects.toMatchObject({
 					code: 'not_found',
 				});
 			});
@@ -518,40 +531,40 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					'recipients',
 				],
 			])('are refused as a whole when the batch holds %s', async (_, batch, field) => {
-				const { mailings, id, reopen } = await opened();
-				await expect(mailings.put(id, batch as never)).rejects.toMatchObject({
+				const { campaigns, id, reopen } = await opened();
+				await expect(campaigns.put(id, batch as never)).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { [field]: expect.anything() },
 				});
-				expect(await reopen()).toEqual({ id, position: 0 });
+				expect(await reopen()).toMatchObject({ id, position: 0 });
 			});
 
 			it('may be ten thousand at once, but not more than 4 MiB', async () => {
-				const { mailings, id } = await opened();
+				const { campaigns, id } = await opened();
 				const recipients = Array.from({ length: 10_000 }, (_, n) => ({
 					to: `n${n}@example.com`,
 					context: { name: `Number ${n}`, plan: 'free', city: 'Oslo' },
 				}));
-				expect(await mailings.put(id, { first: 0, recipients })).toEqual({
+				expect(await campaigns.put(id, { first: 0, recipients })).toEqual({
 					position: 10_000,
 					counts: { staged: 10_000, suppressed: 0, rejected: 0 },
 					rejects: [],
 				});
 				const large = [{ to: 'x@example.com', context: { name: 'x'.repeat(4 * 1024 * 1024) } }];
-				await expect(mailings.put(id, { first: 10_000, recipients: large })).rejects.toMatchObject({
+				await expect(campaigns.put(id, { first: 10_000, recipients: large })).rejects.toMatchObject({
 					code: 'too_large',
 				});
-				await mailings.cancel(id);
+				await campaigns.cancel(id);
 			});
 
 			it('may have variables called as properties of objects are', async () => {
-				const { mailings, id } = await opened({ text_body: '#__proto__#|#constructor#|#toString#' });
+				const { campaigns, id } = await opened({ text_body: '#__proto__#|#constructor#|#toString#' });
 				const context = Object.fromEntries([
 					['__proto__', 'p'],
 					['constructor', 'c'],
 				]);
-				await mailings.put(id, { first: 0, recipients: [{ to: 'a@example.com', context }] });
-				await mailings.release(id, { expect_count: 1 });
+				await campaigns.put(id, { first: 0, recipients: [{ to: 'a@example.com', context }] });
+				await campaigns.release(id, { expect_count: 1 });
 				expect(await textsOf(id)).toEqual(['p|c|#toString#']);
 			});
 		});
@@ -591,7 +604,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('progress of a sending', () => {
-			it('is that of one submission, or of one mailing, and nothing for what nobody knows', async () => {
+			it('is that of one submission, or of one campaign, and nothing for what nobody knows', async () => {
 				const messages = await ext('messages');
 				const accepted: (string | null)[] = [];
 				await api.send(
@@ -601,25 +614,72 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await messages.progress({ submission: accepted[0] ?? '' })).toMatchObject({
 					messages: { queued: 2 },
 				});
-				const mailings = await ext('mailings');
-				const { id } = await mailings.open(unique('job'), {
+				const campaigns = await ext('campaigns');
+				const { id } = await campaigns.open(unique('job'), {
 					from: subject.sender,
 					type: 'BULK',
 					subject: 's',
 					text_body: 't',
 				});
-				await mailings.put(id, { first: 0, recipients: [{ to: 'a@example.com' }] });
-				expect((await messages.progress({ mailing: id })).messages).toEqual({ staged: 1 });
-				await mailings.release(id, { expect_count: 1 });
-				expect(await messages.progress({ mailing: id })).toEqual({ messages: { queued: 1 }, paused: null });
+				await campaigns.put(id, { first: 0, recipients: [{ to: 'a@example.com' }] });
+				expect((await messages.progress({ campaign: id })).messages).toEqual({ staged: 1 });
+				await campaigns.release(id, { expect_count: 1 });
+				expect(await messages.progress({ campaign: id })).toEqual({ messages: { queued: 1 }, paused: null });
 				const unknown = '00000000-0000-4000-8000-000000000000';
-				for (const scope of [{ submission: unknown }, { mailing: unknown }]) {
+				for (const scope of [{ submission: unknown }, { campaign: unknown }]) {
 					expect((await messages.progress(scope)).messages).toEqual({});
 				}
 			});
 		});
 
 		describe('subscribers and fields (13, 16)', () => {
+			it('adds who is not there yet, and leaves or changes who is, in one operation', async () => {
+				const [a, b] = [unique('a_'), unique('b_')];
+				for (const variable of [a, b]) await api.fields.create({ variable, name: variable });
+				const list = await newList();
+				const { add } = await ext('subscribers');
+				const first = await add(
+					list.id,
+					{ email: 'Ann@example.com', name: 'Ann', meta: { [a]: '1' } },
+					{ if_exists: 'skip' },
+				);
+				expect(first).toMatchObject({
+					email: 'Ann@example.com',
+					name: 'Ann',
+					is_active: true,
+					source: 'API',
+				});
+				const other = { email: 'ann@EXAMPLE.com', name: 'Anna', meta: { [b]: 2 }, is_active: false };
+				expect(await add(list.id, other, { if_exists: 'skip' })).toEqual(first);
+				expect(await add(list.id, other, { if_exists: 'update' })).toEqual({
+					...first,
+					name: 'Anna',
+					meta: { [a]: '1', [b]: 2 },
+					is_active: false,
+				});
+				expect(await add(list.id, { email: 'ann@example.com' }, { if_exists: 'update' })).toMatchObject({
+					name: 'Anna',
+					is_active: false,
+				});
+				const many = await Promise.all(
+					[1, 2, 3, 4, 5, 6, 7, 8].map(() =>
+						add(list.id, { email: 'bob@example.com' }, { if_exists: 'skip' }),
+					),
+				);
+				expect(new Set(many.map(({ id }) => id)).size).toBe(1);
+				expect((await api.subscribers(list.id).page({})).count).toBe(2);
+				await expect(add(list.id, { email: 'nobody' }, { if_exists: 'skip' })).rejects.toMatchObject({
+					code: 'invalid',
+					fields: { email: expect.anything() },
+				});
+				await expect(
+					add(list.id, { email: 'bob@example.com', meta: { unheard_of: 1 } }, { if_exists: 'update' }),
+				).rejects.toMatchObject({ fields: { meta: expect.anything() } });
+				await expect(add(999_999_999, { email: 'nobody' }, { if_exists: 'skip' })).rejects.toMatchObject({
+					code: 'not_found',
+				});
+			});
+
 			it('merges meta where it is stored, and counts what a field is used by', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
 				const field = await api.fields.create({ variable: a, name: 'A' });

@@ -1,6 +1,9 @@
 /** What every store keeps and answers. A store's own test gives its name and how an empty one is opened. */
 import { describe } from 'vitest';
 import { describeBounces } from './store/bounces.js';
+import { describeCampaignBatches } from './store/campaign-batches.js';
+import { describeCampaigns } from './store/campaigns.js';
+import { describeCompositions } from './store/compositions.js';
 import { describeDeliveries } from './store/deliveries.js';
 import { describeErasures } from './store/erasures.js';
 import { describeFields } from './store/fields.js';
@@ -10,8 +13,6 @@ import { describeImports } from './store/imports.js';
 import { describeLimitHolders } from './store/limit-holders.js';
 import { describeLimits } from './store/limits.js';
 import { describeLists } from './store/lists.js';
-import { describeMailingBatches } from './store/mailing-batches.js';
-import { describeMailings } from './store/mailings.js';
 import { describeMessageActions } from './store/message-actions.js';
 import { describeQueue } from './store/queue.js';
 import { describeQueuePauses } from './store/queue-pauses.js';
@@ -33,12 +34,13 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeTokens(open);
 		describeSubmissions(open);
 		describeQueue(open);
+		describeCompositions(open);
 		describeQueuePauses(open);
 		describeLimits(open);
 		describeLimitHolders(open);
 		describeMessageActions(open);
-		describeMailings(open);
-		describeMailingBatches(open);
+		describeCampaigns(open);
+		describeCampaignBatches(open);
 		describeImports(open);
 		describeFigures(open);
 		describeErasures(open);

@@ -27,6 +27,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(made).toEqual({
 				email,
 				reason: 'MANUAL',
+				list_id: null,
 				source: 'API',
 				date_created: expect.stringMatching(moment),
 				expires_at: null,
@@ -100,6 +101,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 				{
 					email: kept,
 					reason: 'UNSUBSCRIBED',
+					list_id: null,
 					source: 'RECIPIENT',
 					date_created: '2025-05-01T10:00:00.000001',
 					expires_at: null,
@@ -131,7 +133,50 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(0);
 			await suppressions.remove({ email });
 			await expect(suppressions.remove({ email })).rejects.toMatchObject({ code: 'not_found' });
+			// The subscriber stays inactive, so that bulk mail would be canceled when it is due.
+			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(0);
+			await api.subscribers(list.id).patch(id, { is_active: true });
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
+		});
+
+		it('are of one list where somebody unsubscribed from that, and of all lists else (40)', async () => {
+			const email = unique('list');
+			const lists = [];
+			for (const name of ['One', 'Two']) lists.push(await api.lists.create({ name, email_reason: 'r' }));
+			const [one, two] = lists.map(({ id }) => id);
+			if (one === undefined || two === undefined) throw new Error('two lists are needed');
+			for (const id of [one, two]) await api.subscribers(id).create({ email });
+			const made = await suppressions.create({ email, reason: 'UNSUBSCRIBED', list_id: one });
+			expect(made).toMatchObject({ reason: 'UNSUBSCRIBED', list_id: one });
+			const active = async (id: number) => (await api.lists.get(id)).active_subscribers_count;
+			expect([await active(one), await active(two)]).toEqual([0, 1]);
+			await suppressions.create({ email, reason: 'UNSUBSCRIBED' });
+			expect(await active(two)).toBe(0);
+			const found = async (filter: object) =>
+				(await suppressions.page({ email__exact: email, ...filter })).results.map(({ list_id }) => list_id);
+			expect(await found({})).toEqual([null, one]);
+			expect(await found({ list_id: one })).toEqual([one]);
+			const first = await suppressions.slice({ email__exact: email, limit: 1 });
+			const next = await suppressions.slice({ email__exact: email, limit: 1, cursor: first.next ?? '' });
+			expect(next.results).toEqual([made]);
+			expect(await suppressions.remove({ email, list_id: one })).toEqual({
+				removed: [made],
+				inactive_subscribers: 1,
+			});
+			expect(await found({})).toEqual([null]);
+		});
+
+		it('refuse a list for what is never of one, and a list that is not there', async () => {
+			const email = unique('nolist');
+			const { id } = await api.lists.create({ name: 'One', email_reason: 'r' });
+			await expect(suppressions.create({ email, reason: 'COMPLAINED', list_id: id })).rejects.toMatchObject(
+				invalid({ list_id: [{ message: 'Only UNSUBSCRIBED can be of one list, not COMPLAINED.' }] }),
+			);
+			const gone = { email, reason: 'UNSUBSCRIBED', list_id: 999_999 } as const;
+			await expect(suppressions.create(gone)).rejects.toMatchObject(
+				invalid({ list_id: [{ message: 'There is no list 999999.' }] }),
+			);
+			expect(await suppressions.check([gone])).toMatchObject({ counts: { rejected: 1 } });
 		});
 
 		it('do not take an erased address', async () => {

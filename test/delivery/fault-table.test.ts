@@ -9,14 +9,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { contentSha256 } from '../../src/content/hash.js';
-import { createPool } from '../../src/delivery/pool.js';
-import { standardTimeouts } from '../../src/delivery/settings.js';
+import { createPool } from '../../src/delivery/smtp/pool.js';
+import { standardTimeouts } from '../../src/delivery/smtp/settings.js';
 import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/store.js';
 import { newUuid } from '../contract/store/fixture.js';
 import { makeCertificates, makeExpiredCertificates } from '../support/certificates.js';
-import { plainSettings, shortTimeouts, testWorker } from '../support/delivery.js';
+import { plainSettings, testWorker, timeoutsFor } from '../support/delivery.js';
 import { createMemoryQueue } from '../support/memory-queue.js';
+import { readHere } from '../support/read-here.js';
 import { type FaultScript, startFaultServer } from '../support/smtp-fault.js';
 import { copies, limits, used } from './fault-table/circumstances.js';
 import type { Expected, Row } from './fault-table/row.js';
@@ -26,7 +27,7 @@ import { data, dot, mail, rcpt } from './fault-table/transactions.js';
 const now = Date.UTC(2026, 2, 10, 12) * 1_000;
 const minute = 60_000_000;
 const clock = { now: () => now };
-const contents = createContentCache({ maxBytes: 1_000_000, inlineCss: async (html) => html });
+const contents = createContentCache({ maxBytes: 1_000_000, askHtml: readHere });
 
 /** Each row has a person of its own in these lists, so that one database serves all of them. */
 let store: Store;
@@ -48,7 +49,7 @@ beforeAll(async () => {
 		makeExpiredCertificates(['IP:127.0.0.1']),
 	]);
 	tls = { good, wrongName, expired };
-}, 30_000);
+});
 afterAll(async () => {
 	await store.close();
 	rmSync(folder, { recursive: true, force: true });
@@ -119,7 +120,7 @@ async function judge(row: Row, type: Type, pace: Pace): Promise<void> {
 	const id = await accept(row, type, to);
 	const pool = createPool({
 		settings: plainSettings(server.port, row.settings),
-		timeouts: { ...shortTimeouts, connect: 150, greeting: 150, command: 150, data: 150, answer: 150 },
+		timeouts: timeoutsFor(row.script),
 		connections: 1,
 	});
 	const { queue, reads } = store;
@@ -185,11 +186,11 @@ const events = {
 /** By the figures of the message's own campaign: what the report counts. */
 async function eventsOf(id: string): Promise<string[]> {
 	const found = await store.reads.getMessage({ id });
-	const figures = await store.reads.reportFigures({
+	const { daily } = await store.reads.reportFigures({
 		...{ from: '2026-01-01', to: '2026-12-31', tag: null, human: false },
 		campaign: found?.message.campaign_unique_id ?? null,
 	});
-	return figures.map(({ type, count }) => (count === 1 ? type : `${type} ${count}`)).sort();
+	return daily.map(({ type, count }) => (count === 1 ? type : `${type} ${count}`)).sort();
 }
 
 async function suppressions(): Promise<number> {

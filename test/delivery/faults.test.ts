@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { SmtpPool } from '../../src/delivery/pool.js';
-import type { SmtpSettings } from '../../src/delivery/settings.js';
-import { plainSettings, testPool, testWorker } from '../support/delivery.js';
+import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
+import type { SmtpSettings } from '../../src/delivery/smtp/settings.js';
+import { plainSettings, testPool, testWorker, timeoutsFor } from '../support/delivery.js';
 import { createMemoryQueue } from '../support/memory-queue.js';
 import { type FaultScript, type FaultServer, startFaultServer } from '../support/smtp-fault.js';
 
@@ -18,7 +18,10 @@ afterEach(async () => {
 /** One message to a server that misbehaves as told. */
 async function sendTo(script: FaultScript, settings: Partial<SmtpSettings> = {}, cc: string[] = []) {
 	server = await startFaultServer(script);
-	pool = testPool(server.port, { settings: plainSettings(server.port, settings), connections: 1 });
+	const timeouts = timeoutsFor(script);
+	pool = testPool(server.port, {
+		...{ settings: plainSettings(server.port, settings), timeouts, connections: 1 },
+	});
 	const memory = createMemoryQueue({ to: ['a@example.net'], envelope: { cc }, now: Date.now() * 1_000 });
 	const result = await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
 	return { result, memory, outcome: memory.row(0).outcomes[0], state: memory.row(0).state };

@@ -2,9 +2,10 @@
 import { setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
-import type { SmtpPool } from '../../src/delivery/pool.js';
+import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
 import { testPool, testWorker } from '../support/delivery.js';
+import { eventually } from '../support/eventually.js';
 import { createMemoryQueue, type MemoryQueue } from '../support/memory-queue.js';
 import { type FaultScript, type FaultServer, startFaultServer } from '../support/smtp-fault.js';
 
@@ -58,18 +59,16 @@ describe('a queue that a person has paused', () => {
 	it('gets back what a worker had leased, and is gone on with when it is resumed', async () => {
 		const { memory, server: own } = await start({}, 150);
 		const { events, stop } = endless(memory, { rate: 30 });
-		await expect.poll(() => own.bodies.length).toBeGreaterThan(3);
+		await eventually(() => expect(own.bodies.length).toBeGreaterThan(3));
 		await hold(memory, null);
-		await expect
-			.poll(() => events, { timeout: 3_000 })
-			.toEqual([{ kind: 'held', reason: 'the queue is paused' }]);
+		await eventually(() => expect(events).toEqual([{ kind: 'held', reason: 'the queue is paused' }]));
 		const { sent = 0, queued = 0 } = memory.states();
 		expect([sent + queued, sent, sent < 100]).toEqual([150, own.bodies.length, true]);
 		expect(
 			memory.rows.filter(({ state }) => state === 'queued').every((row) => row.message.attempts === 0),
 		).toBe(true);
 		await memory.queue.resume({ kinds: ['manual'] });
-		await expect.poll(() => own.bodies.length).toBeGreaterThan(sent);
+		await eventually(() => expect(own.bodies.length).toBeGreaterThan(sent));
 		await stop();
 	});
 });
@@ -103,7 +102,7 @@ describe('a mail server that takes nothing', () => {
 			40,
 		);
 		const { stop } = endless(memory);
-		await expect.poll(() => memory.states()).toEqual({ sent: 40 });
+		await eventually(() => expect(memory.states()).toEqual({ sent: 40 }));
 		await stop();
 		// Five connections met it together; each connection after that stands for one more try.
 		expect(own.lines.filter((line) => line.startsWith('MAIL')).length).toBeLessThan(40 + 5 * 3 + 6);
@@ -121,7 +120,7 @@ describe('a mail server that takes nothing', () => {
 			await setImmediatePromise();
 		};
 		const { events, stop } = endless(memory, { sleep });
-		await expect.poll(() => memory.states()).toEqual({ sent: 5 });
+		await eventually(() => expect(memory.states()).toEqual({ sent: 5 }));
 		await stop();
 		expect(events[0]).toMatchObject({ kind: 'waiting', reason: 'auth: 535 No' });
 	});

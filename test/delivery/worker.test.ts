@@ -1,15 +1,17 @@
 import { setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
+import { StoreError } from '../../src/api/errors.js';
 import { createContentCache } from '../../src/content/cache.js';
-import type { SmtpPool } from '../../src/delivery/pool.js';
+import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { trackingKey, verifyToken } from '../../src/delivery/tracking/tokens.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
-import { StoreError } from '../../src/store/errors.js';
 import { openStore } from '../../src/store/open.js';
 import { testPool, testWorker } from '../support/delivery.js';
+import { eventually } from '../support/eventually.js';
 import { createMemoryQueue, plainContents } from '../support/memory-queue.js';
 import { createQueuedDatabase } from '../support/queued-database.js';
+import { readHere } from '../support/read-here.js';
 import { type FaultServer, startFaultServer } from '../support/smtp-fault.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
@@ -56,6 +58,21 @@ describe('a worker before a server that takes everything', () => {
 			// The lease runs out while the run waits.
 			sleep: async () => {
 				memory.row(0).until = 0;
+			},
+		}).run({ scope: { submission: memory.row(0).message.submission }, until: 'settled' });
+		expect((await run).counts.sent).toBe(3);
+		expect(memory.states()).toEqual({ sent: 3 });
+	});
+
+	it('waits for what is queued for later, as one on which a worker ended is, before a scope counts as settled', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(3) });
+		memory.row(0).due = systemClock.now() + 60_000_000;
+		const run = testWorker(memory, pool, {
+			// A minute passes while the run waits.
+			sleep: async () => {
+				memory.row(0).due = 0;
 			},
 		}).run({ scope: { submission: memory.row(0).message.submission }, until: 'settled' });
 		expect((await run).counts.sent).toBe(3);
@@ -126,6 +143,31 @@ describe('a worker before a server that takes everything', () => {
 		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 2 } });
 		expect(memory.states()).toEqual({ sent: 2 });
 	});
+
+	it('takes what another process has queued while a slow server still has a message of its own', async () => {
+		const memory = createMemoryQueue({ to: addresses(2) });
+		memory.row(1).due = Number.MAX_SAFE_INTEGER;
+		const begun: string[] = [];
+		const answers: (() => void)[] = [];
+		const slow: SmtpPool = {
+			send: async ({ to }) => {
+				begun.push(to);
+				await new Promise<void>((resolve) => answers.push(resolve));
+				const reply = { phase: 'answer', code: 250, enhanced: null, text: 'Taken' } as const;
+				return { kind: 'accepted', reply, refusedCopies: [] };
+			},
+			verify: async () => null,
+			close: () => undefined,
+			halt: () => undefined,
+			abort: () => undefined,
+		};
+		const running = testWorker(memory, slow).run(settled);
+		await eventually(() => expect(begun).toHaveLength(1));
+		memory.row(1).due = 0;
+		await eventually(() => expect(begun).toHaveLength(2));
+		for (const answer of answers) answer();
+		expect((await running).counts.sent).toBe(2);
+	});
 });
 
 describe('a worker with large messages', () => {
@@ -148,6 +190,7 @@ describe('a worker with large messages', () => {
 			},
 			verify: async () => null,
 			close: () => undefined,
+			halt: () => undefined,
 			abort: () => undefined,
 		};
 		const result = await testWorker(memory, slow, { contents }).run(settled);
@@ -166,7 +209,7 @@ describe('a worker that is told to stop', () => {
 			until: 'aborted',
 			signal: control.signal,
 		});
-		await expect.poll(() => server?.lines.filter((line) => line.startsWith('MAIL')).length).toBe(5);
+		await eventually(() => expect(server?.lines.filter((line) => line.startsWith('MAIL')).length).toBe(5));
 		control.abort();
 		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 0, deferred: 0 } });
 		expect(memory.states()).toEqual({ queued: 20 });
@@ -183,9 +226,68 @@ describe('a worker that is told to stop', () => {
 			until: 'aborted',
 			signal: control.signal,
 		});
-		await expect.poll(() => server?.bodies.length).toBe(1);
+		await eventually(() => expect(server?.bodies).toHaveLength(1));
 		control.abort();
 		expect(await running).toMatchObject({ counts: { uncertain: 1 } });
+	});
+});
+
+describe('a worker whose time is limited', () => {
+	it('begins nothing shortly before its end, and lets what is in flight come to its own', async () => {
+		let answer: (told: { answer: string }) => void = () => undefined;
+		const later = new Promise<{ answer: string }>((resolve) => {
+			answer = resolve;
+		});
+		server = await startFaultServer({ at: { dot: { later } } });
+		pool = testPool(server.port, { connections: 1, timeouts: {} });
+		const memory = createMemoryQueue({ to: addresses(9) });
+		const control = new AbortController();
+		const running = testWorker(memory, pool, { connections: 1 }).run({
+			scope: null,
+			until: 'settled',
+			signal: control.signal,
+			leftMs: 4_000,
+		});
+		await eventually(() => expect(server?.bodies).toHaveLength(1));
+		// What it had leased and not begun is given back, for others: a connection has three messages.
+		await eventually(() => expect(memory.states()).toEqual({ leased: 3, queued: 6 }));
+		answer({ answer: '250 2.0.0 Taken' });
+		await eventually(() => expect(memory.states()).toEqual({ sent: 3, queued: 6 }));
+		control.abort();
+		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 3, uncertain: 0 } });
+		expect(server.bodies).toHaveLength(3);
+	});
+
+	it('is done before its end when nothing is left', async () => {
+		let answer: (told: { answer: string }) => void = () => undefined;
+		const later = new Promise<{ answer: string }>((resolve) => {
+			answer = resolve;
+		});
+		server = await startFaultServer({ at: { dot: { later } } });
+		pool = testPool(server.port, { timeouts: {} });
+		const memory = createMemoryQueue({ to: addresses(1) });
+		const running = testWorker(memory, pool).run({ ...settled, leftMs: 400 });
+		await eventually(() => expect(server?.bodies).toHaveLength(1));
+		await new Promise((resolve) => setTimeout(resolve, 400));
+		answer({ answer: '250 2.0.0 Taken' });
+		expect(await running).toMatchObject({ kind: 'done', counts: { sent: 1 } });
+	});
+
+	it('cuts at its end what has not come to one', async () => {
+		server = await startFaultServer({ at: { MAIL: { hang: true } } });
+		pool = testPool(server.port, { timeouts: {} });
+		const memory = createMemoryQueue({ to: addresses(20) });
+		const control = new AbortController();
+		const running = testWorker(memory, pool, { drainMs: 1_000_000 }).run({
+			scope: null,
+			until: 'aborted',
+			signal: control.signal,
+			leftMs: 3_000,
+		});
+		await eventually(() => expect(server?.lines.filter((line) => line.startsWith('MAIL')).length).toBe(5));
+		setTimeout(() => control.abort(), 3_000);
+		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 0, deferred: 0 } });
+		expect(memory.states()).toEqual({ queued: 20 });
 	});
 });
 
@@ -209,12 +311,16 @@ describe('a worker whose lease was taken over', () => {
 		sink = await startSmtpSink();
 		pool = testPool(sink.port);
 		const memory = createMemoryQueue({ to: addresses(1) });
-		const times = [1_000_000, 1_000_000, 500_000_000];
+		let now = 1_000_000;
 		const events: WorkerEvent[] = [];
-		const clock = { now: () => times.shift() ?? 500_000_000 };
+		const clock = { now: () => now };
 		const { lease } = memory.queue;
 		let leases = 0;
-		memory.queue.lease = async (c) => (leases++ === 0 ? lease(c) : []);
+		memory.queue.lease = async (c) => {
+			const leased = leases++ === 0 ? await lease(c) : [];
+			now = 500_000_000;
+			return leased;
+		};
 		await testWorker(memory, pool, { clock, onEvent: (event) => events.push(event) }).run(settled);
 		expect(events).toMatchObject([{ kind: 'lost_lease', outcome: 'not begun' }]);
 		expect(sink.received).toHaveLength(0);
@@ -244,7 +350,7 @@ describe('a worker whose own leases ran out in its hands', () => {
 		};
 		const control = new AbortController();
 		const running = testWorker(memory, pool).run({ scope: null, until: 'aborted', signal: control.signal });
-		await expect.poll(() => memory.states()).toEqual({ sent: 60 });
+		await eventually(() => expect(memory.states()).toEqual({ sent: 60 }));
 		control.abort();
 		await running;
 		expect(server.bodies).toHaveLength(60);
@@ -263,7 +369,7 @@ describe('a worker on a real database', () => {
 		pool = testPool(server.port);
 		const { path, ids } = await createQueuedDatabase(250);
 		const store = await openStore(path, { clock: systemClock, mode: 'existing' });
-		const contents = createContentCache({ maxBytes: 1_000_000, inlineCss: async (html) => html });
+		const contents = createContentCache({ maxBytes: 1_000_000, askHtml: readHere });
 		const { queue, reads } = store;
 		const worker = testWorker(createMemoryQueue({ to: [] }), pool, { queue, reads, contents });
 		const result = await worker.run(settled);
@@ -314,7 +420,7 @@ describe('a worker whose store fails', () => {
 			until: 'aborted',
 			signal: control.signal,
 		});
-		await expect.poll(() => memory.states(), { timeout: 5_000 }).toEqual({ sent: 150 });
+		await eventually(() => expect(memory.states()).toEqual({ sent: 150 }));
 		control.abort();
 		await running;
 		expect(sink.received).toHaveLength(150);
@@ -345,7 +451,7 @@ describe('a worker before a server it cannot use', () => {
 			sleep: () => setImmediatePromise(),
 			onEvent: (event) => event.kind === 'waiting' && waits.push(event.ms),
 		}).run({ scope: null, until: 'aborted', signal: control.signal });
-		await expect.poll(() => memory.states()).toEqual({ sent: 3 });
+		await eventually(() => expect(memory.states()).toEqual({ sent: 3 }));
 		control.abort();
 		await running;
 		expect(waits).toEqual([1_000, 2_000, 4_000]);

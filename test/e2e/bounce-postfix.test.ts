@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { programPath } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
 import { noPostfix, type Postfix, startPostfix } from '../support/postfix.js';
 import { makeProject, type Project } from '../support/project.js';
-import { freePort, startRefusing } from '../support/refusing-server.js';
+import { freePort, type Refusing, startRefusing } from '../support/refusing-server.js';
 import { startServer } from '../support/running-server.js';
 import { startTarget } from '../support/target.js';
 
@@ -25,11 +26,13 @@ const isBuilt = existsSync(join(programPath, '../../dist'));
 const title = noPostfix === null ? 'a bounce of Postfix' : `a bounce of Postfix (${noPostfix})`;
 
 describe.skipIf(noPostfix !== null)(title, () => {
-	let refusing: { port: number; close(): Promise<void> };
+	let refusing: Refusing;
+	// Until then no recipient is refused, so that no bounce comes back while "send" still waits.
+	let sent: () => void;
 	let postfix: Postfix | null;
 	beforeEach(async () => {
 		postfix = null;
-		refusing = await startRefusing();
+		refusing = await startRefusing({ after: new Promise((resolve) => (sent = resolve)) });
 	});
 	afterEach(async () => {
 		await postfix?.stop();
@@ -54,10 +57,11 @@ describe.skipIf(noPostfix !== null)(title, () => {
 		});
 		try {
 			await sendTo(project.json);
+			sent();
 			await untilInactive(project.json, postfix);
 			await expectBounced(project.json);
 			expect(server.log()).toContain('"bounce_smtp":"bounce"');
-			await expect.poll(() => target.received.length, { timeout: 10_000 }).toBe(1);
+			await eventually(() => expect(target.received).toHaveLength(1));
 			expect(JSON.parse(target.received[0] ?? '')).toMatchObject({
 				type: 'HARDBOUNCED',
 				test: false,
@@ -68,7 +72,7 @@ describe.skipIf(noPostfix !== null)(title, () => {
 			await target.close();
 			await server.stop();
 		}
-	}, 60_000);
+	});
 
 	it('comes back through a pipe to "engine bounces ingest -"', async ({ skip }) => {
 		if (!isBuilt) return skip('npm run build has not been run');
@@ -98,11 +102,12 @@ describe.skipIf(noPostfix !== null)(title, () => {
 			],
 		});
 		await sendTo(json);
+		sent();
 		await untilInactive(json, postfix);
 		await expectBounced(json);
-		await expect.poll(() => postfix?.log(), { timeout: 10_000 }).toMatch(/relay=bounces.*status=sent/);
+		await eventually(async () => expect(await postfix?.log()).toMatch(/relay=bounces.*status=sent/));
 		await rm(folder, { recursive: true });
-	}, 60_000);
+	});
 });
 
 async function setUp(json: Project['json']): Promise<void> {
@@ -124,7 +129,7 @@ async function untilInactive(json: Project['json'], postfix: Postfix): Promise<v
 		>;
 		return found['disable_reason'] ?? (await postfix.log());
 	};
-	await expect.poll(activity, { timeout: 30_000, interval: 300 }).toBe('HARDBOUNCED');
+	await eventually(async () => expect(await activity()).toBe('HARDBOUNCED'));
 }
 
 async function expectBounced(json: Project['json']): Promise<void> {

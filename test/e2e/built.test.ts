@@ -100,4 +100,21 @@ describe('the built program', () => {
 			stderr: 'error: mailctl needs Node.js 20.19 or newer; this is 18.20.0\n',
 		});
 	});
+
+	it('is built anywhere, below a folder called src too', async () => {
+		const checkout = join(home, 'src/mailctl');
+		const root = dirname(dirname(programPath));
+		for (const part of ['package.json', 'tsconfig.json', 'bin', 'scripts', 'src'])
+			await cp(join(root, part), join(checkout, part), { recursive: true });
+		// Copied, because esbuild goes by real paths; but for what no build reads.
+		const unread =
+			/node_modules\/(@biomejs|@rollup|@typescript|axe-core|better-sqlite3|playwright-core|typescript|vite)$/;
+		await cp(join(root, 'node_modules'), join(checkout, 'node_modules'), {
+			recursive: true,
+			filter: (path) => !unread.test(path),
+		});
+		await run(process.execPath, ['scripts/build.mjs'], { cwd: checkout });
+		const { stdout } = await run(process.execPath, [join(checkout, 'bin/mailctl.js'), '--version']);
+		expect(stdout).toBe('0.1.0\n');
+	});
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
 		args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
 	});
 	page = await browser.newPage();
-}, 60_000);
+});
 afterAll(() => browser?.close());
 
 /** Every link of a document as the browser reads it: its target when that is absolute and http(s), in order. */

@@ -37,43 +37,50 @@ beforeAll(async () => {
 			return page;
 		}),
 	);
-}, 60_000);
+});
 afterAll(async () => {
 	await browser?.close();
 	await inliner.close();
 });
 
 async function inlined(html: string): Promise<string> {
-	const compiled = await compileContent(content({ html, disable_inline: false }), inliner.inline);
+	const compiled = await compileContent(content({ html, disable_inline: false }), inliner.read);
 	expect(compiled.warnings).toEqual([]);
 	return compiled.preview({ variables: {} }).html ?? '';
 }
 
-async function pictures(html: string): Promise<Buffer[]> {
-	const taken: Buffer[] = [];
-	for (const page of pages) {
+interface Looks {
+	picture: Buffer;
+	/** Of the whole page, in a window that is lower than any: a picture is never lower than its window. */
+	height: number;
+}
+
+async function looks(html: string): Promise<Looks[]> {
+	const look = async (page: Page, index: number): Promise<Looks> => {
 		await page.setContent(html, { waitUntil: 'load' });
-		taken.push(await page.screenshot({ fullPage: true }));
-	}
-	return taken;
+		const picture = await page.screenshot({ fullPage: true });
+		const { width, height } = views[index]?.viewport ?? { width: 0, height: 0 };
+		await page.setViewportSize({ width, height: 10 });
+		const all: number = await page.evaluate('document.documentElement.scrollHeight');
+		await page.setViewportSize({ width, height });
+		return { picture, height: all };
+	};
+	return await Promise.all(pages.map(look));
 }
 
 /** To the pixel, on a wide, a narrow and a dark screen and on paper. */
 async function expectSamePicture(before: string, after: string): Promise<void> {
-	const [old, now] = [await pictures(before), await pictures(after)];
-	expect(now.map((picture, index) => picture.equals(old[index] ?? Buffer.alloc(0)))).toEqual(
+	const [old, now] = [await looks(before), await looks(after)];
+	expect(now.map(({ height }) => height)).toEqual(old.map(({ height }) => height));
+	expect(now.map(({ picture }, index) => picture.equals(old[index]?.picture ?? Buffer.alloc(0)))).toEqual(
 		views.map(() => true),
 	);
 }
 
 describe.skipIf(executablePath === undefined)('with its CSS inlined (needs Chromium)', () => {
-	it.skipIf(!hasCorpora)(
-		'every real template looks the same (needs the corpora)',
-		{ timeout: 300_000 },
-		async () => {
-			for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
-		},
-	);
+	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {
+		for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
+	});
 
 	it.each<[string, string]>([
 		['a rule for narrow screens', 'p { color: red } @media (max-width: 500px) { p { color: blue } }'],
@@ -138,15 +145,15 @@ describe.skipIf(executablePath === undefined)('with its CSS inlined (needs Chrom
 			offer: 'https://shop.example/offer?a=1&b=2',
 			unsubscribe_url: 'https://m.example/u/1',
 		};
-		const asWritten = await compileContent(content({ html: newsletter }), inliner.inline);
+		const asWritten = await compileContent(content({ html: newsletter }), inliner.read);
 		const compiled = await compileContent(
 			content({ subject: 'News 🎉 for #name#', html: newsletter, disable_inline: false }),
-			inliner.inline,
+			inliner.read,
 		);
 		expect(compiled.warnings).toEqual([]);
 		expect(compiled.links).toBe(40);
 		const tracking = {
-			openUrl: 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7',
+			openUrl: seen,
 			clickUrl: 'https://m.example/c/',
 			clickEnds: Array.from({ length: compiled.links }, (_, position) => `p${position}`),
 		};
@@ -162,12 +169,57 @@ describe.skipIf(executablePath === undefined)('with its CSS inlined (needs Chrom
 		const email = await PostalMime.parse(message);
 		expect([email.subject, email.from?.name]).toEqual(['News 🎉 for Jürgen 🎉 <b>', 'Grüße aus Köln']);
 		expect(email.html?.match(/"https:\/\/m\.example\/c\/p\d+"/g)).toHaveLength(40);
-		const arrived = email.html ?? '';
-		const pixel = /<img src="data:[^>]*>/;
-		expect(arrived).toMatch(pixel);
 		const before = asWritten.preview({ variables }).html ?? '';
-		await expectSamePicture(before, arrived.replace(pixel, ''));
-		// The pixel takes a line at the very end, where there is nothing else.
-		await expectSamePicture(before.replace('</body>', `${pixel.exec(arrived)?.[0]}</body>`), arrived);
+		await expectSamePicture(before, email.html ?? '');
+	});
+});
+
+const seen = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+
+/** The HTML as it arrives, with the pixel of that address; its links stay as they are. */
+async function tracked(html: string, openUrl: string): Promise<string> {
+	const compiled = await compileContent(content({ html }), inliner.read);
+	const tracking = { openUrl, clickUrl: 'https://m.example/c/', clickEnds: [] };
+	const email = await PostalMime.parse(compiled.join(envelope(), recipient({ tracking })));
+	return email.html ?? '';
+}
+
+describe.skipIf(executablePath === undefined)('with its pixel (needs Chromium)', () => {
+	const doctype = '<!doctype html>';
+	const endings: [string, string][] = [
+		['a paragraph', `${doctype}<body><p>x</p></body>`],
+		['a paragraph without a doctype', '<p>x</p>'],
+		['bare words', `${doctype}x`],
+		['a table', `${doctype}<body><table><tr><td>x</td></tr></table></body>`],
+		['a table that is not closed', `${doctype}<body><table><tr><td>x`],
+		['a table that the body closes', `${doctype}<body><table><tr><td>x</td></tr></body>`],
+		['a list that is not closed', `${doctype}<body><ul><li>x<li>y`],
+		['a link that is not closed', `${doctype}<body><p>x <a href="https://x.example/">y`],
+		['a large line', `${doctype}<body style="font: 40px/3 serif"><div>x</div></body>`],
+		['an empty body', `${doctype}<body></body>`],
+		['a full screen', `${doctype}<body style="margin: 0"><div style="height: 100vh">x</div></body>`],
+		['a grid', `${doctype}<body style="display: grid; gap: 30px"><p>x</p><p>y</p></body>`],
+		['columns', `${doctype}<body style="display: flex; flex-wrap: wrap; gap: 30px"><p>x</p><p>y</p></body>`],
+		[
+			'rules for pictures',
+			`${doctype}<style>img { display: inline !important; width: 100% !important; height: auto !important;
+			max-width: none !important; margin: 30px !important; padding: 9px !important; border: 4px solid red !important;
+			float: right !important; position: static !important }</style><p>x</p>`,
+		],
+		['blanks', `${doctype}<body><p>x</p>\n\n</body>\n</html>\n`],
+	];
+
+	it.each(endings)('a mail that ends in %s looks the same', async (_what, html) => {
+		for (const openUrl of [seen, 'https://m.example/o/blocked.gif'])
+			await expectSamePicture(html, await tracked(html, openUrl));
+	});
+
+	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {
+		// Without the picture that the tests put at the end: it would make room for the pixel.
+		// Nor the same ones with their styles inlined: it is their end that matters.
+		for (const { html } of templates().filter(({ name }) => !name.includes('templates-inlined'))) {
+			const asMade = html.replace('<img src="#picture#" alt="#name#">', '');
+			await expectSamePicture(asMade, await tracked(asMade, seen));
+		}
 	});
 });

@@ -1,6 +1,7 @@
 // CSS that cannot be inlined stops no mail: it goes out as written, and somebody is told.
 import { afterEach, describe, expect, it } from 'vitest';
 import { isBuilt } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
 import { makeProject } from '../support/project.js';
 import { startServing } from '../support/serving.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
@@ -38,7 +39,7 @@ describe.runIf(isBuilt)('CSS that cannot be inlined', () => {
 		expect(answer.status).toBe(200);
 		await sink.until(2);
 		const warnings = () => serving.log().filter(({ event }) => event === 'content_warning');
-		await expect.poll(() => warnings().length).toBeGreaterThan(0);
+		await eventually(() => expect(warnings().length).toBeGreaterThan(0));
 		expect(warnings().map((line) => line['warning'])).toEqual([expect.stringMatching(warning)]);
 	});
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CliResult, cli } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';
 import { type Foreign, startForeign } from '../support/foreign.js';
+import { said } from '../support/project.js';
 
 type Argv = readonly string[];
 
@@ -127,11 +128,24 @@ const table: Readonly<Record<string, Standing>> = {
 	send: document(
 		[
 			...['from', 'to', 'cc', 'bcc', 'ccEach', 'replyTo', 'subject', 'text', 'textFile', 'html', 'htmlFile'],
-			...['context', 'contextFile', 'header', 'tag', 'bulk', 'disableInline', 'strictVars', 'maxRecipients'],
+			...['context', 'contextFile', 'header', 'tag', 'bulk', 'transactional', 'disableInline'],
+			...['strictVars', 'maxRecipients'],
 			// A job is a ledger of this machine there: see send-foreign.test.ts.
-			...['list', 'csv', 'batch', 'job', 'retryUnknown', 'expectCount', 'skipInvalid', 'sample', 'map'],
-			// Made here, out of what is given; a trial is one message.
-			...['preview', 'eml', 'testTo'],
+			...[
+				'list',
+				'csv',
+				'batch',
+				'job',
+				'again',
+				'retryUnknown',
+				'expectCount',
+				'skipInvalid',
+				'sample',
+				'map',
+				'encoding',
+			],
+			// A trial is one message.
+			'testTo',
 			// There is no status to wait for: on such a service `send` ends with its answer.
 			...['wait', 'waitTimeout'],
 		],
@@ -142,11 +156,23 @@ const table: Readonly<Record<string, Standing>> = {
 			results: [...single, '--results', file],
 			rate: [...single, '--rate', '10/s'],
 			connections: [...single, '--connections', '2'],
+			// The finished message is the service's own.
+			preview: [...single, '--preview', 'text'],
+			eml: [...single, '--eml', '-'],
 		},
 	),
 	'send status': anywhere('jobs there are ledgers of this machine'),
 	'send resume': anywhere('goes on with a ledger of this machine, which is what is asked for'),
-	'send cancel': anywhere('jobs there are ledgers of this machine'),
+	'send cancel': anywhere('campaigns there are kept on this machine'),
+	'campaigns list': anywhere('campaigns there are kept on this machine'),
+	'campaigns get': anywhere('campaigns there are kept on this machine'),
+	'campaigns results': anywhere('campaigns there are kept on this machine'),
+	'campaigns report': document(['from', 'to', 'last', 'event', 'chart', 'failIf'], {
+		tag: ['campaigns', 'report', uuid, '--tag', 'news'],
+		human: ['campaigns', 'report', uuid, '--human'],
+	}),
+	'campaigns resume': anywhere('goes on with a campaign kept on this machine'),
+	'campaigns cancel': anywhere('campaigns there are kept on this machine'),
 	report: document(['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], {
 		tag: ['report', '--tag', 'news'],
 		human: ['report', '--human'],
@@ -165,6 +191,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'messages raw': ours('messages', 'messages', 'raw', uuid),
 	'messages cancel': ours('messages', 'messages', 'cancel', uuid, '-y'),
 	'messages retry': ours('messages', 'messages', 'retry', uuid),
+	why: document(['all']),
 	'suppressions list': ours('suppressions', 'suppressions', 'list'),
 	'suppressions add': ours('suppressions', 'suppressions', 'add', 'a@example.com'),
 	'suppressions remove': ours('suppressions', 'suppressions', 'remove', 'a@example.com', '-y'),
@@ -174,6 +201,10 @@ const table: Readonly<Record<string, Standing>> = {
 	worker: machine('worker', '--drain'),
 	'engine init': machine('engine', 'init', '--sender', 'a@example.com'),
 	'engine status': machine('engine', 'status'),
+	'engine backup': machine('engine', 'backup', 'b.db'),
+	'engine secrets status': machine('engine', 'secrets', 'status'),
+	'engine secrets wrap': machine('engine', 'secrets', 'wrap'),
+	'engine secrets unwrap': machine('engine', 'secrets', 'unwrap', '--yes'),
 	'engine smtp-test': machine('engine', 'smtp-test'),
 	'engine settings get': machine('engine', 'settings', 'get'),
 	'engine settings set': machine('engine', 'settings', 'set', 'time_zone', 'UTC'),
@@ -199,7 +230,14 @@ const table: Readonly<Record<string, Standing>> = {
 	),
 	'engine bounces ingest': machine('engine', 'bounces', 'ingest', file),
 	'engine bounces explain': anywhere('explains a file, and goes to no deployment'),
-	demo: { kind: 'machine', argv: ['demo'], says: /leave --base-url out/ },
+	demo: { kind: 'machine', argv: ['demo'], says: /--base-url does not go with demo/ },
+	sink: { kind: 'machine', argv: ['sink'], says: /--base-url does not go with sink/ },
+	...Object.fromEntries(
+		['bash', 'zsh', 'fish', 'powershell', 'words'].map((name) => [
+			`completion ${name}`,
+			anywhere('never goes to the network'),
+		]),
+	),
 	api: anywhere('sends what it is told to, wherever that is'),
 	smoke: anywhere('looks at any deployment; writes with --full only, which is what is asked for'),
 	doctor: anywhere('looks at any deployment, and changes nothing'),
@@ -258,7 +296,10 @@ describe('the table of what is ours', () => {
 		const standing = table[path];
 		if (standing?.kind !== 'document') throw new Error('filtered above');
 		const known = [...new Set([...standing.plain, ...Object.keys(standing.ours)])];
-		expect(known.sort()).toEqual(Object.keys(command.options).sort());
+		expect(
+			known.sort(),
+			`${path}: name each option in this file's table, in plain (any deployment) or ours`,
+		).toEqual(Object.keys(command.options).sort());
 	});
 });
 
@@ -300,8 +341,8 @@ describe('on a deployment that is not ours', () => {
 
 	it.each(
 		rows.flatMap(({ path, standing }) => (standing?.kind === 'ours' ? [{ path, ...standing }] : [])),
-	)('$path is refused, naming the extension, and nothing is written', ({ argv, extension }) =>
-		refused(argv, new RegExp(`this deployment has no "${extension}"`)));
+	)('$path is refused by its name, and nothing is written', ({ path, argv }) =>
+		refused(argv, new RegExp(`mailctl ${path} is not for this deployment`)));
 
 	it.each(
 		rows.flatMap(({ path, standing }) =>
@@ -312,7 +353,7 @@ describe('on a deployment that is not ours', () => {
 	)('$path with the option $option is refused, and nothing is written', ({ argv }) =>
 		refused(
 			argv,
-			/this deployment has no ("\w+"|idempotency keys)|embedded engine|machine that owns the database/,
+			/is not for this deployment|makes its messages by itself|embedded engine|machine that owns the database/,
 		));
 
 	it.each(
@@ -342,11 +383,15 @@ describe('on a deployment that is not ours', () => {
 		expect(foreign.writes.splice(0)).toEqual(['POST /message/send/']);
 		const words = ['subscribers', 'import', people, '-l', '1', '--map', 'Town=city', '-o', 'json'];
 		const { code, stdout, stderr } = await call(words);
-		expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
+		expect({ code, document: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
 			code: 0,
 			document: { read: 1, created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
-			stderr:
-				'warning: 1 row has a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise\n',
+			said: [
+				{
+					warning:
+						'1 row has a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise',
+				},
+			],
 		});
 		expect(foreign.writes.splice(0)).toEqual(['POST /sub/lists/1/subscribers/']);
 	});

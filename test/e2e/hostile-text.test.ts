@@ -1,10 +1,10 @@
 // What other people wrote reaches a terminal, a log or a spreadsheet through this program.
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { programPath } from '../support/cli.js';
+import { runProgram } from '../support/run-program.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'mailctl-hostile-'));
 const env = {
@@ -17,10 +17,9 @@ const name = 'A\x1b[31mnn\x1b]0;owned\x07\x9b5m\u202egnp.exe\u200b\tB\nC';
 const cleaned = 'A\\x1b[31mnn\\x1b]0;owned\\x07\\x9b5m\\u202egnp.exe\\u200b\\tB\\nC';
 
 function mailctl(argv: readonly string[], input = '') {
-	const { stdout, stderr, status } = spawnSync(process.execPath, [programPath, ...argv], {
+	const { stdout, stderr, status } = runProgram(process.execPath, [programPath, ...argv], {
 		env,
 		input,
-		encoding: 'utf8',
 	});
 	return { stdout, stderr, status };
 }

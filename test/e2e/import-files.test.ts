@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import iconv from 'iconv-lite';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { formatCsvRow } from '../../src/cli/tabular/write-csv.js';
-import { readTable } from '../cli/tabular/tables.js';
+import { formatCsvRow } from '../../src/tables/write-csv.js';
 import { makeProject, type Project } from '../support/project.js';
+import { readTable } from '../tables/tables.js';
 
 const corpora = process.env['MAILCTL_CORPORA'] ?? '../shared/corpora';
 

@@ -1,13 +1,14 @@
 /** `subscribers import` on a deployment of others that throttles: what a person sees, and what a second run finds. */
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Interrupted } from '../../src/cli/errors.js';
-import { openImportLedger } from '../../src/jobs/foreign/import-ledger.js';
-import { listLedgers } from '../../src/jobs/foreign/ledger/folder.js';
+import { systemClock } from '../../src/api/datetime.js';
+import { keepImports } from '../../src/cli/connect/imports.js';
+import { Interrupted } from '../../src/cli/frame/errors.js';
 import { type CliOptions, cli } from '../support/cli.js';
 import { startWitness, type Witness, witnessMissing } from '../support/drf.js';
+import { keptImports } from '../support/kept-rows.js';
 
 const missing = await witnessMissing();
 
@@ -52,7 +53,7 @@ describe.skipIf(missing !== null)(`an import on a Django deployment (${missing ?
 			totals: { read: 6, created: 6 },
 		});
 		expect(stderr).toContain('waiting 1 s, as the service asks');
-		expect(await readdir(jobs)).toEqual([]);
+		expect(await keptImports(jobs)).toEqual({ keys: [], rows: 0 });
 	});
 
 	it('that was interrupted goes on with --resume, and its totals are those of the whole', async () => {
@@ -64,14 +65,13 @@ describe.skipIf(missing !== null)(`an import on a Django deployment (${missing ?
 		const words = importing('--concurrency', '1');
 		const first = await run(words, { columns: 120, interrupts: stop.signal, heard });
 		expect(first.code).toBe(130);
-		const [kept] = await listLedgers(jobs);
-		expect(kept?.header).toMatchObject({ kind: 'import', job: { deployment: witness.baseUrl } });
+		expect((await keptImports(jobs)).keys).toHaveLength(1);
 		const second = await run([...words, '--resume']);
 		expect({ code: second.code, totals: JSON.parse(second.stdout) }).toMatchObject({
 			code: 0,
 			totals: { read: 12, created: 12 },
 		});
-		expect(await readdir(jobs)).toEqual([]);
+		expect(await keptImports(jobs)).toEqual({ keys: [], rows: 0 });
 	});
 
 	it('that another process is at is refused, naming it', async () => {
@@ -81,13 +81,12 @@ describe.skipIf(missing !== null)(`an import on a Django deployment (${missing ?
 			if (text.includes('waiting')) stop.abort(new Interrupted('SIGINT'));
 		};
 		await run(importing('--concurrency', '1'), { columns: 120, interrupts: stop.signal, heard });
-		const [kept] = await listLedgers(jobs);
-		const header: unknown = JSON.parse((await readFile(kept?.path ?? '', 'utf8')).split('\n')[0] ?? '');
-		const { job } = header as { job: { deployment: string; key: string } }; // as the test above has seen it
-		const other = await openImportLedger(kept?.path ?? '', job);
+		const [key = ''] = (await keptImports(jobs)).keys;
+		const where = { folder: jobs, deployment: witness.baseUrl, clock: systemClock };
+		const other = await keepImports({ ...where, earlier: 'resume' })(key);
 		const { code, stderr } = await run(importing('--resume'));
 		expect({ code, error: JSON.parse(stderr) }).toMatchObject({
-			code: 6,
+			code: 2,
 			error: { error: { code: 'in_use', message: expect.stringContaining(`process ${process.pid} `) } },
 		});
 		await other.close();

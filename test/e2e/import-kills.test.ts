@@ -1,16 +1,33 @@
 /**
  * Imports whose process is killed at random moments and gone on with, as real processes, with somebody else to say what
- * is there in the end. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` name another size.
+ * is there in the end. `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` name another
+ * size.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
+import type { ChildProcess } from 'node:child_process';
+import { cp, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cli, isBuilt, makeHome, programPath, startProgram } from '../support/cli.js';
 import { startWitness, type Witness, witnessMissing } from '../support/drf.js';
+import {
+	asked,
+	databaseCalls,
+	type Ended,
+	ended,
+	expectHappened,
+	expectSound,
+	faultsOver,
+	hasStrace,
+	killAtEach,
+	measurePoints,
+	runNode,
+	seeded,
+	spread,
+	startNode,
+	timeLimit,
+} from '../support/fault-points.js';
 import {
 	expectedPeople,
 	expectedRejects,
@@ -24,12 +41,11 @@ import { type KillingProxy, startKillingProxy } from '../support/killing-proxy.j
 import { type RunningServer, startServer } from '../support/running-server.js';
 
 const missing = await witnessMissing();
-const hasStrace = spawnSync('strace', ['-V']).status === 0;
 const size = (small: { rows: number; kills: number }) => ({
-	rows: Number(process.env['MAILCTL_KILL_ROWS'] ?? small.rows),
-	kills: Number(process.env['MAILCTL_KILLS'] ?? small.kills),
+	rows: asked('MAILCTL_KILL_ROWS', small.rows),
+	kills: asked('MAILCTL_KILLS', small.kills),
 });
-const timeout = process.env['MAILCTL_KILL_ROWS'] === undefined ? 120_000 : 3_600_000;
+const faults = asked('MAILCTL_FAULTS', 3);
 
 let home: string;
 let path: string;
@@ -45,26 +61,6 @@ afterEach(async () => {
 	endings = [];
 });
 
-interface Ended {
-	code: number | null;
-	stdout: string;
-	stderr: string;
-}
-
-async function ended(child: ReturnType<typeof startProgram>): Promise<Ended> {
-	const exit = once(child, 'close');
-	let stdout = '';
-	let stderr = '';
-	child.stdout?.on('data', (chunk: Buffer) => {
-		stdout += chunk.toString();
-	});
-	child.stderr?.on('data', (chunk: Buffer) => {
-		stderr += chunk.toString();
-	});
-	await exit;
-	return { code: child.exitCode, stdout, stderr };
-}
-
 /** The totals that the run that came to its end printed; rows were rejected, so it is 9. */
 function totalsOf({ code, stdout, stderr }: Ended): Totals {
 	expect({ code, stderr: code === 9 ? '' : stderr }).toEqual({ code: 9, stderr: '' });
@@ -77,21 +73,25 @@ async function importKilled(
 	env: Readonly<Record<string, string>>,
 	{ proxy, kills, span }: { proxy: KillingProxy; kills: number; span: number },
 ): Promise<{ totals: Totals; killed: number }> {
+	const random = seeded();
 	for (let killed = 0; ; ) {
 		const child = startProgram([...argv, '--resume'], { HOME: home, ...env });
-		const when = Math.random() < 0.5 ? 'before' : 'after';
-		const at = 1 + Math.floor(Math.random() * span);
+		const when = random() < 0.5 ? 'before' : 'after';
+		const at = 1 + Math.floor(random() * span);
 		if (killed < kills) proxy.arm({ at, when, strike: () => child.kill('SIGKILL') });
 		else proxy.disarm();
 		const end = await ended(child);
-		if (end.code !== null) return { totals: totalsOf(end), killed };
+		if (end.code !== null) {
+			process.stderr.write(`${killed} kills of the client\n`);
+			return { totals: totalsOf(end), killed };
+		}
 		killed += 1;
 	}
 }
 
-async function expectWhole(rows: number, totals: Totals): Promise<void> {
+async function expectWhole(rows: number, totals: Totals, file = path): Promise<void> {
 	expect(totals).toEqual(expectedTotals(rows));
-	expect(await readRejects(`${path}.rejects.csv`)).toEqual(expectedRejects(rows));
+	expect(await readRejects(`${file}.rejects.csv`)).toEqual(expectedRejects(rows));
 }
 
 async function mailctl(argv: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
@@ -128,7 +128,7 @@ describe.skipIf(!isBuilt || missing !== null)(`on a Django deployment (${missing
 				people.filter(({ email, name }) => email !== `p${name.slice('Name '.length)}@example.com`),
 			).toEqual([]);
 		},
-		timeout,
+		timeLimit,
 	);
 });
 
@@ -148,6 +148,7 @@ async function peopleOf({ baseUrl, token }: Witness): Promise<{ email: string; n
 
 /** What a database file holds, asked without mailctl. */
 function expectDatabase(db: string, rows: number): void {
+	expectSound(db);
 	const database = new Sqlite(db, { readonly: true });
 	const count = (sql: string) => database.prepare(sql).pluck().get();
 	expect(count('SELECT count(*) FROM subscribers')).toBe(expectedPeople(rows));
@@ -189,34 +190,142 @@ describe.skipIf(!isBuilt)('on a deployment of our own', () => {
 			await expectWhole(rows, totals);
 			expectDatabase(db, rows);
 		},
-		timeout,
+		timeLimit,
+	);
+
+	it.skipIf(!hasStrace)(
+		'a server that is killed, or whose disk fails, at any write keeps what it said it has (needs strace)',
+		async () => {
+			const { rows, kills } = size({ rows: 3_000, kills: 3 });
+			const db = await prepareDatabase(rows);
+			const first = await startServer(db, ['--no-worker']);
+			const port = new URL(first.baseUrl).port;
+			await first.stop();
+			const place = {
+				env: { PATH: process.env['PATH'] ?? '', TERM: 'dumb', HOME: home, MAILCTL_TOKEN: first.token },
+			};
+			const serve = (file: string) => [
+				programPath,
+				'--db',
+				`${file}.db`,
+				'serve',
+				'--port',
+				port,
+				'--no-worker',
+			];
+			const to = ['--base-url', first.baseUrl, '--retries', '0', '-l', '1', '-o', 'json', '--resume'];
+			const importing = (file: string) =>
+				runNode([programPath, 'subscribers', 'import', file, '--batch-size', '100', ...to], null, place);
+			const measured = await fileWithDatabase();
+			const work = async (server: ChildProcess) => {
+				await listening(server);
+				totalsOf(await importing(measured));
+			};
+			const { points } = await measurePoints({ calls: databaseCalls, work }, serve(measured), place);
+			const codes: (number | null)[] = [];
+			for (const fault of faultsOver(points, { kills, faults })) {
+				const file = await fileWithDatabase();
+				const server = startNode(serve(file), fault, place);
+				const end = ended(server);
+				const told = (await listening(server)) ? await importing(file) : null;
+				const what = `${JSON.stringify(fault)}: ${told?.code} ${told?.stderr}`;
+				if (fault.does !== 'KILL' && told !== null) await expectReadable(first, what);
+				server.kill('SIGTERM');
+				const { code, stderr } = await end;
+				codes.push(code === 0 && told?.code !== 9 ? 74 : code);
+				expect([null, 6, 7, 9], what).toContain(told?.code ?? null);
+				expect(`${told?.stderr}${stderr}`, what).not.toMatch(/^ {4}at |\.js:\d/m);
+
+				const again = startNode(serve(file), null, place);
+				const stopped = ended(again);
+				expect(await listening(again)).toBe(true);
+				const totals = totalsOf(told?.code === 9 ? told : await importing(file));
+				again.kill('SIGTERM');
+				expect(await stopped).toMatchObject({ code: 0 });
+				await expectWhole(rows, asOne(totals, rows), file);
+				expectDatabase(`${file}.db`, rows);
+			}
+			expectHappened(`serve, ${points.length} calls`, codes, { kills, faults });
+		},
+		timeLimit,
 	);
 
 	it.skipIf(!hasStrace)(
 		'kills at any write leave each person once in a database of this machine (needs strace)',
 		async () => {
-			const { rows, kills } = size({ rows: 20_000, kills: 5 });
-			const batch = Math.max(200, Math.ceil(rows / 100));
-			const db = await prepareDatabase(rows);
-			const argv = ['--db', db, 'subscribers', 'import', path, '-l', '1', '-o', 'json', '--resume'];
-			const words = [programPath, ...argv, '--batch-size', String(batch)];
-			const span = Math.ceil((rows / 20_000) * (1_000 / kills));
-			let killed = 0;
-			let end: Ended;
-			do {
-				const at = 1 + Math.floor(Math.random() * span);
-				const inject = `inject=pwrite64,fdatasync,fsync:signal=KILL:when=${at}`;
-				const strace = ['-f', '-qq', '-o', '/dev/null', '-e', inject, process.execPath, ...words];
-				const [command, ...rest] = killed < kills ? ['strace', ...strace] : [process.execPath, ...words];
-				end = await ended(
-					spawn(command, rest, { env: { PATH: process.env['PATH'] ?? '', TERM: 'dumb', HOME: home } }),
-				);
-				killed += 1;
-			} while (end.code !== 9 && killed <= kills);
+			const { rows, kills } = size({ rows: 20_000, kills: 8 });
+			await prepareDatabase(rows);
+			const batch = String(Math.max(200, Math.ceil(rows / 100)));
+			const begin = async () => {
+				const file = await fileWithDatabase();
+				const argv = [
+					'--db',
+					`${file}.db`,
+					'subscribers',
+					'import',
+					file,
+					'-l',
+					'1',
+					'-o',
+					'json',
+					'--resume',
+				];
+				const end: Ended | null = null;
+				return { file, words: [programPath, ...argv, '--batch-size', batch], end: end as Ended | null };
+			};
+			const env = { PATH: process.env['PATH'] ?? '', TERM: 'dumb', HOME: home };
+			const calls = `${databaseCalls},write`;
+			const { points } = await measurePoints({ calls }, (await begin()).words, { env });
+			const killed = await killAtEach(spread(points, kills), {
+				begin,
+				run: async (place, kill) => {
+					const end = await runNode(place.words, kill, { env });
+					if (end.code === null) return end;
+					place.end = end;
+					return { ...end, code: end.code === 9 ? 0 : end.code };
+				},
+				check: async ({ words, file, end }) => {
+					const totals = totalsOf(end ?? (await runNode(words, null, { env })));
+					await expectWhole(rows, asOne(totals, rows), file);
+					expectDatabase(`${file}.db`, rows);
+				},
+			});
+			process.stderr.write(`${killed} kills over ${points.length} calls\n`);
 			expect(killed).toBeGreaterThan(kills / 2);
-			await expectWhole(rows, totalsOf(end));
-			expectDatabase(db, rows);
 		},
-		timeout,
+		timeLimit,
 	);
 });
+
+/** A copy of the file and its database. */
+async function fileWithDatabase(): Promise<string> {
+	const file = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');
+	for (const name of ['', '.db']) await cp(`${path}${name}`, `${file}${name}`);
+	return file;
+}
+
+/** False: it ended before. */
+function listening(server: ChildProcess): Promise<boolean> {
+	return new Promise((resolve) => {
+		let said = '';
+		server.stderr?.on('data', (chunk: Buffer) => {
+			said += chunk.toString();
+			if (said.includes('listening on ')) resolve(true);
+		});
+		server.once('exit', () => resolve(false));
+	});
+}
+
+/** Reading goes on beside a disk that cannot be written. */
+async function expectReadable({ baseUrl, token }: RunningServer, what: string): Promise<void> {
+	const answer = await fetch(`${baseUrl}/sub/lists/`, { headers: { 'X-Secure-Token': token } });
+	expect(answer.status, what).toBe(200);
+}
+
+/** A run that is killed behind its last commit has ended the import: the next is a new one, which finds all of them there. */
+function asOne(totals: Totals, rows: number): Totals {
+	const { created, updated, unchanged } = expectedTotals(rows);
+	return totals.unchanged === created + updated + unchanged
+		? { ...totals, created, updated, unchanged }
+		: totals;
+}

@@ -1,5 +1,4 @@
 /** Imports by the built program, where it takes a process: closed input, a full disk, Ctrl-C for the second time. */
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isBuilt, programPath, startProgram } from '../support/cli.js';
+import { isInstalled, runProgram } from '../support/run-program.js';
 
-const hasStrace = spawnSync('strace', ['-V']).status === 0;
+const hasStrace = isInstalled('strace');
 
 function workplace() {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-import-'));
@@ -19,10 +19,9 @@ function workplace() {
 		MAILCTL_DB: join(folder, 'news.db'),
 	};
 	const shell = (script: string) =>
-		spawnSync('bash', ['-c', script], {
+		runProgram('bash', ['-c', script], {
 			env: { ...env, NODE: process.execPath, P: programPath },
 			cwd: folder,
-			encoding: 'utf8',
 		});
 	const people = (count: number) => {
 		const rows = Array.from({ length: count }, (_, n) => `p${n}@example.com,Person ${n}`);

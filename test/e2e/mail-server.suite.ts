@@ -1,5 +1,6 @@
 // What a real mail server and we make of each other: mail taken, refused and put off; bounces sent and understood.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.js';
 import type { MailServer, MailServerOptions } from '../support/mail-server.js';
 import {
 	explained,
@@ -28,15 +29,15 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 		let trial: MailServerTrial;
 		beforeAll(async () => {
 			trial = await openTrial(start);
-		}, 60_000);
-		afterAll(() => trial?.close(), 30_000);
+		});
+		afterAll(() => trial?.close());
 
 		it('takes a mail', async () => {
 			const { kept, server } = trial;
 			expect(await sendTo(kept, 'ann@example.net')).toBe(0);
 			const message = await messageTo(kept, 'ann@example.net');
 			expect(message).toMatchObject({ state: 'sent', delivery_attempts: [{ phase: 'answer', code: 250 }] });
-			await expect.poll(() => server.mails('ann'), { timeout: 10_000 }).toHaveLength(1);
+			await eventually(async () => expect(await server.mails('ann')).toHaveLength(1));
 			const { id } = message as { id: string };
 			expect((await server.mails('ann'))[0]).toContain(`Message-ID: <${id}@example.com>`);
 			expect((await server.mails('ann'))[0]).toMatch(
@@ -79,8 +80,8 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 				const { disable_reason } = (await subscriberOf(served, 'ann@example.org')) as Record<string, unknown>;
 				return disable_reason ?? `${await server.log()}${servedLog()}`;
 			};
-			await expect.poll(reason, { timeout: 30_000, interval: 200 }).toBe('HARDBOUNCED');
-			expect(servedLog()).toContain('"bounce_smtp":"bounce"');
+			await eventually(async () => expect(await reason()).toBe('HARDBOUNCED'));
+			await eventually(async () => expect(servedLog()).toContain('"bounce_smtp":"bounce"'));
 			expect(await served.json(['messages', 'list', '--status', 'bounced'])).toMatchObject([
 				{ to: 'ann@example.org', last_reply: expect.stringContaining('5.1.1') },
 			]);
@@ -123,7 +124,7 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 			expect(await messageTo(kept, to)).toMatchObject({ state: hard ? 'bounced' : 'failed' });
 			const disable_reason = hard ? 'HARDBOUNCED' : null;
 			expect(await subscriberOf(kept, to)).toMatchObject({ is_active: !hard, disable_reason });
-		}, 60_000);
+		});
 
 		it('sends one bounce about two of one mail: each stands or falls by his own code', async () => {
 			const { kept } = trial;
@@ -138,7 +139,7 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 			expect(await ingested(kept, mail)).toMatchObject({ bounces: 1 });
 			expect(await subscriberOf(kept, 'full.to@example.org')).toMatchObject({ is_active: true });
 			expect(await subscriberOf(kept, 'copy@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
-		}, 60_000);
+		});
 
 		it('sends a bounce that matches by its return path alone, without a Message-ID of ours', async () => {
 			const { kept } = trial;
@@ -148,7 +149,7 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 			expect(await explained(kept, bare)).toMatchObject({ returned: { message_id: null } });
 			expect(await ingested(kept, bare)).toMatchObject({ bounces: 1 });
 			expect(await subscriberOf(kept, 'bare@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
-		}, 60_000);
+		});
 
 		it('keeps a Maildir that ingest reads', async () => {
 			const { kept, server } = trial;
@@ -157,7 +158,7 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 			await kept.json(['engine', 'bounces', 'ingest', server.maildir('kept')]);
 			expect(await subscriberOf(kept, 'dir@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 			expect(await server.mails('kept')).toEqual([]);
-		}, 60_000);
+		});
 
 		own(() => trial);
 	});

@@ -1,10 +1,10 @@
 // Real pipes and a real process: what a shell sees of the built program.
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { programPath } from '../support/cli.js';
+import { runProgram } from '../support/run-program.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'mailctl-pipes-'));
 const env = {
@@ -19,7 +19,7 @@ const env = {
 /** `mailctl` is a function of the script; its own status is told as `code N` on stderr. */
 function shell(script: string, more: { input?: string } = {}) {
 	const defined = `mailctl() { "$NODE" "$P" "$@"; }; cd "$HOME"; ${script}`;
-	const { stdout, stderr, status } = spawnSync('bash', ['-c', defined], { env, encoding: 'utf8', ...more });
+	const { stdout, stderr, status } = runProgram('bash', ['-c', defined], { env, ...more });
 	return { stdout, stderr, status };
 }
 

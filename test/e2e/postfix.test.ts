@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.js';
 import { noPostfix, type Postfix, startPostfix } from '../support/postfix.js';
 import { makeProject, type Project } from '../support/project.js';
 import { freePort } from '../support/refusing-server.js';
@@ -33,11 +34,11 @@ describe.skipIf(noPostfix !== null)(
 			await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'You asked for it']);
 			for (const name of ['ann', 'bob', 'gone'])
 				await project.json(['subscribers', 'create', '-l', 'News', '--email', `${name}@example.net`]);
-		}, 30_000);
+		});
 		afterAll(async () => {
 			await postfix?.stop();
 			policy?.close();
-		}, 30_000);
+		});
 
 		const mails = async (mailbox: string): Promise<string[]> => {
 			const folder = join(postfix?.folder ?? '', 'mail', mailbox, 'new');
@@ -59,7 +60,7 @@ describe.skipIf(noPostfix !== null)(
 
 		it('arrives', async () => {
 			expect(await send('--to', 'ann@example.net')).toBe(0);
-			await expect.poll(() => mails('ann'), { timeout: 10_000 }).toHaveLength(1);
+			await eventually(async () => expect(await mails('ann')).toHaveLength(1));
 			const message = await messageTo('ann@example.net');
 			expect(message).toMatchObject({ state: 'sent', delivery_attempts: [{ phase: 'answer', code: 250 }] });
 			expect((await mails('ann'))[0]).toContain(`Message-ID: <${message.id}@example.com>`);
@@ -86,19 +87,12 @@ describe.skipIf(noPostfix !== null)(
 				disable_reason: 'HARDBOUNCED',
 			});
 			const report = (await project.json(['report'])) as { total: object };
-			expect(report.total).toMatchObject({ sent: 1, hardbounced_percent: 100 });
+			expect(report.total).toMatchObject({ sent: 1, hardbounced_percent: 50 });
 			expect(
-				await project.json([
-					'send',
-					'--from',
-					'news@example.com',
-					'--subject',
-					'S',
-					'--text',
-					'T',
-					'--to',
-					'gone@example.net',
-				]),
+				await project.json(
+					['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--to', 'gone@example.net'],
+					{ code: 9 },
+				),
 			).toMatchObject({ messages: [] });
 		});
 
@@ -116,7 +110,7 @@ describe.skipIf(noPostfix !== null)(
 				state: 'sent',
 				delivery_attempts: [{ outcome: 'deferred' }, { number: 2, outcome: 'sent', code: 250 }],
 			});
-			await expect.poll(() => mails('bob'), { timeout: 10_000 }).toHaveLength(1);
+			await eventually(async () => expect(await mails('bob')).toHaveLength(1));
 		});
 	},
 );

@@ -1,26 +1,49 @@
-// Runs every example of the README, in its order, in one home with a mail sink where the README says it is.
+// Runs every example of the README and of the pages it leads to, in their order, in one home with a mail sink where the
+// README says it is, and holds what each line prints to the record.
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Sink, startSink } from '../../src/cli/demo/sink.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type MailSink, type SinkMail, startMailSink } from '../../src/cli/connect/mail-sink.js';
+import { exitMeanings } from '../../src/cli/frame/exit.js';
+import { eventually } from '../support/eventually.js';
+import { moment } from '../support/golden/program.js';
+import { blockOf, expectGolden } from '../support/golden/record.js';
+import { createSettler } from '../support/golden/settled.js';
 
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 let home: string;
-let sink: Sink;
-/** Where the README serves: 8080 there, a free one here. */
+let sink: MailSink;
+const mails: SinkMail[] = [];
+/** Where the pages serve: 8080 there, a free one here. */
 let port: number;
+
+/** In the order of the README's table, in which a reader follows them; each stands on what those before it have made. */
+const pages = [
+	'README.md',
+	...[
+		'getting-started',
+		'importing',
+		'sending',
+		'campaigns-and-reports',
+		'bounces-and-suppressions',
+		'deploying',
+		'scripting-and-ci',
+		'http-api',
+	].map((name) => `docs/${name}.md`),
+];
 
 beforeAll(async () => {
 	port = await freePort();
 	home = await mkdtemp(join(tmpdir(), 'mailctl-readme-'));
 	await mkdir(join(home, 'bin'));
 	await symlink(join(root, 'bin/mailctl.js'), join(home, 'bin/mailctl'));
-	sink = await startSink();
+	sink = await startMailSink({ take: (mail) => void mails.push(mail) });
 });
 afterAll(async () => {
 	const pid = Number(await readFile(join(home, 'serve.pid'), 'utf8'));
@@ -29,11 +52,14 @@ afterAll(async () => {
 	await rm(home, { recursive: true });
 });
 
-describe('the README', async () => {
-	const text = await readFile(join(root, 'README.md'), 'utf8');
-	const blocks = [...text.matchAll(/^```sh run\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
+describe('the README and its pages', async () => {
+	const texts = await Promise.all(pages.map((page) => readFile(join(root, page), 'utf8')));
+	const text = texts[0] ?? '';
+	const blocks = texts.flatMap((page) =>
+		[...page.matchAll(/^```sh run\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? ''),
+	);
 
-	it('has examples, and names the two commands that set it up', () => {
+	it('have examples, and name the two commands that set it up', () => {
 		expect(blocks.length).toBeGreaterThan(5);
 		expect([...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1])).toEqual([
 			'npm ci && npm run demo\n',
@@ -41,34 +67,78 @@ describe('the README', async () => {
 		]);
 	});
 
+	const record: string[] = [];
+
 	for (const [index, block] of blocks.entries()) {
-		it(`runs its example ${index + 1}: ${block.split('\n')[0]}`, async () => {
+		it(`run example ${index + 1}: ${block.split('\n')[0]}`, async () => {
 			const script = block
 				.replaceAll('127.0.0.1:2525', `127.0.0.1:${sink.port}`)
 				.replaceAll('8080', String(port));
-			const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], {
+			const { stdout, stderr } = await run('bash', ['-euo', 'pipefail', '-c', announced(script)], {
 				cwd: home,
-				env: { PATH: `${join(home, 'bin')}:${process.env['PATH']}`, HOME: home, LANG: 'C.UTF-8' },
+				env: {
+					PATH: `${join(home, 'bin')}:${process.env['PATH']}`,
+					HOME: home,
+					LANG: 'C.UTF-8',
+					SOURCE_DATE_EPOCH: moment,
+				},
 			});
+			record.push(...blocksOf(block, { stdout, stderr }));
 			expect(stdout).not.toBe('');
 		});
 	}
 
-	it('sent what it says it sends', async () => {
-		await vi.waitFor(() => expect(sink.mails).toHaveLength(7), 5_000);
-		const subjects = sink.mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
+	it('sent what they say they send', async () => {
+		await eventually(() => expect(mails).toHaveLength(10));
+		const subjects = mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
 		expect(subjects.sort()).toEqual([
 			'For Bergen',
 			'For Oslo',
 			'From afar',
 			'News for Bergen',
+			'News for Bergen',
+			'News for Oslo',
+			'News for Oslo',
 			'News for Oslo',
 			'Receipt',
 			'Receipt 17',
 		]);
 	});
 
-	it('names every group of commands that there is, and no other', async () => {
+	it('say what they said', async () => {
+		const settle = createSettler({ folder: home, smtp: `127.0.0.1:${sink.port}` });
+		await expectGolden('readme.txt', settle(record.join('\n')));
+	});
+
+	it('lead only to pages that are there', async () => {
+		const found = await readdir(join(root, 'docs'), { recursive: true });
+		const names = found.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
+		const files = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...names];
+		const missing: string[] = [];
+		for (const file of files) {
+			const links = (await readFile(join(root, file), 'utf8')).matchAll(/\]\((?!https?:)([^)#]+)\)/g);
+			for (const [, link = ''] of links)
+				if (!existsSync(join(root, dirname(file), link))) missing.push(`${file} → ${link}`);
+		}
+		expect(missing).toEqual([]);
+		// The records of decisions are named in an index of their own.
+		const index = await readFile(join(root, 'docs/decisions/README.md'), 'utf8');
+		const isNamed = (name: string) =>
+			text.includes(`](${name})`) || index.includes(`](${name.replace('docs/decisions/', '')})`);
+		expect(names.filter((name) => !isNamed(name))).toEqual([]);
+	});
+
+	it('are short where they begin', () => {
+		expect(text.split('\n').length).toBeLessThanOrEqual(131);
+	});
+
+	it('give each exit code the meaning that the help gives it', async () => {
+		const page = await readFile(join(root, 'docs/exit-codes.md'), 'utf8');
+		const rows = [...page.matchAll(/^\| (\d+) \| (.*) \|$/gm)].map(([, code, meaning]) => [code, meaning]);
+		expect(Object.fromEntries(rows)).toEqual(exitMeanings);
+	});
+
+	it('name every group of commands that there is, and no other', async () => {
 		const { stdout } = await run(process.execPath, [join(root, 'bin/mailctl.js'), '--help'], {
 			encoding: 'utf8',
 		});
@@ -81,6 +151,31 @@ describe('the README', async () => {
 		expect(named.sort()).toEqual(groups.sort());
 	});
 });
+
+/** Stands in both streams in front of what each line of a script prints. */
+const mark = '\x1e';
+
+/** A server sends what it was given when it comes to that: what the next line shows must not depend on it. */
+const untilSent = ['queued', 'leased']
+	.map((state) => `while mailctl messages list --status ${state} --exit-empty; do :; done > /dev/null 2>&1`)
+	.join('\n');
+
+/** Each line of the README's scripts is a command of its own. */
+function announced(script: string): string {
+	const lines = script.trimEnd().split('\n');
+	return lines
+		.map((line) => `printf '${mark}'; printf '${mark}' >&2\n${line}`)
+		.map((line) => (line.includes('/message/send/') ? `${line}\n${untilSent}` : line))
+		.join('\n');
+}
+
+function blocksOf(block: string, { stdout, stderr }: { stdout: string; stderr: string }): string[] {
+	const [printed, said] = [stdout, stderr].map((text) => text.split(mark).slice(1));
+	return block
+		.trimEnd()
+		.split('\n')
+		.map((line, at) => blockOf(line, { code: 0, stdout: printed?.[at] ?? '', stderr: said?.[at] ?? '' }));
+}
 
 async function freePort(): Promise<number> {
 	const server = createServer();

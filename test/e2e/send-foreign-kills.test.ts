@@ -1,33 +1,46 @@
 /**
  * Jobs on a deployment of others whose process is killed while it sends, real processes, the service being the witness of
- * who was sent to. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` name another size.
+ * who was sent to. `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` name another size.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type MailService, type Reaction, startMailService } from '../jobs/foreign/mailings-service.js';
+import { type MailService, type Reaction, startMailService } from '../support/campaigns-service.js';
 import { isBuilt, programPath, startProgram } from '../support/cli.js';
+import {
+	asked,
+	databaseCalls as calls,
+	type Ended,
+	ended,
+	expectHappened,
+	faultsOver,
+	hasStrace,
+	measurePoints,
+	runNode,
+	seeded,
+	timeLimit,
+} from '../support/fault-points.js';
 
-const rows = Number(process.env['MAILCTL_KILL_ROWS'] ?? 300);
-const kills = Number(process.env['MAILCTL_KILLS'] ?? 4);
+const rows = asked('MAILCTL_KILL_ROWS', 300);
+const kills = asked('MAILCTL_KILLS', 4);
+const faults = asked('MAILCTL_FAULTS', 4);
 const connections = 4;
-const hasStrace = spawnSync('strace', ['-V']).status === 0;
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
 
 let home: string;
 let react: (number: number) => Reaction;
 let service: MailService;
 
-beforeEach(async () => {
+async function begin(): Promise<void> {
 	home = await mkdtemp(join(tmpdir(), 'mailctl-send-kills-'));
 	react = () => ({ kind: 'make' });
 	service = await startMailService({ react: (_request, number) => react(number) });
 	const lines = Array.from({ length: rows }, (_, index) => `p${index}@example.com,P${index}`);
 	await writeFile(join(home, 'people.csv'), `email,name\n${lines.join('\n')}\n`);
-});
+}
+
+beforeEach(begin);
 afterEach(() => service.close());
 
 const send = () => [
@@ -45,26 +58,6 @@ function start(words: readonly string[]) {
 
 function environment() {
 	return { HOME: home, MAILCTL_TOKEN: 't' };
-}
-
-interface Ended {
-	/** Null: a signal ended it. */
-	code: number | null;
-	stdout: string;
-	stderr: string;
-}
-
-async function ended(child: ReturnType<typeof startProgram>): Promise<Ended> {
-	let stdout = '';
-	let stderr = '';
-	child.stdout?.on('data', (chunk: Buffer) => {
-		stdout += chunk.toString();
-	});
-	child.stderr?.on('data', (chunk: Buffer) => {
-		stderr += chunk.toString();
-	});
-	await once(child, 'close');
-	return { code: child.exitCode, stdout, stderr };
 }
 
 function run(words: readonly string[]): Promise<Ended> {
@@ -106,26 +99,32 @@ function expectOnce(unknown: ReadonlySet<string>): void {
 }
 
 describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
-	it('reaches everybody once through kills, but for calls in flight, which are unknown and told', async () => {
-		const span = Math.floor(rows / (kills + 2));
-		let words: readonly string[] = send();
-		for (let killed = 0; killed < kills; killed += 1) {
-			expect((await killedAt(words, 1 + Math.floor(Math.random() * span))).code).toBeNull();
-			words = resume;
-		}
-		const end = await run(words);
-		expect({ code: end.code, stderr: end.stderr }).toMatchObject({
-			code: 13,
-			stderr: expect.stringContaining('may or may not have been sent'),
-		});
-		const unknown = await uncertain();
-		expect(unknown.size).toBeGreaterThanOrEqual(1);
-		expect(unknown.size).toBeLessThanOrEqual(kills * connections);
-		expectOnce(unknown);
-		expect(await run([...resume, '--retry-unknown'])).toMatchObject({ code: 0 });
-		expect(Object.keys(service.timesSent())).toHaveLength(rows);
-		expect(service.messages.length).toBeLessThanOrEqual(rows + unknown.size);
-	});
+	it(
+		'reaches everybody once through kills, but for calls in flight, which are unknown and told',
+		async () => {
+			const span = Math.floor(rows / (kills + 2));
+			const random = seeded();
+			let words: readonly string[] = send();
+			for (let killed = 0; killed < kills; killed += 1) {
+				expect((await killedAt(words, 1 + Math.floor(random() * span))).code).toBeNull();
+				words = resume;
+			}
+			const end = await run(words);
+			expect({ code: end.code, stderr: end.stderr }).toMatchObject({
+				code: 13,
+				stderr: expect.stringContaining('may or may not have been sent'),
+			});
+			const unknown = await uncertain();
+			expect(unknown.size).toBeGreaterThanOrEqual(1);
+			expect(unknown.size).toBeLessThanOrEqual(kills * connections);
+			expectOnce(unknown);
+			expect(await run([...resume, '--retry-unknown'])).toMatchObject({ code: 0 });
+			expect(Object.keys(service.timesSent())).toHaveLength(rows);
+			expect(service.messages.length).toBeLessThanOrEqual(rows + unknown.size);
+			process.stderr.write(`a job elsewhere: ${rows} rows, ${kills} kills, ${unknown.size} unknown\n`);
+		},
+		timeLimit,
+	);
 
 	it('is sent by one process at a time: the second is told which one has it', async () => {
 		const first = start(send());
@@ -138,28 +137,49 @@ describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
 		const end = ended(first);
 		await begun;
 		const second = await run(resume);
-		expect(second.stderr).toContain(`process ${first.pid} is at work on this job`);
-		expect(second.code).toBe(6);
+		expect(second.stderr).toContain(`process ${first.pid} on ${hostname()} is at work on this campaign`);
+		expect(second.code).toBe(2);
 		expect(await run(['send', 'status', 'j'])).toMatchObject({ code: 0 });
 		expect(await end).toMatchObject({ code: 0 });
 		expectOnce(new Set());
 	});
 
-	it.skipIf(!hasStrace)('stops at a full disk with 74, and nobody gets it twice afterwards', async () => {
-		const strace = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=pwrite64'];
-		const inject = ['-e', 'inject=pwrite64:error=ENOSPC:when=30+'];
-		const words = ['--base-url', service.baseUrl, '--no-input', '--retries', '0', ...send()];
-		const child = spawn('strace', [...strace, ...inject, process.execPath, programPath, ...words], {
-			env: { ...environment(), PATH: process.env['PATH'] ?? '' },
-		});
-		expect(await ended(child)).toMatchObject({ code: 74, stderr: expect.stringContaining('ENOSPC') });
-		expect(service.messages.length).toBeGreaterThan(0);
-		expect(service.messages.length).toBeLessThan(rows);
-		expect(await run(resume)).toMatchObject({ code: 13 });
-		const unknown = await uncertain();
-		expect(unknown.size).toBeLessThanOrEqual(connections);
-		expectOnce(unknown);
-	});
+	it.skipIf(!hasStrace)(
+		'reaches everybody once, killed at any write of its own, or with a disk that fails there (needs strace)',
+		async () => {
+			const words = () => [
+				programPath,
+				'--base-url',
+				service.baseUrl,
+				'--no-input',
+				'--retries',
+				'0',
+				...send(),
+			];
+			const place = () => ({ env: { ...environment(), PATH: process.env['PATH'] ?? '' } });
+			const { points, run: whole } = await measurePoints({ calls }, words(), place());
+			expect(whole.code).toBe(0);
+			const codes: (number | null)[] = [];
+			let most = 0;
+			for (const fault of faultsOver(points, { kills, faults })) {
+				await begin();
+				const { code, stderr } = await runNode(words(), fault, place());
+				const what = `${JSON.stringify(fault)}: ${code} ${stderr}`;
+				expect(fault.does === 'KILL' ? [0, null] : [0, 74], what).toContain(code);
+				codes.push(code);
+				expect([0, 13], what).toContain((await run(send())).code);
+				const unknown = await uncertain();
+				expect(unknown.size, what).toBeLessThanOrEqual(connections);
+				expectOnce(unknown);
+				most = Math.max(most, unknown.size);
+				await service.close();
+			}
+			await begin();
+			const what = `a job elsewhere, ${points.length} calls, at most ${most} unknown`;
+			expectHappened(what, codes, { kills, faults });
+		},
+		timeLimit,
+	);
 
 	it('ends with 130 at Ctrl-C once its calls are answered, and goes on from there', async () => {
 		const child = start(send());
@@ -169,7 +189,7 @@ describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
 		};
 		expect(await ended(child)).toMatchObject({
 			code: 130,
-			stderr: expect.stringContaining('send resume j'),
+			stderr: expect.stringContaining('campaigns resume j'),
 		});
 		expect(service.messages.length).toBeLessThan(rows);
 		expect(await run(resume)).toMatchObject({ code: 0 });

@@ -3,11 +3,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-	type MailService,
-	type MailServiceOptions,
-	startMailService,
-} from '../jobs/foreign/mailings-service.js';
+import { type MailService, type MailServiceOptions, startMailService } from '../support/campaigns-service.js';
 import { type CliResult, cli } from '../support/cli.js';
 import { startWitness, witnessMissing } from '../support/drf.js';
 
@@ -49,7 +45,7 @@ async function table(rows: number): Promise<string> {
 	return path;
 }
 
-describe('send --list on a deployment that keeps no mailings', () => {
+describe('send --list on a deployment that keeps no campaigns', () => {
 	it('reaches every active subscriber with his own variables, and says what is not known', async () => {
 		const { service, call } = await start({ subscribers });
 		const { code, stdout, stderr } = await call(
@@ -57,10 +53,11 @@ describe('send --list on a deployment that keeps no mailings', () => {
 		);
 		expect({ code, stderr }).toMatchObject({ code: 0 });
 		expect(JSON.parse(stdout)).toMatchObject({
-			job: 'november',
-			state: 'released',
+			name: 'november',
+			state: 'finished',
 			recipients: 2,
-			messages: { sent: 2 },
+			id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+			messages: { accepted: 2 },
 		});
 		expect(stderr).toContain('the service took 2 messages; it does not tell what became of them');
 		expect(service.calls.map(({ to, context }) => ({ to, context }))).toEqual(
@@ -69,7 +66,14 @@ describe('send --list on a deployment that keeps no mailings', () => {
 				{ to: ['bob@example.com'], context: { name: 'Bob' } },
 			]),
 		);
-		expect(await call('send', 'status', 'november', '-o', 'json')).toMatchObject({ code: 0 });
+		expect(stderr).not.toMatch(/\bsent\b/);
+		const status = await call('send', 'status', 'november', '-o', 'json');
+		expect(JSON.parse(status.stdout)).toMatchObject({
+			id: JSON.parse(stdout).id,
+			messages: { accepted: 2 },
+			rows: 2,
+			is_complete: true,
+		});
 		expect(await call('send', 'status', '-o', 'name')).toMatchObject({ code: 0, stdout: 'november\n' });
 		expect(await call('send', 'status', 'novembre')).toMatchObject({
 			code: 3,
@@ -100,12 +104,12 @@ describe('send --csv there', () => {
 			...['--results', results, '-o', 'json'],
 		);
 		expect(first).toMatchObject({ code: 13, stderr: expect.stringContaining('--retry-unknown') });
-		expect(JSON.parse(first.stdout)).toMatchObject({ messages: { sent: 2, uncertain: 1 } });
+		expect(JSON.parse(first.stdout)).toMatchObject({ messages: { accepted: 2, uncertain: 1 } });
 		expect((await readFile(results, 'utf8')).split('\r\n')).toEqual([
 			'line,to,id,state,code,text,attempts,campaign_unique_id',
-			expect.stringMatching(/^2,p0@example\.com,0{8}-[-0-9]{27},sent,,,1,/),
-			expect.stringMatching(/^3,p1@example\.com,,uncertain,network,.+,1,/),
-			expect.stringMatching(/^4,p2@example\.com,0{8}-[-0-9]{27},sent,,,1,/),
+			expect.stringMatching(/^2,p0@example\.com,0{8}-[-0-9]{27},accepted,,,1,$/),
+			expect.stringMatching(/^3,p1@example\.com,,uncertain,network,.+,1,$/),
+			expect.stringMatching(/^4,p2@example\.com,0{8}-[-0-9]{27},accepted,,,1,$/),
 			'',
 		]);
 		isBroken = false;
@@ -126,7 +130,7 @@ describe('send --csv there', () => {
 		const { code, stdout } = await call(...words);
 		expect({ code, document: JSON.parse(stdout) }).toMatchObject({
 			code: 9,
-			document: { messages: { sent: 2, failed: 1 } },
+			document: { messages: { accepted: 2, failed: 1 } },
 		});
 	});
 
@@ -152,13 +156,16 @@ describe('send --csv there', () => {
 	});
 
 	it('ends with 12 where nothing moves for --wait-timeout, once what is in flight is answered', async () => {
-		const { service, call } = await start({ react: () => ({ kind: 'make', delayMs: 1_500 }) });
+		let delayMs = 6_000;
+		const { service, call } = await start({ react: () => ({ kind: 'make', delayMs }) });
 		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'];
-		expect(await call(...words, '--connections', '1', '--wait-timeout', '100ms')).toMatchObject({
+		// Time enough for a busy machine to begin the first call.
+		expect(await call(...words, '--connections', '1', '--wait-timeout', '2s')).toMatchObject({
 			code: 12,
-			stderr: expect.stringContaining('send resume j goes on'),
+			stderr: expect.stringContaining('campaigns resume j goes on'),
 		});
 		expect(service.calls).toHaveLength(1);
+		delayMs = 0;
 		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 0 });
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
@@ -198,7 +205,7 @@ describe.skipIf(missing !== null)('before a service by another hand', () => {
 		const job = ['--csv', await table(12), '-y', '--expect-count', '12', '-o', 'json'];
 		const { code, stdout, stderr } = await call(...words, ...job);
 		expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-		expect(JSON.parse(stdout)).toMatchObject({ messages: { sent: 12 } });
+		expect(JSON.parse(stdout)).toMatchObject({ messages: { accepted: 12 } });
 		const report = await call('report', '-o', 'json');
 		expect(JSON.parse(report.stdout)).toMatchObject({ total: { sent: 12 } });
 	});
@@ -206,13 +213,27 @@ describe.skipIf(missing !== null)('before a service by another hand', () => {
 
 describe('what cannot be kept there', () => {
 	it.each([
-		{ words: ['--no-wait'], says: '--no-wait cannot be kept' },
-		{ words: ['--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'], says: 'no "mailings"' },
+		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be kept' },
+		{
+			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
+			says: '--campaign is not for this deployment',
+		},
 	])('$words is refused before anything is written', async ({ words, says }) => {
 		const { service, call } = await start({ subscribers });
-		const job = ['send', ...mail, '--list', '1', '-y', '--expect-count', '2'];
-		expect(await call(...job, ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
+		const run = await call('send', ...mail, ...words);
+		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
 		expect(service.calls).toEqual([]);
+	});
+
+	it('a campaign is found by its UUID as by its name', async () => {
+		const { service, call } = await start({ subscribers });
+		const id = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+		const sent = ['send', ...mail, '--list', '1', '-y', '--expect-count', '2', '--campaign', id];
+		expect((await call(...sent)).code).toBe(0);
+		expect((await call(...sent)).code).toBe(0);
+		expect(service.calls).toHaveLength(2);
+		const found = await call('campaigns', 'get', id, '-o', 'json');
+		expect(JSON.parse(found.stdout)).toMatchObject({ id, state: 'finished', sent: 2, opened: null });
 	});
 
 	it('--strict-vars is refused with a template that only the service can read', async () => {

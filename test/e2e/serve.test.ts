@@ -6,8 +6,9 @@ import { request } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { isBuilt } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
 import { makeProject } from '../support/project.js';
 import { type Serving, type ServingOptions, startServing } from '../support/serving.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
@@ -61,10 +62,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect((await serving.fetch('/message/send/', send)).status).toBe(200);
 		expect((await serving.fetch('/sub/lists/', { token })).status).toBe(403);
 		await project.json(['engine', 'tokens', 'revoke', 'shop', '-y']);
-		await vi.waitFor(
-			async () => expect((await serving.fetch('/message/send/', send)).status).toBe(401),
-			5000,
-		);
+		await eventually(async () => expect((await serving.fetch('/message/send/', send)).status).toBe(401));
 	});
 
 	it('writes one line of JSON a request, without a secret', async () => {
@@ -75,7 +73,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 			headers: json,
 			body: JSON.stringify({ url: 'https://example.com/', type: 'OPENED', login: 'a', password: 'hush' }),
 		});
-		await vi.waitFor(() => expect(serving.log()).toHaveLength(2));
+		await eventually(() => expect(serving.log()).toHaveLength(2));
 		expect(serving.log()).toMatchObject([
 			{ method: 'GET', path: '/sub/lists/', status: 200, token: 'admin', error: null },
 			{ method: 'POST', path: '/webhooks/', status: 201, token: 'admin', error: null },
@@ -143,7 +141,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 						.catch(() => null),
 				),
 			);
-			await vi.waitFor(() => expect(serving.log().length).toBeGreaterThan(0));
+			await eventually(() => expect(serving.log().length).toBeGreaterThan(0));
 			expect(await serving.stop(signal)).toBe(0);
 			const created = (await answers).filter((status) => status === 201).length;
 			const fields = await serving.project.json(['fields', 'list']);
@@ -155,10 +153,10 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		const sink = await newSink({ onMailFrom: () => undefined });
 		const serving = await serve({ smtp: sink.port });
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
-		await vi.waitFor(() => expect(sink.connections).toBeGreaterThan(0), 5000);
+		await eventually(() => expect(sink.connections).toBeGreaterThan(0));
 		expect(await serving.stop()).toBe(0);
 		expect(await serving.project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
-	}, 30_000);
+	});
 
 	it('loses nothing it has answered when it is killed, and sends it after the next start', async () => {
 		const sink = await newSink();
@@ -175,8 +173,8 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		const accepted = (await Promise.all(statuses)).filter(Boolean).length;
 		await serve({ project: first.project });
 		const distinct = () => new Set(sink.received.map(({ raw }) => messageIdIn(raw))).size;
-		await vi.waitFor(() => expect(distinct()).toBeGreaterThanOrEqual(accepted), 10_000);
-	}, 30_000);
+		await eventually(() => expect(distinct()).toBeGreaterThanOrEqual(accepted));
+	});
 
 	it('goes on although nobody reads its log', async () => {
 		const serving = await serve();
@@ -187,7 +185,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		}
 		serving.process.stdout?.resume();
 		expect(await serving.stop()).toBe(0);
-	}, 30_000);
+	});
 
 	it('answers over TLS with a certificate and its key', async () => {
 		const project = await makeProject();
@@ -251,7 +249,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		const serving = await serve({ project });
 		const figures = async () => (await serving.fetch('/metrics')).text();
 		const name = 'mailctl_limit_wait_seconds{setting="recipient_domain_limits",limit=';
-		await expect.poll(figures, { timeout: 10_000 }).toContain(`${name}"slow.test=1/h"} 7`);
+		await eventually(async () => expect(await figures()).toContain(`${name}"slow.test=1/h"} 7`));
 		expect(await figures()).toContain(`${name}"*=9/s"} 0`);
 		await sink.close();
 	});

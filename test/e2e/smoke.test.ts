@@ -1,7 +1,7 @@
 // Whole runs of `smoke` against deployments on sockets: ours, another hand's, and ones that break one thing each.
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Interrupted } from '../../src/cli/errors.js';
+import { Interrupted } from '../../src/cli/frame/errors.js';
 import { type CliOptions, type CliResult, cli, startProgram } from '../support/cli.js';
 import { startWitness, witnessMissing } from '../support/drf.js';
 import { makeProject, type Project } from '../support/project.js';
@@ -300,7 +300,7 @@ const defects: readonly Defect[] = [
 			path: passing.path.replace('email__exact', 'email'),
 		})),
 		check: 'subscribers.filters',
-		says: /email__exact answers subscriber 2, who is not meant/,
+		says: /email__exact answers subscriber 2, which does not match/,
 	},
 	{
 		name: 'is_active that is not looked at',
@@ -310,7 +310,7 @@ const defects: readonly Defect[] = [
 			path: passing.path.replace('is_active', 'active'),
 		})),
 		check: 'subscribers.filters',
-		says: /is_active answers subscriber 1, who is not meant/,
+		says: /is_active answers subscriber 1, which does not match/,
 	},
 	{
 		name: 'a creation that is a 200',

@@ -62,7 +62,9 @@ describe('what is suppressed after it was accepted', () => {
 		await project.run(['worker', '--drain']);
 		expect(recipients()).toEqual([[ann]]);
 		const bulk = (job: string, count: string) =>
-			project.run(['send', '--list', '1', '--bulk', '-y', '--expect-count', count, '--job', job, ...mail]);
+			project.run([
+				...['send', '--list', '1', '-y', '--expect-count', count, '--campaign', job, '--again', ...mail],
+			]);
 		expect((await bulk('first', '1')).code).toBe(2);
 		await project.json(['subscribers', 'activate', ann, '-l', '1']);
 		expect((await bulk('second', '1')).code).toBe(0);

@@ -1,13 +1,13 @@
-/** A table that is typed at a terminal: Ctrl-C ends the process, without a key pressed afterwards. */
-import { spawnSync } from 'node:child_process';
+/** What is typed at a terminal: Ctrl-C ends the process, without a key pressed afterwards, and a question can be left. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isBuilt, programPath } from '../support/cli.js';
+import { isInstalled, runProgram } from '../support/run-program.js';
 
 const terminal = join(import.meta.dirname, '../support/terminal.py');
-const hasPython = spawnSync('python3', ['--version']).status === 0;
+const hasPython = isInstalled('python3');
 
 function workplace() {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'));
@@ -17,24 +17,57 @@ function workplace() {
 		TERM: 'dumb',
 		MAILCTL_DB: join(folder, 'news.db'),
 	};
-	const run = (program: string, words: readonly string[]) =>
-		spawnSync(program, words, { cwd: folder, env, encoding: 'utf8' });
+	const run = (program: string, words: readonly string[]) => runProgram(program, words, { cwd: folder, env });
 	const smtp = ['--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9'];
 	expect(run(process.execPath, [programPath, 'engine', 'init', ...smtp])).toMatchObject({ status: 0 });
 	const list = ['lists', 'create', '--name', 'Readers', '--email-reason', 'r'];
 	expect(run(process.execPath, [programPath, ...list])).toMatchObject({ status: 0 });
-	return (words: string) =>
-		run('python3', [terminal, process.execPath, programPath, ...words.split(' ')]).stdout;
+	const at = (words: string, [question, keys = '']: readonly string[] = []) => {
+		const program = [process.execPath, programPath, ...words.split(' ')];
+		const press = question === undefined ? [] : ['--at', question, keys];
+		return run('python3', [terminal, ...press, ...program]).stdout;
+	};
+	const mailctl = (words: string) => run(process.execPath, [programPath, ...words.split(' ')]).stdout;
+	return { at, mailctl };
 }
 
 describe.skipIf(!isBuilt || !hasPython)('standard input that is a terminal', () => {
 	it.each([
-		'subscribers import - -l 1 --rejects r.csv',
-		'send --csv - --from news@example.com --subject S --text T --yes --expect-count 3',
-		'send --to ann@example.com --from news@example.com --subject S --text-file -',
-		'lists list --token-stdin --base-url http://127.0.0.1:9',
-	])('is let go of when Ctrl-C ends mailctl %s', (words) => {
-		const shown = workplace()(words);
-		expect(shown.replaceAll('\r', '')).toBe('email\n^Cinterrupted\nended 130\n');
-	}, 60_000);
+		['subscribers import - -l 1 --rejects r.csv', ''],
+		[
+			'send --csv - --from news@example.com --subject S --text T --yes --expect-count 3',
+			'nothing was sent: standard input was still being read\n',
+		],
+		['send --to ann@example.com --from news@example.com --subject S --text-file -', ''],
+		['lists list --token-stdin --base-url http://127.0.0.1:9', ''],
+	])('is let go of when Ctrl-C ends mailctl %s', (words, told) => {
+		const shown = workplace().at(words).replaceAll('\r', '');
+		expect(shown).toBe(`email\n^C${told}interrupted\nended 130\n`);
+	});
+});
+
+describe.skipIf(!isBuilt || !hasPython)('a question at a terminal', () => {
+	const mail = '--from news@example.com --subject S --text T';
+
+	it.each([
+		['n and Enter', 'n\\r'],
+		['Enter alone', '\\r'],
+		['Ctrl-C', '\\x03'],
+		['Ctrl-D', '\\x04'],
+	])('that is answered with %s is a no: exit 130, and no job is left', (_, keys) => {
+		const { at, mailctl } = workplace();
+		mailctl('subscribers create -l 1 --email ann@example.com');
+		for (const name of ['', ' --job monthly']) {
+			const shown = at(`send --list 1 ${mail}${name}`, ['(y/N)', keys]);
+			expect(shown).toMatch(/declined, nothing was changed\r?\nended 130\n$/);
+		}
+		expect(JSON.parse(mailctl('send status -o json'))).toEqual([]);
+	});
+
+	it('that asks for a value or a name takes Ctrl-D for a no, too', () => {
+		const { at, mailctl } = workplace();
+		expect(at('lists delete 1', ['Type Readers', '\\x04'])).toMatch(/ended 130\n$/);
+		expect(at('send --to ann@example.com --subject S --text T', ['From:', '\\x04'])).toMatch(/ended 130\n$/);
+		expect(mailctl('lists list -o name')).toBe('Readers\n');
+	});
 });

@@ -1,18 +1,12 @@
 // Several processes on one database, processes that are stopped, and what they leave on the disk.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { programPath } from '../support/cli.js';
+import { ended } from '../support/fault-points.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
-
-interface Ended {
-	code: number | null;
-	stdout: string;
-	stderr: string;
-}
 
 function workplace() {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-together-'));
@@ -31,18 +25,6 @@ function workplace() {
 		return JSON.parse(stdout);
 	};
 	return { folder, env, start, run, json };
-}
-
-async function ended(child: ChildProcess): Promise<Ended> {
-	const text = { stdout: '', stderr: '' };
-	child.stdout?.on('data', (chunk) => {
-		text.stdout += String(chunk);
-	});
-	child.stderr?.on('data', (chunk) => {
-		text.stderr += String(chunk);
-	});
-	const [code] = (await once(child, 'close')) as [number | null];
-	return { code, ...text };
 }
 
 function peopleFile(folder: string, name: string, count: number): string {

@@ -1,52 +1,35 @@
 // A mail that was really delivered, opened in a real browser: what happens on the pages it leads to, and what is counted.
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { hasChromium, launchChromium, picture } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
 import { type Delivered, type Served, startServed, unsubscribeUrl } from '../support/served.js';
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-	(path) => existsSync(path),
-);
 const userAgent =
 	'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36';
-/** Where pictures of the pages go, for who wants to look at them. */
-const pictures = process.env['MAILCTL_PICTURES'];
-
-let browser: Browser;
+let browser: Browser | undefined;
 let context: BrowserContext;
 let served: Served;
 
 beforeAll(async () => {
-	if (executablePath === undefined) return;
-	browser = await chromium.launch({
-		executablePath,
-		args: [
-			'--headless',
-			'--no-sandbox',
-			'--disable-gpu',
-			'--disable-quic',
-			'--no-first-run',
-			'--disable-background-networking',
-			'--disable-component-update',
-			'--disable-sync',
-		],
-	});
-}, 60_000);
+	browser = await launchChromium();
+});
 afterAll(() => browser?.close());
 beforeEach(async () => {
 	served = await startServed();
-	context = await browser?.newContext({ userAgent });
+	if (browser !== undefined) context = await browser.newContext({ userAgent });
 });
 afterEach(async () => {
 	await context?.close();
 	await served.close();
 });
 
-const inBrowser = it.skipIf(executablePath === undefined);
+const inBrowser = it.skipIf(!hasChromium);
 
 const html = (target: string) => `<!doctype html><html><head><title>News</title>
 <style>p { font-family: sans-serif; color: #223 }</style></head>
@@ -64,79 +47,106 @@ async function read(mail: Delivered): Promise<Page> {
 
 const total = async (human = false) => (await served.engine.ext.reports.report({ human })).total;
 
-inBrowser(
-	'a mail is opened once, a click arrives, and the report shows both (needs Chromium)',
-	{ timeout: 60_000 },
-	async () => {
-		const asked: string[] = [];
-		const target = createServer((request, response) => {
-			asked.push(`${request.url} ${request.headers.referer ?? 'no referrer'}`);
-			response.end('<title>Offer</title>here');
+inBrowser('a mail is opened once, a click arrives, and the report shows both (needs Chromium)', async () => {
+	const asked: string[] = [];
+	const target = createServer((request, response) => {
+		asked.push(`${request.url} ${request.headers.referer ?? 'no referrer'}`);
+		response.end('<title>Offer</title>here');
+	});
+	await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+	const { port } = target.address() as AddressInfo;
+	try {
+		const mail = await served.deliver({
+			html_body: html(`http://127.0.0.1:${port}`),
+			context: { name: 'Ada' },
 		});
-		await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
-		const { port } = target.address() as AddressInfo;
-		try {
-			const mail = await served.deliver({
-				html_body: html(`http://127.0.0.1:${port}`),
-				context: { name: 'Ada' },
-			});
-			served.later(60);
-			const page = await read(mail);
-			expect(await page.textContent('h1')).toBe('Hello Ada');
-			await expect.poll(async () => (await total()).opened, { timeout: 5000 }).toBe(1);
-			const sizes = await page.$$eval('img', (images) =>
-				images.map((image) => [image.naturalWidth, image.complete]),
-			);
-			expect(sizes).toEqual([[1, true]]);
-			await page.click('text=look');
-			await page.waitForURL(`http://127.0.0.1:${port}/offer?who=ada@example.org`);
-			expect(asked.filter((line) => line.startsWith('/offer'))).toEqual([
-				'/offer?who=ada@example.org no referrer',
-			]);
-			await expect.poll(async () => (await total(true)).redirected_percent, { timeout: 5000 }).toBe(100);
-			expect(await total(true)).toMatchObject({
-				sent: 1,
-				opened: 1,
-				opened_percent: '100',
-				unsubscribed_percent: 0,
-			});
-			expect(served.failures).toEqual([]);
-		} finally {
-			target.close();
-		}
-	},
-);
-
-inBrowser(
-	'somebody unsubscribes with the button, not by looking (needs Chromium)',
-	{ timeout: 60_000 },
-	async () => {
-		const mail = await served.deliver({ html_body: html('https://x.example'), context: { name: 'Ada' } });
 		served.later(60);
 		const page = await read(mail);
+		expect(await page.textContent('h1')).toBe('Hello Ada');
+		await eventually(async () => expect((await total()).opened).toBe(1));
+		const sizes = await page.$$eval('img', (images) =>
+			images.map((image) => [image.naturalWidth, image.complete]),
+		);
+		expect(sizes).toEqual([[1, true]]);
+		await page.click('text=look');
+		await page.waitForURL(`http://127.0.0.1:${port}/offer?who=ada@example.org`);
+		expect(asked.filter((line) => line.startsWith('/offer'))).toEqual([
+			'/offer?who=ada@example.org no referrer',
+		]);
+		await eventually(async () => expect((await total(true)).redirected_percent).toBe(100));
+		expect(await total(true)).toMatchObject({
+			sent: 1,
+			opened: 1,
+			opened_percent: '100',
+			unsubscribed_percent: 0,
+		});
+		expect(served.failures).toEqual([]);
+	} finally {
+		target.close();
+	}
+});
+
+inBrowser('somebody unsubscribes with the button, not by looking (needs Chromium)', async () => {
+	const mail = await served.deliver({ html_body: html('https://x.example'), context: { name: 'Ada' } });
+	served.later(60);
+	const page = await read(mail);
+	const problems: string[] = [];
+	page.on('console', (message) => problems.push(message.text()));
+	await page.click('text=Unsubscribe');
+	await page.waitForURL(unsubscribeUrl(mail));
+	await page.reload();
+	expect(await page.textContent('h1')).toBe('Unsubscribe');
+	expect((await total()).unsubscribed_percent).toBe(0);
+	await picture(page, 'unsubscribe');
+	// With the keyboard alone.
+	await page.keyboard.press('Tab');
+	expect(await page.evaluate('document.activeElement.textContent')).toBe('Unsubscribe');
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('text=You are unsubscribed');
+	await picture(page, 'unsubscribed');
+	expect((await total()).unsubscribed_percent).toBe(100);
+	expect(await context.cookies()).toEqual([]);
+	expect(problems).toEqual([]);
+});
+
+inBrowser(
+	'a reader chooses between the list and all mail, and the buttons do it (needs Chromium)',
+	async () => {
+		const lists: number[] = [];
+		for (const name of ['Birds', 'Trees']) {
+			const { id } = await served.engine.lists.create({ name, email_reason: 'r' });
+			await served.engine.subscribers(id).create({ email: 'ada@example.org' });
+			lists.push(id);
+		}
+		const active = async () => {
+			const found = await Promise.all(lists.map((id) => served.engine.lists.get(id)));
+			return found.map((list) => list.active_subscribers_count);
+		};
+		const content = { html_body: html('https://x.example'), context: { name: 'Ada' } };
+		const mail = await served.deliver({ ...content, list_id: lists[0] ?? 0 });
+		served.later(60);
+		const page = await context.newPage();
 		const problems: string[] = [];
 		page.on('console', (message) => problems.push(message.text()));
-		await page.click('text=Unsubscribe');
-		await page.waitForURL(unsubscribeUrl(mail));
-		await page.reload();
-		expect(await page.textContent('h1')).toBe('Unsubscribe');
-		expect((await total()).unsubscribed_percent).toBe(0);
-		await picture(page, 'unsubscribe');
-		// With the keyboard alone.
-		await page.keyboard.press('Tab');
-		expect(await page.evaluate('document.activeElement.textContent')).toBe('Unsubscribe');
-		await page.keyboard.press('Enter');
-		await page.waitForSelector('text=You are unsubscribed');
-		await picture(page, 'unsubscribed');
-		expect((await total()).unsubscribed_percent).toBe(100);
-		expect(await context.cookies()).toEqual([]);
+		await page.goto(unsubscribeUrl(mail));
+		expect(await page.isChecked('text=This list: “Birds”')).toBe(true);
+		await picture(page, 'unsubscribe-choice');
+		await page.click('button');
+		await page.waitForSelector('text=no more mail from the list “Birds”');
+		await picture(page, 'unsubscribed-list');
+		expect(await active()).toEqual([0, 1]);
+		await page.goto(unsubscribeUrl(mail));
+		await page.click('text=All mail from');
+		await page.click('button');
+		await page.waitForSelector('text=no more newsletters from News');
+		await picture(page, 'unsubscribed-all');
+		expect(await active()).toEqual([0, 0]);
 		expect(problems).toEqual([]);
 	},
 );
 
 inBrowser(
 	'a mail is shown in the browser, where its scripts and forms are dead (needs Chromium)',
-	{ timeout: 60_000 },
 	async () => {
 		const hostile =
 			`${html('https://x.example')}<script>document.title = 'stolen'</script><img src=x onerror="document.title='stolen'">` +
@@ -163,14 +173,3 @@ inBrowser(
 		await picture(page, 'not-found');
 	},
 );
-
-async function picture(page: Page, name: string): Promise<void> {
-	if (pictures === undefined) return;
-	for (const colorScheme of ['light', 'dark'] as const) {
-		await page.emulateMedia({ colorScheme });
-		for (const width of [1280, 390]) {
-			await page.setViewportSize({ width, height: 700 });
-			await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}.png`) });
-		}
-	}
-}

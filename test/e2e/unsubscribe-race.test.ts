@@ -1,15 +1,15 @@
-// People who leave while a mailing to them is being sent: whoever was told so before the lease gets nothing.
+// People who leave while a campaign to them is being sent: whoever was told so before the lease gets nothing.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
-import { createPool } from '../../src/delivery/pool.js';
-import { messageLinks, publicLinks } from '../../src/delivery/tracking/links.js';
+import { createPool } from '../../src/delivery/smtp/pool.js';
+import { messageLinks, publicLinks } from '../../src/delivery/tracking/tokens.js';
 import { openStore } from '../../src/store/open.js';
 import type { Queue } from '../../src/store/queue.js';
 import type { Store } from '../../src/store/store.js';
-import { newList, newUuid, noon, releasedMailing, verify } from '../contract/store/fixture.js';
+import { newList, newUuid, noon, releasedCampaign, verify } from '../contract/store/fixture.js';
 import { plainSettings, testWorker } from '../support/delivery.js';
 import { createMemoryQueue } from '../support/memory-queue.js';
 import { type Served, startServed } from '../support/served.js';
@@ -39,8 +39,8 @@ afterEach(async () => {
 	await rm(folder, { recursive: true });
 });
 
-it('nobody who was told "unsubscribed" before a lease began is in it', { timeout: 120_000 }, async () => {
-	const mailing = await prepare(served.store);
+it('nobody who was told "unsubscribed" before a lease began is in it', async () => {
+	const campaign = await prepare(served.store);
 	const urls = await unsubscribeUrls();
 	/** When each person's lease began, and when his answer was there; milliseconds of one clock. */
 	const leases = new Map<string, number>();
@@ -54,7 +54,7 @@ it('nobody who was told "unsubscribed" before a lease began is in it', { timeout
 		// Neither side is to be done before the other has begun, however busy the machine is.
 		rate: 1_500,
 	});
-	const sending = worker.run({ scope: { mailing }, until: 'settled' });
+	const sending = worker.run({ scope: { campaign }, until: 'settled' });
 	await Promise.all(Array.from({ length: leaving }, (_, at) => leave(urls, { first: at, answers, sending })));
 	await sending;
 	pool.close();
@@ -65,7 +65,7 @@ it('nobody who was told "unsubscribed" before a lease began is in it', { timeout
 	expect([...leases.keys()].filter(isLate)).toEqual([]);
 	expect(got.filter((address) => !leases.has(address))).toEqual([]);
 	expect(answers.size).toBe(people);
-	const { sent = 0, canceled = 0 } = await other.reads.countMessages({ scope: { mailing } });
+	const { sent = 0, canceled = 0 } = await other.reads.countMessages({ scope: { campaign } });
 	expect([sent, sent + canceled]).toEqual([got.length, people]);
 	// It was a race.
 	expect(Math.min(sent, canceled)).toBeGreaterThan(people / 50);
@@ -84,10 +84,10 @@ async function prepare(store: Store): Promise<string> {
 		batch: { first: 0, columns: ['email'], cells },
 		now: noon,
 	});
-	return releasedMailing(store, list_id, 'race');
+	return releasedCampaign(store, list_id, 'race');
 }
 
-/** The addresses that the mails of the mailing carry, in an order of their own. */
+/** The addresses that the mails of the campaign carry, in an order of their own. */
 async function unsubscribeUrls(): Promise<{ to: string; url: string }[]> {
 	const keyring = await served.ports.keyring();
 	const found: { to: string; url: string }[] = [];

@@ -11,7 +11,6 @@ const missing = await witnessMissing();
 
 describe.skipIf(missing !== null)(
 	`a Django REST framework deployment, 10 records a page${missing === null ? '' : ` (${missing})`}`,
-	{ timeout: 300_000 },
 	() => {
 		let witness: Witness;
 		let folder: string;
@@ -155,9 +154,9 @@ describe.skipIf(missing !== null)(
 			expect(await refusal('subscribers', 'get', ...ann)).toMatchObject({ exit: 3 });
 		});
 
-		it('an import of 500 rows, each counted once, rejects in a file; again: everything unchanged', async () => {
+		it('an import of 150 rows, each counted once, rejects in a file; again: everything unchanged', async () => {
 			const rows = Array.from(
-				{ length: 490 },
+				{ length: 140 },
 				(_, at) => `p${at}@example.com,P${at},${at % 2 ? 'Oslo' : ''}`,
 			);
 			const bad = ['nobody,N,', 'x@,N,', `long@example.com,${'x'.repeat(256)},`, 'a,b,c,d', ',N,'];
@@ -167,11 +166,11 @@ describe.skipIf(missing !== null)(
 				['email,name,city', ...rows, ...bad, ...twice, 'last@example.com,,'].join('\n'),
 			);
 			const words = ['subscribers', 'import', path, '-l', 'List 3'];
-			expect(await json([...words, '-n'])).toMatchObject({ dry_run: true, read: 500 });
+			expect(await json([...words, '-n'])).toMatchObject({ dry_run: true, read: 150 });
 			expect(await lines('subscribers', 'list', '-l', 'List 3', '-o', 'name')).toEqual([]);
 			expect(await json(words, 9)).toEqual({
-				read: 500,
-				created: 491,
+				read: 150,
+				created: 141,
 				updated: 0,
 				unchanged: 0,
 				duplicate: 4,
@@ -180,21 +179,21 @@ describe.skipIf(missing !== null)(
 			const rejects = (await readFile(`${path}.rejects.csv`, 'utf8')).split('\n');
 			expect(rejects.map((line) => line.replace(/x{256}/, 'x…'))).toEqual([
 				'email,name,city,_line,_code,_error',
-				'nobody,N,,492,invalid,email: Enter a valid email address.',
-				'x@,N,,493,invalid,email: Enter a valid email address.',
-				'long@example.com,x…,,494,max_length,name: Ensure this field has no more than 255 characters.',
-				'a,b,"c,d",495,too_many_cells,4 cells where the header has 3',
-				',N,,496,blank,email: This field may not be blank.',
-				'P1@example.com,Again,,497,duplicate,email: P1@example.com stands in this import already.',
-				'p2@example.com,,,498,duplicate,email: p2@example.com stands in this import already.',
-				'p3@example.com,,,499,duplicate,email: p3@example.com stands in this import already.',
-				'p4@example.com,,,500,duplicate,email: p4@example.com stands in this import already.',
+				'nobody,N,,142,invalid,email: Enter a valid email address.',
+				'x@,N,,143,invalid,email: Enter a valid email address.',
+				'long@example.com,x…,,144,max_length,name: Ensure this field has no more than 255 characters.',
+				'a,b,"c,d",145,too_many_cells,4 cells where the header has 3',
+				',N,,146,blank,email: This field may not be blank.',
+				'P1@example.com,Again,,147,duplicate,email: P1@example.com stands in this import already.',
+				'p2@example.com,,,148,duplicate,email: p2@example.com stands in this import already.',
+				'p3@example.com,,,149,duplicate,email: p3@example.com stands in this import already.',
+				'p4@example.com,,,150,duplicate,email: p4@example.com stands in this import already.',
 				'',
 			]);
-			expect(await json([...words, '--resume'], 9)).toMatchObject({ read: 500, unchanged: 491, rejected: 5 });
+			expect(await json([...words, '--resume'], 9)).toMatchObject({ read: 150, unchanged: 141, rejected: 5 });
 			// An import that goes on writes no reject twice.
 			expect((await readFile(`${path}.rejects.csv`, 'utf8')).split('\n')).toEqual(rejects);
-			expect(await json(['lists', 'get', 'List 3'])).toMatchObject({ overall_subscribers_count: 491 });
+			expect(await json(['lists', 'get', 'List 3'])).toMatchObject({ overall_subscribers_count: 141 });
 		});
 
 		it('an import changes who is there, keeps what is not given, and activates nobody by itself', async () => {
@@ -279,7 +278,7 @@ describe.skipIf(missing !== null)(
 			const week = (await json(['report', '--last', '7d'])) as { total: { sent: number }; data: unknown[] };
 			expect({ sent: week.total.sent, days: week.data.length }).toEqual({ sent: 3, days: 7 });
 			expect((await run('report', '--fail-if', 'sent>2')).code).toBe(10);
-			expect((await run('report', '--campaign', 'x', '-o', 'json')).code).toBe(5);
+			expect((await run('report', '--campaign', 'x', '-o', 'json')).code).toBe(2);
 		});
 
 		it('a wrong token is exit 4, although it is answered with 403 there', async () => {

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { need } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
+import { campaignJobsSuite } from '../contract/campaign-jobs.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
-import { mailingJobsSuite } from '../contract/mailing-jobs.suite.js';
+import { peopleSuite } from '../contract/people.suite.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { dependencies } from '../support/connect.js';
 
@@ -31,4 +32,5 @@ async function open(): Promise<Subject> {
 apiSuite('the embedded engine', open);
 extensionsSuite('the embedded engine', open);
 suppressionsSuite('the embedded engine', open);
-mailingJobsSuite('the embedded engine', open);
+peopleSuite('the embedded engine', open);
+campaignJobsSuite('the embedded engine', open);

@@ -6,7 +6,8 @@ import type { Store } from '../../src/store/store.js';
 
 // 2026-11-21, 23:30 in UTC: the next day has begun in Oslo.
 const now = Date.UTC(2026, 10, 21, 23, 30) * 1000;
-const clock = { now: () => now };
+let moment = now;
+const clock = { now: () => moment };
 let ids = 0;
 let store: Store;
 let engine: Engine;
@@ -29,20 +30,35 @@ beforeEach(async () => {
 });
 afterEach(() => engine.close());
 
-async function sent(count: number, tag = 'a'): Promise<Uuid[]> {
+const replyOf = (code: number) => ({ phase: 'rcpt', code, enhanced: null, text: 'said so' }) as const;
+const outcomes = {
+	sent: { kind: 'sent', reply: replyOf(250) },
+	failed: { kind: 'failed', reply: replyOf(451) },
+	bounced: { kind: 'bounced', reply: replyOf(550), suppress: false },
+} as const;
+
+async function sent(count: number, tag = 'a', outcome: keyof typeof outcomes = 'sent'): Promise<Uuid[]> {
 	const to = Array.from({ length: count }, (_, i) => `${tag}${i}@example.com`);
 	const { messages } = await engine.send({ from: 'news@example.com', to, subject: 's', text_body: 't', tag });
-	const leased = await store.queue.lease({ owner: 'w', now, until: now + 1e6, max: count, scope: null });
-	const reply = { phase: 'answer', code: 250, enhanced: null, text: 'ok' } as const;
+	return settled(
+		messages.map(({ id }) => id),
+		outcome,
+	);
+}
+
+/** Settles all that waits. */
+async function settled<T>(answer: T, outcome: keyof typeof outcomes = 'sent'): Promise<T> {
+	const at = clock.now();
+	const leased = await store.queue.lease({ owner: 'w', now: at, until: at + 1e6, max: 100, scope: null });
 	await store.queue.settle({
 		settlements: leased.map(({ message, fence }) => ({
 			message,
 			fence,
-			at: now,
-			outcome: { kind: 'sent', reply },
+			at,
+			outcome: outcomes[outcome],
 		})),
 	});
-	return messages.map(({ id }) => id);
+	return answer;
 }
 
 const happen = (
@@ -99,6 +115,52 @@ describe('the report', () => {
 			opened: 0,
 			opened_percent: '0',
 		});
+	});
+
+	it('takes bounces of all that was tried: three refused of three are 100 %', async () => {
+		await sent(3, 'a', 'bounced');
+		const refused = { sent: 0, hardbounced_percent: 100, softbounced_percent: 0 };
+		expect((await engine.report({})).total).toMatchObject(refused);
+		expect((await engine.ext.reports.report({ tag: 'a' })).total).toMatchObject(refused);
+		expect((await engine.report({ event_types: ['SENT'] })).total.hardbounced_percent).toBe(0);
+	});
+
+	it('counts a message that was sent and came back once among those that were tried', async () => {
+		const [first] = await sent(2, 'a');
+		await sent(1, 'b', 'bounced');
+		await sent(1, 'c', 'failed');
+		await happen(first, 'SOFTBOUNCED');
+		await happen(first, 'HARDBOUNCED');
+		expect((await engine.report({})).total).toMatchObject({
+			sent: 2,
+			hardbounced_percent: 50,
+			softbounced_percent: 50,
+		});
+		expect((await engine.ext.reports.report({ tag: 'a' })).total).toMatchObject({
+			sent: 2,
+			hardbounced_percent: 50,
+			softbounced_percent: 50,
+		});
+	});
+
+	it('covers the whole life of a campaign, however long ago, and knows which there are', async () => {
+		const campaign = '99999999-0000-4000-8000-000000000000';
+		const begun = now - 400 * 86_400 * 1e6;
+		const body = { from: 'news@example.com', subject: 's', text_body: 't' };
+		moment = begun;
+		const { messages } = await engine.send({ ...body, to: ['a@example.com'], campaign_unique_id: campaign });
+		const { id: message } = (await settled(messages))[0] ?? {};
+		moment = now;
+		await happen(message, 'OPENED');
+		const { total, data } = await engine.ext.reports.report({ campaign_unique_id: campaign });
+		expect(total).toMatchObject({ sent: 1, opened: 1 });
+		expect([data.length, data[0]?.date, data.at(-1)?.date]).toEqual([401, '17.10.2025', '21.11.2026']);
+		const days = { date_from: '21.11.2026', date_to: '21.11.2026' };
+		const narrowed = await engine.ext.reports.report({ campaign_unique_id: campaign, ...days });
+		expect(narrowed).toMatchObject({ total: { sent: 0, opened: 1 }, data: [{ opened: 1 }] });
+		const unknown = { campaign_unique_id: '99999999-0000-4000-8000-000000000001' };
+		await expect(engine.ext.reports.report(unknown)).rejects.toMatchObject({ code: 'not_found' });
+		expect((await engine.report(unknown)).total).toMatchObject({ sent: 0 });
 	});
 
 	it('leaves machines out for people only, and other tags out for one', async () => {

@@ -45,3 +45,49 @@ it('refuses a limit on a domain that no address is of, and says how domains are 
 	await expect(write).rejects.toMatchObject({ fields: { recipient_domain_limits: [{ message }] } });
 	await store.close();
 });
+
+it.each([
+	['page_sender_name', ' Birds & Co ', 'Birds & Co'],
+	['page_color', '#0B6E4F', '#0b6e4f'],
+	['page_logo_url', 'https://Example.com/a/logo.png?v=1', 'https://example.com/a/logo.png?v=1'],
+	[
+		'page_logo_url',
+		'https://bücher.example/a b.png'.replace(' ', '%20'),
+		'https://xn--bcher-kva.example/a%20b.png',
+	],
+	['page_logo_url', 'data:image/svg+xml;base64,PHN2Zy8+', 'data:image/svg+xml;base64,PHN2Zy8+'],
+])('keeps %s %j as %j', async (name, given, kept) => {
+	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+	await writeSettings({ store, clock: systemClock }, { [name]: given });
+	expect(await store.reads.getSettings()).toEqual({ [name]: kept });
+	await store.close();
+});
+
+it.each([
+	['page_sender_name', ''],
+	['page_sender_name', 'two\nlines'],
+	['page_sender_name', 'x'.repeat(101)],
+	['page_color', 'red'],
+	['page_color', '#fff'],
+	['page_color', '#0b6e4f; } body { display: none'],
+	['page_color', '#0b6e4f\n'],
+	['page_logo_url', 'http://example.com/logo.png'],
+	['page_logo_url', 'javascript:alert(1)'],
+	['page_logo_url', 'logo.png'],
+	['page_logo_url', 'https://example.com/'],
+	['page_logo_url', 'https://example.com/logos/'],
+	['page_logo_url', 'https://*.example.com/logo.png'],
+	['page_logo_url', 'https://[::1]/logo.png'],
+	['page_logo_url', 'https://user:secret@example.com/logo.png'],
+	['page_logo_url', 'https://example.com/logo.svg#layer'],
+	['page_logo_url', 'https://example.com/logo.png; script-src *'],
+	['page_logo_url', 'data:text/html;base64,PHN2Zy8+'],
+	['page_logo_url', 'data:image/svg+xml,<svg/>'],
+	['page_logo_url', 'data:image/png;base64,AAAA"onload='],
+	['page_logo_url', `data:image/png;base64,${'A'.repeat(50_000)}`],
+])('refuses %s %j', async (name, value) => {
+	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
+	const write = writeSettings({ store, clock: systemClock }, { [name]: value });
+	await expect(write).rejects.toMatchObject({ fields: { [name]: [{ code: 'invalid' }] } });
+	await store.close();
+});

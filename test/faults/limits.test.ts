@@ -4,36 +4,23 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { openStore } from '../../src/store/open.js';
+import { bundleProgram } from '../support/fault-points.js';
 import { createQueuedDatabase } from '../support/queued-database.js';
 import { messageIdIn, startSmtpSink } from '../support/smtp-sink.js';
 
-// Beside node_modules, so that the program finds its packages.
-const folder = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url));
-const program = `${folder}limited-worker-${process.pid}.mjs`;
+const program = await bundleProgram('worker-program');
 const processes = 3;
 const messages = 240;
-
-beforeAll(async () => {
-	mkdirSync(folder, { recursive: true });
-	const entry = fileURLToPath(new URL('../support/worker-program.ts', import.meta.url));
-	const options = { bundle: true, platform: 'node', format: 'esm', packages: 'external' } as const;
-	await build({ ...options, entryPoints: [entry], outfile: program, logLevel: 'error' });
-});
 
 /** The most in any time shorter than the window. */
 function mostIn(times: readonly number[], windowMs: number): number {
 	return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs).length));
 }
 
-it('a limit holds in every window, with three workers of which two are killed', {
-	timeout: 120_000,
-}, async () => {
+it('a limit holds in every window, with three workers of which two are killed', async () => {
 	const times: number[] = [];
 	const sink = await startSmtpSink({
 		onRcptTo: (_address, _session, callback) => {

@@ -4,38 +4,24 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { microsPerMs } from '../../src/api/datetime.js';
 import type { Notification } from '../../src/api/notifications.js';
 import { refuseSignature } from '../../src/api/standard-webhooks.js';
 import { openStore } from '../../src/store/open.js';
+import { eventually } from '../support/eventually.js';
+import { bundleProgram } from '../support/fault-points.js';
 import { createNotifiedDatabase } from '../support/notified-database.js';
 
 const notifications = Number(process.env['MAILCTL_NOTIFICATIONS'] ?? 300);
+const timeoutMs = Math.max(300_000, notifications * 600);
 /** The schedule's two hours pass in twelve seconds. */
 const speed = 600;
 /** Half of a great many calls, but none of them so often that the schedule ends. */
 const mostFailures = 4;
-const folder = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url));
-const program = `${folder}sender-program-${process.pid}.mjs`;
-
-beforeAll(async () => {
-	mkdirSync(folder, { recursive: true });
-	await build({
-		entryPoints: [fileURLToPath(new URL('../support/sender-program.ts', import.meta.url))],
-		outfile: program,
-		bundle: true,
-		platform: 'node',
-		format: 'esm',
-		packages: 'external',
-		logLevel: 'error',
-	});
-});
+const program = await bundleProgram('sender-program');
 
 interface Seen {
 	bodies: Set<string>;
@@ -83,52 +69,54 @@ async function startFailing() {
 	};
 }
 
-it(`delivers ${notifications} of ${notifications}, each under one id, whatever fails and is killed`, async () => {
-	const receiver = await startFailing();
-	const begin = Date.now();
-	const clock = { now: () => Math.round((begin + (Date.now() - begin) * speed) * microsPerMs) };
-	const { path, messages } = await createNotifiedDatabase(notifications, [receiver.url], clock);
-	const start = (): ChildProcess =>
-		spawn(process.execPath, [program, path, String(begin), String(speed)], {
-			stdio: ['ignore', 'inherit', 'inherit'],
-		});
-	const until = (count: number) =>
-		expect.poll(() => receiver.state.taken, { timeout: 300_000, interval: 5 }).toBeGreaterThanOrEqual(count);
+it(
+	`delivers ${notifications} of ${notifications}, each under one id, whatever fails and is killed`,
+	async () => {
+		const receiver = await startFailing();
+		const begin = Date.now();
+		const clock = { now: () => Math.round((begin + (Date.now() - begin) * speed) * microsPerMs) };
+		const { path, messages } = await createNotifiedDatabase(notifications, [receiver.url], clock);
+		const start = (): ChildProcess =>
+			spawn(process.execPath, [program, path, String(begin), String(speed)], {
+				stdio: ['ignore', 'inherit', 'inherit'],
+			});
+		const until = (count: number) =>
+			eventually(() => expect(receiver.state.taken).toBeGreaterThanOrEqual(count), timeoutMs);
 
-	for (const share of [0.3, 0.6]) {
+		for (const share of [0.3, 0.6]) {
+			const sender = start();
+			await until(Math.floor(notifications * share));
+			const ended = once(sender, 'exit');
+			sender.kill('SIGKILL');
+			await ended;
+		}
 		const sender = start();
-		await until(Math.floor(notifications * share));
+		await until(notifications);
+		const store = await openStore(path, { clock, mode: 'existing' });
+		const page = { webhook_id: 1, since: null, page: 1, page_size: 1 };
+		await eventually(async () =>
+			expect((await store.reads.pageDeliveries({ ...page, state: 'delivered' })).count).toBe(notifications),
+		);
 		const ended = once(sender, 'exit');
-		sender.kill('SIGKILL');
-		await ended;
-	}
-	const sender = start();
-	await until(notifications);
-	const store = await openStore(path, { clock, mode: 'existing' });
-	const page = { webhook_id: 1, since: null, page: 1, page_size: 1 };
-	await expect
-		.poll(async () => (await store.reads.pageDeliveries({ ...page, state: 'delivered' })).count, {
-			timeout: 60_000,
-		})
-		.toBe(notifications);
-	const ended = once(sender, 'exit');
-	sender.kill('SIGTERM');
-	expect(await ended).toEqual([0, null]);
+		sender.kill('SIGTERM');
+		expect(await ended).toEqual([0, null]);
 
-	const all = [...receiver.seen];
-	const told = all.map(([id, { bodies }]) => {
-		const [body = ''] = bodies;
-		const said = JSON.parse(body) as Notification; // it was signed by ours
-		return { isOne: bodies.size === 1 && said.id === id, message: said.message.id };
-	});
-	expect(told.every(({ isOne }) => isOne)).toBe(true);
-	expect(told.map(({ message }) => message).sort()).toEqual([...messages].sort());
-	expect(receiver.state.failed).toBeGreaterThan(notifications / 3);
-	await store.close();
-	receiver.close();
-	const twice = all.filter(([, { taken }]) => taken > 1).length;
-	const { calls, failed } = receiver.state;
-	process.stderr.write(
-		`${notifications} of ${notifications}, ${calls} calls, ${failed} failed, ${twice} taken twice\n`,
-	);
-}, 600_000);
+		const all = [...receiver.seen];
+		const told = all.map(([id, { bodies }]) => {
+			const [body = ''] = bodies;
+			const said = JSON.parse(body) as Notification; // it was signed by ours
+			return { isOne: bodies.size === 1 && said.id === id, message: said.message.id };
+		});
+		expect(told.every(({ isOne }) => isOne)).toBe(true);
+		expect(told.map(({ message }) => message).sort()).toEqual([...messages].sort());
+		expect(receiver.state.failed).toBeGreaterThan(notifications / 3);
+		await store.close();
+		receiver.close();
+		const twice = all.filter(([, { taken }]) => taken > 1).length;
+		const { calls, failed } = receiver.state;
+		process.stderr.write(
+			`${notifications} of ${notifications}, ${calls} calls, ${failed} failed, ${twice} taken twice\n`,
+		);
+	},
+	timeoutMs,
+);

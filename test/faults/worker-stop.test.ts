@@ -3,34 +3,17 @@
  * processes, real signals, a real database.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
-import { build } from 'esbuild';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { openStore } from '../../src/store/open.js';
+import { eventually } from '../support/eventually.js';
+import { bundleProgram } from '../support/fault-points.js';
 import { createQueuedDatabase } from '../support/queued-database.js';
 import { type Fault, startFaultServer } from '../support/smtp-fault.js';
 
-// Beside node_modules, so that the program finds its packages.
-const folder = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url));
-const program = `${folder}stopped-worker-${process.pid}.mjs`;
+const program = await bundleProgram('worker-program');
 const leaseMs = 400;
-
-beforeAll(async () => {
-	mkdirSync(folder, { recursive: true });
-	await build({
-		entryPoints: [fileURLToPath(new URL('../support/worker-program.ts', import.meta.url))],
-		outfile: program,
-		bundle: true,
-		platform: 'node',
-		format: 'esm',
-		packages: 'external',
-		logLevel: 'error',
-	});
-});
-afterAll(() => rmSync(program, { force: true }));
 
 function start(path: string, port: number): { worker: ChildProcess; ended: Promise<string> } {
 	const worker = spawn(process.execPath, [program, path, String(port), String(leaseMs)], {
@@ -48,18 +31,15 @@ function start(path: string, port: number): { worker: ChildProcess; ended: Promi
 async function stopBetweenWrites(worker: ChildProcess, path: string): Promise<void> {
 	const db = new Database(path, { timeout: 0 });
 	onTestFinished(() => void db.close());
-	await expect
-		.poll(() => {
-			worker.kill('SIGSTOP');
-			try {
-				db.transaction(() => undefined).immediate();
-				return 'between';
-			} catch {
-				worker.kill('SIGCONT');
-				return 'within';
-			}
-		})
-		.toBe('between');
+	await eventually(() => {
+		worker.kill('SIGSTOP');
+		try {
+			db.transaction(() => undefined).immediate();
+		} catch (within) {
+			worker.kill('SIGCONT');
+			throw within;
+		}
+	});
 }
 
 /** What the woken worker is told about a message that the other one has sent. */
@@ -69,40 +49,36 @@ const answers: [string, Fault][] = [
 	['nothing', { drop: true }],
 ];
 
-it.each(answers)(
-	'records nothing when it wakes up and is told %s',
-	async (_what, late) => {
-		const { promise: later, resolve: answer } = withResolvers<Fault>();
-		const server = await startFaultServer({
-			on: (phase, _line, { number }) => (phase === 'dot' && number === 1 ? { later } : undefined),
-		});
-		onTestFinished(() => server.close());
-		const { path, ids } = await createQueuedDatabase(1);
-		const first = start(path, server.port);
-		// It waits for the answer to its dot.
-		await expect.poll(() => server.bodies.length, { timeout: 10_000 }).toBe(1);
-		await stopBetweenWrites(first.worker, path);
-		const second = start(path, server.port);
-		await expect.poll(() => server.bodies.length, { timeout: 10_000 }).toBe(2);
-		expect(JSON.parse(await second.ended)).toMatchObject({ counts: { sent: 1 } });
-		answer(late);
-		first.worker.kill('SIGCONT');
-		expect(JSON.parse(await first.ended)).toMatchObject({
-			counts: { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0 },
-		});
-		const store = await openStore(path, { clock: systemClock, mode: 'existing' });
-		const found = await store.reads.getMessage({ id: ids[0] ?? '' });
-		const { suppressions } = await store.reads.status();
-		await store.close();
-		expect(found?.message).toMatchObject({ state: 'sent', attempts: 1, last_reply: '250 2.0.0 Taken' });
-		expect(found?.attempts).toMatchObject([{ number: 1, outcome: 'sent', text: 'Taken' }]);
-		expect(suppressions).toBe(0);
-		// Both carried the same Message-ID: who got it twice can tell.
-		const messageIds = server.bodies.map((body) => /^Message-ID: (.*)$/im.exec(body)?.[1]);
-		expect(messageIds[0]).toBe(messageIds[1]);
-	},
-	30_000,
-);
+it.each(answers)('records nothing when it wakes up and is told %s', async (_what, late) => {
+	const { promise: later, resolve: answer } = withResolvers<Fault>();
+	const server = await startFaultServer({
+		on: (phase, _line, { number }) => (phase === 'dot' && number === 1 ? { later } : undefined),
+	});
+	onTestFinished(() => server.close());
+	const { path, ids } = await createQueuedDatabase(1);
+	const first = start(path, server.port);
+	// It waits for the answer to its dot.
+	await eventually(() => expect(server.bodies).toHaveLength(1));
+	await stopBetweenWrites(first.worker, path);
+	const second = start(path, server.port);
+	await eventually(() => expect(server.bodies).toHaveLength(2));
+	expect(JSON.parse(await second.ended)).toMatchObject({ counts: { sent: 1 } });
+	answer(late);
+	first.worker.kill('SIGCONT');
+	expect(JSON.parse(await first.ended)).toMatchObject({
+		counts: { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0 },
+	});
+	const store = await openStore(path, { clock: systemClock, mode: 'existing' });
+	const found = await store.reads.getMessage({ id: ids[0] ?? '' });
+	const { suppressions } = await store.reads.status();
+	await store.close();
+	expect(found?.message).toMatchObject({ state: 'sent', attempts: 1, last_reply: '250 2.0.0 Taken' });
+	expect(found?.attempts).toMatchObject([{ number: 1, outcome: 'sent', text: 'Taken' }]);
+	expect(suppressions).toBe(0);
+	// Both carried the same Message-ID: who got it twice can tell.
+	const messageIds = server.bodies.map((body) => /^Message-ID: (.*)$/im.exec(body)?.[1]);
+	expect(messageIds[0]).toBe(messageIds[1]);
+});
 
 function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
 	let settle: (value: T) => void = () => undefined;

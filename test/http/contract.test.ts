@@ -2,8 +2,9 @@
 import { describe, it } from 'vitest';
 import { createClient } from '../../src/http/client/client.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
+import { campaignJobsSuite } from '../contract/campaign-jobs.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
-import { mailingJobsSuite } from '../contract/mailing-jobs.suite.js';
+import { peopleSuite } from '../contract/people.suite.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { clientOptions } from '../support/client.js';
 import { serveEngine } from '../support/served-engine.js';
@@ -25,10 +26,11 @@ async function served(): Promise<Subject> {
 apiSuite('client → server → engine', served);
 extensionsSuite('client → server → engine', served);
 suppressionsSuite('client → server → engine', served);
-mailingJobsSuite('client → server → engine', served);
+peopleSuite('client → server → engine', served);
+campaignJobsSuite('client → server → engine', served);
 
 /** What the suite of the extensions asks for. */
-const needed = ['imports', 'mailings', 'messages', 'templates', 'senders', 'subscribers', 'fields'] as const;
+const needed = ['imports', 'campaigns', 'messages', 'templates', 'senders', 'subscribers', 'fields'] as const;
 
 // A server of ours needs a public URL, the sender, and `--no-worker`: with one, messages do not stay as they were made.
 const { MAILCTL_CONTRACT_URL, MAILCTL_CONTRACT_TOKEN, MAILCTL_CONTRACT_SENDER } = process.env;

@@ -1,6 +1,7 @@
-/** An `Imports` in memory that keeps its promises: numbered batches, stored answers, gaps refused. */
+/** An `Imports` in memory that keeps its promises: numbered batches, stored answers, gaps refused, rows checked. */
 import type { Ack, ImportBatch, ImportCounts, Imports } from '../../src/api/capabilities.js';
 import { ApiError } from '../../src/api/errors.js';
+import { importRowReader, type RejectedRow } from '../../src/engine/rules/import-rows.js';
 
 export type Verdict = 'created' | 'updated' | 'unchanged' | 'duplicate' | 'rejected';
 
@@ -48,14 +49,14 @@ export function fakeImports(options: FakeOptions = {}): FakeImports {
 			await before?.(batch);
 			const counts = { ...none };
 			const rejects: { row: number; code: string; error: string }[] = [];
+			const judgeOne = judging(batch.columns, judge);
 			for (const [index, row] of rowsOf(batch).entries()) {
-				const verdict = judge(row, batch.first + index);
+				const number = batch.first + index;
+				const { verdict, reject, isRead } = judgeOne(row, number);
 				counts[verdict] += 1;
 				total[verdict] += 1;
-				if (verdict === 'rejected') rejects.push({ row: batch.first + index, code: 'invalid', error: 'No.' });
-				if (verdict === 'duplicate')
-					rejects.push({ row: batch.first + index, code: 'duplicate', error: 'Twice.' });
-				if (!forget) kept.push(row);
+				if (reject !== null) rejects.push({ row: number, ...reject });
+				if (!forget && isRead) kept.push(row);
 			}
 			position += batch.cells.length / batch.columns.length;
 			const ack = { position, counts, rejects };
@@ -73,3 +74,29 @@ function rowsOf({ columns, cells }: ImportBatch): Record<string, string | null>[
 		Object.fromEntries(columns.map((name, index) => [name, cells[row * columns.length + index] ?? null])),
 	);
 }
+
+interface Judged {
+	verdict: Verdict;
+	reject: { code: string; error: string } | null;
+	/** Its cells could be read. */
+	isRead: boolean;
+}
+
+function judging(columns: readonly string[], judge: NonNullable<FakeOptions['judge']>) {
+	const read = importRowReader(columns);
+	return (row: Record<string, string | null>, number: number): Judged => {
+		const found = read(Object.values(row));
+		if (found.kind === 'rejected') return { verdict: 'rejected', reject: textOf(found), isRead: false };
+		const verdict = judge(row, number);
+		return { verdict, reject: words[verdict] ?? null, isRead: true };
+	};
+}
+
+function textOf({ code, error }: RejectedRow) {
+	return { code, error };
+}
+
+const words: Partial<Record<Verdict, { code: string; error: string }>> = {
+	rejected: { code: 'invalid', error: 'No.' },
+	duplicate: { code: 'duplicate', error: 'Twice.' },
+};

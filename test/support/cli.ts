@@ -48,9 +48,25 @@ export async function cli(argv: readonly string[], options: CliOptions = {}): Pr
 	return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
+/** The words with other values for these options (`--tag`); one that is not there stands at the end. */
+export function withValues(words: readonly string[], values: Readonly<Record<string, string>>): string[] {
+	const changed = [...words];
+	for (const [flag, value] of Object.entries(values)) {
+		const at = changed.indexOf(flag);
+		if (at === -1) changed.push(flag, value);
+		else changed[at + 1] = value;
+	}
+	return changed;
+}
+
 /** Starts the built program; `null` code means a signal ended it. */
-export function startProgram(argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
+export function startProgram(
+	argv: readonly string[],
+	env: Readonly<Record<string, string>> = {},
+	cwd = process.cwd(),
+) {
 	return spawn(process.execPath, [programPath, ...argv], {
+		cwd,
 		env: { PATH: process.env['PATH'] ?? '', TERM: 'dumb', ...env },
 	});
 }

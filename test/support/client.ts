@@ -1,4 +1,4 @@
-/** What a client is given in tests: short waits, no retries, nobody who reads traces. */
+/** What a client is given in tests: short pauses, no retries, nobody who reads traces. */
 import type { ClientOptions } from '../../src/http/client/client.js';
 
 export interface ClientWishes extends Partial<Omit<ClientOptions, 'remote'>> {
@@ -15,6 +15,6 @@ export function clientOptions({ remote, ...wishes }: ClientWishes): ClientOption
 		warn: () => {},
 		random: () => 0,
 		...wishes,
-		remote: { timeoutMs: 10_000, retries: 0, caCert: null, insecure: false, proxy: null, ...remote },
+		remote: { timeoutMs: 60_000, retries: 0, caCert: null, insecure: false, proxy: null, ...remote },
 	};
 }

@@ -1,5 +1,5 @@
 /** The whole command tree, flat: for tests that must leave no command out. */
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/command.js';
+import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
 import { loadNode, tree } from '../../src/cli/tree.js';
 
 export interface Leaf {

@@ -1,13 +1,13 @@
 /** What the composition root is given in tests: the real clock, nobody who reads traces. */
 import { systemClock } from '../../src/api/datetime.js';
-import type { ConnectDependencies } from '../../src/cli/connection.js';
+import type { ConnectDependencies } from '../../src/cli/frame/connection.js';
 
 export function dependencies(more: Partial<ConnectDependencies> = {}): ConnectDependencies {
 	return {
 		clock: systemClock,
 		role: 'cli',
 		env: {},
-		remote: { timeoutMs: 30_000, retries: 0, caCert: null, insecure: false, proxy: null },
+		remote: { timeoutMs: 60_000, retries: 0, caCert: null, insecure: false, proxy: null },
 		trace: () => {},
 		warn: () => {},
 		...more,

@@ -1,9 +1,10 @@
-/** A worker on a memory queue with test-sized patience. */
+/** A worker on a memory queue. */
 import { systemClock } from '../../src/api/datetime.js';
-import { createPool, type PoolOptions, type SmtpPool } from '../../src/delivery/pool.js';
-import type { SmtpSettings, SmtpTimeouts } from '../../src/delivery/settings.js';
+import { createPool, type PoolOptions, type SmtpPool } from '../../src/delivery/smtp/pool.js';
+import type { SmtpSettings, SmtpTimeouts } from '../../src/delivery/smtp/settings.js';
 import { createWorker, type Worker, type WorkerOptions } from '../../src/delivery/worker.js';
 import { type MemoryQueue, plainContents } from './memory-queue.js';
+import type { FaultScript } from './smtp-fault.js';
 
 export function plainSettings(port: number, extra: Partial<SmtpSettings> = {}): SmtpSettings {
 	return {
@@ -18,17 +19,28 @@ export function plainSettings(port: number, extra: Partial<SmtpSettings> = {}): 
 	};
 }
 
-export const shortTimeouts: SmtpTimeouts = {
-	connect: 1_000,
-	greeting: 300,
-	command: 300,
-	data: 300,
-	body: 300,
-	answer: 300,
+const all = (ms: number): SmtpTimeouts => ({
+	...{ connect: ms, greeting: ms, command: ms, data: ms, body: ms, answer: ms },
+});
+/** What each phase is waited for by. */
+const timeoutAt: Readonly<Partial<Record<string, keyof SmtpTimeouts>>> = {
+	...{ connect: 'greeting', EHLO: 'greeting', STARTTLS: 'greeting', AUTH: 'greeting' },
+	...{ MAIL: 'command', RCPT: 'command', DATA: 'data', dot: 'answer' },
 };
 
+/** Short for the phase at which the server leaves its client waiting, and for no other. */
+export function timeoutsFor({ at = {} }: FaultScript): SmtpTimeouts {
+	const short = Object.entries(at).flatMap(([phase, fault]) => {
+		const isWaited = 'hang' in fault || 'drip' in fault || 'halfClose' in fault || phase === 'STARTTLS';
+		const timeout = timeoutAt[phase];
+		return isWaited && timeout !== undefined ? [[timeout, 300]] : [];
+	});
+	return { ...all(60_000), ...Object.fromEntries(short) };
+}
+
+/** Of a server that answers, on a machine that may stand still. */
 export function testPool(port: number, options: Partial<PoolOptions> = {}): SmtpPool {
-	return createPool({ settings: plainSettings(port), timeouts: shortTimeouts, ...options });
+	return createPool({ settings: plainSettings(port), timeouts: timeoutsFor({}), ...options });
 }
 
 export function testWorker(

@@ -1,6 +1,6 @@
 /** Verifiers of DKIM signatures by other hands; each is skipped where it is not installed. */
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { runProgram, runs } from './run-program.js';
 
 export interface DkimVerifier {
 	name: string;
@@ -16,7 +16,7 @@ const python = '/usr/bin/python3';
 // A name server on port 53 and a resolver that asks it, without anybody else on this machine noticing.
 const apart = ['unshare', '--net', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])];
 
-const works = ([command = '', ...rest]: readonly string[]) => spawnSync(command, rest).status === 0;
+const works = ([command = '', ...rest]: readonly string[]) => runs(command, ...rest);
 
 function run(verifier: string, command: readonly string[]): DkimVerifier['verify'] {
 	return (records, messages) => {
@@ -26,7 +26,7 @@ function run(verifier: string, command: readonly string[]): DkimVerifier['verify
 			records,
 			messages: messages.map((message) => message.toString('base64')),
 		});
-		const { stdout, stderr } = spawnSync(program, [...rest, script], { input, encoding: 'utf8' });
+		const { stdout, stderr } = runProgram(program, [...rest, script], { input });
 		if (stdout === '') throw new Error(stderr);
 		return JSON.parse(stdout);
 	};

@@ -36,6 +36,8 @@ export interface WitnessOptions {
 	busy?: number;
 	/** 403 in place of 401, as an authentication class without `authenticate_header` answers. */
 	noChallenge?: boolean;
+	/** Its clock stands still at so many seconds since 1970. */
+	now?: string;
 }
 
 /** Why the witness cannot run here, or null when it can. */
@@ -70,6 +72,7 @@ function argumentsOf(options: WitnessOptions): string[] {
 		...(options.retryAfter === undefined ? [] : ['--retry-after', String(options.retryAfter)]),
 		...(options.busy === undefined ? [] : ['--busy', String(options.busy)]),
 		...(options.noChallenge === true ? ['--no-challenge'] : []),
+		...(options.now === undefined ? [] : ['--now', options.now]),
 	];
 }
 

@@ -3,7 +3,7 @@
 import type { Api } from '../../src/api/api.js';
 import { ApiError, notFound } from '../../src/api/errors.js';
 import type { List } from '../../src/api/records.js';
-import type { Connect } from '../../src/cli/create-context.js';
+import type { Connect } from '../../src/cli/frame/context.js';
 
 export function someList(id: number, more: Partial<List> & Record<string, unknown> = {}): List {
 	return {
@@ -48,10 +48,11 @@ export function connectTo(lists: List[]): Connect {
 	};
 	return async (target) => ({
 		// Only lists are asked for by these tests.
-		api: { lists: crud, close: async () => {} } as unknown as Api,
+		api: { lists: crud, fields: {}, close: async () => {} } as unknown as Api,
 		target,
 		exchange: () => Promise.reject(new Error('this deployment has no wire')),
 		compose: () => Promise.reject(new Error('nothing is composed here')),
+		render: () => Promise.reject(new Error('nothing is composed here')),
 		local: null,
 		close: async () => {},
 	});

@@ -1,11 +1,11 @@
 /** Stands before a deployment and strikes at a request: before it is passed on, or once it was carried out. */
-import { Agent, createServer, request as sendRequest } from 'node:http';
+import { Agent, createServer, type ServerResponse, request as sendRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface KillingProxy {
 	/** Without a slash at its end. */
 	baseUrl: string;
-	/** Calls `strike` at the request so many from now, in place of an answer. */
+	/** Calls `strike` at the request so many from now, in place of an answer, which it may give by itself. */
 	arm(strike: Strike): void;
 	/** Passes everything on. */
 	disarm(): void;
@@ -17,7 +17,11 @@ export interface Strike {
 	at: number;
 	/** Where the request is by then. */
 	when: 'before' | 'after';
-	strike: () => void;
+	/** Only requests that begin so, or match, are counted: `GET / `, `POST /ext/mailings/`. */
+	only?: string | RegExp;
+	/** Every one from there on. */
+	lasts?: true;
+	strike: (response: ServerResponse) => void;
 }
 
 export async function startKillingProxy(target: string): Promise<KillingProxy> {
@@ -26,14 +30,20 @@ export async function startKillingProxy(target: string): Promise<KillingProxy> {
 	let armed: Strike | null = null;
 	const server = createServer((request, response) => {
 		const current = armed;
-		if (current !== null) current.at -= 1;
-		const struck = current !== null && current.at === 0 ? current : null;
-		if (struck?.when === 'before') return struck.strike();
+		const isCounted = isOf(`${request.method} ${request.url} `, current?.only ?? '');
+		if (current !== null && isCounted) current.at -= 1;
+		const isMet =
+			current !== null && isCounted && (current.at === 0 || (current.at < 0 && current.lasts === true));
+		const struck = isMet ? current : null;
+		if (struck?.when === 'before') {
+			request.resume();
+			return struck.strike(response);
+		}
 		const { method, url, headers } = request;
 		const passed = sendRequest({ hostname, port, method, path: url, headers, agent }, (answer) => {
 			if (struck !== null) {
 				answer.resume();
-				answer.on('end', struck.strike);
+				answer.on('end', () => struck.strike(response));
 				return;
 			}
 			response.writeHead(answer.statusCode ?? 500, answer.headers);
@@ -63,4 +73,8 @@ export async function startKillingProxy(target: string): Promise<KillingProxy> {
 				server.closeAllConnections();
 			}),
 	};
+}
+
+function isOf(asked: string, only: string | RegExp): boolean {
+	return typeof only === 'string' ? asked.startsWith(only) : only.test(asked);
 }

@@ -1,5 +1,6 @@
 /** A mail server that is not ours between two projects: one takes its bounces by SMTP, the other from its Maildir. */
 import { expect } from 'vitest';
+import { eventually } from './eventually.js';
 import type { MailServer, MailServerOptions } from './mail-server.js';
 import { makeProject, type Project } from './project.js';
 import { freePort, startRefusing } from './refusing-server.js';
@@ -67,7 +68,7 @@ export function subscriberOf(project: Project, email: string): Promise<unknown> 
 export async function keptAbout({ server }: MailServerTrial, to: string): Promise<string> {
 	const find = async () => (await server.mails('kept')).find((mail) => mail.includes(to));
 	const found = async () => ((await find()) === undefined ? server.log() : 'kept');
-	await expect.poll(found, { timeout: 30_000, interval: 200 }).toBe('kept');
+	await eventually(async () => expect(await found()).toBe('kept'));
 	return (await find()) ?? '';
 }
 

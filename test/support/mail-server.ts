@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from './eventually.js';
 
 /**
  * Each server under test knows four domains. example.net is its own: ann has a mailbox, bob is put off by 451 4.7.1,
@@ -69,18 +69,13 @@ export async function startMailServer({ root, argv, port, logFile }: ServerComma
 	throw new Error(`${argv[0]} does not start: ${log}`);
 }
 
-/** Whether somebody listens within 20 seconds. */
-async function listening(port: number): Promise<boolean> {
-	const until = Date.now() + 20_000;
-	while (Date.now() < until) {
+/** Whether somebody comes to listen there. */
+function listening(port: number): Promise<boolean> {
+	const connected = async () => {
 		const socket = connect(port, '127.0.0.1');
-		const isThere = await Promise.race([
-			once(socket, 'connect').then(() => true),
-			once(socket, 'error').then(() => false),
-		]).catch(() => false);
+		await once(socket, 'connect');
 		socket.destroy();
-		if (isThere) return true;
-		await delay(50);
-	}
-	return false;
+		return true;
+	};
+	return eventually(connected).catch(() => false);
 }

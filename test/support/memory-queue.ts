@@ -1,9 +1,11 @@
 /** A queue in memory with the states, leases and fences of the real one, for tests of the worker alone. */
+
 import type { Content, Envelope } from '../../src/api/content.js';
 import type { Micros } from '../../src/api/datetime.js';
 import type { MessageState } from '../../src/api/records.js';
 import type { CompiledContent } from '../../src/content/types.js';
-import type { DeliveryOutcome, Leased, Queue, QueuePause } from '../../src/store/queue.js';
+import type { DeliveryOutcome } from '../../src/engine/rules/outcomes.js';
+import type { Leased, Queue, QueuePause } from '../../src/store/queue.js';
 import type { Reads } from '../../src/store/store.js';
 import type { StoredSubmission } from '../../src/store/submissions.js';
 
@@ -98,12 +100,15 @@ export function createMemoryQueue(c: {
 				if (row?.message.fence === fence && row.state === 'leased') row.until = until;
 			}
 		},
+		setCalling: async () => undefined,
+		beginComposing: async () => undefined,
+		endComposing: async () => undefined,
 		settle: async ({ settlements }) =>
 			settlements.map(({ message, fence, outcome }) => {
 				const row = byId.get(message);
 				if (row === undefined || row.message.fence !== fence || row.state !== 'leased') return 'lost_lease';
 				row.outcomes.push(outcome);
-				row.state = outcome.kind === 'released' ? 'queued' : outcome.kind;
+				row.state = stateAfter(outcome);
 				if (outcome.kind === 'deferred') row.due = outcome.due_at;
 				if (outcome.kind === 'released') row.due = outcome.due_at ?? row.due;
 				if (outcome.kind !== 'released') row.message = { ...row.message, attempts: row.message.attempts + 1 };
@@ -159,3 +164,8 @@ export const plainContents: { get(): Promise<CompiledContent> } = {
 		preview: () => ({ subject: '', text: '', html: null }),
 	}),
 };
+
+function stateAfter({ kind }: DeliveryOutcome): MessageState {
+	if (kind === 'released') return 'queued';
+	return kind === 'suppressed' ? 'canceled' : kind;
+}

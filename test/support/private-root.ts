@@ -10,12 +10,13 @@
  *     for package in *.deb; do dpkg -x "$package" servers; done
  *     MAILCTL_MAIL_SERVERS=$PWD/servers npx vitest run test/e2e/exim.test.ts test/e2e/opensmtpd.test.ts
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { chmod, chown, copyFile, cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { withheldRight } from './root-rights.js';
+import { runProgram } from './run-program.js';
 
 const run = promisify(execFile);
 
@@ -110,7 +111,7 @@ async function copyProgram(
 /** What the loader would find for a program, a line a library; those of unpacked packages too. */
 function linkedBy(path: string, prefix: string): string[] {
 	const env = { ...process.env, LD_LIBRARY_PATH: librariesOf(prefix) };
-	return execFileSync('ldd', [path], { env, encoding: 'utf8' }).split('\n');
+	return runProgram('ldd', [path], { env }).stdout.split('\n');
 }
 
 function librariesOf(prefix: string): string {

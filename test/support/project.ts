@@ -20,18 +20,21 @@ export interface ProjectOptions {
 	smtp?: number;
 	/** The verified sender is news@example.com; false: there is none. */
 	sender?: false;
+	/** Of every command, beside HOME. */
+	env?: Readonly<Record<string, string>>;
 }
 
-export async function makeProject({ smtp, sender }: ProjectOptions = {}): Promise<Project> {
+export async function makeProject({ smtp, sender, ...more }: ProjectOptions = {}): Promise<Project> {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-project-'));
 	const db = join(folder, 'news.db');
-	const env = { HOME: folder };
+	const env = { HOME: folder, ...more.env };
 	const run: Project['run'] = (argv, options = {}) =>
 		cli(['--db', db, ...argv], { ...options, env: { ...env, ...options.env } });
 	const json: Project['json'] = async (argv, { code = 0, ...options } = {}) => {
 		const result = await run([...argv, '-o', 'json'], options);
 		if (result.code !== code)
 			throw new Error(`mailctl ${argv.join(' ')} ended with ${result.code}: ${result.stderr}`);
+		said(result);
 		return JSON.parse(result.stdout);
 	};
 	await json([
@@ -53,10 +56,17 @@ export async function makeProject({ smtp, sender }: ProjectOptions = {}): Promis
 	};
 }
 
-/** The one JSON line of a failed command with `-o json`. */
-export function errorOf({ stderr }: CliResult): Record<string, unknown> {
-	const lines = stderr.trimEnd().split('\n');
-	const parsed: unknown = JSON.parse(lines.at(-1) ?? '');
-	if (typeof parsed !== 'object' || parsed === null || !('error' in parsed)) throw new Error(stderr);
-	return parsed.error as Record<string, unknown>;
+/** The error of a failed command with `-o json`: it is the last thing said. */
+export function errorOf(result: Pick<CliResult, 'stderr'>): Record<string, unknown> {
+	const error = said(result).at(-1)?.['error'];
+	if (typeof error !== 'object' || error === null) throw new Error(result.stderr);
+	return error as Record<string, unknown>;
+}
+
+/** What a command with `-o json` said on stderr, an object a line: `{"note": "…"}`, `{"error": {…}}`. */
+export function said({ stderr }: Pick<CliResult, 'stderr'>): Record<string, unknown>[] {
+	return stderr
+		.split('\n')
+		.slice(0, -1)
+		.map((line) => JSON.parse(line));
 }

@@ -3,11 +3,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
+export interface Refusing {
+	readonly port: number;
+	close(): Promise<void>;
+}
+
 /**
- * A server that refuses at RCPT, by what stands before the first dot or `@`: `full` for want of room, `plain` without a
- * code of its own, `busy` for now, others as unknown.
+ * A server that refuses at RCPT, not before `after`, by what stands before the first dot or `@`: `full` for want of
+ * room, `plain` without a code of its own, `busy` for now, others as unknown.
  */
-export async function startRefusing(): Promise<{ port: number; close(): Promise<void> }> {
+export async function startRefusing({ after = Promise.resolve() } = {}): Promise<Refusing> {
 	const port = await freePort();
 	const server = new SMTPServer({
 		disabledCommands: ['AUTH', 'STARTTLS'],
@@ -18,7 +23,7 @@ export async function startRefusing(): Promise<{ port: number; close(): Promise<
 				550,
 				'5.1.1 No such user here',
 			];
-			answer(Object.assign(new Error(text), { responseCode }));
+			void after.then(() => answer(Object.assign(new Error(text), { responseCode })));
 		},
 	});
 	server.on('error', () => undefined);

@@ -2,9 +2,9 @@
  * What root is not always allowed to do: a container may withhold capabilities, forbid devices, or map no other user
  * than its own. Asked by trying, because a list of capabilities does not tell all of that.
  */
-import { execFileSync } from 'node:child_process';
 import { chownSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runs } from './run-program.js';
 
 /** What a root folder with servers of other users in it takes, in the order in which it is tried. */
 const rights: readonly { what: string; attempt: (folder: string) => void }[] = [
@@ -35,7 +35,7 @@ function giveAway(folder: string): void {
 }
 
 function quietly(program: string, ...words: string[]): void {
-	execFileSync(program, words, { stdio: 'ignore' });
+	if (!runs(program, ...words)) throw new Error(`${program} ${words.join(' ')} failed`);
 }
 
 function succeeds(attempt: () => void): boolean {

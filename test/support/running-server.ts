@@ -1,7 +1,7 @@
 /** `mailctl serve` in this process, on a free port, over a database file. */
 import { readFile } from 'node:fs/promises';
 import { Writable } from 'node:stream';
-import { Interrupted } from '../../src/cli/errors.js';
+import { Interrupted } from '../../src/cli/frame/errors.js';
 import { main } from '../../src/cli/main.js';
 import { makeHome } from './cli.js';
 

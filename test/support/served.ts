@@ -5,17 +5,18 @@ import { systemClock } from '../../src/api/datetime.js';
 import type { SendRequest } from '../../src/api/inputs.js';
 import type { Uuid } from '../../src/api/records.js';
 import { createContentCache } from '../../src/content/cache.js';
-import { createPool } from '../../src/delivery/pool.js';
+import { createPool } from '../../src/delivery/smtp/pool.js';
 import { createTracking } from '../../src/delivery/tracking/lookup.js';
 import type { TrackingPorts } from '../../src/delivery/tracking/ports.js';
 import { keyringOf } from '../../src/delivery/tracking/tokens.js';
 import { createWorker } from '../../src/delivery/worker.js';
 import { createEngine, type Engine } from '../../src/engine/engine.js';
 import { createPublicHandler } from '../../src/http/public/handler.js';
-import { listen } from '../../src/http/server/listen.js';
+import { serve } from '../../src/http/server/serve.js';
 import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/store.js';
 import { plainSettings } from './delivery.js';
+import { readHere } from './read-here.js';
 import { startSmtpSink } from './smtp-sink.js';
 
 export interface Delivered {
@@ -69,7 +70,7 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 		now: clock.now(),
 	});
 	const keyring = keyringOf(keys);
-	const contents = createContentCache({ inlineCss: async (html) => html, maxBytes: 1e7 });
+	const contents = createContentCache({ askHtml: readHere, maxBytes: 1e7 });
 	const failures: unknown[] = [];
 	let url = '';
 	const ports = createTracking({
@@ -81,7 +82,7 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 		failed: (error) => failures.push(error),
 	});
 	const pages = createPublicHandler(ports);
-	const server = await listen({
+	const server = await serve({
 		handler: async () => ({ status: 404, headers: {}, body: null }),
 		publicPages: pages,
 		host: '127.0.0.1',

@@ -1,4 +1,4 @@
-/** The built program serving a database of its own, in its own process. */
+/** The built program serving a database, in its own process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile } from 'node:fs/promises';
@@ -28,18 +28,27 @@ export interface ServingOptions {
 	/** Port of a mail server on this machine. */
 	smtp?: number;
 	args?: readonly string[];
+	/** Beside PATH, HOME and TERM. */
+	env?: Readonly<Record<string, string>>;
 }
 
-/** Started, and listening. */
+/** Started, and listening, on a project of its own unless one is given. */
 export async function startServing(options: ServingOptions = {}): Promise<Serving> {
 	const smtp = options.smtp === undefined ? {} : { smtp: options.smtp };
 	const project = options.project ?? (await makeProject(smtp));
+	return { project, ...(await serveDatabase(project.db, options)) };
+}
+
+/** The same for a database that is there. */
+export async function serveDatabase(
+	db: string,
+	{ args = [], env = {} }: Pick<ServingOptions, 'args' | 'env'> = {},
+): Promise<Omit<Serving, 'project'>> {
 	const home = await mkdtemp(join(tmpdir(), 'mailctl-serving-'));
-	const child = spawn(
-		process.execPath,
-		[programPath, 'serve', '--db', project.db, '--port', '0', ...(options.args ?? [])],
-		{ env: { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb' }, stdio: ['ignore', 'pipe', 'pipe'] },
-	);
+	const child = spawn(process.execPath, [programPath, 'serve', '--db', db, '--port', '0', ...args], {
+		env: { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb', ...env },
+		stdio: ['ignore', 'pipe', 'pipe'],
+	});
 	const said = { stdout: '', stderr: '' };
 	child.stdout.on('data', (chunk) => {
 		said.stdout += String(chunk);
@@ -52,10 +61,9 @@ export async function startServing(options: ServingOptions = {}): Promise<Servin
 		});
 		child.once('exit', (code) => reject(new Error(`serve ended with ${code}: ${said.stderr}`)));
 	});
-	const tokenFile = `${project.db}.token`;
+	const tokenFile = `${db}.token`;
 	const token = (await readFile(tokenFile, 'utf8')).trim();
 	return {
-		project,
 		process: child,
 		url,
 		token,

@@ -9,6 +9,8 @@ export type Reason = 'COMPLAINED' | 'HARDBOUNCED' | 'UNSUBSCRIBED' | 'SOFTBOUNCE
 const order: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'MANUAL'];
 const stopsAll: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED'];
 const byNameOnly: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED', 'MANUAL'];
+/** Reasons that a file may bring. */
+const imposing: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED'];
 const week = 7 * 86_400_000_000;
 
 export interface ModelRow {
@@ -28,23 +30,47 @@ export interface ModelMessage {
 	state: 'queued' | 'canceled' | 'sent' | 'failed' | 'bounced';
 	hasComplained: boolean;
 	hasBouncedHard: boolean;
+	isErased: boolean;
+}
+
+/** `list` null: of all lists. `end` null: none. */
+interface Suppression {
+	address: string;
+	reason: Reason;
+	list: number | null;
+	end: number | null;
 }
 
 export class SuppressionModel {
 	rows: ModelRow[] = [];
 	messages: ModelMessage[] = [];
-	/** Address → reason → end, null = none. */
-	readonly #ends = new Map<string, Map<Reason, number | null>>();
+	scope: 'list' | 'all' = 'list';
+	readonly lists = new Set<number>();
+	readonly #erased = new Set<string>();
+	#suppressions: Suppression[] = [];
 
-	standing(address: string, now: number): Reason[] {
-		const ends = [...(this.#ends.get(address) ?? [])];
-		const standing = ends.filter(([, end]) => end === null || end > now).map(([reason]) => reason);
-		return order.filter((reason) => standing.includes(reason));
+	/** All that stand, as `REASON list`. */
+	all(address: string, now: number): string[] {
+		return this.#suppressions
+			.filter((one) => one.address === address && (one.end === null || one.end > now))
+			.map(({ reason, list }) => `${reason} ${list}`);
 	}
 
-	#lasting(address: string): Reason[] {
-		const ends = this.#ends.get(address);
-		return order.filter((reason) => ends?.get(reason) === null);
+	/** Those against mail of a list; mail of none is stopped by each. */
+	#about(address: string, list: number | null): Suppression[] {
+		return this.#suppressions.filter(
+			(one) => one.address === address && (list === null || one.list === null || one.list === list),
+		);
+	}
+
+	#standing(address: string, list: number | null, now: number): Reason[] {
+		const ends = this.#about(address, list).filter(({ end }) => end === null || end > now);
+		return order.filter((reason) => ends.some((one) => one.reason === reason));
+	}
+
+	#lasting(address: string, list: number): Reason[] {
+		const ends = this.#about(address, list).filter(({ end }) => end === null);
+		return order.filter((reason) => ends.some((one) => one.reason === reason));
 	}
 
 	#ofAddress(address: string): ModelRow[] {
@@ -64,68 +90,121 @@ export class SuppressionModel {
 		}
 	}
 
-	/** By hand, with or without an end. */
-	add(address: string, reason: Reason, end: number | null, now: number): void {
-		this.#put(address, reason, end, now);
-		if (end === null) this.#stop(this.#ofAddress(address), reason);
+	/** With or without an end; `list` null: of all lists. */
+	add(suppression: Suppression, now: number): void {
+		const { address, reason, list, end } = suppression;
+		const before = this.#suppressions.find(
+			(one) => one.address === address && one.reason === reason && one.list === list,
+		);
+		const isOver = before === undefined || (before.end !== null && before.end <= now);
+		if (isOver || (before.end !== null && (end === null || end > before.end))) {
+			this.#suppressions = [...this.#suppressions.filter((one) => one !== before), { ...suppression }];
+		}
+		const rows = this.#ofAddress(address);
+		if (end === null) this.#stop(list === null ? rows : rows.filter((row) => row.list === list), reason);
 	}
 
-	#put(address: string, reason: Reason, end: number | null, now: number): void {
-		const ends = this.#ends.get(address) ?? new Map<Reason, number | null>();
-		this.#ends.set(address, ends);
-		const before = ends.get(reason);
-		const isOver = before === undefined || (before !== null && before <= now);
-		if (isOver || (before !== null && (end === null || end > before))) ends.set(reason, end);
+	/** By name: of an erased person nothing is to be kept. */
+	addByName(suppression: Suppression, now: number): void {
+		if (!this.#erased.has(suppression.address)) this.add(suppression, now);
 	}
 
-	remove(address: string, reason: Reason | null, now: number): void {
-		for (const one of this.standing(address, now))
-			if (reason === null || one === reason) this.#ends.get(address)?.delete(one);
+	/** `list` null: whatever they are of. */
+	remove(address: string, reason: Reason | null, list: number | null, now: number): void {
+		this.#suppressions = this.#suppressions.filter(
+			(one) =>
+				one.address !== address ||
+				(reason !== null && one.reason !== reason) ||
+				(list !== null && one.list !== list) ||
+				(one.end !== null && one.end <= now),
+		);
 	}
 
-	#lift(address: string, now: number): void {
-		for (const reason of this.standing(address, now))
-			if (!byNameOnly.includes(reason)) this.#ends.get(address)?.delete(reason);
-	}
-
-	#isBound(address: string): boolean {
-		return this.#lasting(address).some((reason) => byNameOnly.includes(reason));
-	}
-
-	create(list: number, address: string): void {
-		if (this.rowIn(list, address) !== null) return;
-		const [reason = null] = this.#lasting(address);
-		this.rows.push({ list, address, isActive: reason === null, reason, softBounces: 0, since: null });
-	}
-
-	import(list: number, address: string, reactivate: boolean, now: number): void {
-		const isFree = reactivate && !this.#isBound(address);
-		if (isFree) this.#lift(address, now);
-		const row = this.rowIn(list, address);
-		if (row === null) this.create(list, address);
-		else if (isFree && !row.isActive) Object.assign(row, { isActive: true, reason: null });
-	}
-
-	/** What waits for an address he had before is found at the lease, for there is no index by person. */
-	delete(row: ModelRow): void {
-		this.rows = this.rows.filter((one) => one !== row);
-		for (const message of this.messages) {
-			const isHis = message.row === row && message.address === row.address;
-			if (isHis && message.type === 'BULK' && message.state === 'queued') message.state = 'canceled';
+	/** Taken back into one list: an unsubscription from all goes on for the others that have the address. */
+	#lift(address: string, list: number, now: number): void {
+		const reasons = this.#standing(address, list, now).filter((reason) => !byNameOnly.includes(reason));
+		const lifted = this.#about(address, list).filter(({ reason }) => reasons.includes(reason));
+		this.#suppressions = this.#suppressions.filter((one) => !lifted.includes(one));
+		for (const { reason, list: of, end } of lifted) {
+			if (reason !== 'UNSUBSCRIBED' || of !== null || (end !== null && end <= now)) continue;
+			for (const row of this.#ofAddress(address))
+				if (row.list !== list) this.add({ address, reason, list: row.list, end }, now);
 		}
 	}
 
-	deleteList(list: number): void {
+	#isBound(address: string, list: number): boolean {
+		return this.#lasting(address, list).some((reason) => byNameOnly.includes(reason));
+	}
+
+	create(list: number, address: string): void {
+		if (this.rowIn(list, address) !== null || this.#erased.has(address)) return;
+		const [reason = null] = this.#lasting(address, list);
+		this.rows.push({ list, address, isActive: reason === null, reason, softBounces: 0, since: null });
+	}
+
+	/** `reason`: the text of the file, in any case; null for none. */
+	import(
+		list: number,
+		address: string,
+		{ reactivate, reason: text }: { reactivate: boolean; reason: string | null },
+		now: number,
+	): void {
+		if (this.#erased.has(address)) return;
+		const isFree = reactivate && text === null && !this.#isBound(address, list);
+		if (isFree) this.#lift(address, list, now);
+		const before = this.rowIn(list, address);
+		if (before === null) this.create(list, address);
+		const row = this.rowIn(list, address);
+		if (row === null) return;
+		if (isFree && !row.isActive) Object.assign(row, { isActive: true, reason: null });
+		if (text === null) return;
+		const imposed = imposing.find((one) => one === text.toUpperCase());
+		const standing = this.#lasting(address, list);
+		const [strongest = text] = order.filter((one) => one === imposed || standing.includes(one));
+		Object.assign(row, { isActive: false, reason: strongest });
+		const of = imposed === 'UNSUBSCRIBED' && this.scope === 'list' ? list : null;
+		if (imposed !== undefined) this.add({ address, reason: imposed, list: of, end: null }, now);
+	}
+
+	/** What waits for an address the row had before is found at the lease, for there is no index by person. */
+	delete(row: ModelRow): void {
+		this.rows = this.rows.filter((one) => one !== row);
+		for (const message of this.messages) {
+			const isForRow = message.row === row && message.address === row.address;
+			if (isForRow && message.type === 'BULK' && message.state === 'queued') message.state = 'canceled';
+		}
+	}
+
+	/** Its unsubscriptions become ones of all lists. */
+	deleteList(list: number, now: number): void {
 		this.rows = this.rows.filter((row) => row.list !== list);
+		this.lists.delete(list);
 		for (const message of this.messages)
 			if (message.list === list && message.type === 'BULK' && message.state === 'queued')
 				message.state = 'canceled';
+		const ofList = this.#suppressions.filter((one) => one.list === list);
+		this.#suppressions = this.#suppressions.filter((one) => one.list !== list);
+		for (const one of ofList) if (one.end === null || one.end > now) this.add({ ...one, list: null }, now);
+	}
+
+	erase(address: string): void {
+		this.rows = this.rows.filter((row) => row.address !== address);
+		this.#suppressions = this.#suppressions.filter((one) => one.address !== address);
+		for (const message of this.messages.filter((one) => one.address === address)) {
+			Object.assign(message, { address: '', row: null, isErased: true });
+			if (message.state === 'queued') message.state = 'canceled';
+		}
+		this.#erased.add(address);
+	}
+
+	takeAgain(address: string): void {
+		this.#erased.delete(address);
 	}
 
 	/** False: refused. */
 	activate(row: ModelRow, now: number): boolean {
-		if (this.#isBound(row.address)) return false;
-		this.#lift(row.address, now);
+		if (this.#isBound(row.address, row.list)) return false;
+		this.#lift(row.address, row.list, now);
 		Object.assign(row, { isActive: true, reason: null });
 		return true;
 	}
@@ -134,32 +213,36 @@ export class SuppressionModel {
 		if (row.isActive) Object.assign(row, { isActive: false, reason: null });
 	}
 
-	/** False: refused. */
-	move(row: ModelRow, address: string): boolean {
+	/** False: refused. An unsubscription goes with the row, for its list. */
+	move(row: ModelRow, address: string, now: number): boolean {
 		if (row.address === address) return true;
-		if (this.rowIn(row.list, address) !== null) return false;
-		const [reason = null] = this.#lasting(address);
+		if (this.rowIn(row.list, address) !== null || this.#erased.has(address)) return false;
+		const hasLeft = this.#lasting(row.address, row.list).includes('UNSUBSCRIBED');
+		const [reason = null] = this.#lasting(address, row.list);
 		if (row.isActive) Object.assign(row, { isActive: reason === null, reason });
 		else row.reason ??= reason;
 		Object.assign(row, { address, softBounces: 0, since: null });
+		if (hasLeft) this.add({ address, reason: 'UNSUBSCRIBED', list: row.list, end: null }, now);
 		return true;
 	}
 
-	#mayGet(address: string, type: ModelMessage['type'], now: number): boolean {
-		const standing = this.standing(address, now);
-		return type === 'BULK' ? standing.length === 0 : !standing.some((one) => stopsAll.includes(one));
+	#mayGet(address: string, list: number | null, type: ModelMessage['type'], now: number): boolean {
+		const standing = this.#standing(address, list, now);
+		if (type === 'BULK') return standing.length === 0 && !this.#erased.has(address);
+		return !standing.some((one) => stopsAll.includes(one));
 	}
 
 	/** Null: there is no message. */
 	send(address: string, type: ModelMessage['type'], list: number | null, now: number): ModelMessage | null {
-		if (!this.#mayGet(address, type, now)) return null;
 		const everywhere = this.#ofAddress(address);
 		const only = everywhere.length === 1 ? (everywhere[0] ?? null) : null;
 		const row = list === null ? only : this.rowIn(list, address);
-		if (type === 'BULK' && list !== null && row?.isActive === false) return null;
+		const of = row?.list ?? list;
+		if (!this.#mayGet(address, of, type, now)) return null;
+		if (type === 'BULK' && row?.isActive === false) return null;
 		const message: ModelMessage = {
-			...{ address, type, row, list: row?.list ?? list },
-			...{ state: 'queued', hasComplained: false, hasBouncedHard: false },
+			...{ address, type, row, list: of, state: 'queued' },
+			...{ hasComplained: false, hasBouncedHard: false, isErased: false },
 		};
 		this.messages.push(message);
 		return message;
@@ -168,7 +251,7 @@ export class SuppressionModel {
 	/** Whether a worker is given it now; else it is canceled. */
 	lease(message: ModelMessage, now: number): boolean {
 		const isPersonActive = message.row === null || (this.rows.includes(message.row) && message.row.isActive);
-		const isFree = this.#mayGet(message.address, message.type, now);
+		const isFree = this.#mayGet(message.address, message.list, message.type, now);
 		if (isFree && (message.type !== 'BULK' || isPersonActive)) return true;
 		message.state = 'canceled';
 		return false;
@@ -185,27 +268,32 @@ export class SuppressionModel {
 			row.since ??= now;
 		}
 		const isOver = rows.some(({ softBounces, since }) => softBounces >= 5 && now - (since ?? now) >= week);
-		if (isOver) this.add(message.address, 'SOFTBOUNCED', null, now);
+		if (isOver) this.#stopEverywhere(message.address, 'SOFTBOUNCED', now);
 	}
 
-	unsubscribe({ address, list, row }: ModelMessage, now: number): void {
-		this.#put(address, 'UNSUBSCRIBED', null, now);
-		const concerned = this.rows.filter((one) =>
-			list === null ? one.address === address : one.list === list && (one.address === address || one === row),
-		);
-		this.#stop(concerned, 'UNSUBSCRIBED');
+	#stopEverywhere(address: string, reason: Reason, now: number): void {
+		this.add({ address, reason, list: null, end: null }, now);
+	}
+
+	/** From the list of the message; from all where it has none, or no longer, or the person or the setting says so. */
+	unsubscribe({ address, list, row, isErased }: ModelMessage, isFromAll: boolean, now: number): void {
+		if (isErased) return;
+		const isOfList = list !== null && this.lists.has(list) && !isFromAll && this.scope === 'list';
+		const addresses = [address, ...(row !== null && this.rows.includes(row) ? [row.address] : [])];
+		for (const one of new Set(addresses))
+			this.add({ address: one, reason: 'UNSUBSCRIBED', list: isOfList ? list : null, end: null }, now);
 	}
 
 	bounceHard(message: ModelMessage, now: number): void {
-		if (message.hasBouncedHard) return;
+		if (message.hasBouncedHard || message.isErased) return;
 		message.hasBouncedHard = true;
 		message.state = 'bounced';
-		this.add(message.address, 'HARDBOUNCED', null, now);
+		this.#stopEverywhere(message.address, 'HARDBOUNCED', now);
 	}
 
 	complain(message: ModelMessage, now: number): void {
-		if (message.hasComplained) return;
+		if (message.hasComplained || message.isErased) return;
 		message.hasComplained = true;
-		this.add(message.address, 'COMPLAINED', null, now);
+		this.#stopEverywhere(message.address, 'COMPLAINED', now);
 	}
 }

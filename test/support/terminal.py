@@ -1,6 +1,7 @@
 """Runs a program at a terminal: types a line, waits until it is read, presses Ctrl-C, and tells how the program ended.
 
-Arguments: the program and its own. Prints what stood on the terminal, then `ended N` or `still there`.
+Arguments: the program and its own. In front of them `--at TEXT KEYS` types nothing beforehand, waits until TEXT is shown
+and presses KEYS, such as `n\\r` or `\\x04`. Prints what stood on the terminal, then `ended N` or `still there`.
 """
 
 import fcntl
@@ -13,7 +14,7 @@ import sys
 import termios
 import time
 
-LIMIT_S = 20
+LIMIT_S = 60
 
 
 def unread(terminal):
@@ -23,10 +24,17 @@ def unread(terminal):
 
 def main(words):
     controller, terminal = pty.openpty()
-    # Typed before anybody can read it: what a terminal is given reaches it a moment later.
-    os.write(controller, b"email\n")
-    while unread(terminal) == 0:
-        time.sleep(0.001)
+    question, keys = None, b"\x03"
+    if words[0] == "--at":
+        question, keys = words[1].encode(), words[2].encode().decode("unicode_escape").encode()
+        words = words[3:]
+        # A terminal of no width would break every line.
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+    else:
+        # Typed before anybody can read it: what a terminal is given reaches it a moment later.
+        os.write(controller, b"email\n")
+        while unread(terminal) == 0:
+            time.sleep(0.001)
     child = os.fork()
     if child == 0:
         os.close(controller)
@@ -36,8 +44,8 @@ def main(words):
     shown = b""
     pressed = False
     while time.monotonic() < until:
-        if not pressed and unread(terminal) == 0:
-            os.write(controller, b"\x03")
+        if not pressed and (question in shown if question else unread(terminal) == 0):
+            os.write(controller, keys)
             pressed = True
         if select.select([controller], [], [], 0.05)[0]:
             shown += os.read(controller, 65536)

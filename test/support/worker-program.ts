@@ -1,28 +1,39 @@
-/** A worker as a process of its own, to be killed: `node worker-program.mjs DATABASE PORT`. Ends when all is sent. */
+/**
+ * A worker as a process of its own, to be killed: `node worker-program.mjs DATABASE PORT [LEASE_MS [MINUTES [POISON]]]`.
+ * Ends when all is sent; with MINUTES, when nothing is due by its clock, which is so far ahead. It kills itself while it
+ * composes a message with the word POISON in it.
+ */
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../src/api/datetime.js';
+import { microsPerSecond, systemClock } from '../../src/api/datetime.js';
 import { createContentCache } from '../../src/content/cache.js';
-import { createPool } from '../../src/delivery/pool.js';
+import { createPool } from '../../src/delivery/smtp/pool.js';
 import { createWorker } from '../../src/delivery/worker.js';
 import { openStore } from '../../src/store/open.js';
 import { plainSettings } from './delivery.js';
+import { readHere } from './read-here.js';
 
-const [path = '', port = '', leaseMs = '400'] = process.argv.slice(2);
-const store = await openStore(path, { clock: systemClock, mode: 'existing', role: 'worker' });
+const [path = '', port = '', leaseMs = '400', minutes = '0', poison = ''] = process.argv.slice(2);
+const ahead = { now: () => systemClock.now() + Number(minutes) * 60 * microsPerSecond };
+const clock = minutes === '0' ? systemClock : ahead;
+const store = await openStore(path, { clock, mode: 'existing', role: 'worker' });
 const pool = createPool({ settings: plainSettings(Number(port)) });
 const worker = createWorker({
 	queue: store.queue,
 	reads: store.reads,
-	contents: createContentCache({ maxBytes: 10_000_000, inlineCss: async (html) => html }),
+	contents: createContentCache({ maxBytes: 10_000_000, askHtml: readHere }),
 	pool,
-	clock: systemClock,
+	clock,
 	owner: randomUUID(),
 	publicUrl: null,
 	keyring: null,
 	random: Math.random,
 	leaseMs: Number(leaseMs),
+	sign: async (bytes) => {
+		if (poison !== '' && bytes.includes(poison)) process.kill(process.pid, 'SIGKILL');
+		return bytes;
+	},
 });
-const result = await worker.run({ scope: null, until: 'drained' });
+const result = await worker.run({ scope: null, until: minutes === '0' ? 'drained' : 'settled' });
 pool.close();
 await store.close();
 process.stdout.write(`${JSON.stringify(result)}\n`);

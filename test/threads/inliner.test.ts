@@ -2,14 +2,15 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { keepsVariables } from '../../src/content/inline-css.js';
+import { type AskHtml, readHtml } from '../../src/content/read-html.js';
 import { createInliner } from '../../src/threads/inliner.js';
 import { content, hasCorpora, templates } from '../content/support.js';
 
 const inliner = createInliner({ deadlineMs: 5000 });
 afterAll(() => inliner.close());
 
-async function compiled(html: string, inline = inliner.inline) {
-	return await compileContent(content({ html, disable_inline: false }), inline);
+async function compiled(html: string, read = inliner.read) {
+	return await compileContent(content({ html, disable_inline: false }), read);
 }
 
 async function shown(html: string): Promise<string> {
@@ -52,7 +53,10 @@ describe('inlining', () => {
 	});
 
 	it('is not asked for where there is no style, or the author said no', async () => {
-		const refuse = () => Promise.reject(new Error('asked'));
+		const refuse: AskHtml = async (question) =>
+			readHtml(question, () => {
+				throw new Error('asked');
+			});
 		expect((await compiled('<p style="color:red">x</p>', refuse)).warnings).toEqual([]);
 		const off = content({ html: '<style>p{}</style><p>x', disable_inline: true });
 		expect((await compileContent(off, refuse)).warnings).toEqual([]);
@@ -67,18 +71,18 @@ describe('inlining', () => {
 	});
 
 	it('past its deadline gives way, and works again afterwards', async () => {
-		const hasty = createInliner({ deadlineMs: 300 });
+		const hasty = createInliner({ deadlineMs: 3000 });
 		const rules = Array.from(
 			{ length: 2000 },
 			(_, index) => `.a${index} p, div > p.b${index} { color: red }`,
 		);
 		const slow = `<style>${rules.join('')}</style>${'<div class="a1"><p class="b2">x</p></div>'.repeat(8000)}`;
 		const [late, next] = await Promise.all([
-			compiled(slow, hasty.inline),
-			compiled('<style>p{color:red}</style><p>x</p>', hasty.inline),
+			compiled(slow, hasty.read),
+			compiled('<style>p{color:red}</style><p>x</p>', hasty.read),
 		]);
 		expect(late.warnings).toEqual([
-			'CSS was not inlined: it took longer than 300 ms. The HTML goes out as written.',
+			'CSS was not inlined: it took longer than 3000 ms. The HTML goes out as written.',
 		]);
 		expect(late.preview({ variables: {} }).html).toBe(slow);
 		expect(next.preview({ variables: {} }).html).toBe('<p style="color: red;">x</p>');
@@ -87,7 +91,10 @@ describe('inlining', () => {
 
 	it('survives documents that are too deep or too large', async () => {
 		const deep = `<style>p{color:red}</style>${'<div>'.repeat(60_000)}<p>x`;
-		expect((await compiled(deep)).warnings[0]).toMatch(/^CSS was not inlined: /);
+		expect((await compiled(deep)).warnings).toEqual([
+			'CSS was not inlined: the HTML is nested deeper than 400 elements. The HTML goes out as written.',
+			'No text alternative could be made from the HTML: the HTML is nested deeper than 400 elements.',
+		]);
 		const large = `<style>p{}</style>${'x'.repeat(2 * 1024 * 1024)}`;
 		expect((await compiled(large)).warnings).toEqual([
 			'CSS was not inlined: the HTML is larger than 2 MiB. The HTML goes out as written.',
@@ -125,7 +132,7 @@ describe('inlining', () => {
 	it('that loses or makes a variable is not trusted', async () => {
 		const html = '<style>p{}</style><p>#a# #a#</p>';
 		for (const result of ['<p>#a#</p>', '<p>#a# #a# #a#</p>', '<p>#a# #a# #b#</p>', '']) {
-			const one = await compiled(html, async () => result);
+			const one = await compiled(html, async (question) => readHtml(question, () => result));
 			expect(one.preview({ variables: {} }).html).toBe(html);
 			expect(one.warnings).toEqual([
 				'CSS was not inlined: it would have changed the variables. The HTML goes out as written.',
@@ -136,6 +143,6 @@ describe('inlining', () => {
 	it('rejects once closed', async () => {
 		const closed = createInliner({ deadlineMs: 100 });
 		await closed.close();
-		await expect(closed.inline('<p>')).rejects.toThrow('closed');
+		await expect(closed.read({ html: '<p>', inline: true, alternative: true })).rejects.toThrow('closed');
 	});
 });

@@ -1,7 +1,7 @@
 // Bounces are read in a thread: whatever one costs, whoever waits for an answer over HTTP does not wait for it.
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, it } from 'vitest';
-import { readMail } from '../../src/delivery/bounces/read-mail.js';
+import { readMail } from '../../src/delivery/bounces/ingest.js';
 import { createReportReader, type ReportReader } from '../../src/threads/report-reader.js';
 import { dsn } from '../delivery/bounces/build.js';
 import { corpusFiles } from '../delivery/bounces/corpus.js';

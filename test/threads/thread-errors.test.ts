@@ -1,7 +1,7 @@
 // Errors that crossed between threads are told apart as before.
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../src/api/errors.js';
-import { DatabaseMissing, StoreError, UnsupportedDatabase } from '../../src/store/errors.js';
+import { ApiError, StoreError } from '../../src/api/errors.js';
+import { DatabaseMissing, UnsupportedDatabase } from '../../src/store/errors.js';
 import { formatFailure, parseFailure } from '../../src/threads/thread-errors.js';
 
 /** As it arrives on the other side. */

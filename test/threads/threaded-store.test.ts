@@ -1,4 +1,5 @@
 // The store in threads: the same suite, the same errors, and what happens when a thread ends.
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,8 @@ import type { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
-import { DatabaseMissing, StoreError, UnsupportedDatabase } from '../../src/store/errors.js';
+import { StoreError } from '../../src/api/errors.js';
+import { DatabaseMissing, UnsupportedDatabase } from '../../src/store/errors.js';
 import type { Store } from '../../src/store/store.js';
 import { spawnThread } from '../../src/threads/spawn.js';
 import { openThreadedStore, type ThreadedOptions } from '../../src/threads/threaded-store.js';

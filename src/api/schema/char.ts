@@ -1,11 +1,13 @@
-/** Text fields: DRF's CharField and what it derives from it (EmailField, URLField, a validated pattern). */
+/** Text fields: DRF's CharField and the fields derived from it (EmailField, URLField, a validated pattern). */
 import { isEmailAddress, maxAddressLength } from '../address.js';
 import type { FieldError } from '../errors.js';
 import { type Checked, type Field, field, type JsonSchema, refuse, valid } from './field.js';
+import { JsonNumber } from './number.js';
 import { countCodePoints, findLoneSurrogate, trimWhitespace } from './python.js';
+import { texts } from './texts.js';
 import { isWebUrl, maxUrlLength } from './url.js';
 
-/** A complaint about a text, or null. */
+/** The error of a text, or null. */
 export type TextRule = (value: string) => FieldError | null;
 
 /** Limits of a text; absent = none. */
@@ -17,24 +19,24 @@ export interface CharOptions {
 	allowBlank?: boolean;
 	/** `off` keeps white space at both ends; DRF trims. */
 	trim?: 'on' | 'off';
-	/** What is said of a value that is no text; derived kinds say their own. */
+	/** The error for a value that is not a text; derived kinds have their own. */
 	invalid?: string;
 	rules?: readonly TextRule[];
 	schema?: JsonSchema;
 }
 
 /**
- * A text. Finite numbers become text as DRF's CharField makes them; booleans and containers do not.
- * Complaints about a text are collected: too long and NUL are two.
+ * A text. Finite numbers become text as in DRF's CharField, digit for digit; booleans and containers do not. All errors
+ * of a text are reported: too long and NUL are two.
  */
 export function char(options: CharOptions = {}): Field<string, 'required'> {
 	const rules = [...limits(options), nullCharacters, surrogates, ...(options.rules ?? [])];
 	return field(charSchema(options), (input) => checkText(input, options, rules));
 }
 
-/** An address as Django's EmailValidator takes it, at most 254 characters. */
+/** An address that Django's EmailValidator accepts, at most 254 characters. */
 export function email(): Field<string, 'required'> {
-	const message = 'Enter a valid email address.';
+	const message = texts.email;
 	return char({
 		max: maxAddressLength,
 		invalid: message,
@@ -43,9 +45,9 @@ export function email(): Field<string, 'required'> {
 	});
 }
 
-/** An http or https URL as Django's URLValidator takes it, at most 2048 characters. */
+/** An http or https URL that Django's URLValidator accepts, at most 2048 characters. */
 export function url(): Field<string, 'required'> {
-	const message = 'Enter a valid URL.';
+	const message = texts.url;
 	return char({
 		max: maxUrlLength,
 		invalid: message,
@@ -67,9 +69,7 @@ export function pattern(regex: RegExp, options: CharOptions = {}): Field<string,
 
 /** "Null characters are not allowed." */
 export const nullCharacters: TextRule = (value) =>
-	value.includes('\0')
-		? { code: 'null_characters_not_allowed', message: 'Null characters are not allowed.' }
-		: null;
+	value.includes('\0') ? { code: 'null_characters_not_allowed', message: texts.nullCharacters } : null;
 
 /** Half a surrogate pair is no text: it cannot be written as UTF-8. */
 export const surrogates: TextRule = (value) => {
@@ -79,17 +79,23 @@ export const surrogates: TextRule = (value) => {
 	return { code: 'surrogate_characters_not_allowed', message };
 };
 
+/** Errors that prevent storing a text of any kind: NUL and half surrogate pairs. */
+export function textFaults(value: string): FieldError[] {
+	return [nullCharacters(value), surrogates(value)].filter((error) => error !== null);
+}
+
 function checkText(input: unknown, options: CharOptions, rules: readonly TextRule[]): Checked<string> {
 	const text = textOf(input);
 	const trimmed = text !== null && options.trim !== 'off' ? trimWhitespace(text) : text;
-	if (trimmed === '') return options.allowBlank ? valid('') : refuse('blank', 'This field may not be blank.');
-	if (trimmed === null) return refuse('invalid', options.invalid ?? 'Not a valid string.');
+	if (trimmed === '') return options.allowBlank ? valid('') : refuse('blank', texts.blank);
+	if (trimmed === null) return refuse('invalid', options.invalid ?? texts.string);
 	const errors = rules.map((rule) => rule(trimmed)).filter((error) => error !== null);
 	return errors.length === 0 ? valid(trimmed) : { kind: 'invalid', errors };
 }
 
 function textOf(input: unknown): string | null {
 	if (typeof input === 'string') return input;
+	if (input instanceof JsonNumber) return input.toString();
 	return typeof input === 'number' && Number.isFinite(input) ? String(input) : null;
 }
 

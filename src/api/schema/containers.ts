@@ -1,8 +1,9 @@
-/** Fields that hold others: DRF's ListField, DictField and JSONField. */
+/** Fields that contain others: DRF's ListField, DictField and JSONField. */
 import type { FieldErrors } from '../errors.js';
-import { findJsonFault } from '../json.js';
+import { findJsonFault, isRecord } from '../json.js';
+import { textFaults } from './char.js';
 import { type Checked, type Field, field, refuse, valid } from './field.js';
-import { isRecord, typeName } from './python.js';
+import { typeName } from './python.js';
 
 /** Limits of a list. */
 export interface ListOptions {
@@ -13,8 +14,8 @@ export interface ListOptions {
 }
 
 /**
- * A list; complaints are keyed by index. Longer than `max` it is refused as a whole: DRF would check every item
- * first, but the answer to ten megabytes of bad items would be half a gigabyte.
+ * A list; errors are keyed by index. Longer than `max` it is refused as a whole: DRF would check every item first, but
+ * the answer to ten megabytes of bad items would be half a gigabyte.
  */
 export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}): Field<T[], 'required'> {
 	const schema = {
@@ -39,13 +40,13 @@ export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}):
 
 /** Limits of a dictionary. */
 export interface DictOptions<T> {
-	/** Looks at a key and its checked value together; a complaint replaces nothing, it is keyed by the key. */
+	/** Checks a key and its checked value together; its errors are keyed by the key. */
 	check?: (key: string, value: T) => Checked<T>;
 	/** Entries. */
 	max?: number;
 }
 
-/** A dictionary; its own keys only, whatever they are called. Complaints are keyed by key. */
+/** A dictionary of its own keys, with any names: keys are texts, as values are. Errors are keyed by key. */
 export function dict<T>(
 	child: Field<T>,
 	{ check, max }: DictOptions<T> = {},
@@ -56,6 +57,8 @@ export function dict<T>(
 		...(max !== undefined && { maxProperties: max }),
 	};
 	const checkEntry = (key: string, item: unknown): Checked<T> => {
+		const errors = textFaults(key);
+		if (errors.length > 0) return { kind: 'invalid', errors };
 		const checked = child.check(item);
 		return checked.kind === 'valid' && check ? check(key, checked.value) : checked;
 	};
@@ -73,7 +76,7 @@ export function dict<T>(
 	});
 }
 
-/** Anything JSON can say, at most 32 levels deep, without NUL and lone surrogates. */
+/** Any JSON value, at most 32 levels deep, without NUL and lone surrogates. */
 export function json(): Field<unknown, 'required'> {
 	return field({}, (input) => {
 		const fault = findJsonFault(input);

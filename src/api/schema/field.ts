@@ -1,8 +1,9 @@
 /**
- * What every kind of field has in common: a check of one value, and the JSON Schema of what it takes.
- * Texts and codes are those of Django REST framework 3.14, whose habits the service document shows.
+ * The common parts of all fields: a check of one value, and its JSON Schema. Texts and codes are those of Django REST
+ * framework 3.14, as in the service document.
  */
 import type { FieldError, FieldErrors } from '../errors.js';
+import { texts } from './texts.js';
 
 /** Outcome of a check; errors of a list or a dictionary are keyed by index or key. */
 export type Checked<T> =
@@ -15,16 +16,16 @@ export type Presence = 'required' | 'defaulted' | 'optional';
 /** A JSON Schema 2020-12 as plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** One value of an input. `check` is never asked about an absent value and never throws. */
+/** One value of an input. `check` is never called for an absent value and never throws. */
 export interface Field<T, P extends Presence = Presence> {
 	readonly presence: P;
 	readonly schema: JsonSchema;
-	/** Set when `presence` is `defaulted`; a fresh value each time, so that nobody shares a mutable default. */
+	/** Set when `presence` is `defaulted`; a fresh value each time, so that a mutable default is never shared. */
 	readonly makeDefault?: () => T;
 	check(input: unknown): Checked<T>;
 }
 
-/** A required field that refuses null; every kind is made here. `check` sees anything but null and undefined. */
+/** A required field that refuses null; every kind is made here. `check` never gets null or undefined. */
 export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<T>): Field<T, 'required'> {
 	return {
 		presence: 'required',
@@ -58,12 +59,12 @@ export function valid<T>(value: T): Checked<T> {
 	return { kind: 'valid', value };
 }
 
-/** A refusal with one complaint. */
+/** A refusal with one error. */
 export function refuse(code: string, message: string): { kind: 'invalid'; errors: readonly FieldError[] } {
 	return { kind: 'invalid', errors: [{ code, message }] };
 }
 
 /** "This field may not be null." */
 export function refuseNull(): { kind: 'invalid'; errors: readonly FieldError[] } {
-	return refuse('null', 'This field may not be null.');
+	return refuse('null', texts.null);
 }

@@ -1,9 +1,10 @@
-/** Fields that hold addresses, checked and taken apart. */
+/** Fields that contain addresses, checked and parsed. */
 import { type Address, emailKey, type Mailbox, parseMailbox } from '../address.js';
 import { char, email } from './char.js';
 import { type Field, field, refuse, valid } from './field.js';
+import { texts } from './texts.js';
 
-const message = 'Enter a valid email address.';
+const message = texts.email;
 const text = char({ invalid: message });
 
 /** A plain address and its key. */
@@ -27,7 +28,7 @@ export function mailbox(): Field<Mailbox, 'required'> {
 	});
 }
 
-/** One of `inner`, or an array of one: the document shows `from` as both. Other arrays are no address. */
+/** One of `inner`, or an array of one: the document shows `from` as both. Other arrays are refused. */
 export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
 	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
 	return field({ anyOf: [inner.schema, asList] }, (input) => {

@@ -1,7 +1,7 @@
 /**
- * Where the service's habits are those of Python: which white space is trimmed, how a type is called and how a value
- * reads inside an error text. JSON's `1.0` cannot be told from `1` here; both read as integers.
+ * Python's rules where the service follows them: trimmed white space, names of types, and values inside an error text.
  */
+import { JsonNumber } from './number.js';
 
 // str.isspace() of Python 3. Differs from String.prototype.trim: U+001C–U+001F and U+0085 are space, U+FEFF is not.
 const spaces = new Set(
@@ -29,20 +29,21 @@ export function countCodePoints(text: string): number {
 	return count;
 }
 
-/** The first half of a surrogate pair that stands alone, as a code; null for text that UTF-8 can hold. */
+/** The first lone half of a surrogate pair, as a code; null for text that UTF-8 can represent. */
 export function findLoneSurrogate(text: string): number | null {
 	return loneSurrogate.exec(text)?.[0].codePointAt(0) ?? null;
 }
 
-/** True for half of a UTF-16 pair standing alone: no text can be made of it. */
+/** True for a lone half of a surrogate pair, which cannot be part of a text. */
 export function hasLoneSurrogate(text: string): boolean {
 	return loneSurrogate.test(text);
 }
 
-/** `type(value).__name__` of a value that came out of JSON. */
+/** `type(value).__name__` of a value parsed from JSON. */
 export function typeName(value: unknown): string {
 	if (value === null || value === undefined) return 'NoneType';
 	if (Array.isArray(value)) return 'list';
+	if (value instanceof JsonNumber) return value.isInteger ? 'int' : 'float';
 	switch (typeof value) {
 		case 'string':
 			return 'str';
@@ -62,9 +63,25 @@ export function toText(value: unknown): string {
 	return typeof value === 'string' ? value : repr(value, 0);
 }
 
-/** A JSON object: own keys count, nothing inherited does. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-	return typeof value === 'object' && value !== null && !Array.isArray(value);
+/**
+ * `int(text)`: white space around, a sign, digits of any script, single underscores between them. Null for a text that
+ * is no integer, or one outside the range of numbers.
+ */
+export function parseInteger(text: string): number | null {
+	const match = /^([+-]?)(\p{Nd}+(?:_\p{Nd}+)*)$/u.exec(trimWhitespace(text));
+	const digits = match?.[2]?.replaceAll('_', '');
+	if (digits === undefined || digits.length > 4_300) return null;
+	const plain = digits.replace(/[^0-9]/gu, (digit) => String(digitValue(digit)));
+	const value = Number(`${match?.[1] === '-' ? '-' : ''}${plain}`);
+	return Number.isSafeInteger(value) ? value + 0 : null;
+}
+
+/** Digits of a script are in tens: Unicode gives each set ten code points in a row. */
+function digitValue(digit: string): number {
+	const code = digit.codePointAt(0) ?? 0;
+	let value = 0;
+	while (value < 9 && /^\p{Nd}$/u.test(String.fromCodePoint(code - value - 1))) value++;
+	return value;
 }
 
 function repr(value: unknown, depth: number): string {
@@ -74,7 +91,7 @@ function repr(value: unknown, depth: number): string {
 	if (typeof value === 'string') return reprString(value);
 	if (depth > maxReprDepth) return '...';
 	if (Array.isArray(value)) return `[${value.map((item) => repr(item, depth + 1)).join(', ')}]`;
-	if (!isRecord(value)) return String(value);
+	if (typeof value !== 'object' || value instanceof JsonNumber) return String(value);
 	const entries = Object.entries(value).map(([key, item]) => `${reprString(key)}: ${repr(item, depth + 1)}`);
 	return `{${entries.join(', ')}}`;
 }

@@ -1,7 +1,9 @@
-/** Fields of one value that is no free text: DRF's BooleanField, IntegerField, UUIDField and ChoiceField. */
+/** Fields of one value other than free text: DRF's BooleanField, IntegerField, UUIDField and ChoiceField. */
 import type { Uuid } from '../records.js';
 import { type Field, field, refuse, valid } from './field.js';
+import { JsonNumber } from './number.js';
 import { toText } from './python.js';
+import { notAChoice, texts } from './texts.js';
 
 const trueValues: ReadonlySet<unknown> = new Set([
 	't',
@@ -42,12 +44,14 @@ const falseValues: ReadonlySet<unknown> = new Set([
 
 const maxIntegerText = 1000;
 
-/** True and false, and the words DRF takes for them. */
+/** True and false, and the words that DRF accepts for them. */
 export function boolean(): Field<boolean, 'required'> {
-	return field({ type: 'boolean' }, (input) => {
+	return field({ type: 'boolean' }, (given) => {
+		// To Python 1.0 is 1.
+		const input = given instanceof JsonNumber ? given.toNumber() : given;
 		if (trueValues.has(input)) return valid(true);
 		if (falseValues.has(input)) return valid(false);
-		return refuse('invalid', 'Must be a valid boolean.');
+		return refuse('invalid', texts.boolean);
 	});
 }
 
@@ -59,7 +63,7 @@ export function integer({ min }: { min?: number } = {}): Field<number, 'required
 			return refuse('max_string_length', 'String value too large.');
 		}
 		const value = integerOf(input);
-		if (value === null) return refuse('invalid', 'A valid integer is required.');
+		if (value === null) return refuse('invalid', texts.integer);
 		if (min !== undefined && value < min) {
 			return refuse('min_value', `Ensure this value is greater than or equal to ${min}.`);
 		}
@@ -67,11 +71,11 @@ export function integer({ min }: { min?: number } = {}): Field<number, 'required
 	});
 }
 
-/** Any spelling Python's UUID takes (hex, hyphens, braces, urn, an integer), as lower case with hyphens. */
+/** Any spelling that Python's UUID accepts (hex, hyphens, braces, urn, an integer), as lower case with hyphens. */
 export function uuid(): Field<Uuid, 'required'> {
 	return field({ type: 'string', format: 'uuid' }, (input) => {
 		const hex = uuidHex(input);
-		return hex === null ? refuse('invalid', 'Must be a valid UUID.') : valid(hyphenated(hex));
+		return hex === null ? refuse('invalid', texts.uuid) : valid(hyphenated(hex));
 	});
 }
 
@@ -80,12 +84,12 @@ export function choice<const C extends string>(choices: readonly C[]): Field<C, 
 	return field({ type: 'string', enum: [...choices] }, (input) => {
 		const text = toText(input);
 		const found = choices.find((candidate) => candidate === text);
-		return found === undefined ? refuse('invalid_choice', `"${text}" is not a valid choice.`) : valid(found);
+		return found === undefined ? refuse('invalid_choice', notAChoice(text)) : valid(found);
 	});
 }
 
 function integerOf(input: unknown): number | null {
-	if (typeof input !== 'number' && typeof input !== 'string') return null;
+	if (typeof input !== 'number' && typeof input !== 'string' && !(input instanceof JsonNumber)) return null;
 	const match = /^\s*([+-]?\d+)(?:\.0*)?\s*$/.exec(String(input));
 	const value = Number(match?.[1] ?? Number.NaN);
 	return Number.isSafeInteger(value) ? value + 0 : null;
@@ -94,6 +98,10 @@ function integerOf(input: unknown): number | null {
 function uuidHex(input: unknown): string | null {
 	// A bool is an int to Python, and UUIDField takes ints.
 	if (typeof input === 'boolean') return uuidHex(input ? 1 : 0);
+	if (input instanceof JsonNumber) {
+		const value = input.isInteger && input.text.length < 50 ? BigInt(input.text) : -1n;
+		return value >= 0n && value < 2n ** 128n ? value.toString(16).padStart(32, '0') : null;
+	}
 	if (typeof input === 'number') {
 		return Number.isSafeInteger(input) && input >= 0 ? input.toString(16).padStart(32, '0') : null;
 	}
@@ -102,7 +110,7 @@ function uuidHex(input: unknown): string | null {
 		.replaceAll('urn:', '')
 		.replaceAll('uuid:', '')
 		.replace(/^[{}]+/, '')
-		.replace(/[{}]+$/, '')
+		.replace(/(?<![{}])[{}]+$/, '')
 		.replaceAll('-', '');
 	return /^[0-9a-f]{32}$/i.test(hex) ? hex.toLowerCase() : null;
 }

@@ -1,11 +1,11 @@
-/** `mailctl api`: one raw request to the deployment, and its answer as it is. */
+/** `mailctl api`: one raw request to the deployment, and its unchanged answer. */
 import type { WireRequest } from '../../api/wire.js';
 import { headerNames } from '../../http/errors.js';
-import { type ContentSource, command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
-import { isMachine } from '../globals.js';
-import { type Base, wirePath } from '../wire-path.js';
+import { type ContentSource, command } from '../frame/command.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { isMachine } from '../frame/globals.js';
+import { type Base, wirePath } from './api/wire-path.js';
 
 const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -23,15 +23,17 @@ const api = command({
 	],
 	options: {
 		data: { kind: 'content', summary: 'the body: itself, @FILE or - (JSON unless a header says otherwise)' },
-		query: { kind: 'list', placeholder: 'K=V', summary: 'a parameter of the query' },
+		param: { kind: 'list', placeholder: 'K=V', summary: 'a parameter of the query' },
 		header: { kind: 'list', placeholder: "'NAME: VALUE'", summary: 'a further header' },
 		include: { kind: 'flag', summary: 'print status and headers first' },
 		paginate: { kind: 'flag', summary: 'all pages of a GET, as one JSON array of their results' },
 	},
+	writes: true,
+	asksItself: true,
 	output: 'the body, which must be JSON; with --paginate an array of all results',
 	exits: [3, 4, 5, 6, 7, 13],
 	examples: [
-		'mailctl api GET /sub/lists/ --query page_size=5',
+		'mailctl api GET /sub/lists/ --param page_size=5',
 		'mailctl api PATCH sub/lists/12/ --data \'{"name": "News"}\'',
 		'mailctl api GET /sub/lists/12/subscribers/ --paginate',
 	],
@@ -41,7 +43,7 @@ const api = command({
 		const base: Base = target.kind === 'remote' ? target.baseUrl : null;
 		const request = {
 			method: methodOf(args.method),
-			path: wirePath(args.path, options.query, base),
+			path: wirePath(args.path, options.param, base),
 			headers: parseHeaders(options.header),
 			signal: cx.signal,
 		};
@@ -56,14 +58,13 @@ const api = command({
 	},
 });
 
-/** What comes back is no table. A format of the profile's taste is none of this command's business. */
+/** An answer is no table. The format of the profile does not apply to this command. */
 function assertOutput(cx: CommandContext): void {
 	const { output } = cx.globals;
 	if (output !== undefined && output !== 'json')
 		throw new UsageError(`-o ${output} does not go with api: it prints what is answered`, {
 			hint: isMachine(cx.out.format) ? '--paginate, or -o json' : '-o json insists on JSON',
 		});
-	if (cx.globals.fields !== undefined) throw new UsageError('--fields does not go with api');
 }
 
 function methodOf(text: string): string {
@@ -87,7 +88,7 @@ async function bodyOf(
 	return { body: await data.text(), headers: { 'content-type': 'application/json', ...headers } };
 }
 
-/** What HTTP itself sets, and what would go round the token's own ways. */
+/** Headers that HTTP itself sets, and the token's header, which would bypass the options for tokens. */
 const reserved = new Set([
 	headerNames.token.toLowerCase(),
 	'host',

@@ -1,6 +1,12 @@
 /** `mailctl commands`: the whole tree, for scripts and completion. */
-import { type Command, type CommandGroup, command as describe, isCommand } from '../command.js';
-import { flagOf, offFlagOf } from '../flags.js';
+import {
+	type Command,
+	type CommandGroup,
+	command as describe,
+	flagOf,
+	isCommand,
+	offFlagOf,
+} from '../frame/command.js';
 import { type Columns, column } from '../render/columns.js';
 import { loadNode, tree } from '../tree.js';
 

@@ -1,16 +1,17 @@
 /** `mailctl config`: settings of the profiles, and where each value comes from. */
-import { type CommandGroup, command } from '../command.js';
-import { type Profile, profileKeys, readConfig } from '../config.js';
-import type { CommandContext } from '../context.js';
-import { CliError, UsageError } from '../errors.js';
-import { exits } from '../exit.js';
-import { type Explained, explain } from '../explain.js';
-import { camel } from '../flags.js';
-import { isProfileKey, parsePreference } from '../preferences.js';
-import { sayDropped } from '../profiles.js';
+
+import { type Profile, profileKeys, readConfig } from '../config/config.js';
+import { isProfileKey, parsePreference, sayDropped } from '../config/profiles.js';
+import { type Explained, explain } from '../config/settings.js';
+import { checkSetting } from '../config/target.js';
+import { type CommandGroup, camel, command, reachOptions } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import { isMachine } from '../frame/globals.js';
+import { didYouMean } from '../frame/help.js';
 import { type Columns, column } from '../render/columns.js';
-import { didYouMean } from '../suggest.js';
-import { checkSetting } from '../target.js';
 
 interface Row {
 	key: string;
@@ -33,6 +34,7 @@ const list = command({
 	aliases: ['ls'],
 	summary: 'the settings of the selected profile',
 	columns,
+	reach: ['profile'],
 	output: 'an array of {"key", "value"}',
 	examples: ['mailctl config list'],
 	run: async (cx) => {
@@ -50,6 +52,7 @@ const get = command({
 	summary: 'one setting of the selected profile',
 	args: [keyArg],
 	columns,
+	reach: ['profile'],
 	output: '{"key", "value"}',
 	exits: [3],
 	examples: ['mailctl config set output json', 'mailctl config get output'],
@@ -57,9 +60,12 @@ const get = command({
 		const key = knownKey(args.key);
 		const value = key === 'profile' ? (readConfig(cx.paths).profile ?? undefined) : profileOf(cx)[key];
 		if (value === undefined)
-			throw new CliError('not_found', exits.notFound, `${key} is not set`, { hint: 'mailctl config list' });
-		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.record({ key, value }, columns);
-		// The bare value, so that a script can take it as it is.
+			throw new CliError('not_found', exits.notFound, `${key} is not set`, {
+				hint: mailctl('config', 'list'),
+			});
+		if (isMachine(cx.out.format) || cx.globals.fields !== undefined)
+			return cx.out.record({ key, value }, columns);
+		// The bare value, for scripts.
 		return cx.out.raw(`${Array.isArray(value) ? value.join(',') : String(value)}\n`);
 	},
 });
@@ -70,6 +76,7 @@ const set = command({
 	args: [keyArg, { name: 'value', summary: 'the new value' }],
 	columns,
 	writes: true,
+	reach: ['profile'],
 	output: '{"key", "value"}',
 	exits: [78],
 	examples: ['mailctl config set timeout 1m', 'mailctl config set allowRecipients "*@example.com"'],
@@ -77,8 +84,8 @@ const set = command({
 		const key = knownKey(args.key);
 		const value = key === 'profile' ? knownProfile(cx, args.value) : parsePreference(key, args.value);
 		if (key !== 'profile') checkSetting(key, args.value, profileOf(cx), cx.settings.target.settingsOf);
-		if (cx.dryRun) return cx.wouldDo(`set ${key} to ${args.value}`, { set: key, value });
-		const write = await import('../config-write.js');
+		if (cx.dryRun) return cx.wouldDo(`set ${key} to ${args.value}`, { set: key, with: { value } });
+		const write = await import('../config/config-write.js');
 		if (key === 'profile') await write.changeDefaultProfile(cx.paths, String(value));
 		else await change(cx, { [key]: value });
 		return cx.out.document({ key, value }, `${key} = ${args.value}`);
@@ -91,13 +98,14 @@ const unset = command({
 	args: [keyArg],
 	columns,
 	writes: true,
+	reach: ['profile'],
 	output: '{"key", "value": null}',
 	exits: [78],
 	examples: ['mailctl config unset timeout'],
 	run: async (cx, { args }) => {
 		const key = knownKey(args.key);
 		if (cx.dryRun) return cx.wouldDo(`unset ${key}`, { unset: key });
-		const write = await import('../config-write.js');
+		const write = await import('../config/config-write.js');
 		if (key === 'profile') await write.changeDefaultProfile(cx.paths, null);
 		else await change(cx, { [key]: undefined });
 		return cx.out.document({ key, value: null }, `${key} is no longer set`);
@@ -108,6 +116,7 @@ const path = command({
 	name: 'path',
 	summary: 'where the files are',
 	columns,
+	reach: [],
 	output: 'an array of {"key", "value"}',
 	examples: ['mailctl config path'],
 	run: async (cx) => {
@@ -120,6 +129,7 @@ const explainCommand = command({
 	name: 'explain',
 	summary: 'every setting with where it comes from',
 	columns: explained,
+	reach: reachOptions,
 	output: 'an array of {"key", "value", "level", "source"}; a token is never shown',
 	examples: ['mailctl config explain', 'MAILCTL_OUTPUT=csv mailctl config explain'],
 	run: async (cx) => {
@@ -133,9 +143,9 @@ export const group: CommandGroup = {
 	commands: [list, get, set, unset, path, explainCommand],
 };
 
-/** The profile's settings; a token that belongs elsewhere now is gone, and that is said. */
+/** Changes the settings of the profile, and reports a token dropped because it belongs to another origin. */
 async function change(cx: CommandContext, values: Readonly<Record<string, unknown>>): Promise<void> {
-	const { changeProfile } = await import('../config-write.js');
+	const { changeProfile } = await import('../config/config-write.js');
 	const name = cx.settings.target.settingsOf;
 	await sayDropped(cx, name, await changeProfile(cx.paths, name, values));
 }

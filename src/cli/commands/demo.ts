@@ -1,7 +1,8 @@
 /** `mailctl demo`: the whole job on a temporary database and a mail sink in this process. Nothing to set up. */
-import { command } from '../command.js';
-import { UsageError } from '../errors.js';
-import type { ExitCode } from '../exit.js';
+import { command } from '../frame/command.js';
+import { UsageError } from '../frame/errors.js';
+import type { ExitCode } from '../frame/exit.js';
+import { answer } from '../render/columns.js';
 
 const demo = command({
 	name: 'demo',
@@ -16,12 +17,13 @@ const demo = command({
 			summary: 'keep the database, the files and the mails in this folder',
 		},
 	},
+	columns: answer('delivered', 'seconds', 'report', 'commands', 'kept'),
+	// The demo makes its own database.
+	reach: [],
 	output: '{"delivered", "seconds", "report", "commands", "kept"}',
 	examples: ['mailctl demo', 'mailctl demo --keep ./mailctl-demo'],
 	run: async (cx, { options }): Promise<ExitCode> => {
-		// What the environment or a profile names is not meant for a demo; what is typed beside it is.
-		if (cx.globals.baseUrl !== undefined)
-			throw new UsageError('demo makes a database of its own on this machine: leave --base-url out');
+		if (cx.dryRun) throw new UsageError('--dry-run does not go with demo: it works on a database of its own');
 		const { runDemo } = await import('../demo/run.js');
 		return runDemo(cx, options.keep ?? null);
 	},

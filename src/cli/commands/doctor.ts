@@ -1,14 +1,15 @@
-/** `mailctl doctor`: what is wrong with this set-up, and the fix. */
-import { command } from '../command.js';
+/** `mailctl doctor`: faults of this set-up, and their fixes. */
+
 import { columns } from '../doctor/columns.js';
 import { groups } from '../doctor/model.js';
+import { command } from '../frame/command.js';
 
 const doctor = command({
 	name: 'doctor',
 	summary: 'what is wrong with this set-up, and the fix',
 	description:
 		'Looks at the configuration, and then at the target. Of a database: the file itself, the settings, the mail server, the queue, webhooks, and what DNS says of the sender domains (DKIM, SPF, DMARC). Of a deployment: whether it is reached, its certificate, the token, its clock. It changes nothing and sends no mail. ' +
-		'A "problem" is what does not work, or will not; a "warning" works, and somebody should know. Problems are exit 11; warnings are with --strict.',
+		'A "problem" is broken, or will break; a "warning" works, but deserves a look. Problems are exit 11; warnings are with --strict.',
 	options: {
 		offline: { kind: 'flag', summary: 'ask no other machine: no mail server, no DNS, no deployment' },
 		full: { kind: 'flag', summary: 'read the whole database, however large, and compare its indexes' },
@@ -22,7 +23,7 @@ const doctor = command({
 		nameServer: {
 			kind: 'text',
 			placeholder: 'IP[:PORT]',
-			summary: 'whom to ask for DNS records, such as the server of the domain itself',
+			summary: 'the DNS server to ask, such as that of the domain itself',
 		},
 	},
 	columns,

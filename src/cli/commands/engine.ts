@@ -2,15 +2,20 @@
 
 import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
-import { type Command, type CommandGroup, command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { CliError, UsageError } from '../errors.js';
-import { exits } from '../exit.js';
-import { explained } from '../refusals.js';
-import { walk } from '../walk.js';
+import { type Command, type CommandGroup, command } from '../frame/command.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
+import type { SmtpTest } from '../frame/connection.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import { answer } from '../render/columns.js';
+import { walk } from '../verbs/listing.js';
+import { explained } from '../verbs/refusals.js';
+import { backup } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { dkim } from './engine/dkim.js';
 import { queue } from './engine/queue.js';
+import { secrets } from './engine/secrets.js';
 import { settingHint, settings, withoutLineEnd } from './engine/settings.js';
 import { status } from './engine/status.js';
 import { tokens } from './engine/tokens.js';
@@ -38,6 +43,7 @@ const init = command({
 	options: initOptions,
 	writes: true,
 	createsDatabase: true,
+	columns: answer('path', 'created', 'settings', 'sender'),
 	output: '{"path", "created", "settings", "sender"}',
 	exits: [5, 74],
 	examples: [
@@ -54,27 +60,28 @@ const init = command({
 			...(options.bounceAddress !== undefined && { bounce_address: options.bounceAddress }),
 			...(options.timeZone !== undefined && { time_zone: options.timeZone }),
 		};
-		if (cx.dryRun)
-			return cx.wouldDo('set up the database', {
-				settings: Object.keys(values),
-				sender: options.sender ?? null,
-			});
 		if (options.sender !== undefined) await assertAddress(options.sender);
 		const engine = await cx.local();
 		const created = engine.isNew;
 		const hasChange = options.sender !== undefined || Object.keys(values).length > 0;
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		const sender = options.sender === undefined ? null : await addSender(cx, options.sender);
+		// A dry run rolls everything back; invalid values are refused all the same.
+		if (cx.dryRun) {
+			const shown = { ...values, ...('smtp_password' in values && { smtp_password: '********' }) };
+			const plan = { init: engine.path, with: { settings: shown, sender: options.sender ?? null }, created };
+			return cx.wouldDo(created ? `make ${engine.path}` : `change ${engine.path}`, plan);
+		}
 		const settings = await engine.settings.get();
 		await cx.out.document(
 			{ path: engine.path, created, settings, sender },
 			sentenceOf(engine.path, created ? 'made' : hasChange ? 'changed' : 'kept'),
 		);
 		if (settings['smtp_url'] === undefined)
-			await cx.hint('no mail server yet: mailctl engine init --smtp smtp://user@host:587');
+			await cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://user@host:587')]);
 		else if (options.smtp !== undefined) {
 			await warnOfPassword(cx, settings);
-			await cx.hint('mailctl engine smtp-test tries the mail server');
+			await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
 		}
 	},
 });
@@ -82,23 +89,22 @@ const init = command({
 const smtpTest = command({
 	name: 'smtp-test',
 	summary: 'connect to the mail server and log in; nothing is sent',
+	description: 'Ends after --timeout (30s), however little the server says.',
 	output: '{"host", "port", "security", "user", "ok", "reply", "duration_ms"}',
 	exits: [6],
 	examples: ['mailctl engine smtp-test'],
 	run: async (cx) => {
 		const engine = await cx.local();
-		if ((await engine.status()).smtp_url === null) {
-			throw new UsageError('no mail server is configured', {
-				hint: 'mailctl engine init --smtp smtp://user@host:587',
-			});
-		}
-		const test = await engine.testSmtp();
+		const { value: timeoutMs } = cx.settings.timeoutMs;
+		const timeout = AbortSignal.timeout(timeoutMs);
+		const { remedy, ...test } = await engine.testSmtp(AbortSignal.any([cx.signal, timeout]));
+		cx.signal.throwIfAborted();
 		const server = `${test.host}:${test.port}`;
 		if (test.ok) return cx.out.document(test, `${server} takes mail from here (${test.duration_ms} ms)`);
 		if (cx.out.format === 'json') await cx.out.document(test);
-		const reply = test.reply ?? 'no answer';
+		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (test.reply ?? 'no answer');
 		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
-			hint: howToMend(reply),
+			hint: howToMend(timeout.aborted ? null : remedy),
 			retryable: true,
 		});
 	},
@@ -107,29 +113,29 @@ const smtpTest = command({
 export const group: CommandGroup = {
 	name: 'engine',
 	summary: 'the embedded engine: its database and mail server',
-	commands: [init, status, settings, tokens, dkim, queue, bounces, smtpTest] satisfies (
+	commands: [init, status, settings, tokens, dkim, queue, bounces, secrets, backup, smtpTest] satisfies (
 		| Command
 		| CommandGroup
 	)[],
 };
 
-/** What is wrong with TLS names the setting that mends it. */
-function howToMend(reply: string): string {
-	const settingUrl = (url: string) => `mailctl engine settings set smtp_url ${url}`;
-	if (/^tls: the server offers no STARTTLS/.test(reply)) return settingUrl('smtps://user@host:465');
-	const setting = /^tls: .*?\b(smtp_ca|smtp_url)\b/.exec(reply)?.[1];
-	if (setting === 'smtp_ca') return 'mailctl engine settings set smtp_ca - < ca.pem';
-	if (setting === 'smtp_url') return settingUrl('smtp://user@host:587');
-	return 'mailctl engine init --smtp URL names another mail server';
+function howToMend(remedy: SmtpTest['remedy']): Hint {
+	const settingUrl = (url: string) => mailctl('engine', 'settings', 'set', 'smtp_url', url);
+	if (remedy === 'tls_port') return settingUrl('smtps://user@host:465');
+	if (remedy === 'smtp_ca') return [mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'];
+	if (remedy === 'smtp_url') return settingUrl('smtp://user@host:587');
+	return [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server'];
 }
 
-/** A user without a password logs in nowhere, and the first mail would be the one to say so. */
+/** A user without a password cannot log in; without a warning the first mail would reveal it. */
 async function warnOfPassword(cx: CommandContext, settings: Readonly<Record<string, string>>): Promise<void> {
 	const url = settings['smtp_url'] ?? '';
 	const user = URL.canParse(url) ? new URL(url).username : '';
 	if (user === '' || settings['smtp_password'] !== undefined) return;
-	await cx.warn('no password is set for the user of the mail server');
-	await cx.hint('mailctl engine init --smtp-password-file FILE sets it');
+	await cx.warn('no password is set for the user of the mail server', [
+		mailctl('engine', 'init', '--smtp-password-file', 'FILE'),
+		' sets it',
+	]);
 }
 
 function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {
@@ -153,10 +159,12 @@ async function addSender(cx: CommandContext, email: string): Promise<Sender> {
 	};
 	const known = await find();
 	if (known !== null) return known;
-	return explained(senders.create({ email }), { input: { email } }).catch(async (error: unknown) => {
-		// Somebody else may have added it since.
-		const added = await find();
-		if (added === null) throw error;
-		return added;
-	});
+	return explained(senders.create({ email }, { signal: cx.signal }), { input: { email } }).catch(
+		async (error: unknown) => {
+			// Another process may have added it since.
+			const added = await find();
+			if (added === null) throw error;
+			return added;
+		},
+	);
 }

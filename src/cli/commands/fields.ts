@@ -1,13 +1,16 @@
 /** Additional fields: the variables that subscriber meta may hold. */
+
 import { need } from '../../api/capabilities.js';
 import type { Field } from '../../api/records.js';
-import { assertChange } from '../change.js';
-import { type CommandGroup, command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { explained, type Refused } from '../refusals.js';
-import { type Columns, column } from '../render/columns.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { answer, type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
-import { walk } from '../walk.js';
+import { assertChange, maybeCreated } from '../verbs/changing.js';
+import { foresee, notTaken } from '../verbs/foreseen.js';
+import { walk } from '../verbs/listing.js';
+import { explained, type Refused } from '../verbs/refusals.js';
 
 const columns: Columns<Field> = [
 	column('id', 'ID', { align: 'right' }),
@@ -63,9 +66,20 @@ const create = command({
 	columns,
 	async run(cx, { options }) {
 		const input = { variable: options.variable, name: options.name };
-		if (cx.dryRun) return cx.wouldDo(`create the field ${input.variable}`, input);
+		if (cx.dryRun) {
+			const { fieldFields } = await import('../../api/fields.js');
+			const how = { fields: fieldFields, input, mode: 'create', hint: fieldHint } as const;
+			await foresee(cx, (api) => api.fields.create(input), { ...how, beside: () => taken(cx, input, null) });
+			return cx.wouldDo(`create the field ${input.variable}`, { create: input });
+		}
 		const api = await cx.api();
-		await cx.out.created(await explained(api.fields.create(input), { input, hint: fieldHint }), columns);
+		const creating = explained(api.fields.create(input, { signal: cx.signal }), { input, hint: fieldHint });
+		const created = await maybeCreated(creating, {
+			what: `the field ${input.variable}`,
+			look: mailctl('fields', 'get', input.variable),
+			isUnique: true,
+		});
+		await cx.out.created(created, columns);
 	},
 });
 
@@ -97,15 +111,25 @@ const update = command({
 		assertChange(change, ['--variable', '--name']);
 		const renames = options.variable !== undefined && options.variable !== field.variable;
 		const uses = renames ? await countUses(cx, field.id) : 0;
-		if (cx.dryRun)
-			return cx.wouldDo(`change the field ${field.variable}${usesNote(uses)}`, { ...field, ...change });
-		if (uses !== 0) await confirm(cx, `rename ${field.variable} to ${options.variable}`, field, uses);
 		const api = await cx.api();
-		// A PUT is sent as it was given: what is missing is refused by the service, in its own words.
-		const changed = options.replace
-			? api.fields.replace(field.id, change as { variable: string; name: string })
-			: api.fields.patch(field.id, change);
-		await cx.out.record(await explained(changed, { input: change, hint: fieldHint }), columns);
+		// A PUT is sent as given: the service refuses a missing field in its own words.
+		const call = { signal: cx.signal };
+		const write = () =>
+			options.replace
+				? api.fields.replace(field.id, change as { variable: string; name: string }, call)
+				: api.fields.patch(field.id, change, call);
+		if (cx.dryRun) {
+			const { fieldFields } = await import('../../api/fields.js');
+			const mode = options.replace ? 'create' : 'patch';
+			const how = { fields: fieldFields, input: change, mode, hint: fieldHint } as const;
+			await foresee(cx, write, { ...how, beside: () => taken(cx, change, field.id) });
+			return cx.wouldDo(`change the field ${field.variable}${usesNote(uses)}`, {
+				update: field.id,
+				with: change,
+			});
+		}
+		if (uses !== 0) await confirm(cx, `rename ${field.variable} to ${options.variable}`, field, uses);
+		await cx.out.record(await explained(cx.atomic(write), { input: change, hint: fieldHint }), columns);
 	},
 });
 
@@ -116,6 +140,7 @@ const remove = command({
 	description: 'Its values are removed from every subscriber.',
 	args: [fieldArg],
 	examples: ['mailctl fields delete city --confirm city'],
+	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',
 	exits: [3],
 	writes: true,
@@ -124,13 +149,13 @@ const remove = command({
 		const field = await find(cx, args.field);
 		const uses = await countUses(cx, field.id);
 		if (cx.dryRun)
-			return cx.wouldDo(`delete the field ${field.variable}${usesNote(uses)}`, { deleted: [field.id] });
+			return cx.wouldDo(`delete the field ${field.variable}${usesNote(uses)}`, { delete: [field.id] });
 		// A script that names the field has agreed, however many hold it today.
 		if (uses === 0 && cx.globals.confirm === undefined)
 			await cx.confirm({ kind: 'mild', what: `delete the field ${field.variable}` });
 		else await confirm(cx, `delete the field ${field.variable}`, field, uses);
 		const api = await cx.api();
-		await api.fields.delete(field.id);
+		await cx.atomic(() => api.fields.delete(field.id, { signal: cx.signal }));
 		await cx.out.document({ deleted: [field.id] }, `deleted the field ${field.variable}`);
 	},
 });
@@ -142,13 +167,22 @@ export const group: CommandGroup = {
 };
 
 async function find(cx: CommandContext, text: string): Promise<Field> {
-	const { resolveField } = await import('../resolve.js');
+	const { resolveField } = await import('../verbs/resolve.js');
 	return resolveField(await cx.api(), text, cx.signal);
 }
 
-function fieldHint({ path, code }: Refused): string | undefined {
+/** `id`: the field that may have it; null: none. */
+async function taken(cx: CommandContext, { variable }: { variable?: string }, id: number | null) {
+	const { fields } = await cx.api();
+	return notTaken(walk(fields, {}, { signal: cx.signal }), {
+		field: 'variable',
+		isTaken: (one) => one.variable === variable && one.id !== id,
+	});
+}
+
+function fieldHint({ path, code }: Refused): Hint | undefined {
 	if (path !== 'variable') return undefined;
-	if (code === 'unique') return 'mailctl fields list';
+	if (code === 'unique') return mailctl('fields', 'list');
 	return code === 'required' || code === 'blank'
 		? undefined
 		: 'a letter or _, then letters, digits and _, at most 64 in all: city, first_name';

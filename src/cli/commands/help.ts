@@ -1,9 +1,8 @@
 /** `mailctl help [topic | command…]`. */
-import { command as describe, isCommand } from '../command.js';
-import { UsageError } from '../errors.js';
-import { commandHelp, fitHelp, groupHelp, rootHelp } from '../help.js';
-import { didYouMean } from '../suggest.js';
-import { topicNames } from '../topic-names.js';
+import { command as describe, isCommand } from '../frame/command.js';
+import { UsageError } from '../frame/errors.js';
+import { commandHelp, didYouMean, fitHelp, groupHelp, rootHelp } from '../frame/help.js';
+import { topicNames } from '../frame/topic-names.js';
 import { loadNode, tree } from '../tree.js';
 
 const topics = `topics: ${topicNames.join(', ')}`;
@@ -21,7 +20,7 @@ async function helpOn(words: readonly string[]): Promise<string> {
 	const [word] = words;
 	if (word === undefined) return rootHelp(tree);
 	const topic = topicNames.find((one) => one === word);
-	if (topic !== undefined && words.length === 1) return (await import('../topics.js')).topicText(topic);
+	if (topic !== undefined && words.length === 1) return (await import('../frame/topics.js')).topicText(topic);
 	const entry = tree.find(({ name }) => name === word);
 	if (entry === undefined) {
 		const near = didYouMean(word, [...topicNames, ...tree.map(({ name }) => name)]);

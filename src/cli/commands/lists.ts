@@ -1,16 +1,20 @@
 /** `mailctl lists`: the exemplar of a group. Each verb is described and run here; nothing heavy is imported. */
+
 import type { Api } from '../../api/api.js';
 import type { List } from '../../api/records.js';
-import { type CommandGroup, command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
-import { type ExitCode, exits } from '../exit.js';
-import { listOptions, listRows } from '../listing.js';
-import { type Columns, column } from '../render/columns.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { answer, type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
-import { byOption, resolveList } from '../resolve.js';
-import { deleteEach, eachOf, findEach } from '../several.js';
-import { walk } from '../walk.js';
+import { maybeCreated } from '../verbs/changing.js';
+import { foresee } from '../verbs/foreseen.js';
+import { listOptions, listRows, walk } from '../verbs/listing.js';
+import { explained } from '../verbs/refusals.js';
+import { byOption, resolveList } from '../verbs/resolve.js';
+import { deleteEach, eachOf, findEach } from '../verbs/several.js';
 
 export const listColumns: Columns<List> = [
 	column('id', 'ID', { align: 'right' }),
@@ -79,9 +83,19 @@ const create = command({
 	examples: ["mailctl lists create --name 'Monthly news' --email-reason 'You signed up on our site'"],
 	run: async (cx, { options }) => {
 		const input = { name: options.name, email_reason: options.emailReason };
-		if (cx.dryRun) return cx.wouldDo(`create list "${input.name}"`, { create: input });
+		if (cx.dryRun) {
+			const { listFields } = await import('../../api/lists.js');
+			await foresee(cx, (api) => api.lists.create(input), { fields: listFields, input, mode: 'create' });
+			return cx.wouldDo(`create list "${input.name}"`, { create: input });
+		}
 		const api = await cx.api();
-		await cx.out.created(await api.lists.create(input, { signal: cx.signal }), listColumns);
+		const creating = explained(api.lists.create(input, { signal: cx.signal }), { input });
+		const created = await maybeCreated(creating, {
+			what: `the list "${input.name}"`,
+			look: mailctl('lists', 'list', '--match', input.name),
+			isUnique: false,
+		});
+		await cx.out.created(created, listColumns);
 	},
 });
 
@@ -112,12 +126,16 @@ const update = command({
 			throw new UsageError('--replace needs --name and --email-reason');
 		const api = await cx.api();
 		const { id } = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
-		if (cx.dryRun) return cx.wouldDo(`change list ${id}`, { update: id, with: patch });
-		const changed =
+		const write = () =>
 			options.replace && name !== undefined && email_reason !== undefined
 				? api.lists.replace(id, { name, email_reason }, { signal: cx.signal })
 				: api.lists.patch(id, patch, { signal: cx.signal });
-		await cx.out.record(await changed, listColumns);
+		if (cx.dryRun) {
+			const { listFields } = await import('../../api/lists.js');
+			await foresee(cx, write, { fields: listFields, input: patch, mode: 'patch' });
+			return cx.wouldDo(`change list ${id}`, { update: id, with: patch });
+		}
+		await cx.out.record(await explained(write(), { input: patch }), listColumns);
 	},
 });
 
@@ -129,6 +147,7 @@ const remove = command({
 	options: { by: byOption },
 	writes: true,
 	severity: 'severe',
+	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',
 	exits: [3, 9],
 	examples: ["mailctl lists delete 12 --confirm 'Monthly news'", 'mailctl lists delete 12 13 --confirm 2'],
@@ -141,7 +160,7 @@ const remove = command({
 		const [only] = found;
 		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
 		await cx.confirm({ kind: 'severe', what: `delete ${describe(found)} for good`, name });
-		const remove = ({ id }: List) => api.lists.delete(id, { signal: cx.signal });
+		const remove = ({ id }: List) => cx.atomic(() => api.lists.delete(id, { signal: cx.signal }));
 		return deleteEach(cx, found, { noun: 'list', remove });
 	},
 });
@@ -153,6 +172,7 @@ const clear = command({
 	options: { by: byOption },
 	writes: true,
 	severity: 'severe',
+	columns: answer('list_id', 'deleted'),
 	output: '{"list_id": id, "deleted": count}',
 	exits: [3, 9],
 	examples: ["mailctl lists clear 12 --confirm 'Monthly news'"],
@@ -182,7 +202,8 @@ function describe(lists: readonly List[]): string {
 async function clearSubscribers(cx: CommandContext, api: Api, found: List): Promise<ExitCode> {
 	const { ext } = await api.capabilities();
 	if (ext.subscribers !== undefined) {
-		const deleted = await ext.subscribers.clear(found.id, { signal: cx.signal });
+		const { subscribers: ours } = ext;
+		const deleted = await cx.atomic(() => ours.clear(found.id, { signal: cx.signal }));
 		await cx.out.document({ list_id: found.id, deleted }, `deleted ${counted(deleted, 'subscriber')}`);
 		return exits.done;
 	}

@@ -1,13 +1,17 @@
 /** `mailctl login`: a deployment and its token, checked and kept as a profile. */
+
 import { existsSync } from 'node:fs';
 import { ApiError } from '../../api/errors.js';
-import { command } from '../command.js';
-import { type ConfigFile, type Profile, readConfig } from '../config.js';
-import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
-import { confirmProtected, newName } from '../profiles.js';
-import { builtIn, remoteTarget } from '../target.js';
-import { checkToken, givenToken } from '../token.js';
+import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
+import { newName } from '../config/profiles.js';
+import { confirmProtected } from '../config/protection.js';
+import { builtIn, remoteTarget } from '../config/target.js';
+import { checkToken, givenToken } from '../config/token.js';
+import { command, reachOptions } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { answer } from '../render/columns.js';
 
 export { login as command };
 
@@ -25,7 +29,10 @@ const login = command({
 		},
 		check: { kind: 'tri', summary: 'try the token before it is stored (on)' },
 	},
+	writes: true,
 	profiles: true,
+	reach: reachOptions,
+	columns: answer('profile', 'base_url', 'service', 'is_default', 'checked'),
 	output: '{"profile", "base_url", "service", "is_default", "checked"}',
 	exits: [4, 6, 7, 78],
 	examples: [
@@ -36,15 +43,15 @@ const login = command({
 		const config = readConfig(cx.paths);
 		const { name, baseUrl } = await whereTo(cx, config);
 		await confirmProtected(cx, name, config.profiles[name] ?? {});
-		if (cx.dryRun)
-			return cx.wouldDo(`store a token for ${baseUrl} as profile "${name}"`, {
-				profile: name,
-				base_url: baseUrl,
-			});
 		const token = await tokenFor(cx, baseUrl);
 		const service = options.check === false ? null : await tryToken(cx, baseUrl, token);
+		if (cx.dryRun)
+			return cx.wouldDo(`store a token for ${baseUrl} as profile "${name}"`, {
+				login: name,
+				with: { base_url: baseUrl },
+			});
 		const isDefault = options.use || config.profile === name || isFirst(cx, config);
-		const { storeLogin } = await import('../config-write.js');
+		const { storeLogin } = await import('../config/config-write.js');
 		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
 		const document = {
 			profile: name,
@@ -58,11 +65,16 @@ const login = command({
 			`logged in to ${baseUrl} as profile "${name}"${isDefault ? ', the default' : ''}`,
 		);
 		if (!isDefault)
-			await cx.hint(`mailctl --profile ${name} … goes there; mailctl profile use ${name} always does`);
+			await cx.hint([
+				mailctl('--profile', name),
+				' … goes there; ',
+				mailctl('profile', 'use', name),
+				' always does',
+			]);
 	},
 });
 
-/** Whoever has a database here goes on working on it until he says otherwise. */
+/** A login does not replace a database of this machine as the default target. */
 function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): boolean {
 	return profile === null && !Object.hasOwn(profiles, builtIn) && !existsSync(paths.database);
 }
@@ -71,7 +83,7 @@ function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): 
 async function whereTo(cx: CommandContext, config: ConfigFile): Promise<{ name: string; baseUrl: string }> {
 	if (cx.globals.db !== undefined)
 		throw new UsageError('a database needs no login', {
-			hint: 'mailctl profile add NAME --db PATH keeps one',
+			hint: [mailctl('profile', 'add', 'NAME', '--db', 'PATH'), ' keeps one'],
 		});
 	const { profiles } = config;
 	const named = cx.globals.profile ?? (cx.io.env['MAILCTL_PROFILE'] || undefined);

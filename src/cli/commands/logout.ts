@@ -1,7 +1,10 @@
 /** `mailctl logout`: the token goes, the profile stays. */
-import { command } from '../command.js';
-import { readConfig, readToken } from '../config.js';
-import { confirmProtected, findProfile, spokenOf } from '../profiles.js';
+
+import { readConfig, readToken } from '../config/config.js';
+import { findProfile, spokenOf } from '../config/profiles.js';
+import { confirmProtected } from '../config/protection.js';
+import { command } from '../frame/command.js';
+import { answer } from '../render/columns.js';
 
 export { logout as command };
 
@@ -10,7 +13,10 @@ const logout = command({
 	summary: 'forget the token of a profile',
 	description:
 		'The profile itself stays, and so does the token at the deployment: revoke it there if it leaked.',
+	writes: true,
 	profiles: true,
+	reach: ['profile'],
+	columns: answer('profile', 'removed'),
 	output: '{"profile", "removed"}',
 	exits: [78],
 	examples: ['mailctl logout --profile prod'],
@@ -21,8 +27,8 @@ const logout = command({
 		const profile = stored === null ? findProfile(readConfig(cx.paths), name) : {};
 		await confirmProtected(cx, name, readConfig(cx.paths).profiles[name] ?? profile);
 		if (cx.dryRun)
-			return cx.wouldDo(`forget the token of profile "${name}"`, { profile: name, removed: stored !== null });
-		const { removeToken } = await import('../config-write.js');
+			return cx.wouldDo(`forget the token of profile "${name}"`, { logout: name, removed: stored !== null });
+		const { removeToken } = await import('../config/config-write.js');
 		const removed = stored !== null && (await removeToken(cx.paths, name));
 		await cx.out.document(
 			{ profile: name, removed },

@@ -1,11 +1,12 @@
-/** Messages: what became of each recipient of each submission. */
+/** Messages: the outcome for each recipient of each submission. */
+
 import { type MessageFilter, need } from '../../api/capabilities.js';
 import { type MessageDetail, messageStates } from '../../api/records.js';
-import { type CommandGroup, command } from '../command.js';
-import { sayWhatIsLeftOut } from '../left-out.js';
-import { listOptions, listRows } from '../listing.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
-import { walk } from '../walk.js';
+import { sayWhatIsLeftOut } from '../verbs/left-out.js';
+import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { cancel, retry } from './messages/change.js';
 import { detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
 
@@ -16,7 +17,7 @@ const list = command({
 	options: {
 		status: { kind: 'choice', choices: messageStates, summary: 'only those in this state' },
 		to: { kind: 'text', summary: 'only those to this address' },
-		campaign: { kind: 'text', summary: 'only those of this mailing (its UUID)' },
+		campaign: { kind: 'text', summary: 'only those of this campaign (its UUID)' },
 		since: { kind: 'date', summary: 'only those created on this day (UTC) or later' },
 		limit: listOptions.limit,
 		all: listOptions.all,
@@ -29,7 +30,7 @@ const list = command({
 		const filter: MessageFilter = {
 			...(options.status !== undefined && { status: options.status }),
 			...(options.to !== undefined && { to: options.to }),
-			...(options.campaign !== undefined && { campaign_unique_id: uuidOf(options.campaign, 'a mailing') }),
+			...(options.campaign !== undefined && { campaign_unique_id: uuidOf(options.campaign, 'a campaign') }),
 			...(options.since !== undefined && { since: `${options.since}T00:00:00.000000` }),
 		};
 		const { all, limit } = options;
@@ -56,7 +57,7 @@ const get = command({
 		const messages = await need(await cx.api(), 'messages');
 		const found: MessageDetail[] = [];
 		const ids = args.id.map((text) => uuidOf(text, 'a message'));
-		for (const id of ids) found.push(await existing(messages.get(id), id));
+		for (const id of ids) found.push(await existing(messages.get(id, { signal: cx.signal }), id));
 		const [only, ...others] = found;
 		if (only !== undefined && others.length === 0) await cx.out.record(only, detailColumns);
 		else await cx.out.rows(found, detailColumns, { all: true });
@@ -75,7 +76,7 @@ const raw = command({
 		const messages = await need(await cx.api(), 'messages');
 		const id = uuidOf(args.id, 'a message');
 		const message = await existing(messages.raw(id), id);
-		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.document(message);
+		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(message);
 		const bytes = Buffer.from(message.raw_base64, 'base64');
 		// A terminal acts on control characters; a file keeps the bytes that were signed and sent.
 		await cx.out.raw(

@@ -1,17 +1,26 @@
 /** `mailctl profile`: stored deployments and databases, and which of them is used. */
-import { resolve } from 'node:path';
-import { type CommandGroup, command } from '../command.js';
-import { type ConfigFile, type Profile, readConfig } from '../config.js';
-import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
-import { camel, kebab } from '../flags.js';
-import { isProfileKey, parsePreference } from '../preferences.js';
-import { confirmProtected, findProfile, newName, sayDropped, spokenOf, tokenState } from '../profiles.js';
-import { type Columns, column } from '../render/columns.js';
-import { didYouMean } from '../suggest.js';
-import { builtIn, checkSetting } from '../target.js';
 
-/** A profile as it is shown; never a character of its token. */
+import { resolve } from 'node:path';
+import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
+import {
+	findProfile,
+	isProfileKey,
+	newName,
+	parsePreference,
+	sayDropped,
+	spokenOf,
+	tokenState,
+} from '../config/profiles.js';
+import { confirmProtected } from '../config/protection.js';
+import { builtIn, checkSetting } from '../config/target.js';
+import { type CommandGroup, camel, command, kebab } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { didYouMean } from '../frame/help.js';
+import { answer, type Columns, column } from '../render/columns.js';
+
+/** A profile as it is shown, without any character of its token. */
 interface Shown {
 	name: string;
 	is_default: boolean;
@@ -50,6 +59,7 @@ const list = command({
 	aliases: ['ls'],
 	summary: 'show the profiles',
 	profiles: true,
+	reach: [],
 	columns,
 	output:
 		'an array of {"name", "is_default", "base_url", "db", "token", "protected"}; "token" is "set", "not set" or null',
@@ -70,6 +80,7 @@ const show = command({
 	summary: 'show one profile',
 	args: [{ ...nameArg, summary: 'without one: the profile in use', optional: true }],
 	profiles: true,
+	reach: ['profile'],
 	columns: whole,
 	output: 'the profile with its preferences; the token is "set", "not set" or null',
 	exits: [78],
@@ -92,10 +103,16 @@ const add = command({
 	options: {
 		set: { kind: 'pairs', summary: 'a preference, as config set has them: timeout=1m' },
 		protected: { kind: 'flag', summary: 'every change asks first' },
-		allowRecipients: { kind: 'list', placeholder: 'GLOB', summary: 'whom it may write to: *@example.com' },
+		allowRecipients: {
+			kind: 'list',
+			placeholder: 'GLOB',
+			summary: 'recipients it may send to: *@example.com',
+		},
 		use: { kind: 'flag', summary: 'make it the default profile' },
 	},
+	writes: true,
 	profiles: true,
+	reach: ['baseUrl', 'db'],
 	columns,
 	output: 'the profile',
 	exits: [78],
@@ -104,21 +121,24 @@ const add = command({
 		"mailctl profile add trial --db news.db --allow-recipients '*@example.com' --set timeout=1m --use",
 	],
 	run: async (cx, { args, options }) => {
-		const name = newName(readConfig(cx.paths), args.name);
-		const profile: Record<string, unknown> = {
+		const config = readConfig(cx.paths);
+		const name = newName(config, args.name);
+		const profile: Profile = {
 			...targetOf(cx),
 			...preferencesOf(options.set),
 			...(options.protected && { protected: true }),
 			...(options.allowRecipients.length > 0 && { allowRecipients: options.allowRecipients }),
 		};
-		if (cx.dryRun) return cx.wouldDo(`add the profile "${name}"`, { profile: name, ...profile });
-		const write = await import('../config-write.js');
-		// A token may be left over from a profile of that name that was removed by hand.
-		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, profile));
-		if (options.use) await write.changeDefaultProfile(cx.paths, name);
-		const record = shown(cx, readConfig(cx.paths), name);
+		if (cx.dryRun) return cx.wouldDo(`add the profile "${name}"`, { create: { name, ...profile } });
+		const write = await import('../config/config-write.js');
+		// A token may be left over from a profile of that name that was removed by hand. `shown` comes before the
+		// write: a later failure would look like a profile that was not added.
+		const profiles = { ...config.profiles, [name]: profile };
+		const record = shown(cx, { profile: options.use ? name : config.profile, profiles }, name);
+		const made = { ...profile };
+		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, made, { isDefault: options.use }));
 		await cx.out.record(record, columns);
-		if (record.token === 'not set') await cx.hint(`mailctl login --profile ${name}`);
+		if (record.token === 'not set') await cx.hint(mailctl('login', '--profile', name));
 	},
 });
 
@@ -126,15 +146,17 @@ const use = command({
 	name: 'use',
 	summary: 'make a profile the default one',
 	args: [{ ...nameArg, summary: 'a profile; local is the database of this machine' }],
+	writes: true,
 	profiles: true,
+	reach: [],
 	columns,
 	output: 'the profile',
 	exits: [78],
 	examples: ['mailctl profile use local'],
 	run: async (cx, { args }) => {
 		findProfile(readConfig(cx.paths), args.name);
-		if (cx.dryRun) return cx.wouldDo(`use the profile "${args.name}"`, { profile: args.name });
-		const { changeDefaultProfile } = await import('../config-write.js');
+		if (cx.dryRun) return cx.wouldDo(`use the profile "${args.name}"`, { use: args.name });
+		const { changeDefaultProfile } = await import('../config/config-write.js');
 		await changeDefaultProfile(cx.paths, args.name);
 		await cx.out.record(shown(cx, readConfig(cx.paths), args.name), columns);
 	},
@@ -144,7 +166,9 @@ const rename = command({
 	name: 'rename',
 	summary: 'rename a profile; its token goes along',
 	args: [nameArg, { name: 'new-name', summary: 'what it is to be called' }],
+	writes: true,
 	profiles: true,
+	reach: [],
 	columns,
 	output: 'the profile',
 	exits: [78],
@@ -155,8 +179,11 @@ const rename = command({
 		const name = newName(config, args['new-name']);
 		await confirmProtected(cx, args.name, profile);
 		if (cx.dryRun)
-			return cx.wouldDo(`rename the profile "${args.name}" to "${name}"`, { from: args.name, to: name });
-		const { renameProfile } = await import('../config-write.js');
+			return cx.wouldDo(`rename the profile "${args.name}" to "${name}"`, {
+				update: args.name,
+				with: { name },
+			});
+		const { renameProfile } = await import('../config/config-write.js');
 		await renameProfile(cx.paths, args.name, name);
 		await cx.out.record(shown(cx, readConfig(cx.paths), name), columns);
 	},
@@ -168,8 +195,11 @@ const remove = command({
 	summary: 'remove a profile and its token',
 	description: 'The default profile is refused: another one has to be used first.',
 	args: [nameArg],
+	writes: true,
 	profiles: true,
+	reach: [],
 	severity: 'mild',
+	columns: answer('removed'),
 	output: '{"removed": name}',
 	exits: [78],
 	examples: ['mailctl profile remove prod --yes'],
@@ -178,14 +208,14 @@ const remove = command({
 		const { baseUrl, db } = stored(config, args.name, 'removed');
 		if (config.profile === args.name)
 			throw new UsageError(`"${args.name}" is the default profile`, {
-				hint: `mailctl profile use ${builtIn}, then remove it`,
+				hint: [mailctl('profile', 'use', builtIn), ', then remove it'],
 			});
-		if (cx.dryRun) return cx.wouldDo(`remove the profile "${args.name}"`, { removed: args.name });
+		if (cx.dryRun) return cx.wouldDo(`remove the profile "${args.name}"`, { delete: [args.name] });
 		await cx.confirm({
 			kind: 'mild',
 			what: `remove the profile "${args.name}" (${baseUrl ?? db ?? 'no target'})`,
 		});
-		const { removeProfile } = await import('../config-write.js');
+		const { removeProfile } = await import('../config/config-write.js');
 		await removeProfile(cx.paths, args.name);
 		await cx.out.document({ removed: args.name }, `removed the profile "${args.name}"`);
 	},

@@ -1,56 +1,80 @@
 /** The events report: totals, a picture, and a test for scripts. */
+
+import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import type { Day } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
 import { type EventType, eventTypes, type Report, type ReportQuery } from '../../api/records.js';
-import { command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { CliError, UsageError } from '../errors.js';
-import { exits } from '../exit.js';
-import { explained } from '../refusals.js';
+import type { ReportsPlus } from '../../api/reports.js';
+import { command, type OptionValues } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
 import { type Columns, column } from '../render/columns.js';
+import { explained } from '../verbs/refusals.js';
+import { isUuid, missing } from '../verbs/resolve.js';
+import { findCampaign } from './campaigns/find.js';
 
 type Row = Report['data'][number];
 
-const columns: Columns<Row> = [
+export const reportColumns: Columns<Row> = [
 	column('date', 'DATE', { isName: true }),
 	column('sent', 'SENT', { align: 'right' }),
 	column('opened', 'OPENED', { align: 'right' }),
 ];
 
+export const reportOptions = {
+	from: { kind: 'date', summary: 'first day' },
+	to: { kind: 'date', summary: 'last day' },
+	last: { kind: 'text', placeholder: 'N', summary: 'the last days: 14d, 4w' },
+	campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'one campaign' },
+	event: { kind: 'choices', choices: eventTypes, summary: 'count only these events' },
+	tag: { kind: 'text', summary: 'only messages with this tag' },
+	human: { kind: 'flag', summary: 'leave out opens and clicks made by machines' },
+	chart: { kind: 'choice', choices: ['bars', 'spark', 'none'], default: 'bars', summary: 'the picture' },
+	failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 when true: hardbounced_percent>2' },
+} as const;
+
 const report = command({
 	name: 'report',
 	summary: 'how many messages were sent, opened, bounced',
-	description: 'Without dates it covers the seven days that end today, in the time zone of the service.',
-	options: {
-		from: { kind: 'date', summary: 'first day' },
-		to: { kind: 'date', summary: 'last day' },
-		last: { kind: 'text', placeholder: 'N', summary: 'the last days: 14d, 4w' },
-		campaign: { kind: 'text', placeholder: 'UUID', summary: 'one mailing' },
-		event: { kind: 'choices', choices: eventTypes, summary: 'count only these events' },
-		tag: { kind: 'text', summary: 'only messages with this tag' },
-		human: { kind: 'flag', summary: 'leave out opens and clicks made by machines' },
-		chart: { kind: 'choice', choices: ['bars', 'spark', 'none'], default: 'bars', summary: 'the picture' },
-		failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 when true: hardbounced_percent>2' },
-	},
+	description:
+		'Without dates it covers the seven days that end today, in the time zone of the service; with --campaign the whole ' +
+		'life of the campaign, on a database or a mailctl server, which know which campaigns there are.',
+	options: reportOptions,
 	examples: [
 		'mailctl report --last 14d',
 		'mailctl report --from 2026-11-01 --to 2026-11-07 -o csv',
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
 	output: 'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day',
-	exits: [5, 10],
-	columns,
-	async run(cx, { options }) {
-		const test = options.failIf === undefined ? null : parseTest(options.failIf);
-		const result = await fetchReport(cx, options);
-		await print(cx, result, options.chart);
-		if (test !== null && isTrue(test, result)) {
-			await cx.note(`${test.name} is ${String(result.total[test.name])}: ${options.failIf} is true`);
-			return 10;
-		}
-		return 0;
-	},
+	exits: [3, 5, 10],
+	columns: reportColumns,
+	run: (cx, { options }) => runReport(cx, options),
 });
+
+/** For `report` and `campaigns report`. */
+export async function runReport(cx: CommandContext, options: ReportRun): Promise<ExitCode> {
+	const test = options.failIf === undefined ? null : parseTest(options.failIf);
+	const campaign = await campaignIdOf(cx, options.campaign);
+	const result = await fetchReport(cx, { ...options, campaign });
+	await print(cx, result, options.chart);
+	if (test !== null && isTrue(test, result)) {
+		await cx.note(`${test.name} is ${String(result.total[test.name])}: ${options.failIf} is true`);
+		return 10;
+	}
+	return 0;
+}
+
+type ReportRun = OptionValues<typeof reportOptions>;
+
+/** A name is of a campaign that the deployment keeps; others know campaigns by UUID, or not at all. */
+async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<string | undefined> {
+	if (text === undefined || text === '' || isUuid(text)) return text;
+	const campaigns = await need(await cx.api(), 'campaigns', 'a report of a campaign by its name');
+	return (await findCampaign(cx, campaigns, text)).id;
+}
 
 interface Options {
 	from: string | undefined;
@@ -64,14 +88,17 @@ interface Options {
 
 async function fetchReport(cx: CommandContext, options: Options): Promise<Report> {
 	const { addDays, formatWireDate } = await import('../../api/datetime.js');
-	if (options.campaign === '') throw new UsageError('--campaign is empty: give the UUID of a mailing');
+	if (options.campaign === '')
+		throw new UsageError('--campaign is empty: give the name or UUID of a campaign');
 	if (options.last !== undefined && options.from !== undefined) {
 		throw new UsageError('--last and --from both say where the report begins; give one');
 	}
 	const days = options.last === undefined ? null : daysOf(options.last);
 	const api = await cx.api();
 	// Refused before anything is asked: a report that ignores an option would be a wrong one.
-	const reports = options.tag === undefined && !options.human ? null : await need(api, 'reports');
+	const wanted = options.tag !== undefined ? '--tag' : options.human ? '--human' : null;
+	const reports =
+		wanted === null ? await reportsOfCampaign(cx, api, options) : await need(api, 'reports', wanted);
 	const to = days === null ? options.to : (options.to ?? (await today(cx)));
 	const from = days === null || to === undefined ? options.from : addDays(to, 1 - days);
 	const query: ReportQuery = {
@@ -87,11 +114,27 @@ async function fetchReport(cx: CommandContext, options: Options): Promise<Report
 			? explained(api.report(query, call), { input: query })
 			: explained(reports.report(more, call), { input: more });
 	return asked.catch(async (error: unknown) => {
+		if (options.campaign !== undefined && error instanceof ApiError && error.code === 'not_found')
+			throw missing('campaign', options.campaign, mailctl('campaigns', 'list'));
 		throw to === undefined && from !== undefined ? ((await afterToday(cx, from, error)) ?? error) : error;
 	});
 }
 
-/** A refusal of a last day that nobody gave, in words of the first, where that is why; else null. */
+/** Our reports cover a whole campaign and refuse an unknown UUID; other services report days, zeros for any UUID. */
+async function reportsOfCampaign(
+	cx: CommandContext,
+	api: Api,
+	{ campaign, from, to, last }: Options,
+): Promise<ReportsPlus | null> {
+	if (campaign === undefined) return null;
+	const { ext } = await api.capabilities();
+	if (ext.reports !== undefined) return ext.reports;
+	if (from === undefined && to === undefined && last === undefined)
+		await cx.note('this service reports the last 7 days of the campaign; for others give --from and --to');
+	return null;
+}
+
+/** A refusal of a default last day, in words of the first day, where that is the cause; else null. */
 async function afterToday(cx: CommandContext, from: Day, error: unknown): Promise<CliError | null> {
 	if (!(error instanceof CliError) || error.exit !== exits.refused) return null;
 	const last = await today(cx).catch(() => null);
@@ -103,8 +146,8 @@ async function afterToday(cx: CommandContext, from: Day, error: unknown): Promis
 }
 
 /**
- * The days are the service's. Our own database tells its time zone; a deployment's today is the last day of the report
- * it answers without dates, whether that has 7 rows or 8.
+ * Days are those of the service. A database has its time zone; a deployment's today is the last day of the report it
+ * answers without dates, whether that has 7 rows or 8.
  */
 async function today(cx: CommandContext): Promise<Day> {
 	const { dayOf, parseWireDate } = await import('../../api/datetime.js');
@@ -130,8 +173,8 @@ function daysOf(text: string): number {
 async function print(cx: CommandContext, result: Report, chart: 'bars' | 'spark' | 'none'): Promise<void> {
 	const { format } = cx.out;
 	if (format === 'json') return cx.out.document(result);
-	if (format !== 'table' && format !== 'wide') {
-		await cx.out.rows(result.data, columns, { all: true });
+	if ((format !== 'table' && format !== 'wide') || cx.globals.fields !== undefined) {
+		await cx.out.rows(result.data, reportColumns, { all: true });
 		return;
 	}
 	const { renderReport } = await import('../render/report.js');

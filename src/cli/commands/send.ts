@@ -1,29 +1,53 @@
-/** `mailctl send`: one message to some addresses, or a job over a list, a table or send requests. */
+/** `mailctl send`: one message to some addresses, or a campaign over a list, a table or send requests. */
+
 import { randomUUID } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
 import type { SendRequest } from '../../api/inputs.js';
 import type { SendResult } from '../../api/records.js';
-import { type CommandGroup, command } from '../command.js';
-import type { DeliveryScope } from '../connection.js';
-import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
-import type { ExitCode } from '../exit.js';
-import { explained, type Refused } from '../refusals.js';
-import { type Columns, column } from '../render/columns.js';
-import { assertAllowed } from './send/allowed.js';
-import { concludeDelivery } from './send/conclude.js';
-import { leftOf } from './send/counts.js';
-import { assertCanDeliver, deliverNow, parseRate, warnOfLinks } from './send/deliver.js';
-import { saidToBeUnsent, sendHint } from './send/hints.js';
-import { assertHonoured } from './send/honoured.js';
-import { maybeSent } from './send/once.js';
-import { type SendOptions, sendOptions } from './send/options.js';
-import { assertAcceptable, compose, showDryRun, showPreview, wantsPreview } from './send/preview.js';
-import { contentOf, isOpaque, type Prepared, prepare } from './send/request.js';
-import { assertResults, inputsOf } from './send/results-place.js';
-import { sendResume } from './send/resume.js';
-import { sendCancel, sendStatus } from './send/status.js';
-import { sayWhoGetsNone } from './send/unmade.js';
+import { type Command, type CommandGroup, command, flagOf } from '../frame/command.js';
+import type { DeliveryScope } from '../frame/connection.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { inputName } from '../frame/sources.js';
+import { parseRate } from '../frame/values.js';
+import { answer, type Columns, column } from '../render/columns.js';
+import { explained, type Refused } from '../verbs/refusals.js';
+import { cancel } from './campaigns/cancel.js';
+import { status } from './campaigns/list.js';
+import { resume } from './campaigns/resume.js';
+import { assertAllowed } from './send/audience.js';
+import {
+	afterAcceptance,
+	assertCanDeliver,
+	concludeDelivery,
+	deliverNow,
+	endOfSend,
+	warnOfLinks,
+} from './send/deliver.js';
+import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './send/hints.js';
+import { assertWaits, campaignAnswer, type SendOptions, sendOptions, settled } from './send/options.js';
+import {
+	addresseeOf,
+	compose,
+	foreseen,
+	showDryRun,
+	showPreview,
+	showRequest,
+	wantsPreview,
+} from './send/preview.js';
+import { leftOf } from './send/report.js';
+import {
+	assertHonoured,
+	contentOf,
+	isMadeElsewhere,
+	isOpaque,
+	lacksValues,
+	missingForPeople,
+	type Prepared,
+	prepare,
+} from './send/request.js';
+import { assertResults, inputsOf, writeResults } from './send/results.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -31,30 +55,37 @@ const columns: Columns<Accept> = [
 	column('id', 'MESSAGE', { isName: true, isWhole: true }),
 ];
 
+/** Of a service that says no more than its answer. */
+const unknownAcceptance: Accepted = { campaign: null, submission: null, replayed: false };
+
 const self = command({
 	name: 'send',
-	summary: 'send a message, or a mailing to a list',
+	summary: 'send a message, or a campaign to a list',
 	description:
 		'Variables are written #name#: from --context, the subscriber’s meta, or built in (email, name, unsubscribe_url, ' +
-		'view_url, email_reason). A name is made of letters A to Z, digits and _, with no digit first: the column First Name ' +
+		'view_url, email_reason); #name|friend# has a default, for a value that is missing or blank. A name is made of letters A to Z, digits and _, with no digit first: the column First Name ' +
 		'of a table is #first_name#, one such as Имя needs --map Имя=NAME. With --list, --csv or --batch, recipients are staged and checked first and released in ' +
-		'one stroke; in a script that needs --yes --expect-count N. Whatever breaks it off, mailctl send resume JOB goes on ' +
-		'and nobody gets it twice.',
+		'one stroke; a --list gets bulk mail unless --transactional is given; in a script that needs --yes --expect-count N. Whatever breaks it off, mailctl campaigns resume goes on ' +
+		'behind what is recorded; a crash repeats at most what was being sent.',
 	options: sendOptions,
-	columns,
+	columns: [...columns, ...answer('messages', 'result', 'messages_created'), ...campaignAnswer],
 	writes: true,
 	output:
-		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; of a job its name and counts',
-	exits: [3, 5, 6, 9, 12, 13],
+		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; of a campaign {"name", "id", "state"} and its counts',
+	exits: [3, 5, 6, 9, 12, 13, 14, 130],
 	examples: [
 		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
-		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --bulk --yes --expect-count 250',
+		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --yes --expect-count 250',
 		'mailctl send --from news@example.com --csv people.csv --subject "News for #city#" --text "Hi #name#" --yes --expect-count 1',
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
 	],
-	run: async (cx, { options }): Promise<ExitCode | undefined> => {
+	whenStopped: endOfSend,
+	run: async (cx, { options: given }): Promise<ExitCode | undefined> => {
+		const options = settled(given);
 		assertOutputs(options);
+		await assertKey(options);
 		assertOneAudience(options);
+		assertEffective(options);
 		if (options.rate !== undefined) parseRate(options.rate);
 		await assertHonoured(cx, { ...options, isJob: isJob(options) });
 		if (options.list !== undefined) {
@@ -63,28 +94,42 @@ const self = command({
 		}
 		if (options.csv !== undefined) {
 			const { sendToTable } = await import('./send/csv.js');
-			return sendToTable(cx, options, options.csv);
+			return sendToTable(cx, options, inputName(options.csv));
 		}
 		if (options.batch !== undefined) {
 			const { sendBatch } = await import('./send/batch.js');
-			return sendBatch(cx, options, options.batch);
+			return sendBatch(cx, options, inputName(options.batch));
 		}
 		assertRecipients(options);
 		assertAllowed(cx, [...options.to, ...options.cc, ...options.bcc]);
 		const prepared = await prepare(cx, options);
 		const request: SendRequest = { ...prepared.request, to: options.to };
-		if (wantsPreview(options) || cx.dryRun) return preview(cx, prepared, request, options);
+		if (wantsPreview(options) && !cx.dryRun) return preview(cx, prepared, request, options);
 		await assertVariables(cx, prepared, options);
-		await assertCanDeliver(cx, options);
-		await assertResults(options.results, { inputs: inputsOf(options), mailing: async () => null });
+		if (!wantsPreview(options)) {
+			await assertCanDeliver(cx, options);
+			await assertResults(options.results, { inputs: inputsOf(options), marks: async () => [] });
+		}
+		if (cx.dryRun) return preview(cx, prepared, request, options);
 		return accept(cx, request, options);
 	},
 });
 
+const sendResume: Command = {
+	...resume,
+	summary: 'the same as campaigns resume',
+	examples: ['mailctl send resume november'],
+};
+const sendCancel: Command = {
+	...cancel,
+	summary: 'the same as campaigns cancel',
+	examples: ['mailctl send cancel november --yes'],
+};
+
 export const group: CommandGroup = {
 	name: 'send',
 	summary: self.summary,
-	commands: [sendStatus, sendResume, sendCancel],
+	commands: [status, sendResume, sendCancel],
 	self,
 };
 
@@ -93,10 +138,28 @@ function assertOutputs({ eml, preview }: SendOptions): void {
 		throw new UsageError('--eml - and --preview both print on standard output; give one');
 }
 
+async function assertKey({ idempotencyKey }: SendOptions): Promise<void> {
+	if (idempotencyKey === undefined) return;
+	const { idempotencyKeyRule } = await import('../../api/messages.js');
+	if (!idempotencyKeyRule.isKept(idempotencyKey))
+		throw new UsageError(`--idempotency-key: ${idempotencyKeyRule.message}`);
+}
+
 function assertOneAudience({ list, csv, batch }: SendOptions): void {
 	const given = Object.entries({ list, csv, batch }).filter(([, value]) => value !== undefined);
 	const [one, other] = given.map(([name]) => `--${name}`);
 	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
+}
+
+/** What would be taken and change nothing is refused. */
+function assertEffective(options: SendOptions): void {
+	assertWaits(options);
+	if (options.ccEach && options.cc.length + options.bcc.length === 0)
+		throw new UsageError('--cc-each goes with --cc or --bcc only');
+	if (options.testTo !== undefined && wantsPreview(options))
+		throw new UsageError(
+			`--test-to sends and --${options.eml === undefined ? 'preview' : 'eml'} sends nothing; give one`,
+		);
 }
 
 function isJob({ list, csv, batch }: SendOptions): boolean {
@@ -104,12 +167,13 @@ function isJob({ list, csv, batch }: SendOptions): boolean {
 }
 
 function assertRecipients(options: SendOptions): void {
-	if (options.to.length === 0) throw new UsageError('nobody to send to: give --to, --list, --csv or --batch');
-	for (const flag of ['job', 'expectCount', 'testTo', 'skipInvalid', 'retryUnknown'] as const) {
+	if (options.to.length === 0) throw new UsageError('no recipients: give --to, --list, --csv or --batch');
+	for (const flag of ['again', 'expectCount', 'testTo', 'skipInvalid', 'retryUnknown', 'sample'] as const) {
 		if (options[flag] !== undefined && options[flag] !== false)
-			throw new UsageError(`--${kebab(flag)} goes with --list, --csv or --batch only`);
+			throw new UsageError(`${flagOf(flag)} goes with --list, --csv or --batch only`);
 	}
 	if (options.map.length > 0) throw new UsageError('--map goes with --csv only');
+	if (options.encoding !== undefined) throw new UsageError('--encoding goes with --csv only');
 	const copies = options.cc.length + options.bcc.length;
 	if (copies > 0 && options.to.length > 1 && !options.ccEach) {
 		throw new UsageError('--cc and --bcc would ride on the message to every --to', {
@@ -128,17 +192,26 @@ async function preview(
 	prepared: Prepared,
 	request: SendRequest,
 	options: SendOptions,
-): Promise<undefined> {
-	await assertAcceptable(cx, request);
+): Promise<ExitCode> {
+	const ended = await foreseen(cx, request, options.idempotencyKey);
+	if (!wantsPreview(options) && ended === exits.done) await warnOfLinks(cx, options);
+	await look(cx, { prepared, request, options });
+	return ended;
+}
+
+async function look(
+	cx: CommandContext,
+	{ prepared, request, options }: { prepared: Prepared; request: SendRequest; options: SendOptions },
+): Promise<void> {
 	if (isOpaque(prepared) && !wantsPreview(options)) {
 		const what = `send template ${request.template_unique_id} to ${request.to.join(', ')}`;
-		return cx.wouldDo(what, { send: request }).then(() => undefined);
+		return cx.wouldDo(what, { send: request });
 	}
-	const composed = await compose(cx, prepared, {
-		to: request.to[0] ?? '',
-		subscriber: null,
-		email_reason: null,
-	});
+	if (await isMadeElsewhere(cx)) {
+		const what = `send "${request.subject}" to ${request.to.join(', ')}`;
+		return showRequest(cx, { request, what, plan: {} });
+	}
+	const composed = await compose(cx, prepared, await addresseeOf(cx, prepared, request.to[0] ?? ''));
 	if (wantsPreview(options)) await showPreview(cx, composed, options);
 	else
 		await showDryRun(cx, composed, `send "${composed.subject}" to ${request.to.join(', ')}`, {
@@ -146,19 +219,16 @@ async function preview(
 		});
 }
 
-/** Variables that nothing gives a value to. A field may: which person it is, the service knows. */
+/** Variables that nothing gives a value to. */
 async function assertVariables(cx: CommandContext, prepared: Prepared, options: SendOptions): Promise<void> {
 	if (!(options.strictVars ?? options.bulk)) return;
 	if (isOpaque(prepared)) return refuseStrict(options);
-	const { missingVariables } = await import('./send/variables.js');
-	const missing = await missingVariables(cx, contentOf(prepared), prepared.request.context ?? {});
-	if (missing.length === 0) return;
-	throw new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
-		hint: 'give --context NAME=VALUE, or --no-strict-vars to leave them as they are',
-	});
+	const whose = { context: prepared.request.context ?? {}, to: options.to };
+	const missing = await missingForPeople(cx, contentOf(prepared), whose);
+	if (missing.length > 0) throw lacksValues(missing);
 }
 
-/** Bulk alone asks for what can be checked; who says --strict-vars wants it checked. */
+/** By default variables are checked only where that is possible; here an explicit `--strict-vars` is refused. */
 function refuseStrict({ strictVars }: SendOptions): void {
 	if (strictVars === true)
 		throw new UsageError(
@@ -184,18 +254,25 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 	const hint = (refused: Refused) => sendHint(refused, { hasSenders });
 	const answer = await saidToBeUnsent(explained(sending, { input: request, hint }));
 	await print(cx, answer, request);
-	const { campaign, submission } = accepted ?? { campaign: null, submission: null };
+	const { campaign, submission, replayed } = accepted ?? unknownAcceptance;
+	if (replayed && options.idempotencyKey !== undefined)
+		await cx.note('accepted before under this --idempotency-key: its first answer, nothing is sent again');
 	if (campaign !== null) await cx.note(`campaign ${campaign}`);
-	const scope: DeliveryScope = submission === null ? null : { submission };
-	if (scope === null || answer.messages_created === 0) return 0;
+	if (answer.messages_created === 0) return exits.partly;
+	if (submission === null) return exits.done;
+	const scope = { submission };
+	return afterAcceptance(cx, null, () => deliverAccepted(cx, { scope, answer, options }));
+}
+
+async function deliverAccepted(
+	cx: CommandContext,
+	{ scope, answer, options }: { scope: DeliveryScope; answer: SendResult; options: SendOptions },
+): Promise<ExitCode> {
 	await warnOfLinks(cx, options);
-	const summary = await deliverNow(cx, scope, answer.messages_created, {
-		...options,
-		ids: answer.messages.map(({ id }) => id),
-	});
+	const ids = answer.messages.map(({ id }) => id);
+	const summary = await deliverNow(cx, scope, answer.messages_created, { ...options, ids });
 	if (options.results !== undefined) {
-		const { writeResults } = await import('./send/results.js');
-		await writeResults(cx, options.results, { ids: answer.messages.map(({ id }) => id) });
+		await writeResults(cx, options.results, { ids });
 	}
 	const waiting = leftOf(answer.messages_created, summary?.counts ?? null);
 	return concludeDelivery(cx, summary, { waiting, job: null });
@@ -206,8 +283,4 @@ async function print(cx: CommandContext, answer: SendResult, request: SendReques
 	if (isMachine) await cx.out.document(answer);
 	else await cx.out.rows(answer.messages, columns, { all: true });
 	await sayWhoGetsNone(cx, request.to, answer);
-}
-
-function kebab(name: string): string {
-	return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

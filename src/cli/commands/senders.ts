@@ -1,11 +1,15 @@
 /** Verified sender addresses: every message's `from` is one of them. */
+
 import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
-import { type CommandGroup, command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { explained } from '../refusals.js';
-import { type Columns, column } from '../render/columns.js';
-import { walk } from '../walk.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { answer, type Columns, column } from '../render/columns.js';
+import { maybeCreated } from '../verbs/changing.js';
+import { foresee, notTaken } from '../verbs/foreseen.js';
+import { walk } from '../verbs/listing.js';
+import { explained } from '../verbs/refusals.js';
 
 const columns: Columns<Sender> = [
 	column('id', 'ID', { align: 'right' }),
@@ -37,9 +41,23 @@ const add = command({
 	columns,
 	async run(cx, { args }) {
 		const senders = await need(await cx.api(), 'senders');
-		if (cx.dryRun) return cx.wouldDo(`add the sender ${args.address}`, { email: args.address });
 		const input = { email: args.address };
-		await cx.out.created(await explained(senders.create(input), { input }), columns);
+		if (cx.dryRun) {
+			const { senderFields } = await import('../../api/senders.js');
+			const { emailKey } = await import('../../api/address.js');
+			const isTaken = ({ email }: Sender) => emailKey(email) === emailKey(input.email);
+			const beside = () => notTaken(walk(senders, {}, { signal: cx.signal }), { field: 'email', isTaken });
+			const how = { fields: senderFields, input, mode: 'create', beside } as const;
+			await foresee(cx, () => senders.create(input), how);
+			return cx.wouldDo(`add the sender ${args.address}`, { create: input });
+		}
+		const creating = explained(senders.create(input, { signal: cx.signal }), { input });
+		const created = await maybeCreated(creating, {
+			what: `the sender ${input.email}`,
+			look: mailctl('senders', 'list'),
+			isUnique: true,
+		});
+		await cx.out.created(created, columns);
 	},
 });
 
@@ -49,16 +67,17 @@ const remove = command({
 	summary: 'no longer send from an address',
 	args: [{ name: 'address', summary: 'an address or an id' }],
 	examples: ['mailctl senders remove news@example.com --yes'],
+	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',
 	exits: [3],
 	writes: true,
 	severity: 'mild',
 	async run(cx, { args }) {
 		const sender = await find(cx, args.address);
-		if (cx.dryRun) return cx.wouldDo(`remove the sender ${sender.email}`, { deleted: [sender.id] });
+		if (cx.dryRun) return cx.wouldDo(`remove the sender ${sender.email}`, { delete: [sender.id] });
 		await cx.confirm({ kind: 'mild', what: `remove the sender ${sender.email}` });
 		const senders = await need(await cx.api(), 'senders');
-		await senders.delete(sender.id);
+		await senders.delete(sender.id, { signal: cx.signal });
 		await cx.out.document({ deleted: [sender.id] }, `removed the sender ${sender.email}`);
 	},
 });
@@ -70,6 +89,6 @@ export const group: CommandGroup = {
 };
 
 async function find(cx: CommandContext, text: string): Promise<Sender> {
-	const { resolveSender } = await import('../resolve.js');
+	const { resolveSender } = await import('../verbs/resolve.js');
 	return resolveSender(await cx.api(), text, cx.signal);
 }

@@ -1,12 +1,14 @@
-/** `mailctl serve`: the engine over HTTP, until it is told to stop. */
-import type { FileSource } from '../command.js';
-import { command } from '../command.js';
-import type { LocalEngine, RunningServer } from '../connection.js';
-import type { CommandContext } from '../context.js';
-import { CliError, UsageError } from '../errors.js';
-import { exits } from '../exit.js';
-import type { OutStream } from '../io.js';
-import { parseRate } from './send/deliver.js';
+/** `mailctl serve`: the engine over HTTP, until it is stopped. */
+
+import { command, type FileSource } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { LocalEngine, RunningServer } from '../frame/connection.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import type { OutStream } from '../frame/io.js';
+import { parseRate } from '../frame/values.js';
+import { cannotListen } from '../verbs/listening.js';
 import { aboutRate, workOptions } from './work-options.js';
 
 const serve = command({
@@ -32,6 +34,7 @@ const serve = command({
 		trustProxy: { kind: 'flag', summary: 'a proxy in front says who the client is (X-Forwarded-For)' },
 		...workOptions,
 	},
+	writes: true,
 	role: 'serve',
 	exits: [74],
 	examples: [
@@ -45,11 +48,14 @@ const serve = command({
 		const bounceSmtp = parseHostPort(options.bounceSmtp);
 		const engine = await cx.local();
 		if (bounceSmtp !== null) await assertBounceAddress(engine);
-		if (cx.dryRun) return cx.wouldDo(`listen on ${options.host}:${options.port}`, { database: engine.path });
 		const sending = {
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
 		};
+		if (cx.dryRun) {
+			const { host, port } = options;
+			return cx.wouldDo(`listen on ${host}:${port}`, { serve: engine.path, with: { host, port } });
+		}
 		const server = await engine
 			.serve({
 				host: options.host,
@@ -60,7 +66,7 @@ const serve = command({
 				sending: options.worker === false ? null : sending,
 				log: logTo(cx),
 			})
-			.catch((error: unknown) => Promise.reject(cannotListen(error, options)));
+			.catch((error: unknown) => Promise.reject(cannotServe(error, options)));
 		await greet(cx, server);
 		const failure = await Promise.race([untilStopped(cx.signal), server.failed]);
 		await server.close();
@@ -69,7 +75,7 @@ const serve = command({
 	},
 });
 
-/** A pace that nobody keeps would be believed in. */
+/** Refuses a pace where this server does not send: it would have no effect. */
 function assertSendsNothing({
 	rate,
 	connections,
@@ -77,10 +83,11 @@ function assertSendsNothing({
 	rate?: string | undefined;
 	connections?: number | undefined;
 }): void {
-	const [flag, value] = rate === undefined ? ['--connections', connections] : ['--rate', rate];
+	const [flag, value] =
+		rate === undefined ? (['--connections', connections] as const) : (['--rate', rate] as const);
 	if (value === undefined) return;
-	throw new UsageError(`${flag} is for whoever sends: with --no-worker this server does not`, {
-		hint: `mailctl worker ${flag} ${value}`,
+	throw new UsageError(`${flag} has no effect with --no-worker: this server does not send`, {
+		hint: mailctl('worker', flag, String(value)),
 	});
 }
 
@@ -97,11 +104,11 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 	return { host, port };
 }
 
-/** Without it there is no domain to take mail for. */
+/** Without this address the server has no domain to take mail for. */
 async function assertBounceAddress({ settings }: LocalEngine): Promise<void> {
 	if ((await settings.get())['bounce_address'] !== undefined) return;
 	throw new UsageError('--bounce-smtp needs the address that bounces come back to', {
-		hint: 'mailctl engine settings set bounce_address bounces@example.com',
+		hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'bounces@example.com'),
 	});
 }
 
@@ -119,15 +126,17 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	const { newTokenFile, url, publicUrl } = server;
 	if (newTokenFile !== null) await cx.note(`made an API token with all rights: ${newTokenFile}`);
 	if (publicUrl === url) {
-		await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`);
-		await cx.hint('mailctl engine settings set public_url https://mail.example.com');
+		await cx.warn(
+			`links in mails point to ${url}: set the URL that recipients reach`,
+			'mailctl engine settings set public_url https://mail.example.com',
+		);
 	}
 	if (server.bounceSmtp !== null) await cx.note(`taking bounces at ${server.bounceSmtp}`);
-	// Last: whoever waits for this line has read the others.
+	// Last: a program that waits for this line has read the others.
 	await cx.note(`listening on ${url}`);
 }
 
-/** A log that nobody reads must not fill the memory: what does not fit is left out, and said so. */
+/** A log without a reader must not fill the memory: lines beyond this are dropped, and their number is logged. */
 const mostWaitingBytes = 1024 * 1024;
 /** A disk that fails, fails for every request: one line a second is enough on standard error. */
 const sayEveryMs = 1_000;
@@ -164,7 +173,7 @@ function lineWriter(stdout: OutStream): (line: object) => void {
 	};
 }
 
-/** `sending paused: connect: no answer`: what is no request concerns the operator, not the log alone. */
+/** `sending paused: connect: no answer`: lines other than requests concern the operator, not the log alone. */
 function sentenceOf(line: { event: unknown; reason?: unknown; error?: unknown }): string {
 	const why = line.reason ?? line.error;
 	return `${String(line.event).replaceAll('_', ' ')}${why === undefined ? '' : `: ${String(why)}`}`;
@@ -177,22 +186,11 @@ function untilStopped(signal: AbortSignal): Promise<null> {
 	});
 }
 
-function cannotListen(error: unknown, { host, port }: { host: string; port: number }): unknown {
+function cannotServe(error: unknown, address: { host: string; port: number }): unknown {
 	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-	if (code === 'EADDRINUSE') {
-		// The one port, or the other: the system says which.
-		const taken = error instanceof Error && 'port' in error ? Number(error.port) : port;
-		const option = taken === port ? '--port' : '--bounce-smtp';
-		return new UsageError(`port ${taken} of ${host} is in use`, {
-			hint: `give another ${option}`,
-			cause: error,
-		});
-	}
-	if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-		return new UsageError(`cannot listen on ${host}:${port} (${code})`, { cause: error });
 	if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_TLS'))
 		return new CliError('tls', exits.usage, 'the certificate or its key cannot be used', { cause: error });
-	return error;
+	return cannotListen(error, address);
 }
 
 export { serve as command };

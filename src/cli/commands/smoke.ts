@@ -1,8 +1,10 @@
-/** `mailctl smoke`: whether a deployment does what the service document says, for CI. */
-import { command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
-import type { ExitCode } from '../exit.js';
+/** `mailctl smoke`: checks a deployment against the service document, for CI. */
+import { confirmChange } from '../config/protection.js';
+import { command } from '../frame/command.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import type { ExitCode } from '../frame/exit.js';
+import { answer } from '../render/columns.js';
 import { groups } from '../smoke/model.js';
 import { reporterNames } from '../smoke/reporters/reporters.js';
 
@@ -32,6 +34,13 @@ const smoke = command({
 		reportFile: { kind: 'text', placeholder: 'FILE', summary: 'write the report there, whole or not at all' },
 		cleanupOnly: { kind: 'flag', summary: 'only delete what runs that were killed have left' },
 	},
+	writes: true,
+	asksItself: true,
+	// A format gets the checks as its rows, JSON the report.
+	columns: answer(
+		...['id', 'outcome', 'title', 'detail', 'duration_ms'],
+		...['run', 'target', 'started', 'checks', 'deviations', 'leftovers', 'counts'],
+	),
 	output: '{"run", "target", "started", "duration_ms", "checks", "deviations", "leftovers", "counts"}',
 	exits: [4, 6, 11, 12],
 	examples: [
@@ -43,6 +52,8 @@ const smoke = command({
 	],
 	run: async (cx, { options }): Promise<ExitCode> => {
 		assertSensible(options);
+		if (cx.globals.fields !== undefined && (options.reporter ?? options.reportFile) !== undefined)
+			throw new UsageError('--fields does not go with --reporter and --report-file: their form is fixed');
 		await assertAllowedToChange(cx, options);
 		const { smokeCommand } = await import('../smoke/command.js');
 		return smokeCommand(cx, options);
@@ -65,9 +76,8 @@ function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options
 		);
 }
 
-/** Reading needs no consent; a protected profile asks before anything else (and names what). */
+/** Reading needs no consent; a protected profile asks first, and names the change. */
 async function assertAllowedToChange(cx: CommandContext, options: Options): Promise<void> {
-	const { profile, target } = cx.settings;
 	if (options.sendTo !== undefined) {
 		const { parseMailbox } = await import('../../api/address.js');
 		for (const [flag, text] of [
@@ -75,12 +85,11 @@ async function assertAllowedToChange(cx: CommandContext, options: Options): Prom
 			['--from', options.from ?? ''],
 		] as const)
 			if (parseMailbox(text) === null) throw new UsageError(`${flag}: "${text}" is no address`);
-		const { assertAllowed } = await import('./send/allowed.js');
+		const { assertAllowed } = await import('./send/audience.js');
 		assertAllowed(cx, [options.sendTo]);
 	}
 	const changes = options.full || options.cleanupOnly || options.sendTo !== undefined;
-	if (profile.protected !== true || !changes || cx.dryRun) return;
-	await cx.confirm({ kind: 'mild', what: `change "${target.profile}", a protected profile (smoke)` });
+	if (changes) await confirmChange(cx, 'smoke');
 }
 
 export { smoke as command };

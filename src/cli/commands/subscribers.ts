@@ -1,15 +1,20 @@
-/** The subscribers of a list: looking at them. What changes them is in the folder of that name. */
+/** The subscribers of a list: the reading commands. Those that change are in the folder of that name. */
+import { isEmailAddress } from '../../api/address.js';
+import type { Api } from '../../api/api.js';
 import type { Subscriber, SubscriberFilter } from '../../api/records.js';
-import { type CommandGroup, command } from '../command.js';
-import { listOptions, listRows } from '../listing.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
-import { walk } from '../walk.js';
-import { parseWhere } from '../where.js';
+import { counted } from '../render/counted.js';
+import { listOptions, listRows, parseWhere, walk } from '../verbs/listing.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
 import { subscriberErase } from './subscribers/erase.js';
 import { subscriberExport } from './subscribers/export.js';
 import { subscriberImport } from './subscribers/import.js';
 import {
+	filterOf,
+	filterOptions,
 	inList,
 	listOption,
 	resolveSubscriber,
@@ -25,10 +30,10 @@ const list = command({
 	summary: 'show the subscribers of a list',
 	options: {
 		...listOption,
-		emailContains: { kind: 'text', summary: 'only addresses that contain this' },
+		emailContains: filterOptions.emailContains,
 		email: { kind: 'text', summary: 'only this address' },
-		active: { kind: 'tri', off: 'inactive', summary: 'only active ones, or only inactive ones' },
-		where: { kind: 'list', placeholder: 'meta.KEY=VALUE', summary: 'only those whose meta has this value' },
+		active: filterOptions.active,
+		where: filterOptions.where,
 		sort: listOptions.sort,
 		limit: listOptions.limit,
 		all: listOptions.all,
@@ -43,9 +48,8 @@ const list = command({
 	run: async (cx, { options }) => {
 		const { subscribers } = await inList(cx, options);
 		const filter: SubscriberFilter = {
-			...(options.emailContains !== undefined && { email__icontains: options.emailContains }),
+			...filterOf(options),
 			...(options.email !== undefined && { email__exact: options.email }),
-			...(options.active !== undefined && { is_active: options.active }),
 		};
 		const matches = parseWhere(options.where);
 		const { sort, limit, all } = options;
@@ -73,15 +77,12 @@ const get = command({
 	exits: [3],
 	examples: ['mailctl subscribers get ann@example.com -l 12'],
 	run: async (cx, { args, options }) => {
-		const { list: within, subscribers } = await inList(cx, options);
-		await cx.out.record(
-			await resolveSubscriber(subscribers, args.subscriber, within, cx.signal),
-			subscriberColumns,
-		);
+		const within = await inList(cx, options);
+		await cx.out.record(await resolveSubscriber(cx, within, args.subscriber), subscriberColumns);
 	},
 });
 
-/** Which list is what `find` is asked for. */
+/** `find` is asked for the list. */
 const foundColumns: Columns<Subscriber> = [
 	column('list_id', 'LIST', { align: 'right' }),
 	...subscriberColumns.filter(({ key }) => key !== 'list_id'),
@@ -96,9 +97,28 @@ const find = command({
 	examples: ['mailctl subscribers find ann@example.com'],
 	run: async (cx, { args }) => {
 		const api = await cx.api();
-		await cx.out.rows(findInAllLists(api, args.email, cx.signal), foundColumns, { all: true });
+		let found = 0;
+		async function* rows() {
+			for await (const one of findInAllLists(api, args.email, cx.signal)) {
+				found += 1;
+				yield one;
+			}
+		}
+		await cx.out.rows(rows(), foundColumns, { all: true });
+		if (found === 0) await sayWhere(cx, api, args.email);
 	},
 });
+
+/** No result is no error: prints the address and the number of lists. */
+async function sayWhere(cx: CommandContext, api: Api, email: string): Promise<void> {
+	const { count } = await api.lists.page({ page_size: 1 }, { signal: cx.signal });
+	await cx.note(`no subscriber has the address ${email}: looked in ${counted(count, 'list')}`);
+	if (!isEmailAddress(email))
+		await cx.hint([
+			'it is no address; an id is of one list: ',
+			mailctl('subscribers', 'get', email, '--list', 'LIST'),
+		]);
+}
 
 export const group: CommandGroup = {
 	name: 'subscribers',

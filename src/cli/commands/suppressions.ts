@@ -1,8 +1,7 @@
-/** Suppressions: addresses that get no mail. Looking at them; what changes them is in the folder of that name. */
+/** Suppressions: addresses that get no mail. The reading commands; those that change are in the folder of that name. */
 import { need } from '../../api/capabilities.js';
-import { type CommandGroup, command } from '../command.js';
-import { listOptions, listRows } from '../listing.js';
-import { walk } from '../walk.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { suppressionAdd } from './suppressions/add.js';
 import { suppressionExport } from './suppressions/export.js';
 import { filterOf, filterOptions, suppressionColumns } from './suppressions/filters.js';
@@ -14,8 +13,9 @@ const list = command({
 	aliases: ['ls'],
 	summary: 'show the addresses that get no mail, and why',
 	description:
-		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL (added by somebody) ' +
-		'stop bulk mail. What has expired is not shown.',
+		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL (added by hand) ' +
+		'stop bulk mail. An UNSUBSCRIBED with a LIST is of that list alone, all others are of every list. What has expired ' +
+		'is not shown.',
 	options: {
 		...filterOptions,
 		sort: listOptions.sort,
@@ -31,7 +31,7 @@ const list = command({
 	run: async (cx, { options }) => {
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const { sort, limit, all } = options;
-		const filter = filterOf(options);
+		const filter = await filterOf(cx, options);
 		await listRows(
 			cx,
 			{ sort, limit, all },

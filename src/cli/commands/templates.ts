@@ -1,14 +1,18 @@
-/** Message templates: bodies kept by name; the name is the subject of what is sent with them. */
+/** Message templates: bodies kept by name; the name is the subject of their mails. */
+
 import { need } from '../../api/capabilities.js';
 import type { Template } from '../../api/records.js';
-import { assertChange } from '../change.js';
-import { type CommandGroup, command, type FileSource } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { UsageError } from '../errors.js';
-import { explained } from '../refusals.js';
+import { type CommandGroup, command, type FileSource } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
-import { type Columns, column } from '../render/columns.js';
-import { walk } from '../walk.js';
+import { answer, type Columns, column } from '../render/columns.js';
+import { assertChange, maybeCreated } from '../verbs/changing.js';
+import { foresee, notTaken } from '../verbs/foreseen.js';
+import { walk } from '../verbs/listing.js';
+import { explained } from '../verbs/refusals.js';
 
 const columns: Columns<Template> = [
 	column('id', 'ID', { isWhole: true }),
@@ -69,8 +73,19 @@ const create = command({
 		}
 		const input = { name: options.name, ...(await readBodies(options)) };
 		const templates = await need(await cx.api(), 'templates');
-		if (cx.dryRun) return cx.wouldDo(`create the template ${input.name}`, input);
-		await cx.out.created(await explained(templates.create(input), { input }), columns);
+		if (cx.dryRun) {
+			const { templateFields } = await import('../../api/templates.js');
+			const how = { fields: templateFields, input, mode: 'create' } as const;
+			await foresee(cx, () => templates.create(input), { ...how, beside: () => taken(cx, input, null) });
+			return cx.wouldDo(`create the template ${input.name}`, { create: input });
+		}
+		const creating = explained(templates.create(input, { signal: cx.signal }), { input });
+		const created = await maybeCreated(creating, {
+			what: `the template ${input.name}`,
+			look: mailctl('templates', 'get', input.name),
+			isUnique: true,
+		});
+		await cx.out.created(created, columns);
 	},
 });
 
@@ -91,9 +106,15 @@ const update = command({
 			...(await readBodies(options)),
 		};
 		assertChange(change, ['--name', '--text-file', '--html-file']);
-		if (cx.dryRun) return cx.wouldDo(`change the template ${template.name}`, { ...template, ...change });
 		const templates = await need(await cx.api(), 'templates');
-		const changed = templates.patch(template.id, change);
+		if (cx.dryRun) {
+			const { templateFields } = await import('../../api/templates.js');
+			const beside = () => taken(cx, change, template.id);
+			const how = { fields: templateFields, input: change, mode: 'patch', beside } as const;
+			await foresee(cx, () => templates.patch(template.id, change), how);
+			return cx.wouldDo(`change the template ${template.name}`, { update: template.id, with: change });
+		}
+		const changed = templates.patch(template.id, change, { signal: cx.signal });
 		await cx.out.record(await explained(changed, { input: change }), columns);
 	},
 });
@@ -105,16 +126,17 @@ const remove = command({
 	description: 'What was accepted with it is sent as it was.',
 	args: [templateArg],
 	examples: ['mailctl templates delete Welcome --yes'],
+	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',
 	exits: [3],
 	writes: true,
 	severity: 'mild',
 	async run(cx, { args }) {
 		const template = await find(cx, args.template);
-		if (cx.dryRun) return cx.wouldDo(`delete the template ${template.name}`, { deleted: [template.id] });
+		if (cx.dryRun) return cx.wouldDo(`delete the template ${template.name}`, { delete: [template.id] });
 		await cx.confirm({ kind: 'mild', what: `delete the template ${template.name}` });
 		const templates = await need(await cx.api(), 'templates');
-		await templates.delete(template.id);
+		await templates.delete(template.id, { signal: cx.signal });
 		await cx.out.document({ deleted: [template.id] }, `deleted the template ${template.name}`);
 	},
 });
@@ -132,15 +154,20 @@ const render = command({
 	exits: [3],
 	async run(cx, { args, options }) {
 		const template = await find(cx, args.template);
-		const { renderTemplate } = await import('../render/message.js');
-		const rendered = await renderTemplate(template, options.context);
+		const { name: subject, text_body, html_body } = template;
+		const { render } = await cx.connection();
+		// CSS is not inlined: a person who edits a template needs the style sheet.
+		const rendered = await render(
+			{ subject, text: text_body || null, html: html_body || null, disable_inline: true },
+			options.context,
+		);
 		if (rendered.missing.length > 0)
 			await cx.warn(`no value for ${rendered.missing.map((name) => `#${name}#`).join(', ')}`);
-		if (cx.out.format === 'json' || cx.out.format === 'ndjson') return cx.out.document(rendered);
+		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(rendered);
 		if (options.part === 'html' && rendered.html === null)
 			throw new UsageError(`the template ${template.name} has no HTML`, { hint: '--part text' });
 		const part = options.part === 'text' ? rendered.text : (rendered.html ?? rendered.text);
-		// A terminal acts on control characters; a file keeps what was written.
+		// A terminal acts on control characters; a file keeps the original.
 		const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
 		await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);
 	},
@@ -153,8 +180,17 @@ export const group: CommandGroup = {
 };
 
 async function find(cx: CommandContext, text: string): Promise<Template> {
-	const { resolveTemplate } = await import('../resolve.js');
+	const { resolveTemplate } = await import('../verbs/resolve.js');
 	return resolveTemplate(await cx.api(), text, cx.signal);
+}
+
+/** `id`: the template that may be called so; null: none. */
+async function taken(cx: CommandContext, { name }: { name?: string }, id: string | null) {
+	const templates = await need(await cx.api(), 'templates');
+	return notTaken(walk(templates, {}, { signal: cx.signal }), {
+		field: 'name',
+		isTaken: (one) => one.name === name && one.id !== id,
+	});
 }
 
 async function readBodies(options: { textFile?: FileSource | undefined; htmlFile?: FileSource | undefined }) {

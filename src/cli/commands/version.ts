@@ -1,5 +1,6 @@
 /** `mailctl version`. */
-import { command as describe } from '../command.js';
+import { command as describe } from '../frame/command.js';
+import { isMachine } from '../frame/globals.js';
 
 declare const __VERSION__: string;
 
@@ -10,7 +11,7 @@ export const command = describe({
 	examples: ['mailctl version', 'mailctl version -o json'],
 	run: async (cx) => {
 		const { format } = cx.out;
-		if (format !== 'json' && format !== 'ndjson') return cx.out.raw(`${__VERSION__}\n`);
+		if (!isMachine(format) && cx.globals.fields === undefined) return cx.out.raw(`${__VERSION__}\n`);
 		await cx.out.document({
 			version: __VERSION__,
 			node: process.versions.node,

@@ -1,17 +1,20 @@
-/** HTTP notifications: who is told when something happens to a message. */
+/** HTTP notifications: the URLs that are called when a message changes. */
+
 import type { WebhookInput } from '../../api/inputs.js';
 import { type Webhook, webhookTypes } from '../../api/records.js';
-import { assertChange } from '../change.js';
-import { type CommandGroup, command } from '../command.js';
-import type { CommandContext } from '../context.js';
-import { explained } from '../refusals.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
-import { walk } from '../walk.js';
+import { assertChange, maybeCreated } from '../verbs/changing.js';
+import { foresee } from '../verbs/foreseen.js';
+import { walk } from '../verbs/listing.js';
+import { explained } from '../verbs/refusals.js';
 import { authOptions, readAuth, withPassword } from './webhooks/auth.js';
 import { deletion } from './webhooks/delete.js';
 import { deliveries } from './webhooks/deliveries.js';
 import { findWebhook } from './webhooks/find.js';
 import { listen } from './webhooks/listen.js';
+import { unclearWebhook } from './webhooks/registration.js';
 import { replay } from './webhooks/replay.js';
 import { secret } from './webhooks/secret.js';
 import { readStopped, type Stopped, stateColumn, warnOfStopped } from './webhooks/stopped.js';
@@ -92,12 +95,18 @@ const create = command({
 	async run(cx, { options }) {
 		const given = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
 		const input: WebhookInput = await withPassword(cx, given);
-		if (cx.dryRun) return cx.wouldDo(`create a webhook to ${input.url}`, maskInput(input));
+		if (cx.dryRun) {
+			const { webhookFields } = await import('../../api/webhooks.js');
+			const how = { fields: webhookFields, input, mode: 'create', hint: await urlHint(cx) } as const;
+			await foresee(cx, (api) => api.webhooks.create(input), how);
+			return cx.wouldDo(`create a webhook to ${input.url}`, { create: maskInput(input) });
+		}
 		const api = await cx.api();
-		await cx.out.created(
-			mask(await explained(api.webhooks.create(input), { input, hint: await urlHint(cx) })),
-			columns,
-		);
+		const creating = explained(api.webhooks.create(input, { signal: cx.signal }), {
+			input,
+			hint: await urlHint(cx),
+		});
+		await cx.out.created(mask(await maybeCreated(creating, unclearWebhook(input))), columns);
 	},
 });
 
@@ -124,15 +133,25 @@ const update = command({
 		};
 		assertChange(given, ['--url', '--type', '--login', '--password-file', '--auth']);
 		const hook = await findWebhook(cx, args.id);
-		// A PUT empties what it does not name; of what a deployment keeps to itself nobody knows that it is empty.
+		// A PUT empties unnamed keys. A deployment that hides its passwords does not show whether one is set.
 		const change = options.replace || hook.password === '' ? await withPassword(cx, given) : given;
-		if (cx.dryRun) return cx.wouldDo(`change webhook ${hook.id}`, { ...mask(hook), ...maskInput(change) });
-		// A PUT is sent as it was given: what is missing is refused by the service, in its own words.
+		// A PUT is sent as given: the service refuses a missing field in its own words.
 		const api = await cx.api();
-		const changed = options.replace
-			? api.webhooks.replace(hook.id, change as WebhookInput)
-			: api.webhooks.patch(hook.id, change);
-		await cx.out.record(mask(await explained(changed, { input: change, hint: await urlHint(cx) })), columns);
+		const write = () =>
+			options.replace
+				? api.webhooks.replace(hook.id, change as WebhookInput, { signal: cx.signal })
+				: api.webhooks.patch(hook.id, change, { signal: cx.signal });
+		const told = { input: change, hint: await urlHint(cx) };
+		if (cx.dryRun) {
+			const { webhookFields } = await import('../../api/webhooks.js');
+			await foresee(cx, write, {
+				...told,
+				fields: webhookFields,
+				mode: options.replace ? 'create' : 'patch',
+			});
+			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: maskInput(change) });
+		}
+		await cx.out.record(mask(await explained(write(), told)), columns);
 	},
 });
 
@@ -145,7 +164,7 @@ export const group: CommandGroup = {
 type Masked = Omit<Webhook, 'password'> & { password: string | null };
 
 function mask(hook: Webhook): Webhook {
-	// On the screen the password is null whatever it is: the column type is the wire's.
+	// The screen always shows null for a password: the column type is the wire's.
 	return { ...hook, password: null } as Masked as Webhook;
 }
 
@@ -153,7 +172,7 @@ function maskInput(input: Partial<WebhookInput>): object {
 	return 'password' in input ? { ...input, password: null } : input;
 }
 
-/** Notes whether there was anything to hide. */
+/** Records in `hidden` whether a password was hidden. */
 async function* masked(hooks: AsyncIterable<Webhook>, hidden: { any: boolean }): AsyncGenerator<Webhook> {
 	for await (const hook of hooks) {
 		hidden.any ||= hook.password !== '';

@@ -1,13 +1,18 @@
-/** Sends what is due: what `worker` does all the time, and `engine queue drain` once. */
-import type { CommandContext } from '../context.js';
-import { type ExitCode, exits } from '../exit.js';
-import { queuePaused } from '../queue-paused.js';
-import { limitedUntil, sentenceOf } from './send/counts.js';
-import { noSmtp, parseRate } from './send/deliver.js';
+/** Sends due messages: `worker` does so all the time, and `engine queue drain` once. */
+
+import { pauseSentence } from '../../api/pauses.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { DeadlinePassed, NoSmtp } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { parseRate } from '../frame/values.js';
+import { numberText } from '../render/counted.js';
+import { queuePaused } from '../verbs/refusals.js';
+import { limitedUntil, sentenceOf } from './send/report.js';
 
 export interface WorkOptions {
 	until: 'settled' | 'stopped';
-	/** What a signal before that is: how a worker ends, or what kept a drain from its end. */
+	/** The meaning of an earlier signal: it ends a worker, and fails a drain. */
 	stopping: 'ends' | 'fails';
 	/** `10/s`, not checked yet. */
 	rate?: string | undefined;
@@ -15,19 +20,20 @@ export interface WorkOptions {
 }
 
 /**
- * Answers the counts on stdout, with how many are still queued. Throws `queue_paused` (exit 6), and a usage error
- * without a mail server. Where stopping it fails, it ends with the signal's own code, or that of `--deadline`: whoever
- * asked for a drained queue is not to take it for one.
+ * Answers the counts on stdout, with how many are still queued. Throws `queue_paused` (exit 14), and a usage error
+ * without a mail server. Where an early stop is a failure (`settled`), it ends with the code of the signal or of
+ * `--deadline`: the caller must not take the queue for drained.
  */
 export async function workOff(
 	cx: CommandContext,
 	{ until, stopping, rate, connections }: WorkOptions,
 ): Promise<ExitCode> {
+	const paced = rate === undefined ? {} : { rate: parseRate(rate) };
 	const engine = await cx.local();
 	const status = await engine.status();
-	if (status.smtp_url === null) throw noSmtp();
+	if (status.smtp_url === null) throw new NoSmtp();
 	if (cx.dryRun) {
-		await cx.wouldDo('send what is due', { messages: status.messages });
+		await cx.wouldDo('send what is due', { send: 'due', messages: status.messages });
 		return exits.done;
 	}
 	const progress = cx.progress('sending', null);
@@ -36,10 +42,11 @@ export async function workOff(
 			scope: null,
 			until,
 			signal: cx.signal,
-			...(rate !== undefined && { rate: parseRate(rate) }),
+			leftMs: cx.leftMs(),
+			...paced,
 			...(connections !== undefined && { connections }),
 			onWaiting: (reason, ms) => {
-				void cx.warn(`the mail server takes no mail (${reason}); next try in ${Math.ceil(ms / 1000)} s`);
+				void cx.warn(`${pauseSentence(reason)}; next try in ${Math.ceil(ms / 1000)} s`);
 			},
 			onHeld: (reason) => {
 				void cx.warn(`${reason}; it goes on when it is resumed`);
@@ -57,15 +64,16 @@ export async function workOff(
 		const { queued = 0 } = (await engine.status()).messages;
 		await cx.out.document(
 			{ ...summary.counts, queued },
-			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${queued.toLocaleString('en-US')}`}`,
+			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${numberText(queued)}`}`,
 		);
 		if (summary.kind === 'paused') {
-			const hint = 'nothing is lost, everything is back in the queue: mailctl engine smtp-test';
-			throw await queuePaused(cx, summary.reason, hint);
+			const hint = ['nothing is lost, everything is back in the queue: ', mailctl('engine', 'smtp-test')];
+			throw await queuePaused(cx, { reason: summary.reason, hint, hasAccepted: false });
 		}
 		if (summary.kind === 'stopped' && until === 'settled') {
-			await cx.hint('what was not sent stays queued; mailctl engine queue drain goes on');
-			if (stopping === 'fails') cx.signal.throwIfAborted();
+			await cx.hint(['what was not sent stays queued; ', mailctl('engine', 'queue', 'drain'), ' goes on']);
+			// Reports a missed deadline for each run with an end of its own.
+			if (stopping === 'fails' || cx.signal.reason instanceof DeadlinePassed) cx.signal.throwIfAborted();
 		}
 	} finally {
 		progress.stop();

@@ -1,4 +1,5 @@
-/** How fast whoever sends on this database does so. */
+/** The pace of a process that sends on this database. */
+import { answer } from '../render/columns.js';
 import { sendOptions } from './send/options.js';
 
 export const workOptions = {
@@ -10,6 +11,9 @@ export const workOptions = {
 	},
 } as const;
 
-/** What a line of help has no room for. */
+/** The keys of the answer. */
+export const workedOff = answer('sent', 'deferred', 'bounced', 'failed', 'uncertain', 'canceled', 'queued');
+
+/** Details without room in a line of help. */
 export const aboutRate =
-	'Whoever sends with a --rate counts what the others with one send, too: two workers with --rate 10/s send 10 a second together. The setting send_limit holds for all of them, with a rate or without.';
+	'A process with a --rate also counts the messages of others with one: two workers with --rate 10/s send 10 a second together. The setting send_limit holds for all of them, with a rate or without.';

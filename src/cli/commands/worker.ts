@@ -1,7 +1,7 @@
-/** `mailctl worker`: sends what is due, until told to stop. */
-import { command } from '../command.js';
+/** `mailctl worker`: sends due messages until it is stopped. */
+import { command } from '../frame/command.js';
 import { workOff } from './work-off.js';
-import { aboutRate, workOptions } from './work-options.js';
+import { aboutRate, workedOff, workOptions } from './work-options.js';
 
 const worker = command({
 	name: 'worker',
@@ -9,6 +9,7 @@ const worker = command({
 	description:
 		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due, as engine queue drain does. ' +
 		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue, and it ends with 0; what is still `queued` is among the counts. ' +
+		'With --deadline nothing is begun in its last quarter (9 s at most), and what is under way at its end is cut. ' +
 		aboutRate,
 	options: {
 		drain: { kind: 'flag', summary: 'end when nothing is due' },
@@ -16,8 +17,9 @@ const worker = command({
 	},
 	writes: true,
 	role: 'worker',
+	columns: workedOff,
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
-	exits: [6],
+	exits: [14],
 	examples: ['mailctl worker --drain', 'mailctl worker --connections 10 --rate 50/s'],
 	run: (cx, { options: { drain, ...options } }) =>
 		workOff(cx, { until: drain ? 'settled' : 'stopped', stopping: 'ends', ...options }),

@@ -1,12 +1,12 @@
-/** Mails that came back, read for a person. */
-import { mailsIn } from '../../delivery/bounces/mailbox.js';
-import { isMbox } from '../../delivery/bounces/mbox.js';
-import { readReport } from '../../delivery/bounces/read.js';
+/** Returned mails, read for a person. */
+
+import { readReport } from '../../delivery/bounces/ingest.js';
+import { isMbox, mailsIn } from '../../delivery/bounces/mailbox.js';
 import type { Place, Report, ReportedRecipient, ReturnedMessage } from '../../delivery/bounces/report.js';
 
 export type { Place, Report, ReportedRecipient, ReturnedMessage };
 
-/** What a file says; of an mbox in the order of its mails, each with lines of its own from 1. */
+/** The reports of a file. Mails of an mbox keep their order, each with lines of its own from 1. */
 export type Explained = { kind: 'mail'; report: Report } | { kind: 'mbox'; reports: Report[] };
 
 /** A file as it arrived: one mail, or an mbox; `not_a_report` for anything else. Never rejects. */

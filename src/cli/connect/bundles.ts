@@ -1,7 +1,7 @@
 /** Which tables are read in a thread of their own. */
 import { stat } from 'node:fs/promises';
-import type { ReadBundles } from '../../jobs/packed-bundles.js';
-import type { TableOptions } from '../tabular/read-table.js';
+import type { ReadBundles } from '../../jobs/import-bundles.js';
+import type { TableOptions } from '../../tables/read-table.js';
 
 /** Below, the thread would take longer to start than the rows to read. */
 const minBytes = 1024 * 1024;
@@ -16,7 +16,7 @@ export async function bundlesOf(
 	signal: AbortSignal,
 ): Promise<ReadBundles | null> {
 	const file = await stat(path).catch(() => null);
-	// What is no regular file (a pipe by name) is not there a second time.
+	// Only a regular file can be opened a second time; a named pipe cannot.
 	if (file === null || !file.isFile() || file.size < minBytes) return null;
 	const { readInThread } = await import('../../threads/table-reader.js');
 	return (request) => readInThread({ path, encoding, delimiter, request }, signal);

@@ -1,47 +1,55 @@
-/** The finished message for one recipient, made without a store: what `--preview`, `--eml` and `--dry-run` show. */
+/** The finished message for one recipient, made without a store: for `--preview`, `--eml` and `--dry-run`. */
 import { randomUUID } from 'node:crypto';
+import type { Content } from '../../api/content.js';
 import { type Clock, type Micros, microsPerMs } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
+import { variableNames, variableValue } from '../../api/variables.js';
 import { compileContent } from '../../content/compile.js';
-import type { InlineCss } from '../../content/types.js';
+import { refusingTooLarge } from '../../content/joined-size.js';
+import type { AskHtml } from '../../content/read-html.js';
 import { addressOf, messageIdOf } from '../../delivery/composer.js';
-import { publicLinks } from '../../delivery/tracking/links.js';
-import type { Keyring } from '../../delivery/tracking/tokens.js';
+import type { Keyring, PublicLinks } from '../../delivery/tracking/tokens.js';
 import { createInliner } from '../../threads/inliner.js';
-import type { ComposedMessage, ComposeRequest } from '../connection.js';
+import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
 
-/** Where links begin and what signs them; null where there are none. */
+/** The base URL of links and the keys that sign them; null without links. */
 export interface Links {
 	publicUrl: string | null;
 	keyring: Keyring | null;
 }
 
 export interface ComposeParts {
-	links: Links;
+	/** The links of a message; null: no links, and no List-Unsubscribe in bulk mail. */
+	linksOf: (message: Uuid) => PublicLinks | null;
+	/** Words for links that are stand-ins; null: the links are real. */
+	standsIn: string | null;
 	now: Micros;
-	inline: InlineCss;
+	askHtml: AskHtml;
 }
 
 /** Composes on behalf of a deployment, whose keys are its own. */
 export interface RemoteComposer {
 	compose(request: ComposeRequest, clock: Clock): Promise<ComposedMessage>;
+	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	close(): Promise<void>;
 }
 
-/** Milliseconds for the CSS of one document. */
+/** Milliseconds for reading one document. */
 export const inlineDeadlineMs = 5_000;
-/** What only whoever keeps the keys can give a value to. */
-const linkVariables = ['unsubscribe_url', 'view_url'];
 
-/** `missing` names what has neither a value nor a link. */
-export async function composeMessage(
+/** `missing` names variables with neither a value nor a link. Throws `invalid` where the values make it too large. */
+export function composeMessage(request: ComposeRequest, parts: ComposeParts): Promise<ComposedMessage> {
+	return refusingTooLarge(() => composed(request, parts));
+}
+
+async function composed(
 	request: ComposeRequest,
-	{ links: { publicUrl, keyring }, now, inline }: ComposeParts,
+	{ linksOf, standsIn, now, askHtml }: ComposeParts,
 ): Promise<ComposedMessage> {
 	const { subject, text, html, disable_inline, from, reply_to, cc, headers } = request;
-	const compiled = await compileContent({ subject, text, html, disable_inline }, inline);
+	const compiled = await compileContent({ subject, text, html, disable_inline }, askHtml);
 	const id = randomUUID();
-	const links =
-		publicUrl === null || keyring === null ? null : publicLinks({ publicUrl, keyring, message: id });
+	const links = linksOf(id);
 	const variables: Record<string, string> = { ...links, ...request.variables };
 	const raw = compiled.join(
 		{ from, reply_to, cc, bcc: [], headers },
@@ -51,22 +59,56 @@ export async function composeMessage(
 			dateMs: Math.floor(now / microsPerMs),
 			variables,
 			tracking: null,
-			listUnsubscribeUrl: request.bulk && links !== null ? links.unsubscribe_url : null,
+			listUnsubscribeUrl: request.bulk ? (links?.unsubscribe_url ?? null) : null,
 		},
 	);
-	const missing = compiled.variables.filter((name) => !Object.hasOwn(variables, name));
-	return { raw, ...compiled.preview({ variables }), missing, warnings: compiled.warnings };
+	const missing = compiled.variables.filter((reference) => variableValue(reference, variables) === null);
+	const isLinked =
+		request.bulk ||
+		variableNames(compiled.variables).some((name) => isLink(name) && !Object.hasOwn(request.variables, name));
+	return {
+		raw,
+		...compiled.preview({ variables }),
+		missing,
+		warnings: compiled.warnings,
+		standsIn: isLinked ? standsIn : null,
+	};
 }
 
-/** Links stay as they are written and do not count as missing: the deployment fills them in. */
+/** Nothing is added: links have no values, and CSS stays in place. Throws as `composeMessage` does. */
+export function renderContent(
+	content: Content,
+	variables: Readonly<Record<string, string>>,
+	askHtml: AskHtml,
+): Promise<RenderedContent> {
+	return refusingTooLarge(async () => {
+		const compiled = await compileContent(content, askHtml);
+		const missing = compiled.variables.filter((reference) => variableValue(reference, variables) === null);
+		return { ...compiled.preview({ variables }), missing };
+	});
+}
+
+/** Links of a host that can never be (RFC 2606 s.2), in place of those that the deployment signs. */
+const standIns: PublicLinks = {
+	unsubscribe_url: 'https://deployment.invalid/unsubscribe',
+	view_url: 'https://deployment.invalid/view',
+};
+const standInNote =
+	'https://deployment.invalid/… stands for the links that the deployment makes for each message';
+
+/** A message of the deployment, with links that stand for its own. */
 export function createRemoteComposer(): RemoteComposer {
-	const { inline, close } = createInliner({ deadlineMs: inlineDeadlineMs });
+	const { read, close } = createInliner({ deadlineMs: inlineDeadlineMs });
 	return {
-		compose: async (request, clock) => {
-			const links = { publicUrl: null, keyring: null };
-			const composed = await composeMessage(request, { links, now: clock.now(), inline });
-			return { ...composed, missing: composed.missing.filter((name) => !linkVariables.includes(name)) };
+		compose: (request, clock) => {
+			const parts = { linksOf: () => standIns, standsIn: standInNote, now: clock.now(), askHtml: read };
+			return composeMessage(request, parts);
 		},
+		render: (content, variables) => renderContent(content, variables, read),
 		close,
 	};
+}
+
+function isLink(name: string): boolean {
+	return Object.hasOwn(standIns, name);
 }

@@ -3,8 +3,8 @@ import { type Clock, formatDateTime } from '../../api/datetime.js';
 import { generateKey, parseKey, recordNameOf, recordOf, zoneLineOf } from '../../delivery/dkim/keys.js';
 import type { StoredDkimKey } from '../../store/keys.js';
 import type { Store } from '../../store/store.js';
-import type { DkimKey, LocalEngine } from '../connection.js';
-import { UsageError } from '../errors.js';
+import type { DkimKey, LocalEngine } from '../frame/connection.js';
+import { UsageError } from '../frame/errors.js';
 
 /** The store stays its owner’s. A key is made, or its PEM read, before anything is written. */
 export function localDkim({ store, clock }: { store: Store; clock: Clock }): LocalEngine['dkim'] {

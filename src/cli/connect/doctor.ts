@@ -1,10 +1,13 @@
 /** A database looked at for `doctor`: nothing is made, migrated or written, and no mail is sent. */
+
 import { addDays, type Clock, dayOf, isTimeZone, microsPerDay, parseDateTime } from '../../api/datetime.js';
 import type { WebhookDelivery } from '../../api/deliveries.js';
+import { StoreError } from '../../api/errors.js';
 import type { Webhook, WireDateTime } from '../../api/records.js';
 import { recordNameOf, recordOf } from '../../delivery/dkim/keys.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
-import { StoreError } from '../../store/errors.js';
+import { DatabaseMissing } from '../../store/errors.js';
+import type { WrappingKey } from '../../store/keys.js';
 import { inspectStore } from '../../store/open.js';
 import type { Reads } from '../../store/store.js';
 import type {
@@ -17,38 +20,46 @@ import type {
 } from '../doctor/inspected.js';
 import { smtpOf, testSmtp } from './mail.js';
 
-/** What looking takes. */
 export interface InspectOptions {
 	clock: Clock;
+	/** Keys of its secrets. */
+	keys: readonly WrappingKey[];
 	/** Lines of the conversation with the mail server, under `--debug`. */
-	trace: (line: string) => void;
+	trace: ((line: string) => void) | null;
 }
 
 /** Throws `UnsupportedDatabase`. */
 export function inspectLocal(url: string, options: InspectOptions): Inspected {
 	try {
-		const { reads, newest, ...found } = inspectStore(url);
+		const { reads, newest, clockStep, ...found } = inspectStore(url, { keys: options.keys });
 		const isReadable = found.schema.found === found.schema.known;
-		const contents = isReadable ? contentsOf(reads, { newest, ...options }) : null;
+		const contents = isReadable ? contentsOf(reads, { newest, clockStep, ...options }) : null;
 		const database: InspectedDatabase = { ...found, contents };
 		return { kind: 'open', path: url, database };
 	} catch (error) {
 		if (error instanceof StoreError)
 			return { kind: 'closed', path: url, code: error.code, message: error.message };
-		if (error instanceof Error && error.name === 'DatabaseMissing') return { kind: 'missing', path: url };
+		if (error instanceof DatabaseMissing) return { kind: 'missing', path: url };
 		throw error;
 	}
 }
 
-/** More senders or webhooks than anybody looks at by hand. */
+/** The most senders or webhooks that are checked one by one. */
 const atMost = { page: 1, page_size: 1_000 };
 
 function contentsOf(
 	reads: Reads,
-	{ newest, clock, trace }: InspectOptions & { newest: () => number | null },
+	{
+		newest,
+		clockStep,
+		clock,
+		trace,
+	}: InspectOptions & Pick<ReturnType<typeof inspectStore>, 'newest' | 'clockStep'>,
 ): DatabaseContents {
 	return {
 		newest: async () => newest(),
+		clockStep: async () => clockStep(),
+		secrets: () => reads.secretCounts(),
 		settings: async () => toInspected(await readSettings({ reads })),
 		senders: async () => (await reads.pageSenders(atMost)).results.map(({ email }) => email),
 		dkimKeys: async () =>
@@ -114,7 +125,7 @@ async function inspectWebhook(
 	};
 }
 
-/** Of those that wait, so many are looked at for one that was tried: it is among the first. */
+/** Waiting notifications to read in search of one that was tried: it is among the first. */
 const mostTried = 100;
 
 /** `taken`: when something else was taken last. */
@@ -129,13 +140,12 @@ function retried(delivery: WebhookDelivery, taken: WireDateTime | null): Retried
 	};
 }
 
-async function figuresOf(reads: Reads, clock: Clock): Promise<{ sent: number; hardBounced: number }> {
+async function figuresOf(reads: Reads, clock: Clock): Promise<{ attempted: number; hardBounced: number }> {
 	const { timeZone } = await readSettings({ reads });
-	// A zone that this Node.js does not know is what another check says.
+	// A zone unknown to this Node.js is reported by another check.
 	const to = dayOf(clock.now(), isTimeZone(timeZone) ? timeZone : 'UTC');
 	const query = { from: addDays(to, -6), to, campaign: null, tag: null, human: false };
-	const figures = await reads.reportFigures(query);
-	const sum = (wanted: string) =>
-		figures.reduce((total, { type, count }) => (type === wanted ? total + count : total), 0);
-	return { sent: sum('SENT'), hardBounced: sum('HARDBOUNCED') };
+	const { daily, attempted } = await reads.reportFigures(query);
+	const bounces = daily.filter(({ type }) => type === 'HARDBOUNCED');
+	return { attempted, hardBounced: bounces.reduce((sum, { count }) => sum + count, 0) };
 }

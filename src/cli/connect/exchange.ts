@@ -1,19 +1,27 @@
-/** The wire of an embedded database: what a server over it would answer, without a socket. */
+/** The wire of an embedded database: the answers of a server over it, without a socket. */
 import type { WireRequest, WireResponse } from '../../api/wire.js';
 import type { Engine } from '../../engine/engine.js';
-import { createLocalExchange } from '../../http/server/exchange.js';
 import { createHandler } from '../../http/server/handler.js';
+import { exchangeInProcess } from '../../http/server/in-process.js';
 
 declare const __VERSION__: string;
 
-/** Who owns the database may do everything; a token of the request itself is looked at as a server would, and refused. */
-export function exchangeLocally(engine: Engine, request: WireRequest): Promise<WireResponse> {
+/**
+ * The owner of the database may do everything. A token in the request is checked and refused as on a server. Errors of
+ * the database are thrown; a server hides them from clients behind a 500.
+ */
+export async function exchangeLocally(engine: Engine, request: WireRequest): Promise<WireResponse> {
 	const owner = 'the owner of the database';
+	const failures: unknown[] = [];
 	const handler = createHandler({
-		served: { api: engine, ext: engine.ext },
+		api: engine,
+		ext: engine.ext,
 		version: __VERSION__,
 		extensions: Object.keys(engine.ext).sort(),
+		failed: (error) => void failures.push(error),
 		authenticate: async (token) => (token === owner ? { name: owner, scopes: ['admin'] } : null),
 	});
-	return createLocalExchange(handler, owner)(request);
+	const answer = await exchangeInProcess(handler, owner)(request);
+	if (failures.length > 0) throw failures[0];
+	return answer;
 }

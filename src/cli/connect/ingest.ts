@@ -1,9 +1,8 @@
-/** Mails that came back, taken into the database of this machine. */
+/** Returned mails, taken into the database of this machine. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Ingested, ingestMail } from '../../delivery/bounces/ingest.js';
+import { foreseeReports, type Ingested, ingestMail } from '../../delivery/bounces/ingest.js';
 import { mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
-import { foreseeReports } from '../../delivery/bounces/plan.js';
-import type { IngestCounts, IngestRequest } from '../ingest.js';
+import type { IngestCounts, IngestRequest } from '../frame/ingestion.js';
 import { openVerp } from './keys.js';
 import type { LocalParts } from './parts.js';
 
@@ -32,7 +31,7 @@ export async function ingestBounces(
 		clock,
 		record: dryRun ? foreseeReports(store.reads) : store.writes.recordReport,
 		onRecorded,
-		// Nobody brings a mail again for what is only asked.
+		// A dry run gets each mail once.
 		sleep: (ms: number) => (dryRun ? Promise.resolve() : delay(ms, undefined, { signal })),
 	};
 	const counts: IngestCounts = {
@@ -49,7 +48,7 @@ export async function ingestBounces(
 	};
 	const take = async ({ bytes, done }: StoredMail) => {
 		const ingested = await ingestMail({ bytes, returnPath: null }, options);
-		// What has to be brought again stays where it is.
+		// A mail that has to be ingested again stays in place.
 		if (!dryRun && ingested !== 'in_flight') await done();
 		counts.read += 1;
 		counts[countOf[ingested]] += 1;

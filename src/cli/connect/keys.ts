@@ -1,4 +1,4 @@
-/** Keys of the database, made when they are needed first, and what is signed with them beside links. */
+/** Keys of the database, made on first use, and signing beside links. */
 import { microsPerSecond } from '../../api/datetime.js';
 import { createVerp, type Verp } from '../../delivery/bounces/verp.js';
 import { readSettings } from '../../engine/settings.js';

@@ -1,9 +1,10 @@
 /** The mail server for bounces, beside a server of the API. */
+
 import { ingestMail } from '../../delivery/bounces/ingest.js';
 import { type BounceListener, listenForBounces } from '../../delivery/bounces/listener.js';
-import type { ReturnedReport } from '../../store/bounces.js';
+import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { createReportReader } from '../../threads/report-reader.js';
-import type { ServeOptions } from '../connection.js';
+import type { ServeOptions } from '../frame/connection.js';
 import { openVerp } from './keys.js';
 import type { LocalParts } from './parts.js';
 import { keptFor } from './tracking.js';

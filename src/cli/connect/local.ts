@@ -12,12 +12,13 @@ import {
 } from '../../engine/settings.js';
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
-import type { ConnectDependencies, Connection, LocalEngine, Target } from '../connection.js';
+import type { ConnectDependencies, Connection, LocalEngine, Target } from '../frame/connection.js';
 import { localDkim } from './dkim.js';
 import type { LocalParts, Presence } from './parts.js';
 import { localQueue } from './queue.js';
 import { localStatus } from './status.js';
 import { localTokens } from './tokens.js';
+import { readWrappingKeys } from './wrapping.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
 
@@ -31,12 +32,16 @@ export async function connectLocal(
 ): Promise<Connection> {
 	const { clock } = dependencies;
 	const isNew = !existsSync(target.url);
+	// As it would be: empty, and nowhere.
+	const isImagined = dependencies.isTrial === true && isNew && target.create;
 	const presence: Presence = {
 		whyPaused: () => null,
 		storeFailed: () => {},
 	};
-	const store = await openLocal(target, dependencies, presence);
-	const parts: LocalParts = { ...dependencies, store, path: target.url, isNew, presence };
+	const keys = readWrappingKeys(dependencies.env, dependencies.warn);
+	const place = isImagined ? { ...target, url: ':memory:' } : target;
+	const store = await openLocal(place, { ...dependencies, keys, presence });
+	const parts: LocalParts = { ...dependencies, store, path: target.url, isNew, keys, presence };
 	const lazy = lazyParts(parts);
 	const engine = createEngine({
 		store,
@@ -62,6 +67,7 @@ export async function connectLocal(
 			return exchangeLocally(engine, request);
 		},
 		compose: async (request) => (await lazy.mailer()).compose(request),
+		render: async (content, variables) => (await lazy.mailer()).render(content, variables),
 		local: localEngine(parts, lazy, engine),
 		close: async () => {
 			await lazy.close();
@@ -73,10 +79,16 @@ export async function connectLocal(
 /** `serve` must never wait for the disk where it answers: its store works in threads. */
 async function openLocal(
 	target: LocalTarget,
-	{ clock, role }: ConnectDependencies,
-	presence: Presence,
+	{
+		clock,
+		role,
+		keys,
+		presence,
+		isTrial = false,
+	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial'>,
 ): Promise<Store> {
-	const options = { clock, mode: target.create ? 'create' : 'existing', role } as const;
+	const mode = target.create ? 'create' : 'existing';
+	const options = { clock, mode, role, keys, isTrial } as const;
 	if (role !== 'serve') return openStore(target.url, options);
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	return openThreadedStore(target.url, { ...options, onFailure: (error) => presence.storeFailed(error) });
@@ -87,6 +99,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 	return {
 		path,
 		isNew,
+		foreseeSend: engine.foreseeSend,
 		settings: {
 			names: settingNames,
 			defaults: settingDefaults,
@@ -108,15 +121,25 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 			const { ingestBounces } = await import('./ingest.js');
 			return ingestBounces({ store, clock }, request);
 		},
+		secrets: {
+			hasKey: parts.keys.length > 0,
+			counts: () => store.reads.secretCounts(),
+			rewrite: (command) => store.writes.rewriteSecrets({ ...command, now: clock.now() }),
+		},
 		status: () => localStatus(parts),
 		deliver: async (options) => {
-			const mailer = await lazy.mailer();
-			if (options.scope !== null) return mailer.deliver(options);
-			const { createNotifier, notifyBeside } = await import('./notify.js');
+			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./clock-watch.js')]);
 			const { warn } = parts;
-			return notifyBeside(createNotifier(parts), { options, warn }, () => mailer.deliver(options));
+			const watch = watchClock(clock, ({ text }) => warn(text));
+			try {
+				if (options.scope !== null) return await mailer.deliver(options);
+				const { createNotifier, notifyBeside } = await import('./notify.js');
+				return await notifyBeside(createNotifier(parts), { options, warn }, () => mailer.deliver(options));
+			} finally {
+				watch.stop();
+			}
 		},
-		testSmtp: async () => (await lazy.mailer()).testSmtp(),
+		testSmtp: async (signal) => (await lazy.mailer()).testSmtp(signal),
 		serve: async (options) => {
 			const { serveLocal } = await import('./serve.js');
 			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);

@@ -2,46 +2,43 @@
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { Content } from '../../api/content.js';
 import { microsPerMs } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
 import type { Uuid } from '../../api/records.js';
 import { createContentCache } from '../../content/cache.js';
 import { addressOf, type ContentCache, createComposer } from '../../delivery/composer.js';
-import { createSigner, type SignMail } from '../../delivery/dkim/signer.js';
-import { createPool } from '../../delivery/pool.js';
+import { createSigner, type SignMail } from '../../delivery/dkim/sign.js';
 import { formatReply } from '../../delivery/reply.js';
-import type { SmtpSettings } from '../../delivery/settings.js';
-import { parseSmtpUrl } from '../../delivery/smtp-url.js';
-import { keyringOf } from '../../delivery/tracking/tokens.js';
+import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
+import { parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
+import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { isLoopbackSmtp } from '../../engine/contents.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { createInliner } from '../../threads/inliner.js';
-import {
-	type ComposedMessage,
-	type ComposeRequest,
-	type DeliverOptions,
-	type DeliverySummary,
-	NoSmtp,
-	type SmtpTest,
-} from '../connection.js';
-import { composeMessage, inlineDeadlineMs, type Links } from './compose.js';
+import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
+import type { DeliverOptions, DeliverySummary, SmtpTest } from '../frame/connection.js';
+import { NoSmtp } from '../frame/errors.js';
+import { composeMessage, inlineDeadlineMs, type Links, renderContent } from './compose.js';
 import { openVerp, trackingKeys } from './keys.js';
 import type { LocalParts } from './parts.js';
 
 export interface Mailer {
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
-	testSmtp(): Promise<SmtpTest>;
+	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
+	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;
-	/** Compiled contents, shared by whoever sends and whoever answers for what was sent. */
+	/** Compiled contents, shared by the worker and the public pages. */
 	contents: ContentCache;
-	/** Where links begin and what signs them, at this moment. */
+	/** The current base URL of links and the keys that sign them. */
 	links(): Promise<Links>;
 	close(): Promise<void>;
 }
 
-const contentCacheBytes = 64 * 1024 * 1024;
+/** Bytes of memory: 250 contents of 10 KB, or some 25 of 100 KB. V8 adds slack to the cached ones. */
+const contentCacheBytes = 16 * 1024 * 1024;
 
 /** Refuses a mail server's URL that could never work, before it is stored. */
 export function assertSmtpUrl(url: string | null | undefined): void {
@@ -57,7 +54,7 @@ export function assertSmtpUrl(url: string | null | undefined): void {
 export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const { store, clock } = parts;
 	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });
-	const contents = createContentCache({ inlineCss: inliner.inline, maxBytes: contentCacheBytes });
+	const contents = createContentCache({ askHtml: inliner.read, maxBytes: contentCacheBytes });
 	const sign = createSigner({ reads: store.reads, clock });
 	const links = async () => {
 		const settings = await readSettings(store);
@@ -66,18 +63,29 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	};
 	return {
 		deliver: async (options) => deliver(parts, { ...(await links()), contents, sign }, options),
-		testSmtp: async () => testSmtp(smtpOf(await readSettings(store)), parts),
+		testSmtp: async (signal) => testSmtp(smtpOf(await readSettings(store)), { trace: parts.trace, signal }),
 		compose: async (request) => {
-			const trial = { links: await links(), now: clock.now(), inline: inliner.inline };
-			const composed = await composeMessage(request, trial);
+			const options = await links();
+			const linksOf = (id: Uuid) => {
+				const made = messageLinks(options, id);
+				return made && publicLinks(made);
+			};
+			const composed = await composeMessage(request, {
+				linksOf,
+				standsIn: null,
+				now: clock.now(),
+				askHtml: inliner.read,
+			});
 			return { ...composed, raw: await sign(composed.raw, addressOf(request.from)) };
 		},
+		render: (content, variables) => renderContent(content, variables, inliner.read),
 		renderMessage: async (id) => {
 			const found = await store.reads.getMessage({ id });
 			if (found === null) return null;
 			const composer = createComposer({ reads: store.reads, contents, sign, ...(await links()) });
 			const composed = await composer.compose(found.rendering);
-			if (composed.kind === 'unsendable') throw new Error(composed.conversation.reply.text);
+			if (composed.kind === 'unsendable')
+				throw invalid({ state: [{ code: 'unsendable', message: composed.conversation.reply.text }] });
 			return composed.mail.bytes;
 		},
 		contents,
@@ -92,11 +100,11 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
 }
 
 /**
- * How the mail server is reached. Who names his own authorities wants to be sure of the server: a stripped STARTTLS
- * must not undo that. Throws `NoSmtp` and `invalid`.
+ * How the mail server is reached. With a certificate authority of the user (`smtp_ca`) TLS is required: a stripped
+ * STARTTLS must not undo the check. Throws `NoSmtp` and `invalid`.
  */
 export function smtpOf({ smtpUrl, smtpPassword, smtpCa }: EngineSettings): SmtpSettings {
-	if (smtpUrl === null) throw new NoSmtp('no mail server is configured');
+	if (smtpUrl === null) throw new NoSmtp();
 	const parsed = parseSmtpUrl(smtpUrl);
 	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
 	const { security } = parsed.settings;
@@ -120,7 +128,7 @@ async function deliver(
 	const pool = createPool({
 		settings,
 		connections,
-		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
+		...tracedTo(trace),
 	});
 	const warnings = warningsTo(options.onWarning);
 	const stall = stallWatch(options.stallMs);
@@ -142,7 +150,7 @@ async function deliver(
 			options.onProgress?.(counts);
 		},
 		onEvent: (event) => {
-			trace(`worker ${JSON.stringify(event)}`);
+			trace?.(`worker ${JSON.stringify(event)}`);
 			if (event.kind === 'waiting') options.onWaiting?.(event.reason, event.ms);
 			if (event.kind === 'held') options.onHeld?.(event.reason);
 			if (event.kind === 'limited') options.onLimited?.(new Date(event.until / microsPerMs));
@@ -154,6 +162,7 @@ async function deliver(
 		const result = await worker.run({
 			scope: options.scope,
 			until: options.until === 'settled' ? 'settled' : 'aborted',
+			...(options.leftMs !== undefined && { leftMs: options.leftMs }),
 			signal: AbortSignal.any(signals),
 		});
 		return { ...summaryOf(result, stall.signal), warnings: [...warnings.all] };
@@ -207,20 +216,26 @@ function warned(cache: ContentCache, add: (warning: string) => void): ContentCac
 	};
 }
 
-/** Connects, says EHLO and logs in as a worker would; sends nothing. The signal cuts it. */
+function tracedTo(trace: LocalParts['trace']): Pick<PoolOptions, 'onTrace'> {
+	if (trace === null) return {};
+	return { onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`) };
+}
+
+/** Connects, sends EHLO and logs in as a worker would, without mail. The signal aborts it. */
 export async function testSmtp(
 	settings: SmtpSettings,
-	{ trace, signal }: Pick<LocalParts, 'trace'> & { signal?: AbortSignal },
+	{ trace, signal }: Pick<LocalParts, 'trace'> & { signal: AbortSignal },
 ): Promise<SmtpTest> {
 	const pool = createPool({
 		settings,
-		onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`),
+		...tracedTo(trace),
 	});
 	const cut = () => pool.abort();
-	signal?.addEventListener('abort', cut, { once: true });
+	signal.addEventListener('abort', cut, { once: true });
+	if (signal.aborted) cut();
 	const began = performance.now();
 	const refused = await pool.verify();
-	signal?.removeEventListener('abort', cut);
+	signal.removeEventListener('abort', cut);
 	pool.close();
 	return {
 		host: settings.host,
@@ -228,7 +243,8 @@ export async function testSmtp(
 		security: settings.security,
 		user: settings.user,
 		ok: refused === null,
-		reply: refused === null ? null : formatReply(refused),
+		reply: refused === null ? null : formatReply(refused.reply),
+		remedy: refused?.remedy ?? null,
 		duration_ms: Math.round(performance.now() - began),
 	};
 }

@@ -9,12 +9,12 @@ import { formatSecret, signedHeaders } from '../../api/standard-webhooks.js';
 import { callWebhook } from '../../delivery/notifications/call.js';
 import { sendNotifications } from '../../delivery/notifications/sender.js';
 import { readSettings } from '../../engine/settings.js';
-import type { DeliverOptions, DeliverySummary } from '../connection.js';
+import type { DeliverOptions, DeliverySummary } from '../frame/connection.js';
 import { freshKey, type LocalParts } from './parts.js';
 
 type NotifierParts = Pick<LocalParts, 'store' | 'clock'>;
 
-/** How long, and who is told of what goes wrong, as one object a line. */
+/** How long a run lasts, and where its errors go, one object a line. */
 export interface NotifyOptions {
 	/** `settled`: until nothing is due; `stopped`: until the signal. */
 	until: 'settled' | 'stopped';
@@ -29,7 +29,7 @@ interface NotifyLine {
 
 export interface Notifier {
 	test(webhook: Webhook): Promise<TestResult>;
-	/** Sends what is due. Rejects only when the database fails at the very beginning. */
+	/** Sends due notifications. Rejects only when the database fails at the very beginning. */
 	run(options: NotifyOptions): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function createNotifier({ store, clock }: NotifierParts): Notifier {
 /** How long a run that failed at its beginning waits before the next. */
 const againMs = 2_000;
 
-/** The notifications of `serve`: go on whatever happens. `stop`: nothing is begun, what is under way gets 8 s. */
+/** The notifications of `serve`: a failure does not end them. `stop` begins none, and gives those under way 8 s. */
 export function startNotifying(parts: NotifierParts, log: (line: object) => void): { stop(): Promise<void> } {
 	const notifier = createNotifier(parts);
 	const stopping = new AbortController();
@@ -96,8 +96,8 @@ export function startNotifying(parts: NotifierParts, log: (line: object) => void
 }
 
 /**
- * A worker's run over the whole database sends notifications beside the mail, and last those of what it sent. What goes
- * wrong with them is told, and ends nothing.
+ * A worker's run over the whole database sends notifications beside the mail, and last those about its own messages.
+ * Errors of notifications are reported and do not end the run.
  */
 export async function notifyBeside(
 	notifier: Pick<Notifier, 'run'>,

@@ -1,21 +1,24 @@
-/** What the parts of an embedded engine share. */
+/** Shared types and helpers of the parts of an embedded engine. */
 import { randomBytes } from 'node:crypto';
+import type { WrappingKey } from '../../store/keys.js';
 import type { Store } from '../../store/store.js';
-import type { ConnectDependencies } from '../connection.js';
+import type { ConnectDependencies } from '../frame/connection.js';
 
-/** What the lazily loaded parts are made from. */
+/** The dependencies of the lazily loaded parts. */
 export interface LocalParts extends ConnectDependencies {
 	store: Store;
 	path: string;
 	isNew: boolean;
+	/** Of the secrets, as they were when the database was opened. */
+	keys: readonly WrappingKey[];
 	presence: Presence;
 }
 
-/** What a running server changes about its engine. */
+/** The changes a running server makes to its engine. */
 export interface Presence {
-	/** Why the sending worker of this process sends nothing at the moment. */
+	/** The obstacle to sending in this process; null without one. */
 	whyPaused: () => string | null;
-	/** Told when a thread of the store has ended: nothing can be answered any more. */
+	/** Called when a thread of the store has ended: no request can be answered then. */
 	storeFailed: (error: Error) => void;
 }
 

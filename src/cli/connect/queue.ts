@@ -2,7 +2,7 @@
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import type { QueuePause, QueueState } from '../../store/queue.js';
 import type { Store } from '../../store/store.js';
-import type { LocalEngine, QueueStats } from '../connection.js';
+import type { LocalEngine, QueueStats } from '../frame/connection.js';
 
 /** `resume` lifts a person’s pause and a fault alike; faults are paused by workers, never from here. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {
@@ -37,7 +37,7 @@ function toStats(state: QueueState): QueueStats {
 	};
 }
 
-/** What holds up the queue; a person's word before a fault. */
+/** The pause to report; a pause by hand comes before a fault. */
 export function firstPause([paused]: readonly QueuePause[]): QueueStats['paused'] {
 	return paused === undefined ? null : toPause(paused);
 }

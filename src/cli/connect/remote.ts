@@ -1,22 +1,31 @@
-/** A deployment behind a base URL: the remote client with what the command line settled. */
+/** A deployment behind a base URL: the remote client with the settings of the command line. */
 import { createClient } from '../../http/client/client.js';
-import type { ConnectDependencies, Connection, Target } from '../connection.js';
+import type { ConnectDependencies, Connection, Target } from '../frame/connection.js';
 
 /**
  * Asks nothing yet: the first call connects. `local` is null; `close` ends the client and a composer that was loaded.
  */
 export function connectRemote(
 	target: Extract<Target, { kind: 'remote' }>,
-	{ remote, env, trace, warn, clock }: ConnectDependencies,
+	{ remote, env, trace, warn, clock, signal }: ConnectDependencies,
 ): Connection {
 	const { baseUrl, token } = target;
-	const client = createClient({ baseUrl, token, remote, env, trace, warn });
+	const client = createClient({
+		baseUrl,
+		token,
+		remote,
+		env,
+		trace,
+		warn,
+		...(signal !== undefined && { signal }),
+	});
 	const composer = lazyComposer();
 	return {
 		api: client.api,
 		target,
 		exchange: client.exchange,
 		compose: async (request) => (await composer.load()).compose(request, clock),
+		render: async (content, variables) => (await composer.load()).render(content, variables),
 		local: null,
 		close: async () => {
 			await composer.close();

@@ -1,8 +1,9 @@
-/** The sending worker of `serve`: goes on whatever happens, and follows the settings as other processes change them. */
+/** The sending worker of `serve`: a failure does not end it, and it follows settings that other processes change. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { stalledReason } from '../../api/pauses.js';
 import { readSettings } from '../../engine/settings.js';
 import type { Store } from '../../store/store.js';
-import type { DeliverOptions } from '../connection.js';
+import type { DeliverOptions } from '../frame/connection.js';
 import type { Mailer } from './mail.js';
 
 export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
@@ -14,16 +15,16 @@ export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'ra
 export interface Sending {
 	/** Something new is due. */
 	wake(): void;
-	/** What keeps this process from sending at the moment; whether somebody paused the queue, the store says. */
+	/** The obstacle to sending in this process, except a pause by hand, which the store has. */
 	whyPaused(): string | null;
-	/** No more leases; what is in flight gets 9 s, the rest goes back to the queue. */
+	/** Takes no more leases; messages in flight get 9 s, the rest returns to the queue. */
 	stop(): Promise<void>;
 }
 
 /** How often settings are looked at; and how long a run that failed waits before the next. */
 const settingsEveryMs = 2_000;
 
-/** Begins at once; what fails is logged and tried again. `stop` never rejects; store and mailer are closed after it. */
+/** Begins at once; failures are logged and tried again. `stop` never rejects; store and mailer are closed after it. */
 export function startSending(options: SendingOptions): Sending {
 	const stopping = new AbortController();
 	const state: State = { paused: null, wake: () => {} };
@@ -50,8 +51,8 @@ async function loop(options: SendingOptions, state: State, signal: AbortSignal):
 			if (configured === null) state.paused = 'no mail server is configured';
 			else await runWith(options, state, { configured, signal });
 		} catch (error) {
-			state.paused = error instanceof Error ? error.message : String(error);
-			options.log({ event: 'worker_failed', error: state.paused });
+			state.paused = stalledReason(error);
+			options.log({ event: 'worker_failed', error: error instanceof Error ? error.message : String(error) });
 		}
 		await delay(settingsEveryMs, undefined, { signal }).catch(() => undefined);
 	}
@@ -86,7 +87,7 @@ async function runWith(
 				state.paused = reason;
 				log({ event: 'sending_paused', reason, retry_in_ms: ms });
 			},
-			// Not remembered: a person's pause is read from the database, for its end is told to nobody.
+			// Not remembered: a pause by hand is read from the database, for no event reports its end.
 			onHeld: (reason) => log({ event: 'sending_paused', reason }),
 			onWarning: (warning) => log({ event: 'content_warning', warning }),
 		});

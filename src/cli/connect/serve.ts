@@ -3,12 +3,12 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { microsPerSecond } from '../../api/datetime.js';
 import type { Engine } from '../../engine/engine.js';
 import { keepListeningUrl, readSettings } from '../../engine/settings.js';
-import { createAuthenticator } from '../../http/server/authenticate.js';
+import { createAuthenticator, createThrottle } from '../../http/server/authenticate.js';
 import { createHandler } from '../../http/server/handler.js';
-import { listen } from '../../http/server/listen.js';
-import { createMetrics } from '../../http/server/metrics.js';
-import { createThrottle } from '../../http/server/throttle.js';
-import type { RunningServer, ServeOptions } from '../connection.js';
+import { serve } from '../../http/server/serve.js';
+import { createMetrics } from '../../http/server/telemetry.js';
+import type { RunningServer, ServeOptions } from '../frame/connection.js';
+import { watchClock } from './clock-watch.js';
 import { startBounceSmtp } from './listener.js';
 import type { Mailer } from './mail.js';
 import { startNotifying } from './notify.js';
@@ -24,9 +24,14 @@ export interface ServeParts extends LocalParts {
 	mailer: Mailer;
 }
 
-/** What is in flight when the server is told to stop gets so long. */
+/** How long requests in flight may take after the server is stopped. */
 const graceMs = 8_000;
-/** A connection for bounces may be idle, and says nothing before it ends; what is cut off comes again. */
+/**
+ * Percent of the live heap after a collection, until the next full one. V8 alone lets a heap grow to four times its
+ * size: where each mail brings its own content, that would be mostly entries dropped by the caches.
+ */
+const heapGrowingPercent = 50;
+/** A connection for bounces may be idle, and ends without a reply; the sender of a cut mail repeats it. */
 const smtpGraceMs = 3_000;
 
 /**
@@ -35,16 +40,17 @@ const smtpGraceMs = 3_000;
  */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
+	await limitHeapGrowth();
 	const newTokenFile = await ensureToken(parts);
 	const { requestsPerSecond: perSecond } = await readSettings(store);
 	let sending: Sending | null = null;
 	const wake = () => sending?.wake();
 	const pages = trackingPages(parts, mailer, options.log);
-	// Of the API, of the pages and of what was no request at all.
+	// Counts requests of the API and the pages, and refused octets.
 	const metrics = createMetrics();
-	const server = await listen({
+	const server = await serve({
 		handler: createHandler({
-			served: waking(engine, wake),
+			...waking(engine, wake),
 			version: __VERSION__,
 			extensions: Object.keys(engine.ext).sort(),
 			authenticate: createAuthenticator({
@@ -54,10 +60,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			...(perSecond !== null && { throttle: createThrottle({ perSecond, burst: 2 * perSecond, clock }) }),
 			metrics,
 			gauges: () => gauges(parts),
-			ready: async () => {
-				await store.reads.getSettings();
-				return null;
-			},
+			ready: () => whyNotReady(parts),
 			log: options.log,
 		}),
 		publicPages: pages,
@@ -84,6 +87,9 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		presence.whyPaused = sending.whyPaused;
 	}
 	const notifying = startNotifying(parts, options.log);
+	const watch = watchClock(clock, ({ seconds, text }) =>
+		options.log({ event: 'clock_step', seconds, reason: text }),
+	);
 	return {
 		url: server.url,
 		publicUrl: (await readSettings(store)).publicUrl ?? server.url,
@@ -91,11 +97,18 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		newTokenFile,
 		bounceSmtp: bounceSmtp?.address ?? null,
 		close: async () => {
+			watch.stop();
 			const bounces = bounceSmtp?.close({ graceMs: smtpGraceMs });
 			await Promise.all([server.close({ graceMs }), sending?.stop(), notifying.stop(), bounces]);
 			await pages.settled();
 		},
 	};
+}
+
+/** Of this thread and all others. V8 reads this flag at each collection, so that it may be set while it runs. */
+async function limitHeapGrowth(): Promise<void> {
+	const { setFlagsFromString } = await import('node:v8');
+	setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
 }
 
 /** Acceptances wake the worker, which otherwise looks once a second. */
@@ -109,10 +122,10 @@ function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['e
 			return answer;
 		},
 	};
-	const mailings: Engine['ext']['mailings'] = {
-		...ext.mailings,
+	const campaigns: Engine['ext']['campaigns'] = {
+		...ext.campaigns,
 		release: async (id, expected, call) => {
-			await ext.mailings.release(id, expected, call);
+			await ext.campaigns.release(id, expected, call);
 			wake();
 		},
 	};
@@ -124,7 +137,18 @@ function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['e
 			return message;
 		},
 	};
-	return { api, ext: { ...ext, mailings, messages } };
+	return { api, ext: { ...ext, campaigns, messages } };
+}
+
+/** `null`: the database answers, and all its secrets are readable. */
+async function whyNotReady({ store, keys }: ServeParts): Promise<string | null> {
+	const wanted = (await store.reads.secretCounts()).find(
+		({ key }) => key !== null && keys.every(({ id }) => id !== key),
+	);
+	if (wanted !== undefined)
+		return `The secrets of the database are wrapped with key ${wanted.key}, which this process was not started with.`;
+	await store.reads.getSettings();
+	return null;
 }
 
 async function gauges({ store, clock }: ServeParts): Promise<Record<string, number>> {
@@ -139,7 +163,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
 		),
-		// How many wait would have to be counted one by one, each time somebody asks.
+		// How many wait would have to be counted one by one, at each request.
 		...Object.fromEntries(
 			waits.map(({ setting, limit, wait }) => [
 				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,
@@ -149,7 +173,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 	};
 }
 
-/** An API that nobody may use is of no use: the first start makes a token. `null`: there is one. */
+/** An API needs a token: the first start makes one. `null`: there is one. */
 async function ensureToken({ store, clock, path }: ServeParts): Promise<string | null> {
 	const tokens = await store.reads.listTokens();
 	if (tokens.some(({ revoked_at }) => revoked_at === null)) return null;
@@ -163,7 +187,7 @@ async function ensureToken({ store, clock, path }: ServeParts): Promise<string |
 		scopes: ['admin'],
 		now: clock.now(),
 	});
-	// By rename: who reads the file never sees half of a token.
+	// By rename: a reader of the file never sees half of a token.
 	if (isMade) await rename(fresh, file);
 	else await rm(fresh);
 	return isMade ? file : null;

@@ -1,12 +1,12 @@
-/** What a database of this machine says about itself, with times as the API writes them. */
+/** The status of a database of this machine, with times as the API writes them. */
 import { formatDateTime } from '../../api/datetime.js';
 import { limitSettings } from '../../engine/rules/limits.js';
 import { readSettings } from '../../engine/settings.js';
-import type { EngineStatus } from '../connection.js';
+import type { EngineStatus } from '../frame/connection.js';
 import type { LocalParts } from './parts.js';
 import { firstPause } from './queue.js';
 
-/** Several reads, each of a moment of its own: figures may differ by what is written between them. */
+/** Several reads at different moments: figures may differ by writes between them. */
 export async function localStatus(
 	parts: Pick<LocalParts, 'store' | 'clock' | 'path'>,
 ): Promise<EngineStatus> {

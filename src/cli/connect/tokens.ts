@@ -4,9 +4,9 @@ import { type Clock, formatDateTime } from '../../api/datetime.js';
 import type { Scope } from '../../http/routes.js';
 import type { StoredToken } from '../../store/keys.js';
 import type { Store } from '../../store/store.js';
-import type { ApiToken, LocalEngine } from '../connection.js';
+import type { ApiToken, LocalEngine } from '../frame/connection.js';
 
-/** 256 bits behind a prefix by which scanners of repositories, and people, know what it is. */
+/** 256 bits behind a prefix that identifies a token to people and to scanners of repositories. */
 export function newToken(): { secret: string; sha256: string } {
 	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
 	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };

@@ -1,28 +1,27 @@
-/** The public pages of a server: who follows a link of a mail, and what that changes. */
+/** The public pages of a server: the recipient behind a link of a mail, and the change it makes. */
 import { createTracking } from '../../delivery/tracking/lookup.js';
 import { createPublicHandler, type PublicPages } from '../../http/public/handler.js';
 import type { Mailer } from './mail.js';
 import type { LocalParts } from './parts.js';
 
 /** Settings and keys are read again after so long. */
-const linksForMs = 1_000;
+const settingsForMs = 1_000;
 
-/** For one server; what is lost behind an answer is told to `log`. Wait for `settled` before the store is closed. */
+/** For one server. Writes that fail after the answer go to `log`. Wait for `settled` before the store is closed. */
 export function trackingPages(
 	{ store, clock }: LocalParts,
 	{ contents, links }: Pick<Mailer, 'contents' | 'links'>,
 	log: (line: object) => void,
 ): PublicPages {
-	return createPublicHandler(
-		createTracking({
-			reads: store.reads,
-			writes: store.writes,
-			contents,
-			links: keptFor(linksForMs, links),
-			clock,
-			failed: (error) => log({ event: 'tracking_failed', error: String(error) }),
-		}),
-	);
+	const ports = createTracking({
+		reads: store.reads,
+		writes: store.writes,
+		contents,
+		links: keptFor(settingsForMs, links),
+		clock,
+		failed: (error) => log({ event: 'tracking_failed', error: String(error) }),
+	});
+	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
 /** Asked on every open, and written to the database when a key is due: once a second is enough. A failure is not kept. */

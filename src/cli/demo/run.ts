@@ -1,32 +1,37 @@
 /** The steps of `mailctl demo`: each is a command as a person would type it, run in this process. */
+
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
-import type { CommandContext } from '../context.js';
-import { CliError, UsageError } from '../errors.js';
-import { type ExitCode, exits } from '../exit.js';
+import type { SinkMail } from '../connect/mail-sink.js';
+import { shellWord } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
 import { main } from '../main.js';
 import { cleanLines } from '../render/clean.js';
-import { shellWord } from '../shell-word.js';
+import { numberText } from '../render/counted.js';
 import { demoFile } from './assets.js';
-import { type Sink, type SinkMail, startSink } from './sink.js';
 
 const sender = 'News <news@example.com>';
-/** What commands remember of jobs under way, within the demo's folder. */
+/** The folder of records of unfinished jobs, within the demo's folder. */
 const stateFolder = '.state';
 
-/** Ends with 0 when every subscriber of the file got a mail. Removes what it made unless `keep` names a folder. */
+/** Ends with 0 when every subscriber of the file got a mail. Removes its files unless `keep` names a folder. */
 export async function runDemo(cx: CommandContext, keep: string | null): Promise<ExitCode> {
-	const sink = await startSink();
+	const mails: SinkMail[] = [];
+	const { startMailSink } = await import('../connect/mail-sink.js');
+	const sink = await startMailSink({ take: (mail) => void mails.push(mail) });
 	try {
-		return await inFolder(keep, (folder) => new Demo(cx, folder, sink, keep !== null).run());
+		const arrived = { port: sink.port, mails };
+		return await inFolder(keep, (folder) => new Demo(cx, folder, arrived, keep !== null).run());
 	} finally {
 		await sink.close();
 	}
 }
 
-/** A folder of its own is removed behind it; of one that is kept, what only commands need. */
+/** Removes a temporary folder afterwards; of a kept one only the state that commands need. */
 async function inFolder<T>(keep: string | null, work: (folder: string) => Promise<T>): Promise<T> {
 	const folder = keep === null ? await mkdtemp(join(tmpdir(), 'mailctl-demo-')) : await emptyFolder(keep);
 	try {
@@ -36,14 +41,20 @@ async function inFolder<T>(keep: string | null, work: (folder: string) => Promis
 	}
 }
 
+/** The port of the sink, and its mails so far. */
+interface Arrived {
+	port: number;
+	mails: readonly SinkMail[];
+}
+
 class Demo {
 	readonly #cx: CommandContext;
 	readonly #folder: string;
-	readonly #sink: Sink;
+	readonly #sink: Arrived;
 	readonly #isKept: boolean;
 	readonly #commands: string[] = [];
 
-	constructor(cx: CommandContext, folder: string, sink: Sink, isKept: boolean) {
+	constructor(cx: CommandContext, folder: string, sink: Arrived, isKept: boolean) {
 		this.#cx = cx;
 		this.#folder = folder;
 		this.#sink = sink;
@@ -74,7 +85,7 @@ class Demo {
 			'engine',
 			'init',
 			'--sender',
-			sender.replace(/.*<(.*)>/, '$1'),
+			/<([^<>]*)>/.exec(sender)?.[1] ?? sender,
 			'--smtp',
 			`smtp://127.0.0.1:${this.#sink.port}`,
 		]);
@@ -95,7 +106,7 @@ class Demo {
 		await this.#say('subscribers from people.csv');
 		const counts = await this.#json(['subscribers', 'import', 'people.csv', '--list', 'Readers']);
 		await this.#say(
-			`  ${numberOf(counts, 'created').toLocaleString('en-US')} created of ${numberOf(counts, 'read').toLocaleString('en-US')} read`,
+			`  ${numberText(numberOf(counts, 'created'))} created of ${numberText(numberOf(counts, 'read'))} read`,
 		);
 		return numberOf(counts, 'created');
 	}
@@ -132,7 +143,7 @@ class Demo {
 		const arrived = first === undefined ? [] : await describeMail(first);
 		const chart = await this.#text(['report', '--output', 'table']);
 		const lines = [
-			`One of the ${mails.length.toLocaleString('en-US')} mails that arrived:`,
+			`One of the ${numberText(mails.length)} mails that arrived:`,
 			...arrived.map((line) => `  ${line}`),
 			'',
 			'The report:',
@@ -179,6 +190,7 @@ class Demo {
 			env: {
 				...this.#cx.io.env,
 				XDG_STATE_HOME: join(this.#folder, stateFolder),
+				XDG_CACHE_HOME: join(this.#folder, stateFolder),
 				MAILCTL_DB: undefined,
 				MAILCTL_BASE_URL: undefined,
 				MAILCTL_PROFILE: undefined,

@@ -1,16 +1,16 @@
-/** Who may open, change or replace the files that are to be ours alone, and what to do about it. */
+/** Users who may open, change or replace private files, and the command that stops it. */
 import { readFile, stat } from 'node:fs/promises';
-import { shellWord } from '../shell-word.js';
+import { shellWord } from '../frame/command-line.js';
 import { problem, type Verdict, warning } from './model.js';
 
-/** A file or folder, as the system says it. */
+/** A file or folder, from `stat`. */
 export interface FileAccess {
 	path: string;
 	/** Permission bits with the sticky one: 0o600 is the owner alone, 0o1777 is /tmp. */
 	mode: number;
-	/** Its group is the owner's own, of the same number: nobody else is in there, as most systems make their users. */
+	/** Its group is the owner's own, of the same number: on most systems it has no other member. */
 	isPrivateGroup: boolean;
-	/** Null: this user's, or whoever looks is root. Else the name of whose it is. */
+	/** Null: the file is this user's, or this user is root. Else the name of the owner. */
 	owner: string | null;
 }
 
@@ -28,8 +28,7 @@ export async function readAccess(path: string): Promise<FileAccess | null> {
 }
 
 /**
- * Of files with secrets that belong together, a database with its log: one verdict, one command, so that none is left
- * open. Null: there is nothing to say against them.
+ * One verdict and one command for files with secrets that belong together, a database with its log. Null: no complaint.
  */
 export function judgeSecrets(files: readonly FileAccess[]): Verdict | null {
 	const strange = files.find(({ owner }) => owner !== null);
@@ -44,7 +43,7 @@ export function judgeSecrets(files: readonly FileAccess[]): Verdict | null {
 	);
 }
 
-/** Of what holds no secret and is nobody else's business; `ownMode` is what it should have. Null: nothing against it. */
+/** Judges a file that is private but holds no secret; `ownMode` is the mode it should have. Null: no complaint. */
 export function judgePrivate(access: FileAccess, ownMode: '600' | '700'): Verdict | null {
 	if (access.owner !== null) return ofAnother(access);
 	const bits = access.mode & 0o077;
@@ -54,8 +53,8 @@ export function judgePrivate(access: FileAccess, ownMode: '600' | '700'): Verdic
 }
 
 /**
- * Of the folder that files with secrets are in: who may write to it may put others in their place, or, for a database,
- * a log of his own beside it, which SQLite then takes for true. Null: nobody else may.
+ * Judges the folder of files with secrets. A user who may write to it can replace the files. Beside a database, such a
+ * user can put a forged log, which SQLite trusts. Null: no other user may write.
  */
 export function judgeFolder({ path, mode, isPrivateGroup, owner }: FileAccess): Verdict | null {
 	const bits = mode & (isPrivateGroup ? 0o002 : 0o022);
@@ -73,7 +72,7 @@ export function judgeFolder({ path, mode, isPrivateGroup, owner }: FileAccess): 
 	);
 }
 
-/** Giving it to whoever looks would take it from the service that uses it. */
+/** Giving it to this user would take it from the service that uses it. */
 function ofAnother({ path, owner }: FileAccess): Verdict {
 	return warning(`${path} belongs to ${owner}`, `run doctor as its owner ${owner}`);
 }
@@ -86,7 +85,7 @@ function who(bits: number): string {
 	return (bits & 0o007) === 0 ? 'its group' : 'everybody on this machine';
 }
 
-/** Node.js tells the name of its own user only. */
+/** Node.js has the name of its own user only. */
 async function nameOf(uid: number): Promise<string> {
 	const users = await readFile('/etc/passwd', 'utf8').catch(() => '');
 	const line = users.split('\n').find((one) => one.split(':')[2] === String(uid));

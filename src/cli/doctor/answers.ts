@@ -1,10 +1,11 @@
-/** What a stranger answers, read for no more than it is: any type may stand anywhere, at any length. */
+/** Reads answers of an unknown server without trust: any value may have any type and any length. */
+import { isRecord } from '../../api/json.js';
 import type { WireResponse } from '../../api/wire.js';
 
-/** What it says of itself at `/`; null: nothing, or something else. */
+/** The description of the service at `/`; null: none, or in another form. */
 export function announced({ status, body }: WireResponse): { version: string; extensions: string[] } | null {
 	const json = status === 200 ? jsonOf(body) : null;
-	if (!isObject(json) || json['service'] !== 'mailctl') return null;
+	if (!isRecord(json) || json['service'] !== 'mailctl') return null;
 	const { version, extensions } = json;
 	return { version: textOf(version) ?? 'of no version', extensions: namesIn(extensions) };
 }
@@ -12,10 +13,10 @@ export function announced({ status, body }: WireResponse): { version: string; ex
 /** Service document, "Paginated list envelope": as far as a stranger's answer would not have it too. */
 export function isPage({ body }: WireResponse): boolean {
 	const json = jsonOf(body);
-	return isObject(json) && typeof json['count'] === 'number' && Array.isArray(json['results']);
+	return isRecord(json) && typeof json['count'] === 'number' && Array.isArray(json['results']);
 }
 
-/** Whatever it holds; null also for what is no JSON. */
+/** The parsed JSON; null also for other content. */
 export function jsonOf(body: Uint8Array): unknown {
 	try {
 		return JSON.parse(new TextDecoder().decode(body));
@@ -24,12 +25,7 @@ export function jsonOf(body: Uint8Array): unknown {
 	}
 }
 
-/** It may hold anything. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-	return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** What is given as a text, if it is one that says something, else null. At most a hundred characters of it. */
+/** The value if it is a text and not empty, else null. At most a hundred characters of it. */
 export function textOf(value: unknown): string | null {
 	return typeof value === 'string' && value !== '' ? short(value) : null;
 }
@@ -41,11 +37,11 @@ export function short(text: string): string {
 
 const mostCharacters = 100;
 
-/** More than any version of ours has. */
+/** More than any version of mailctl has. */
 const mostNames = 50;
 
 function namesIn(extensions: unknown): string[] {
-	const names = isObject(extensions) ? Object.keys(extensions) : extensions;
+	const names = isRecord(extensions) ? Object.keys(extensions) : extensions;
 	if (!Array.isArray(names)) return [];
 	return names.flatMap((name) => textOf(name) ?? []).slice(0, mostNames);
 }

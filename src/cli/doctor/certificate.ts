@@ -1,4 +1,4 @@
-/** The certificate a server shows, and what is to be said about it. */
+/** The certificate of a server, and the verdict on it. */
 import { isIP, type Socket } from 'node:net';
 import {
 	checkServerIdentity,
@@ -8,25 +8,25 @@ import {
 	type TLSSocket,
 } from 'node:tls';
 import { type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
-import { spanText } from './amounts.js';
+import { spanText } from '../render/amounts.js';
 import { ok, problem, type Verdict, warning } from './model.js';
 
 /** A certificate as this machine sees it. */
 export interface SeenCertificate {
-	/** Whom it is for: the host that was asked for, where that is among them. */
+	/** Its names: the requested host, where it is among them. */
 	name: string;
 	validTo: Micros;
 	/** Why it is not trusted here; null: it is. */
 	distrust: Distrust | null;
 }
 
-/** `says` it in words; `because` of the authority behind it, of the name it is for, or of anything else. */
+/** `says` is the reason in words; `because` is its kind: the authority, the name, or anything else. */
 export interface Distrust {
 	says: string;
 	because: 'authority' | 'name' | 'other';
 }
 
-/** Whose certificate, and how it is come by. */
+/** The server of the certificate, and how to reach it. */
 export interface CertificateOptions {
 	host: string;
 	port: number;
@@ -37,13 +37,13 @@ export interface CertificateOptions {
 	signal: AbortSignal;
 }
 
-/** Shakes hands and hangs up; nothing is asked. Rejects when there is no TLS to be had, and with the signal's reason. */
+/** Makes a TLS handshake and closes the connection. Rejects when TLS fails, and with the signal's reason. */
 export function lookAtCertificate(options: CertificateOptions): Promise<SeenCertificate> {
 	const { host, port, ca, socket, signal } = options;
 	return new Promise((resolve, reject) => {
-		// Looked at even if it is not trusted: that is what is to be told.
+		// Read even if it is not trusted: the check reports that.
 		const tls = connect({
-			// The host beside a socket too: that is whom the certificate must be for.
+			// With a socket the host is given too: the certificate must name it.
 			...(socket === undefined ? { host, port } : { host, socket }),
 			...(isIP(host) === 0 && { servername: host }),
 			...(ca !== null && { ca: ca.alone ? [ca.pem] : [...rootCertificates, ca.pem] }),
@@ -52,7 +52,7 @@ export function lookAtCertificate(options: CertificateOptions): Promise<SeenCert
 		const stop = () => tls.destroy(asError(signal.reason));
 		if (signal.aborted) stop();
 		else signal.addEventListener('abort', stop, { once: true });
-		// More than once, where a handshake is cut: an error that nobody hears would end the process.
+		// More than once, where a handshake is cut: an error without a listener would end the process.
 		tls.on('error', reject);
 		tls.once('close', () => {
 			signal.removeEventListener('abort', stop);
@@ -67,7 +67,7 @@ export function lookAtCertificate(options: CertificateOptions): Promise<SeenCert
 
 const soon: Micros = 14 * microsPerDay;
 
-/** What mends a certificate: one that ends, one of an authority that is not known here, one for another name. */
+/** Hints for certificates: an expiring one, one of an unknown authority, one for another name. */
 export interface Remedies {
 	renew: string;
 	trust: string;
@@ -80,7 +80,7 @@ interface JudgeOptions extends Remedies {
 	isChecked: boolean;
 }
 
-/** What is to be said of it, and done. */
+/** The verdict on a certificate, with its remedy. */
 export function judgeCertificate(
 	{ name, validTo, distrust }: SeenCertificate,
 	{ now, isChecked, renew, trust, rename }: JudgeOptions,

@@ -1,12 +1,13 @@
-/** What `mailctl doctor` does with its options: look, report, exit code. It changes nothing. */
-import { commandLine } from '../command-line.js';
-import type { Target } from '../connection.js';
-import type { CommandContext } from '../context.js';
-import { type ExitCode, exits } from '../exit.js';
+/** `mailctl doctor`: runs the checks, prints the report and chooses the exit code. It changes nothing. */
+import { hintText, mailctl, namedTarget } from '../frame/command-line.js';
+import type { Target } from '../frame/connection.js';
+import type { CommandContext } from '../frame/context.js';
+import { type ExitCode, exits } from '../frame/exit.js';
 import { hasColor, paint } from '../render/color.js';
 import { hasUnicode } from '../render/terminal.js';
 import { columns } from './columns.js';
 import type { Check, Finding, Group, Surroundings } from './model.js';
+import { patient } from './patience.js';
 import { summaryOf, textReport } from './report.js';
 import { chooseChecks, runChecks } from './run.js';
 
@@ -22,13 +23,14 @@ export interface DoctorOptions {
 	nameServer: string | undefined;
 }
 
-/** 11 for problems, after the report; past the deadline its error, after a report of what is known. Throws `UsageError`. */
+/** Exit 11 for problems, after the report; past the deadline its error, after a partial report. Throws `UsageError`. */
 export async function doctorCommand(cx: CommandContext, options: DoctorOptions): Promise<ExitCode> {
+	const named = namedTarget(cx.globals, cx.settings);
 	const surroundings: Surroundings = {
-		line: (words) => commandLine(cx, words),
+		line: (...command) => hintText(mailctl(...command), named),
 		isOffline: options.offline,
 		isFull: options.full,
-		signal: cx.signal,
+		patience: (ms) => patient(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),
 	};
 	const target = cx.settings.target.target();
 	const { checks, close } = await checksOf(cx, target, { ...options, surroundings });
@@ -47,7 +49,7 @@ interface Looking extends DoctorOptions {
 	surroundings: Surroundings;
 }
 
-/** Each kind of target has checks of its own, which load what they need. */
+/** The checks of each kind of target load only the modules they need. */
 async function checksOf(
 	cx: CommandContext,
 	target: Target,

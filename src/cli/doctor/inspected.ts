@@ -1,32 +1,36 @@
-/** What the checks of a database are given to judge: types, filled by whoever knows the store and the mail's parts. */
+/** Input of the checks of a database: types, filled by the code that knows the store and the parts of mails. */
 import type { Micros } from '../../api/datetime.js';
 import type { QueueState } from '../../store/queue.js';
-import type { SmtpTest } from '../connection.js';
+import type { SecretCount, SmtpTest } from '../frame/connection.js';
 
 /** A database as it was found. It is never made, migrated or written to. */
 export type Inspected =
 	| { kind: 'missing'; path: string }
-	/** It is there and cannot be opened; `code` is that of the store's errors. */
+	/** The file exists and cannot be opened; `code` is that of the store's errors. */
 	| { kind: 'closed'; path: string; code: string; message: string }
 	| { kind: 'open'; path: string; database: InspectedDatabase };
 
 /** An opened database; `close` it once. */
 export interface InspectedDatabase {
-	/** `found` 0: nothing has been stored in it yet. */
+	/** `found` 0: an empty database. */
 	schema: { found: number; known: number };
 	journalMode: string;
 	bytes: { file: number; log: number };
 	/** SQLite's own words; none: sound. */
 	findDamage(how: 'quick' | 'whole'): string[];
-	/** Null where the schema is another one than this version's: then nothing of it can be read. */
+	/** Null where the schema is not of this version: its contents are then unreadable. */
 	contents: DatabaseContents | null;
 	close(): void;
 }
 
-/** What is in the database. Everything is read when it is asked for. */
+/** The contents of the database. Each part is read when its method is called. */
 export interface DatabaseContents {
 	/** The latest moment anything was recorded at. */
 	newest(): Promise<Micros | null>;
+	/** How far the machine's clock was set last under a process that wrote, and when; null: it never was. */
+	clockStep(): Promise<{ by: Micros; at: Micros } | null>;
+	/** By the id of the key that wraps them; `null`: not wrapped. */
+	secrets(): Promise<SecretCount[]>;
 	settings(): Promise<InspectedSettings>;
 	/** Their addresses. */
 	senders(): Promise<string[]>;
@@ -34,7 +38,7 @@ export interface DatabaseContents {
 	queue(): Promise<QueueState>;
 	webhooks(): Promise<InspectedWebhook[]>;
 	/** Messages of the last seven days. */
-	lately(): Promise<{ sent: number; hardBounced: number }>;
+	lately(): Promise<{ attempted: number; hardBounced: number }>;
 	/** Connects and logs in as a worker would, until the signal. Throws where no mail server is set. */
 	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
 }
@@ -69,7 +73,7 @@ export interface PublishedKey {
 	value: string;
 }
 
-/** A webhook with what waits for it. */
+/** A webhook with its waiting notifications. */
 export interface InspectedWebhook {
 	id: number;
 	url: string;
@@ -88,7 +92,7 @@ export interface Retried {
 	since: Micros;
 	/** Null: it is being tried at this moment. */
 	next: Micros | null;
-	/** What the last attempt came to. */
+	/** The answer to the last attempt, or its error. */
 	said: string;
 	/** The webhook took something since that attempt: then it is this notification that it does not like. */
 	tookOthersSince: boolean;

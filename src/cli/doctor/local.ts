@@ -1,14 +1,15 @@
-/** The checks of a database of this machine and of what it needs to send. */
+/** The checks of a database of this machine, and of the environment it needs to send. */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Target } from '../connection.js';
-import type { CommandContext } from '../context.js';
+import type { Target } from '../frame/connection.js';
+import type { CommandContext } from '../frame/context.js';
 import { configChecks } from './checks/config.js';
 import { databaseChecks } from './checks/database.js';
 import { dnsChecks } from './checks/dns.js';
 import { machineChecks } from './checks/machine.js';
 import { publicUrlChecks } from './checks/public-url.js';
 import { queueChecks } from './checks/queue.js';
+import { secretsCheck } from './checks/secrets.js';
 import { settingsChecks } from './checks/settings.js';
 import { smtpChecks } from './checks/smtp.js';
 import { webhookChecks } from './checks/webhooks.js';
@@ -17,7 +18,6 @@ import { lookingInto } from './looking.js';
 import type { Check, Surroundings } from './model.js';
 import { createNames } from './names.js';
 
-/** What the options of the command come to. */
 export interface LocalOptions {
 	surroundings: Surroundings;
 	nameServer: string | undefined;
@@ -30,17 +30,27 @@ export async function localChecks(
 	{ surroundings, nameServer }: LocalOptions,
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
 	const names = createNames(nameServer);
-	// Before it is opened: while it is, SQLite keeps files beside it that are gone again afterwards.
+	// Before it is opened: an open database has temporary files beside it.
 	const files = databaseFiles(target.url);
 	const { inspectLocal } = await import('../connect/doctor.js');
-	const found = inspectLocal(target.url, { clock: cx.clock, trace: tracer(cx) });
+	const { readWrappingKeys } = await import('../connect/wrapping.js');
+	const keysFor = ({ io }: CommandContext) => {
+		try {
+			return { given: readWrappingKeys(io.env), problem: null };
+		} catch (error) {
+			return { given: [], problem: error instanceof Error ? error.message : String(error) };
+		}
+	};
+	const keys = keysFor(cx);
+	const found = inspectLocal(target.url, { clock: cx.clock, trace: cx.trace, keys: keys.given });
 	const { clock } = cx;
 	const look = lookingInto(found);
 	return {
 		checks: [
 			...machineChecks(),
-			...configChecks({ paths: cx.paths, ...secretsOf(found, files) }),
+			...configChecks({ paths: cx.paths, ...secretsOf(found, files, cx.io.env['MAILCTL_KEY_FILE'] || null) }),
 			...databaseChecks(found, clock, surroundings),
+			secretsCheck(look, keys, surroundings),
 			...settingsChecks(look, surroundings),
 			...smtpChecks(look, clock, surroundings),
 			...queueChecks(look, clock, surroundings),
@@ -55,15 +65,19 @@ export async function localChecks(
 	};
 }
 
-/** A device or a folder that was named by mistake holds none, and is not to be told to close. */
-function secretsOf(found: Inspected, files: string[]): { secrets: string[][]; folder: string | null } {
-	const token = [`${found.path}.token`];
+/** A device or a folder, named by mistake, holds no secrets: no hint to change its mode. */
+function secretsOf(
+	found: Inspected,
+	files: string[],
+	keyFile: string | null,
+): { secrets: string[][]; folder: string | null } {
+	const others = [[`${found.path}.token`], ...(keyFile === null ? [] : [[keyFile]])];
 	const isNone = found.kind === 'missing' || (found.kind === 'closed' && found.code === 'not_a_database');
-	if (isNone) return { secrets: [token], folder: null };
-	return { secrets: [files, token], folder: dirname(files[0] ?? resolve(found.path)) };
+	if (isNone) return { secrets: others, folder: null };
+	return { secrets: [files, ...others], folder: dirname(files[0] ?? resolve(found.path)) };
 }
 
-/** The file and what is beside it; SQLite keeps that beside the file itself, wherever a link to it is. */
+/** The database file and its companions, which SQLite keeps beside the file itself, wherever a link to it is. */
 function databaseFiles(path: string): string[] {
 	const file = realFile(path);
 	return ['', '-wal', '-shm', '-journal'].map((suffix) => file + suffix).filter((one) => existsSync(one));
@@ -76,10 +90,4 @@ function realFile(path: string): string {
 	} catch {
 		return resolve(path);
 	}
-}
-
-function tracer({ io, settings }: CommandContext): (line: string) => void {
-	return (line) => {
-		if (settings.debug.value) void io.stderr.write(`${line}\n`);
-	};
 }

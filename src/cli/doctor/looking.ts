@@ -1,4 +1,4 @@
-/** Checks of what is in a database, where there is one that can be read. */
+/** Checks of the contents of a database, where one is readable. */
 import type { DatabaseContents, Inspected } from './inspected.js';
 import { type Check, skipped, type Verdict } from './model.js';
 

@@ -1,6 +1,6 @@
-/** What `mailctl doctor` is made of: checks, and what each of them found. */
+/** The model of `mailctl doctor`: checks and their findings. */
 
-/** What `--only` and `--skip` name, in the order they are shown. */
+/** The values of `--only` and `--skip`, in the order they are shown. */
 export const groups = [
 	'machine',
 	'config',
@@ -24,10 +24,10 @@ export const waitingGroups: ReadonlySet<Group | undefined> = new Set([
 	'service',
 ]);
 
-/** `problem`: something does not work, or will not; `warning`: it works, and somebody should know. */
+/** `problem`: something does not work, or will not; `warning`: it works, but a person should know. */
 export type Level = 'ok' | 'warning' | 'problem' | 'skipped';
 
-/** What a check found: a sentence, and what to do about it. */
+/** The result of a check: a sentence, and the fix. */
 export interface Verdict {
 	level: Level;
 	message: string;
@@ -35,37 +35,40 @@ export interface Verdict {
 	fix: string | null;
 }
 
-/** A verdict with the name of its check: what is printed. */
+/** A verdict with the name of its check, as it is printed. */
 export interface Finding extends Verdict {
 	check: string;
 }
 
 /** One question. It may have several answers: one for each domain, say. */
 export interface Check {
-	/** Stable, for scripts: `queue.paused`. What stands before the dot is its group. */
+	/** Stable, for scripts: `queue.paused`. The part before the dot is its group. */
 	name: `${Group}.${string}`;
-	/** What is thrown is a problem of its own. */
+	/** A thrown error is a problem of its own. */
 	run(): Promise<Verdict | readonly Verdict[]>;
 }
 
-/** What every check may need to know. */
+/** Facts and services that every check may need. */
 export interface Surroundings {
-	/** `mailctl --db news.db WORDS`: a command on the target that is looked at. */
-	line(words: string): string;
+	/** `mailctl --db news.db WORDS`: a command on the target that is looked at, for a shell. */
+	line(...command: readonly string[]): string;
 	/** Nothing leaves this machine. */
 	isOffline: boolean;
 	/** Large databases are read whole. */
 	isFull: boolean;
-	/** Ctrl-C, and `--deadline`. */
-	signal: AbortSignal;
+	/**
+	 * For one question to another machine: ends after so many milliseconds (5 s) or `--timeout`, and with the run
+	 * (Ctrl-C, `--deadline`). Its reason is an error with that text.
+	 */
+	patience(ms?: number): AbortSignal;
 }
 
-/** As it should be; the message says what was seen. */
+/** Nothing is wrong; the message describes what was found. */
 export function ok(message: string): Verdict {
 	return { level: 'ok', message, fix: null };
 }
 
-/** It works, and somebody should know. */
+/** It works, but a person should know. */
 export function warning(message: string, fix: string | null = null): Verdict {
 	return { level: 'warning', message, fix };
 }
@@ -75,7 +78,7 @@ export function problem(message: string, fix: string | null = null): Verdict {
 	return { level: 'problem', message, fix };
 }
 
-/** It was not looked at; the message says why, and is the same for all that have the reason in common. */
+/** The check did not run. The message is the reason, the same text for all checks skipped for it. */
 export function skipped(message: string): Verdict {
 	return { level: 'skipped', message, fix: null };
 }

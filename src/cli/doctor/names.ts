@@ -1,9 +1,9 @@
-/** What DNS says: records of a name, none, or no answer. */
+/** Answers of DNS: records of a name, none, or no answer. */
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../frame/errors.js';
 
-/** `none`: there is no such record, and perhaps not even such a name (RFC 8020); `failed`: nobody knows. */
+/** `none`: there is no such record, and perhaps not even such a name (RFC 8020); `failed`: unknown. */
 export type Looked =
 	| { kind: 'found'; records: readonly string[] }
 	| { kind: 'none'; isName: boolean }
@@ -13,15 +13,15 @@ export type Looked =
 export interface Names {
 	/** Texts of TXT records, their strings joined. */
 	txt(name: string): Promise<Looked>;
-	/** Hosts of MX records, the preferred first; an empty one says that no mail is taken (RFC 7505). */
+	/** Hosts of MX records, the preferred first; an empty one means that the domain takes no mail (RFC 7505). */
 	mx(name: string): Promise<Looked>;
 	/** IPv4 and IPv6. */
 	addresses(name: string): Promise<Looked>;
-	/** Gives up what was asked and not answered. */
+	/** Cancels queries without an answer. */
 	close(): void;
 }
 
-/** `server`: whom to ask; undefined: those of this machine. Throws `UsageError` for what is no address. */
+/** `server`: the DNS server; undefined: those of this machine. Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined): Names {
 	// Twice, and no longer than five seconds in all: a silent server must not hold up the report.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });

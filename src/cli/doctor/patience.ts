@@ -5,16 +5,20 @@ const usualMs = 5_000;
 /** Of mail servers: many keep strangers waiting before they greet them, and hang up on those who do not wait. */
 export const mailServerMs = 15_000;
 
-/** Ends with the run, or after its own time. Its reason is an error that says so. */
-export function patient(signal: AbortSignal, ms = usualMs): AbortSignal {
+/** See `Surroundings.patience`. */
+export function patient(
+	signal: AbortSignal,
+	{ ms: wantedMs = usualMs, atMostMs }: { ms: number | undefined; atMostMs: number },
+): AbortSignal {
+	const ms = Math.min(wantedMs, atMostMs);
 	const controller = new AbortController();
 	const late = () => controller.abort(new Error(`no answer within ${ms / 1_000} s`));
-	// Not `AbortSignal.timeout`, whose error says that "the operation was aborted".
+	// Not `AbortSignal.timeout`, whose error reads "the operation was aborted".
 	setTimeout(late, ms).unref();
 	return AbortSignal.any([signal, controller.signal]);
 }
 
-/** What an error says; one of several addresses that were tried speaks for all. */
+/** The text of an error; of several tried addresses the first error is enough. */
 export function saidBy(error: unknown): string {
 	if (error instanceof AggregateError && error.errors.length > 0) return saidBy(error.errors[0]);
 	return error instanceof Error ? error.message : String(error);

@@ -1,10 +1,10 @@
 /** The checks of a deployment, from the outside. */
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
-import type { Connection, Target } from '../connection.js';
-import type { CommandContext } from '../context.js';
-import { CliError } from '../errors.js';
-import { shellWord } from '../shell-word.js';
+import { hintText, mailctl, unnamed } from '../frame/command-line.js';
+import type { Connection, Target } from '../frame/connection.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError } from '../frame/errors.js';
 import { configChecks } from './checks/config.js';
 import { connectionChecks } from './checks/connection.js';
 import { machineChecks } from './checks/machine.js';
@@ -48,26 +48,27 @@ export async function remoteChecks(
 
 interface Way {
 	connection: Connection;
-	/** What is to be said of the token that goes along, or does not. */
+	/** A note on the token of the request, or on its absence. */
 	token: Verdict;
 	close(): Promise<void>;
 }
 
-/** Without a token where it cannot be read, or belongs elsewhere: there is still something to see. */
+/** Without a token where it cannot be read, or belongs to another deployment: other checks still work. */
 async function connectAnyhow(cx: CommandContext, asked: RemoteTarget): Promise<Way> {
 	try {
 		const connection = await cx.connection();
 		const has = connection.target.kind === 'remote' && connection.target.token !== null;
-		// The context closes what it opened.
+		// The context closes this connection.
 		return { connection, token: ok(has ? 'a token goes along' : 'no token is given'), close: async () => {} };
 	} catch (error) {
 		if (!(error instanceof CliError)) throw error;
 		const connection = await cx.connectTo({ ...asked, token: null });
-		return { connection, token: problem(error.message, error.hint), close: () => connection.close() };
+		const fix = error.hint === null ? null : hintText(error.hint, unnamed);
+		return { connection, token: problem(error.message, fix), close: () => connection.close() };
 	}
 }
 
-/** Told with the progress of any scope, so also of one that there is not. */
+/** The pause of the queue, from the progress of a submission that does not exist: every scope has it. */
 function pauseOf(api: Api): (signal: AbortSignal) => Promise<string | null> {
 	return async (signal) => {
 		const messages = await need(api, 'messages');
@@ -78,6 +79,6 @@ function pauseOf(api: Api): (signal: AbortSignal) => Promise<string | null> {
 
 function loginLine({ settings }: CommandContext, baseUrl: string): string {
 	const { profile } = settings.target;
-	const named = profile === null ? '' : ` --profile ${shellWord(profile)}`;
-	return `mailctl login${named} --base-url ${shellWord(baseUrl)}`;
+	const named = profile === null ? [] : ['--profile', profile];
+	return hintText(mailctl('login', ...named, '--base-url', baseUrl), unnamed);
 }

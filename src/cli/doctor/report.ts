@@ -1,4 +1,4 @@
-/** The report for people: a line a check, below it what to do, in the end the sum. */
+/** The report for people: a line for each check, its fix below, the totals at the end. */
 import { clean } from '../render/clean.js';
 import type { Paint } from '../render/color.js';
 import { wrapWords } from '../render/width.js';
@@ -13,7 +13,7 @@ export interface TextOptions {
 	paint: Paint;
 }
 
-/** Ends in a line break. What was skipped stands together, by its reason. */
+/** Ends in a line break. Skipped checks are grouped by their reason. */
 export function textReport(target: string, findings: readonly Finding[], options: TextOptions): string {
 	const shown = findings.filter(({ level }) => level !== 'skipped');
 	const names = Math.max(0, ...shown.map(({ check }) => check.length));

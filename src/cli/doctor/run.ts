@@ -1,5 +1,5 @@
-/** Chooses the checks of a run, runs them, and gives what they found in their own order. */
-import { UsageError } from '../errors.js';
+/** Chooses the checks of a run, runs them, and returns the findings in the order of the checks. */
+import { UsageError } from '../frame/errors.js';
 import {
 	type Check,
 	type Finding,
@@ -12,7 +12,7 @@ import {
 	waitingGroups,
 } from './model.js';
 
-/** What of all checks is asked for. */
+/** The selected checks. */
 export interface Selection {
 	/** Empty: all. */
 	only: readonly Group[];
@@ -32,18 +32,17 @@ export function chooseChecks(checks: readonly Check[], { only, skip }: Selection
 	});
 }
 
-/** What a run takes. */
 export interface RunOptions {
 	checks: readonly Check[];
-	/** Ends the waiting: what has not answered by then is skipped. */
+	/** Ends the waiting: a check without a result by then is skipped. */
 	signal: AbortSignal;
 	/** After each check. */
 	onDone: () => void;
 }
 
 /**
- * Never throws for what a check does. Those that wait for other machines begin together when all others are done: reading
- * a large database keeps this thread busy, and a machine that answered meanwhile would seem to be silent.
+ * Never throws for an error of a check. Checks that wait for other machines begin together, after all others. Reading a
+ * large database keeps this thread busy: a machine that answers meanwhile would seem to be silent.
  */
 export async function runChecks({ checks, signal, onDone }: RunOptions): Promise<Finding[]> {
 	const late = whenStopped(signal).then(() => [skipped('there was no time for it')]);

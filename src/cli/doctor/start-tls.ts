@@ -7,9 +7,8 @@ import { createInterface } from 'node:readline';
 const mostBytes = 64 * 1024;
 
 /**
- * An open connection on which the handshake is to begin, or that the server has no STARTTLS. Rejects when it is not
- * reached, says something else than SMTP or has no end of it, or the
- * signal is aborted.
+ * An open connection, ready for the TLS handshake; `refused`: the server has no STARTTLS. Rejects when the server is
+ * not reached, does not speak SMTP, sends too much, or the signal is aborted.
  */
 export async function startTls(server: {
 	host: string;

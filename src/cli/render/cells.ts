@@ -30,8 +30,8 @@ function isJson(value: unknown): boolean {
 }
 
 /**
- * One TSV cell: cleaned, so that a tab or a line break in a value cannot become one of the file. What is JSON stays
- * JSON: there it is spelled as JSON spells it.
+ * One TSV cell, cleaned: a tab or a line break in a value cannot become one of the file. JSON stays JSON, with the
+ * escapes of JSON.
  */
 export function tsvCell(value: unknown): string {
 	const text = plainText(value);
@@ -44,7 +44,7 @@ export function csvCell(value: unknown): string {
 	return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A cell of a pipe table; what Markdown would read as markup or as a link stays text. */
+/** A cell of a pipe table; characters of Markdown markup and links stay text. */
 export function markdownCell(value: unknown): string {
 	return humanCell(value).replace(/[\\|`*_<>[\]]/g, (char) => `\\${char}`);
 }

@@ -1,4 +1,4 @@
-/** Certificates in a line: thirty of base64 say nothing to anybody. */
+/** Certificates in a line each: thirty lines of base64 tell a reader nothing. */
 import type { Micros } from '../../api/datetime.js';
 import { microsPerMs } from '../../api/datetime.js';
 

@@ -1,5 +1,7 @@
 /** Pictures of the report that a person can read without colour: sent and opened, with an axis and a scale. */
 
+import { numberText } from './counted.js';
+
 export interface ChartDay {
 	/** As it is to be shown, `DD.MM.YYYY`. */
 	date: string;
@@ -35,13 +37,16 @@ export function barChart(days: readonly ChartDay[], { width, unicode }: ChartOpt
 	const glyphs = unicode ? blocks : ascii;
 	const rows = days.length > maxDailyRows ? weeks(days) : days;
 	const labelWidth = Math.max(0, ...rows.map(({ date }) => date.length));
-	const figureWidth = Math.max(1, ...rows.map(({ sent, opened }) => figure(Math.max(sent, opened)).length));
+	const figureWidth = Math.max(
+		1,
+		...rows.map(({ sent, opened }) => numberText(Math.max(sent, opened)).length),
+	);
 	const barWidth = Math.max(minBarWidth, width - labelWidth - figureWidth - 3);
 	const top = niceTop(Math.max(1, ...rows.flatMap(({ sent, opened }) => [sent, opened])));
 	const indent = ' '.repeat(labelWidth + 1);
 	const bar = (value: number, glyph: string) => {
 		const drawn = drawBar((value / top) * barWidth, glyph, glyphs);
-		return `${drawn}${' '.repeat(barWidth - drawn.length)} ${figure(value).padStart(figureWidth)}`;
+		return `${drawn}${' '.repeat(barWidth - drawn.length)} ${numberText(value).padStart(figureWidth)}`;
 	};
 	return [
 		`${indent}${glyphs.sent.repeat(2)} sent  ${glyphs.opened.repeat(2)} opened${rows === days ? '' : '  (a row is a week)'}`,
@@ -59,7 +64,7 @@ export function sparkChart(days: readonly ChartDay[], { unicode }: ChartOptions)
 	const top = Math.max(1, ...days.flatMap(({ sent, opened }) => [sent, opened]));
 	const line = (value: (day: ChartDay) => number) =>
 		days.map((day) => levels[Math.round((value(day) / top) * (levels.length - 1))] ?? ' ').join('');
-	const max = (value: (day: ChartDay) => number) => figure(Math.max(0, ...days.map(value)));
+	const max = (value: (day: ChartDay) => number) => numberText(Math.max(0, ...days.map(value)));
 	return [
 		`sent   ${line(({ sent }) => sent)} max ${max(({ sent }) => sent)}`,
 		`opened ${line(({ opened }) => opened)} max ${max(({ opened }) => opened)}`,
@@ -85,11 +90,11 @@ function drawBar(cells: number, glyph: string, { eighths, sent }: Glyphs): strin
 
 function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
 	const steps =
-		[4, 5, 2, 1].find((count) => width / count >= figure(top).length + 3 && top % count === 0) ?? 1;
+		[4, 5, 2, 1].find((count) => width / count >= numberText(top).length + 3 && top % count === 0) ?? 1;
 	const at = Array.from({ length: steps + 1 }, (_, i) => Math.round((i / steps) * width));
 	const rule = Array.from({ length: width + 1 }, (_, cell) => (at.includes(cell) ? tick : line)).join('');
 	const labels = at.reduce((text, cell, i) => {
-		const label = figure((top / steps) * i);
+		const label = numberText((top / steps) * i);
 		const start = Math.max(text.length, cell - Math.floor(label.length / 2));
 		return text.padEnd(start) + label;
 	}, '');
@@ -105,8 +110,4 @@ function weeks(days: readonly ChartDay[]): ChartDay[] {
 			opened: week.reduce((sum, { opened }) => sum + opened, 0),
 		};
 	});
-}
-
-function figure(value: number): string {
-	return value.toLocaleString('en-US');
 }

@@ -1,4 +1,4 @@
-/** Text from outside made harmless for a terminal, a log and a cell: what could move, hide or reorder is spelled out. */
+/** Text from outside made harmless for a terminal, a log and a cell: no character moves, hides or reorders text. */
 
 /**
  * C0, DEL and C1; soft hyphen, bidi and zero-width controls, line separators, BOM, invisible operators, annotation
@@ -21,6 +21,16 @@ export function cleanJson(json: string): string {
 	return json.replace(hostile, (char) =>
 		Array.from({ length: char.length }, (_, at) => unit(char.charCodeAt(at))).join(''),
 	);
+}
+
+/** A value as such a text, with its line end. */
+export function jsonLine(value: object): string {
+	return `${cleanJson(JSON.stringify(value))}\n`;
+}
+
+/** The same of JSON in several lines, whose breaks stand between its tokens. */
+export function cleanJsonLines(json: string): string {
+	return json.split('\n').map(cleanJson).join('\n');
 }
 
 function unit(code: number): string {

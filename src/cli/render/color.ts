@@ -1,6 +1,7 @@
 /** Whether a stream gets colour, decided for each by itself. */
-import type { OutStream } from '../io.js';
-import type { ColorMode, Env } from '../settings.js';
+
+import type { ColorMode, Env } from '../config/settings.js';
+import type { OutStream } from '../frame/io.js';
 
 export interface Paint {
 	strong(text: string): string;

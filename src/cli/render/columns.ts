@@ -6,20 +6,25 @@ export interface Column<T> {
 	header: string;
 	/** `null` and `undefined` show as nothing. */
 	value(record: T): unknown;
-	/** What people read instead of an array of objects: a line each on a card, one after the other in a table. */
+	/** For people, instead of an array of objects: a line each on a card, one after the other in a table. */
 	lines?(record: T): readonly string[];
 	/** Only in `wide`, in `csv` and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';
-	/** Never shortened or broken for a terminal: half an id is of no use to anybody. */
+	/** Never shortened or broken for a terminal: half an id is useless. */
 	isWhole?: boolean;
 	/** A number of things, not a name: a table groups its digits. */
 	isCount?: boolean;
-	/** What `-o name` prints; the first column if none is marked. */
+	/** The column of `-o name`; the first column if none is marked. */
 	isName?: boolean;
 }
 
 export type Columns<T> = readonly Column<T>[];
+
+/** The keys of a command's answer that is one object and no record: `--fields` may name them. */
+export function answer(...keys: readonly string[]): Columns<never> {
+	return keys.map((key) => ({ key, header: key, value: () => undefined }));
+}
 
 /** Names the columns of a record by its own keys: `columnsOf<List>()('id', 'name')`. */
 export function column<T, K extends keyof T & string>(

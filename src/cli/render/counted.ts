@@ -1,11 +1,11 @@
 /** Counts in sentences. Pure. */
 
 /** With its thousands parted: `10,000`. */
-export function shown(count: number): string {
+export function numberText(count: number): string {
 	return count.toLocaleString('en-US');
 }
 
 /** `1 row`, `10,000 rows`; a word whose plural is no `s` names it. */
 export function counted(count: number, word: string, plural = `${word}s`): string {
-	return `${shown(count)} ${count === 1 ? word : plural}`;
+	return `${numberText(count)} ${count === 1 ? word : plural}`;
 }

@@ -1,6 +1,6 @@
 /** `--fields a,b`: which columns, or which keys of the JSON. */
-import { UsageError } from '../errors.js';
-import { didYouMean } from '../suggest.js';
+import { UsageError } from '../frame/errors.js';
+import { didYouMean } from '../frame/help.js';
 import type { Columns } from './columns.js';
 
 /** `null` when not given. */
@@ -40,7 +40,7 @@ export function selectKeys<T>(record: T, columns: Columns<T>, fields: readonly s
 	);
 }
 
-/** To be thrown by the caller. Names what is near, and all of `valid` in their order. */
+/** An error for the caller to throw. Names similar fields, and all of `valid` in their order. */
 export function unknownField(field: string, valid: readonly string[]): UsageError {
 	const near = didYouMean(field, valid);
 	return new UsageError(`--fields: there is no "${field}"`, {

@@ -1,5 +1,5 @@
 /** Rows as text, one piece a row: the formats that stream. */
-import type { Format } from '../globals.js';
+import type { Format } from '../frame/globals.js';
 import { cellsOf, csvCell, humanCell, markdownCell, readCellsOf, tsvCell } from './cells.js';
 import type { Columns } from './columns.js';
 import { selectColumns, selectKeys } from './fields.js';
@@ -21,7 +21,7 @@ export function linesOf<T>(
 	return textLines(rows, columns, { ...options, format: options.format });
 }
 
-/** The columns a format shows unless `--fields` says otherwise. */
+/** The columns a format shows without `--fields`. */
 export function visibleColumns<T>(
 	columns: Columns<T>,
 	format: Format,

@@ -1,14 +1,16 @@
 /** stdout: records in the format asked for, and nothing else. */
-import type { Format } from '../globals.js';
-import type { OutStream } from '../io.js';
-import { clean } from './clean.js';
-import type { Columns } from './columns.js';
+import type { Format } from '../frame/globals.js';
+import type { OutStream } from '../frame/io.js';
+import { clean, cleanJsonLines } from './clean.js';
+import { answer, type Columns } from './columns.js';
 import { chosen, linesOf, visibleColumns } from './lines.js';
 import type { Layout } from './table.js';
 
 export interface OutOptions {
 	format: Format;
 	fields: readonly string[] | null;
+	/** Keys that an answer of this command may have: one that lacks some is not refused for them. */
+	known: readonly string[];
 	/** False: `--no-header`. */
 	header: boolean;
 	truncate: boolean;
@@ -19,11 +21,11 @@ export interface OutOptions {
 export interface RowsOptions {
 	/** How many there are in all, once known: for "showing 50 of 1,240". */
 	total?: number | (() => number | undefined);
-	/** `--all` or an explicit `--limit` was given: a terminal shows all of what comes. */
+	/** `--all` or an explicit `--limit` was given: a terminal shows all rows. */
 	all?: boolean;
 }
 
-/** What became of a list, told to whoever talks to people and picks the exit code. */
+/** The outcome of a list, for the messages to people and the exit code. */
 export interface Shown {
 	shown: number;
 	/** More was there than a terminal shows. */
@@ -31,19 +33,21 @@ export interface Shown {
 	total: number | undefined;
 }
 
-/** A terminal shows so many rows unless told otherwise. */
+/** The rows a terminal shows by default. */
 export const terminalRows = 50;
 
 export interface Out {
 	readonly format: Format;
-	/** One object: JSON as it is, a card on a terminal. */
+	/** One object: plain JSON, or a card on a terminal. */
 	record<T>(record: T, columns: Columns<T>): Promise<void>;
 	/** As `record`; with `-q` the id alone. */
 	created<T extends { id: number | string }>(record: T, columns: Columns<T>): Promise<void>;
 	/** A list, streamed. */
 	rows<T>(rows: Iterable<T> | AsyncIterable<T>, columns: Columns<T>, options?: RowsOptions): Promise<Shown>;
-	/** An object that says what happened; a table says it as `sentence` on stderr instead. */
+	/** An object that describes the result; table formats print `sentence` on stderr instead. */
 	document(document: object, sentence?: string): Promise<void>;
+	/** As `document`, and whole: `--fields` is of the answer that a dry run has not got. */
+	plan(plan: object, sentence: string): Promise<void>;
 	/** Bytes or text that are the output themselves: a raw message, a page of help. */
 	raw(text: string | Uint8Array): Promise<void>;
 }
@@ -53,9 +57,32 @@ export interface Tell {
 	listed(shown: Shown): Promise<void>;
 }
 
+/**
+ * JSON a terminal can be shown: exact, as an escape means the character it stands for. C0 is escaped by JSON itself; C1
+ * and bidi controls are not.
+ */
+function harmless(stream: OutStream, { format }: OutOptions): OutStream {
+	if (!stream.isTTY || (format !== 'json' && format !== 'ndjson')) return stream;
+	const { isTTY, columns, raw } = stream;
+	const write = (text: string | Uint8Array) =>
+		stream.write(typeof text === 'string' ? cleanJsonLines(text) : text);
+	return { isTTY, columns, raw, write };
+}
+
 /** Closes no stream. `tell.listed` is called after each list, `tell.sentence` for a document in place of a table. */
-export function createOut(stream: OutStream, options: OutOptions, tell: Tell): Out {
-	const record = <T>(value: T, columns: Columns<T>) => writeRecord(stream, options, value, columns);
+export function createOut(to: OutStream, options: OutOptions, tell: Tell): Out {
+	const stream = harmless(to, options);
+	const withKnown = <T>(columns: Columns<T>): Columns<T> => {
+		if (options.fields === null) return columns;
+		const absent = options.known.filter((key) => !columns.some((one) => one.key === key));
+		return [...columns, ...answer(...absent)];
+	};
+	const record = <T>(value: T, columns: Columns<T>) =>
+		writeRecord(stream, options, value, withKnown(columns));
+	const document = async (what: object, sentence?: string, fields = options.fields) => {
+		if (isTable(options.format) && sentence !== undefined) return tell.sentence(sentence);
+		return writeRecord(stream, { ...options, fields }, what, withKnown(ownColumns(what)));
+	};
 	return {
 		format: options.format,
 		record,
@@ -63,16 +90,14 @@ export function createOut(stream: OutStream, options: OutOptions, tell: Tell): O
 			options.quiet ? stream.write(`${clean(String(value.id))}\n`) : record(value, columns),
 		async rows(rows, columns, more = {}) {
 			const shown = isTable(options.format)
-				? await writeTable(stream, options, rows, columns, more)
-				: await writeRows(stream, { ...options, format: options.format }, rows, columns);
+				? await writeTable(stream, options, rows, withKnown(columns), more)
+				: await writeRows(stream, { ...options, format: options.format }, rows, withKnown(columns));
 			await tell.listed(shown);
 			return shown;
 		},
-		async document(document, sentence) {
-			if (isTable(options.format) && sentence !== undefined) return tell.sentence(sentence);
-			return record(document, ownColumns(document));
-		},
-		raw: (text) => stream.write(text),
+		document,
+		plan: (plan, sentence) => document(plan, sentence, null),
+		raw: (text) => to.write(text),
 	};
 }
 
@@ -145,7 +170,7 @@ async function writeTable<T>(
 	return { shown: kept.length, cut, total: typeof total === 'function' ? total() : total };
 }
 
-/** Away from a terminal nothing is shortened: nobody knows the width. */
+/** Away from a terminal nothing is shortened: the width is unknown. */
 function layoutOf(stream: OutStream, { header, truncate, strong }: OutOptions): Layout {
 	return {
 		width: stream.isTTY ? stream.columns : Number.POSITIVE_INFINITY,

@@ -1,4 +1,5 @@
 /** Progress on stderr: one rewritten line on a terminal, a line every ten seconds elsewhere. */
+import { numberText } from './counted.js';
 import type { OneLine } from './standing.js';
 
 export interface Progress {
@@ -11,10 +12,12 @@ export interface Progress {
 export interface ProgressOptions {
 	label: string;
 	total: number | null;
-	/** Done by earlier runs: part of what is shown as done, and no part of the rate. */
+	/** Done by earlier runs: part of the amount shown as done, and no part of the rate. */
 	before: number;
 	quiet: boolean;
 	elapsedMs: () => number;
+	/** Where no line can be rewritten. */
+	say: (line: string) => Promise<void>;
 }
 
 const terminalEveryMs = 100;
@@ -25,7 +28,7 @@ export function createProgress(stderr: OneLine, options: ProgressOptions): Progr
 	if (options.quiet) return { update: () => {}, stop: () => {} };
 	const start = options.elapsedMs();
 	const everyMs = stderr.isTTY ? terminalEveryMs : lineEveryMs;
-	// A terminal sees the first line at once, a log only what takes long.
+	// A terminal shows the first line at once, a log only work that takes long.
 	let last = stderr.isTTY ? Number.NEGATIVE_INFINITY : start;
 	return {
 		update(done, note) {
@@ -34,7 +37,7 @@ export function createProgress(stderr: OneLine, options: ProgressOptions): Progr
 			last = now;
 			const line = describe(options, done, now - start, note);
 			if (stderr.isTTY) stderr.stand(line);
-			else void stderr.write(`${line}\n`);
+			else void options.say(line);
 		},
 		stop: () => stderr.stand(null),
 	};
@@ -48,17 +51,12 @@ export function describe(
 	note = '',
 ): string {
 	const rate = elapsedMs > 0 ? (Math.max(0, done - before) * 1000) / elapsedMs : 0;
-	const parts = [`${label} ${count(done)}${total === null ? '' : ` of ${count(total)}`}`];
+	const parts = [`${label} ${numberText(done)}${total === null ? '' : ` of ${numberText(total)}`}`];
 	if (total !== null && total > 0) parts.push(`${Math.floor((Math.min(done, total) * 100) / total)}%`);
-	if (rate > 0) parts.push(`${rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`);
+	if (rate > 0) parts.push(`${rate < 10 ? rate.toFixed(1) : numberText(Math.round(rate))}/s`);
 	if (total !== null && rate > 0 && done < total) parts.push(`${span((total - done) / rate)} left`);
 	if (note !== '') parts.push(note);
 	return parts.join(' · ');
-}
-
-/** 1240 → `1,240`. */
-export function count(number: number): string {
-	return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
 function span(seconds: number): string {

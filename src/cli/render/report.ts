@@ -1,7 +1,9 @@
 /** The report as a person reads it: totals, then a picture. */
+
 import type { Report } from '../../api/records.js';
 import { barChart, type ChartOptions, sparkChart } from './chart.js';
 import { clean } from './clean.js';
+import { numberText } from './counted.js';
 
 /** Lines without their line ends; every text of the service is cleaned. */
 export function renderReport(
@@ -37,7 +39,7 @@ export function renderReport(
 }
 
 function count(value: unknown): string {
-	return Number(value).toLocaleString('en-US');
+	return numberText(Number(value));
 }
 
 function percent(value: unknown): string {

@@ -10,7 +10,7 @@ export interface Room {
 /** Each line of the text by itself. A line that ends in a command stays whole: it is there to be copied. */
 export async function fitSentences(text: string, { isTTY, columns }: Room): Promise<string> {
 	const lines = text.split('\n');
-	// Nearly always; what measures graphemes takes a while to load.
+	// The usual case, without the measurement of graphemes, which takes a while to load.
 	if (!isTTY || lines.every((line) => line.length * 2 < columns || isShortAscii(line, columns))) return text;
 	const { wrapWords } = await import('./width.js');
 	return lines.flatMap((line) => (isCommand.test(line) ? [line] : wrapWords(line, columns - 1))).join('\n');

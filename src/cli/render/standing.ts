@@ -1,5 +1,5 @@
-/** A line at the bottom of a terminal that is rewritten in place, with everything else that is said going above it. */
-import type { OutStream } from '../io.js';
+/** A line at the bottom of a terminal that is rewritten in place, with all other output above it. */
+import type { OutStream } from '../frame/io.js';
 
 /** stderr, with room for one such line. */
 export interface OneLine extends OutStream {
@@ -9,7 +9,7 @@ export interface OneLine extends OutStream {
 
 const toStart = '\r\x1b[K';
 
-/** The stream: a write, of whole lines, takes the line away and puts it back under what was written. */
+/** The stream: a write, of whole lines, takes the line away and puts it back below the text. */
 export function withOneLine(stream: OutStream): OneLine {
 	let standing: string | null = null;
 	return {

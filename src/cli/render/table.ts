@@ -1,7 +1,9 @@
 /** Rows for a terminal: a borderless table where it fits, cards where it does not. */
+
 import { tableCell } from './cells.js';
 import { clean } from './clean.js';
 import type { Columns } from './columns.js';
+import { numberText } from './counted.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 
 export interface Layout {
@@ -13,7 +15,7 @@ export interface Layout {
 	strong: (text: string) => string;
 }
 
-/** No column is squeezed below this: numbers and dates stay whole, and a name keeps what tells it from others. */
+/** No column is squeezed below this: numbers and dates stay whole, and names stay distinct. */
 const leastCells = 16;
 /** The least room of a card's value. */
 const leastValue = 8;
@@ -41,7 +43,7 @@ function cellOf<T>(column: Columns<T>[number], row: T): string {
 	const lines = column.lines?.(row);
 	if (lines !== undefined) return clean(lines.join('; '));
 	const value = column.value(row);
-	if (column.isCount === true && typeof value === 'number') return value.toLocaleString('en-US');
+	if (column.isCount === true && typeof value === 'number') return numberText(value);
 	return tableCell(value);
 }
 
@@ -124,7 +126,14 @@ const standIn = '\ue000';
 function substitute(drawn: string, finished: readonly string[]): string {
 	let next = 0;
 	const text = drawn.replace(/\ue000+/g, () => finished[next++] ?? '');
-	return text.replace(/ +$/gm, '');
+	return text.split('\n').map(withoutLastSpaces).join('\n');
+}
+
+/** An expression that looks for spaces before a line's end tries anew at each space of a cell. */
+function withoutLastSpaces(line: string): string {
+	let end = line.length;
+	while (end > 0 && line[end - 1] === ' ') end -= 1;
+	return line.slice(0, end);
 }
 
 function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): string {
@@ -133,7 +142,7 @@ function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): stri
 	const one = (row: T) =>
 		columns.map((column) => {
 			const key = layout.strong(pad(column.header, keys));
-			// A terminal breaks a long line by itself, and gives it back whole to whoever copies it.
+			// A terminal wraps a long line by itself, and copies it whole.
 			const isWrapped = layout.truncate && column.isWhole !== true;
 			const texts = column.lines?.(row).map(clean) ?? [cellOf(column, row)];
 			const lines = isWrapped ? texts.flatMap((text) => wrap(text, room)) : texts;

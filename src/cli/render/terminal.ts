@@ -1,4 +1,4 @@
-/** What a terminal can show, as far as its environment tells. */
+/** The abilities of a terminal, from its environment. */
 
 /** True where block characters may be drawn: a UTF-8 locale and a terminal that is more than a teletype. */
 export function hasUnicode(env: Readonly<Record<string, string | undefined>>): boolean {

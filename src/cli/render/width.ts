@@ -6,10 +6,23 @@ let segmenter: Intl.Segmenter | null = null;
 
 /** Cells of a cleaned text: CJK and emoji take two, combining marks none. */
 export function widthOf(text: string): number {
-	return ascii.test(text) ? text.length : stringWidth(text);
+	if (ascii.test(text)) return text.length;
+	let width = 0;
+	for (let start = 0; start < text.length; ) {
+		letter.lastIndex = start + pieceUnits;
+		const end = letter.exec(text)?.index ?? text.length;
+		width += stringWidth(text.slice(start, end));
+		start = end;
+	}
+	return width;
 }
 
-/** At most `cells` wide; what is cut ends in `…`. */
+/** Graphemes are found in pieces: the cost of one long piece grows with the square of its length. */
+const pieceUnits = 256;
+/** A grapheme begins with these, whatever stands before: ASCII, Cyrillic, kana, ideographs. */
+const letter = /[ -~\u0400-\u0482\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]/g;
+
+/** At most `cells` wide; a cut text ends in `…`. */
 export function shorten(text: string, cells: number): string {
 	if (widthOf(text) <= cells) return text;
 	if (cells < 1) return '';
@@ -26,8 +39,9 @@ export function pad(text: string, cells: number, align: 'left' | 'right' = 'left
 export function wrap(text: string, cells: number): string[] {
 	const lines: string[] = [];
 	let rest = text;
-	while (widthOf(rest) > cells) {
+	for (;;) {
 		const { head, tail } = split(rest, cells);
+		if (tail === '') break;
 		const space = tail.startsWith(' ') ? head.length : head.lastIndexOf(' ');
 		const cut = space > 0 ? space : head.length > 0 ? head.length : firstGrapheme(rest);
 		if (cut >= rest.length) break;
@@ -56,7 +70,7 @@ export function wrapWords(text: string, cells: number): string[] {
 	return [...lines, line];
 }
 
-/** A command up to where its clause ends; what follows a comma in quotes belongs to it. */
+/** A command up to where its clause ends; text after a comma in quotes belongs to it. */
 const commands = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
 
 /** Half a command is another command: its spaces are no places to break. NUL is spelled out in cleaned text. */
@@ -65,8 +79,19 @@ function wordsOf(text: string): string[] {
 	return glued.split(' ').map((word) => word.replaceAll('\0', ' '));
 }
 
-/** The longest beginning of at most `cells`, cut between graphemes. */
+/** The longest beginning of at most `cells`, cut between graphemes; the text far behind it is not scanned. */
 function split(text: string, cells: number): { head: string; tail: string } {
+	// Between two letters of ASCII is no grapheme.
+	if (ascii.test(text.slice(0, cells + 1))) return { head: text.slice(0, cells), tail: text.slice(cells) };
+	const near = splitWhole(text.slice(0, cells * 8 + nearUnits), cells);
+	if (near.tail === '' && text.length > near.head.length) return splitWhole(text, cells);
+	return { head: near.head, tail: text.slice(near.head.length) };
+}
+
+/** A grapheme of so many UTF-16 units is cut where the text is looked at no farther: hardly one is longer. */
+const nearUnits = 4_096;
+
+function splitWhole(text: string, cells: number): { head: string; tail: string } {
 	let end = 0;
 	let used = 0;
 	for (const { segment, index } of graphemes(text)) {

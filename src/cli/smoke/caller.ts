@@ -1,7 +1,9 @@
 /** Requests of the checks: JSON both ways over the raw wire, with the waits a deployment asks for. */
+import { backoff, parseRetryAfter } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
-import type { Exchange, WireResponse } from '../../api/wire.js';
+import { sleep } from '../../api/sleep.js';
+import type { WireExchange, WireResponse } from '../../api/wire.js';
 
 export interface Ask {
 	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -9,7 +11,7 @@ export interface Ask {
 	path: string;
 	/** Sent as JSON. */
 	body?: unknown;
-	/** Another token than the connection's own; null sends none. */
+	/** Replaces the connection's own token; null sends no token. */
 	token?: string | null;
 	/** Fewer tries than the caller has. */
 	retries?: number;
@@ -29,7 +31,7 @@ export interface Answer {
 export type Caller = (ask: Ask) => Promise<Answer>;
 
 export interface CallerOptions {
-	exchange: Exchange;
+	exchange: WireExchange;
 	/** Tries after the first. */
 	retries: number;
 	/** Ends everything; changes that are under way have `changeGraceMs` more to be answered. */
@@ -40,15 +42,15 @@ export interface CallerOptions {
 	clock: Clock;
 }
 
-/** A POST that is cut may have been carried out: better to hear its answer than to search for what it made. */
+/** Milliseconds. A cut POST may have been carried out: an answer is cheaper than a search for its record. */
 const changeGraceMs = 2_000;
 /** Longer waits are no wait but a refusal. */
 const maxWaitMs = 60_000;
-const firstPauseMs = 200;
+const pauses = { first: 200 };
 
 /**
  * 429, and 503 with Retry-After, mean not processed and are repeated for every method; cuts only for GET, PUT and
- * DELETE. Another 5xx is not: that is what a check is to find. Throws `ApiError` network, and the signal's reason.
+ * DELETE. Another 5xx is not: a check is to find it. Throws `ApiError` network, and the signal's reason.
  */
 export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
 	const once = async (ask: Ask): Promise<Answer | ApiError> => {
@@ -75,22 +77,6 @@ export function createCaller({ exchange, retries, signal, token, clock }: Caller
 	return call;
 }
 
-/** Resolves after the time, or rejects with the signal's reason. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-	return new Promise((resolve, reject) => {
-		const stop = () => {
-			clearTimeout(timer);
-			reject(signal.reason);
-		};
-		const timer = setTimeout(() => {
-			signal.removeEventListener('abort', stop);
-			resolve();
-		}, ms);
-		if (signal.aborted) stop();
-		else signal.addEventListener('abort', stop, { once: true });
-	});
-}
-
 /** A signal that follows another one so much later; `stop` it when the work is done. */
 export function delayed(signal: AbortSignal, ms: number): { signal: AbortSignal; stop: () => void } {
 	const controller = new AbortController();
@@ -109,7 +95,7 @@ export function delayed(signal: AbortSignal, ms: number): { signal: AbortSignal;
 	};
 }
 
-async function exchangeJson(exchange: Exchange, ask: Ask, signal: AbortSignal): Promise<Answer> {
+async function exchangeJson(exchange: WireExchange, ask: Ask, signal: AbortSignal): Promise<Answer> {
 	const patience = delayed(signal, ask.method === 'GET' ? 0 : changeGraceMs);
 	try {
 		const response = await exchange({
@@ -145,19 +131,12 @@ function isRepeatable({ method }: Ask): boolean {
 
 /** Milliseconds until the same may be asked again; null: this is the answer. */
 function waitAfter(answer: Answer | ApiError, attempt: number, clock: Clock): number | null {
-	const pause = firstPauseMs * 2 ** attempt;
+	const pause = backoff(pauses, attempt + 1);
 	if (answer instanceof ApiError) return pause;
 	const asked = answer.headers['retry-after'];
 	const isUnprocessed = answer.status === 429 || (answer.status === 503 && asked !== undefined);
 	if (!isUnprocessed) return null;
-	return (asked === undefined ? null : retryAfterMs(asked, clock)) ?? pause;
-}
-
-/** RFC 9110 s.10.2.3: seconds or a date. */
-function retryAfterMs(text: string, clock: Clock): number | null {
-	if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1_000;
-	const date = Date.parse(text);
-	return Number.isNaN(date) ? null : Math.max(0, date - clock.now() / microsPerMs);
+	return parseRetryAfter(asked, clock.now() / microsPerMs) ?? pause;
 }
 
 function withoutToken(answer: Answer, token: string | null): Answer {

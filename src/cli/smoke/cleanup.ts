@@ -1,10 +1,10 @@
-/** Deletes what runs have made, and nothing else: each thing's name is read again before it goes. */
+/** Deletes the records of runs, and nothing else: each name is read again before the deletion. */
+import { isRecord } from '../../api/json.js';
 import type { Answer, Caller } from './caller.js';
 import type { Ledger } from './ledger.js';
 import type { Kind, Leftover, Probe } from './model.js';
 import { isOfRun, type KindOfThing, kinds } from './names.js';
 import { walkPages, withQuery } from './pages.js';
-import { isObject } from './shapes.js';
 
 export interface Thing {
 	kind: Kind;
@@ -13,13 +13,13 @@ export interface Thing {
 	name: string;
 }
 
-/** What became of one thing; null: it is gone. */
+/** The leftover where a thing was not deleted; null: it is gone. */
 export type Removal = Leftover | null;
 
-/** A deployment of many thousand lists is walked to its end: what is left behind may be anywhere. */
+/** A deployment of many thousand lists is walked to its end: leftovers may be anywhere. */
 const maxPages = 10_000;
 
-/** Things of one run, or of any when null, all of them before anything is deleted. Throws for what cannot be read. */
+/** Records of one run, or of any when null, all of them before any deletion. Throws for an unreadable collection. */
 export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const found: Thing[] = [];
 	const of = kindOf(kind);
@@ -37,7 +37,7 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 	return found;
 }
 
-/** Deletes one thing if it is still what it was, and looks whether it is gone. */
+/** Deletes one record if its name is still one of the run, and checks that it is gone. */
 export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<Removal> {
 	const of = kindOf(thing.kind);
 	const path = `${of.collection}${thing.id}/`;
@@ -45,7 +45,7 @@ export async function removeThing(call: Caller, thing: Thing, run: string | null
 		const before = await call({ method: 'GET', path });
 		if (isGone(before)) return null;
 		if (before.status !== 200) return left(thing, `reading it was answered ${before.status}`);
-		const name = isObject(before.json) ? before.json[of.key] : undefined;
+		const name = isRecord(before.json) ? before.json[of.key] : undefined;
 		if (!isOfRun(thing.kind, name, run)) return left(thing, 'it is not what this run made, and was kept');
 		const deleted = await call({ method: 'DELETE', path });
 		if (deleted.status >= 300 && !isGone(deleted))
@@ -112,7 +112,7 @@ function kindOf(kind: Kind): KindOfThing {
 	return found;
 }
 
-/** What is odd about the pages is for the checks to say. */
+/** Faults of pages are ignored here: the checks report them. */
 function quietly(call: Caller): Probe {
 	return { call, fault: () => {}, deviate: () => {} };
 }

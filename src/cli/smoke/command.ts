@@ -1,8 +1,10 @@
-/** What `mailctl smoke` does with its options: dry run, run, report, exit code. */
+/** `mailctl smoke`: dry run, run, report, exit code. */
+
 import { randomBytes } from 'node:crypto';
-import type { CommandContext } from '../context.js';
-import { CliError } from '../errors.js';
-import { type ExitCode, exits } from '../exit.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
 import { hasUnicode } from '../render/terminal.js';
@@ -35,8 +37,8 @@ const columns: Columns<CheckResult> = [
 ];
 
 /**
- * Ends after two minutes unless `--deadline` says otherwise. Throws `UsageError` for options that leave nothing to
- * check, and what `concluded` says, after the report.
+ * Ends after two minutes unless `--deadline` is given. Throws `UsageError` for options that leave nothing to check, and
+ * the error of `concluded` after the report.
  */
 export async function smokeCommand(cx: CommandContext, options: SmokeOptions): Promise<ExitCode> {
 	const { sendTo: to, from, full, only, skip } = options;
@@ -46,9 +48,9 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	const deadline = withDeadline(cx);
 	const session = { names, mail, signal: deadline.signal };
 	try {
-		if (cx.dryRun) return await tell(cx, options, () => plan(cx, session, selection), session.signal);
 		const file = options.reportFile;
 		if (file !== undefined && file !== '-') await assertWritable(file);
+		if (cx.dryRun) return await tell(cx, options, () => plan(cx, session, selection), session.signal);
 		const finished = options.cleanupOnly
 			? await runCleanup(cx, session)
 			: await runSmoke(cx, session, selection);
@@ -61,7 +63,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	}
 }
 
-/** `--dry-run`: which checks would run, or what would be deleted. */
+/** `--dry-run`: the checks that would run, or the records that would be deleted. */
 async function tell(
 	cx: CommandContext,
 	options: SmokeOptions,
@@ -70,7 +72,7 @@ async function tell(
 ): Promise<ExitCode> {
 	if (options.cleanupOnly) {
 		const things = await findLeftovers(cx, signal);
-		if (cx.out.format === 'json') await cx.wouldDo('', { would_delete: things });
+		if (cx.out.format === 'json') await cx.wouldDo('', { delete: things });
 		else await cx.out.raw(things.map((thing) => `${describe(thing)}\n`).join(''));
 		await cx.note(`dry run: would delete ${things.length} of earlier runs`);
 		return exits.done;
@@ -78,7 +80,7 @@ async function tell(
 	const checks = (await planned()).flatMap(({ check: { id, group, title, need }, isAsked }) =>
 		isAsked ? [{ id, group, title, changes: need !== 'read' }] : [],
 	);
-	if (cx.out.format === 'json') await cx.wouldDo('', { checks });
+	if (cx.out.format === 'json') await cx.wouldDo('', { check: checks });
 	else await cx.out.raw(checks.map(({ id, title }) => `${id.padEnd(26)}${title}\n`).join(''));
 	await cx.note(`dry run: would run ${checks.length} checks`);
 	return exits.done;
@@ -89,9 +91,11 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
 	const asked = cx.settings.output.value;
 	const reporter = options.reporter ?? (asked === 'json' ? 'json' : 'text');
 	const file = options.reportFile === '-' ? undefined : options.reportFile;
+	const isChosen = cx.globals.fields !== undefined;
 	const isRows = asked !== null && asked !== 'json' && asked !== 'table' && asked !== 'wide';
-	if (file === undefined && options.reporter === undefined && isRows) {
-		await cx.out.rows(report.checks, columns, { all: true });
+	if (file === undefined && options.reporter === undefined && (isRows || isChosen)) {
+		if (asked === 'json') await cx.out.document(report);
+		else await cx.out.rows(report.checks, columns, { all: true });
 		return cx.note(summaryOf(report));
 	}
 	const colored = file === undefined && hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env);
@@ -99,14 +103,14 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
 	const text = render(reporter, report, style);
 	if (file === undefined) await cx.out.raw(text);
 	else await writeReport(file, text);
-	// Who asks for JSON gets his document, wherever the report of another form goes.
+	// `-o json` prints its document, even if a report of another form goes to a file.
 	if (file !== undefined && asked === 'json') await cx.out.document(report);
 	if (file !== undefined || reporter !== 'text') await cx.note(summaryOf(report));
 }
 
 /**
- * What is left behind counts most (11), then why the run ended early (130, 143, 12), that nobody answers (6) or the
- * token is refused (4), and failed checks (11). Thrown, so that machines read it on stderr too.
+ * Leftovers count most (11), then the reason of an early end (130, 143, 12), no answer (6) or a refused token (4), and
+ * failed checks (11). Thrown, so that machines read it on stderr too.
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { counts, checks, leftovers } = report;
@@ -117,12 +121,14 @@ function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode 
 		throw new CliError('network', exits.network, halted.message, { retryable: true });
 	if (halted !== null)
 		throw new CliError('not_authenticated', exits.authentication, halted.message, {
-			hint: 'give a token: MAILCTL_TOKEN, --token-file or mailctl login',
+			hint: ['give a token: MAILCTL_TOKEN, --token-file or ', mailctl('login')],
 		});
 	if (counts.failed === 0) return exits.done;
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 	const hint =
-		leftovers.length > 0 ? { hint: 'mailctl smoke --cleanup-only deletes what is left behind' } : {};
+		leftovers.length > 0
+			? { hint: [mailctl('smoke', '--cleanup-only'), ' deletes what is left behind'] }
+			: {};
 	throw new CliError(
 		'smoke_failed',
 		exits.found,

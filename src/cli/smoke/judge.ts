@@ -1,7 +1,8 @@
-/** What the checks demand of an answer, in the words of the report. */
+/** The demands of the checks on an answer, in the words of the report. */
+import { isRecord } from '../../api/json.js';
 import type { Answer, Ask } from './caller.js';
 import { Broken, type Probe } from './model.js';
-import { type Complaint, complaintsAbout, isObject, type Json, type Shape, shown } from './shapes.js';
+import { type Complaint, complaintsAbout, type Json, type Shape, shown } from './shapes.js';
 
 /** How many different complaints one check lists. */
 const maxComplaints = 8;
@@ -23,7 +24,7 @@ export function objectOf(probe: Probe, answer: Answer): Json {
 	const type = answer.headers['content-type'] ?? 'none';
 	if (answer.json === undefined)
 		throw new Broken(`${said(answer)} a body that is no JSON (${type}): ${quoted(answer)}`);
-	if (!isObject(answer.json)) throw new Broken(`${said(answer)} JSON that is no object: ${quoted(answer)}`);
+	if (!isRecord(answer.json)) throw new Broken(`${said(answer)} JSON that is no object: ${quoted(answer)}`);
 	if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) probe.deviate(`JSON comes with Content-Type ${type}`);
 	return answer.json;
 }
@@ -38,7 +39,7 @@ export function expectRefusal(
 	if (status < 300) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
 	if (status < 400 || status >= 500) throw new Broken(`${what}: ${unexpected(answer, statuses[0] ?? 400)}`);
 	if (!statuses.includes(status)) probe.deviate(`${what} is a ${status}, not a ${statuses.join(' or ')}`);
-	if (!isObject(answer.json))
+	if (!isRecord(answer.json))
 		probe.deviate(
 			`the body of the ${status} for ${what} is no JSON object (${answer.headers['content-type'] ?? 'no type'})`,
 		);
@@ -53,7 +54,7 @@ export function judgeRecord(probe: Probe, shape: Shape, record: unknown, label: 
 export function judgeRecords(probe: Probe, shape: Shape, records: readonly unknown[], one: string): void {
 	const seen = new Map<string, { complaint: Complaint; label: string }>();
 	for (const record of records) {
-		const id = isObject(record) ? record['id'] : undefined;
+		const id = isRecord(record) ? record['id'] : undefined;
 		for (const complaint of complaintsAbout(shape, record)) {
 			const kind = complaint.text.replaceAll(/"[^"]*"/g, '"…"');
 			if (!seen.has(kind)) seen.set(kind, { complaint, label: `${one} ${shown(id)}` });
@@ -86,7 +87,7 @@ function quotedValue(key: string, value: unknown): string {
 export function isSame(a: unknown, b: unknown): boolean {
 	if (Array.isArray(a) && Array.isArray(b))
 		return a.length === b.length && a.every((item, at) => isSame(item, b[at]));
-	if (!isObject(a) || !isObject(b)) return a === b;
+	if (!isRecord(a) || !isRecord(b)) return a === b;
 	const keys = Object.keys(a);
 	return (
 		keys.length === Object.keys(b).length &&
@@ -96,7 +97,7 @@ export function isSame(a: unknown, b: unknown): boolean {
 
 /** `GET /sub/lists/ answered`. */
 export function said({ method, path }: Answer): string {
-	// What is looked for may be somebody's address, and reports are kept in build logs.
+	// The value of a filter may be a person's address, and reports are kept in build logs.
 	return `${method} ${path.replaceAll(/(email__\w+=)[^&]*/g, '$1…')} answered`;
 }
 

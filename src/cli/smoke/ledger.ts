@@ -1,16 +1,16 @@
-/** What a run has made, and what it may have made: an unanswered POST may have been carried out. */
+/** The records of a run, certain and uncertain: an unanswered POST may have been carried out. */
+import { isRecord } from '../../api/json.js';
 import type { Answer, Ask } from './caller.js';
 import type { Kind, Probe } from './model.js';
-import { isObject } from './shapes.js';
 
 export interface Ledger {
-	/** A POST that makes something; what it made is deleted at the end of the run. */
+	/** A POST that creates a record; the run deletes the record at its end. */
 	create(probe: Pick<Probe, 'call'>, kind: Kind, ask: Ask): Promise<Answer>;
 	/** Ids that were answered. */
 	made(kind: Kind): readonly number[];
-	/** Something may be there whose id was never heard. */
+	/** A record may exist whose id is unknown. */
 	isUncertain(kind: Kind): boolean;
-	/** Nothing was made and nothing tried. */
+	/** No record was made or tried. */
 	isEmpty(): boolean;
 }
 
@@ -26,7 +26,7 @@ export function createLedger(): Ledger {
 			const before = uncertain.has(kind);
 			uncertain.add(kind);
 			const answer = await probe.call(ask);
-			const id = isObject(answer.json) ? answer.json['id'] : undefined;
+			const id = isRecord(answer.json) ? answer.json['id'] : undefined;
 			const isMade = answer.status < 300 && typeof id === 'number' && Number.isSafeInteger(id);
 			if (isMade) known[kind].add(id);
 			const isRefused = answer.status >= 400 && answer.status < 500;

@@ -1,7 +1,7 @@
-/** What `mailctl smoke` is made of: checks, what each came to, and the report of a run. */
+/** The model of `mailctl smoke`: checks, their outcomes, and the report of a run. */
 import type { Answer, Ask } from './caller.js';
 
-/** What `--only` and `--skip` name, in the order they run. */
+/** The values of `--only` and `--skip`, in the order they run. */
 export const groups = [
 	'connection',
 	'auth',
@@ -21,19 +21,19 @@ export interface Check {
 	/** Stable, for scripts: `lists.create`. */
 	id: string;
 	group: Group;
-	/** What holds when it passes. */
+	/** The statement that a pass confirms. */
 	title: string;
 	need: Need;
 	/** Throws `Broken` or `Skipped`; anything else that is thrown is a failure too. Returns a detail worth showing. */
 	run(probe: Probe): Promise<string | undefined>;
 }
 
-/** What a check works with. */
+/** The tools of a check. */
 export interface Probe {
 	call(ask: Ask): Promise<Answer>;
-	/** Breaks the documented contract; the check goes on and will have failed. */
+	/** A breach of the documented contract; the check continues and fails. */
 	fault(text: string): void;
-	/** Differs from what the document leaves open; listed, no failure. */
+	/** A difference where the document leaves room; listed, no failure. */
 	deviate(text: string): void;
 }
 
@@ -53,21 +53,21 @@ export class Halted extends Broken {
 }
 export type HaltReason = 'unreachable' | 'refused';
 
-/** The check does not apply here; the message says why. */
+/** The check does not apply here; the message is the reason. */
 export class Skipped extends Error {
 	override readonly name = 'Skipped';
 }
 
-/** `deviation`: passed, but some of what it saw is listed. */
+/** `deviation`: passed, with listed differences. */
 export type Outcome = 'pass' | 'fail' | 'skip' | 'deviation';
 
 export interface CheckResult {
 	id: string;
 	title: string;
-	/** `cleanup` is what the run does at its end. */
+	/** `cleanup` comes at the end of the run. */
 	group: Group | 'cleanup';
 	outcome: Outcome;
-	/** Why it failed or was skipped, or what it saw. May hold the deployment's own words. */
+	/** The reason of a failure or a skip, or the observation. May hold the deployment's own words. */
 	detail: string | null;
 	duration_ms: number;
 }

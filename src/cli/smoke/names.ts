@@ -1,4 +1,4 @@
-/** What a run calls the things it makes, so that nothing else is ever deleted and leftovers tell their age. */
+/** The names of a run's records: nothing else is ever deleted, and leftovers show their age. */
 import { type Clock, formatDateTime } from '../../api/datetime.js';
 import type { Kind } from './model.js';
 
@@ -8,7 +8,7 @@ export interface RunNames {
 	list: string;
 	variable: string;
 	url: string;
-	/** Of a reserved domain (RFC 2606), for subscribers; nothing is sent to them. */
+	/** Of a reserved domain (RFC 2606), for subscribers that get no mail. */
 	email(number: number): string;
 }
 
@@ -39,7 +39,7 @@ export const kinds: readonly KindOfThing[] = [
 	{ kind: 'webhook', collection: '/webhooks/', key: 'url' },
 ];
 
-/** The whole name, not its beginning: a list called `mailctl-smoke-tests` is somebody's own. */
+/** The whole name, not its beginning: a list called `mailctl-smoke-tests` belongs to the user. */
 const patterns: Readonly<Record<Kind, RegExp>> = {
 	list: /^mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-(?:patched|replaced|refused|subscribers))?$/,
 	field: /^mailctl_smoke_(\d{8}t\d{6}_[0-9a-f]{6})(?:_(?:patched|replaced|refused|meta))?$/,

@@ -1,7 +1,8 @@
 /** Collections as the document has them: the envelope, and pages that lead somewhere. */
+import { isRecord } from '../../api/json.js';
 import { expectObject, isSame } from './judge.js';
 import { Broken, type Probe, Skipped } from './model.js';
-import { isObject, type Json, shown } from './shapes.js';
+import { type Json, shown } from './shapes.js';
 
 /** A page whose envelope holds; `count` null where the deployment has none. */
 export interface ReadPage {
@@ -17,22 +18,22 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
 	return `${path}${path.includes('?') ? '&' : '?'}${words.join('&')}`;
 }
 
-/** One page of a collection. Throws `Broken` for what is no envelope. */
+/** One page of a collection. Throws `Broken` for an answer without the envelope. */
 export async function readPage(probe: Probe, path: string): Promise<ReadPage> {
 	const body = await expectObject(probe, { method: 'GET', path }, 200);
 	const { results } = body;
 	if (!Array.isArray(results)) throw new Broken(`results is ${shown(results)}, not an array`);
-	const odd = results.find((one) => !isObject(one));
+	const odd = results.find((one) => !isRecord(one));
 	if (odd !== undefined) throw new Broken(`results hold ${shown(odd)}, which is no object`);
 	return {
 		count: countOf(probe, body),
 		next: linkOf(probe, body, 'next'),
 		previous: linkOf(probe, body, 'previous'),
-		results: results.filter(isObject),
+		results: results.filter(isRecord),
 	};
 }
 
-/** The page a link leads to; the client takes nothing but the query of it (api-decisions 8). */
+/** The page of a link; the client uses only its query (api-decisions 8). */
 export function pageNumber(link: string): number {
 	const base = 'http://localhost/';
 	const text = URL.canParse(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
@@ -40,7 +41,7 @@ export function pageNumber(link: string): number {
 	return Number(text);
 }
 
-/** What a first page alone tells: no previous, and a count that fits its rows. */
+/** Checks of a first page alone: no previous, and a count that fits its rows. */
 export function judgeFirstPage(probe: Probe, page: ReadPage): void {
 	if (page.previous !== null) probe.fault(`the first page has a previous one: ${shown(page.previous)}`);
 	const { count, results } = page;
@@ -53,7 +54,7 @@ export function judgeFirstPage(probe: Probe, page: ReadPage): void {
 
 /**
  * Two pages one behind the other: links that lead on and back, rows that are not met twice, a count that fits. Asks for
- * pages of one row where all fit in one. Throws `Skipped` where there is no second page to be had.
+ * pages of one row where all fit in one. Throws `Skipped` without a second page.
  */
 export async function judgePaging(probe: Probe, path: string): Promise<string> {
 	const plain = await readPage(probe, path);
@@ -68,7 +69,7 @@ export async function judgePaging(probe: Probe, path: string): Promise<string> {
 	return `${first.results.length} a page`;
 }
 
-/** Every row, page by page, for what must be found; `maxPages` bounds what a big deployment costs. */
+/** Every row, page by page, for a search; `maxPages` bounds the cost on a big deployment. */
 export async function* walkPages(
 	probe: Pick<Probe, 'call' | 'fault' | 'deviate'>,
 	path: string,

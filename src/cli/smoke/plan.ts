@@ -1,5 +1,5 @@
 /** Which checks a run makes, in which order. */
-import { UsageError } from '../errors.js';
+import { UsageError } from '../frame/errors.js';
 import { authChecks, connectionChecks } from './checks/connection.js';
 import { fieldChecks } from './checks/fields.js';
 import { listChecks } from './checks/lists.js';
@@ -20,12 +20,12 @@ export interface Selection {
 	skip: readonly Group[];
 }
 
-/** Without these two nothing else can be checked, so they run even when their groups are not asked for. */
+/** All other checks need these two, so they run even when their groups are not selected. */
 const gates = new Set(['connection.reachable', 'auth.token']);
 
 export interface Planned {
 	check: Check;
-	/** False: a gate that was not asked for; told of only when it does not pass. */
+	/** False: a gate that was not selected; reported only when it does not pass. */
 	isAsked: boolean;
 }
 
@@ -48,7 +48,7 @@ export function planChecks(workshop: Workshop, selection: Selection): Planned[] 
 		});
 }
 
-/** The two alone, for a clean-up that must know whether anybody answers. */
+/** The two alone, for a clean-up that needs to know whether the deployment answers. */
 export function planGates(workshop: Workshop): Planned[] {
 	return allChecks(workshop).flatMap((check) => (gates.has(check.id) ? [{ check, isAsked: false }] : []));
 }

@@ -1,4 +1,4 @@
-/** Runs the checks one after the other, cleans up whatever happened, and sums up. */
+/** Runs the checks one after the other, always cleans up, and sums up. */
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import type { Caller } from './caller.js';
 import {
@@ -15,9 +15,9 @@ import type { Planned } from './plan.js';
 export interface ChecksOptions {
 	planned: readonly Planned[];
 	call: Caller;
-	/** Ends the run: what is left is skipped. */
+	/** Ends the run: the remaining checks are skipped. */
 	signal: AbortSignal;
-	/** What a check skipped for that says. */
+	/** The reason of the checks skipped for the signal. */
 	whyStopped: () => string;
 	onResult: (result: CheckResult) => void;
 }
@@ -29,7 +29,7 @@ export interface ChecksRun {
 	halted: { why: HaltReason; message: string } | null;
 }
 
-/** Never throws for what a check does. */
+/** Never throws for an error of a check. */
 export async function runChecks(options: ChecksOptions): Promise<ChecksRun> {
 	const run: ChecksRun = { results: [], deviations: [], halted: null };
 	for (const { check, isAsked } of options.planned) {

@@ -1,8 +1,8 @@
 /** One run of `mailctl smoke`: its checks or its clean-up alone, until the deadline, then the report. */
 import { formatDateTime, monotonicMicros } from '../../api/datetime.js';
-import type { CommandContext } from '../context.js';
-import { CliError, DeadlinePassed } from '../errors.js';
-import { exits } from '../exit.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, DeadlinePassed } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
 import { type Caller, createCaller, delayed } from './caller.js';
 import { cleanUp, findThings, type Thing } from './cleanup.js';
 import { createLedger, type Ledger } from './ledger.js';
@@ -38,7 +38,7 @@ export interface Finished {
  */
 const cleanupGraceMs = 5_000;
 
-/** What `--deadline` is when nobody gives one. */
+/** The default of `--deadline`. */
 export const defaultDeadline = { ms: 120_000, text: '2m' } as const;
 
 /** The command's signal with smoke's own deadline where none was given; `stop` it at the end. */
@@ -59,7 +59,7 @@ export async function plan(
 	return planChecks(await workshopOf(cx, options, createLedger()), selection);
 }
 
-/** Runs the checks, cleans up, and reports; never throws for what the deployment does. */
+/** Runs the checks, cleans up, and reports; never throws for a fault of the deployment. */
 export async function runSmoke(
 	cx: CommandContext,
 	options: SessionOptions,
@@ -93,7 +93,7 @@ export async function runSmoke(
 	return { report: await reportOf(cx, { run: names.id, started, start, ...whole }), halted };
 }
 
-/** `--cleanup-only`: what any run has left, each a check of its own. */
+/** `--cleanup-only`: the leftovers of any run, each a check of its own. */
 export async function runCleanup(cx: CommandContext, options: SessionOptions): Promise<Finished> {
 	const start = monotonicMicros();
 	const started = cx.clock.now();
@@ -107,7 +107,7 @@ export async function runCleanup(cx: CommandContext, options: SessionOptions): P
 	return { report, halted: gates.halted };
 }
 
-/** What `--cleanup-only` would delete. Throws exit 11 for a collection that cannot be read. */
+/** The records that `--cleanup-only` would delete. Throws exit 11 for an unreadable collection. */
 export async function findLeftovers(cx: CommandContext, signal: AbortSignal): Promise<Thing[]> {
 	const call = await callerOf(cx, signal);
 	const found: Thing[] = [];
@@ -152,7 +152,7 @@ async function workshopOf(
 	ledger: Ledger,
 ): Promise<Workshop> {
 	const { target } = cx.dryRun ? { target: null } : await cx.connection();
-	// The owner of a database needs none.
+	// The owner of a database needs no token.
 	const hasToken = target?.kind !== 'remote' || target.token !== null;
 	return createWorkshop({ names, mail, signal, ledger, hasToken, connection: cx.connection });
 }

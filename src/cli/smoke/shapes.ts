@@ -1,7 +1,8 @@
 /** The records of the service document as rules for their keys. Service document, "Resources and their fields". */
+import { isRecord } from '../../api/json.js';
 import { webhookTypes } from '../../api/records.js';
 
-/** Something about a record. A `fault` breaks the document; a `deviation` is what it leaves open. */
+/** A complaint about a record. A `fault` breaks the document; a `deviation` is within its freedom. */
 export interface Complaint {
 	grade: 'fault' | 'deviation';
 	text: string;
@@ -17,14 +18,14 @@ export const count: Rule = (value) =>
 export const number: Rule = (value) => (typeof value === 'number' ? null : not('a number', value));
 export const string: Rule = (value) => (typeof value === 'string' ? null : not('a string', value));
 export const boolean: Rule = (value) => (typeof value === 'boolean' ? null : not('true or false', value));
-export const object: Rule = (value) => (isObject(value) ? null : not('an object', value));
+export const object: Rule = (value) => (isRecord(value) ? null : not('an object', value));
 
 /** `null` is fine too; a key that is missing is a fault all the same. */
 export function nullable(rule: Rule): Rule {
 	return (value) => (value === null ? null : rule(value));
 }
 
-/** A value beside those the document allows is passed on by every client, so it is no more than worth a line. */
+/** A deviation for a value beside those of the document: every client passes it on. */
 export function oneOf(values: readonly string[]): Rule {
 	return (value) =>
 		string(value) ??
@@ -80,7 +81,7 @@ export const webhookShape: Shape = {
 
 /** Everything about one object; keys in the order of the shape. */
 export function complaintsAbout(shape: Shape, value: unknown): Complaint[] {
-	if (!isObject(value)) return [fault(`is ${typeOf(value)}, not an object`)];
+	if (!isRecord(value)) return [fault(`is ${typeOf(value)}, not an object`)];
 	const found = Object.entries(shape).flatMap(([key, rule]) => {
 		const complaint = Object.hasOwn(value, key) ? rule(value[key]) : fault('is missing');
 		return complaint === null ? [] : [{ ...complaint, text: `${key} ${complaint.text}` }];
@@ -90,12 +91,7 @@ export function complaintsAbout(shape: Shape, value: unknown): Complaint[] {
 	return [...found, ...extra];
 }
 
-/** As JSON has them: neither null nor an array. */
-export function isObject(value: unknown): value is Json {
-	return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** `text` goes on from the name of the key: `is missing`. */
+/** `text` continues the name of the key: `is missing`. */
 export function fault(text: string): Complaint {
 	return { grade: 'fault', text };
 }

@@ -1,4 +1,4 @@
-/** `--cleanup-only`: what any run has left is found, then deleted, each a check of its own in the report. */
+/** `--cleanup-only`: finds and deletes the leftovers of any run, each a check of its own in the report. */
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import type { Caller } from './caller.js';
 import { findThings, removeThing, type Thing } from './cleanup.js';
@@ -11,7 +11,7 @@ export interface Swept {
 }
 export const nothing: Swept = { checks: [], leftovers: [] };
 
-/** All that can be found first, then each by itself: what cannot be read does not keep the rest from going. */
+/** Finds all records first, then deletes one by one: an unreadable collection does not keep the others. */
 export async function sweep(call: Caller, signal: AbortSignal): Promise<Swept> {
 	const checks: CheckResult[] = [];
 	const leftovers: Leftover[] = [];
@@ -46,7 +46,7 @@ export function describe({ kind, id, name }: Thing): string {
 	return `${kind} ${id} "${name}"`;
 }
 
-/** What an error says. */
+/** The message of an error, or another thrown value as text. */
 export function messageOf(error: unknown): string {
 	return error instanceof Error ? error.message : String(error);
 }

@@ -1,11 +1,11 @@
-/** What the checks of a run share: the paths of the service document, the run's names, and what it has made. */
-import type { CommandContext } from '../context.js';
+/** Shared by the checks of a run: the paths of the service document, the run's names, and its records. */
+import { isRecord } from '../../api/json.js';
+import type { CommandContext } from '../frame/context.js';
 import type { Answer } from './caller.js';
 import { unexpected } from './judge.js';
 import type { Ledger } from './ledger.js';
 import { Broken, type Probe, Skipped } from './model.js';
 import type { RunNames } from './names.js';
-import { isObject } from './shapes.js';
 
 /** Service document, "Endpoints"; stated here again, for this is a check from outside. */
 export const paths = {
@@ -18,7 +18,7 @@ export const paths = {
 	subscribers: (list: number) => `/sub/lists/${list}/subscribers/`,
 } as const;
 
-/** No deployment has so many of anything; fits 32 bits, for a larger one may be refused for its size. */
+/** No deployment has so many records; it fits 32 bits, as a larger id may be refused for its size. */
 export const unknownId = 2_147_483_647;
 
 export interface Workshop {
@@ -32,7 +32,7 @@ export interface Workshop {
 	readonly signal: AbortSignal;
 	/** A list of the run's own for its subscribers, made on first use. Throws `Broken` when that fails, then `Skipped`. */
 	list(probe: Probe): Promise<number>;
-	/** The variable of a field of its own; null where none can be made. */
+	/** The variable of the run's own field; null where the field cannot be made. */
 	variable(probe: Probe): Promise<string | null>;
 }
 
@@ -53,7 +53,7 @@ export function createWorkshop(options: WorkshopOptions): Workshop {
 			list ??= makeList(probe, ledger, `${names.list}-subscribers`);
 			const made = await list;
 			if (made.kind === 'made') return made.id;
-			// The first who needs it fails, or nobody would; the others only have nothing to try.
+			// The first check that needs the list fails, so that the fault is reported once; the others are skipped.
 			if (isTold) throw new Skipped('no list could be made to try them in');
 			isTold = true;
 			throw new Broken(`no list could be made: ${made.why}`);
@@ -67,7 +67,7 @@ export function createWorkshop(options: WorkshopOptions): Workshop {
 
 type Made = { kind: 'made'; id: number } | { kind: 'failed'; why: string };
 
-/** A slot for what one check of a row makes and the next ones need. */
+/** A slot for a value that one check of a row creates and the next ones need. */
 export function slot<T>(maker: string): { set(value: T): void; get(): T } {
 	let held: { value: T } | null = null;
 	return {
@@ -81,14 +81,14 @@ export function slot<T>(maker: string): { set(value: T): void; get(): T } {
 	};
 }
 
-/** Subscribers are about to be put there: it must be the list that was made, whatever the answer said. */
+/** Reads the list again: subscribers are put only into a list with the run's name. */
 async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<Made> {
 	const body = { name, email_reason: 'a check of this deployment' };
 	const answer = await ledger.create(probe, 'list', { method: 'POST', path: paths.lists, body });
 	const id = idOf(answer);
 	if (id === null) return { kind: 'failed', why: unexpected(answer, 201) };
 	const stored = await probe.call({ method: 'GET', path: paths.list(id) });
-	if (isObject(stored.json) && stored.json['name'] === name) return { kind: 'made', id };
+	if (isRecord(stored.json) && stored.json['name'] === name) return { kind: 'made', id };
 	return { kind: 'failed', why: `list ${id}, said to be the new one, has another name` };
 }
 
@@ -98,8 +98,8 @@ async function makeField(probe: Probe, ledger: Ledger, variable: string): Promis
 	return idOf(answer) === null ? null : variable;
 }
 
-/** Of what a POST made; null where it was refused. */
+/** The id of a created record; null where the POST was refused. */
 function idOf({ status, json }: Answer): number | null {
-	const id = isObject(json) ? json['id'] : null;
+	const id = isRecord(json) ? json['id'] : null;
 	return status < 300 && typeof id === 'number' ? id : null;
 }

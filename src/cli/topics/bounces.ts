@@ -1,21 +1,26 @@
 /** `mailctl help bounces`. */
 
-/** What came back: what it means, how it is taken in, what becomes of the message and its address. */
+/** Bounces: their meaning, their way into the database, and their effect on the message and its address. */
 export const bounces = `
 A mail may be refused at once, in the talk with the mail server, or come back
 later as a mail of its own: a bounce.
 
-  hard       an address code, 5.1.1 and its like (no such user): the message is
-             bounced, its address is suppressed (HARDBOUNCED) and gets no mail
-             at all, and its subscribers are inactive in all lists
+  hard       an address code, 5.1.1 and its like; at once also a plain 550 that
+             says "no such user": the message is bounced, its address is
+             suppressed (HARDBOUNCED) and gets no mail at all, and its
+             subscribers are inactive in all lists
   soft       any other refusal: the message is failed, the address stays. Five
              messages in a row over a week or more suppress it for bulk mail
              (SOFTBOUNCED)
   complaint  a report of abuse (ARF): the address is suppressed (COMPLAINED)
              and gets no mail at all
 
-Of a mail that came back its codes decide, never its words: mailctl engine
-bounces explain FILE says what it means, and by which rule.
+Of a mail that came back its codes make it hard, never its words; but words
+about rate, volume, reputation, policy or size make an address code soft, and
+so does a report that is known by its Message-ID alone, where bounces come
+back to signed return paths. An address that only the returned message names
+is noted and changes nothing. mailctl engine bounces explain FILE says what a
+mail means, and by which rule.
 
 For bounces to find their message, each gets a signed return path of its own
 (VERP), bounces+TOKEN@example.com. Where that domain has other mail too, give
@@ -28,6 +33,9 @@ Then they are taken in by one of three ways:
 1. By SMTP, where the MX of that domain, or your mail server, hands them on:
 
      mailctl serve --bounce-smtp 0.0.0.0:25
+
+   It takes signed return paths only: behind ten refused recipients it ends
+   a connection with 421, and logs refusals of one network once a minute.
 
    With Postfix in front --bounce-smtp 127.0.0.1:2526 is enough. main.cf, and
    /etc/postfix/transport (then postmap):

@@ -1,6 +1,6 @@
 /** `mailctl help notifications`. */
 
-/** Webhooks: what is told, how it is signed and repeated, and how to receive it. */
+/** Webhooks: their notifications, how these are signed, repeated and received. */
 export const notifications = `
 A webhook is a URL that is called when something happens to a message:
 

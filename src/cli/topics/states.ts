@@ -1,6 +1,6 @@
 /** `mailctl help states`. */
 
-/** The states of a message, what each means and what can be done. */
+/** The states of a message, their meaning and the possible actions. */
 export const states = `
 The states of a message, as mailctl messages list shows them. Final are
 bounced, failed, uncertain and canceled, and sent, as long as no bounce comes
@@ -14,13 +14,14 @@ back for it.
              worker dies
   deferred   put off by a mail server (4xx) or by the network; tried again
              after 5 minutes, doubling to 4 hours, for 4 days; mailctl messages
-             retry ID makes it due now, for whoever sends to take it
-  sent       the next mail server has taken it; that is not yet somebody's
-             inbox
+             retry ID makes it due now, for the next worker or server
+  sent       the next mail server has taken it; that is not the inbox of
+             the recipient yet
   bounced    the address is no good (5.1.1 and its like): it is suppressed, and
              its subscribers are inactive
-  failed     refused for another reason, or put off for 4 days; the address
-             stays: mend the cause and send it anew
+  failed     refused for another reason, put off for 4 days, or not to be
+             composed: too large with its values, or a worker ended twice on
+             it; the address stays: mend the cause and send it anew
   uncertain  handed over, but the answer was lost: it may have arrived. It is
              sent again only when you say so, and may then arrive twice:
              mailctl messages retry ID

@@ -1,27 +1,49 @@
-/** Addresses in the text of strangers. */
+/** Finds addresses in untrusted text. */
 import { parseAddress } from '../../api/address.js';
 
-/** One address as regular expression source; bounded, so that a line of any kind is read in linear time. */
-export const addressSource = String.raw`[^\s<>@"'(),;:\[\]]{1,64}@(?:[^\s<>@"'(),;:\[\]]{1,255}|\[[0-9a-f.:]{3,45}\])`;
+/** An address and its place in a text. */
+export interface FoundAddress {
+	/** As written. */
+	address: string;
+	/** Index of its first character, and of the one after its last. */
+	start: number;
+	end: number;
+}
 
-const anyAddress = new RegExp(addressSource, 'gi');
+/** RFC 5321 s.4.5.3.1 has 64 for a local part; a gateway to X.400 writes a whole name there. */
+const maxLocal = 128;
+const maxDomain = 255;
+const maxFound = 50;
+
+/** Addresses in the order of the text, at most 50. Searches outwards from each `@`: linear for any text. */
+export function findAddresses(text: string): FoundAddress[] {
+	const found: FoundAddress[] = [];
+	let floor = 0;
+	for (let at = text.indexOf('@'); at !== -1 && found.length < maxFound; at = text.indexOf('@', at + 1)) {
+		const start = Math.max(localStart(text, at), floor);
+		const end = domainEnd(text, at);
+		const address = checked(text.slice(start, end), text.slice(start, at).startsWith('"'));
+		if (address === null) continue;
+		found.push({ address, start: start + text.slice(start, end).indexOf(address), end });
+		floor = end;
+	}
+	return found;
+}
 
 /** Every address in a text, at most 50, each once (without regard to case), as written. */
 export function addressesIn(text: string): string[] {
 	const found = new Map<string, string>();
-	for (const [match] of text.matchAll(anyAddress)) {
-		const address = checked(match);
-		if (address !== null && !found.has(address.toLowerCase())) found.set(address.toLowerCase(), address);
-		if (found.size >= 50) break;
+	for (const { address } of findAddresses(text)) {
+		if (!found.has(address.toLowerCase())) found.set(address.toLowerCase(), address);
 	}
 	return [...found.values()];
 }
 
-/** The one address that a text holds (`<a@b>`, `Name <a@b>`, `a@b (comment)`); null when it holds none. */
+/** The only address of a text (`a@b`, `<a@b>`, `Name <a@b>`, `a@b (comment)`); null without an address. */
 export function addressIn(text: string): string | null {
 	const angled = /<([^<>]{3,254})>/.exec(text)?.[1];
-	const quoted = angled === undefined ? null : parseAddress(angled);
-	return quoted?.address ?? addressesIn(text)[0] ?? null;
+	const whole = parseAddress(angled ?? text);
+	return whole?.address ?? addressesIn(text)[0] ?? null;
 }
 
 /** Whether two addresses are the same without regard to case. */
@@ -29,10 +51,58 @@ export function isSame(one: string, other: string): boolean {
 	return one.toLowerCase() === other.toLowerCase();
 }
 
-// Beside what is an address by the book: dots in a row, hosts without one, local parts in UTF-8 (RFC 6531).
-const inUse = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u;
+const ends = new Set(' \t\r\n\f\v\u00a0\u2028\u2029\u3000<>@"\'(),;:[]');
+const isAtom = (character: string | undefined) => character !== undefined && !ends.has(character);
+const alphanumeric = /^[\p{L}\p{N}]$/u;
+const isWord = (character: string | undefined) => character !== undefined && alphanumeric.test(character);
 
-function checked(text: string): string | null {
-	const address = text.replace(/[.…!?]+$/, '').replace(/^[.…*>=]+/, '');
-	return parseAddress(address) !== null || inUse.test(address) ? address : null;
+function localStart(text: string, at: number): number {
+	const least = Math.max(0, at - maxLocal);
+	if (text[at - 1] === '"') {
+		for (let start = at - 2; start >= least && text[start] !== '\n'; start -= 1)
+			if (text[start] === '"' && text[start - 1] !== '\\') return start;
+		return at;
+	}
+	let start = at;
+	// An apostrophe belongs to a name; a quotation mark around an address has no letter beside it.
+	const isWithin = (index: number) =>
+		isAtom(text[index]) || (text[index] === "'" && isWord(text[index - 1]) && isWord(text[index + 1]));
+	while (start > least && isWithin(start - 1)) start -= 1;
+	return start;
+}
+
+function domainEnd(text: string, at: number): number {
+	if (text[at + 1] === '[') {
+		const close = text.slice(at, at + 48).indexOf(']');
+		return close === -1 ? at : at + close + 1;
+	}
+	let end = at + 1;
+	// After it, a gateway to X.400 goes on with the next part of its name.
+	while (end - at <= maxDomain && isAtom(text[end]) && text[end] !== '/') end += 1;
+	return end;
+}
+
+// Forms in use besides those of the RFC: dots in a row, hosts without a dot, local parts in UTF-8 (RFC 6531).
+const inUse = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u;
+/** Shortened, as archives and groups do: `ann...@example.org` is part of an address. */
+const shortened = /[^.]\.{3,}@/;
+/** The type of an address before it, as gateways to X.400 and headers in one line write it. */
+const typed = /^\/?(?:dda?[.:])?(?:smtp|rfc-?822|orcpt)=/i;
+
+function checked(text: string, isQuoted: boolean): string | null {
+	const address = isQuoted ? text : text.replace(typed, '').replace(/^[.…*>]{1,50}/, '');
+	const trimmed = withoutStops(address);
+	// Also `ann@exam...`.
+	const isCut =
+		shortened.test(trimmed) ||
+		(text.endsWith('...') && !trimmed.slice(trimmed.lastIndexOf('@')).includes('.'));
+	if (isCut) return null;
+	return parseAddress(trimmed) !== null || inUse.test(trimmed) ? trimmed : null;
+}
+
+/** Removes the end of a sentence after it. */
+function withoutStops(text: string): string {
+	let end = text.length;
+	while (end > 0 && '.…!?'.includes(text[end - 1] ?? '')) end -= 1;
+	return text.slice(0, end);
 }

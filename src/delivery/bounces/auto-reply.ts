@@ -1,15 +1,17 @@
-/** Answers that a machine gives for a person (RFC 3834): the mail arrived, nothing bounced. */
-import { decodeWords } from './decode.js';
-import { type Field, findField } from './fields.js';
+/** Mail that arrived and was answered: automatic replies (RFC 3834) and disposition notifications (RFC 8098). */
+import { addressIn } from './addresses.js';
+import { type Extract, joinLines } from './extract.js';
+import { decodeWords, type Field, fieldsWithin, fieldValue, findField } from './mime.js';
+import { deliveryReport, judgeStatement, type Report } from './report.js';
 
 interface Sign {
 	field: string;
 	value: RegExp;
-	/** Believed even from a mail system: nothing but an absence is said so. */
+	/** Accepted even from a mail system: no bounce has it. */
 	isPlain?: true;
 }
 
-/** What says so; the first that fits is named. */
+/** The first match gives the reason. */
 const signs: readonly Sign[] = [
 	{
 		field: 'subject',
@@ -24,15 +26,15 @@ const signs: readonly Sign[] = [
 ];
 
 /**
- * Why this header is that of an automatic answer; null when it is not. A request to unsubscribe that a mail program
- * sends by itself (RFC 2369) is not: somebody wants something.
+ * Why this header is that of an automatic reply; null when it is not. A request to unsubscribe sent automatically by a
+ * mail program (RFC 2369) is not one.
  */
 export function autoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
 	const subject = findField(fields, 'subject')?.value ?? '';
 	return /^unsubscribe\b/i.test(subject) ? null : signOf(fields, signs);
 }
 
-/** As `autoReplySign`, by signs that no bounce has: an Exim bounce is `Auto-Submitted: auto-replied` as well. */
+/** As `autoReplySign`, by signs that no bounce has: a bounce of Exim is also `Auto-Submitted: auto-replied`. */
 export function plainAutoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
 	return signOf(
 		fields,
@@ -48,4 +50,28 @@ function signOf(fields: readonly Field[], among: readonly Sign[]): { why: string
 			return { why: `${found.name}: ${text.slice(0, 80)}`, line: found.line };
 	}
 	return null;
+}
+
+/** Texts of servers for a full mailbox. */
+const overQuota =
+	/\b(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,2}quota|quota (?:is |was |has been )?(?:exceeded|full|reached)|mail ?(?:box|folder) (?:is )?(?:full|over)|not enough (?:disk )?(?:space|storage)/i;
+
+/**
+ * A disposition notification (RFC 8098): the mail arrived, with one exception. Dovecot's delivery agent uses the
+ * disposition `automatic-action…; deleted` to refuse a mail for a full mailbox. Null for any other mail.
+ */
+export function readDisposition({ mail, notice, returned }: Extract): Report | null {
+	const part = mail.parts.find(({ type }) => /^message\/(?:global-)?disposition-notification$/.test(type));
+	if (part === undefined) return null;
+	const fields = fieldsWithin(part);
+	const disposition = fieldValue(fields, 'disposition') ?? '';
+	const isRefused = /^automatic-action\b.{0,100}\b(?:deleted|denied|failed)\b/i.test(disposition);
+	const final = fieldValue(fields, 'final-recipient') ?? fieldValue(fields, 'original-recipient') ?? '';
+	const address = addressIn(final.slice(final.indexOf(';') + 1));
+	const detail = joinLines(notice?.lines ?? []).slice(0, 500);
+	if (!isRefused || address === null || !overQuota.test(detail))
+		return { kind: 'not_a_report', why: 'a disposition notification (RFC 8098): the mail arrived' };
+	const place = { part: part.path, type: part.type, line: part.line };
+	const refused = judgeStatement({ address, original: null, detail, form: 'RFC 8098', place }, 'failed');
+	return deliveryReport([refused], { returned: returned() });
 }

@@ -1,18 +1,30 @@
-/** Takes a mail that came back into the database: reads it, finds its message, and has the store record the rest. */
+/**
+ * A mail that came back: read once, matched to its message, and recorded in the store. `readExtract` has the order in
+ * which readers are tried.
+ */
+
+import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { RecordedReport, ReportedAddress, ReportOutcome, ReturnedReport } from '../../store/bounces.js';
-import { matchMessage } from './match.js';
-import { type ReadMail, readMail } from './read-mail.js';
-import type { DeliveryReport, FeedbackReport } from './report.js';
+import type { ReportedAddress, ReturnedReport } from '../../engine/rules/reported-recipients.js';
+import type { RecordedReport, ReportOutcome } from '../../store/bounces.js';
+import type { Reads } from '../../store/store.js';
+import { autoReplySign, plainAutoReplySign, readDisposition } from './auto-reply.js';
+import { readDeliveryStatus } from './delivery-status.js';
+import { type Extract, extract } from './extract.js';
+import { readFeedback } from './feedback.js';
+import { fieldValue, maxMailBytes, parseMail, parseWithin } from './mime.js';
+import { type DeliveryReport, type FeedbackReport, inReturnedOnly, type Report } from './report.js';
+import { readSes, readSesMail } from './ses.js';
+import { readTextBounce } from './text-bounce.js';
 import type { Verp } from './verp.js';
 
 /**
- * What became of a mail. `bounce`, `complaint`: recorded. `duplicate`: said before, nothing changed. `notice`: a delay, a
- * receipt, feedback that is no complaint. `unmatched`: about no message of ours, or about nobody it went to.
- * `in_flight`: its message is in a worker's hands; to be brought again.
+ * The outcome of a mail. `bounce`, `complaint`: recorded. `duplicate`: known before, nothing changed. `notice`: a
+ * delay, a receipt, feedback that is no complaint, a bounce without a recipient of its own. `unmatched`: about no
+ * message of ours, or about no recipient of it. `in_flight`: a worker is sending its message; submit it again later.
  */
 export type Ingested =
 	| 'bounce'
@@ -27,19 +39,19 @@ export type Ingested =
 /** A mail as it arrived. */
 export interface ReturnedMail {
 	bytes: Buffer;
-	/** The message whose signed return path it was taken for; null when nobody said what it was taken for. */
+	/** The message of the signed return path that received it; null where that is unknown, as in a mailbox. */
 	returnPath: Uuid | null;
 }
 
 export interface IngestOptions {
-	/** Records; or says what recording would come to. */
+	/** Records the report, or returns what recording would do. */
 	record(report: ReturnedReport): Promise<ReportOutcome>;
 	/** Null where no bounce address is set. */
 	verp: Verp | null;
 	clock: Clock;
-	/** Reads a mail; at once, in this thread, when absent. */
+	/** Reads a mail; in this thread when absent. */
 	read?: (bytes: Buffer) => Promise<ReadMail>;
-	/** Told of each mail that was recorded, what it came to. */
+	/** Called for each mail that was recorded. */
 	onRecorded?: (recorded: RecordedReport) => void;
 	/** Waits so many milliseconds. */
 	sleep?: (ms: number) => Promise<void>;
@@ -49,7 +61,7 @@ export interface IngestOptions {
 const waitsForOutcome = 20;
 const waitMs = 250;
 
-/** Rejects when the store or the reader does: nothing was recorded then, and the same mail may be brought again. */
+/** Rejects when the store or the reader does: then nothing was recorded, and the same mail may be submitted again. */
 export async function ingestMail(mail: ReturnedMail, options: IngestOptions): Promise<Ingested> {
 	const { report, sha256 } =
 		options.read === undefined ? readMail(mail.bytes) : await options.read(mail.bytes);
@@ -75,12 +87,17 @@ async function recordReport(
 ): Promise<Ingested> {
 	const matched = matchMessage(report, { ...mail, verp });
 	if (matched === null) return 'unmatched';
+	const isComplaint = 'feedback_type' in report;
+	const reported = isComplaint ? report.recipients.map(complaining) : failed(report);
+	if (!isComplaint && reported.length === 0) return 'notice';
+	// Every bounce of a mail with a signed return path comes back to that path; a bounce elsewhere may be forged.
+	const isUnsigned = matched.matched === 'message_id' && verp !== null;
 	const returned: ReturnedReport = {
 		...matched,
 		sha256,
 		at: clock.now(),
 		kind: report.kind === 'complaint' ? 'complaint' : 'bounce',
-		recipients: 'feedback_type' in report ? report.recipients.map(complaining) : failed(report),
+		recipients: isUnsigned ? reported.map((one) => ({ ...one, hard: false })) : reported,
 	};
 	for (let tries = 0; tries <= waitsForOutcome; tries++) {
 		if (tries > 0) await sleep(waitMs);
@@ -101,13 +118,111 @@ function complaining(address: string): ReportedAddress {
 	return { addresses: [emailKey(address)], hard: false, smtp_code: null, diagnostic: null };
 }
 
+/** Without recipients that only the returned message names: they are kept, but have no verdict. */
 function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 	return recipients
-		.filter(({ action }) => action === 'failed')
+		.filter(({ action, form }) => action === 'failed' && form !== inReturnedOnly)
 		.map(({ address, original_address, hard, reply_code, status, diagnostic }) => ({
 			addresses: [...new Set([address, original_address ?? address].map(emailKey))],
 			hard,
 			smtp_code: reply_code === null ? status : String(reply_code),
 			diagnostic,
 		}));
+}
+
+/** A message of ours, and how it was found. */
+export type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
+
+const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
+
+/**
+ * Finds the message by the return path: the one that received the mail, the first in its header, then the first within
+ * (a feedback report repeats the sender, a returned message has it as Return-Path). Then by our Message-ID, if the
+ * message came back. Null for a report on other mail. A forged return path does not count.
+ */
+export function matchMessage(
+	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
+	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },
+): Matched | null {
+	const message = returnPath ?? verp?.findIn(bytes.toString('latin1', 0, maxMailBytes)) ?? null;
+	if (message !== null) return { message, matched: 'return_path' };
+	const uuid = messageUuid.exec(report.returned?.message_id ?? '')?.[1];
+	return uuid === undefined ? null : { message: uuid.toLowerCase(), matched: 'message_id' };
+}
+
+/** For a dry run, in place of the store's own `recordReport`: a report seen earlier in this run counts as recorded. */
+export function foreseeReports(
+	reads: Pick<Reads, 'foreseeReport'>,
+): (report: ReturnedReport) => Promise<ReportOutcome> {
+	const met = new Set<string>();
+	return async (report) => {
+		const outcome = await reads.foreseeReport(report);
+		if (outcome.kind !== 'recorded') return outcome;
+		const keys = [report.sha256, saidOf(report, outcome.effect)];
+		const isMet = keys.some((key) => met.has(key));
+		for (const key of keys) met.add(key);
+		return isMet ? { kind: 'known' } : outcome;
+	};
+}
+
+/** The same report about the same recipients of a message. */
+function saidOf({ message, recipients }: ReturnedReport, effect: string): string {
+	const addresses = recipients.flatMap((one) => one.addresses).sort();
+	return JSON.stringify([message, effect, ...addresses]);
+}
+
+/** The result of reading the bytes of a mail. Plain data: another thread may have read it. */
+export interface ReadMail {
+	report: Report;
+	/** Of all its bytes, hex. */
+	sha256: string;
+}
+
+/** Never throws. */
+export function readMail(bytes: Buffer): ReadMail {
+	return { report: readReport(bytes), sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+/** The first character of JSON; no mail begins with it. */
+const opening = /^\uFEFF?\s*\{/;
+
+/** Reads one mail with its header, or the JSON that Amazon SES publishes instead. Never throws; reads at most 4 MiB. */
+export function readReport(bytes: Buffer): Report {
+	const published = opening.test(bytes.toString('utf8', 0, 100)) ? readSes(bytes) : null;
+	return published ?? readExtract(extract(parseMail(bytes)));
+}
+
+/**
+ * Formal reports (RFC 3464, RFC 5965, RFC 8098) come before bounces in text, and those before automatic replies, which
+ * have the same header fields.
+ */
+function readExtract(found: Extract): Report {
+	const { mail, sender } = found;
+	const formal =
+		readDeliveryStatus(found) ?? readFeedback(found) ?? readSesMail(mail) ?? readDisposition(found);
+	if (formal !== null) return formal;
+	const plain = plainAutoReplySign(mail.fields);
+	const bounce = plain === null ? readTextBounce(found) : null;
+	const isJudged = bounce?.recipients.some(({ form }) => form !== inReturnedOnly) ?? false;
+	// A bounce without a recipient of its own may be wrapped around the report itself.
+	const inner = isJudged ? null : wrappedIn(found);
+	if (inner !== null) return readExtract(inner);
+	if (bounce !== null) return bounce;
+	// A mail system's own mail is no automatic reply, even if it claims to be.
+	const sign = plain ?? (sender === 'system' ? null : autoReplySign(mail.fields));
+	if (sign === null) return { kind: 'not_a_report', why: 'neither a report by its parts nor by its words' };
+	return { kind: 'auto_reply', why: sign.why, place: { part: '1', type: mail.type, line: sign.line } };
+}
+
+/**
+ * A report that a filter on its way has wrapped in another mail: the same header again, and no text of the outer one.
+ */
+function wrappedIn({ mail, sender, subject }: Extract): Extract | null {
+	if (sender !== 'system' && sender !== 'role') return null;
+	const part = mail.parts.find(({ type }) => type === 'message/rfc822');
+	if (part === undefined || part.path.split('.').length > 3) return null;
+	const inner = extract(parseWithin(part));
+	const isSame = (name: string) => fieldValue(inner.mail.fields, name) === fieldValue(mail.fields, name);
+	const isReport = inner.mail.type === 'multipart/report' || inner.sender === 'system';
+	return isReport && isSame('from') && isSame('message-id') && inner.subject === subject ? inner : null;
 }

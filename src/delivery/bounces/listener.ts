@@ -1,9 +1,27 @@
-/** A mail server for bounces alone: takes what comes back to a return path of ours, and answers when it is recorded. */
+/** A mail server for bounces alone: accepts mail to our return paths, and answers after recording it. */
 import type { AddressInfo } from 'node:net';
-import { SMTPServer, type SMTPServerSession } from 'smtp-server';
+import type { Readable } from 'node:stream';
+import {
+	SMTPServer,
+	type SMTPServerAddress,
+	type SMTPServerDataStream,
+	type SMTPServerSession,
+} from 'smtp-server';
+import { type Clock, steadyOf } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import { checkRecipient, type Intake, refuse, reply, take } from './intake.js';
-import { createIntakeLimits } from './intake-limits.js';
+import type { Ingested, ReturnedMail } from './ingest.js';
+import {
+	type Answered,
+	createIntakeLimits,
+	createSummedLog,
+	failureLine,
+	mailLine,
+	networkOf,
+	type RecipientKind,
+	type SummedLog,
+} from './listener-limits.js';
+import { maxMailBytes } from './mime.js';
+import type { Verp } from './verp.js';
 
 export interface BounceListenerOptions extends Intake {
 	host: string;
@@ -11,44 +29,59 @@ export interface BounceListenerOptions extends Intake {
 	port: number;
 	/** PEM texts; STARTTLS is offered with them. */
 	tls: { cert: string; key: string } | null;
-	/** A connection is ended after so long, whatever it does; 10 minutes. */
+	/** A connection ends after this time in any case; 10 minutes. */
 	maxConnectionMs?: number;
 }
 
-/** A server that listens; `close` once. */
+/** A listening server; `close` once. */
 export interface BounceListener {
 	/** `host:port`. */
 	address: string;
-	/** Takes nothing new; what is being answered gets `graceMs`. */
+	/** Accepts nothing new; answers under way get `graceMs`. */
 	close(options: { graceMs: number }): Promise<void>;
 }
 
-/** A bounce may bring back the whole message. */
-const maxMailBytes = 25 * 1024 * 1024;
+/** A bounce may return the whole message. */
+const maxMessageBytes = 25 * 1024 * 1024;
 /** Each may hold a mail of that size in memory. */
 const maxConnections = 50;
 const silenceMs = 60_000;
-/** A byte now and then is no silence, and fifty who send so would keep everybody else out. */
+/** A byte now and then defeats an idle timeout, and fifty such clients would keep all others out. */
 const usualConnectionMs = 600_000;
+
+/** A mail server knows the one return path of its bounce. */
+const maxRefused = 10;
 
 /** Rejects when it cannot listen. */
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
 	const limits = createIntakeLimits();
 	const targets = new WeakMap<SMTPServerSession, Uuid>();
-	/** Connections that count, with what ends them. */
+	/** Open connections, with the timer that ends each. */
 	const ends = new WeakMap<SMTPServerSession, NodeJS.Timeout>();
 	const { maxConnectionMs = usualConnectionMs } = options;
+	const refusals = createSummedLog(options.log);
 	const refused = ({ remoteAddress: ip }: SMTPServerSession, error: unknown) =>
-		refuse(options, { error, ip });
+		refuse({ ...options, refusals }, { error, ip });
+	/** Refused recipients of each connection. */
+	const counts = new WeakMap<SMTPServerSession, number>();
+	const refusedRecipient = (session: SMTPServerSession, error: unknown) => {
+		const count = (counts.get(session) ?? 0) + 1;
+		const refusal = refused(session, error);
+		if (refusal.responseCode < 500) return refusal;
+		counts.set(session, count);
+		limits.refused(session.remoteAddress);
+		// The library ends a connection after a 421.
+		return count > maxRefused ? reply(421, '4.7.0 Too many refused recipients') : refusal;
+	};
 	const server = new SMTPServer({
 		...(options.tls ?? {}),
 		disabledCommands: options.tls === null ? ['AUTH', 'STARTTLS'] : ['AUTH'],
 		disableReverseLookup: true,
 		logger: false,
 		banner: 'for bounces',
-		size: maxMailBytes,
+		size: maxMessageBytes,
 		rejectOversized: true,
-		// A bounce has one recipient; the next one of the same mail is to come in a mail of its own.
+		// A bounce has one recipient; a further one must come in a mail of its own.
 		maxRecipients: 1,
 		maxClients: maxConnections,
 		socketTimeout: silenceMs,
@@ -73,12 +106,12 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 					targets.set(session, message);
 					answer();
 				},
-				(error: unknown) => answer(refused(session, error)),
+				(error: unknown) => answer(refusedRecipient(session, error)),
 			);
 		},
 		onData: (stream, session, answer) => {
 			const message = targets.get(session);
-			// The library lets nobody begin a mail for whom no recipient was taken.
+			// The library refuses DATA before a recipient was accepted.
 			if (message === undefined) return answer(reply(503, '5.5.1 No recipient'));
 			take(options, stream, { message, ip: session.remoteAddress }).then(
 				(refusal) => answer(refusal, '2.0.0 Recorded'),
@@ -86,7 +119,7 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 			);
 		},
 	});
-	// A client that hangs up, or talks no SMTP, is its own business.
+	// A client that hangs up, or does not speak SMTP, is not our error.
 	server.on('error', () => undefined);
 	await new Promise<void>((resolve, reject) => {
 		server.server.once('error', reject);
@@ -96,12 +129,17 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 		address: addressOf(server),
 		close: ({ graceMs }) => {
 			server.options.closeTimeout = graceMs;
-			return new Promise((resolve) => server.close(() => resolve()));
+			return new Promise((resolve) =>
+				server.close(() => {
+					refusals.close();
+					resolve();
+				}),
+			);
 		},
 	};
 }
 
-/** What of a connection its library shows to a server, and its types do not tell. */
+/** Fields of a connection that the library has, but not its types. */
 interface Connection {
 	session: SMTPServerSession;
 	send(code: number, text: string): void;
@@ -118,7 +156,119 @@ function end(server: SMTPServer, session: SMTPServerSession): void {
 }
 
 function addressOf(server: SMTPServer): string {
-	// What a server on a host and a port is bound to.
+	// The address of a server on a host and a port.
 	const { address, port, family } = server.server.address() as AddressInfo;
 	return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** The parts that the intake of mails works with. */
+interface Intake {
+	/** Return paths by the current settings; called for each recipient. */
+	verp(): Promise<Verp | null>;
+	/** Resolves when it is durable; rejects when the database fails. */
+	ingest(mail: ReturnedMail): Promise<Ingested>;
+	clock: Clock;
+	/** Takes one object for each mail, refusal or failure; without e-mail addresses. */
+	log: (line: object) => void;
+}
+
+/** A reply of 4xx or 5xx; `recipient`: the kind of recipient refused, null for a refused mail or connection. */
+class Refusal extends Error {
+	readonly responseCode: number;
+	readonly recipient: RecipientKind | null;
+	constructor(code: number, text: string, recipient: RecipientKind | null) {
+		super(text);
+		this.responseCode = code;
+		this.recipient = recipient;
+	}
+}
+
+/** A refusal with this code and text. */
+function reply(code: number, text: string, recipient: RecipientKind | null = null): Refusal {
+	return new Refusal(code, text, recipient);
+}
+
+/**
+ * Before a mail: logs why it is refused, once a minute for the same network and reason. An error that is no refusal is
+ * ours, and is passed on.
+ */
+function refuse(
+	{ clock, refusals }: Pick<Intake, 'clock'> & { refusals: SummedLog },
+	{ error, ip }: { error: unknown; ip: string },
+): Refusal {
+	const isOurs = !(error instanceof Refusal);
+	const refusal = isOurs ? tryLater() : error;
+	if (isOurs) refusals.tell(`failure ${String(error)}`, () => failureLine(clock, { message: null, error }));
+	const { recipient, responseCode: status } = refusal;
+	const verdict = isOurs ? 'failed' : 'refused';
+	refusals.tell([networkOf(ip), verdict, recipient, status].join(' '), () =>
+		mailLine(clock, { verdict, recipient, status, message: null, began: null, bytes: 0, ip }),
+	);
+	return refusal;
+}
+
+/** The message of a return path; rejects with the answer for any other address. */
+async function checkRecipient({ verp }: Intake, { address }: SMTPServerAddress): Promise<Uuid> {
+	const paths = await verp();
+	if (paths === null || !paths.isOurDomain(address)) throw reply(550, '5.7.1 Relaying denied', 'elsewhere');
+	const message = paths.messageOf(address);
+	if (message === null) throw reply(550, '5.1.1 No such return path', 'unsigned');
+	return message;
+}
+
+/** Reads and records a mail, and logs its outcome. Null: it is recorded. */
+async function take(
+	intake: Intake,
+	stream: SMTPServerDataStream,
+	{ message, ip }: { message: Uuid; ip: string },
+): Promise<Refusal | null> {
+	const { clock, log } = intake;
+	const began = steadyOf(clock);
+	const { verdict, refusal } = await taken(intake, stream, message);
+	// Too large: the library refuses it, whatever the answer here.
+	const status = stream.sizeExceeded ? 552 : (refusal?.responseCode ?? 250);
+	const mail = { message, began, bytes: stream.byteLength, ip };
+	log(mailLine(clock, { verdict, recipient: 'return_path', status, ...mail }));
+	return refusal;
+}
+
+async function taken(
+	{ ingest, clock, log }: Intake,
+	stream: SMTPServerDataStream,
+	message: Uuid,
+): Promise<{ verdict: Answered['verdict']; refusal: Refusal | null }> {
+	try {
+		const bytes = await beginOf(stream);
+		if (stream.sizeExceeded) return { verdict: 'refused', refusal: null };
+		const verdict = await ingest({ bytes, returnPath: message });
+		const later = () => reply(451, '4.3.0 The message is being sent, try later');
+		return { verdict, refusal: verdict === 'in_flight' ? later() : null };
+	} catch (error) {
+		return { verdict: 'failed', refusal: failure({ clock, log }, { message, error }) };
+	}
+}
+
+/** The sender keeps the mail and tries again; the operator gets a log line. */
+function failure(
+	{ clock, log }: Pick<Intake, 'clock' | 'log'>,
+	{ message, error }: { message: Uuid; error: unknown },
+): Refusal {
+	log(failureLine(clock, { message, error }));
+	return tryLater();
+}
+
+function tryLater(): Refusal {
+	return reply(451, '4.3.0 Cannot record it now, try later');
+}
+
+/** Reads everything, as SMTP requires (RFC 5321 s.4.1.1.4), and keeps the first 4 MiB. */
+async function beginOf(stream: Readable): Promise<Buffer> {
+	const kept: Buffer[] = [];
+	let length = 0;
+	for await (const piece of stream) {
+		const bytes = Buffer.from(piece);
+		if (length < maxMailBytes) kept.push(bytes);
+		length += bytes.length;
+	}
+	return Buffer.concat(kept).subarray(0, maxMailBytes);
 }

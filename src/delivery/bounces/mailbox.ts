@@ -1,30 +1,28 @@
-/** Where mails that came back lie: a file, an mbox, a folder of files, or a Maildir; one after the other. */
+/** Reads stored mails one after the other: a file, an mbox (RFC 4155), a folder of files, a Maildir, standard input. */
 import { createReadStream } from 'node:fs';
 import { open, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isMbox, splitMbox } from './mbox.js';
+import { maxMailBytes } from './mime.js';
 
-/** A mail that lies somewhere. */
+/** One stored mail. */
 export interface StoredMail {
 	bytes: Buffer;
-	/** It is dealt with: in a Maildir it is moved from `new` to `cur` and marked as seen; elsewhere nothing happens. */
+	/** Called when it is recorded: in a Maildir the mail moves from `new` to `cur` and is marked as seen. */
 	done(): Promise<void>;
 }
 
-/** What is read of one mail at most; nothing behind it says anything. */
-const maxMailBytes = 4 * 1024 * 1024;
-/** Of a file's name, on the file systems in use. */
+/** Limit of a file's name on the usual file systems. */
 const maxNameBytes = 255;
 
-/** Told of a file that could not be read, and by which error of the system: `EACCES`. */
+/** Called for a file that cannot be read, with the system's error code: `EACCES`. */
 export type OnUnreadable = (file: string, code: string) => void;
 
 /**
- * Mails of a path, in the order of their names. Throws the system's error where the path itself cannot be read. In a
- * folder one that cannot be read keeps no other waiting; what is no file, or was taken away meanwhile, is left out.
+ * Mails of a path, in the order of their names. Throws the system's error where the path itself cannot be read. An
+ * unreadable mail in a folder does not hold up others; other entries and files removed meanwhile are left out.
  */
 export async function* openMailbox(path: string, onUnreadable: OnUnreadable): AsyncGenerator<StoredMail> {
-	// What is named may be a pipe, as `<(…)` of a shell is.
+	// The path itself may be a pipe, such as `<(…)` of a shell.
 	if (!(await stat(path)).isDirectory()) return yield* mailsOf(path);
 	const names = await readdir(path);
 	const isMaildir = names.includes('new') && names.includes('cur');
@@ -32,7 +30,7 @@ export async function* openMailbox(path: string, onUnreadable: OnUnreadable): As
 	for (const name of files.filter((one) => !one.startsWith('.')).sort()) {
 		const file = join(path, isMaildir ? 'new' : '', name);
 		try {
-			// Opening a pipe would wait for somebody to write.
+			// Opening a pipe would wait for a writer.
 			if (!(await stat(file)).isFile()) continue;
 			if (isMaildir) yield { bytes: await readBegin(file), done: () => markSeen(path, file) };
 			else yield* mailsOf(file);
@@ -50,7 +48,7 @@ export async function* mailsIn(pieces: AsyncIterable<Buffer>): AsyncGenerator<St
 	for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
 		kept.push(Buffer.from(next.value));
 		length += next.value.length;
-		// As many bytes as it takes to know which of the two it is.
+		// Enough bytes to tell a mail from an mbox.
 		if (length < 5) continue;
 		const begin = Buffer.concat(kept);
 		const whole = joined(begin, iterator);
@@ -70,7 +68,7 @@ async function* joined(begin: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerat
 	}
 }
 
-/** All is read, so that whoever writes a pipe can end; what is kept is bounded. */
+/** Drains the pipe so that its writer can exit, and keeps the first 4 MiB. */
 async function firstOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
 	const kept: Buffer[] = [];
 	let length = 0;
@@ -111,8 +109,74 @@ function isGone(error: unknown): boolean {
 	return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-/** Anything but the system's is a mistake of ours, and is not to be told as a file's. */
+/** Throws any other error again: it is a bug, not an unreadable file. */
 function codeOf(error: unknown): string {
 	if (error instanceof Error && 'syscall' in error && 'code' in error) return String(error.code);
 	throw error;
+}
+
+/** A separator is a line: no more needs to be kept for the next piece. */
+const maxSeparator = 1_000;
+
+const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
+const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
+const sender = String.raw`(?:"[^"\n]{1,64}"\S{0,255}|\S{1,320})`;
+/** As ctime writes it (RFC 4155), with a time zone at either place, or as in a header. */
+const moment = String.raw`${day},?[ \t]+(?:${month}[ \t]+\d{1,2}|\d{1,2}[ \t]+${month}[ \t]+\d{4})[ \t]+\d{1,2}:\d\d[^\n]{0,60}`;
+
+/**
+ * A line of a mail's own text that begins with `From` follows no empty line, or has no time of day. Some writers omit
+ * the empty line. Then the whole line must be right, a header must follow, and the line before must not be a rule, as
+ * before a message returned as text.
+ */
+const separator = new RegExp(
+	String.raw`(?<!\n[-=_*]{3,200}[ \t\r]{0,5})\n(?:\r?\n)?From ${sender}[ \t]+${moment}\n(?=[!-9;-~]{1,100}:)|\n\r?\nFrom [^\n]{1,700}\d:\d\d[^\n]{0,50}\n`,
+);
+
+/** Whether a file with this beginning is an mbox; a single mail with such a line, as pipes write it, is one too. */
+export function isMbox(begin: Buffer): boolean {
+	return begin.toString('latin1', 0, 5) === 'From ';
+}
+
+/** Reads any size with little memory: of each mail at most 4 MiB. */
+export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+	// The first separator has no empty line before it.
+	let pending = '\n\n';
+	let mail = startMail();
+	for await (const piece of pieces) {
+		pending += piece.toString('latin1');
+		for (let found = separator.exec(pending); found !== null; found = separator.exec(pending)) {
+			mail.add(pending.slice(0, found.index + 1));
+			yield* mail.bytes();
+			mail = startMail();
+			pending = pending.slice(found.index + found[0].length);
+		}
+		// The end may contain the beginning of a separator.
+		const rest = Math.max(0, pending.length - maxSeparator);
+		mail.add(pending.slice(0, rest));
+		pending = pending.slice(rest);
+	}
+	mail.add(pending);
+	yield* mail.bytes();
+}
+
+interface MailText {
+	add(text: string): void;
+	/** One mail; none where there are only empty lines, as before the first separator. */
+	bytes(): Buffer[];
+}
+
+function startMail(): MailText {
+	const kept: string[] = [];
+	let length = 0;
+	return {
+		add: (text) => {
+			if (length < maxMailBytes) kept.push(text.slice(0, maxMailBytes - length));
+			length += text.length;
+		},
+		bytes: () => {
+			const text = kept.join('').replace(/^(?:\r?\n)+/, '');
+			return text === '' ? [] : [Buffer.from(text.replace(/^>(>*From )/gm, '$1'), 'latin1')];
+		},
+	};
 }

@@ -1,9 +1,15 @@
-/** What a mail that came back to us says, once it is understood; the words of RFC 3464 and RFC 5965. */
+/**
+ * The result of reading a mail that came back, in the terms of RFC 3464 and RFC 5965, and the verdict on each recipient
+ * by the codes in the text.
+ */
+import type { Reply } from '../../engine/rules/outcomes.js';
+import { classify, isVague } from '../reply.js';
+import { expiries } from './wordings.js';
 
 /** RFC 3464 s.2.3.3. Only `failed` is a bounce: `delayed` is still on its way. */
 export type DeliveryAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded';
 
-/** Where something was found. */
+/** A place in the mail. */
 export interface Place {
 	/** `1` is the mail itself, `1.2` its second part. */
 	part: string;
@@ -13,26 +19,32 @@ export interface Place {
 	line: number;
 }
 
-/** What became of one recipient. */
+/** The form of a recipient whose address is only in the header of the returned message. */
+export const inReturnedOnly = 'returned message';
+
+/** Why such a recipient is never a hard bounce. */
+export const notJudged = 'only the returned message names this address: noted, not judged';
+
+/** The outcome for one recipient. */
 export interface ReportedRecipient {
-	/** The mailbox that failed, as the reporting server names it. */
+	/** The mailbox that failed, as the reporting server names it (Final-Recipient, RFC 3464 s.2.3.2). */
 	address: string;
-	/** The address we sent to, where the report tells it apart (Original-Recipient, RFC 3461 ORCPT); else null. */
+	/** The address we sent to, where the report names it separately (Original-Recipient, RFC 3461 ORCPT); else null. */
 	original_address: string | null;
 	action: DeliveryAction;
 	/** Enhanced status code (RFC 3463), `5.1.1`; null where the report has none. */
 	status: string | null;
 	/** SMTP reply code; null where the report has none. */
 	reply_code: number | null;
-	/** What the refusing server said: one line, at most 500 characters; null when nothing is told. */
+	/** The refusing server's reply: one line, at most 500 characters; null without one. */
 	diagnostic: string | null;
-	/** The server that refused (Remote-MTA); null when not told. */
+	/** The server that refused (Remote-MTA); null when unknown. */
 	remote_mta: string | null;
-	/** The address itself is no good and is to be suppressed (decision 31); false for every action but `failed`. */
+	/** The address itself is invalid and is to be suppressed (decision 31); false for every action but `failed`. */
 	hard: boolean;
 	/** The rule that decided `hard`, for people. */
 	why: string;
-	/** How it was recognised: `RFC 3464`, or the name of an informal form. */
+	/** How it was recognised: `RFC 3464`, or a name for the wording. */
 	form: string;
 	place: Place;
 }
@@ -52,9 +64,9 @@ export interface ReturnedMessage {
 /** A report on delivery; `bounce` when at least one recipient failed, else `delivery_notice` (delays, receipts). */
 export interface DeliveryReport {
 	kind: 'bounce' | 'delivery_notice';
-	/** The server that wrote the report; null when not told. */
+	/** The server that wrote the report; null when unknown. */
 	reporting_mta: string | null;
-	/** RFC 3461 ENVID of the submission; null when not told. */
+	/** RFC 3461 ENVID of the submission; null when unknown. */
 	envelope_id: string | null;
 	/** At least one. */
 	recipients: ReportedRecipient[];
@@ -62,27 +74,142 @@ export interface DeliveryReport {
 }
 
 /**
- * A feedback report (RFC 5965). `complaint`: a person wants no more of it (abuse, fraud, opt-out); `feedback`: any
- * other type (not-spam, auth-failure, virus …), from which nothing follows for the recipient.
+ * A feedback report (RFC 5965). `complaint`: a person wants no more mail (abuse, fraud, opt-out); `feedback`: any other
+ * type (not-spam, auth-failure, virus …), without consequence for the recipient.
  */
 export interface FeedbackReport {
 	kind: 'complaint' | 'feedback';
 	/** Lower case, as sent: `abuse`. */
 	feedback_type: string;
-	/** Who complained: Original-Rcpt-To, else the returned message's own header; empty when it was blanked out. */
+	/**
+	 * The addresses of the complaint: Original-Rcpt-To, else the returned message's own header; empty where they were
+	 * removed.
+	 */
 	recipients: string[];
-	/** Program that wrote the report; null when not told. */
+	/** Program that wrote the report; null when unknown. */
 	user_agent: string | null;
-	/** RFC 3461 ENVID of the submission; null when not told. */
+	/** RFC 3461 ENVID of the submission; null when unknown. */
 	envelope_id: string | null;
 	returned: ReturnedMessage | null;
 	place: Place;
 }
 
-/** What `readReport` makes of a mail. */
+/** The result of `readReport`. */
 export type Report =
 	| DeliveryReport
 	| FeedbackReport
-	/** A machine answered for a person (RFC 3834): the mail arrived. */
+	/** A program answered for a person (RFC 3834): the mail arrived. */
 	| { kind: 'auto_reply'; why: string; place: Place }
 	| { kind: 'not_a_report'; why: string };
+
+/** A report on delivery: `bounce` when a recipient failed. Missing values are null. */
+export function deliveryReport(
+	recipients: ReportedRecipient[],
+	{
+		returned,
+		reporting_mta = null,
+		envelope_id = null,
+	}: Pick<DeliveryReport, 'returned'> & Partial<Pick<DeliveryReport, 'reporting_mta' | 'envelope_id'>>,
+): DeliveryReport {
+	const isBounce = recipients.some(({ action }) => action === 'failed');
+	return { kind: isBounce ? 'bounce' : 'delivery_notice', reporting_mta, envelope_id, recipients, returned };
+}
+
+export interface Codes {
+	reply_code: number | null;
+	status: string | null;
+}
+
+// Not part of an address literal, a size or a version; `4xx` and `5xx` with a second digit that SMTP uses.
+const replyCode =
+	/(?:^|[\s:("'[<])([45][0-7]\d)(?=[\s\-:,;)\]]|$)(?!(?:\s|-)(?:bytes|characters|seconds|hours|recipients|messages|kb|mb)\b)/gi;
+const innerCode = /\.\.\.\s(5[0-5]\d)\s/;
+const enhancedCode = /(?:^|[^\d.])([245]\.[0-7]\.\d{1,3})(?!\.?\d)/g;
+
+/** The codes in a server's reported reply; each null where there is none. */
+export function readCodes(text: string): Codes {
+	const codes = [...text.matchAll(replyCode)].map((match) => Number(match[1]));
+	// Old sendmail wraps the server's answer in one of its own: "554 <a@b>... 550 Host unknown".
+	const inner = innerCode.exec(text)?.[1];
+	const reply_code = codes[0] === 554 && inner !== undefined ? Number(inner) : (codes[0] ?? null);
+	const statuses = [...text.matchAll(enhancedCode)].map((match) => match[1] ?? '');
+	const digit = reply_code === null ? null : String(reply_code)[0];
+	const status = statuses.find((one) => digit === null || one.startsWith(digit ?? '')) ?? null;
+	return { reply_code, status };
+}
+
+/** Whether a text has a code of either kind. */
+export function hasCode(text: string): boolean {
+	const { reply_code, status } = readCodes(text);
+	return reply_code !== null || status !== null;
+}
+
+/** The status in a field `Status` (RFC 3464 s.2.3.4), which may also hold a comment; null without one. */
+export function readStatus(value: string): string | null {
+	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
+}
+
+/**
+ * The more specific of two codes. The reply that a report quotes comes from the refusing server, the report's field
+ * from another program's interpretation ("5.1.1" over "552 5.2.2 Over quota"). Where the reply is vague, the field
+ * counts.
+ */
+export function moreTelling(field: string | null, quoted: string | null): string | null {
+	return isVague(quoted) ? (field ?? quoted) : quoted;
+}
+
+export interface Judged extends Codes {
+	action: DeliveryAction;
+	/** The text of the reply. */
+	text: string;
+}
+
+/**
+ * Decision 31, by the table for our own conversations, but by codes alone. A reply quoted in a report may concern the
+ * message as well as the address, after DATA as well as at RCPT, and a wrong suppression loses a reader for good. A
+ * report without a reply code is read as 550 or 450 by its status.
+ */
+export function judge({ action, reply_code, status, text }: Judged): { hard: boolean; why: string } {
+	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
+	if (isVague(status)) return { hard: false, why: 'no code says that the address is bad' };
+	const code = reply_code ?? Number(`${status?.[0]}50`);
+	const reply: Reply = { phase: 'rcpt', code, enhanced: status, text };
+	const { verdict, why } = classify({ kind: 'refused', reply, refusedCopies: [] });
+	return { hard: verdict === 'hard', why };
+}
+
+/** The statement of a report about one recipient, before the verdict. */
+export interface Statement {
+	address: string;
+	/** The address that the mail was sent to (`expanded from`); null when the report does not name it. */
+	original: string | null;
+	/** The refusing server's reply, or the whole text; one line, at most 500 characters; `''` without one. */
+	detail: string;
+	form: string;
+	place: Place;
+}
+
+/** The verdict on a statement by its codes. `told`: the action that the report as a whole names. */
+export function judgeStatement(
+	{ address, original, detail, form, place }: Statement,
+	told: DeliveryAction,
+): ReportedRecipient {
+	const codes = readCodes(detail);
+	const action = finalAction(told, detail);
+	return {
+		address,
+		original_address: original,
+		action,
+		...codes,
+		diagnostic: detail === '' ? null : detail,
+		remote_mta: null,
+		...judge({ action, ...codes, text: detail }),
+		form,
+		place,
+	};
+}
+
+/** A delay that is reported as over is a failure. */
+export function finalAction(action: DeliveryAction, detail: string): DeliveryAction {
+	return action === 'delayed' && expiries.some((one) => one.test(detail)) ? 'failed' : action;
+}

@@ -1,44 +1,99 @@
 /**
- * What Amazon SES publishes of a message instead of a mail: JSON, by itself or as the `Message` of an SNS notification
- * (its developer guide, "Amazon SNS notification contents" and "event publishing").
+ * The JSON that Amazon SES publishes about a message instead of a mail: by itself or as the `Message` of an SNS
+ * notification (its developer guide, "Amazon SNS notification contents" and "event publishing").
  */
-import { isRecord } from '../../api/schema/python.js';
+import { isRecord } from '../../api/json.js';
 import { cleanText } from '../reply.js';
 import { addressesIn, addressIn } from './addresses.js';
-import { isComplaint } from './arf.js';
-import { judgeNamed } from './named.js';
-import type { Report, ReportedRecipient, ReturnedMessage } from './report.js';
+import { isComplaint } from './feedback.js';
+import { decodeTransfer, fieldValue, type Mail, maxMailBytes } from './mime.js';
+import {
+	type DeliveryAction,
+	deliveryReport,
+	judgeStatement,
+	type Report,
+	type ReportedRecipient,
+	type ReturnedMessage,
+} from './report.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const place = { part: '1', type: 'application/json', line: 1 };
-const maxBytes = 4 * 1024 * 1024;
 
-/** What a file of such JSON says; null for any other. Never throws. */
+/** Reads a file of such JSON; null for any other, and for what is no JSON. Never throws. */
 export function readSes(bytes: Buffer): Report | null {
-	if (!/^\uFEFF?\s*\{/.test(bytes.toString('utf8', 0, 100))) return null;
-	const outer = parsed(bytes.toString('utf8', 0, maxBytes).replace(/^\uFEFF/, ''));
-	const { bounce, complaint, mail } = typeof outer['Message'] === 'string' ? parsed(outer['Message']) : outer;
+	return publishedIn(bytes.toString('utf8', 0, maxMailBytes).replace(/^\uFEFF/, ''));
+}
+
+/** The same as SNS sends it by mail to a subscribed address: JSON, and how to unsubscribe. Null for any other mail. */
+export function readSesMail(mail: Mail): Report | null {
+	const isBySns = mail.fields.some(({ name }) => name.startsWith('x-amz-sns-'));
+	const isFromSns = /@sns\.amazonaws\.com\b/i.test(fieldValue(mail.fields, 'from') ?? '');
+	const part = mail.parts.find(({ isMultipart }) => !isMultipart);
+	if (part === undefined || !(isBySns || isFromSns)) return null;
+	const text = decodeTransfer(part.body, part.encoding).toString('utf8');
+	const begin = /^\s{0,100}\{/.exec(text)?.[0].length;
+	if (begin === undefined) return null;
+	const footer = /\r?\n-- ?\r?\n/.exec(text)?.index;
+	const json = text.slice(begin - 1, footer);
+	// Servers on the way break lines of more than 990 characters, with `!` or nothing before the break.
+	return publishedIn(json) ?? publishedIn(json.replace(/!\r?\n /g, '').replace(/\r?\n/g, ''));
+}
+
+function publishedIn(text: string): Report | null {
+	const outer = parsed(text);
+	const { bounce, complaint, delivery, deliveryDelay, mail } =
+		typeof outer['Message'] === 'string' ? parsed(outer['Message']) : outer;
 	if (!isRecord(mail)) return null;
 	if (isRecord(bounce)) return bounceOf(bounce, mail);
+	if (isRecord(delivery)) return noticeOf(addressesOf(delivery['recipients']), delivery, mail);
+	if (isRecord(deliveryDelay)) {
+		const delayed = itemsOf(deliveryDelay, 'delayedRecipients');
+		return reportOf(
+			delayed.flatMap((one) => recipientOf(one, deliveryDelay, 'delayed')),
+			deliveryDelay,
+			mail,
+		);
+	}
 	return isRecord(complaint) ? complaintOf(complaint, mail) : null;
 }
 
 function bounceOf(bounce: Json, mail: Json): Report | null {
-	const recipients = itemsOf(bounce, 'bouncedRecipients').flatMap((one) => recipientOf(one, bounce));
-	if (recipients.length === 0) return null;
-	const kind = recipients.some(({ action }) => action === 'failed') ? 'bounce' : 'delivery_notice';
-	const reporting_mta = untyped(textOf(bounce, 'reportingMTA'));
-	return { kind, reporting_mta, envelope_id: null, recipients, returned: returnedOf(mail) };
+	// Without a report of the receiver it may be an automatic answer, which SES reports as a transient bounce.
+	const toldOf = (one: Json) =>
+		textOf(bounce, 'bounceType') === 'Permanent' || textOf(one, 'action') === 'failed' ? 'failed' : 'delayed';
+	const recipients = itemsOf(bounce, 'bouncedRecipients').flatMap((one) =>
+		recipientOf(one, bounce, toldOf(one)),
+	);
+	return reportOf(recipients, bounce, mail);
 }
 
-function recipientOf(one: Json, bounce: Json): ReportedRecipient[] {
+function noticeOf(addresses: readonly string[], delivery: Json, mail: Json): Report | null {
+	const said = textOf(delivery, 'smtpResponse') ?? '';
+	const recipients = addresses.map((address) => judgedOf(address, said, 'delivered'));
+	return reportOf(recipients, delivery, mail);
+}
+
+function reportOf(recipients: ReportedRecipient[], told: Json, mail: Json): Report | null {
+	if (recipients.length === 0) return null;
+	const reporting_mta = untyped(textOf(told, 'reportingMTA'));
+	return deliveryReport(recipients, { reporting_mta, returned: returnedOf(mail) });
+}
+
+function recipientOf(one: Json, told: Json, action: DeliveryAction): ReportedRecipient[] {
 	const address = addressIn(textOf(one, 'emailAddress') ?? '');
-	// Without a report of the receiver it may be an automatic answer, which SES takes for a transient bounce.
-	const hasFailed = textOf(bounce, 'bounceType') === 'Permanent' || textOf(one, 'action') === 'failed';
-	const detail = cleanText(untyped(textOf(one, 'diagnosticCode')) ?? textOf(one, 'status') ?? '');
-	const named = { detail, form: 'Amazon SES', place };
-	return address === null ? [] : [judgeNamed({ address, ...named }, hasFailed ? 'failed' : 'delayed')];
+	const said = untyped(textOf(one, 'diagnosticCode')) ?? textOf(one, 'status') ?? textOf(told, 'delayType');
+	return address === null ? [] : [judgedOf(address, said ?? '', action)];
+}
+
+function judgedOf(address: string, said: string, action: DeliveryAction): ReportedRecipient {
+	const detail = cleanText(said);
+	return judgeStatement({ address, detail, form: 'Amazon SES', original: null, place }, action);
+}
+
+function addressesOf(value: unknown): string[] {
+	const texts = Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, 1000) : [];
+	return texts.flatMap((text) => addressIn(text) ?? []);
 }
 
 function complaintOf(complaint: Json, mail: Json): Report {

@@ -1,28 +1,28 @@
 /**
- * The return path of a message, which says in itself what came back (VERP): `bounces+TOKEN@example.com`.
+ * The return path of a message, which identifies the message in a bounce (VERP): `bounces+TOKEN@example.com`.
  *
- * The token is signed, so that nobody but who got the message can speak about it: 30 bytes, key id (4), message uuid
- * (16) and HMAC-SHA256 of these cut to 80 bits (10), as 48 characters of base32. Mail servers write local parts in
- * lower case, upper case, or as they came (RFC 5321 s.2.4 wants the last): base32 has no case to lose. A guess has to
- * be made on the server, and wins the right to say that one message bounced.
+ * The token is signed, so that only a holder of the message can report on it: 30 bytes, key id (4), message uuid (16)
+ * and HMAC-SHA256 of these cut to 80 bits (10), as 48 characters of base32. Mail servers write local parts in lower
+ * case, upper case, or unchanged (RFC 5321 s.2.4 requires the last): base32 does not depend on case. An attacker can
+ * guess only by asking the server, and gains only a false bounce of one message.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
-import { createMac, type Mac } from '../tracking/mac.js';
+import { createMac, type Mac } from '../tracking/tokens.js';
 
 /** Signs and reads return paths. */
 export interface Verp {
-	/** Where this message's bounces come back to; the same message and key give the same address. */
+	/** The return path of a message; the same message and key give the same address. */
 	addressFor(message: Uuid): string;
-	/** The message whose return path this is; null for any other address, and for a token nobody here signed. */
+	/** The message of a return path; null for any other address, and for a token that was not signed here. */
 	messageOf(address: string): Uuid | null;
-	/** The first return path of ours within a text, such as the header of a mail; null when there is none. */
+	/** The message of our first return path within a text, such as the header of a mail; null without one. */
 	findIn(text: string): Uuid | null;
-	/** Whether an address is below the domain that bounces come back to; says nothing of the rest. */
+	/** Whether an address is in the domain of return paths; the local part may be anything. */
 	isOurDomain(address: string): boolean;
 }
 
-/** Octets of a prefix at most: with `+` and the token it has to fit into a local part (RFC 5321 s.4.5.3.1.1). */
+/** The most octets of a prefix: with `+` and the token it has to fit into a local part (RFC 5321 s.4.5.3.1.1). */
 export const maxPrefixLength = 15;
 
 const signedBytes = 20;
@@ -30,12 +30,12 @@ const macBytes = 10;
 const tokenCharacters = 48;
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const anyToken = /\+([a-z2-7]{48})@/gi;
-/** A text may be full of what looks like a token: each costs a hash. */
+/** A text may contain many apparent tokens: each costs a hash. */
 const mostTokens = 100;
 
 /**
- * `bounceAddress` is the setting, `prefix@domain`, checked where it was set. `keys` have secrets in base64url, newest
- * first: the first signs, all are read. Null without a key.
+ * `bounceAddress` is the setting, `prefix@domain`, checked when it was set. `keys` have secrets in base64url, newest
+ * first: the first signs, all verify. Null without a key.
  */
 export function createVerp(
 	bounceAddress: string,
@@ -107,7 +107,7 @@ function uuidOf(token: Buffer): Uuid {
 	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** RFC 4648 s.6 in lower case; 5 bytes are 8 characters, and what is signed is a multiple of 5: no padding. */
+/** RFC 4648 s.6 in lower case; 5 bytes are 8 characters, and the token has a multiple of 5: no padding. */
 function encodeBase32(bytes: Buffer): string {
 	let text = '';
 	let bits = 0;

@@ -1,4 +1,4 @@
-/** Keys for DKIM: made here or read from a file, and what of them is published (RFC 6376 s.3.6.1, RFC 8463 s.4). */
+/** Keys for DKIM: generated or read from a file, and their public records (RFC 6376 s.3.6.1, RFC 8463 s.4). */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import type { DkimKeyType } from './sign.js';
 
@@ -8,15 +8,16 @@ export interface KeyMaterial {
 	secret: string;
 }
 
-/** RFC 8301 s.3.2: 2048 should be used; more does not fit one string of a TXT record, which some editors want. */
+/** RFC 8301 s.3.2 recommends 2048; more does not fit one string of a TXT record, which some editors need. */
 const rsaBits = 2048;
-/** What verifiers must take (RFC 8301 s.3.2). */
+/** The sizes that verifiers must accept (RFC 8301 s.3.2). */
 const usableBits = { least: 1024, most: 4096 };
 
 /** A new key. */
 export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	return new Promise((resolve, reject) => {
-		// Not by promisify: the build loads node:crypto at the first call, and such a function has lost how it answers two.
+		// Not by promisify: the build loads node:crypto at the first call, and such a function has lost the custom form for
+		// two results.
 		const done = (error: Error | null, _publicKey: KeyObject, privateKey: KeyObject) =>
 			error === null ? resolve(materialOf(type, privateKey)) : reject(error);
 		if (type === 'rsa') generateKeyPair('rsa', { modulusLength: rsaBits }, done);
@@ -48,12 +49,12 @@ export function decodeKey(secret: string): KeyObject {
 /** The text of the TXT record: the public half, nothing secret. */
 export function recordOf({ type, secret }: KeyMaterial): string {
 	const spki = createPublicKey(decodeKey(secret)).export({ format: 'der', type: 'spki' });
-	// RFC 8463 s.4: the 32 octets of the key alone, without what says that it is one.
+	// RFC 8463 s.4: only the 32 octets of the key, without the header of its type.
 	const shown = type === 'ed25519' ? spki.subarray(-32) : spki;
 	return `v=DKIM1; k=${type}; p=${shown.toString('base64')}`;
 }
 
-/** Where the record is looked up. */
+/** The DNS name of the record. */
 export function recordNameOf({ domain, selector }: { domain: string; selector: string }): string {
 	return `${selector}._domainkey.${domain}`;
 }

@@ -1,12 +1,14 @@
-/** One HTTP call to a webhook's URL: guarded, bounded, never following a redirect. */
+/** One HTTP call to a webhook's URL: guarded, bounded, without following redirects. */
+
 import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { readRetryAfter } from './retry-after.js';
+import { parseRetryAfter } from '../../api/backoff.js';
+import { refusalTexts } from '../../api/refusals.js';
 import { isPublicAddress, refuseLiteral } from './target.js';
 
-/** Assumption: 15 s a call, 64 KiB of answer kept; the service document shows neither. */
+/** Assumption: 15 s a call, 64 KiB of answer kept; the service document defines neither. */
 const defaultTimeoutMs = 15_000;
 const maxAnswerBytes = 64 * 1024;
 
@@ -18,9 +20,9 @@ export interface NotificationCall {
 	credentials: { login: string; password: string } | null;
 	/** True only by the engine setting of that name. */
 	allowPrivate: boolean;
-	/** Of the whole call: looking up, connecting, asking and reading. */
+	/** Of the whole call: resolving, connecting, writing and reading. */
 	timeoutMs?: number;
-	/** Cuts it short. */
+	/** Aborts the call. */
 	signal?: AbortSignal;
 	/** Resolves names; the system's when absent. */
 	lookup?: LookupFunction;
@@ -30,9 +32,9 @@ export interface NotificationCall {
 export interface NotificationAnswer {
 	status: number | null;
 	error: string | null;
-	/** What was answered, cut at 64 KiB; null without an answer. */
+	/** The answer, cut at 64 KiB; null without an answer. */
 	text: string | null;
-	/** How long the target wants to be left alone; null when it does not say. */
+	/** The pause that the target asks for; null when it names none. */
 	retryAfterMs: number | null;
 	durationMs: number;
 }
@@ -46,15 +48,15 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 	});
 	const failed = (error: string) => timed({ status: null, error, text: null, retryAfterMs: null });
 	try {
-		// Node resolves only names through `lookup`: a literal address has to be looked at here.
+		// Node passes only names to `lookup`: a literal address must be checked here.
 		const refused = call.allowPrivate ? null : refuseLiteral(call.url);
-		return refused === null ? timed(await post(call)) : failed(refused);
+		return refused === null ? timed(await post(call)) : failed(refusalTexts[refused]);
 	} catch (error) {
 		return failed(whyOf(error));
 	}
 }
 
-/** A name with several addresses of which none is reached gives an error for each, and no words of its own. */
+/** A name with several addresses, all unreachable, gives an error for each, and no message of its own. */
 function whyOf(error: unknown): string {
 	if (error instanceof AggregateError) return error.errors.map(whyOf).join('; ');
 	return error instanceof Error ? error.message : String(error);
@@ -84,7 +86,7 @@ function post(call: NotificationCall): Promise<Answer> {
 		const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
 		request.once('error', fail);
 		request.once('response', (response) => read(response, resolve, fail));
-		// Unheard, it would end the connection without a word, and this call never.
+		// Without a listener, Node would end the connection silently, and this call never.
 		request.once('upgrade', (response, socket) => {
 			socket.destroy();
 			resolve({ ...headOf(response), text: '' });
@@ -93,7 +95,7 @@ function post(call: NotificationCall): Promise<Answer> {
 	});
 }
 
-/** Reads the answer to its end or to the cap, so that a target that pours for ever costs nothing. */
+/** Reads the answer to its end or to the cap, so that an endless answer costs nothing. */
 function read(
 	response: IncomingMessage,
 	resolve: (answer: Answer) => void,
@@ -117,7 +119,13 @@ function read(
 }
 
 function headOf({ statusCode, headers }: IncomingMessage): Omit<Answer, 'text'> {
-	return { status: statusCode ?? 0, error: null, retryAfterMs: readRetryAfter(headers) };
+	// A date is by the clock of the target, so it is compared with that clock.
+	const answeredAt = Date.parse(headers.date ?? '');
+	return {
+		status: statusCode ?? 0,
+		error: null,
+		retryAfterMs: parseRetryAfter(headers['retry-after'], answeredAt),
+	};
 }
 
 function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptions, 'lookup'> {
@@ -125,7 +133,7 @@ function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptio
 	return lookup === undefined ? {} : { lookup };
 }
 
-// The address that is connected to is the one that is checked: a name may answer differently the second time.
+// Checks the very address that is connected to: a second look-up may give another one.
 function publicOnly(lookup: typeof systemLookup | LookupFunction): LookupFunction {
 	return (hostname, options, callback) => {
 		lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -1,19 +1,19 @@
 /**
- * How many calls a host may have under way, so that a dead or a slow one takes no room from others. One that gives no
- * answers gets fewer at a time and is left alone for a while; its first answer gives it everything back.
+ * Limits the calls under way to each host, so that a dead or slow host takes no room from others. A host without
+ * answers gets fewer calls at a time and a pause; its first answer restores the full number.
  */
+import { backoff } from '../../api/backoff.js';
 import type { LeasedDelivery } from '../../store/notifications.js';
 
-/** Calls at once: to one host while it answers, to one that does not, to all together. */
+/** Calls at once: to a host that answers, to one that does not, and in all. */
 const perHost = 8;
 const perSilentHost = 1;
 const inAll = 256;
-/** Read ahead for a host, so that no call waits for the store. */
+/** Deliveries leased ahead for a host, so that no call waits for the store. */
 const heldPerHost = 4 * perHost;
-/** Some calls of a busy host may break without its being dead. */
+/** Some calls of a busy host may fail although it is alive. */
 const silentAfter = 5;
-const firstRestMs = 250;
-const longestRestMs = 30_000;
+const rests = { first: 250, longest: 30_000 };
 
 interface Host {
 	waiting: LeasedDelivery[];
@@ -22,22 +22,25 @@ interface Host {
 	unanswered: number;
 	restsUntil: number;
 	hooks: Set<number>;
-	/** The last lease brought something for it: there may be more. */
+	/** The last lease contained some for this host: there may be more. */
 	hasMore: boolean;
 }
 
 export interface Hosts {
-	/** Takes what one lease brought. */
+	/** Adds the deliveries of one lease. */
 	add(deliveries: readonly LeasedDelivery[]): void;
-	/** A host that takes calls will soon have none left, and there may be more for it. */
+	/** A host that answers will soon have none left, and there may be more for it. */
 	isLow(nowMs: number): boolean;
-	/** The next that may be called; counts as under way. Null: none at this moment (milliseconds of a steady clock). */
+	/**
+	 * The next delivery that may be called; it counts as under way. Null: none at this moment (milliseconds of a steady
+	 * clock).
+	 */
 	next(nowMs: number): LeasedDelivery | null;
-	/** A call has ended; `isAnswered` null: it was not made after all. */
+	/** A call has ended; `isAnswered` null: it was not made. */
 	ended(delivery: LeasedDelivery, how: { isAnswered: boolean | null; nowMs: number }): void;
-	/** Webhooks that have less room than `each`, or none. */
+	/** Webhooks with less room than `each`, or none. */
 	shares(nowMs: number): { webhook_id: number; max: number }[];
-	/** What has not been called; it is not held any more. */
+	/** Removes and returns the deliveries not called yet. */
 	drop(): LeasedDelivery[];
 	readonly each: number;
 	readonly underWay: number;
@@ -45,7 +48,7 @@ export interface Hosts {
 
 const idle = { underWay: 0, unanswered: 0, restsUntil: 0, hasMore: false };
 
-/** For one run of the sender. Times are of a clock that does not go back; each `next` is followed by an `ended`. */
+/** For one run of the sender. Times are of a steady clock; each `next` is followed by an `ended`. */
 export function createHosts(): Hosts {
 	const hosts = new Map<string, Host>();
 	let underWay = 0;
@@ -62,7 +65,7 @@ export function createHosts(): Hosts {
 		if (delivery === undefined) return null;
 		host.underWay += 1;
 		underWay += 1;
-		// Behind the others: everybody in turn.
+		// To the end: hosts take turns.
 		hosts.delete(name);
 		hosts.set(name, host);
 		return delivery;
@@ -117,7 +120,7 @@ function mayCall(host: Host, nowMs: number): boolean {
 	return nowMs >= host.restsUntil && host.underWay < (isSilent(host) ? perSilentHost : perHost);
 }
 
-/** Nothing is held for a host that rests: its leases would only grow old. */
+/** Nothing is leased for a host that pauses: the leases would only grow old. */
 function roomOf(host: Host, nowMs: number): number {
 	if (nowMs < host.restsUntil) return 0;
 	const held = host.waiting.length + host.underWay;
@@ -125,5 +128,5 @@ function roomOf(host: Host, nowMs: number): number {
 }
 
 function restOf({ unanswered }: Host): number {
-	return Math.min(firstRestMs * 2 ** (unanswered - silentAfter), longestRestMs);
+	return backoff(rests, unanswered - silentAfter + 1);
 }

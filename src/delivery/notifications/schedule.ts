@@ -1,4 +1,4 @@
-/** What an attempt means for its notification: it is done, is tried again, or is over (api-decisions 32). */
+/** The state of a webhook delivery after an attempt: done, retried, or over (api-decisions 32). */
 import { type Micros, microsPerMs, microsPerSecond } from '../../api/datetime.js';
 import type { DeliveryResult } from '../../store/notifications.js';
 import type { NotificationAnswer } from './call.js';
@@ -6,7 +6,10 @@ import type { NotificationAnswer } from './call.js';
 const seconds = (count: number): Micros => count * microsPerSecond;
 const hours = (count: number): Micros => seconds(3600 * count);
 
-/** Before each attempt, from the one before it; each ±10 %, so that what failed together does not come back together. */
+/**
+ * The delay before each attempt, from the previous one; each ±10 %, so that deliveries that failed together do not
+ * return together.
+ */
 const delays: readonly Micros[] = [
 	0,
 	seconds(5),
@@ -20,13 +23,13 @@ const delays: readonly Micros[] = [
 	hours(24),
 ];
 const jitter = 0.1;
-/** A target that asks for more is asked at this time all the same. */
+/** The longest delay that a target can ask for. */
 const longestRetryAfter: Micros = hours(24);
 
 export interface Attempted {
-	/** Attempts before this one, since the notification was made or replayed. */
+	/** Attempts before this one, since the delivery was created or replayed. */
 	before: number;
-	/** What was called. */
+	/** The URL that was called. */
 	url: string;
 	answer: NotificationAnswer;
 	now: Micros;
@@ -34,7 +37,7 @@ export interface Attempted {
 	random: number;
 }
 
-/** 2xx is delivered; 410 stops the webhook; everything else, a redirect too, is tried again while the schedule lasts. */
+/** 2xx is delivered; 410 stops the webhook; everything else, a redirect too, is retried while the schedule lasts. */
 export function resultOf({ before, url, answer, now, random }: Attempted): DeliveryResult {
 	const { status, error, retryAfterMs } = answer;
 	const kept = { status, error, answer: answer.text, duration_ms: answer.durationMs };

@@ -1,8 +1,10 @@
 /**
- * Sends notifications: leases those that are due, calls their targets, and records in groups how it went. Many processes
- * may do so on one database. What a killed one held is sent again under the same id when its lease is over.
+ * Sends webhook deliveries: leases those that are due, calls their targets, and records the results in groups. Many
+ * processes may do so on one database. A delivery that a killed process held is sent again under the same id when its
+ * lease is over.
  */
-import { type Clock, microsPerMs, microsPerSecond } from '../../api/datetime.js';
+import { backoff } from '../../api/backoff.js';
+import { type Clock, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/standard-webhooks.js';
 import type { DeliverySettled, DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
 import type { Writes } from '../../store/store.js';
@@ -10,7 +12,7 @@ import { callWebhook } from './call.js';
 import { createHosts } from './hosts.js';
 import { resultOf } from './schedule.js';
 
-/** Things worth a log line. */
+/** Events worth a log line. */
 export type SenderEvent =
 	| { kind: 'webhook_stopped'; webhook_id: number; url: string }
 	| { kind: 'store_failed'; error: unknown; ms: number };
@@ -22,16 +24,16 @@ export interface SenderOptions {
 	owner: string;
 	/** 0 ≤ n < 1; spreads retries. */
 	random: () => number;
-	/** The engine's setting of that name, as it is at this moment. */
+	/** The current engine setting of that name. */
 	allowPrivate: () => Promise<boolean>;
 	onEvent?: (event: SenderEvent) => void;
-	/** How often an idle sender looks for what is due; 500 ms. */
+	/** How often an idle sender looks for due deliveries; 500 ms. */
 	pollMs?: number;
-	/** What calls under way are given when the signal comes; 8 s. */
+	/** How long calls under way may last after the signal; 8 s. */
 	drainMs?: number;
-	/** How long a store that failed is left alone, twice as long each time; 250 ms. */
+	/** The pause after a failure of the store, twice as long each time; 250 ms. */
 	pauseMs?: number;
-	/** Longer than any call and whatever waits before it, for nothing renews a lease; 120 s. */
+	/** Longer than any call and the wait before it, for leases are not renewed; 120 s. */
 	leaseMs?: number;
 }
 
@@ -41,24 +43,24 @@ export interface SenderRun {
 	signal: AbortSignal;
 }
 
-/** Attempts by what was recorded. */
+/** Attempts by recorded result. */
 export interface SenderCounts {
 	delivered: number;
 	again: number;
 	failed: number;
 }
 
-/** Nothing is begun so shortly before a lease ends: it could be recorded no more. */
+/** Nothing begins within this time before the end of a lease: it could not be recorded any more. */
 const callMs = 20_000;
 const leaseMax = 512;
 /** One commit for many: a call takes longer than that anyway. */
 const groupSize = 64;
 const groupMs = 25;
 const longestPauseMs = 30_000;
-/** A store that fails is asked so often before a run with an end gives up. */
+/** The failures of the store after which a run with an end gives up. */
 const storeTries = 5;
 
-/** Rejects never; what the store refuses is tried again, or falls back with its lease. */
+/** Never rejects; a write that the store refuses is repeated, or lapses with its lease. */
 export async function sendNotifications(options: SenderOptions, run: SenderRun): Promise<SenderCounts> {
 	return new Sender(options, run).finish();
 }
@@ -68,7 +70,7 @@ class Sender {
 	readonly #run: SenderRun;
 	readonly #hosts = createHosts();
 	readonly #counts: SenderCounts = { delivered: 0, again: 0, failed: 0 };
-	/** One a call: a signal that lives as long as the sender would keep something of every call. */
+	/** One signal for each call: a shared one would keep something of every call while the sender runs. */
 	readonly #cuts = new Set<AbortController>();
 	#isCutting = false;
 	readonly #leaseEnds = new Map<string, number>();
@@ -90,7 +92,7 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Known before the lease: what is recorded while it is asked for may be due again, and it did not see that.
+				// Read before the lease: a delivery recorded during the lease may be due again, and the lease did not see it.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();
@@ -109,7 +111,7 @@ class Sender {
 		return this.#hosts.isLow(performance.now());
 	}
 
-	/** Nothing is called, and nothing waits to be recorded. */
+	/** No call is under way, and nothing waits to be recorded. */
 	get #isQuiet(): boolean {
 		return this.#hosts.underWay === 0 && this.#settlements.length === 0;
 	}
@@ -119,11 +121,12 @@ class Sender {
 		return this.#failures === 0 ? isIdle : this.#failures >= storeTries;
 	}
 
-	/** How many were due and ours to send. */
+	/** Returns the number of leased deliveries. */
 	async #lease(): Promise<number> {
 		const { writes, clock, owner, allowPrivate, leaseMs } = this.#options;
 		const now = clock.now();
 		const until = now + leaseMs * microsPerMs;
+		const end = steadyOf(clock) + leaseMs * microsPerMs;
 		const { each } = this.#hosts;
 		const shares = this.#hosts.shares(performance.now());
 		try {
@@ -131,7 +134,7 @@ class Sender {
 			const { deliveries, secrets } = await writes.leaseDeliveries(command);
 			this.#secrets = secrets.map(formatSecret);
 			this.#allowPrivate = await allowPrivate();
-			for (const { delivery } of deliveries) this.#leaseEnds.set(delivery, until);
+			for (const { delivery } of deliveries) this.#leaseEnds.set(delivery, end);
 			this.#hosts.add(deliveries);
 			this.#failures = 0;
 			return deliveries.length;
@@ -149,7 +152,7 @@ class Sender {
 		}
 	}
 
-	/** The next call begins at once; the store is asked before there is none left, and not for each. */
+	/** The next call begins at once; the sender leases more before none is left, and not for each call. */
 	#onEnded(): void {
 		this.#startCalls();
 		const isIdle = this.#hosts.underWay === 0;
@@ -159,7 +162,7 @@ class Sender {
 	async #call(delivery: LeasedDelivery): Promise<void> {
 		const { clock, random } = this.#options;
 		const end = this.#leaseEnds.get(delivery.delivery) ?? 0;
-		if (clock.now() + callMs * microsPerMs > end) {
+		if (steadyOf(clock) + callMs * microsPerMs > end) {
 			this.#hosts.ended(delivery, { isAnswered: null, nowMs: performance.now() });
 			this.#push(delivery, { kind: 'released' });
 			return;
@@ -237,23 +240,22 @@ class Sender {
 		if (kind === 'gone') this.#options.onEvent?.({ kind: 'webhook_stopped', webhook_id, url });
 	}
 
-	/** The store is asked again after a while, whatever it said. */
+	/** Tries the store again after a while, whatever its error. */
 	async #pause(error: unknown): Promise<void> {
-		const ms = this.#run.signal.aborted
-			? 100
-			: Math.min(this.#options.pauseMs * 2 ** this.#failures, longestPauseMs);
 		this.#failures += 1;
+		const pauses = { first: this.#options.pauseMs, longest: longestPauseMs };
+		const ms = this.#run.signal.aborted ? 100 : backoff(pauses, this.#failures);
 		this.#options.onEvent?.({ kind: 'store_failed', error, ms });
 		await this.#change(ms);
 	}
 
-	/** What is under way may end, what takes too long is cut; the rest is due again at once. */
+	/** Calls under way may end, slow ones are cut; the rest is due again at once. */
 	async #drain(): Promise<void> {
 		for (const delivery of this.#hosts.drop()) this.#push(delivery, { kind: 'released' });
 		const timer = setTimeout(() => this.#cutAll(), this.#options.drainMs);
 		while (this.#hosts.underWay > 0) await this.#change(this.#options.pollMs);
 		clearTimeout(timer);
-		// Twice: one group may be on its way, with others behind it. What is refused falls back with its lease.
+		// Twice: one group may be on its way, with others behind it. What the store refuses lapses with its lease.
 		for (let tries = 0; this.#settlements.length > 0 && tries < storeTries; tries += 1) await this.#settle();
 		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
 	}
@@ -267,7 +269,7 @@ class Sender {
 		for (const wake of this.#waiting) wake();
 	}
 
-	/** Until something changes, or so long. The loop waits, and beside it whoever pauses. */
+	/** Waits for a change, or for `ms`. The loop waits here, and a pause beside it. */
 	#change(ms: number): Promise<void> {
 		return new Promise((resolve) => {
 			const wake = () => {

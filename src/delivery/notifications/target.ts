@@ -1,9 +1,11 @@
 /**
- * Which addresses a notification may go to. A webhook's URL is chosen by a client of the API, so that without this
- * guard anybody with a token could make the service talk to its own network (SSRF).
+ * Which addresses a webhook delivery may go to. A client of the API chooses a webhook's URL. Without this guard a
+ * client with a token could make the service call its own network (SSRF).
  */
+
 import { lookup as systemLookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
+import type { RefusalCode } from '../../api/refusals.js';
 
 /** Resolves a name to all its addresses; rejects when it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -12,37 +14,45 @@ export const systemResolve: Resolve = async (hostname) =>
 	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
 
 /**
- * Why the URL must not be called, or null. `URL` has already turned `2130706433`, `0x7f.1` and full-width digits into
- * a dotted quad. A name that does not resolve is accepted: it may resolve tomorrow, and is checked again at connect.
+ * Why the URL must not be called, or null. `URL` has already turned `2130706433`, `0x7f.1` and full-width digits into a
+ * dotted quad. A name that does not resolve is accepted: it may resolve later, and is checked again at connect.
  */
-export async function refuseTarget(url: string, resolve: Resolve = systemResolve): Promise<string | null> {
+export async function refuseTarget(
+	url: string,
+	resolve: Resolve = systemResolve,
+): Promise<RefusalCode | null> {
 	const literal = refuseLiteral(url);
 	if (literal !== null) return literal;
 	const addresses = await resolve(hostOf(url)).catch(() => []);
-	return addresses.some((address) => !isPublicAddress(address)) ? refusal : null;
+	return addresses.some((address) => !isPublicAddress(address)) ? 'private_target' : null;
 }
 
-/** What the URL says without asking anybody: a literal address, or a name that is always this machine (RFC 6761 s.6.3). */
-export function refuseLiteral(url: string): string | null {
+/** Checks the URL without a look-up: a literal address, or a name that is always this machine (RFC 6761 s.6.3). */
+export function refuseLiteral(url: string): RefusalCode | null {
 	const host = hostOf(url).replace(/\.$/, '');
-	if (ipaddr.isValid(host)) return isPublicAddress(host) ? null : refusal;
-	return /(^|\.)localhost$/.test(host) ? refusal : null;
+	if (ipaddr.isValid(host)) return isPublicAddress(host) ? null : 'private_target';
+	return /(^|\.)localhost$/.test(host) ? 'private_target' : null;
 }
-
-const refusal = 'This URL points to a private, loopback or reserved address.';
 
 function hostOf(url: string): string {
 	return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** True for an address of the public internet. Mapped, NAT64 and 6to4 forms count as the address inside them. */
+/** Azure's own services answer all machines there at this address, which otherwise looks public. */
+const wireServer = '168.63.129.16';
+
+/**
+ * True for an address of the public internet. Mapped, NAT64 and 6to4 forms count as the address inside them; of other
+ * IPv6 only 2000::/3 is assigned (RFC 4291 s.2.4, IANA's registry).
+ */
 export function isPublicAddress(address: string): boolean {
 	if (!ipaddr.isValid(address)) return false;
 	const parsed = ipaddr.parse(address);
-	if (parsed.kind() === 'ipv4') return parsed.range() === 'unicast';
-	const inner = embeddedIPv4(parsed.toByteArray());
+	if (parsed.kind() === 'ipv4') return parsed.range() === 'unicast' && parsed.toString() !== wireServer;
+	const bytes = parsed.toByteArray();
+	const inner = embeddedIPv4(bytes);
 	if (inner !== null) return isPublicAddress(inner);
-	return parsed.range() === 'unicast';
+	return parsed.range() === 'unicast' && (bytes[0] ?? 0) >> 5 === 1;
 }
 
 /** IPv4 inside IPv6: ::ffff:0:0/96 and ::/96 (RFC 4291 s.2.5.5), 64:ff9b::/96 (RFC 6052), 2002::/16 (RFC 3056), ISATAP (RFC 5214). */

@@ -1,52 +1,63 @@
 /**
- * The talk on an open session: mail after mail, MAIL to DATA. Where the server takes PIPELINING (RFC 2920) the commands
- * of a mail leave together, and those of the next one behind the body of the one before: one packet each way a mail.
+ * The dialogue on an open session: mail after mail, MAIL to DATA. Where the server supports PIPELINING (RFC 2920) the
+ * commands of a mail leave together, and those of the next one after the body of the previous one: one packet each way
+ * a mail.
  */
-import type { SmtpPhase } from '../../store/queue.js';
-import type { Conversation, Mail } from '../conversation.js';
-import { envelopeOf, type SmtpExtensions } from './envelope.js';
-import { createReplyReader } from './reply-reader.js';
-import { createTransaction, type Move, type Transaction } from './transaction.js';
-import { finalDot, wireBody } from './wire-body.js';
+import type { SmtpPhase } from '../../engine/rules/outcomes.js';
+import type { Conversation, Mail } from './conversation.js';
+import {
+	createTransaction,
+	envelopeOf,
+	finalDot,
+	type Move,
+	type SmtpExtensions,
+	type Transaction,
+	wireBody,
+} from './transaction.js';
 
 export interface DialogueOptions {
 	extensions: SmtpExtensions;
-	/** Hands bytes to the socket; false: wait for `drained` before the next. */
+	/** Writes bytes to the socket; false: wait for `drained` before the next. */
 	write: (bytes: Buffer | string) => boolean;
-	/** The connection is of no more use, as the dialogue sees it; it has told everybody already. */
+	/** The dialogue cannot use the connection any more; it has reported to all its mails. */
 	close: () => void;
-	/** What is waited for now; null when nothing is. Called again whenever the wait begins anew. */
+	/** The phase that is waited for; null for none. Called again whenever the wait restarts. */
 	onWait: (phase: SmtpPhase | null) => void;
-	/** `line` without its line end; bodies are not told. */
+	/** `line` without its line end; bodies are not traced. */
 	onTrace?: ((entry: { from: 'client' | 'server'; line: string }) => void) | undefined;
+	/** Removes the login from the server's text. */
+	hide(text: string): string;
 }
 
 export interface Dialogue {
 	/** Mails begun or waiting on this connection. */
 	readonly size: number;
-	/** How many it takes at once: with PIPELINING 3, of which the first is answered, the second written, the third ready. */
+	/**
+	 * The mails it takes at once: with PIPELINING 3, of which the first waits for its answer, the second is written, the
+	 * third ready.
+	 */
 	readonly capacity: number;
-	/** `null`: the connection ended while an earlier mail was on it, and nothing was said about this one. */
+	/** `null`: the connection ended while an earlier mail was on it, without a reply about this one. */
 	send(mail: Mail): Promise<Conversation | null>;
 	receive(chunk: Buffer): void;
 	drained(): void;
-	/** The connection is gone, or is being cut; said once or again. */
+	/** The connection is gone, or is being cut; may be called repeatedly. */
 	ended(reason: string): void;
-	/** Says QUIT; the answer ends the connection. */
+	/** Sends QUIT; the answer ends the connection. */
 	quit(): void;
 }
 
 /**
- * For one session that is ready for mail, with the extensions it named last. The socket is the caller’s, who tells it
- * what comes in and when it ends.
+ * For one session that is ready for mail, with its latest extensions. The caller owns the socket, and passes on its
+ * data and its end.
  */
 export function createDialogue(options: DialogueOptions): Dialogue {
 	return new PipelinedDialogue(options);
 }
 
-/** A server that never ends its reply is cut here; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
+/** The limit of a reply without an end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
 const maxReplyBytes = 64 * 1024;
-/** Bodies go out in pieces, so that a large one waits in one place and not in the socket's queue too. */
+/** Bodies are written in pieces, so that a large one waits in one place and not in the socket's queue too. */
 const sliceBytes = 64 * 1024;
 
 interface Entry {
@@ -54,7 +65,7 @@ interface Entry {
 	finish: (conversation: Conversation | null) => void;
 }
 
-/** Whoever a reply is for. */
+/** The step of a conversation that a reply belongs to. */
 type Addressee = Entry | 'reset' | 'empty_body' | 'quit';
 
 class PipelinedDialogue implements Dialogue {
@@ -65,11 +76,11 @@ class PipelinedDialogue implements Dialogue {
 	readonly #entries: Entry[] = [];
 	/** Of these, how many have begun. */
 	#begun = 0;
-	/** Commands that may leave when it is their turn, and whose they are. */
+	/** Commands that may leave when it is their turn, with their addressees. */
 	readonly #commands: { line: string; addressee: Addressee }[] = [];
-	/** Whose the next replies are. */
+	/** The addressees of the next replies. */
 	readonly #expected: Addressee[] = [];
-	/** Since DATA was written: nothing else may be, until its reply and its body are through. */
+	/** Since DATA was written: nothing else may be written before its reply and its body. */
 	#isHeld = false;
 	#unwritten: { bytes: Buffer; entry: Entry } | null = null;
 	#isEnded = false;
@@ -102,7 +113,8 @@ class PipelinedDialogue implements Dialogue {
 	receive(chunk: Buffer): void {
 		if (this.#isEnded) return;
 		const replies = this.#replies.read(chunk);
-		for (const raw of replies) {
+		for (const reply of replies) {
+			const raw = this.#options.hide(reply);
 			this.#options.onTrace?.({ from: 'server', line: raw });
 			this.#take(raw);
 			if (this.#isEnded) return;
@@ -113,7 +125,7 @@ class PipelinedDialogue implements Dialogue {
 			return;
 		}
 		if (replies.length === 0) return;
-		// Now, and not where it was asked for: a reply that came in the same packet is not an answer to the body.
+		// Now, and not earlier: a reply in the same packet is not an answer to the body.
 		if (this.#unwritten === null) this.#write(this.#dueCommands());
 		else this.#writeBody();
 		this.#options.onWait(this.#phase);
@@ -130,7 +142,7 @@ class PipelinedDialogue implements Dialogue {
 		const lastWords = this.#replies.lastWords();
 		const [first] = this.#expected;
 		if (lastWords !== null && first !== undefined && typeof first !== 'string')
-			first.transaction.take(lastWords);
+			first.transaction.take(this.#options.hide(lastWords));
 		this.#end(reason);
 	}
 
@@ -142,7 +154,7 @@ class PipelinedDialogue implements Dialogue {
 
 	#take(raw: string): void {
 		const addressee = this.#expected.shift() ?? this.#unwritten?.entry;
-		// Nobody asked, so what comes next would be taken for an answer to something else.
+		// An unexpected reply: the next one would be taken for an answer to something else.
 		if (addressee === undefined) this.#close();
 		else if (typeof addressee !== 'string') this.#move(addressee, addressee.transaction.take(raw));
 		else if (!isWelcome(addressee, raw)) this.#close();
@@ -163,7 +175,7 @@ class PipelinedDialogue implements Dialogue {
 			case 'reset':
 				this.#isHeld = false;
 				this.#finish(entry);
-				// Without those of its commands that have not left.
+				// Without its commands that have not left.
 				this.#commands.splice(0, this.#commands.length, { line: 'RSET', addressee: 'reset' });
 				return;
 			case 'done':
@@ -175,7 +187,7 @@ class PipelinedDialogue implements Dialogue {
 		}
 	}
 
-	/** As much as the socket takes, and with the end of it the commands that may follow. */
+	/** Writes as much as the socket takes, and with the end of the body the commands that may follow. */
 	#writeBody(): void {
 		while (this.#unwritten !== null) {
 			const { bytes, entry } = this.#unwritten;
@@ -186,21 +198,21 @@ class PipelinedDialogue implements Dialogue {
 			}
 			this.#unwritten = null;
 			this.#isHeld = false;
-			// From the moment the final dot is given away nobody can tell any more whether it arrived.
+			// Once the final dot is passed on, it cannot be known whether it arrived.
 			entry.transaction.dotWritten();
 			this.#expected.push(entry);
 			this.#write(Buffer.concat([bytes, Buffer.from(finalDot + this.#dueCommands())]));
 		}
 	}
 
-	/** Outside a reply: who is waited for already keeps his deadline. */
+	/** Outside a reply: a mail that is waited for keeps its deadline. */
 	#writeCommands(): void {
 		const wasWaiting = this.#expected.length > 0 || this.#unwritten !== null;
 		this.#write(this.#dueCommands());
 		if (!wasWaiting) this.#options.onWait(this.#phase);
 	}
 
-	/** What may be written now, as one text; from then on its replies are expected. */
+	/** The commands that may be written now, as one text; their replies are expected from then on. */
 	#dueCommands(): string {
 		let text = '';
 		while (!this.#isHeld && (this.#isPipelined || this.#expected.length === 0)) {
@@ -239,7 +251,7 @@ class PipelinedDialogue implements Dialogue {
 		entry.finish(entry.transaction.conversation('the connection was closed'));
 	}
 
-	/** What is the matter with the oldest has been said to it; to the others nothing has been. */
+	/** The oldest mail has its error; the others had no reply. */
 	#close(): void {
 		this.#isEnded = true;
 		for (const { finish } of this.#entries.splice(0)) finish(null);
@@ -247,7 +259,7 @@ class PipelinedDialogue implements Dialogue {
 		this.#options.close();
 	}
 
-	/** The oldest has come as far as it has, unless something older still is being answered. */
+	/** The oldest mail ends in its current phase, unless something older still waits for a reply. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);
@@ -261,4 +273,64 @@ class PipelinedDialogue implements Dialogue {
 function isWelcome(addressee: 'reset' | 'empty_body' | 'quit', raw: string): boolean {
 	if (addressee === 'empty_body') return !raw.startsWith('421');
 	return addressee === 'reset' && raw.startsWith('2');
+}
+
+export interface ReplyReader {
+	/**
+	 * The replies that a chunk completes, continuation lines joined by LF, without CRs. A line without a code is a reply
+	 * of its own, to be classified elsewhere.
+	 */
+	read(chunk: Buffer): readonly string[];
+	/** A reply has exceeded the limit: further data is of no use. */
+	readonly isTooLarge: boolean;
+	/** The last line without a line end, if it begins as a refusal: some servers hang up in the middle of it. */
+	lastWords(): string | null;
+}
+
+/** `maxBytes` bounds one reply. */
+export function createReplyReader(maxBytes: number): ReplyReader {
+	// Bytes as latin1, so that a character split by a packet is whole again when it is decoded.
+	let rest = '';
+	/** The lines of a reply so far, with their LFs. */
+	let begun = '';
+	/** The reply that a line completes; null while it goes on. Empty lines between replies are ignored. */
+	const add = (line: string): string | null => {
+		begun += line.endsWith('\r') ? line.slice(0, -1) : line;
+		if (isContinued(line)) {
+			begun += '\n';
+			return null;
+		}
+		const reply = begun;
+		begun = '';
+		return reply === '' ? null : decoded(reply);
+	};
+	return {
+		read(chunk) {
+			const text = chunk.toString('latin1');
+			// A line without an end is only collected: searching all of it for each packet takes quadratic time.
+			const lines = text.includes('\n') ? (rest + text).split('\n') : [rest + text];
+			rest = lines.pop() ?? '';
+			const replies: string[] = [];
+			for (const line of lines) {
+				const reply = add(line);
+				if (reply !== null) replies.push(reply);
+			}
+			return replies;
+		},
+		get isTooLarge() {
+			return rest.length + begun.length > maxBytes;
+		},
+		lastWords() {
+			const words = begun + rest;
+			return /^[45]\d{2}(?:[ -]|$)/.test(words) ? decoded(words) : null;
+		},
+	};
+}
+
+function isContinued(line: string): boolean {
+	return line[3] === '-' && /^\d{3}/.test(line);
+}
+
+function decoded(latin1: string): string {
+	return /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, 'latin1').toString('utf8') : latin1;
 }

@@ -1,7 +1,7 @@
-/** Takes opens and clicks to the store together: each call of a store behind a thread has its price. */
+/** Writes opens and clicks to the store in batches: each call of a store behind a thread has a cost. */
 import type { TrackedEvent, Writes } from '../../store/store.js';
 
-/** As long as a batch may wait for company; the store then waits for more before it commits. */
+/** How long a batch may wait for more events; the store then waits for more before it commits. */
 const maxDelayMs = 10;
 const maxEvents = 200;
 
@@ -11,7 +11,7 @@ interface Batch {
 	send(): void;
 }
 
-/** Resolves or rejects with the whole batch of the event. Unsubscribing waits for nobody. */
+/** Resolves or rejects with the whole batch of the event. Unsubscribing does not wait for others. */
 export function createEventWriter(
 	writes: Pick<Writes, 'recordEvents'>,
 ): (event: TrackedEvent) => Promise<void> {

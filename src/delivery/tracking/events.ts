@@ -1,10 +1,10 @@
-/** From a request for one of a message's links to the event that is recorded: bounded, cleaned, labelled. */
+/** Turns a request for one of a message's links into the event that is recorded: bounded, cleaned, labelled. */
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent } from '../../store/store.js';
 import { tooSoon } from './machines.js';
 
-/** What was seen of whoever asked. */
+/** The facts in a request about its sender. */
 export interface Visitor {
 	ip: string | null;
 	userAgent: string | null;
@@ -25,7 +25,7 @@ const maxUserAgent = 500;
 const maxIp = 64;
 const maxUrl = 2048;
 
-/** An event for the store. What comes from outside is cut to size and freed of control characters. */
+/** An event for the store. Values of the request are cut to size and cleaned of control characters. */
 export function trackedEvent({ message, type, at, link, machine, visitor }: Happening): TrackedEvent {
 	return {
 		message,
@@ -42,7 +42,7 @@ export function trackedEvent({ message, type, at, link, machine, visitor }: Happ
 	};
 }
 
-/** Null for what is empty then. Never half a surrogate pair at the end. */
+/** Null for a text that is empty afterwards. Never ends with half a surrogate pair. */
 function clean(text: string | null, maxLength: number): string | null {
 	const printable = (text ?? '').slice(0, maxLength * 2).replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ');
 	const cut = printable.trim().slice(0, maxLength);

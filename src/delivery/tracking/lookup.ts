@@ -1,27 +1,27 @@
-/** From a message's id to what its links lead to, read from the store and compiled as for sending. */
+/** Finds what a message's links lead to by its id, read from the store and compiled as for sending. */
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
+import { variableNames } from '../../api/variables.js';
 import type { CompiledContent } from '../../content/types.js';
 import type { Reads, Writes } from '../../store/store.js';
-import type { ContentCache } from '../composer.js';
-import { createSubmissions } from '../submissions.js';
+import { type ContentCache, createSubmissions } from '../composer.js';
 import { createEventWriter } from './event-writer.js';
-import { type LinkOptions, messageLinks, recipientVariables, usedLinks } from './links.js';
-import type { TrackedMessage, TrackingPorts } from './ports.js';
+import { type TrackedMessage, type TrackingPorts, unbranded } from './ports.js';
+import { type LinkOptions, messageLinks, recipientVariables, usedLinks } from './tokens.js';
 
 export interface TrackingOptions {
-	reads: Pick<Reads, 'getMessage' | 'getSubmission' | 'getList'>;
+	reads: Pick<Reads, 'getMessage' | 'getSubmission' | 'getList' | 'getSettings'>;
 	writes: Pick<Writes, 'recordEvents'>;
-	/** The cache of the composer, or one like it: thousands click on the links of one mailing. */
+	/** The cache of the composer, or one like it: thousands click on the links of one campaign. */
 	contents: ContentCache;
-	/** The settings and keys of this moment; asked on every request, so whoever passes it caches. */
+	/** The current settings and keys; read on every request, so the caller caches them. */
 	links(): Promise<LinkOptions>;
 	clock: Clock;
 	/** See `TrackingPorts`. */
 	failed?(error: unknown): void;
 }
 
-/** For one server: it remembers submissions it has read. Links are verified by the pages before they ask here. */
+/** For one server: caches the submissions it has read. The pages verify links before they call it. */
 export function createTracking(options: TrackingOptions): TrackingPorts {
 	const { reads, writes, contents, clock } = options;
 	const submissions = createSubmissions(reads);
@@ -44,11 +44,25 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		view: async (message) => {
 			const compiled = await compiledOf(message.submission);
 			if (compiled === null) return null;
-			return compiled.preview({ variables: filled(await options.links(), compiled, message) });
+			const variables = filled(await options.links(), compiled, message);
+			try {
+				return compiled.preview({ variables });
+			} catch {
+				// With its values it is too large for a message: it was never sent.
+				return null;
+			}
 		},
 		listName: async ({ list_id }) => {
-			const list = list_id === null ? null : await reads.getList({ id: list_id });
-			return list?.name ?? null;
+			if (list_id === null || (await reads.getSettings())['unsubscribe_scope'] === 'all') return null;
+			return (await reads.getList({ id: list_id }))?.name ?? null;
+		},
+		branding: async () => {
+			const values = await reads.getSettings();
+			return {
+				name: values['page_sender_name'] ?? null,
+				logo: values['page_logo_url'] ?? null,
+				color: values['page_color'] ?? unbranded.color,
+			};
 		},
 		now: clock.now,
 		...(options.failed !== undefined && { failed: options.failed }),
@@ -69,5 +83,8 @@ function filled(
 	message: TrackedMessage,
 ): Record<string, string> {
 	const links = messageLinks(options, message.id);
-	return recipientVariables(links === null ? {} : usedLinks(links, compiled.variables), message.variables);
+	return recipientVariables(
+		links === null ? {} : usedLinks(links, variableNames(compiled.variables)),
+		message.variables,
+	);
 }

@@ -1,11 +1,11 @@
 /**
- * Which opens and clicks a program made, not a person. Such events are labelled, kept and counted; the report leaves
- * them out when asked for people only (api-decisions 30). Pure but for the window of clicks, which is memory only.
+ * Which opens and clicks came from a program, not a person. Such events are labelled, kept and counted; the report of
+ * people leaves them out (api-decisions 30). Pure, except the window of clicks, which is in memory only.
  */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
-/** Why a request is taken for a machine's. */
+/** Why a request counts as a machine's. */
 export type MachineReason =
 	| 'image_proxy'
 	| 'scanner'
@@ -32,18 +32,18 @@ interface KnownProgram {
 
 /** By user agent; the first that matches decides. */
 export const knownPrograms: readonly KnownProgram[] = [
-	// They fetch once for all their users, often without anybody reading; the reader behind them is not to be seen.
+	// They fetch once for all their users, often without a reader; a reader behind them is not visible.
 	{ reason: 'image_proxy', pattern: /GoogleImageProxy|ggpht\.com|YahooMailProxy|YahooCacheSystem/i },
-	// Apple's Mail Privacy Protection loads every picture of every mail, read or not, and says only this.
+	// Apple's Mail Privacy Protection loads every picture of every mail, read or not, and sends only this.
 	{ reason: 'image_proxy', pattern: /^Mozilla\/5\.0$/ },
-	// Gmail looks at pictures while it delivers; no browser ever wrote these two one after the other.
+	// Gmail fetches pictures during delivery; no browser ever sent these two one after the other.
 	{ reason: 'image_proxy', pattern: /Edge\/12\.246 Mozilla\/5\.0$/ },
 	{
 		reason: 'scanner',
 		pattern:
 			/Barracuda|BitDefender|Cloudmark|Fortinet|FortiGuard|Forcepoint|McAfee|Mimecast|Netcraft|PhishTank|Proofpoint|SafeBrowsing|Safelinks|Sophos|Symantec|Trend ?Micro|urlscan|VirusTotal|WebSense|Zscaler/i,
 	},
-	// Office asks for a link itself before it hands it to the browser. An open by it is Outlook, with somebody before it.
+	// Office requests a link itself before it hands it to the browser. An open by it is Outlook with a person.
 	{ reason: 'scanner', pattern: /\bms-?office\b|Microsoft Office/i, only: 'click' },
 	{ reason: 'headless', pattern: /Headless|PhantomJS|Puppeteer|Playwright|Selenium/i },
 	{ reason: 'program', pattern: /^$/ },
@@ -52,14 +52,14 @@ export const knownPrograms: readonly KnownProgram[] = [
 		pattern:
 			/^(aiohttp|Apache-HttpClient|axios|curl|Go-http-client|Guzzle|HTTPie|httpx|Java|libwww-perl|lwp|node|PHP|PostmanRuntime|python|Ruby|undici|Wget)\b/i,
 	},
-	// Cubot makes telephones.
+	// Cubot is a maker of telephones.
 	{
 		reason: 'robot',
 		pattern: /(?<!\bcu)bot\b|crawler|spider|slurp|externalhit|linkpreview|UriPreview|WhatsApp\//i,
 	},
 ];
 
-/** What a request alone shows; null: it may be a person's. */
+/** The reason to count a request as a machine's, by the request alone; null: it may come from a person. */
 export function machineRequest({ kind, method, headers }: Visit): MachineReason | null {
 	if (method === 'HEAD') return 'head';
 	if (prefetchHeaders.some((name) => /prefetch|prerender|preview/i.test(headers[name] ?? '')))
@@ -71,7 +71,7 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 	return known?.reason ?? null;
 }
 
-/** Nobody reads a mail within two seconds of its delivery; the store knows when that was. */
+/** No person reads a mail within two seconds of its delivery; the store knows that time. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
 /** Remembers which links of a message were clicked within the last seconds. */
@@ -81,8 +81,8 @@ export interface ClickWindow {
 }
 
 /**
- * Scanners follow all links of a mail at once. What the first two were is not known when they come, and an event is
- * not taken back: they stay a person's. One process remembers its own clicks, of so many messages at most.
+ * Scanners follow all links of a mail at once. The first two clicks cannot be recognised when they come, and an event
+ * is not changed later: they count as a person's. One process stores its own clicks, of at most this many messages.
  */
 export function createClickWindow(maxMessages = 10_000): ClickWindow {
 	// A Map keeps the order of insertion: the message clicked longest ago is first.

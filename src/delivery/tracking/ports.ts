@@ -1,10 +1,10 @@
-/** What the public pages need of the engine: plain data in, plain data out. */
+/** The engine as the public pages use it: plain data in, plain data out. */
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent } from '../../store/store.js';
 import type { Keyring } from './tokens.js';
 
-/** What the pages record. */
+/** The events that the pages record. */
 export type Happened = TrackedEvent;
 
 /** A message as its pages know it. */
@@ -15,11 +15,11 @@ export interface TrackedMessage {
 	from: string;
 	list_id: number | null;
 	submission: Uuid;
-	/** What the message brings; the built-in links are filled in by `link` and `view`. */
+	/** The message's own values; `link` and `view` fill in the built-in links. */
 	variables: Readonly<Record<string, string>>;
 }
 
-/** What a message says to its recipient: links as they were written, no pixel. */
+/** The content of a message for its recipient: links as they were written, no pixel. */
 export interface MessageView {
 	subject: string;
 	text: string;
@@ -27,20 +27,37 @@ export interface MessageView {
 	html: string | null;
 }
 
-/** Everything rejects with the store's error when the store fails. */
+/** The settings for the look of the pages. */
+export interface Branding {
+	/** Null: pages name the sender of the mail. */
+	name: string | null;
+	/** An https URL or a data URI; null: none. */
+	logo: string | null;
+	/** `#rrggbb`: of buttons, and by it of links. */
+	color: string;
+}
+
+/** Without settings. */
+export const unbranded: Branding = { name: null, logo: null, color: '#1d4ed8' };
+
+/** All reject with the store's error when the store fails. */
 export interface TrackingPorts {
-	/** The keys that sign and verify; null: there are none yet, so no token is good. Asked on every request. */
+	/** The keys that sign and verify; null: there are none yet, so every token is invalid. Called on every request. */
 	keyring(): Promise<Keyring | null>;
 	/** Resolves when it is durable; an unknown message is skipped. */
 	record(event: Happened): Promise<void>;
 	find(message: Uuid): Promise<TrackedMessage | null>;
-	/** The absolute http(s) URL behind a link of the message; null: it leads nowhere. */
+	/** The absolute http(s) URL behind a link of the message; null: it has no target. */
 	link(message: TrackedMessage, position: number): Promise<string | null>;
 	/** Null: the content is gone. */
 	view(message: TrackedMessage): Promise<MessageView | null>;
-	/** The name of the list the message was sent to; null: to none, or it is deleted. */
+	/**
+	 * The name of the list that a person may leave alone. Null: there is none, it is deleted, or the setting
+	 * `unsubscribe_scope` makes unsubscribing apply to all lists.
+	 */
 	listName(message: TrackedMessage): Promise<string | null>;
+	branding(): Promise<Branding>;
 	now(): Micros;
-	/** Told what went wrong behind an answer that cannot say it: an event that is lost, a page that could not be shown. */
+	/** Reports an error that the answer cannot show: a lost event, a page that could not be shown. */
 	failed?(error: unknown): void;
 }

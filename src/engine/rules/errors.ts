@@ -1,20 +1,22 @@
-/** What stored state says against a change, in the words of Django REST framework. */
+/** Errors of stored state against a change, in the words of Django REST framework. */
 import type { FieldErrors } from '../../api/errors.js';
+import { refusal } from '../../api/refusals.js';
+import { texts } from '../../api/schema/texts.js';
 
 export const duplicateAddress: FieldErrors = {
 	email: [{ code: 'unique', message: 'Subscriber with this email already exists in this list.' }],
 };
 
 export const unverifiedSender: FieldErrors = {
-	from: [{ code: 'invalid', message: 'Sender address is not verified.' }],
+	from: [refusal('not_verified')],
 };
 
 /** `This field must be unique.` on one field. */
 export function notUnique(field: string): FieldErrors {
-	return { [field]: [{ code: 'unique', message: 'This field must be unique.' }] };
+	return { [field]: [{ code: 'unique', message: texts.unique }] };
 }
 
-/** A key in a body that names nothing. */
+/** A key in a body that refers to no record. */
 export function noSuch(field: string, key: number | string): FieldErrors {
 	const message = `Invalid pk "${key}" - object does not exist.`;
 	return { [field]: [{ code: 'does_not_exist', message }] };

@@ -2,7 +2,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type { EventType, MessageState } from '../../api/records.js';
 
-/** `human` leaves out what machines did (prefetching proxies, link scanners). */
+/** `human` leaves out events of machines (prefetching proxies, link scanners). */
 export type Audience = 'all' | 'human';
 
 /** Times of the first event of one (message, type); null = none yet. */
@@ -16,8 +16,8 @@ export interface FigureMove {
 }
 
 /**
- * What one more event moves. Events may arrive out of order, so that an earlier one takes the count to its own day;
- * a machine's event moves nothing for humans.
+ * The changes of counts by one more event. Events may arrive out of order, so an earlier one moves the count to its own
+ * day; a machine's event moves nothing for humans.
  */
 export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
 	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
@@ -27,8 +27,8 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 }
 
 /**
- * True for an event so soon after the sending that no person can have made it. A message that is on its way has been
- * taken, but nobody has recorded it yet; of one whose answer was lost (`uncertain`), or bounced, the time is not known.
+ * True for an event too soon after the sending for a person. A message on its way may have been accepted without a
+ * record yet. For one whose answer was lost (`uncertain`), or that bounced, the time is unknown.
  */
 export function isTooSoon(
 	message: { state: MessageState; sent_at: Micros | null },
@@ -39,7 +39,7 @@ export function isTooSoon(
 	return message.state === 'queued' || message.state === 'leased' || message.state === 'deferred';
 }
 
-/** Types that a machine may bring about: only these are counted for both audiences. */
+/** Types that a machine may cause: only these are counted for both audiences. */
 export function hasAudiences(type: EventType): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED' || type === 'UNSUBSCRIBED';
 }

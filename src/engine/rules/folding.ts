@@ -1,15 +1,15 @@
 /** Comparing text without regard to case, in all of Unicode. */
 
 /**
- * Two texts that differ by case only have the same folding, and a part of a text folds to a part of its folding:
- * so `includes` works on folded texts. Lower case alone does neither (a final sigma differs by its place).
+ * Two texts that differ by case only have the same folding, and a part of a text folds to a part of its folding: so
+ * `includes` works on folded texts. Lower case alone does neither (a final sigma differs by its place).
  */
 export function foldCase(text: string): string {
 	if (isAscii(text)) return text.toLowerCase();
 	return Array.from(text.toLowerCase().toUpperCase(), (character) => character.toLowerCase()).join('');
 }
 
-/** What is stored beside a key to be searched in: `null` where the folding equals the key, which it nearly always does. */
+/** The searchable form stored beside a key: `null` where the folding equals the key, as in nearly all cases. */
 export function foldedColumn(email: string, key: string): string | null {
 	const folded = foldCase(email);
 	return folded === key ? null : folded;

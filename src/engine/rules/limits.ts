@@ -1,13 +1,13 @@
-/** How much may be sent in how long: what the settings say, and which limits a message counts against. */
+/** How much may be sent in which time: the settings, and the limits that a message counts against. */
 import { domainToASCII } from 'node:url';
 import { isEmailAddress } from '../../api/address.js';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { LimitName } from '../../api/records.js';
 
-/** What is counted together: everything, the mail of one sender's domain, the mail to one recipient's domain. */
+/** The messages counted together: all, those of one sender's domain, those to one recipient's domain. */
 export type LimitScope = 'all' | 'sender' | 'recipient';
 
-/** The settings that hold limits, and what each of them counts. */
+/** The settings that hold limits, and the scope of each. */
 export const limitSettings = {
 	send_limit: 'all',
 	sender_domain_limits: 'sender',
@@ -17,15 +17,15 @@ export const limitSettings = {
 /** At most `count` messages in any time of the length of `window`. */
 export interface SendLimit {
 	scope: LimitScope;
-	/** In ASCII and lower case; `*` = each domain that has no limit of its own, by itself; `''` with `all`. */
+	/** In ASCII and lower case; `*` = each other domain separately; `''` with `all`. */
 	domain: string;
 	count: number;
 	window: Micros;
 }
 
-/** A limit as one message meets it. */
+/** A limit as it applies to one message. */
 export interface CountedLimit {
-	/** What is counted under: scope, domain and window. */
+	/** The key of the count: scope, domain and window. */
 	key: string;
 	count: number;
 	window: Micros;
@@ -33,7 +33,7 @@ export interface CountedLimit {
 
 export type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
 
-/** `100/1m` for `all`, else `example.com=100/1h, *=10/s`: as many as wanted, several for one domain too, which all hold. */
+/** `100/1m` for `all`, else `example.com=100/1h, *=10/s`: any number, also several for one domain, which all hold. */
 export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 	const limits: SendLimit[] = [];
 	for (const entry of text.split(/[\s,]+/).filter((each) => each !== '')) {
@@ -47,9 +47,9 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 }
 
 /**
- * What is wrong with a limit on a domain that no address can be of, such as `gmail`: nothing would ever count against
- * it, while whoever wrote it relies on it. `localhost` is a domain. Null: nothing. Asked before limits are stored, not
- * when they are read: what is stored must not stop holding because of a neighbour.
+ * The error in a limit on a domain without any address, such as `gmail`: nothing would ever count against it, although
+ * its author relies on it. `localhost` is a domain. Null: none. Checked before limits are stored, not when they are
+ * read: a stored limit must not stop applying because of another one.
  */
 export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	const never = limits.find(
@@ -60,8 +60,8 @@ export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 }
 
 /**
- * What is wrong with two limits on the same in the same time: one of them says nothing, and only one is meant. Null:
- * nothing; with times of different lengths both hold. Asked before limits are stored, as `whyNeverMet` is.
+ * The error in two limits on the same scope and time: only one can be meant. Null: none; with different times both
+ * hold. Checked before limits are stored, as in `whyNeverMet`.
  */
 export function whyTwice(limits: readonly SendLimit[]): string | null {
 	const firsts = new Map<string, SendLimit>();
@@ -75,7 +75,7 @@ export function whyTwice(limits: readonly SendLimit[]): string | null {
 	return null;
 }
 
-/** Those that a message counts against: of a domain its own, and only where it has none those of `*`. */
+/** The limits that a message counts against: those of its domain, and those of `*` only without any. */
 export function limitsOn(
 	limits: readonly SendLimit[],
 	message: { sender: string; recipient: string },
@@ -87,7 +87,7 @@ export function limitsOn(
 	];
 }
 
-/** The limit that a key of `limitsOn` counts for; null: the limits are others now. */
+/** The limit of a key of `limitsOn`; null: the limits have changed since. */
 export function limitOf(limits: readonly SendLimit[], key: string): SendLimit | null {
 	const window = windowOf(key);
 	const same = limits.filter(({ scope, window: own }) => key.startsWith(`${scope} `) && own === window);
@@ -95,7 +95,7 @@ export function limitOf(limits: readonly SendLimit[], key: string): SendLimit | 
 	return same.find((limit) => limit.domain === domain) ?? same.find((limit) => limit.domain === '*') ?? null;
 }
 
-/** How people know it; `key` is one of its keys. */
+/** Its name for people; `key` is one of its keys. */
 export function nameLimit(limit: SendLimit, key: string): LimitName {
 	return { setting: settings[limit.scope], limit: formatLimit(limit), domain: domainOfKey(key) || null };
 }
@@ -104,24 +104,18 @@ function domainOfKey(key: string): string {
 	return key.slice(key.indexOf(' ') + 1, key.lastIndexOf(' '));
 }
 
-/** `perSecond` messages a second as a limit on everything; below one and between whole ones by a longer window. */
+/** `perSecond` messages a second as a limit on everything; a fraction needs a longer window. */
 export function rateLimit(perSecond: number): SendLimit {
 	const count = Math.max(1, Math.ceil(perSecond));
 	return { scope: 'all', domain: '', count, window: Math.ceil((count / perSecond) * microsPerSecond) };
 }
 
-/** As a setting holds it, in the shortest form: `gmail.com=100/h`, `*=10/s`, `100/5m`. */
+/** The shortest form for a setting: `gmail.com=100/h`, `*=10/s`, `100/5m`. */
 export function formatLimit({ domain, count, window }: SendLimit): string {
 	const [unit = 's', length = microsPerSecond] =
 		Object.entries(units).findLast(([, each]) => window % each === 0) ?? [];
 	const times = window / length;
 	return `${domain === '' ? '' : `${domain}=`}${count}/${times === 1 ? '' : times}${unit}`;
-}
-
-/** The domain of a checked address, in ASCII and lower case. */
-export function domainOf(address: string): string {
-	const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
-	return domainToASCII(domain) || domain;
 }
 
 /** The window of a key's limit. */
@@ -147,7 +141,7 @@ const units: Readonly<Record<string, Micros>> = {
 	h: 3_600 * microsPerSecond,
 	d: microsPerDay,
 };
-/** Longer ones would be remembered for longer than the log of what was sent is worth. */
+/** Longer windows would be stored for longer than the log of sends is worth. */
 const longestWindow: Micros = 31 * microsPerDay;
 
 function parseLimit(scope: LimitScope, entry: string): SendLimit | null {

@@ -1,17 +1,17 @@
-/** What a person may do to a message, by its state: the part of the state table that no worker walks. */
+/** Actions of a person on a message, by its state: the transitions of the state table that no worker makes. */
 import type { MessageState } from '../../api/records.js';
 
 /** `cancel`: it is not sent any more. `retry`: it is due now. */
 export type Action = 'cancel' | 'retry';
 
-/** `to` may be the state it has: what was wanted is so already, or only its time changes. */
+/** `to` may be the current state: the action is done already, or only the time changes. */
 export type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
 
 const inHands = refused('is in a worker’s hands at the moment');
 
 /**
- * Only `uncertain` of the final states is left again, and only by hand: nobody but a person can find out whether it
- * arrived. What failed or bounced was refused by a server, and is counted so: who wants it sent sends it anew.
+ * `uncertain` is the only final state that can be left, and only by hand: only a person can find out whether the
+ * message arrived. A failed or bounced message was refused by a server, and counts as such; it can only be sent anew.
  */
 const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
@@ -29,7 +29,7 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 		uncertain: to('queued'),
 		queued: to('queued'),
 		deferred: to('deferred'),
-		staged: refused('waits for the release of its mailing'),
+		staged: refused('waits for the release of its campaign'),
 		leased: inHands,
 		sent: refused('is sent'),
 		bounced: refused('has bounced'),
@@ -38,7 +38,7 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 	},
 };
 
-/** Pure. `from` is the state as it is seen, which for a mailing’s message its mailing may decide. */
+/** Pure. `from` is the visible state, which the campaign of a message may determine. */
 export function ruleOf(action: Action, from: MessageState): ActionRule {
 	return rules[action][from];
 }

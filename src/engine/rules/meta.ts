@@ -1,8 +1,10 @@
-/** What a subscriber's meta may hold, and how it becomes the variables of a message. */
+/** The valid contents of a subscriber's meta, and their way into the variables of a message. */
 import type { FieldErrors } from '../../api/errors.js';
+import { unknownVariableText } from '../../api/refusals.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
+import { hasDefault, variableNames } from '../../api/variables.js';
 
-/** Complaints about keys that no field defines, and about size; null when there are none. */
+/** Errors about keys that no field defines, and about size; null without any. */
 export function checkMeta(
 	meta: Readonly<Record<string, unknown>>,
 	known: ReadonlySet<string>,
@@ -10,7 +12,7 @@ export function checkMeta(
 	const unknown = Object.keys(meta).filter((key) => !known.has(key));
 	if (unknown.length > 0) {
 		return {
-			meta: unknown.map((key) => ({ code: 'unknown_variable', message: `Unknown variable: ${key}.` })),
+			meta: unknown.map((key) => ({ code: 'unknown_variable', message: unknownVariableText(key) })),
 		};
 	}
 	if (Buffer.byteLength(JSON.stringify(meta)) <= maxMetaBytes) return null;
@@ -20,13 +22,13 @@ export function checkMeta(
 }
 
 export interface MetaChange {
-	/** Replaces everything first. */
+	/** First replaces all of the meta. */
 	meta?: Readonly<Record<string, unknown>>;
 	merge_meta?: Readonly<Record<string, unknown>>;
 	unset_meta?: readonly string[];
 }
 
-/** The meta after a change. Entries, never assignments: a key may be called `__proto__`. */
+/** The meta after a change. Made by entries, not by assignments: a key may be called `__proto__`. */
 export function changeMeta(
 	stored: Readonly<Record<string, unknown>>,
 	{ meta, merge_meta = {}, unset_meta = [] }: MetaChange,
@@ -37,28 +39,33 @@ export function changeMeta(
 	return Object.fromEntries(entries);
 }
 
-/** A meta value as it stands in a text; null when there is nothing to show. */
+/** A meta value as text; null for an empty value. */
 export function metaText(value: unknown): string | null {
 	if (value === null || value === undefined) return null;
 	return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
+/** `name` and `email_reason` null: they are unknown here, and have no value. */
 export interface Person {
 	email: string;
-	name: string;
-	email_reason: string;
+	name: string | null;
+	email_reason: string | null;
 	meta: Readonly<Record<string, unknown>>;
 }
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
+/** The references of a content to variables; null: only the service that makes the messages knows them, and gets all values. */
+type Used = readonly string[] | null;
+
 /**
- * The values of the used variables that are a person's own: meta over `email`, `name`, `email_reason`. What the
- * context holds is left out, because it is kept once for all; links are made when the message is.
+ * The person's own values of the used variables: meta over `email`, `name`, `email_reason`. Variables of the context
+ * are left out, because they are kept once for all; links are made with the message. Every service knows the address
+ * itself.
  */
 export function personVariables(
 	person: Person,
-	used: readonly string[],
+	used: Used,
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
 	const builtIns = new Map([
@@ -68,47 +75,51 @@ export function personVariables(
 	]);
 	const meta = new Map(Object.entries(person.meta));
 	return Object.fromEntries(
-		used
+		(used === null ? ['name', 'email_reason', ...meta.keys()] : variableNames(used))
 			.filter((name) => !Object.hasOwn(context, name) && !lateBuiltIns.has(name))
 			.flatMap((name): [string, string][] => {
-				const value = metaText(meta.get(name)) ?? builtIns.get(name);
-				return value === undefined ? [] : [[name, value]];
+				const value = metaText(meta.get(name)) ?? builtIns.get(name) ?? null;
+				return value === null ? [] : [[name, value]];
 			}),
 	);
 }
 
-/** The used variables that have a value nowhere. */
+/** The used variables without a value and a default. */
 export function missingVariables(
 	own: Readonly<Record<string, string>>,
-	used: readonly string[],
+	used: Used,
 	context: Readonly<Record<string, string>>,
 ): string[] {
-	return used.filter(
-		(name) => !Object.hasOwn(context, name) && !Object.hasOwn(own, name) && !lateBuiltIns.has(name),
+	return (used ?? []).filter(
+		(name) =>
+			!hasDefault(name) &&
+			!Object.hasOwn(context, name) &&
+			!Object.hasOwn(own, name) &&
+			!lateBuiltIns.has(name),
 	);
 }
 
-/** A recipient's own context over what is known of the person; used variables only. */
+/** A recipient's own context over the person's values; used variables only. */
 export function overlayVariables(
 	known: Readonly<Record<string, string>>,
-	used: readonly string[],
+	used: Used,
 	given: Readonly<Record<string, string>>,
 ): Record<string, string> {
 	return Object.fromEntries([...Object.entries(known), ...pick(used, given)]);
 }
 
-/** What a worker needs: a message's own variables over the context of all, used ones only. */
+/** The values for a worker: a message's own variables over the context of all, used ones only. */
 export function joinVariables(
 	own: Readonly<Record<string, string>>,
-	used: readonly string[],
+	used: Used,
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// A person's meta never stands against the context: personVariables left out what the context holds.
+	// They never collide: personVariables left out the variables of the context.
 	return Object.fromEntries([...pick(used, context), ...Object.entries(own)]);
 }
 
-function pick(used: readonly string[], values: Readonly<Record<string, string>>): [string, string][] {
-	return used
+function pick(used: Used, values: Readonly<Record<string, string>>): [string, string][] {
+	return (used === null ? Object.keys(values) : variableNames(used))
 		.filter((name) => Object.hasOwn(values, name))
 		.map((name): [string, string] => [name, values[name] ?? '']);
 }

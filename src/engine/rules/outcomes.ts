@@ -1,21 +1,47 @@
-/** What the outcome of a delivery changes: the state table of messages, as data. */
+/** The effects of a delivery's outcome: the state table of messages, as data. */
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
-import type { DeliveryOutcome, Reply } from '../../store/queue.js';
+
+export type DeliveryOutcome =
+	| { kind: 'sent'; reply: Reply }
+	| { kind: 'deferred'; reply: Reply; due_at: Micros }
+	| { kind: 'uncertain'; reply: Reply }
+	| { kind: 'bounced'; reply: Reply; suppress: boolean }
+	| { kind: 'failed'; reply: Reply }
+	/** A service answered the call without making a message. */
+	| { kind: 'suppressed'; reply: Reply }
+	/** `due_at`: not before, so that another message is tried first; absent = unchanged. */
+	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
+
+/** The phase in which a conversation ended; `answer` = after the final dot, waiting for the reply. */
+export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
+type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
+
+/**
+ * A server's reply, or the local reason for its absence (`code` null). `text` ≤ 500 characters, cleaned of CR and LF.
+ * For a send API (`call`) `code` is the HTTP status, `enhanced` the error's code, and `text` for an accepted message
+ * the API's id.
+ */
+export interface Reply {
+	phase: SmtpPhase | 'call';
+	code: number | null;
+	enhanced: string | null;
+	text: string;
+}
 
 export interface OutcomeEffect {
 	state: MessageState;
-	/** When a worker may take it again; null = final. */
+	/** When a worker may lease it again; null = final. */
 	due_at: Micros | null;
-	/** The attempt to be written; null = there was none. */
+	/** The attempt to be recorded; null = none. */
 	reply: Reply | null;
-	/** The event it is counted as, once a message. */
+	/** The event that counts it, once a message. */
 	event: 'SENT' | 'SOFTBOUNCED' | 'HARDBOUNCED' | null;
 	/** The address gets no more mail. */
 	suppresses: boolean;
 }
 
-/** `before` is the message as it was before its lease: what `released` gives back. */
+/** `before` is the message before its lease, which `released` restores. */
 export function effectOf(
 	outcome: DeliveryOutcome,
 	before: { attempts: number; due_at: Micros },
@@ -36,6 +62,8 @@ export function effectOf(
 				event: 'HARDBOUNCED',
 				suppresses: outcome.suppress,
 			};
+		case 'suppressed':
+			return { ...final, state: 'canceled', reply: outcome.reply, event: null };
 		case 'failed':
 			return { ...final, state: 'failed', reply: outcome.reply, event: 'SOFTBOUNCED' };
 		case 'released':
@@ -49,7 +77,7 @@ export function effectOf(
 	}
 }
 
-/** `250 2.0.0 Ok`: a reply in one line; the local reason alone when no server said anything. */
+/** `250 2.0.0 Ok`: a reply in one line; only the local reason where no server replied. */
 export function replyLine({ code, enhanced, text }: Reply): string {
 	return [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
 }

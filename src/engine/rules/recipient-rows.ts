@@ -1,19 +1,29 @@
-/** A batch of a mailing's recipients: what has the wrong shape refuses it whole, what has a bad value its row alone. */
+/** A batch of a campaign's recipients: a bad shape refuses the whole batch, a bad value only its row. */
 import { parseAddress } from '../../api/address.js';
-import type { FieldErrors } from '../../api/errors.js';
+import { type FieldErrors, listFieldErrors } from '../../api/errors.js';
 import { char } from '../../api/schema/char.js';
 import { dict } from '../../api/schema/containers.js';
 import { withDefault } from '../../api/schema/field.js';
 import { typeName } from '../../api/schema/python.js';
+import { texts } from '../../api/schema/texts.js';
 import { fieldSet, type Parsed, required } from '../../api/schema.js';
-import type { RecipientRow } from '../../store/mailings.js';
-import { complaintsOf } from './complaints.js';
-import { placeIn, type RowPlace, refusalOf, rowPlaceFields } from './row-place.js';
+import { placeIn, type RefusedRow, type RowPlace, refusalOf, rowPlaceFields } from './row-place.js';
 
-/** Recipients whose shape is complained about by name; the answer to a large batch stays small. */
+/** One row of a campaign's batch after the check of its shape: a recipient, or the error. */
+export type RecipientRow =
+	| {
+			kind: 'recipient';
+			to: string;
+			to_key: string;
+			context: Readonly<Record<string, string>>;
+			line?: number;
+	  }
+	| RefusedRow;
+
+/** Recipients with a bad shape that are listed; the answer to a large batch stays small. */
 const maxListed = 100;
 
-/** Values that a file may hold by accident; everything else is a mistake of the program that made the batch. */
+/** Values that a file may contain by accident; everything else is an error of the program that made the batch. */
 const ofValues: ReadonlySet<string> = new Set([
 	'blank',
 	'max_length',
@@ -21,14 +31,14 @@ const ofValues: ReadonlySet<string> = new Set([
 	'surrogate_characters_not_allowed',
 ]);
 
-// As in a send call: a variable that says nothing is something to say.
+// As in a send call: an empty name of a variable is an error.
 const declared = fieldSet({
 	to: char({ allowBlank: true }),
 	context: withDefault(dict(char({ allowBlank: true, trim: 'off' })), () => ({})),
 	...rowPlaceFields,
 });
 
-/** One row a recipient, in order. Pure: nothing stored is looked at. */
+/** One result for each recipient, in order. Pure: nothing stored is read. */
 export function parseRecipients(recipients: unknown): Parsed<RecipientRow[]> {
 	if (recipients === undefined) return refuse([required]);
 	if (!Array.isArray(recipients)) {
@@ -45,10 +55,11 @@ export function parseRecipients(recipients: unknown): Parsed<RecipientRow[]> {
 	return misshapen.length === 0 ? { kind: 'valid', value: rows } : refuse(Object.fromEntries(misshapen));
 }
 
-function parseRecipient(item: unknown): Parsed<RecipientRow> {
+/** One recipient. */
+export function parseRecipient(item: unknown): Parsed<RecipientRow> {
 	const parsed = declared.parse(item, 'create');
 	if (parsed.kind === 'invalid') {
-		const complaints = complaintsOf(parsed.errors);
+		const complaints = listFieldErrors(parsed.errors);
 		const [first] = complaints;
 		if (first === undefined || complaints.some(({ code }) => !ofValues.has(code))) return parsed;
 		return rejected(placeIn(item), first.code, `${first.path}: ${first.message}`);
@@ -56,9 +67,9 @@ function parseRecipient(item: unknown): Parsed<RecipientRow> {
 	const { to, context, refused, ...place } = parsed.value;
 	const row = { ...place, to };
 	if (refused !== undefined) return { kind: 'valid', value: { ...row, ...refusalOf(refused) } };
-	if (to === '') return rejected(row, 'blank', 'to: This field may not be blank.');
+	if (to === '') return rejected(row, 'blank', `to: ${texts.blank}`);
 	const address = parseAddress(to);
-	if (address === null) return rejected(row, 'invalid', 'to: Enter a valid email address.');
+	if (address === null) return rejected(row, 'invalid', `to: ${texts.email}`);
 	const { address: text, key } = address;
 	return { kind: 'valid', value: { kind: 'recipient', ...place, to: text, to_key: key, context } };
 }

@@ -1,24 +1,38 @@
-/** A batch of send requests: what has the wrong shape refuses it whole, what a send call would refuse its row alone. */
-import type { FieldErrors } from '../../api/errors.js';
+/** A batch of send requests: a bad shape refuses the whole batch, an error of a send call only its row. */
+
+import { requestIdentity } from '../../api/campaign-identity.js';
+import { type FieldErrors, listFieldErrors } from '../../api/errors.js';
+import type { SendRequest } from '../../api/inputs.js';
+import { isRecord } from '../../api/json.js';
 import { type CheckedSend, sendFields } from '../../api/messages.js';
 import { json } from '../../api/schema/containers.js';
 import { nullable, optional } from '../../api/schema/field.js';
-import { isRecord, typeName } from '../../api/schema/python.js';
+import { typeName } from '../../api/schema/python.js';
 import { fieldSet, type Parsed, required } from '../../api/schema.js';
-import type { RequestedRow } from '../../store/mailings.js';
-import { complaintsOf } from './complaints.js';
-import { canonicalJson } from './ids.js';
-import { refusalOf, rowPlaceFields } from './row-place.js';
+import { hasDefault, variablesIn } from '../../api/variables.js';
+import { type RefusedRow, refusalOf, rowPlaceFields } from './row-place.js';
 
-/** A checked request whose template is not read yet; `alike` is equal for requests that differ in `to` alone. */
+/** `smtp`: the mail server of the database. `api`: the send API of a service. */
+export type Courier = 'smtp' | 'api';
+
+/**
+ * A checked request whose template is not read yet; `alike` is equal for requests of the same mail (`requestIdentity`).
+ */
 export type ParsedRequest =
-	| { kind: 'request'; send: CheckedSend; alike: string; line?: number }
-	| Extract<RequestedRow, { kind: 'rejected' }>;
+	| {
+			kind: 'request';
+			send: CheckedSend;
+			alike: string;
+			/** As given, without its recipients. */
+			given: Omit<SendRequest, 'to'>;
+			line?: number;
+	  }
+	| RefusedRow;
 
 const declared = fieldSet({ request: optional(nullable(json())), ...rowPlaceFields });
 
-/** One row a request, in order. Pure: nothing stored is looked at. */
-export function parseRequests(requests: unknown): Parsed<ParsedRequest[]> {
+/** One result for each request, in order. Pure: nothing stored is read. */
+export function parseRequests(requests: unknown, courier: Courier): Parsed<ParsedRequest[]> {
 	if (requests === undefined) return refuse([required]);
 	if (!Array.isArray(requests)) {
 		const message = `Expected a list of items but got type "${typeName(requests)}".`;
@@ -26,38 +40,55 @@ export function parseRequests(requests: unknown): Parsed<ParsedRequest[]> {
 	}
 	const rows: ParsedRequest[] = [];
 	for (const [index, item] of requests.entries()) {
-		const parsed = declared.parse(item, 'create');
+		const parsed = parseRequest(item, courier);
 		if (parsed.kind === 'invalid') return refuse({ [index]: parsed.errors });
-		const { request, refused, ...place } = parsed.value;
-		rows.push(
-			refused === undefined ? parseRequest(request, place) : { ...place, to: '', ...refusalOf(refused) },
-		);
+		rows.push(parsed.value);
 	}
 	return { kind: 'valid', value: rows };
 }
 
-/** What is wrong with a request, as a rejected row: the first complaint stands for all. */
-export function refusedRequest(
-	to: string,
-	errors: FieldErrors,
-	place: { line?: number },
-): Extract<RequestedRow, { kind: 'rejected' }> {
-	const [first] = complaintsOf(errors);
+/** One request. */
+export function parseRequest(item: unknown, courier: Courier): Parsed<ParsedRequest> {
+	const parsed = declared.parse(item, 'create');
+	if (parsed.kind === 'invalid') return parsed;
+	const { request, refused, ...place } = parsed.value;
+	if (refused !== undefined) return { kind: 'valid', value: { ...place, to: '', ...refusalOf(refused) } };
+	return { kind: 'valid', value: checkedRequest(request, place, courier) };
+}
+
+/** A refused request as a rejected row: the first error stands for all. */
+export function refusedRequest(to: string, errors: FieldErrors, place: { line?: number }): RefusedRow {
+	const [first] = listFieldErrors(errors);
 	const error = first === undefined ? 'The request is refused.' : `${first.path}: ${first.message}`;
 	return { ...place, kind: 'rejected', code: first?.code ?? 'invalid', error, to };
 }
 
-function parseRequest(request: unknown, place: { line?: number }): ParsedRequest {
+function checkedRequest(request: unknown, place: { line?: number }, courier: Courier): ParsedRequest {
 	const parsed = sendFields.parse(request);
 	if (parsed.kind === 'invalid') return refusedRequest(addressesOf(request), parsed.errors, place);
 	const { value: send } = parsed;
+	const unknown = courier === 'api' ? oursIn(send) : null;
+	if (unknown !== null) return refusedRequest(addressesOf(request), unknown, place);
 	if (send.campaign_unique_id !== null) {
-		const message = 'Requests of one job are one mailing: leave it out.';
+		const message = 'Requests of one job are one campaign: leave it out.';
 		const errors = { campaign_unique_id: [{ code: 'invalid', message }] };
 		return refusedRequest(addressesOf(request), errors, place);
 	}
-	const { to: _, ...rest } = send;
-	return { kind: 'request', send, alike: canonicalJson(rest), ...place };
+	// Checked above: a send call accepts it.
+	const { to: _, ...given } = request as SendRequest;
+	return { kind: 'request', send, alike: requestIdentity(send), given, ...place };
+}
+
+/** Errors for keys and values that only our own service accepts. */
+function oursIn(send: CheckedSend): FieldErrors | null {
+	const ours = (['list_id', 'campaign_unique_id'] as const).find((name) => send[name] !== null);
+	if (ours !== undefined)
+		return { [ours]: [{ code: 'invalid', message: 'this service does not know what that is.' }] };
+	const texts = (['subject', 'text_body', 'html_body'] as const).find((name) =>
+		variablesIn(send[name] ?? '').some(hasDefault),
+	);
+	if (texts === undefined) return null;
+	return { [texts]: [{ code: 'invalid', message: 'this service knows no defaults of variables.' }] };
 }
 
 function addressesOf(request: unknown): string {

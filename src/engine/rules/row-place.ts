@@ -1,24 +1,33 @@
-/** What a row of a batch says of its source: where it stood there, and whether it is a row at all. */
+/** The source of a batch's row: its place there, and whether it is a valid row. */
+
+import { isRecord } from '../../api/json.js';
 import { char } from '../../api/schema/char.js';
 import { dict } from '../../api/schema/containers.js';
 import { optional } from '../../api/schema/field.js';
-import { isRecord } from '../../api/schema/python.js';
 import { integer } from '../../api/schema/scalars.js';
-import type { RecipientRow } from '../../store/mailings.js';
 
-/** Kept for the results and handed on as it came. */
+/** A row that is not sent to, with its error. */
+export interface RefusedRow {
+	kind: 'rejected';
+	code: string;
+	error: string;
+	to?: string;
+	line?: number;
+}
+
+/** Kept for the results and passed on unchanged. */
 export interface RowPlace {
 	to?: string;
 	line?: number;
 }
 
-/** Beside whatever else a row has. */
+/** Besides the other fields of a row. */
 export const rowPlaceFields = {
 	line: optional(integer({ min: 0 })),
 	refused: optional(dict(char({ max: 1000 }), { max: 2 })),
 };
 
-/** The place of a row that is no good otherwise. */
+/** The place of a row that is otherwise invalid. */
 export function placeIn(item: unknown): RowPlace {
 	if (!isRecord(item)) return {};
 	const { to, line } = item;
@@ -28,9 +37,9 @@ export function placeIn(item: unknown): RowPlace {
 	};
 }
 
-/** The words of whoever read the source: there is no row to send to. */
+/** The error from the reader of the source: there is no row to send to. */
 export function refusalOf(
 	refused: Readonly<Record<string, string>>,
-): Pick<Extract<RecipientRow, { kind: 'rejected' }>, 'kind' | 'code' | 'error'> {
+): Pick<RefusedRow, 'kind' | 'code' | 'error'> {
 	return { kind: 'rejected', code: refused['code'] ?? 'invalid', error: refused['error'] ?? '' };
 }

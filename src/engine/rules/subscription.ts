@@ -1,11 +1,12 @@
-/** Who gets mail: activation, reasons, suppressions of an address, and what lifts them. */
+/** The addresses that get mail: activation, reasons, suppressions of an address, and the lifting of those. */
 import type { FieldErrors } from '../../api/errors.js';
+import { suppressedText } from '../../api/refusals.js';
 import { type SuppressionReason, suppressionReasons } from '../../api/suppressions.js';
 
 /** These stop transactional mail too. */
 const stoppingReasons: ReadonlySet<string> = new Set<SuppressionReason>(['COMPLAINED', 'HARDBOUNCED']);
 
-/** Only somebody who looks after suppressions by name lifts these: activating a subscriber does not. */
+/** Only removing the suppression by name lifts these: activating a subscriber does not. */
 const bindingReasons: ReadonlySet<string> = new Set<SuppressionReason>([
 	'COMPLAINED',
 	'HARDBOUNCED',
@@ -17,19 +18,33 @@ export interface Activation {
 	disable_reason: string | null;
 }
 
-/** The reason a new subscriber of a suppressed address starts with: the strongest. */
+/** The reason for a new subscriber of a suppressed address: the strongest. */
 export function strongest(reasons: readonly SuppressionReason[]): SuppressionReason | null {
 	return suppressionReasons.find((reason) => reasons.includes(reason)) ?? null;
 }
 
-/** Whether mail of this type may go to an address with these suppressions. */
-export function mayReceive(type: 'TRANSACTIONAL' | 'BULK', reasons: readonly SuppressionReason[]): boolean {
-	return type === 'BULK' ? reasons.length === 0 : !reasons.some((reason) => stoppingReasons.has(reason));
+/** The strongest of the reasons that stop mail of this type; null: none of them does. */
+export function stopping(
+	type: 'TRANSACTIONAL' | 'BULK',
+	reasons: readonly SuppressionReason[],
+): SuppressionReason | null {
+	return strongest(type === 'BULK' ? reasons : reasons.filter((reason) => stoppingReasons.has(reason)));
 }
 
 /**
- * A subscriber that is created, imported or moved to an address starts inactive where that is suppressed for good. A
- * suppression with an end leaves him as he is: mail passes him over while it stands, and goes to him again after it.
+ * Whether mail of this type may go to an address: `reasons` are the suppressions that apply, `is_active` is that of the
+ * subscriber, null without one. A subscriber made inactive by hand has no suppression, but gets no bulk mail.
+ */
+export function isWanted(
+	type: 'TRANSACTIONAL' | 'BULK',
+	{ reasons, is_active }: { reasons: readonly SuppressionReason[]; is_active: boolean | null },
+): boolean {
+	return stopping(type, reasons) === null && (type !== 'BULK' || is_active !== false);
+}
+
+/**
+ * A subscriber that is created, imported or moved to an address starts inactive where that is permanently suppressed. A
+ * suppression with an end leaves the subscriber unchanged: mail skips it until then, and goes to it again afterwards.
  */
 export function startActivation(wanted: boolean, reasons: readonly SuppressionReason[]): Activation {
 	const reason = strongest(reasons);
@@ -43,15 +58,15 @@ export type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` clears the reason and lifts what the person asked for or what went away by itself; a hard bounce
- * or a complaint refuses. False keeps the reason of somebody inactive already, and gives none to anybody else.
+ * `is_active: true` clears the reason and lifts an unsubscription or a reason that has passed; a hard bounce or a
+ * complaint refuses. False keeps the reason of an inactive subscriber, and gives none to others.
  */
 export function changeActivation(options: {
 	stored: Activation;
 	wanted: boolean | undefined;
-	/** The address becomes another one. */
+	/** The address changes. */
 	isMoved: boolean;
-	/** Suppressions that stand against the address after the change. */
+	/** Suppressions of the address after the change. */
 	reasons: readonly SuppressionReason[];
 	/** Those of them that have no end. */
 	lasting: readonly SuppressionReason[];
@@ -75,11 +90,11 @@ function activate(
 		const lift = reasons.filter((reason) => !bindingReasons.has(reason));
 		return { kind: 'set', activation: { is_active: true, disable_reason: null }, lift };
 	}
-	const message = `This address is suppressed (${binding}); it stays inactive until the suppression is removed.`;
+	const message = suppressedText(binding);
 	return { kind: 'refused', errors: { is_active: [{ code: 'suppressed', message }] } };
 }
 
-/** Soft bounces in a row that disable a subscriber, and over how long at least. */
+/** Soft bounces in a row that disable a subscriber, and the minimum time over which. */
 const softBounceLimit = { count: 5, micros: 7 * 86_400_000_000 };
 
 /** Whether a run of soft bounces has become a reason to stop. */

@@ -1,14 +1,36 @@
-/** What adding a suppression does to the one that stands for the same address and reason. */
+/** The scope of a suppression, and the effect of adding one to a stored one of the same address, reason and list. */
 import type { Micros } from '../../api/datetime.js';
-import type { NewSuppression } from '../../api/suppressions.js';
+import type { NewSuppression, SuppressionReason } from '../../api/suppressions.js';
 import type { RejectedRow } from './import-rows.js';
+
+/** Only unsubscriptions: a dead mailbox or a complaint applies to every list. */
+export function mayBeOfOneList(reason: SuppressionReason): boolean {
+	return reason === 'UNSUBSCRIBED';
+}
+
+/**
+ * The scope of an unsubscription unless the person chooses: the list whose mail carried the link, or all (a setting).
+ */
+export type UnsubscribeScope = 'list' | 'all';
+
+/**
+ * The list of a suppression; `null`: all lists. `list_id`: that of the mail or the import it comes from, `null` where
+ * there is none, or no longer.
+ */
+export function suppressedList(
+	reason: SuppressionReason,
+	list_id: number | null,
+	scope: UnsubscribeScope,
+): number | null {
+	return mayBeOfOneList(reason) && scope === 'list' ? list_id : null;
+}
 
 /** `updated`: it ends later than it did, or not at all. */
 export type Addition = 'created' | 'updated' | 'unchanged';
 
 /**
- * Adding never weakens: of two ends the later one stands, and none is later than any. One that has expired counts for
- * nothing, although nobody has swept it away. `stored`: null where there is none.
+ * Adding never weakens: the later end counts, and no end is later than any. An expired one does not count, even before
+ * it is deleted. `stored`: null without a suppression.
  */
 export function additionOf(
 	stored: { expires_at: Micros | null } | null,
@@ -26,6 +48,7 @@ export function refusalOf(row: NewSuppression, now: Micros): RejectedRow | null 
 	return { kind: 'rejected', code: 'expired', error: 'expires_at: This time is past.' };
 }
 
-function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Micros): boolean {
+/** A suppression past its end does not count. */
+export function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Micros): boolean {
 	return expires_at !== null && expires_at <= now;
 }

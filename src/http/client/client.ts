@@ -1,76 +1,78 @@
-/** The Api of a deployment over HTTP, whoever made it. Nothing is loaded or asked before the first call. */
+/** The Api of a deployment over HTTP, ours or a foreign one. Nothing is loaded or requested before the first call. */
 import type { Api } from '../../api/api.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
-import type { Exchange } from '../../api/wire.js';
-import { createExchange } from './exchange.js';
+import { quote, secretsOf } from '../../api/quote.js';
+import type { WireExchange } from '../../api/wire.js';
+import { headerNames } from '../errors.js';
 import { extensions } from './extensions.js';
-import { createLearner } from './learn.js';
-import type { Line } from './line.js';
+import { TransportFailure, toApiError } from './failure.js';
+import { createProbe } from './probe.js';
 import { isLoopback } from './proxy.js';
-import { report } from './reports.js';
-import { fields, lists, subscribers, webhooks } from './resources.js';
-import { sendMessage } from './sending.js';
+import { type Endpoint, traceAnswer } from './request.js';
+import { fields, lists, report, sendMessage, subscribers, webhooks } from './resources.js';
 import { createTransport } from './transport.js';
 
-/** How a deployment is reached, by whom, and who is told of it. */
+/** The deployment, the credentials, the way to it, and the streams for traces and warnings. */
 export interface ClientOptions {
 	/** http or https; may have a path, with or without a slash at its end. */
 	baseUrl: string;
 	/** For `X-Secure-Token`; null sends none. */
 	token: string | null;
 	remote: {
-		/** One request, overall; each try has its own. */
+		/** For one attempt, from its start to the last byte of the answer. */
 		timeoutMs: number;
-		/** Tries after the first. */
+		/** Attempts after the first. */
 		retries: number;
 		/** PEM text of further certificate authorities. */
 		caCert: string | null;
-		/** Certificates are not checked. */
+		/** Disables the check of certificates. */
 		insecure: boolean;
-		/** URL of an HTTP proxy, before what the environment says. */
+		/** URL of an HTTP proxy; takes precedence over the environment. */
 		proxy: string | null;
 	};
 	/** HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in upper or lower case. */
 	env: Readonly<Record<string, string | undefined>>;
 	/** One line for each request and answer, without secrets. */
-	trace: (line: string) => void;
-	/** What the operator should know, once. */
+	trace: ((line: string) => void) | null;
+	/** Warnings for the operator, each once. */
 	warn: (text: string) => void;
 	/** 0 ≤ x < 1, for the pauses between tries. */
 	random?: () => number;
 	clock?: Clock;
+	/** Ends the capability probe, which belongs to no single call. */
+	signal?: AbortSignal;
 }
 
-/** A deployment, opened; `close` it once. */
+/** An open deployment; `close` it once. */
 export interface Client {
 	api: Api;
-	exchange: Exchange;
-	/** Ends what is under way; also `api.close`. */
+	exchange: WireExchange;
+	/** Aborts calls under way; also `api.close`. */
 	close(): Promise<void>;
 }
 
-/** Throws `TypeError` for a base URL that is none. */
+/** Throws `TypeError` for an invalid base URL. */
 export function createClient(options: ClientOptions): Client {
 	const { token, remote, trace, clock = systemClock, random = Math.random } = options;
 	const baseUrl = new URL(options.baseUrl);
 	warnOnce(baseUrl, options);
 	const transport = createTransport({ ...remote, baseUrl, env: options.env });
-	const prefix = baseUrl.pathname.replace(/\/+$/, '');
+	const prefix = baseUrl.pathname.replace(/(?<!\/)\/+$/, '');
 	const { timeoutMs, retries } = remote;
-	const line: Line = { transport, prefix, token, timeoutMs, retries, trace, random, clock };
-	const learn = createLearner({ ...line, extensions: extensions(line) });
+	const endpoint: Endpoint = { transport, prefix, token, timeoutMs, retries, trace, random, clock };
+	const capabilities = createProbe({ endpoint, extensions: extensions(endpoint), signal: options.signal });
 	return {
 		api: {
-			lists: lists(line),
-			fields: fields(line),
-			webhooks: webhooks(line),
-			subscribers: (listId) => subscribers(line, listId),
-			send: (request, call) => sendMessage(line, learn, { request, call }),
-			report: (query, call) => report(line, 'report', { query, call }),
-			capabilities: learn,
+			lists: lists(endpoint),
+			fields: fields(endpoint),
+			webhooks: webhooks(endpoint),
+			subscribers: (listId) => subscribers(endpoint, listId),
+			send: (request, call) => sendMessage(endpoint, capabilities, { request, call }),
+			report: (query, call) => report(endpoint, 'report', { query, call }),
+			capabilities,
 			close: transport.close,
 		},
-		exchange: createExchange(line),
+		exchange: createExchange(endpoint),
 		close: transport.close,
 	};
 }
@@ -81,4 +83,47 @@ function warnOnce(baseUrl: URL, { remote, warn, token }: ClientOptions): void {
 	if (isPlain) warn(`${baseUrl.origin} is plain http: anybody on the way can read ${what}`);
 	if (remote.insecure && baseUrl.protocol === 'https:')
 		warn(`--insecure: the certificate of ${baseUrl.host} is not checked`);
+}
+
+/** The wire itself, with the endpoint's token unless the request names one; no retries, and redirects are answers. */
+function createExchange(endpoint: Endpoint): WireExchange {
+	return async (request) => {
+		const { method, path, body = null, signal } = request;
+		const token = request.token === undefined ? endpoint.token : request.token;
+		const secrets = [endpoint.token, token].flatMap((one) => secretsOf(one, null));
+		endpoint.trace?.(`> ${method} ${quote(endpoint.prefix + path, secrets)}`);
+		try {
+			const answer = await endpoint.transport.exchange({
+				method,
+				path: endpoint.prefix + path,
+				headers: merged(
+					{
+						Accept: 'application/json',
+						'Accept-Encoding': 'gzip',
+						...(token !== null && { [headerNames.token]: token }),
+					},
+					request.headers ?? {},
+				),
+				body,
+				timeoutMs: endpoint.timeoutMs,
+				signal,
+			});
+			traceAnswer(endpoint, answer, secrets);
+			return answer;
+		} catch (error) {
+			if (!(error instanceof TransportFailure)) throw error;
+			endpoint.trace?.(`< nothing: ${error.message}`);
+			throw toApiError(error);
+		}
+	};
+}
+
+/** Names are compared without regard to case; the caller's values win. */
+function merged(
+	own: Readonly<Record<string, string>>,
+	given: Readonly<Record<string, string>>,
+): Record<string, string> {
+	const names = new Set(Object.keys(given).map((name) => name.toLowerCase()));
+	const kept = Object.entries(own).filter(([name]) => !names.has(name.toLowerCase()));
+	return { ...Object.fromEntries(kept), ...given };
 }

@@ -1,41 +1,51 @@
 /**
- * Answers checked as far as the commands rely on them, and given back as they came, unknown keys and all. Throws
- * `ApiError` `bad_answer` for anything else.
+ * Checks answers as far as the commands rely on them, and returns them unchanged, with unknown keys. Throws `ApiError`
+ * `bad_answer` for anything else.
  */
 import { ApiError } from '../../api/errors.js';
-import { readJson } from './json-body.js';
-import type { Success } from './line.js';
-import { quote } from './quote.js';
+import { isRecord, readJson } from '../../api/json.js';
+import { quote } from '../../api/quote.js';
+import type { Success } from './request.js';
 
-/** A check of one value: says what is missing, or null. */
+/** A check of one value: returns what is missing, or null. */
 export type Check = (value: unknown) => string | null;
 
-/** The parsed body, or `bad_answer` when the check finds something. `T` is what the check looked for. */
+/** The parsed body, or `bad_answer` when the check fails. `T` is the checked shape. */
 export function decode<T>(success: Success, check: Check): T {
 	const body = readJson(success.answer.body);
 	if (body.kind === 'empty') throw badAnswer(success, 'has no body');
 	if (body.kind === 'invalid') throw badAnswer(success, `${body.fault}: ${excerpt(success)}`);
 	const fault = check(body.value);
 	if (fault !== null) throw badAnswer(success, fault);
-	return body.value as T; // `check` looked
+	return body.value as T; // checked by `check`
 }
 
-/** What a deletion or a release answers is of no interest, as long as it is a success. */
-export function ignoreBody(_: Success): void {}
+/** The answer to a deletion is ignored, unless it is an HTML page: that comes from a program in the service's place. */
+export function assertNoPage(success: Success): void {
+	const { body } = success.answer;
+	if (/^\s*</.test(body.toString('utf8', 0, 1_000)))
+		throw badAnswer(success, `is a page: ${excerpt(success)}`);
+}
 
-/** `fault` goes on from "The answer". */
-export function badAnswer({ answer, asked }: Success, fault: string): ApiError {
+/** Our own servers answer 204 where there is no result; any other success is not theirs. */
+export function assertNothing(success: Success): void {
+	const { status } = success.answer;
+	if (status !== 204) throw badAnswer(success, `is ${status} where nothing was to come: ${excerpt(success)}`);
+}
+
+/** `fault` continues "The answer". */
+export function badAnswer({ answer, requested }: Success, fault: string): ApiError {
 	const { status } = answer;
-	return new ApiError('bad_answer', `The answer ${fault} (${asked.method} ${asked.path}).`, {
-		http: { status, method: asked.method, path: asked.path },
+	return new ApiError('bad_answer', `The answer ${fault} (${requested.method} ${requested.path}).`, {
+		http: { status, method: requested.method, path: requested.path },
 	});
 }
 
-function excerpt({ answer, asked }: Success): string {
-	return quote(answer.body.toString('utf8', 0, 400), asked.secrets).slice(0, 80);
+function excerpt({ answer, requested }: Success): string {
+	return quote(answer.body.toString('utf8', 0, 400), requested.secrets).slice(0, 80);
 }
 
-/** An object whose named keys have these kinds; other keys are nobody's business. */
+/** An object whose named keys have these kinds; other keys are not checked. */
 export function record(kinds: Readonly<Record<string, Kind>>): Check {
 	const wanted = Object.entries(kinds);
 	return (value) => {
@@ -68,6 +78,12 @@ export function within(key: string, inner: Check): Check {
 	};
 }
 
+/** A value under a key that may be absent. */
+export function optional(key: string, inner: Check): Check {
+	const present = within(key, inner);
+	return (value) => (isRecord(value) && value[key] === undefined ? null : present(value));
+}
+
 /** All of these. */
 export function every(...checks: readonly Check[]): Check {
 	return (value) => {
@@ -91,7 +107,7 @@ export function listOf(item: Check): Check {
 	};
 }
 
-type Kind = 'id' | 'count' | 'text' | 'boolean' | 'array' | 'object' | 'link' | 'number';
+type Kind = 'id' | 'count' | 'text' | 'boolean' | 'array' | 'object' | 'link' | 'position' | 'number';
 
 const kindNames: Readonly<Record<Kind, string>> = {
 	id: 'an integer',
@@ -101,6 +117,7 @@ const kindNames: Readonly<Record<Kind, string>> = {
 	array: 'a list',
 	object: 'an object',
 	link: 'a link or null',
+	position: 'an integer or null',
 	number: 'a number',
 };
 
@@ -112,9 +129,6 @@ const isKind: Readonly<Record<Kind, (value: unknown) => boolean>> = {
 	array: Array.isArray,
 	object: isRecord,
 	link: (value) => value === null || typeof value === 'string',
+	position: (value) => value === null || Number.isSafeInteger(value),
 	number: (value) => typeof value === 'number',
 };
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-	return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -1,11 +1,11 @@
-/** Straight to the deployment: undici's pool of connections and nothing else of it. */
+/** The direct way to the deployment: only undici's pool of connections. */
 import { setFlagsFromString } from 'node:v8';
 import type { Dispatcher, Pool as PoolType } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 
 /**
- * Node 20 optimizes undici's HTTP parser after a single answer: 55 ms of a command that needs it once, more than all the
- * rest of undici costs. With this budget it does so in an import, where it pays. Later versions wait by themselves.
+ * Node 20 optimizes undici's HTTP parser after a single answer: 55 ms for a command that needs it once, more than the
+ * rest of undici. With this budget it does so only in an import, where it pays. Later versions wait by themselves.
  */
 const parserBudget = '--wasm-tiering-budget=200000000';
 

@@ -1,5 +1,6 @@
-/** Inputs as any deployment understands them: what the service document shows, and nothing of ours where it is not ours. */
+/** Inputs in the form of the service document, with our own keys only for our own deployments. */
 import { emailKey } from '../../api/address.js';
+import { isRecord } from '../../api/json.js';
 
 /** Values of a query. `undefined` is left out; a list repeats its name. */
 export type QueryValues = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
@@ -20,7 +21,7 @@ function wireText(value: string | number | boolean): string {
 	return String(value);
 }
 
-/** Defaults under what is given: some deployments keep what a PUT leaves out, and this is to replace everything. */
+/** Defaults for missing values: some deployments keep what a PUT leaves out, but it must replace everything. */
 export function withDefaults(defaults: Readonly<Record<string, unknown>>, input: unknown): unknown {
 	if (!isRecord(input)) return input;
 	const given = Object.entries(input).filter(([, value]) => value !== undefined);
@@ -33,10 +34,10 @@ export function encodeSubscriber(input: unknown): unknown {
 	return { ...input, meta: JSON.stringify(input['meta']) };
 }
 
-/** Keys that only our own deployments know (api-decisions 28). */
+/** Keys that only our own deployments support (api-decisions 28). */
 const ownSendKeys: ReadonlySet<string> = new Set(['list_id', 'campaign_unique_id']);
 
-/** Each recipient once, in order; keys of ours only where they are understood. */
+/** Each recipient once, in order; our own keys only where they are supported. */
 export function encodeSend(request: unknown, { isOurs }: { isOurs: boolean }): unknown {
 	if (!isRecord(request)) return request;
 	const known = isOurs ? request : withoutKeys(request, ownSendKeys);
@@ -53,8 +54,4 @@ function distinct(addresses: readonly unknown[]): unknown[] {
 		const key = typeof one === 'string' ? emailKey(one.trim()) : one;
 		return !seen.has(key) && seen.add(key);
 	});
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

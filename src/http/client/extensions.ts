@@ -1,147 +1,288 @@
-/** What is ours beyond the document, over its routes; only what a deployment announces is ever called. */
+/** The extensions over their routes; only those that a deployment announces are called. */
 import type { Extensions } from '../../api/capabilities.js';
+import type { Deliveries, SigningSecret, StoppedWebhook } from '../../api/deliveries.js';
 import type { SubscriberSlice } from '../../api/exports.js';
-import { type Check, decode, every, ignoreBody, listOf, pageOf, record, within } from './decode.js';
-import { deliveries } from './deliveries.js';
+import type { Suppressions } from '../../api/suppressions.js';
+import {
+	assertNothing,
+	type Check,
+	decode,
+	every,
+	listOf,
+	optional,
+	pageOf,
+	record,
+	within,
+} from './decode.js';
 import { encodeQuery } from './encode.js';
-import type { Ask, Line } from './line.js';
-import { report } from './reports.js';
-import { mendMeta, pageQuery, subscriberCheck } from './resources.js';
-import { send } from './send.js';
-import { suppressions } from './suppressions.js';
+import { type Endpoint, type OperationRequest, requestOperation } from './request.js';
+import { mendMeta, pageQuery, report, subscriberCheck } from './resources.js';
 
 const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
 const message = record({ id: 'text', to: 'text', state: 'text' });
 const messageDetail = every(message, record({ delivery_attempts: 'array' }));
-const mailing = record({ id: 'text', key: 'text', state: 'text', position: 'count' });
-const session = record({ id: 'text', position: 'count' });
-const ack = record({ position: 'count', counts: 'object', rejects: 'array' });
+const campaign = every(
+	record({ id: 'text', key: 'text', state: 'text', position: 'count', is_finished: 'boolean' }),
+	within('counts', record({ staged: 'count', suppressed: 'count', rejected: 'count' })),
+);
+const importCounts = record({
+	created: 'count',
+	updated: 'count',
+	unchanged: 'count',
+	duplicate: 'count',
+	rejected: 'count',
+});
+const acceptCounts = record({ staged: 'count', suppressed: 'count', rejected: 'count' });
+const session = every(record({ id: 'text', position: 'count' }), optional('counts', importCounts));
+const rejects = within('rejects', listOf(record({ row: 'count', code: 'text', error: 'text' })));
+const ackOf = (counts: Check) => every(record({ position: 'count' }), within('counts', counts), rejects);
+const importAck = ackOf(importCounts);
+const acceptAck = ackOf(acceptCounts);
 
 /** Every extension of this version, whether the deployment has it or not. */
-export function extensions(line: Line): Extensions {
-	const ask = async <T>(what: Ask, check: Check): Promise<T> => decode<T>(await send(line, what), check);
-	const done = async (what: Ask) => ignoreBody(await send(line, what));
+export function extensions(endpoint: Endpoint): Extensions {
+	const perform = async <T>(what: OperationRequest, check: Check): Promise<T> =>
+		decode<T>(await requestOperation(endpoint, what), check);
+	const performEmpty = async (what: OperationRequest) =>
+		assertNothing(await requestOperation(endpoint, what));
 	return {
-		imports: imports(ask),
-		mailings: mailings(ask, done),
+		imports: imports(perform),
+		campaigns: campaigns(perform, performEmpty),
 		messages: {
 			page: (request, call) =>
-				ask({ operation: 'ext.messages.page', query: pageQuery(request), call }, pageOf(message)),
-			get: (uuid, call) => ask({ operation: 'ext.messages.get', values: { uuid }, call }, messageDetail),
+				perform({ operation: 'ext.messages.page', query: pageQuery(request), call }, pageOf(message)),
+			get: (uuid, call) => perform({ operation: 'ext.messages.get', values: { uuid }, call }, messageDetail),
 			cancel: (uuid, call) =>
-				ask({ operation: 'ext.messages.cancel', values: { uuid }, call }, messageDetail),
-			retry: (uuid, call) => ask({ operation: 'ext.messages.retry', values: { uuid }, call }, messageDetail),
+				perform({ operation: 'ext.messages.cancel', values: { uuid }, call }, messageDetail),
+			retry: (uuid, call) =>
+				perform({ operation: 'ext.messages.retry', values: { uuid }, call }, messageDetail),
 			raw: (uuid, call) =>
-				ask(
+				perform(
 					{ operation: 'ext.messages.raw', values: { uuid }, call },
 					record({ id: 'text', raw_base64: 'text' }),
 				),
 			progress: (scope, call) =>
-				ask(
+				perform(
 					{ operation: 'ext.messages.progress', query: encodeQuery({ ...scope }), call },
 					record({ messages: 'object' }),
 				),
 		},
 		templates: {
 			page: (request, call) =>
-				ask({ operation: 'ext.templates.page', query: pageQuery(request), call }, pageOf(template)),
-			get: (uuid, call) => ask({ operation: 'ext.templates.get', values: { uuid }, call }, template),
-			create: (body, call) => ask({ operation: 'ext.templates.create', body, call }, template),
+				perform({ operation: 'ext.templates.page', query: pageQuery(request), call }, pageOf(template)),
+			get: (uuid, call) => perform({ operation: 'ext.templates.get', values: { uuid }, call }, template),
+			create: (body, call) => perform({ operation: 'ext.templates.create', body, call }, template),
 			patch: (uuid, body, call) =>
-				ask({ operation: 'ext.templates.patch', values: { uuid }, body, call }, template),
-			delete: (uuid, call) => done({ operation: 'ext.templates.delete', values: { uuid }, call }),
+				perform({ operation: 'ext.templates.patch', values: { uuid }, body, call }, template),
+			delete: (uuid, call) => performEmpty({ operation: 'ext.templates.delete', values: { uuid }, call }),
 		},
 		senders: {
 			page: (request, call) =>
-				ask({ operation: 'ext.senders.page', query: pageQuery(request), call }, pageOf(sender)),
-			create: (body, call) => ask({ operation: 'ext.senders.create', body, call }, sender),
-			delete: (id, call) => done({ operation: 'ext.senders.delete', values: { id }, call }),
+				perform({ operation: 'ext.senders.page', query: pageQuery(request), call }, pageOf(sender)),
+			create: (body, call) => perform({ operation: 'ext.senders.create', body, call }, sender),
+			delete: (id, call) => performEmpty({ operation: 'ext.senders.delete', values: { id }, call }),
 		},
-		reports: { report: (query, call) => report(line, 'ext.reports.report', { query, call }) },
+		reports: { report: (query, call) => report(endpoint, 'ext.reports.report', { query, call }) },
 		subscribers: {
-			// Our own server reads meta as it is; the string form is for deployments of others.
+			// Our own server accepts meta as an object; the string form is for other deployments.
 			merge: (list_id, id, body, call) =>
-				ask(
+				perform(
 					{ operation: 'ext.subscribers.merge', values: { list_id, id }, body, call },
 					record({ id: 'id', email: 'text', meta: 'object' }),
 				),
+			// Idempotent, so it may be repeated after no answer.
+			add: (list_id, subscriber, options, call) =>
+				perform(
+					{
+						operation: 'ext.subscribers.add',
+						values: { list_id },
+						body: { subscriber, ...options },
+						call,
+						isRepeatable: true,
+					},
+					record({ id: 'id', email: 'text', meta: 'object' }),
+				),
 			clear: async (list_id, call) => {
-				const what: Ask = { operation: 'ext.subscribers.clear', values: { list_id }, call };
-				return (await ask<{ deleted: number }>(what, record({ deleted: 'count' }))).deleted;
+				const what: OperationRequest = { operation: 'ext.subscribers.clear', values: { list_id }, call };
+				return (await perform<{ deleted: number }>(what, record({ deleted: 'count' }))).deleted;
 			},
 		},
 		fields: {
 			countUses: async (id, call) => {
-				const what: Ask = { operation: 'ext.fields.countUses', values: { id }, call };
-				return (await ask<{ count: number }>(what, record({ count: 'count' }))).count;
+				const what: OperationRequest = { operation: 'ext.fields.countUses', values: { id }, call };
+				return (await perform<{ count: number }>(what, record({ count: 'count' }))).count;
 			},
 		},
 		erasures: {
 			erase: (email, call) =>
-				ask(
+				perform(
 					{ operation: 'ext.erasures.erase', body: { email }, call },
 					record({ subscribers: 'count', messages: 'count' }),
 				),
-			lift: (email, call) => done({ operation: 'ext.erasures.lift', body: { email }, call }),
+			lift: (email, call) => performEmpty({ operation: 'ext.erasures.lift', body: { email }, call }),
 		},
-		exports: exportsOf(ask),
-		deliveries: deliveries(ask),
-		suppressions: suppressions(ask),
+		exports: exportsOf(perform),
+		deliveries: deliveries(perform),
+		suppressions: suppressions(perform),
+		people: people(perform),
 	};
 }
 
-function exportsOf(ask: AskFor): Extensions['exports'] {
-	const check = every(within('results', listOf(subscriberCheck)), record({ results: 'array' }));
+function exportsOf(perform: Perform): Extensions['exports'] {
+	const check = every(within('results', listOf(subscriberCheck)), record({ next: 'position' }));
 	return {
 		slice: async (list_id, request, call) => {
 			const query = encodeQuery({ ...request });
-			const what: Ask = { operation: 'ext.exports.slice', values: { list_id }, query, call };
-			const slice = await ask<SubscriberSlice>(what, check);
+			const what: OperationRequest = { operation: 'ext.exports.slice', values: { list_id }, query, call };
+			const slice = await perform<SubscriberSlice>(what, check);
 			return { ...slice, results: slice.results.map(mendMeta) };
 		},
 	};
 }
 
-export type AskFor = <T>(what: Ask, check: Check) => Promise<T>;
+/** Carries out an operation, checks its answer and decodes it. */
+type Perform = <T>(what: OperationRequest, check: Check) => Promise<T>;
 
-function imports(ask: AskFor): Extensions['imports'] {
+function imports(perform: Perform): Extensions['imports'] {
 	return {
-		open: (key, spec, call) => ask({ operation: 'ext.imports.open', body: { ...spec, key }, call }, session),
+		open: (key, spec, call) =>
+			perform({ operation: 'ext.imports.open', body: { ...spec, key }, call }, session),
 		put: (uuid, { first, ...body }, call) =>
-			ask({ operation: 'ext.imports.put', values: { uuid, first }, body, call }, ack),
+			perform({ operation: 'ext.imports.put', values: { uuid, first }, body, call }, importAck),
 		finish: (uuid, call) =>
-			ask({ operation: 'ext.imports.finish', values: { uuid }, call }, record({ created: 'count' })),
+			perform({ operation: 'ext.imports.finish', values: { uuid }, call }, importCounts),
 	};
 }
 
-function mailings(ask: AskFor, done: (what: Ask) => Promise<void>): Extensions['mailings'] {
+function campaigns(
+	perform: Perform,
+	performEmpty: (what: OperationRequest) => Promise<void>,
+): Extensions['campaigns'] {
 	return {
-		open: (key, spec, call) => ask({ operation: 'ext.mailings.open', body: { ...spec, key }, call }, session),
+		open: (key, spec, call) => {
+			const body = openingBody(key, spec, call);
+			return perform(
+				{ operation: 'ext.campaigns.open', body, call },
+				every(session, record({ key: 'text' })),
+			);
+		},
+		check: (key, spec, call) =>
+			performEmpty({ operation: 'ext.campaigns.check', body: openingBody(key, spec, call), call }),
 		put: (uuid, { first, ...body }, call) =>
-			ask({ operation: 'ext.mailings.put', values: { uuid, first }, body, call }, ack),
+			perform({ operation: 'ext.campaigns.put', values: { uuid, first }, body, call }, acceptAck),
 		putRequests: (uuid, { first, ...body }, call) =>
-			ask({ operation: 'ext.mailings.putRequests', values: { uuid, first }, body, call }, ack),
+			perform({ operation: 'ext.campaigns.putRequests', values: { uuid, first }, body, call }, acceptAck),
 		complete: (uuid, body, call) =>
-			done({ operation: 'ext.mailings.complete', values: { uuid }, body, call }),
+			performEmpty({ operation: 'ext.campaigns.complete', values: { uuid }, body, call }),
 		page: (request, call) =>
-			ask({ operation: 'ext.mailings.page', query: pageQuery(request), call }, pageOf(mailing)),
+			perform({ operation: 'ext.campaigns.page', query: pageQuery(request), call }, pageOf(campaign)),
 		results: (uuid, request, call) =>
-			ask(
-				{ operation: 'ext.mailings.results', values: { uuid }, query: encodeQuery({ ...request }), call },
-				record({ results: 'array' }),
+			perform(
+				{ operation: 'ext.campaigns.results', values: { uuid }, query: encodeQuery({ ...request }), call },
+				every(within('results', listOf(record({ to: 'text', state: 'text' }))), record({ next: 'position' })),
 			),
 		addList: (uuid, list_id, call) =>
-			ask({ operation: 'ext.mailings.addList', values: { uuid, list_id }, call }, ack),
-		release: (uuid, body, call) => done({ operation: 'ext.mailings.release', values: { uuid }, body, call }),
-		cancel: (uuid, call) => done({ operation: 'ext.mailings.cancel', values: { uuid }, call }),
+			perform({ operation: 'ext.campaigns.addList', values: { uuid, list_id }, call }, acceptAck),
+		release: (uuid, body, call) =>
+			performEmpty({ operation: 'ext.campaigns.release', values: { uuid }, body, call }),
+		cancel: (uuid, call) => {
+			const query = encodeQuery(call?.forget === true ? { forget: true } : {});
+			return performEmpty({ operation: 'ext.campaigns.cancel', values: { uuid }, query, call });
+		},
 		status: (uuid, call) =>
-			ask(
-				{ operation: 'ext.mailings.status', values: { uuid }, call },
-				every(
-					record({ id: 'text', state: 'text', messages: 'object' }),
-					within('counts', record({ staged: 'count' })),
-				),
+			perform(
+				{ operation: 'ext.campaigns.status', values: { uuid }, call },
+				every(record({ id: 'text', state: 'text', messages: 'object' }), within('counts', acceptCounts)),
 			),
+	};
+}
+
+function openingBody(
+	...[key, spec, call]: Parameters<Extensions['campaigns']['open']>
+): Readonly<Record<string, unknown>> {
+	const unless = call?.unlessSent === true ? { unless_sent: true } : {};
+	return { ...spec, ...unless, ...(key !== null && { key }) };
+}
+
+const delivery: Check = record({ id: 'text', state: 'text', attempts: 'count' });
+const stopped: Check = within(
+	'stopped',
+	listOf(record({ webhook_id: 'id', date_stopped: 'text', waiting: 'count' })),
+);
+const secrets: Check = within('secrets', listOf(record({ secret: 'text' })));
+
+function deliveries(perform: Perform): Deliveries {
+	const listed = async (what: OperationRequest) =>
+		(await perform<{ secrets: SigningSecret[] }>(what, secrets)).secrets;
+	return {
+		page: (id, request, call) =>
+			perform(
+				{ operation: 'ext.deliveries.page', values: { id }, query: pageQuery(request), call },
+				pageOf(delivery),
+			),
+		get: (id, uuid, call) =>
+			perform(
+				{ operation: 'ext.deliveries.get', values: { id, uuid }, call },
+				every(delivery, record({ payload: 'text', delivery_attempts: 'array' })),
+			),
+		replay: async (id, body, call) => {
+			const what: OperationRequest = { operation: 'ext.deliveries.replay', values: { id }, body, call };
+			return (await perform<{ replayed: number }>(what, record({ replayed: 'count' }))).replayed;
+		},
+		stopped: async (call) => {
+			const what: OperationRequest = { operation: 'ext.deliveries.stopped', call };
+			return (await perform<{ stopped: StoppedWebhook[] }>(what, stopped)).stopped;
+		},
+		secrets: (call) => listed({ operation: 'ext.deliveries.secrets', call }),
+		rotateSecret: (call) => listed({ operation: 'ext.deliveries.rotateSecret', call }),
+	};
+}
+
+const suppression: Check = record({ email: 'text', reason: 'text', source: 'text' });
+const ack = every(
+	within('counts', record({ created: 'count', updated: 'count', unchanged: 'count', rejected: 'count' })),
+	within('rejects', listOf(record({ row: 'count', code: 'text', error: 'text' }))),
+);
+
+function suppressions(perform: Perform): Suppressions {
+	return {
+		page: (request, call) =>
+			perform({ operation: 'ext.suppressions.page', query: pageQuery(request), call }, pageOf(suppression)),
+		slice: (request, call) =>
+			perform(
+				{ operation: 'ext.suppressions.slice', query: encodeQuery({ ...request }), call },
+				every(within('results', listOf(suppression)), record({ next: 'link' })),
+			),
+		create: (body, call) => perform({ operation: 'ext.suppressions.create', body, call }, suppression),
+		put: (rows, call) => perform({ operation: 'ext.suppressions.put', body: { rows }, call }, ack),
+		check: (rows, call) => perform({ operation: 'ext.suppressions.check', body: { rows }, call }, ack),
+		remove: (body, call) =>
+			perform(
+				{ operation: 'ext.suppressions.remove', body, call },
+				every(within('removed', listOf(suppression)), record({ inactive_subscribers: 'count' })),
+			),
+	};
+}
+
+const person = every(
+	within('subscribers', listOf(record({ id: 'id', list_id: 'id', email: 'text' }))),
+	within('suppressions', listOf(suppression)),
+	within('left_out', listOf(record({ campaign: 'text', key: 'text', code: 'text' }))),
+	record({ email: 'text', messages: 'count', copies: 'array', is_known: 'boolean' }),
+);
+const personMessages = every(
+	within('results', listOf(every(messageDetail, record({ visits: 'array' })))),
+	record({ next: 'position' }),
+);
+
+function people(perform: Perform): Extensions['people'] {
+	return {
+		get: (email, call) =>
+			perform({ operation: 'ext.people.get', query: encodeQuery({ email }), call }, person),
+		messages: (email, request, call) => {
+			const query = encodeQuery({ email, ...request });
+			return perform({ operation: 'ext.people.messages', query, call }, personMessages);
+		},
 	};
 }

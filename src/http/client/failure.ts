@@ -1,10 +1,10 @@
-/** What can go wrong on the way to an answer, as far as it decides what may be done about it. */
+/** Failures on the way to an answer, by what may be done about them. */
 import { ApiError } from '../../api/errors.js';
 
 /**
- * `unsendable`: no request can say this; `unreachable`: no connection, nothing was written; `untrusted`: TLS or the
- * proxy said no; `cut`: the connection broke; `timeout`: no whole answer in time; `too_large`, `garbled`: an answer that
- * is refused.
+ * `unsendable`: the request cannot be expressed in HTTP; `unreachable`: no connection, nothing was written;
+ * `untrusted`: TLS or the proxy refused; `cut`: the connection broke; `timeout`: no complete answer in time;
+ * `too_large`, `garbled`: an answer that is refused.
  */
 export type FailureKind =
 	| 'unsendable'
@@ -15,7 +15,7 @@ export type FailureKind =
 	| 'too_large'
 	| 'garbled';
 
-/** An exchange without a usable answer. `written`: the request, or some of it, had left. */
+/** An exchange without a usable answer. `written`: at least a part of the request was sent. */
 export class TransportFailure extends Error {
 	override readonly name = 'TransportFailure';
 	readonly kind: FailureKind;
@@ -28,7 +28,7 @@ export class TransportFailure extends Error {
 	}
 }
 
-/** What the callers of the Api see of it: `bad_answer` when something did answer, else `network`. */
+/** The error for callers of the Api: `bad_answer` when there was any answer, else `network`. */
 export function toApiError(failure: TransportFailure): ApiError {
 	const options = { cause: failure.cause };
 	if (failure.kind === 'garbled' || failure.kind === 'too_large')
@@ -36,19 +36,20 @@ export function toApiError(failure: TransportFailure): ApiError {
 	return new ApiError('network', failure.message, { ...options, unanswered: failure.written });
 }
 
-/** What was to be reached, and through what: ` through the proxy host:port` or nothing. */
+/** The target, and the way to it: ` through the proxy host:port` or nothing. */
 export interface Way {
 	origin: string;
 	through: string;
 }
 
-/** An error of undici, of Node's sockets or of TLS, told by its code. */
+/** Translates an error of undici, of Node's sockets or of TLS by its code. */
 export function toFailure(error: Error, { origin, through }: Way, written: boolean): TransportFailure {
 	const code = codeOf(error);
 	const tell = (kind: FailureKind, text: string) =>
 		new TransportFailure(kind, text, { written, cause: error });
-	// undici says so instead of handing the answer on; the proxy did not pass the request on.
-	if (error.message.startsWith('Proxy Authentication Required'))
+	const said = saidByProxy(error);
+	// The proxy did not pass the request on.
+	if (said === 'authenticate')
 		return new TransportFailure(
 			'untrusted',
 			`no way to ${origin}${through}: it wants to know who asks (407)`,
@@ -64,7 +65,7 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	if (code === 'ERR_SSL_WRONG_VERSION_NUMBER')
 		return tell('untrusted', `${origin} does not speak TLS: is it http://?`);
 	if (isTrustProblem(code)) return tell('untrusted', `${origin} is not trusted: ${error.message} (${code})`);
-	if (code.startsWith('UND_ERR_PRX') || error.message.startsWith('Proxy response'))
+	if (code.startsWith('UND_ERR_PRX') || said === 'refused')
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
 		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
@@ -72,14 +73,26 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	return tell('unreachable', `cannot connect to ${origin}${through} (${code})`);
 }
 
-/** What another try would not change. A connection that did not come in 10 s is one: TCP itself has tried again. */
+/**
+ * Whether the error is an answer of the proxy. undici 7.30 shows only by these texts that a proxy wants a login (407,
+ * an InvalidArgumentError) or refuses CONNECT (a RequestAbortedError): lib/dispatcher/proxy-agent.js.
+ */
+function saidByProxy({ message }: Error): 'authenticate' | 'refused' | null {
+	if (message.startsWith('Proxy Authentication Required')) return 'authenticate';
+	return message.startsWith('Proxy response') ? 'refused' : null;
+}
+
+/**
+ * Whether another try would have the same result. A connection that took longer than 10 s is such a case: TCP itself
+ * has retried.
+ */
 export function isPermanent({ kind, written, cause }: TransportFailure): boolean {
 	if (kind === 'timeout') return !written;
 	if (kind !== 'unreachable') return kind !== 'cut';
 	return cause instanceof Error && ['ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].includes(codeOf(cause));
 }
 
-/** Of several addresses that were tried, each has its own error. */
+/** Each of several addresses has its own error. */
 function codeOf(error: Error): string {
 	const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
 	return 'code' in first && typeof first.code === 'string' ? first.code : first.name;

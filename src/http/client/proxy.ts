@@ -1,20 +1,20 @@
-/** Which proxies a call may meet: `--proxy`, else the environment; loopback is never proxied. */
+/** Selects the proxies of a call: `--proxy`, else the environment; loopback is never proxied. */
 
-/** For EnvHttpProxyAgent; an empty text is none. */
+/** For EnvHttpProxyAgent; an empty text means none. */
 export interface ProxyChoice {
 	httpProxy: string;
 	httpsProxy: string;
 	noProxy: string;
 }
 
-/** What decides about proxies. */
+/** The values that decide which proxy is used. */
 export interface ProxyQuestion {
 	baseUrl: URL;
 	proxy: string | null;
 	env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Null: straight to the deployment. `--proxy` goes over NO_PROXY; lower-case names go over upper-case ones. */
+/** Null: directly to the deployment. `--proxy` overrides NO_PROXY; lower-case names override upper-case ones. */
 export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | null {
 	if (isLoopback(baseUrl.hostname)) return null;
 	if (proxy !== null) return { httpProxy: withScheme(proxy), httpsProxy: withScheme(proxy), noProxy: '' };
@@ -25,7 +25,7 @@ export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | 
 	return { httpProxy, httpsProxy, noProxy: read('NO_PROXY') };
 }
 
-/** Whether calls to it meet one of the proxies: what NO_PROXY names goes past them, as EnvHttpProxyAgent reads it. */
+/** Whether its calls use one of the proxies: hosts in NO_PROXY do not, as EnvHttpProxyAgent reads it. */
 export function isProxied(question: ProxyQuestion): boolean {
 	const choice = proxyFor(question);
 	const { baseUrl } = question;
@@ -33,7 +33,7 @@ export function isProxied(question: ProxyQuestion): boolean {
 	return choice.httpProxy !== '' || (baseUrl.protocol === 'https:' && choice.httpsProxy !== '');
 }
 
-/** By host, or host and port; a name stands for all below it, `*` alone for every one. */
+/** By host, or host and port; a name includes its subdomains, `*` alone matches every host. */
 function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
 	if (noProxy === '*') return true;
 	const own = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
@@ -49,12 +49,12 @@ function withScheme(proxy: string): string {
 	return proxy === '' || proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 
-/** Whether it is a URL of a kind that undici can go through. */
+/** Whether it is a proxy URL that undici supports. */
 export function isProxyUrl(text: string): boolean {
 	return URL.canParse(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
 }
 
-/** For messages, without the proxy's password; it does not say which of two proxies, or that NO_PROXY was obeyed. */
+/** For messages, without the proxy's password; it does not distinguish two proxies, or show NO_PROXY. */
 export function throughText({ httpProxy, httpsProxy, noProxy }: ProxyChoice): string {
 	const url = httpsProxy === '' ? httpProxy : httpsProxy;
 	const isOne = noProxy === '' && (httpProxy === '' || httpsProxy === '' || httpProxy === httpsProxy);

@@ -1,8 +1,9 @@
-/** How a deployment is reached: straight or through a proxy, with whose certificates. Loads the part of undici it needs. */
+/**
+ * Single exchanges with a deployment, directly or through a proxy: one deadline, one limit of size, no redirects, no
+ * retries. Loads only the part of undici that it needs.
+ */
 import type { Dispatcher } from 'undici';
-import { decompress } from './decompress.js';
-import { dispatch, type Outgoing } from './dispatch.js';
-import { TransportFailure } from './failure.js';
+import { TransportFailure, toFailure, type Way } from './failure.js';
 import { isProxyUrl, type ProxyChoice, proxyFor, throughText } from './proxy.js';
 
 /** Of an answer, decoded. */
@@ -12,14 +13,14 @@ const maxConnectMs = 10_000;
 /** A bulk import keeps 16 requests in flight. */
 const connections = 16;
 
-/** Where to, and by which way. */
+/** The deployment, and the way to it. */
 export interface TransportOptions {
 	baseUrl: URL;
 	timeoutMs: number;
 	/** PEM; added to the system's. */
 	caCert: string | null;
 	insecure: boolean;
-	/** Before what the environment says. */
+	/** Takes precedence over the environment. */
 	proxy: string | null;
 	env: Readonly<Record<string, string | undefined>>;
 	maxBytes?: number;
@@ -37,7 +38,7 @@ export interface Answer {
 export interface Transport {
 	/** Throws `TransportFailure`, or the signal's reason. */
 	exchange(outgoing: Outgoing): Promise<Answer>;
-	/** Ends what is under way. */
+	/** Aborts exchanges under way. */
 	close(): Promise<void>;
 }
 
@@ -60,7 +61,7 @@ export function createTransport(options: TransportOptions): Transport {
 			return { ...raw, body, durationMs: seconds * 1_000 + nanos / 1_000_000 };
 		},
 		close: async () => {
-			// What could not be opened has been told to whoever asked for it.
+			// The exchange that tried to open it threw the error.
 			const dispatcher = await opened?.catch(() => null);
 			await dispatcher?.destroy();
 		},
@@ -71,7 +72,7 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 	const tls = await tlsOptions(options);
 	const shared = {
 		connections,
-		// The build leaves it out.
+		// The build leaves HTTP/2 out.
 		allowH2: false,
 		connect: { ...tls, timeout: Math.min(options.timeoutMs, maxConnectMs) },
 	};
@@ -83,7 +84,7 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Promise<Dispatcher> {
 	for (const url of [proxy.httpProxy, proxy.httpsProxy]) {
 		if (url === '' || isProxyUrl(url)) continue;
-		// Not the text itself: it may hold a password.
+		// Without the text itself: it may contain a password.
 		throw new TransportFailure('untrusted', 'the proxy is no URL such as http://host:port', {
 			written: false,
 		});
@@ -102,4 +103,193 @@ async function tlsOptions({ caCert, insecure }: TransportOptions): Promise<TlsOp
 	if (caCert === null) return unchecked;
 	const { rootCertificates } = await import('node:tls');
 	return { ca: [...rootCertificates, caCert], ...unchecked };
+}
+
+/** A request; the path is below the origin, prefix and query included. */
+export interface Outgoing {
+	method: string;
+	path: string;
+	headers: Readonly<Record<string, string>>;
+	body: string | Uint8Array | null;
+	/** From here to the last byte of the answer, connecting and waiting for a connection included. */
+	timeoutMs: number;
+	signal?: AbortSignal | undefined;
+}
+
+/** An answer, still encoded. Header names in lower case, repeated ones joined by `, `. */
+interface Raw {
+	status: number;
+	headers: Readonly<Record<string, string>>;
+	body: Buffer;
+}
+
+/** The way of a request, and the limit of its answer. */
+interface Destination extends Way {
+	dispatcher: Dispatcher;
+	maxBytes: number;
+}
+
+/** Node takes a longer one for 1 ms. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** Throws `TransportFailure`, and the signal's reason when it fires. */
+function dispatch(destination: Destination, outgoing: Outgoing): Promise<Raw> {
+	const { timeoutMs, signal } = outgoing;
+	if (signal?.aborted === true) return Promise.reject(signal.reason);
+	return new Promise((resolve, reject) => {
+		const run = new Run(destination, {
+			done: (raw) => {
+				stopWaiting();
+				resolve(raw);
+			},
+			failed: (error) => {
+				stopWaiting();
+				reject(error);
+			},
+		});
+		// undici's own timeouts restart with each byte: a server that sends slowly would never meet them.
+		const timer = setTimeout(
+			() => run.giveUp('timeout', `no whole answer within ${timeoutMs} ms`),
+			Math.min(timeoutMs, maxTimerMs),
+		);
+		const onAbort = () => run.stop(signal?.reason);
+		signal?.addEventListener('abort', onAbort, { once: true });
+		const stopWaiting = () => {
+			clearTimeout(timer);
+			signal?.removeEventListener('abort', onAbort);
+		};
+		run.start(outgoing);
+	});
+}
+
+interface Ends {
+	done(raw: Raw): void;
+	failed(error: unknown): void;
+}
+
+/** The handler of undici for one exchange: gathers the parts of the answer, and ends once. */
+class Run implements Dispatcher.DispatchHandler {
+	readonly #destination: Destination;
+	readonly #ends: Ends;
+	#controller: Dispatcher.DispatchController | null = null;
+	#status = 0;
+	#headers: Record<string, string> = {};
+	#chunks: Buffer[] = [];
+	#size = 0;
+	#hasEnded = false;
+
+	constructor(destination: Destination, ends: Ends) {
+		this.#destination = destination;
+		this.#ends = ends;
+	}
+
+	start({ method, path, headers, body }: Outgoing): void {
+		const request: Dispatcher.DispatchOptions = {
+			origin: this.#destination.origin,
+			path,
+			// Any upper-case word is a valid method on the wire.
+			method: method as Dispatcher.HttpMethod,
+			headers,
+			body,
+			// One deadline for the whole call replaces it.
+			headersTimeout: 0,
+			bodyTimeout: 0,
+		};
+		try {
+			this.#destination.dispatcher.dispatch(request, this);
+		} catch (error) {
+			this.onResponseError(null, error instanceof Error ? error : new Error(String(error)));
+		}
+	}
+
+	giveUp(kind: 'timeout' | 'too_large', what: string): void {
+		const written = this.#controller !== null;
+		const text = written ? what : `no connection, and ${what}`;
+		this.stop(new TransportFailure(kind, `${this.#destination.origin}: ${text}`, { written }));
+	}
+
+	stop(reason: unknown): void {
+		if (this.#hasEnded) return;
+		this.#hasEnded = true;
+		this.#ends.failed(reason);
+		this.#controller?.abort(new Error('given up'));
+	}
+
+	/** Called right before the first byte is written. */
+	onRequestStart(controller: Dispatcher.DispatchController): void {
+		this.#controller = controller;
+		if (this.#hasEnded) controller.abort(new Error('given up'));
+	}
+
+	onResponseStart(
+		_: Dispatcher.DispatchController,
+		status: number,
+		headers: Record<string, string | string[] | undefined>,
+	): void {
+		this.#status = status;
+		this.#headers = Object.fromEntries(
+			Object.entries(headers).map(([name, value]) => [name.toLowerCase(), joined(value)]),
+		);
+	}
+
+	onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+		this.#size += chunk.length;
+		if (this.#size > this.#destination.maxBytes)
+			this.giveUp('too_large', tooLarge(this.#destination.maxBytes));
+		else this.#chunks.push(chunk);
+	}
+
+	onResponseEnd(): void {
+		if (this.#hasEnded) return;
+		this.#hasEnded = true;
+		const raw = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) };
+		// undici frees the connection one turn later: a call made before that would open another one.
+		setImmediate(() => setImmediate(() => this.#ends.done(raw)));
+	}
+
+	onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+		this.stop(toFailure(error, this.#destination, this.#controller !== null));
+	}
+}
+
+function tooLarge(maxBytes: number): string {
+	return `the answer has more than ${maxBytes} bytes`;
+}
+
+function joined(value: string | string[] | undefined): string {
+	return Array.isArray(value) ? value.join(', ') : (value ?? '');
+}
+
+type Decode = (
+	body: Buffer,
+	options: { maxOutputLength: number },
+	done: (error: Error | null, decoded: Buffer) => void,
+) => void;
+
+/**
+ * The body without its content encoding; its size is limited, since 300 KB of gzip can hold 300 MB. Throws
+ * `TransportFailure` `too_large` over the limit, `garbled` for a broken or unknown encoding.
+ */
+async function decompress(body: Buffer, encoding: string, limit: { maxBytes: number; origin: string }) {
+	const name = encoding.trim().toLowerCase();
+	if (name === '' || name === 'identity' || body.length === 0) return body;
+	const { brotliDecompress, gunzip, inflate } = await import('node:zlib');
+	const decoders: Readonly<Record<string, Decode>> = {
+		gzip: gunzip,
+		'x-gzip': gunzip,
+		deflate: inflate,
+		br: brotliDecompress,
+	};
+	const decode = decoders[name];
+	const refuse = (kind: 'garbled' | 'too_large', text: string, cause?: unknown) =>
+		new TransportFailure(kind, `${limit.origin}: ${text}`, { written: true, cause });
+	if (decode === undefined) throw refuse('garbled', 'the answer has an encoding that was not requested');
+	return new Promise<Buffer>((resolve, reject) => {
+		decode(body, { maxOutputLength: limit.maxBytes }, (error, decoded) => {
+			if (error === null) resolve(decoded);
+			else if ('code' in error && error.code === 'ERR_BUFFER_TOO_LARGE')
+				reject(refuse('too_large', tooLarge(limit.maxBytes), error));
+			else reject(refuse('garbled', `the answer is broken ${name}`, error));
+		});
+	});
 }

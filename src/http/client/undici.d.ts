@@ -1,4 +1,4 @@
-/** The file of undici that is loaded by itself: its index brings fetch, WebSocket, caches and mocks along. */
+/** The only file of undici that is loaded: its index loads fetch, WebSocket, caches and mocks too. */
 declare module 'undici/lib/dispatcher/pool.js' {
 	import { Pool } from 'undici';
 

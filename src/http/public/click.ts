@@ -1,21 +1,21 @@
-/** `/c/{token}`: counts a click and leads on to where the mail's author wanted. Never to anything else. */
+/** `/c/{token}`: counts a click and redirects to the link of the mail. Never to any other address. */
 import { trackedEvent } from '../../delivery/tracking/events.js';
 import { type ClickWindow, machineRequest } from '../../delivery/tracking/machines.js';
 import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/ports.js';
 import { verifyClickToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders, failedPage, notFoundPage } from './pages.js';
-import type { Recorder } from './recorder.js';
-import { visitorOf } from './visitor.js';
+import { presentationOf } from './presentation.js';
+import { type Recorder, visitorOf } from './recorder.js';
 
-/** What the clicks of one server share. */
+/** The state that the pages of one server share. */
 export interface Visits {
 	ports: TrackingPorts;
 	recorder: Recorder;
 	window: ClickWindow;
 }
 
-/** A click is recorded as lazily as an open: the reader does not wait for the disk. */
+/** A click is recorded after the response, as an open is: the reader does not wait for the disk. */
 export async function click(
 	{ ports, recorder, window }: Visits,
 	request: PublicRequest,
@@ -26,10 +26,10 @@ export async function click(
 		ports.failed?.(error);
 		return 'failed' as const;
 	});
-	if (followed === 'failed') return failedPage('look');
-	if (followed === null) return notFoundPage();
+	if (followed === 'failed') return failedPage(await presentationOf(ports, request), null);
+	if (followed === null) return notFoundPage(await presentationOf(ports, request));
 	const { message, link } = followed;
-	// The window is asked of every click, so that it has seen those that are a machine's for another reason.
+	// The window gets every click, including those of machines recognised by other signs.
 	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
 	const { method, headers } = request;
 	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;

@@ -1,23 +1,24 @@
-/** The public addresses of a mail: pixel, links, unsubscribing, the mail in a browser (api-decisions 39). */
+/** The public pages of a mail: pixel, links, unsubscribing, the mail in a browser (api-decisions 39). */
 import { createClickWindow } from '../../delivery/tracking/machines.js';
-import type { TrackingPorts } from '../../delivery/tracking/ports.js';
+import { type TrackingPorts, unbranded } from '../../delivery/tracking/ports.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
 import { click } from './click.js';
-import { open } from './open.js';
-import { commonHeaders, notFoundPage } from './pages.js';
+import { commonHeaders, failedPage, notFoundPage } from './pages.js';
+import { pixel } from './pixel.js';
+import { chooseLanguage, presentationOf } from './presentation.js';
 import { createRecorder } from './recorder.js';
-import { texts } from './texts.js';
 import { unsubscribe } from './unsubscribe.js';
 import { view } from './view.js';
 
-/** The pages of one server. Never throw: a store that fails is a page that says so, or a pixel like any other. */
+/** The pages of one server. Never throw: where the store fails, a page shows the error, and the pixel is the same. */
 export interface PublicPages extends PublicHandler {
-	atOnce(request: PublicRequest): HttpResponse | null;
-	/** Resolves when every open and click that was answered is recorded, or lost: wait for it before the store is closed. */
+	synchronously(request: PublicRequest): HttpResponse | null;
+	unavailable(request: PublicRequest): HttpResponse;
+	/** Resolves when every answered open and click is recorded, or lost: wait for it before closing the store. */
 	settled(): Promise<void>;
 }
 
-/** One for a server: it holds what is still to be recorded, and clicks for their window. A path of no page is null. */
+/** One for each server: it holds events that wait to be recorded, and clicks for their window. */
 export function createPublicHandler(ports: TrackingPorts): PublicPages {
 	const recorder = createRecorder(ports);
 	const visits = { ports, recorder, window: createClickWindow() };
@@ -25,22 +26,25 @@ export function createPublicHandler(ports: TrackingPorts): PublicPages {
 		const [, kind, rest = ''] = /^\/([ocuv])\/(.*)$/s.exec(request.path) ?? [];
 		switch (kind) {
 			case 'o':
-				return allowed(request, ['GET', 'HEAD'], async () => open(visits, request, rest));
+				return allowed(request, ['GET', 'HEAD'], async () => pixel(visits, request, rest));
 			case 'c':
 				return allowed(request, ['GET', 'HEAD'], () => click(visits, request, rest));
 			case 'u':
 				return allowed(request, ['GET', 'HEAD', 'POST'], () => unsubscribe(ports, request, rest));
 			case 'v':
-				return allowed(request, ['GET', 'HEAD'], () => view(ports, rest));
+				return allowed(request, ['GET', 'HEAD'], () => view(ports, request, rest));
 			default:
-				return kind === undefined ? null : notFoundPage();
+				return kind === undefined ? null : notFoundPage(await presentationOf(ports, request));
 		}
 	};
-	const atOnce = (request: PublicRequest) =>
+	const synchronously = (request: PublicRequest) =>
 		request.method === 'GET' && request.path.startsWith('/o/')
-			? open(visits, request, request.path.slice(3))
+			? pixel(visits, request, request.path.slice(3))
 			: null;
-	return Object.assign(handler, { atOnce, settled: recorder.settled });
+	// Without settings: the store may be the fault.
+	const unavailable = ({ headers }: PublicRequest) =>
+		failedPage({ language: chooseLanguage(headers['accept-language']), branding: unbranded }, null);
+	return Object.assign(handler, { synchronously, unavailable, settled: recorder.settled });
 }
 
 async function allowed(
@@ -54,7 +58,7 @@ async function allowed(
 			...commonHeaders,
 			Allow: methods.join(', '),
 		};
-		return { status: 405, headers, body: `${texts.wrongMethod}\n` };
+		return { status: 405, headers, body: 'This address cannot be used in this way.\n' };
 	}
 	const answered = await answer();
 	return request.method === 'HEAD' ? withoutBody(answered) : answered;

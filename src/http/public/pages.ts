@@ -1,49 +1,70 @@
 /** The pages that mails link to: plain HTML that works without script, on a telephone, in the dark and read aloud. */
 import { createHash } from 'node:crypto';
+import { parseMailbox } from '../../api/address.js';
+import { escapeHtml } from '../../api/html.js';
+import type { Branding } from '../../delivery/tracking/ports.js';
 import type { HttpResponse } from '../messages.js';
-import { escapeHtml } from './escape.js';
-import { language, texts } from './texts.js';
+import type { Presentation } from './presentation.js';
+import { styleSheet } from './style.js';
+import { texts } from './texts.js';
 
 export interface Reader {
-	/** Masked: whoever has the link need not learn the address. */
+	/** Masked: a mail may be passed on, and its new reader need not learn the address. */
 	address: string;
 	sender: string;
+	/** The list of the unsubscription; null: only unsubscribing from all mail is possible. */
 	list: string | null;
 }
 
-/** Asks; changes nothing. */
-export function unsubscribePage({ address, sender, list }: Reader): HttpResponse {
-	const { title, question, list: listed, button, note } = texts.unsubscribe;
-	const about = list === null ? '' : paragraph(listed(list));
-	return page(200, title, paragraph(question(address, sender)) + about + form(button) + small(note));
+/** The values of the form's field `scope`. */
+export type Scope = 'list' | 'all';
+
+/** A question; it changes nothing. With a list there is a choice, and that list is preselected. */
+export function unsubscribePage(presentation: Presentation, { address, sender, list }: Reader): HttpResponse {
+	const { unsubscribe, question, choice, ofList, ofAll, unchanged } = texts[presentation.language];
+	const choices =
+		list === null ? '' : fieldset(choice, [radio('list', ofList(list)), radio('all', ofAll(sender))]);
+	const main = paragraph(question(address, sender)) + form(unsubscribe, choices) + small(unchanged);
+	return page({ presentation, title: unsubscribe, main });
 }
 
-/** Once it is durable. Says the same to somebody who had unsubscribed before. */
-export function unsubscribedPage({ address, sender }: Reader): HttpResponse {
-	const { title, done, note } = texts.unsubscribed;
-	return page(200, title, paragraph(done(address, sender)) + small(note));
+/** For an unsubscription that is durable, the first one or a repeated one. */
+export function unsubscribedPage(
+	presentation: Presentation,
+	{ address, sender, list }: Reader,
+): HttpResponse {
+	const { unsubscribed, doneOfList, doneOfAll, underWay } = texts[presentation.language];
+	const done = list === null ? doneOfAll(address, sender) : doneOfList(address, list);
+	return page({ presentation, title: unsubscribed, main: paragraph(done) + small(underWay) });
 }
 
-/** For anything that leads nowhere; says the same whatever was wrong with it. */
-export function notFoundPage(): HttpResponse {
-	const { title, why, what } = texts.notFound;
-	return page(404, title, paragraph(why) + paragraph(what));
+/** For every address without a page; the same text for every error in it. */
+export function notFoundPage(presentation: Presentation): HttpResponse {
+	const { broken, brokenWhy, brokenAdvice } = texts[presentation.language];
+	const main = paragraph(brokenWhy) + paragraph(brokenAdvice);
+	return page({ presentation, title: broken, main, status: 404 });
 }
 
-/** A 503, to be asked again in a minute. On that of `unsubscribe` is its button once more. */
-export function failedPage(what: 'look' | 'unsubscribe'): HttpResponse {
-	const { title, why, notUnsubscribed, button } = texts.failed;
-	const body = what === 'look' ? paragraph(why) : paragraph(notUnsubscribed) + form(button);
-	return page(503, title, body, { 'Retry-After': '60' });
+/** A 503, to be repeated in a minute. For an unsubscription it has the button again, with the same choice. */
+export function failedPage(presentation: Presentation, unsubscribing: Scope | null): HttpResponse {
+	const { failed, failedWhy, notUnsubscribed, tryAgain } = texts[presentation.language];
+	const again = `<input type="hidden" name="scope" value="${unsubscribing}">`;
+	const main =
+		unsubscribing === null ? paragraph(failedWhy) : paragraph(notUnsubscribed) + form(tryAgain, again);
+	return page({ presentation, title: failed, main, status: 503, headers: { 'Retry-After': '60' } });
 }
 
-/** A message that has no HTML, readable: its lines are kept, its addresses can be followed. */
-export function textMessagePage(message: { subject: string; text: string }): HttpResponse {
-	const subject = message.subject.trim() === '' ? texts.noSubject : message.subject;
-	return page(200, subject, `<div class="text">${withLinks(message.text)}</div>`);
+/** A message without HTML: its lines are kept, its addresses are links. */
+export function textMessagePage(
+	presentation: Presentation,
+	message: { subject: string; text: string },
+): HttpResponse {
+	const subject = message.subject.trim() === '' ? texts[presentation.language].noSubject : message.subject;
+	const main = `<div class="text">${withLinks(message.text)}</div>`;
+	return page({ presentation, title: subject, main, isOfMail: true });
 }
 
-/** Of every answer here: nothing is kept, framed, indexed, guessed, or told to the next site. */
+/** For every response here: not stored, framed, indexed or sniffed, and no referrer for the next site. */
 export const commonHeaders = {
 	'Cache-Control': 'no-store',
 	'Referrer-Policy': 'no-referrer',
@@ -52,18 +73,35 @@ export const commonHeaders = {
 	'X-Robots-Tag': 'noindex, nofollow',
 } as const;
 
-function page(
-	status: number,
-	title: string,
-	main: string,
-	headers: Readonly<Record<string, string>> = {},
-): HttpResponse {
-	const heading = escapeHtml(title);
+interface Page {
+	presentation: Presentation;
+	title: string;
+	/** HTML. */
+	main: string;
+	/** Title and text are the mail's, whose language is not known. */
+	isOfMail?: boolean;
+	status?: number;
+	headers?: Readonly<Record<string, string>>;
+}
+
+function page({
+	presentation,
+	title,
+	main,
+	isOfMail = false,
+	status = 200,
+	headers = {},
+}: Page): HttpResponse {
+	const { language, branding } = presentation;
+	const heading = htmlText(title);
+	const style = styleSheet(branding.color);
 	return {
 		status,
 		headers: {
 			'Content-Type': 'text/html; charset=utf-8',
-			'Content-Security-Policy': policy(),
+			'Content-Language': language,
+			Vary: 'Accept-Language',
+			'Content-Security-Policy': policy(style, branding),
 			...commonHeaders,
 			...headers,
 		},
@@ -78,7 +116,7 @@ function page(
 <style>${style}</style>
 </head>
 <body>
-<main>
+${banner(branding)}<main${isOfMail ? ' lang=""' : ''}>
 <h1>${heading}</h1>
 ${main}
 </main>
@@ -88,17 +126,39 @@ ${main}
 	};
 }
 
-/** The action is the page's own address, whatever path a proxy in front has put before it. */
-function form(button: string): string {
-	return `<form method="post"><button type="submit">${escapeHtml(button)}</button></form>\n`;
+/** The logo, whose alternative is the name; else the name. */
+function banner({ name, logo }: Branding): string {
+	if (name === null && logo === null) return '';
+	const shown = htmlText(name ?? '');
+	const picture = logo === null ? null : `<img src="${htmlText(logo)}" alt="${shown}">`;
+	return `<header>${picture ?? shown}</header>\n`;
+}
+
+/** The action is the page's own address, whatever path a proxy in front has added. */
+function form(button: string, fields: string): string {
+	return `<form method="post">${fields}<button type="submit">${htmlText(button)}</button></form>\n`;
+}
+
+function fieldset(legend: string, fields: readonly string[]): string {
+	return `<fieldset><legend>${htmlText(legend)}</legend>${fields.join('')}</fieldset>`;
+}
+
+function radio(scope: Scope, label: string): string {
+	const chosen = scope === 'list' ? ' checked' : '';
+	return `<label><input type="radio" name="scope" value="${scope}"${chosen}><span>${htmlText(label)}</span></label>`;
 }
 
 function paragraph(text: string): string {
-	return `<p>${escapeHtml(text)}</p>\n`;
+	return `<p>${htmlText(text)}</p>\n`;
 }
 
 function small(text: string): string {
-	return `<p class="note">${escapeHtml(text)}</p>\n`;
+	return `<p class="note">${htmlText(text)}</p>\n`;
+}
+
+/** Escaped, without control characters but tabs and line ends. */
+function htmlText(text: string): string {
+	return escapeHtml(text.replace(/[^\P{Cc}\t\n]/gu, ''));
 }
 
 function withLinks(text: string): string {
@@ -106,34 +166,38 @@ function withLinks(text: string): string {
 	return text
 		.split(/(https?:\/\/[^\s<>"]{0,2000}[^\s<>"'.,;:!?)\]])/)
 		.map((piece, index) => {
-			const shown = escapeHtml(piece);
+			const shown = htmlText(piece);
 			return index % 2 === 1 ? `<a href="${shown}" rel="noreferrer nofollow">${shown}</a>` : shown;
 		})
 		.join('');
 }
 
-function policy(): string {
+function policy(style: string, { logo }: Branding): string {
 	const hash = createHash('sha256').update(style).digest('base64');
-	return `default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
+	const pictures = logo === null ? '' : ` img-src ${imageSource(logo)};`;
+	return `default-src 'none'; style-src 'sha256-${hash}';${pictures} form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-const style = `
-:root { color-scheme: light dark; --paper: #fff; --ground: #f3f4f6; --ink: #1a1d23; --faint: #555b66; --line: #d9dce1; --accent: #1d4ed8; --on-accent: #fff; }
-@media (prefers-color-scheme: dark) {
-:root { --paper: #1c1f26; --ground: #111318; --ink: #eceef2; --faint: #a9b0bc; --line: #333843; --accent: #93b4ff; --on-accent: #0b1220; }
+/** This picture only. A policy knows paths without their query (CSP 3 s.2.3.1), and no single data URI. */
+function imageSource(logo: string): string {
+	if (logo.startsWith('data:')) return 'data:';
+	const { origin, pathname } = new URL(logo);
+	return `${origin}${pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')}`;
 }
-* { box-sizing: border-box; }
-body { margin: 0; padding: clamp(1rem, 6vh, 5rem) 1rem; background: var(--ground); color: var(--ink); font: 1.0625rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-main { max-width: 36rem; margin: 0 auto; padding: clamp(1.25rem, 5vw, 2.5rem); background: var(--paper); border: 1px solid var(--line); border-radius: 12px; overflow-wrap: anywhere; }
-h1 { margin: 0 0 1rem; font-size: 1.6rem; line-height: 1.25; text-wrap: balance; }
-p { margin: 0 0 1rem; }
-main > :last-child { margin-bottom: 0; }
-.note { color: var(--faint); font-size: 0.9375rem; }
-.text { white-space: pre-wrap; }
-a { color: var(--accent); }
-form { margin: 1.5rem 0; }
-button { min-height: 44px; padding: 0.6rem 1.5rem; border: 0; border-radius: 8px; background: var(--accent); color: var(--on-accent); font: inherit; font-weight: 600; cursor: pointer; }
-button:hover { filter: brightness(1.1); }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
-@media (max-width: 30rem) { button { width: 100%; } }
-`;
+
+/** `a…@example.com`: enough for its owner, too little for another reader of a forwarded mail. */
+export function maskedAddress(mailbox: string): string {
+	const address = parseMailbox(mailbox)?.address ?? mailbox;
+	const at = address.lastIndexOf('@');
+	if (at === -1) return '…';
+	const [first = ''] = address.slice(0, at);
+	// A line may break after the dots; the word joiner prevents that.
+	return `${at < 2 ? '' : first}…\u2060${address.slice(at)}`;
+}
+
+/** `News (news@example.com)`, or the address alone. */
+export function senderName(mailbox: string): string {
+	const parsed = parseMailbox(mailbox);
+	if (parsed === null) return mailbox;
+	return parsed.name === '' ? parsed.address : `${parsed.name} (${parsed.address})`;
+}

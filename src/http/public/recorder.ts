@@ -1,44 +1,47 @@
-/** Opens and clicks on their way to the store, while those who made them have their answers already. */
+/** Opens and clicks on their way to the store, after their requests were answered. */
+
+import type { Visitor } from '../../delivery/tracking/events.js';
 import type { Happened, TrackingPorts } from '../../delivery/tracking/ports.js';
 import type { Keyring } from '../../delivery/tracking/tokens.js';
+import type { PublicRequest } from '../messages.js';
 
-/** What was seen, made into an event when somebody has time for it; null: it was nothing. */
-export type Sight = (keyring: Keyring | null) => Happened | null;
+/** Makes the event of a request, later; null: no event. */
+export type MakeEvent = (keyring: Keyring | null) => Happened | null;
 
 export interface Recorder {
-	/** Records it without anybody waiting, at the end of the turn; `failed` of the ports is told what goes wrong. */
-	later(sight: Sight): void;
-	/** Resolves when nothing is on its way: before the store is closed. */
+	/** Records the event after the turn of the event loop; the request does not wait. `failed` of the ports gets the errors. */
+	later(makeEvent: MakeEvent): void;
+	/** Resolves when everything is recorded, or lost: wait for it before the store is closed. */
 	settled(): Promise<void>;
 }
 
-/** More than a store that is locked for as long as it may be lets pile up at a thousand a second. */
+/** More than the events of a thousand requests a second during the longest lock of a store. */
 const maxUnderWay = 20_000;
 
-/** While too many wait for a store that does not answer, further ones are lost: memory is not without end. */
+/** While too many wait for a store that does not answer, further ones are lost: memory is limited. */
 export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>): Recorder {
 	const lost = (error: unknown) => ports.failed?.(error);
-	let waiting: Sight[] = [];
+	let waiting: MakeEvent[] = [];
 	let underWay = 0;
 	let idle: (() => void)[] = [];
 	const begin = async () => {
-		const sights = waiting;
+		const events = waiting;
 		waiting = [];
-		await recordAll(ports, sights).catch(lost);
-		underWay -= sights.length;
+		await recordAll(ports, events).catch(lost);
+		underWay -= events.length;
 		if (underWay > 0) return;
 		for (const resolve of idle) resolve();
 		idle = [];
 	};
 	return {
-		later: (sight) => {
+		later: (makeEvent) => {
 			if (underWay >= maxUnderWay) {
 				lost(new Error(`${maxUnderWay} opens and clicks wait to be recorded; another one is lost`));
 				return;
 			}
 			underWay += 1;
 			if (waiting.length === 0) setImmediate(begin);
-			waiting.push(sight);
+			waiting.push(makeEvent);
 		},
 		settled: () =>
 			new Promise((resolve) => {
@@ -48,17 +51,22 @@ export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' |
 	};
 }
 
-/** What is recorded together fails together, and is told once. Rejects when all of it is lost. */
+/** Events that are recorded together fail together, and are reported once. Rejects when all of them are lost. */
 async function recordAll(
 	{ keyring, record, failed }: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>,
-	sights: readonly Sight[],
+	events: readonly MakeEvent[],
 ): Promise<void> {
 	const keys = await keyring();
 	const recorded = new Set<Promise<void>>();
-	for (const sight of sights) {
-		const event = sight(keys);
+	for (const makeEvent of events) {
+		const event = makeEvent(keys);
 		if (event !== null) recorded.add(record(event));
 	}
 	for (const outcome of await Promise.allSettled(recorded))
 		if (outcome.status === 'rejected') failed?.(outcome.reason);
+}
+
+/** A missing User-Agent is null; a given one is untrusted text. */
+export function visitorOf({ ip, headers }: PublicRequest): Visitor {
+	return { ip, userAgent: headers['user-agent'] ?? null };
 }

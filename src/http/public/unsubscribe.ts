@@ -1,34 +1,51 @@
 /**
- * `/u/{token}`: GET asks and changes nothing, because programs follow links; POST unsubscribes (RFC 8058). There is no
- * cookie and no CSRF token: the token in the address is all the right there is to this one act, it is known only to
- * those who have the mail, and a form of another site that has it could post it without any page of ours.
+ * `/u/{token}`: GET shows a question and changes nothing, because programs follow links; POST unsubscribes (RFC 8058).
+ * There is no cookie and no CSRF token: the token in the address is the only right to this act, it is known only to
+ * readers of the mail, and a form of another site that knows it could post it without a page of ours.
  */
+import { ApiError } from '../../api/errors.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
-import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/ports.js';
+import type { TrackingPorts } from '../../delivery/tracking/ports.js';
 import { verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
-import { commonHeaders, failedPage, notFoundPage, unsubscribedPage, unsubscribePage } from './pages.js';
-import { maskedAddress, senderName } from './reader.js';
-import { texts } from './texts.js';
-import { visitorOf } from './visitor.js';
+import {
+	commonHeaders,
+	failedPage,
+	maskedAddress,
+	notFoundPage,
+	type Scope,
+	senderName,
+	unsubscribedPage,
+	unsubscribePage,
+} from './pages.js';
+import { presentationOf } from './presentation.js';
+import { visitorOf } from './recorder.js';
 
-/** `token` as it stands in the path; a bad one is a 404. Never throws: a store that fails is a 503 (`ports.failed`). */
+/**
+ * `token` from the path; a bad one is a 404, before any form is read. A failing store is a 503 (`ports.failed`). Throws
+ * errors of reading the form.
+ */
 export async function unsubscribe(
 	ports: TrackingPorts,
 	request: PublicRequest,
 	token: string,
 ): Promise<HttpResponse> {
+	let form: string | null = null;
 	try {
 		const keyring = await ports.keyring();
 		const id = keyring && verifyToken(keyring, 'u', token);
 		const message = id === null ? null : await ports.find(id);
-		if (message === null) return notFoundPage();
-		if (request.method !== 'POST') {
-			return unsubscribePage({ ...reader(message), list: await ports.listName(message) });
-		}
-		// Answered only when it is durable: nobody who was told so gets another mailing.
-		await ports.record(
-			trackedEvent({
+		if (message === null) return notFoundPage(await presentationOf(ports, request));
+		const list = await ports.listName(message);
+		const presentation = await presentationOf(ports, request);
+		const sender = presentation.branding.name ?? senderName(message.from);
+		const reader = { address: maskedAddress(message.to), sender, list };
+		if (request.method !== 'POST') return unsubscribePage(presentation, reader);
+		form = await readForm(request);
+		const scope = scopeOf(request, form);
+		// Answered only when it is durable: after this page no further campaign is sent.
+		await ports.record({
+			...trackedEvent({
 				message: message.id,
 				type: 'UNSUBSCRIBED',
 				at: ports.now(),
@@ -36,22 +53,35 @@ export async function unsubscribe(
 				machine: false,
 				visitor: visitorOf(request),
 			}),
-		);
-		return isOneClick(request) ? oneClickAnswer() : unsubscribedPage(reader(message));
+			...(scope === 'all' && { from_all_lists: true }),
+		});
+		if (isOneClick(request, form)) return oneClickAnswer();
+		return unsubscribedPage(presentation, scope === 'all' ? { ...reader, list: null } : reader);
 	} catch (error) {
+		// An error of the request is answered by the server.
+		if (error instanceof ApiError) throw error;
 		ports.failed?.(error);
-		return failedPage(request.method === 'POST' ? 'unsubscribe' : 'look');
+		const presentation = await presentationOf(ports, request);
+		if (request.method !== 'POST') return failedPage(presentation, null);
+		// The choice of the form is the choice of the page that tries again.
+		return failedPage(presentation, scopeOf(request, form ?? (await readForm(request))));
 	}
 }
 
-function reader({ to, from }: TrackedMessage) {
-	return { address: maskedAddress(to), sender: senderName(from), list: null };
+/** The choice of the form; the one click of a mail program, which shows no form, is for the list of the mail. */
+function scopeOf(request: PublicRequest, form: string): Scope {
+	if (isOneClick(request, form)) return 'list';
+	return new URLSearchParams(form).get('scope') === 'all' ? 'all' : 'list';
 }
 
-/** A mail program's POST, urlencoded or multipart: it wants no page. Any other POST is the form's, and as good. */
-function isOneClick({ headers, body }: PublicRequest): boolean {
-	if (body === null) return false;
-	const text = Buffer.from(body).toString('latin1');
+/** Read after the token was verified: a form for an unknown page takes no memory. Empty: no form. */
+async function readForm({ body }: PublicRequest): Promise<string> {
+	const bytes = (await body?.()) ?? null;
+	return bytes === null ? '' : Buffer.from(bytes).toString('latin1');
+}
+
+/** The POST of a mail program, urlencoded or multipart, which shows no page. Any other POST is that of the form. */
+function isOneClick({ headers }: PublicRequest, text: string): boolean {
 	if (/^multipart\/form-data\b/i.test(headers['content-type'] ?? '')) {
 		return /name="?List-Unsubscribe"?\s/i.test(text) && text.includes('One-Click');
 	}
@@ -60,5 +90,5 @@ function isOneClick({ headers, body }: PublicRequest): boolean {
 
 function oneClickAnswer(): HttpResponse {
 	const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...commonHeaders };
-	return { status: 200, headers, body: `${texts.unsubscribed.oneClick}\n` };
+	return { status: 200, headers, body: 'Unsubscribed.\n' };
 }

@@ -1,13 +1,14 @@
 /**
- * `/v/{token}`: the mail in a browser, as its recipient got it, but for links and pixel: whoever looks at it here has
- * been counted by nobody, and is not counted as an open.
+ * `/v/{token}`: the mail in a browser, as its recipient got it, except for links and pixel: looking at it here is not
+ * counted.
  */
 import type { TrackingPorts } from '../../delivery/tracking/ports.js';
 import { verifyToken } from '../../delivery/tracking/tokens.js';
-import type { HttpResponse } from '../messages.js';
+import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders, failedPage, notFoundPage, textMessagePage } from './pages.js';
+import { presentationOf } from './presentation.js';
 
-/** The author's HTML is a stranger's: no script, no form, no frame, an origin of its own; links open as ever. */
+/** The author's HTML is not trusted: no script, no form, no frame, an origin of its own; links work. */
 const policy = [
 	"default-src 'none'",
 	'img-src * data:',
@@ -20,16 +21,20 @@ const policy = [
 ].join('; ');
 
 /**
- * `token` as it stands in the path; 404 for a bad one, and where the content is gone. Never throws, as `unsubscribe`.
+ * `token` from the path; 404 for a bad one, and where the content is gone. Never throws, as `unsubscribe`.
  */
-export async function view(ports: TrackingPorts, token: string): Promise<HttpResponse> {
+export async function view(
+	ports: TrackingPorts,
+	request: PublicRequest,
+	token: string,
+): Promise<HttpResponse> {
 	try {
 		const keyring = await ports.keyring();
 		const id = keyring && verifyToken(keyring, 'v', token);
 		const message = id === null ? null : await ports.find(id);
 		const shown = message && (await ports.view(message));
-		if (shown === null) return notFoundPage();
-		if (shown.html === null) return textMessagePage(shown);
+		if (shown === null) return notFoundPage(await presentationOf(ports, request));
+		if (shown.html === null) return textMessagePage(await presentationOf(ports, request), shown);
 		const headers = {
 			'Content-Type': 'text/html; charset=utf-8',
 			'Content-Security-Policy': policy,
@@ -38,6 +43,6 @@ export async function view(ports: TrackingPorts, token: string): Promise<HttpRes
 		return { status: 200, headers, body: shown.html };
 	} catch (error) {
 		ports.failed?.(error);
-		return failedPage('look');
+		return failedPage(await presentationOf(ports, request), null);
 	}
 }

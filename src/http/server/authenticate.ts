@@ -1,27 +1,33 @@
-/** Who a token belongs to: by its hash, asked of the store at most once a second. */
+/**
+ * The owner of a token, found by its hash in the store at most once a second; its rights, and how many requests it may
+ * make. Texts are DRF's.
+ */
 import { createHash } from 'node:crypto';
-import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
-import { type Scope, scopes } from '../routes.js';
+import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
+import { headerNames } from '../errors.js';
+import type { HttpRequest } from '../messages.js';
+import { type Route, type Scope, scopes } from '../routes.js';
 
-/** Whom a request comes from. */
+/** The owner of a token. */
 export interface Principal {
 	/** The token's name. */
 	name: string;
 	scopes: readonly Scope[];
 }
 
-/** Null: no living token is this one. */
+/** Null: there is no such token, or it was revoked. */
 export type Authenticate = (token: string) => Promise<Principal | null>;
 
 export interface AuthenticatorOptions {
-	/** The living token of this hash (hex), or null. */
+	/** The valid token of this hash (hex), or null. */
 	findToken(sha256: string): Promise<{ name: string; scopes: readonly string[] } | null>;
 	clock: Clock;
 }
 
-/** A revoked token is refused a second later at the latest; so is a new one let in. */
+/** A revoked token is refused, and a new one accepted, a second later at the latest. */
 const keepFor: Micros = microsPerSecond;
-/** Answers kept; whoever tries many tokens fills this and no more. */
+/** Cached answers: the limit bounds the memory for wrong tokens. */
 const maxKept = 10_000;
 /** Longer ones are never ours: not worth hashing. */
 const maxTokenLength = 512;
@@ -32,8 +38,8 @@ interface Kept {
 }
 
 /**
- * The store's failure is the caller's, and is not kept. Scopes unknown to this version allow nothing.
- * Only hashes are looked up and compared, here and in the store: how long that takes tells nothing of a token.
+ * A failure of the store is passed on, and not cached. Scopes unknown to this version allow nothing. Only hashes are
+ * looked up and compared, here and in the store: the time is the same for every token.
  */
 export function createAuthenticator({ findToken, clock }: AuthenticatorOptions): Authenticate {
 	const kept = new Map<string, Kept>();
@@ -46,7 +52,7 @@ export function createAuthenticator({ findToken, clock }: AuthenticatorOptions):
 	return async (token) => {
 		if (token === '' || token.length > maxTokenLength) return null;
 		const key = createHash('sha256').update(token).digest('hex');
-		const now = clock.now();
+		const now = steadyOf(clock);
 		const known = kept.get(key);
 		if (known !== undefined && known.until > now) return known.principal;
 		const principal = ask(key);
@@ -59,10 +65,95 @@ export function createAuthenticator({ findToken, clock }: AuthenticatorOptions):
 	};
 }
 
-/** Drops what is out of date, then the oldest: a Map keeps the order of insertion. */
+/** Drops answers that are out of date, then the oldest: a Map keeps the order of insertion. */
 function makeRoom(kept: Map<string, Kept>, now: Micros): void {
 	for (const [key, { until }] of kept) {
 		if (until > now && kept.size < maxKept) return;
 		kept.delete(key);
 	}
+}
+
+/** The owner of the token in `X-Secure-Token`. Throws `not_authenticated` for a missing or unknown one (api-decisions 3). */
+export async function authenticated(
+	authenticate: Authenticate,
+	headers: HttpRequest['headers'],
+): Promise<Principal> {
+	const token = headers[headerNames.token.toLowerCase()];
+	if (token === undefined) throw notAuthenticated('Authentication credentials were not provided.');
+	return identified(authenticate, token);
+}
+
+/** The owner of a token. Throws `not_authenticated`. */
+export async function identified(authenticate: Authenticate, token: string): Promise<Principal> {
+	const principal = await authenticate(token);
+	if (principal === null) throw notAuthenticated('Invalid token.');
+	return principal;
+}
+
+/** The token of `Authorization: Bearer`, which Prometheus sends. */
+export function bearerOf(headers: HttpRequest['headers']): string | undefined {
+	return /^Bearer +(\S+) *$/i.exec(headers['authorization'] ?? '')?.[1];
+}
+
+/** Throws `permission_denied` unless all that is needed is granted. */
+export function assertAllowed({ scopes }: Principal, needed: readonly Scope[]): void {
+	if (scopes.includes('admin') || needed.every((scope) => scopes.includes(scope))) return;
+	throw new ApiError('permission_denied', 'You do not have permission to perform this action.');
+}
+
+/** Whether messages and campaigns of other tokens are visible to it: `read` may read them, only `admin` may change them. */
+export function seesAll({ scopes }: Principal, { method }: Route): boolean {
+	return scopes.includes('admin') || (method === 'GET' && scopes.includes('read'));
+}
+
+function notAuthenticated(message: string): ApiError {
+	return new ApiError('not_authenticated', message);
+}
+
+export interface ThrottleOptions {
+	/** Requests a second in the long run. */
+	perSecond: number;
+	/** Requests at once after a pause; less than 1 counts as 1, or every request would be refused. */
+	burst: number;
+	clock: Clock;
+}
+
+/** Takes one request of a token's name. 0 = allowed, else the seconds until it would be. */
+export type Throttle = (name: string) => number;
+
+/** Full buckets are dropped, so that memory follows the tokens in use. */
+export function createThrottle({ perSecond, clock, ...options }: ThrottleOptions): Throttle {
+	const burst = Math.max(1, options.burst);
+	const buckets = new Map<string, { tokens: number; at: Micros }>();
+	const refilled = (bucket: { tokens: number; at: Micros }, now: Micros) =>
+		Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) / microsPerSecond) * perSecond);
+	return (name) => {
+		const now = steadyOf(clock);
+		const bucket = buckets.get(name);
+		const tokens = bucket === undefined ? burst : refilled(bucket, now);
+		if (bucket === undefined) forgetFull(buckets, (other) => refilled(other, now) >= burst);
+		// Put at the end: the first of the map are those that have rested longest.
+		buckets.delete(name);
+		buckets.set(name, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
+		return tokens >= 1 ? 0 : (1 - tokens) / perSecond;
+	};
+}
+
+function forgetFull<B>(buckets: Map<string, B>, isFull: (bucket: B) => boolean): void {
+	for (const [name, bucket] of buckets) {
+		if (!isFull(bucket)) return;
+		buckets.delete(name);
+	}
+}
+
+/** Throws `throttled` with the whole seconds to wait (api-decisions 6). */
+export function assertNotTooOften(throttle: Throttle | undefined, { name }: Principal): void {
+	const seconds = throttle?.(name) ?? 0;
+	if (seconds <= 0) return;
+	const whole = Math.ceil(seconds);
+	throw new ApiError(
+		'throttled',
+		`Request was throttled. Expected available in ${whole} second${whole === 1 ? '' : 's'}.`,
+		{ retryAfterMs: whole * 1000 },
+	);
 }

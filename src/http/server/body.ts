@@ -1,29 +1,39 @@
-/** The JSON body of a request, as DRF's JSONParser takes it (api-decisions 2). */
+/**
+ * The body of a request: read from its socket within the limits of memory and time, parsed as DRF's JSONParser does
+ * (api-decisions 2).
+ */
+import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../api/errors.js';
 import { parseJsonBody } from '../../api/json.js';
-import type { HttpRequest } from '../messages.js';
+import type { HttpRequest, ReadBody } from '../messages.js';
+import { type BodySize, maxBodyBytes } from '../routes.js';
+import type { LazyAbortController } from './exchange.js';
+import type { Budget, Share } from './limits.js';
 
 /**
- * The parsed body; no body at all is `{}`, whatever its type is called. Throws `too_large`, `unsupported_media_type`
- * and `parse_error`.
+ * The parsed body; a missing body is `{}`, whatever its type. Throws `too_large`, `unsupported_media_type` and
+ * `parse_error`.
  */
-export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
+export async function readJson(request: HttpRequest, size: BodySize): Promise<unknown> {
+	const maxBytes = maxBodyBytes[size];
 	const bytes = typeof request.body === 'function' ? await request.body(maxBytes) : request.body;
 	if (bytes === null || bytes.length === 0) return {};
 	if (bytes.length > maxBytes) throw tooLarge(maxBytes);
 	assertJson(request.headers['content-type'] ?? '');
 	assertPlain(request.headers['content-encoding']);
-	const parsed = parseJsonBody(decode(bytes));
+	// A send call has a thousand recipients at most; a batch consists of values, and is smaller.
+	const maxValues = size === 'content' ? 200_000 : maxBytes;
+	const parsed = parseJsonBody(decode(bytes), { numbers: 'exact', maxValues });
 	if (parsed.kind === 'invalid') throw parseError(parsed.message);
 	return parsed.value;
 }
 
-/** 413 of a body past its limit. */
-export function tooLarge(maxBytes: number): ApiError {
+/** 413 for a body over its limit. */
+function tooLarge(maxBytes: number): ApiError {
 	return new ApiError('too_large', `The request body is larger than ${maxBytes / 1024 / 1024} MiB.`);
 }
 
-// As DRF compares media types: parameters do not matter, an asterisk stands for anything, no type is no JSON.
+// As DRF compares media types: parameters are ignored, an asterisk matches anything, a missing type is no JSON.
 function assertJson(contentType: string): void {
 	const [main = '', sub = ''] = (contentType.split(';')[0] ?? '').trim().toLowerCase().split('/');
 	const isJson = (main === 'application' || main === '*') && (sub === 'json' || sub === '*');
@@ -49,4 +59,90 @@ function decode(bytes: Uint8Array): string {
 
 function parseError(tail: string, cause?: unknown): ApiError {
 	return new ApiError('parse_error', `JSON parse error - ${tail}`, { cause });
+}
+
+/** Reads the body of one request from its socket. */
+export interface Upload {
+	/** `onLate` is called when the body is not complete within `timeoutMs`. */
+	read: ReadBody;
+	/** Gives back the memory. */
+	release(): void;
+}
+
+export interface UploadOptions {
+	incoming: IncomingMessage;
+	budget: Budget;
+	abort: LazyAbortController;
+	peer: Share;
+	/** Called before the first octet is read: the client may wait for `100 Continue`, and waiting for it takes no slot. */
+	onRead(): void;
+	/** Called when the body is whole: the request has a slot again when this resolves. */
+	onWhole(): Promise<void>;
+	onLate(): void;
+}
+
+/** Octets count as they arrive, not as they are announced: a client that announces much and sends nothing holds nothing. */
+export function createUpload(options: UploadOptions): Upload {
+	const { incoming, budget, abort, peer } = options;
+	let held = 0;
+	const release = () => {
+		budget.release(peer, held);
+		held = 0;
+	};
+	const reserve = (size: number, maxBytes: number): ApiError | null => {
+		if (held + size > maxBytes) return tooLarge(maxBytes);
+		if (!budget.reserve(peer, size)) return noMemory();
+		held += size;
+		return null;
+	};
+	return {
+		read: async (maxBytes, timeoutMs) => {
+			const announced = Number(incoming.headers['content-length'] ?? 0);
+			if (announced > maxBytes) throw tooLarge(maxBytes);
+			options.onRead();
+			const timer = timeoutMs === undefined ? undefined : setTimeout(options.onLate, timeoutMs);
+			try {
+				const body = await collect(incoming, abort, (size) => reserve(size, maxBytes));
+				await options.onWhole();
+				return body;
+			} catch (error) {
+				// The response may take its time.
+				release();
+				throw error;
+			} finally {
+				clearTimeout(timer);
+			}
+		},
+		release,
+	};
+}
+
+/** Events rather than iteration: leaving a `for await` would destroy the request, and its response with it. */
+function collect(
+	incoming: IncomingMessage,
+	abort: LazyAbortController,
+	reserve: (size: number) => ApiError | null,
+): Promise<Uint8Array | null> {
+	return new Promise((resolve, reject) => {
+		const chunks: Buffer[] = [];
+		const settle = (result: Uint8Array | ApiError | null) => {
+			incoming.off('data', onData).off('end', onEnd);
+			if (result instanceof ApiError) {
+				incoming.pause();
+				reject(result);
+			} else resolve(result);
+		};
+		const onData = (chunk: Buffer) => {
+			const error = reserve(chunk.length);
+			if (error === null) chunks.push(chunk);
+			else settle(error);
+		};
+		const onEnd = () => settle(chunks.length === 0 ? null : Buffer.concat(chunks));
+		incoming.on('data', onData).on('end', onEnd);
+		abort.onAbort(() => settle(new ApiError('network', 'The client left before its request was whole.')));
+	});
+}
+
+function noMemory(): ApiError {
+	return new ApiError('unavailable', 'Too many requests at once. Try again.', { retryAfterMs: 1000 });
 }

@@ -1,38 +1,69 @@
-/** The wire without a socket: requests handed to a handler as a deployment would answer them. */
-import { monotonicMicros } from '../../api/datetime.js';
-import { ApiError } from '../../api/errors.js';
-import type { Exchange } from '../../api/wire.js';
-import { headerNames } from '../errors.js';
-import type { Handler } from '../messages.js';
+/** One request with all its data, until its response is logged. */
+import { randomUUID } from 'node:crypto';
+import type { HttpRequest, HttpResponse } from '../messages.js';
+import type { Principal } from './authenticate.js';
+import type { Match } from './match.js';
 
-/** Requests carry `token` unless they bring their own; with `token: null` they carry none. Aborting rejects. */
-export function createLocalExchange(handler: Handler, token: string): Exchange {
-	return async ({ method, path, headers = {}, body, token: own, signal }) => {
-		assertWanted(signal);
-		const began = monotonicMicros();
-		const secret = own === undefined ? token : own;
-		const sent = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-		const answer = await handler({
-			method: method.toUpperCase(),
-			target: path,
-			headers: {
-				...Object.fromEntries(sent),
-				...(secret !== null && { [headerNames.token.toLowerCase()]: secret }),
-			},
-			body: body === undefined ? null : Buffer.from(body),
-			...(signal !== undefined && { signal }),
-		});
-		assertWanted(signal);
-		const received = Object.entries(answer.headers).map(([name, value]) => [name.toLowerCase(), value]);
-		return {
-			status: answer.status,
-			headers: Object.fromEntries(received),
-			body: Buffer.from(answer.body ?? ''),
-			durationMs: Math.round((monotonicMicros() - began) / 1000),
-		};
+/** A request with what the parts of the server add to it, each in its turn. */
+export interface Exchange extends HttpRequest {
+	/** Identifies the request in the log and in its response. */
+	readonly id: string;
+	/** The matched operation of the API; null before matching, and for public pages. */
+	match: Match | null;
+	/** The owner of the token; null: no token was accepted, or none is needed. */
+	principal: Principal | null;
+	/** Null before there is one, and when the client left before. */
+	answered: HttpResponse | null;
+	/** For the log: the path when it contains nothing secret, else its shape. */
+	shownPath: string;
+	/** For the log: the code of the error; null: none. */
+	error: string | null;
+}
+
+/** Answers every request, with an error response where it fails; never throws. */
+export type Handler = (exchange: Exchange) => Promise<HttpResponse>;
+
+/** A request without a socket. */
+export function createExchange(request: HttpRequest): Exchange {
+	return {
+		...request,
+		id: randomUUID(),
+		match: null,
+		principal: null,
+		answered: null,
+		shownPath: '',
+		error: null,
 	};
 }
 
-function assertWanted(signal: AbortSignal | undefined): void {
-	if (signal?.aborted) throw new ApiError('network', 'The request was aborted.', { cause: signal.reason });
+/** An AbortController whose signal, which costs microseconds, is made only on demand. */
+export class LazyAbortController {
+	#aborted = false;
+	#controller: AbortController | null = null;
+	readonly #listeners: (() => void)[] = [];
+
+	get aborted(): boolean {
+		return this.#aborted;
+	}
+
+	/** The same one each time. */
+	get signal(): AbortSignal {
+		this.#controller ??= new AbortController();
+		if (this.#aborted) this.#controller.abort();
+		return this.#controller.signal;
+	}
+
+	/** The listener is called once; at once when it has been aborted already. */
+	onAbort(listener: () => void): void {
+		if (this.#aborted) listener();
+		else this.#listeners.push(listener);
+	}
+
+	/** Calls the listeners in the order they came, then aborts the signal. */
+	abort(): void {
+		if (this.#aborted) return;
+		this.#aborted = true;
+		for (const listener of this.#listeners.splice(0)) listener();
+		this.#controller?.abort();
+	}
 }

@@ -1,61 +1,82 @@
-/** Requests to answers, without sockets: who asks, may he, what for, one call of the Api. Order and texts are DRF's. */
-import { randomUUID } from 'node:crypto';
+/**
+ * The API without sockets: an exchange is matched, authenticated, decoded, answered by one call of the Api, and encoded.
+ * Order and texts are DRF's.
+ */
 import type { Call } from '../../api/api.js';
 import { type Clock, formatDateTime, systemClock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
+import { idempotencyKeyRule } from '../../api/messages.js';
 import { headerNames } from '../errors.js';
-import type { About, Handler, HttpRequest, HttpResponse } from '../messages.js';
-import { type Operation, type Route, routes, scopesOf } from '../routes.js';
+import type { HttpRequest, HttpResponse } from '../messages.js';
 import {
+	type BodySize,
+	metricsPath,
+	type Operation,
+	openPaths,
+	type Route,
+	routes,
+	scopesOf,
+} from '../routes.js';
+import {
+	type Authenticate,
 	assertAllowed,
 	assertNotTooOften,
 	authenticated,
 	bearerOf,
 	identified,
-	methodNotAllowed,
-} from './access.js';
-import { asApiError, empty, type Headers, headOf, json, refusal } from './answers.js';
-import type { Authenticate, Principal } from './authenticate.js';
-import { type Looked, look, operationName } from './look.js';
-import { readIds } from './match.js';
-import { createMetrics, type Gauges, type Metrics } from './metrics.js';
-import { operations, type Served } from './operations.js';
-import { answerOwn, type OwnOptions } from './own.js';
-import { assertList, type Reading, readBody } from './sought.js';
-import type { Throttle } from './throttle.js';
+	type Principal,
+	seesAll,
+	type Throttle,
+} from './authenticate.js';
+import { readJson } from './body.js';
+import type { Exchange, Handler } from './exchange.js';
+import {
+	type ApiPath,
+	matchRequest,
+	operationName,
+	type PathIds,
+	type Query,
+	readIds,
+	type ServicePath,
+} from './match.js';
+import { type ExtendedApi, operations } from './operations.js';
+import { asApiError, empty, errorResponse, type Headers, headOf, isStorageFailure, json } from './respond.js';
+import { createMetrics, type Gauges, type Metrics } from './telemetry.js';
 
-export interface HandlerOptions {
-	served: Served;
+export interface HandlerOptions extends ExtendedApi {
 	/** Of this program, for `GET /`. */
 	version: string;
 	/** Names that `GET /` announces. */
 	extensions: readonly string[];
 	authenticate: Authenticate;
-	/** Absent: nobody is throttled. */
+	/** Absent: requests are not throttled. */
 	throttle?: Throttle;
-	/** Why no work can be taken at the moment, or null. Absent: it always can. */
+	/** The reason why no work can be taken at the moment, or null. Absent: it always can. */
 	ready?(): Promise<string | null>;
 	/** Further figures for `/metrics`. */
 	gauges?(): Promise<Gauges>;
-	/** Shared with who else counts; absent: one of its own. */
+	/** Shared with the server, which counts the other requests; absent: metrics of its own. */
 	metrics?: Metrics;
-	/** Told of what nobody foresaw, with the stack. */
+	/** Gets a line for each unexpected error, with its stack. */
 	log?(line: object): void;
+	/** Gets every error other than the Api's, as it was thrown, including those of the store. */
+	failed?(error: unknown): void;
 	clock?: Clock;
 }
 
-/** The whole API. Never throws: what nobody foresaw is a 500 that says nothing, and a line of the log. */
+/** The whole API. Never throws: an unexpected error is a 500 without details, and a line of the log. */
 export function createHandler(options: HandlerOptions): Handler {
-	const metrics = options.metrics ?? createMetrics();
-	return async (request) => {
-		const asked = look(request);
-		const finish = metrics.begin();
-		const about: About = { path: asked.shownPath, token: null, error: null };
-		const response = await answer({ ...options, metrics }, asked, about).catch((error: unknown) =>
-			refuse(options, asked, about, error),
+	const settled = { ...options, metrics: options.metrics ?? createMetrics() };
+	return async (exchange) => {
+		const match = matchRequest(exchange);
+		exchange.match = match;
+		exchange.shownPath = match.shownPath;
+		const finish = settled.metrics.begin();
+		const response = await answer(settled, exchange).catch((error: unknown) =>
+			answerError(settled, exchange, error),
 		);
-		finish(operationName(asked), response.status);
-		return { ...(asked.method === 'HEAD' ? headOf(response) : response), about };
+		finish(operationName(match), response.status);
+		return exchange.method === 'HEAD' ? headOf(response) : response;
 	};
 }
 
@@ -64,105 +85,199 @@ interface Settled extends HandlerOptions {
 }
 
 /** Authentication, permission, throttling, then the list that a path lies under, then the method: DRF's order. */
-async function answer(options: Settled, asked: Looked, about: About): Promise<HttpResponse> {
-	const { place, operation, method } = asked;
-	if (place === null) throw notFound();
-	if (place.kind === 'own') return answerOwn(ownOptions(options, asked, about), place.path, method);
-	const principal = await authenticated(options.authenticate, asked.request.headers);
-	about.token = principal.name;
+async function answer(options: Settled, exchange: Exchange): Promise<HttpResponse> {
+	const { method, match } = exchange;
+	const path = match?.path ?? null;
+	if (match === null || path === null) throw notFound();
+	if (path.kind === 'service') return answerService(options, exchange, path);
+	const principal = await authenticated(options.authenticate, exchange.headers);
+	exchange.principal = principal;
+	const { operation, query } = match;
 	if (operation !== null) assertAllowed(principal, scopesOf(routes[operation]));
 	assertNotTooOften(options.throttle, principal);
-	const allow = { Allow: place.allow };
+	const allow = { Allow: path.allow };
 	if (method === 'OPTIONS') return empty(204, allow);
 	if (operation === null) {
-		await assertList(options.served, place);
+		await assertList(options, path);
 		throw methodNotAllowed(method);
 	}
-	const ids = readIds(place.values);
+	const ids = readIds(path.values);
 	if (ids === null) throw notFound();
-	return perform(options, { asked, operation, principal, ids, allow });
+	return perform(options, exchange, { operation, query, principal, ids, allow });
 }
 
-interface Performing extends Reading {
+interface Performed {
+	operation: Operation;
+	query: Query;
 	principal: Principal;
+	ids: PathIds;
 	allow: Headers;
 }
 
-async function perform({ served }: Settled, performing: Performing): Promise<HttpResponse> {
-	const { asked, operation, principal, ids, allow } = performing;
+async function perform(api: ExtendedApi, request: HttpRequest, performed: Performed): Promise<HttpResponse> {
+	const { operation, query, ids, allow } = performed;
 	const route: Route = routes[operation];
-	const body = route.hasBody === true ? await readBody(served, performing) : {};
+	const body =
+		route.body === undefined ? {} : await readBody(api, request, { ...performed, size: route.body });
 	const headers: Headers = { ...allow };
-	const call = callOf(asked.request, { operation, principal, headers });
-	const value = await operations[operation](served, { ...ids, query: asked.query, body, call });
+	const call = callOf(request, performed, headers);
+	const value = await operations[operation](api, { ...ids, query, body, call });
 	return route.success === 204 ? empty(204, headers) : json(route.success, value, headers);
 }
 
-/** What rides along with the call, and comes back in headers. */
+/** The options of the call; its results for headers are added to `headers`. */
 function callOf(
 	{ headers, signal }: HttpRequest,
-	answering: { operation: Operation; principal: Principal; headers: Headers },
+	{ operation, principal }: Performed,
+	answered: Headers,
 ): Call {
-	const key = answering.operation === 'send' ? idempotencyKey(headers) : undefined;
+	const key = operation === 'send' ? idempotencyKey(headers) : undefined;
 	return {
-		client: answering.principal.name,
+		client: principal.name,
+		...(!seesAll(principal, routes[operation]) && { ownOnly: true as const }),
 		...(signal !== undefined && { signal }),
 		...(key !== undefined && { idempotencyKey: key }),
 		onAccepted: ({ campaign, submission, replayed }) => {
-			if (campaign !== null) answering.headers[headerNames.campaign] = campaign;
-			if (submission !== null) answering.headers[headerNames.submission] = submission;
-			if (replayed) answering.headers[headerNames.idempotencyReplayed] = 'true';
+			if (campaign !== null) answered[headerNames.campaign] = campaign;
+			if (submission !== null) answered[headerNames.submission] = submission;
+			if (replayed) answered[headerNames.idempotencyReplayed] = 'true';
 		},
 	};
 }
 
 function idempotencyKey(headers: HttpRequest['headers']): string | undefined {
 	const key = headers[headerNames.idempotencyKey.toLowerCase()];
-	if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
-	const message = 'Use 1 to 255 visible ASCII characters.';
+	if (key === undefined || idempotencyKeyRule.isKept(key)) return key;
+	const { message } = idempotencyKeyRule;
 	throw invalid({ [headerNames.idempotencyKey]: [{ code: 'invalid', message }] });
 }
 
-/** `/metrics` wants a token with `read`; Prometheus gives it in its own way. */
-function ownOptions(options: Settled, { request }: Looked, about: About): OwnOptions {
-	const { authenticate } = options;
-	return {
-		...options,
-		authorize: async () => {
-			const bearer = bearerOf(request.headers);
-			const principal = await (bearer === undefined
-				? authenticated(authenticate, request.headers)
-				: identified(authenticate, bearer));
-			about.token = principal.name;
-			assertAllowed(principal, ['read']);
-		},
-	};
-}
-
-function refuse(options: HandlerOptions, asked: Looked, about: About, error: unknown): HttpResponse {
-	const allow: Headers = asked.place === null ? {} : { Allow: asked.place.allow };
-	if (asked.request.signal?.aborted === true) {
-		about.error = 'client_left';
-		return empty(clientLeft);
+/** DRF finds the object before it reads the body: an unknown one is a 404 whatever the body is. */
+async function readBody(
+	api: ExtendedApi,
+	request: HttpRequest,
+	{ operation, query, ids, size }: Performed & { size: BodySize },
+): Promise<unknown> {
+	try {
+		return await readJson(request, size);
+	} catch (error) {
+		const found = foundFirst(operation);
+		if (found !== null) await operations[found](api, { ...ids, query, body: {}, call: {} });
+		throw error;
 	}
-	const known = asApiError(error);
-	if (known === null) report(options, asked, about, error);
-	const answered = known ?? new ApiError('server_error', 'A server error occurred.');
-	about.error = answered.code;
-	return refusal(answered, allow);
 }
 
-/** For figures and logs alone, as others number it: nobody is there to be told. */
+/** The operation that finds the object of another one, or throws `not_found`. */
+function foundFirst(operation: Operation): Operation | null {
+	if (operation === 'ext.subscribers.merge') return 'subscribers.get';
+	if (operation === 'subscribers.create') return 'lists.get';
+	const get = operation.replace(/\.(replace|patch)$/, '.get');
+	return get !== operation && isOperation(get) ? get : null;
+}
+
+function isOperation(name: string): name is Operation {
+	return Object.hasOwn(routes, name);
+}
+
+/** Below a missing list nothing exists, whatever the method. Operations check it themselves. */
+async function assertList({ api }: ExtendedApi, { template, values }: ApiPath): Promise<void> {
+	if (!template.startsWith('/sub/lists/{list_id}/subscribers/')) return;
+	const ids = readIds({ list_id: values['list_id'] ?? '' })?.ids;
+	if (ids?.['list_id'] === undefined) throw notFound();
+	await api.lists.get(ids['list_id']);
+}
+
+/** 405; the header `Allow` is the path's. */
+function methodNotAllowed(method: string): ApiError {
+	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
+}
+
+/** For metrics and logs alone, the usual number: the client has left. */
 const clientLeft = 499;
 
-function report(
+function answerError(options: HandlerOptions, exchange: Exchange, error: unknown): HttpResponse {
+	if (exchange.signal?.aborted === true) {
+		exchange.error = 'client_left';
+		return empty(clientLeft);
+	}
+	if (!(error instanceof ApiError)) options.failed?.(error);
+	const known = asApiError(error);
+	if (known === null || isStorageFailure(known)) logUnexpected(options, exchange, error);
+	const answered = known ?? new ApiError('server_error', 'A server error occurred.');
+	exchange.error = answered.code;
+	const path = exchange.match?.path ?? null;
+	return errorResponse(answered, path === null ? {} : { Allow: path.allow });
+}
+
+function logUnexpected(
 	{ log, clock = systemClock }: HandlerOptions,
-	{ request, method }: Looked,
-	{ path }: About,
+	{ id, method, shownPath: path }: Exchange,
 	error: unknown,
 ): void {
 	const known =
-		error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
-	const id = request.id ?? randomUUID();
+		error instanceof Error
+			? { error: error.message, ...causeOf(error), stack: error.stack }
+			: { error: String(error) };
 	log?.({ time: `${formatDateTime(clock.now())}Z`, level: 'error', id, method, path, ...known });
 }
+
+/** The error of the disk or the database itself. */
+function causeOf({ cause }: Error): { cause?: string } {
+	if (!(cause instanceof Error)) return {};
+	return { cause: 'code' in cause ? `${cause.message} (${String(cause.code)})` : cause.message };
+}
+
+/** A path beside the API: the identity, state and capabilities of the service. Throws `method_not_allowed` for other methods than GET. */
+async function answerService(
+	options: Settled,
+	exchange: Exchange,
+	{ name, allow }: ServicePath,
+): Promise<HttpResponse> {
+	const { method } = exchange;
+	if (name === metricsPath) await authorizeMetrics(options, exchange);
+	if (method === 'OPTIONS') return empty(204, { Allow: allow });
+	if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method);
+	switch (name) {
+		case openPaths.root: {
+			const { version, extensions } = options;
+			return json(200, { service: 'mailctl', version, extensions });
+		}
+		case openPaths.health:
+			return json(200, { status: 'ok' });
+		case openPaths.ready:
+			return readiness(options);
+		case openPaths.openapi: {
+			const { describeApi } = await import('./openapi/document.js');
+			return json(200, describeApi(options.version));
+		}
+		case metricsPath:
+			return figures(options);
+	}
+}
+
+/** `/metrics` needs a token with `read`, which Prometheus sends in a header of its own. */
+async function authorizeMetrics({ authenticate }: Settled, exchange: Exchange): Promise<void> {
+	const bearer = bearerOf(exchange.headers);
+	const principal = await (bearer === undefined
+		? authenticated(authenticate, exchange.headers)
+		: identified(authenticate, bearer));
+	exchange.principal = principal;
+	assertAllowed(principal, ['read']);
+}
+
+/** 503 with the reason, for load balancers; an error of the check is a reason too. */
+async function readiness({ ready }: Settled): Promise<HttpResponse> {
+	const reason = await Promise.resolve(ready?.() ?? null).catch(
+		(error: unknown) => asApiError(error)?.message ?? 'The database does not answer.',
+	);
+	return reason === null
+		? json(200, { status: 'ok' })
+		: json(503, { status: 'unavailable', detail: reason }, { 'Retry-After': '1' });
+}
+
+async function figures({ metrics, gauges }: Settled): Promise<HttpResponse> {
+	const body = metrics.render(await gauges?.());
+	return { ...json(200, ''), headers: { ...json(200, '').headers, 'Content-Type': metricsType }, body };
+}
+
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8';

@@ -1,4 +1,5 @@
-/** What a client may take of this server. */
+/** The limits of a server, and its current use: slots of requests and memory of bodies, in all and by address. */
+import { ApiError } from '../../api/errors.js';
 
 /** Times in milliseconds. */
 export interface Limits {
@@ -8,21 +9,31 @@ export interface Limits {
 	maxUrlBytes: number;
 	/** Bodies of all requests together: more is 503. */
 	maxBytesInFlight: number;
-	/** Requests of all connections together: more is 503. */
+	/** Bodies of one address together: more is 503. An IPv6 /64 is one address, here and below. */
+	maxBytesPerAddress: number;
+	/** Requests being answered, of all clients together: more is 503. One that waits for its body, or its turn, does not count. */
 	maxRequests: number;
-	/** More are closed as they come. */
+	/** Of these, requests of one address: further ones wait until one is answered. */
+	maxRequestsPerAddress: number;
+	/** Requests under way on one connection, waiting ones too: nothing more is read from it meanwhile. */
+	maxPipelined: number;
+	/** One more ends an idle connection, or one that waits for its client; where all are being answered, the new one. */
 	maxConnections: number;
+	/** Of these, connections of one address, except many new ones at once. Not applied behind a trusted proxy. */
+	maxConnectionsPerAddress: number;
 	/** From the first octet, or the connection, to the end of the headers: later is 408. */
 	headersTimeoutMs: number;
 	/** To the end of the body. */
 	requestTimeoutMs: number;
-	/** An idle connection stays so long. */
+	/** To the end of the body that a public page reads. */
+	formTimeoutMs: number;
+	/** How long an idle connection is kept. */
 	keepAliveTimeoutMs: number;
-	/** How often the two timeouts of requests are looked at. */
+	/** The interval of the check for the two timeouts of requests. */
 	checkIntervalMs: number;
-	/** A client that takes nothing of its answer for so long has left. */
+	/** A client that reads nothing of its response for this time has left. */
 	writeTimeoutMs: number;
-	/** What is left of a body that nobody wanted is dropped for so long, so that the answer is read. */
+	/** How long the unread rest of a body is dropped, so that the response is read. */
 	lingerMs: number;
 }
 
@@ -30,12 +41,94 @@ export const limits: Limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
+	maxBytesPerAddress: 32 * 1024 * 1024,
 	maxRequests: 1_000,
+	maxRequestsPerAddress: 250,
+	maxPipelined: 32,
 	maxConnections: 10_000,
+	maxConnectionsPerAddress: 500,
 	headersTimeoutMs: 15_000,
 	requestTimeoutMs: 120_000,
+	formTimeoutMs: 10_000,
 	keepAliveTimeoutMs: 30_000,
 	checkIntervalMs: 5_000,
 	writeTimeoutMs: 60_000,
 	lingerMs: 1_000,
 };
+
+/** The current use of the server by one address. */
+export interface Share {
+	/** Its requests that are being answered. */
+	slots: number;
+	/** Called one by one as slots of the address become free. */
+	readonly waiting: (() => void)[];
+	/** Octets of its bodies that are held. */
+	bytes: number;
+}
+
+/** The address of a request and its connection, which has one slot at most: its requests are answered in turn. */
+interface SlotOwner {
+	readonly peer: Share;
+	readonly connection: { hasSlot: boolean };
+}
+
+/** A request has a slot while it is being answered, and none while it waits for its client. */
+export interface Slots {
+	/**
+	 * Resolves with a slot. Where its address has used its share, it waits until another request of that address releases
+	 * one. Throws `unavailable` when all are taken.
+	 */
+	acquire(owner: SlotOwner): Promise<void>;
+	release(owner: SlotOwner): void;
+}
+
+/** How many requests are answered at once, of all clients and of each address. */
+export function createSlots(limits: Pick<Limits, 'maxRequests' | 'maxRequestsPerAddress'>): Slots {
+	let taken = 0;
+	return {
+		acquire: async ({ peer, connection }) => {
+			if (connection.hasSlot) return;
+			while (peer.slots >= limits.maxRequestsPerAddress)
+				await new Promise<void>((resolve) => peer.waiting.push(resolve));
+			if (taken >= limits.maxRequests)
+				throw new ApiError('unavailable', 'Too many requests at once. Try again.');
+			taken += 1;
+			peer.slots += 1;
+			connection.hasSlot = true;
+		},
+		release: ({ peer, connection }) => {
+			if (!connection.hasSlot) return;
+			taken -= 1;
+			peer.slots -= 1;
+			connection.hasSlot = false;
+			peer.waiting.shift()?.();
+		},
+	};
+}
+
+/** Octets of bodies that may be held at a time. */
+export interface Budget {
+	/** False: the memory is used up, or the share of this address is. */
+	reserve(peer: Share, bytes: number): boolean;
+	release(peer: Share, bytes: number): void;
+}
+
+/** One for all requests of a server. Requests do not wait here for memory. */
+export function createBudget({
+	maxBytesInFlight,
+	maxBytesPerAddress,
+}: Pick<Limits, 'maxBytesInFlight' | 'maxBytesPerAddress'>): Budget {
+	let held = 0;
+	return {
+		reserve: (peer, bytes) => {
+			if (held + bytes > maxBytesInFlight || peer.bytes + bytes > maxBytesPerAddress) return false;
+			held += bytes;
+			peer.bytes += bytes;
+			return true;
+		},
+		release: (peer, bytes) => {
+			held -= bytes;
+			peer.bytes -= bytes;
+		},
+	};
+}

@@ -1,30 +1,34 @@
-/** Every route as one call of the `Api`: decode, one call, encode. Which values are good is the Api's business. */
+/** Every route as one call of the `Api`: decode, one call, encode. The Api checks the values. */
 import type { Api, Call, Crud } from '../../api/api.js';
-import type { Extensions, MessageFilter, MessageScope } from '../../api/capabilities.js';
+import { type CampaignFilter, campaignStates, type ResultsRequest } from '../../api/campaigns.js';
+import type { CampaignSpec, Extensions, MessageFilter, MessageScope } from '../../api/capabilities.js';
+import type { DeliveryFilter } from '../../api/deliveries.js';
 import { invalid } from '../../api/errors.js';
-import type { ResultsRequest } from '../../api/mailings.js';
+import { withoutExactNumbers } from '../../api/json.js';
 import type { ReportQuery } from '../../api/records.js';
+import { texts } from '../../api/schema/texts.js';
+import type { SuppressionFilter, SuppressionRow } from '../../api/suppressions.js';
 import type { Operation } from '../routes.js';
 import {
+	addBody,
+	campaignOpening,
 	completeBody,
 	erasureBody,
 	importBatch,
 	importSpec,
-	jobKey,
 	mergeBody,
 	parseBody,
 	recipientBatch,
 	releaseBody,
+	replayBody,
 	requestBatch,
-} from './bodies.js';
-import { deliveryOperations } from './delivery-operations.js';
-import { readPage } from './page.js';
-import type { Query } from './query.js';
-import { suppressionOperations } from './suppression-operations.js';
+	suppressionRows,
+} from './inputs.js';
+import { type Query, readPage } from './match.js';
 
-/** What a request asks for, as far as HTTP understands it. `body` is parsed JSON of any shape. */
-export interface Asked {
-	/** Integers of the path by name; a part that is no integer never comes here. */
+/** The decoded values of a request. `body` is parsed JSON of any shape. */
+export interface OperationInput {
+	/** Integers of the path by name. */
 	ids: Readonly<Record<string, number>>;
 	/** UUIDs of the path by name. */
 	uuids: Readonly<Record<string, string>>;
@@ -33,14 +37,14 @@ export interface Asked {
 	call: Call;
 }
 
-/** The Api with every extension, as only the engine has it. */
-export interface Served {
+/** The Api with every extension; only the engine has it. */
+export interface ExtendedApi {
 	api: Api;
 	ext: Extensions;
 }
 
-/** What is answered; `undefined` = no body. */
-export type Perform = (served: Served, asked: Asked) => Promise<unknown>;
+/** Resolves with the body of the response; `undefined` = none. */
+export type Perform = (api: ExtendedApi, input: OperationInput) => Promise<unknown>;
 
 export const operations: Readonly<Record<Operation, Perform>> = {
 	...crud('lists', 'list_id', ({ api }) => api.lists),
@@ -86,6 +90,10 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	},
 	'ext.subscribers.merge': ({ ext }, { ids, body, call }) =>
 		ext.subscribers.merge(id(ids, 'list_id'), id(ids, 'id'), unchecked(parseBody(mergeBody, body)), call),
+	'ext.subscribers.add': ({ ext }, { ids, body, call }) => {
+		const { subscriber, ...options } = parseBody(addBody, body);
+		return ext.subscribers.add(id(ids, 'list_id'), unchecked(subscriber), options, call);
+	},
 	'ext.subscribers.clear': async ({ ext }, { ids, call }) => ({
 		deleted: await ext.subscribers.clear(id(ids, 'list_id'), call),
 	}),
@@ -113,36 +121,82 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.imports.put': ({ ext }, { uuids, ids, body, call }) =>
 		ext.imports.put(uuid(uuids), { ...parseBody(importBatch, body), first: id(ids, 'first') }, call),
 	'ext.imports.finish': ({ ext }, { uuids, call }) => ext.imports.finish(uuid(uuids), call),
-	'ext.mailings.open': ({ ext }, { body, call }) => {
-		const { key } = parseBody(jobKey, body);
-		const { key: _, ...spec } = unchecked<Record<string, unknown>>(body);
-		return ext.mailings.open(key, unchecked(spec), call);
+	'ext.campaigns.open': ({ ext }, { body, call }) => {
+		const { key, spec, unlessSent } = openingOf(body);
+		return ext.campaigns.open(key, spec, { ...call, unlessSent });
 	},
-	'ext.mailings.put': ({ ext }, { uuids, ids, body, call }) =>
-		ext.mailings.put(uuid(uuids), { ...parseBody(recipientBatch, body), first: id(ids, 'first') }, call),
-	'ext.mailings.putRequests': ({ ext }, { uuids, ids, body, call }) =>
-		ext.mailings.putRequests(
+	'ext.campaigns.check': ({ ext }, { body, call }) => {
+		const { key, spec, unlessSent } = openingOf(body);
+		return ext.campaigns.check(key, spec, { ...call, unlessSent });
+	},
+	'ext.campaigns.put': ({ ext }, { uuids, ids, body, call }) =>
+		ext.campaigns.put(uuid(uuids), { ...parseBody(recipientBatch, body), first: id(ids, 'first') }, call),
+	'ext.campaigns.putRequests': ({ ext }, { uuids, ids, body, call }) =>
+		ext.campaigns.putRequests(
 			uuid(uuids),
 			{ ...parseBody(requestBatch, body), first: id(ids, 'first') },
 			call,
 		),
-	'ext.mailings.complete': ({ ext }, { uuids, body, call }) =>
-		ext.mailings.complete(uuid(uuids), parseBody(completeBody, body), call),
-	'ext.mailings.addList': ({ ext }, { uuids, ids, call }) =>
-		ext.mailings.addList(uuid(uuids), id(ids, 'list_id'), call),
-	'ext.mailings.release': ({ ext }, { uuids, body, call }) =>
-		ext.mailings.release(uuid(uuids), parseBody(releaseBody, body), call),
-	'ext.mailings.cancel': ({ ext }, { uuids, call }) => ext.mailings.cancel(uuid(uuids), call),
-	'ext.mailings.page': ({ ext }, { query, call }) => {
-		const key = query.text('key');
-		const filter = key === undefined ? {} : { key };
-		return readPage(query, (page) => ext.mailings.page({ ...page, ...filter }, call));
+	'ext.campaigns.complete': ({ ext }, { uuids, body, call }) =>
+		ext.campaigns.complete(uuid(uuids), parseBody(completeBody, body), call),
+	'ext.campaigns.addList': ({ ext }, { uuids, ids, call }) =>
+		ext.campaigns.addList(uuid(uuids), id(ids, 'list_id'), call),
+	'ext.campaigns.release': ({ ext }, { uuids, body, call }) =>
+		ext.campaigns.release(uuid(uuids), parseBody(releaseBody, body), call),
+	'ext.campaigns.cancel': ({ ext }, { uuids, query, call }) =>
+		ext.campaigns.cancel(uuid(uuids), { ...call, forget: query.boolean('forget') ?? false }),
+	'ext.campaigns.page': ({ ext }, { query, call }) => {
+		const filter = campaignFilter(query);
+		return readPage(query, (page) => ext.campaigns.page({ ...page, ...filter }, call));
 	},
-	'ext.mailings.results': ({ ext }, { uuids, query, call }) =>
-		ext.mailings.results(uuid(uuids), resultsRequest(query), call),
-	...suppressionOperations,
-	...deliveryOperations,
-	'ext.mailings.status': ({ ext }, { uuids, call }) => ext.mailings.status(uuid(uuids), call),
+	'ext.campaigns.status': ({ ext }, { uuids, call }) => ext.campaigns.status(uuid(uuids), call),
+	'ext.campaigns.results': ({ ext }, { uuids, query, call }) =>
+		ext.campaigns.results(uuid(uuids), resultsRequest(query), call),
+	'ext.suppressions.page': ({ ext }, { query, call }) => {
+		const filter = suppressionFilter(query);
+		return readPage(query, (page) => ext.suppressions.page({ ...filter, ...page }, call));
+	},
+	'ext.suppressions.slice': ({ ext }, { query, call }) => {
+		const cursor = query.text('cursor');
+		const request = { ...suppressionFilter(query), limit: query.integer('limit') ?? 1000 };
+		return ext.suppressions.slice({ ...request, ...(cursor !== undefined && { cursor }) }, call);
+	},
+	'ext.suppressions.create': ({ ext }, { body, call }) => ext.suppressions.create(unchecked(body), call),
+	'ext.suppressions.put': ({ ext }, { body, call }) => ext.suppressions.put(rowsOf(body), call),
+	'ext.suppressions.check': ({ ext }, { body, call }) => ext.suppressions.check(rowsOf(body), call),
+	'ext.suppressions.remove': ({ ext }, { body, call }) => ext.suppressions.remove(unchecked(body), call),
+	'ext.people.get': ({ ext }, { query, call }) => ext.people.get(query.text('email') ?? '', call),
+	'ext.people.messages': ({ ext }, { query, call }) => {
+		const since = query.filter('since');
+		const before = query.integer('before');
+		const request = { limit: query.integer('limit') ?? 100 };
+		return ext.people.messages(
+			query.text('email') ?? '',
+			{ ...request, ...(since !== undefined && { since }), ...(before !== undefined && { before }) },
+			call,
+		);
+	},
+	'ext.deliveries.page': ({ ext }, { ids, query, call }) => {
+		const filter = deliveryFilter(query);
+		return readPage(query, (page) => ext.deliveries.page(id(ids, 'id'), { ...filter, ...page }, call));
+	},
+	'ext.deliveries.get': ({ ext }, { ids, uuids, call }) =>
+		ext.deliveries.get(id(ids, 'id'), uuid(uuids), call),
+	'ext.deliveries.replay': async ({ ext }, { ids, body, call }) => {
+		const { deliveries, failed, since, all } = parseBody(replayBody, body);
+		const what = {
+			failed,
+			all,
+			...(deliveries !== null && { deliveries }),
+			...(since !== null && { since }),
+		};
+		return { replayed: await ext.deliveries.replay(id(ids, 'id'), what, call) };
+	},
+	'ext.deliveries.stopped': async ({ ext }, { call }) => ({ stopped: await ext.deliveries.stopped(call) }),
+	'ext.deliveries.secrets': async ({ ext }, { call }) => ({ secrets: await ext.deliveries.secrets(call) }),
+	'ext.deliveries.rotateSecret': async ({ ext }, { call }) => ({
+		secrets: await ext.deliveries.rotateSecret(call),
+	}),
 };
 
 type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks';
@@ -151,34 +205,33 @@ type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';
 function crud<R extends Resource, T, In>(
 	resource: R,
 	key: string,
-	of: (served: Served, asked: Asked) => Crud<T, In>,
+	of: (api: ExtendedApi, input: OperationInput) => Crud<T, In>,
 ): Record<`${R}.${Verb}`, Perform> {
 	const verbs: Record<Verb, Perform> = {
-		page: (served, asked) => readPage(asked.query, (page) => of(served, asked).page(page, asked.call)),
-		create: (served, asked) => of(served, asked).create(unchecked(asked.body), asked.call),
-		get: (served, asked) => of(served, asked).get(id(asked.ids, key), asked.call),
-		replace: (served, asked) =>
-			of(served, asked).replace(id(asked.ids, key), unchecked(asked.body), asked.call),
-		patch: (served, asked) => of(served, asked).patch(id(asked.ids, key), unchecked(asked.body), asked.call),
-		delete: (served, asked) => of(served, asked).delete(id(asked.ids, key), asked.call),
+		page: (api, input) => readPage(input.query, (page) => of(api, input).page(page, input.call)),
+		create: (api, input) => of(api, input).create(unchecked(input.body), input.call),
+		get: (api, input) => of(api, input).get(id(input.ids, key), input.call),
+		replace: (api, input) => of(api, input).replace(id(input.ids, key), unchecked(input.body), input.call),
+		patch: (api, input) => of(api, input).patch(id(input.ids, key), unchecked(input.body), input.call),
+		delete: (api, input) => of(api, input).delete(id(input.ids, key), input.call),
 	};
 	const named = Object.entries(verbs).map(([verb, perform]) => [`${resource}.${verb}`, perform]);
 	// Keys are made of the resource and the verbs above.
 	return Object.fromEntries(named) as Record<`${R}.${Verb}`, Perform>;
 }
 
-/** The engine checks every input itself and answers with DRF's complaints: what comes in is handed on as it came. */
+/** The engine checks every input itself, with DRF's error texts: the value is passed on unchanged. */
 function unchecked<T>(value: unknown): T {
 	return value as T;
 }
 
-function id(ids: Asked['ids'], name: string): number {
+function id(ids: OperationInput['ids'], name: string): number {
 	const value = ids[name];
 	if (value === undefined) throw new Error(`the route has no {${name}}`);
 	return value;
 }
 
-function uuid(uuids: Asked['uuids']): string {
+function uuid(uuids: OperationInput['uuids']): string {
 	const value = uuids['uuid'];
 	if (value === undefined) throw new Error('the route has no {uuid}');
 	return value;
@@ -192,6 +245,29 @@ function subscriberFilter(query: Query) {
 		...(contains !== undefined && { email__icontains: contains }),
 		...(exact !== undefined && { email__exact: exact }),
 		...(is_active !== undefined && { is_active }),
+	};
+}
+
+/** The spec is stored as it is given, and compared when the campaign is opened again. */
+function openingOf(body: unknown) {
+	const { key = null, unless_sent: unlessSent } = parseBody(campaignOpening, body);
+	const given = unchecked<Record<string, unknown>>(withoutExactNumbers(body));
+	const { key: _key, unless_sent: _, ...spec } = given;
+	return { key, spec: unchecked<CampaignSpec>(spec), unlessSent };
+}
+
+/** A state or an order of no such name filters and orders nothing, as django-filter has it (api-decisions 9). */
+function campaignFilter(query: Query): CampaignFilter {
+	const key = query.text('key');
+	const id = query.filter('id');
+	const since = query.filter('since');
+	const state = campaignStates.find((one) => one === query.filter('state'));
+	return {
+		...(key !== undefined && { key }),
+		...(id !== undefined && { id: id.toLowerCase() }),
+		...(since !== undefined && { since }),
+		...(state !== undefined && { state }),
+		...(query.filter('ordering') === '-date_created' && { ordering: '-date_created' }),
 	};
 }
 
@@ -216,8 +292,30 @@ function resultsRequest(query: Query): ResultsRequest {
 
 function scopeOf(query: Query): MessageScope {
 	const submission = query.filter('submission');
-	const mailing = query.filter('mailing');
+	const campaign = query.filter('campaign');
 	if (submission !== undefined) return { submission };
-	if (mailing !== undefined) return { mailing };
-	throw invalid({ submission: [{ code: 'required', message: 'This field is required.' }] });
+	if (campaign !== undefined) return { campaign };
+	throw invalid({ submission: [{ code: 'required', message: texts.required }] });
+}
+
+/** The engine checks the words. */
+function deliveryFilter(query: Query): DeliveryFilter {
+	const state = query.filter('state');
+	const since = query.filter('since');
+	const given = { ...(state !== undefined && { state }), ...(since !== undefined && { since }) };
+	return given as DeliveryFilter;
+}
+
+function rowsOf(body: unknown): readonly SuppressionRow[] {
+	return unchecked(parseBody(suppressionRows, body).rows);
+}
+
+function suppressionFilter(query: Query): SuppressionFilter {
+	const names = ['email__icontains', 'email__exact', 'reason', 'source'] as const;
+	const values = names.flatMap((name) => {
+		const value = query.filter(name);
+		return value === undefined ? [] : [[name, value] as const];
+	});
+	const list_id = query.integer('list_id');
+	return unchecked({ ...Object.fromEntries(values), ...(list_id !== undefined && { list_id }) });
 }

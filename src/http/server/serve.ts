@@ -1,115 +1,152 @@
-/** From a request on a socket to its answer: the protocol's own limits, the public pages, then the API. */
-import type { IncomingMessage } from 'node:http';
-import { ApiError } from '../../api/errors.js';
-import type { HttpRequest, HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
-import { clientIp } from './address.js';
-import { asApiError, json, protocolError, refusal } from './answers.js';
-import { errorLine } from './log.js';
-import type { One, Serving } from './serving.js';
-import type { Upload } from './upload.js';
+/** The server on its sockets: TLS, limits, one log line per request, and a shutdown that cuts off no response. */
+import { createServer as createHttpServer, type Server } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { type Clock, systemClock } from '../../api/datetime.js';
+import type { PublicHandler } from '../messages.js';
+import { type Connections, createConnections } from './connection.js';
+import type { Handler } from './exchange.js';
+import { createBudget, createSlots, limits as defaults, type Limits } from './limits.js';
+import { createParserErrors, type ParserErrors } from './parser-errors.js';
+import { createPipeline, createRouter, type Enqueue } from './pipeline.js';
+import { createResponder } from './respond.js';
+import { createRequestLog, type Metrics } from './telemetry.js';
 
-/** Forms of one-click unsubscribing are short. */
-const maxPublicBody = 64 * 1024;
-
-/** Never throws. */
-export async function answerFor(serving: Serving, one: One, upload: Upload): Promise<HttpResponse> {
-	const { request, leaving, id } = one;
-	const refused = refuseEarly(serving, request);
-	if (refused !== null) return refused;
-	const target = request.url ?? '/';
-	const method = request.method ?? 'GET';
-	const page = serving.publicPages === null ? null : publicPath(target);
-	if (page !== null && serving.publicPages !== null) {
-		const finish = serving.metrics?.begin();
-		const shown = await askPages(serving, serving.publicPages, { one, page, upload });
-		finish?.(page.path.slice(0, 3), shown?.status ?? 404);
-		if (shown !== null) return { ...shown, about: { path: maskToken(page.path), token: null, error: null } };
-	}
-	const asked: HttpRequest = {
-		method,
-		target,
-		headers: headersOf(request),
-		body: upload.read,
-		get signal() {
-			return leaving.signal();
-		},
-		id,
-	};
-	return serving.handler(asked);
+export interface ServerOptions {
+	handler: Handler;
+	/** Called first for `/o/`, `/c/`, `/u/`, `/v/`; null: there are no such pages. */
+	publicPages: PublicHandler | null;
+	host: string;
+	/** 0 = any free one. */
+	port: number;
+	/** PEM texts; null: plain HTTP. */
+	tls: { cert: string; key: string } | null;
+	/** One object for each request. */
+	log(line: object): void;
+	/** A proxy in front names the client last in `X-Forwarded-For`. Absent: that header is ignored. */
+	trustProxy?: boolean;
+	limits?: Partial<Limits>;
+	/** Counts the public pages and the errors of the parser; share it with the handler. Absent: they are not counted. */
+	metrics?: Metrics;
+	clock?: Clock;
 }
 
-/** What is refused whatever it is for; null: nothing speaks against it. */
-export function refuseEarly({ limits, connections }: Serving, request: IncomingMessage): HttpResponse | null {
-	if (Buffer.byteLength(request.url ?? '') > limits.maxUrlBytes)
-		return protocolError(414, 'too_large', 'The URL of the request is too long.');
-	if (request.httpVersion === '1.1' && request.headers.host === undefined)
-		return protocolError(400, 'parse_error', 'The Host header is missing.');
-	const { expect } = request.headers;
-	if (expect !== undefined && expect.toLowerCase() !== '100-continue')
-		return protocolError(417, 'invalid', 'This expectation cannot be met.');
-	if (connections.underWay() > limits.maxRequests)
-		return refusal(new ApiError('unavailable', 'Too many requests at once. Try again.'));
-	return null;
+export interface HttpServer {
+	/** No slash at the end. */
+	url: string;
+	/** Accepts nothing new, answers requests under way; after `graceMs` cuts the rest. Never throws. */
+	close(options: { graceMs: number }): Promise<void>;
 }
 
-/** The address of a page that mails link to. */
-export interface Page {
-	path: string;
-	/** Without the question mark. */
-	search: string;
-}
-
-/** Null: it is none. */
-export function publicPath(target: string): Page | null {
-	if (!/^\/[ocuv]\//.test(target)) return null;
-	const at = target.indexOf('?');
-	const path = at < 0 ? target : target.slice(0, at);
-	return { path, search: at < 0 ? '' : target.slice(at + 1) };
-}
-
-/** A request for a page; its body is for who read it to add. */
-export function publicRequest(
-	serving: Serving,
-	{ request, connection }: Pick<One, 'request' | 'connection'>,
-	{ path, search }: Page,
-): PublicRequest {
+/** Listens. Rejects with node's error when the address is taken or not ours. */
+export async function serve(options: ServerOptions): Promise<HttpServer> {
+	const { handler, publicPages, tls, clock = systemClock, metrics = null } = options;
+	const limits = { ...defaults, ...options.limits };
+	let hasClosed = false;
+	const isClosing = () => hasClosed;
+	const log = createRequestLog({ clock, log: options.log });
+	const slots = createSlots(limits);
+	const connections = createConnections({ limits, isProxied: options.trustProxy === true });
+	const router = createRouter({ handler, publicPages, limits, slots, metrics, log });
+	const parserErrors = createParserErrors({ router, limits, metrics, log });
+	const responder = createResponder({ limits, isClosing });
+	const budget = createBudget(limits);
+	const enqueue = createPipeline({
+		connections,
+		router,
+		responder,
+		parserErrors,
+		slots,
+		budget,
+		log,
+		clock,
+		isClosing,
+	});
+	const server = createServer(tls, limits);
+	attach(server, { connections, enqueue, parserErrors, metrics, isPlain: tls === null });
+	await new Promise<void>((resolve, reject) => {
+		server.once('error', reject);
+		server.listen(options.port, options.host, () => {
+			server.off('error', reject);
+			resolve();
+		});
+	});
 	return {
-		method: request.method ?? 'GET',
-		path,
-		get query() {
-			return new URLSearchParams(search);
+		url: urlOf(server, options),
+		close: ({ graceMs }) => {
+			hasClosed = true;
+			return close(server, connections, graceMs);
 		},
-		headers: headersOf(request),
-		body: null,
-		ip: clientIp(serving, { request, connection }),
 	};
 }
 
-async function askPages(
-	serving: Serving,
-	pages: PublicHandler,
-	{ one, page, upload }: { one: One; page: Page; upload: Upload },
-): Promise<HttpResponse | null> {
-	const { request } = one;
-	try {
-		const body = request.method === 'POST' ? await upload.read(maxPublicBody) : null;
-		return await pages(Object.assign(publicRequest(serving, one, page), { body }));
-	} catch (error) {
-		const known = asApiError(error);
-		if (known !== null) return refusal(known);
-		serving.log({ ...errorLine(serving, one, error), path: maskToken(page.path) });
-		return json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
-	}
+interface Parts {
+	connections: Connections;
+	enqueue: Enqueue;
+	parserErrors: ParserErrors;
+	metrics: Metrics | null;
+	isPlain: boolean;
 }
 
-/** Of all headers node gives Set-Cookie alone as a list, and no client sends it. */
-function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
-	if (headers['set-cookie'] === undefined) return headers as HttpRequest['headers'];
-	const { 'set-cookie': _, ...rest } = headers;
-	return rest as HttpRequest['headers'];
+/** Connects a server that does not listen yet. */
+function attach(server: Server, { connections, enqueue, parserErrors, metrics, isPlain }: Parts): void {
+	server.on('connection', (socket: Socket) => {
+		const isAdmitted = connections.admit(socket) !== null;
+		if (!isAdmitted) metrics?.begin()('refused', 503);
+		else if (isPlain) connections.open(socket);
+	});
+	// The TLS socket of the requests is not the socket that was accepted.
+	if (!isPlain) server.on('secureConnection', (socket: Socket) => connections.open(socket));
+	server.on('request', (incoming, outgoing) => enqueue(incoming, outgoing, false));
+	server.on('checkContinue', (incoming, outgoing) => enqueue(incoming, outgoing, true));
+	server.on('checkExpectation', (incoming, outgoing) => enqueue(incoming, outgoing, false));
+	// A server of sockets passes sockets.
+	server.on('clientError', (error, socket) => {
+		const connection = connections.of(socket as Socket);
+		if (connection === null) socket.destroy();
+		else parserErrors.handle(connection, error);
+	});
 }
 
-/** A path for the log: what follows the first letters is a token. */
-export function maskToken(path: string): string {
-	return `${path.slice(0, 3)}…`;
+function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
+	const settings = {
+		maxHeaderSize: limits.maxHeaderBytes,
+		headersTimeout: limits.headersTimeoutMs,
+		requestTimeout: limits.requestTimeoutMs,
+		keepAliveTimeout: limits.keepAliveTimeoutMs,
+		connectionsCheckingInterval: limits.checkIntervalMs,
+		// Checked by the router, which answers in JSON.
+		requireHostHeader: false,
+		noDelay: true,
+	};
+	return tls === null
+		? createHttpServer(settings)
+		: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
+}
+
+async function close(server: Server, connections: Connections, graceMs: number): Promise<void> {
+	const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+	for (const { socket, exchanges } of connections.all()) if (exchanges.size === 0) socket.destroy();
+	const timer = setTimeout(() => {
+		for (const { socket, tcpSocket } of connections.all()) {
+			socket.destroy();
+			tcpSocket.destroy();
+		}
+	}, graceMs);
+	await closed;
+	clearTimeout(timer);
+}
+
+function urlOf(server: Server, { tls, host }: ServerOptions): string {
+	// On a port, the address is no path.
+	const { address, port, family } = server.address() as AddressInfo;
+	const anywhere = address === '::' || address === '0.0.0.0';
+	const shown = anywhere
+		? '127.0.0.1'
+		: family === 'IPv6'
+			? `[${address}]`
+			: host === 'localhost'
+				? 'localhost'
+				: address;
+	return `${tls === null ? 'http' : 'https'}://${shown}:${port}`;
 }

@@ -1,20 +1,160 @@
-/** The clock was set back: what waits for moments of the clock before would wait for longer than anything does. */
-import type { Micros } from '../../api/datetime.js';
-import { microsPerSecond } from '../../api/datetime.js';
+/**
+ * Handles steps of the machine's clock while processes run (the first step of NTP, a machine that slept). All times of
+ * the queue are by one clock, which is kept in the database. The first process that writes by another clock moves them
+ * over, in the same transaction. So leases and waits keep their lengths.
+ */
+import { readFileSync } from 'node:fs';
+import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
+import { closeHolds } from '../core/limits/limits.js';
+import type { Sql } from '../core/sql.js';
+import { openLanes } from '../core/submissions.js';
 import { isHere, longestLease } from './reclaim.js';
-import type { Sql } from './sql.js';
-import { openLanes } from './submissions.js';
 
-/** Above the longest wait between two attempts (`delivery/schedule.ts`: 4 h and a tenth). */
+/** A smaller difference is no step: the clock is slewed, and a lease may be that much shorter. */
+const smallestStep: Micros = microsPerSecond;
+
+/** The knowledge of a process about the clock in the database. */
+export interface KeptClock {
+	/** Called at the beginning of a write. `isBeat`: stores small differences too, so that they never add up. */
+	follow(sql: Sql, options: { isBeat: boolean }): void;
+	/**
+	 * The command with its time by the current clock. A command made before a step and executed after it would lease for
+	 * hours, or for no time. Other commands stay the same.
+	 */
+	timely<C extends { now: Micros }>(command: C): C;
+	timelyLease<C extends { now: Micros; until: Micros }>(command: C): C;
+	timelyOutcome<S extends { at: Micros }>(settlement: S, moved: (by: Micros) => Partial<S>): S;
+}
+
+/** A command made before a step arrives after it within this time; a failed store call is repeated. */
+const longestBehind: Micros = 600 * microsPerSecond;
+
+/** Without a `steady` clock, the clock and the times of commands stay the same. */
+export function keepClock(clock: Clock): KeptClock {
+	const { steady } = clock;
+	const boot = steady === undefined ? '' : readBoot();
+	// A boot without a name: the stored values may be of the previous boot, so they count from the first write of this
+	// process.
+	let isKnown = boot !== '';
+	let lastAhead: Micros | null = null;
+	let step: { by: Micros; at: Micros } | null = null;
+	const behind = (asked: Micros): Micros => {
+		if (steady === undefined || step === null || steady() - step.at > longestBehind) return 0;
+		const late = clock.now() - asked;
+		return Math.abs(late - step.by) < Math.abs(late) ? step.by : 0;
+	};
+	return {
+		follow: (sql, { isBeat }) => {
+			if (steady === undefined) return;
+			const at = steady();
+			const now = clock.now();
+			const ahead = now - at;
+			const by = lastAhead === null ? 0 : ahead - lastAhead;
+			if (Math.abs(by) >= smallestStep) step = { by, at };
+			lastAhead = ahead;
+			follow(sql, { now, ahead, boot, isKnown, isBeat });
+			isKnown = true;
+		},
+		timely: (command) => ({ ...command, now: command.now + behind(command.now) }),
+		timelyLease: (command) => {
+			const by = behind(command.now);
+			return { ...command, now: command.now + by, until: command.until + by };
+		},
+		timelyOutcome: (settlement, moved) => {
+			const by = behind(settlement.at);
+			return by === 0 ? settlement : { ...settlement, at: settlement.at + by, ...moved(by) };
+		},
+	};
+}
+
+/** A name of this boot of the machine; empty where the system has none. */
+function readBoot(): string {
+	try {
+		return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+	} catch {
+		return '';
+	}
+}
+
+interface Reading {
+	now: Micros;
+	/** The machine's clock minus its steady one. */
+	ahead: Micros;
+	boot: string;
+	/** False: the stored values may be of another boot. */
+	isKnown: boolean;
+	isBeat: boolean;
+}
+
+function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void {
+	const kept = sql.get<{ boot: string; ahead: Micros }>('SELECT boot, ahead FROM clock');
+	if (kept === undefined || kept.boot !== boot || !isKnown) {
+		// After another boot only the clock tells how long the machine was off, right or wrong.
+		sql.run(
+			`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
+			boot,
+			ahead,
+		);
+		return;
+	}
+	const by = ahead - kept.ahead;
+	if (Math.abs(by) >= smallestStep) {
+		moveTimes(sql, { now, by });
+		sql.run('UPDATE clock SET ahead = ?, step = ?, stepped_at = ?', ahead, by, now);
+	} else if (isBeat && by !== 0) sql.run('UPDATE clock SET ahead = ?', ahead);
+}
+
+/**
+ * Moves times from the old clock to the one that says `now`. Due messages stay due, future times stay as far off as
+ * before. When the clock goes forward, leased, deferred and held messages are moved. When it goes back, messages queued
+ * since the new time are moved too: a million rows take about six seconds, once.
+ */
+function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
+	const before = now - by;
+	const after = Math.min(before, now);
+	// By the old clock: what is settled now was sent by that clock.
+	closeHolds(sql, before);
+	for (const lane of openLanes(sql)) {
+		sql.run(
+			// messages_due (lane, wake_at)
+			`UPDATE messages
+			SET due_at = due_at + ?, wake_at = wake_at + ?
+			WHERE id IN (
+				SELECT id FROM messages INDEXED BY messages_due WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?
+			)`,
+			by,
+			by,
+			lane,
+			after,
+		);
+	}
+	sql.run(
+		'UPDATE webhook_deliveries SET due_at = due_at + ? WHERE due_at IS NOT NULL AND due_at > ?',
+		by,
+		after,
+	);
+	sql.run('UPDATE queue_pauses SET since = since + ?, retry_at = retry_at + ?', by, by);
+	// By way of negative numbers: a row must not collide with one that is still to be moved.
+	sql.run('UPDATE limit_uses SET until = -(until + ?)', by);
+	sql.run('UPDATE limit_uses SET until = -until');
+	sql.run('UPDATE limit_lines SET next_turn = next_turn + ?', by);
+	sql.run('UPDATE campaigns SET last_leased_at = last_leased_at + ? WHERE has_open_work = 1', by);
+	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', by, by);
+	// Kept for a day of elapsed time, not of clock time: a key forgotten sooner would let a repeated send go out again.
+	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', by);
+}
+
+/** Longer than the longest wait between two attempts (`delivery/schedule.ts`: 4 h and a tenth). */
 const longestWait: Micros = 5 * 3_600 * microsPerSecond;
-/** Of a lane, so that nobody waits for it long. */
+/** The rows of one lane in one write, to keep the lock short. */
 const mostAtOnce = 10_000;
 
 /**
- * What is deferred for longer than the schedule ever says is due now; a lease that would last longer than any lasts no
- * longer than one begun now, unless its owner runs on this machine: then it is the clock of this process that is wrong,
- * or the owner renews it by the right one. Done twice it changes nothing more. What a limit holds back keeps its turn,
- * however far that is: its `due_at` has passed.
+ * Shortens waits that no schedule allows. A message deferred for longer than the schedule is due now. A lease lasts no
+ * longer than one begun now, unless its owner runs on this machine: then this process has the wrong clock, or the owner
+ * renews the lease by the right one. Repeating it changes nothing. A message held by a limit keeps its turn, however
+ * far off: its `due_at` has passed.
  */
 export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros }): void {
 	const waiting = (lane: number) => [lane, now + longestWait] as const;
@@ -47,7 +187,7 @@ export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros
 	}
 }
 
-// messages_due (lane, wake_at): what is held back by a limit is looked at, too, and therefore not all of it.
+// messages_due (lane, wake_at): it includes messages held back by a limit, so only a part is read.
 const longWaiting = `SELECT id, due_at, state, lease_owner
 	FROM messages INDEXED BY messages_due
 	WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?

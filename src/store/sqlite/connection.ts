@@ -1,20 +1,23 @@
-/** Opens a SQLite file the one way this project uses it: every pragma set and, where it matters, read back. */
+/** Opens a SQLite file in the one way this project uses: every pragma is set and, where it matters, read back. */
+
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { DatabaseMissing, StoreError } from '../errors.js';
+import { StoreError } from '../../api/errors.js';
+import { DatabaseMissing } from '../errors.js';
 import { isBusy, translateFailure } from './failures.js';
 import { assertOurs } from './migrations.js';
 
 export const memoryPath = ':memory:';
 
-/** `writer` may change data; `reader` is refused any change by SQLite itself. */
+/** `writer` may change data; SQLite refuses any change by a `reader`. */
 export type ConnectionRole = 'writer' | 'reader';
 
 export interface ConnectionOptions {
 	path: string;
 	role: ConnectionRole;
-	/** `existing`: a file that is missing is `DatabaseMissing`, and nothing is created. */
+	/** `existing`: a missing file is `DatabaseMissing`, and nothing is created. */
 	mode: 'create' | 'existing';
 	/** How long SQLite itself waits for a lock, in milliseconds: a synchronous sleep, so keep it short. */
 	busyTimeoutMs: number;
@@ -28,6 +31,7 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 		db = new Database(options.path, {
 			fileMustExist: options.path !== memoryPath,
 			timeout: options.busyTimeoutMs,
+			nativeBinding: addonPath(),
 		});
 		const connection = db;
 		whileBusy(options.busyTimeoutMs, () => setPragmas(connection, options));
@@ -39,8 +43,20 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 }
 
 /**
- * Two processes that open a new file together both want to switch it to the log, and there SQLite answers "busy" at
- * once, whatever `busy_timeout` says.
+ * The path where npm builds the addon: naming it saves the package its search. Undefined: it is elsewhere, and is
+ * searched for.
+ */
+function addonPath(): string | undefined {
+	try {
+		return createRequire(import.meta.url).resolve('better-sqlite3/build/Release/better_sqlite3.node');
+	} catch {
+		return undefined;
+	}
+}
+
+/**
+ * Two processes that open a new file together both switch it to the log. SQLite then answers "busy" at once, whatever
+ * `busy_timeout` says.
  */
 function whileBusy(timeoutMs: number, attempt: () => void): void {
 	const pauseMs = 20;
@@ -57,19 +73,22 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 }
 
 /**
- * Makes the file before SQLite would: with 0600 from its first moment, whatever the umask (SQLite gives -wal and
- * -shm the permissions of the database file). A folder that has to be made gets 0700.
+ * Creates the file before SQLite would: with 0600 from its first moment, whatever the umask (SQLite gives -wal and -shm
+ * the permissions of the database file). A new folder gets 0700.
  */
 function prepareFile({ path, mode }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	if (existsSync(path)) {
-		if (statSync(path).isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
+		const found = statSync(path);
+		if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
+		// An empty file by `touch` or a mount may be readable by all: restrict it before data is in it.
+		if (found.isFile() && found.size === 0 && (found.mode & 0o077) !== 0) closeToOthers(path);
 		return;
 	}
 	if (mode === 'existing') throw new DatabaseMissing(path);
 	try {
 		makeFolder(dirname(path));
-		// 'a': another process may make it at the same moment, and must not lose what it wrote.
+		// 'a': another process may create it at the same moment, and must not lose what it wrote.
 		closeSync(openSync(path, 'a', 0o600));
 		chmodSync(path, 0o600);
 	} catch (error) {
@@ -79,7 +98,17 @@ function prepareFile({ path, mode }: ConnectionOptions): void {
 	}
 }
 
-// Step by step: Node's own recursive mkdir never returns where a folder cannot be made (/proc).
+function closeToOthers(path: string): void {
+	try {
+		chmodSync(path, 0o600);
+	} catch (cause) {
+		throw new StoreError('io', `${path} is an empty file that others may read, and belongs to another user`, {
+			cause,
+		});
+	}
+}
+
+// Step by step: Node's recursive mkdir never returns where a folder cannot be created (/proc).
 function makeFolder(folder: string): void {
 	if (existsSync(folder)) return;
 	makeFolder(dirname(folder));
@@ -95,19 +124,21 @@ function makeFolder(folder: string): void {
 function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: ConnectionOptions): void {
 	db.pragma(`busy_timeout = ${busyTimeoutMs}`);
 	db.pragma('trusted_schema = OFF');
-	// Before the first pragma that writes: the switch to the log stays in the file, whoever it belongs to.
+	// Before the first pragma that writes: the switch to the log would stay in a foreign file.
 	assertOurs(db, path);
-	// Only a file without pages takes a page size: 8 KiB made imports faster than 4 and 16.
+	// Only a file without pages accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {
 		throw new StoreError('io', `${path}: the write-ahead log is not available here (a network disk?)`);
 	}
-	// After the switch, because switching sets NORMAL, at which a commit may be lost when the power goes.
+	// After the switch, because switching sets NORMAL, at which a power cut may lose a commit.
 	db.pragma('synchronous = FULL');
 	if (db.pragma('synchronous', { simple: true }) !== 2) {
 		throw new StoreError('io', `${path}: SQLite does not wait for the disk`);
 	}
+	// Overwrites deleted data, and old data of an update, where its page is written anyway.
+	db.pragma('secure_delete = FAST');
 	db.pragma('foreign_keys = ON');
 	db.pragma('cache_size = -16384');
 	db.pragma('mmap_size = 0');

@@ -1,45 +1,154 @@
-/** SQLite's result codes as the store's own errors. */
+/** Translates SQLite's result codes into errors of the store. */
+
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { StoreError } from '../errors.js';
+import { StoreError } from '../../api/errors.js';
 
 /** The result code of an error that came from SQLite; null for any other. */
 export function sqliteCode(error: unknown): string | null {
 	return error instanceof Database.SqliteError ? error.code : null;
 }
 
-/** Somebody else holds a lock: worth another try. */
+/** Another connection holds a lock: worth another try. */
 export function isBusy(error: unknown): boolean {
 	const code = sqliteCode(error);
 	return code?.startsWith('SQLITE_BUSY') === true || code?.startsWith('SQLITE_LOCKED') === true;
 }
 
-/** SQLite may have rolled back the whole transaction, savepoints included: nothing of the group survived. */
+/** SQLite may have rolled back the whole transaction, savepoints included: nothing of the group was kept. */
 export function endsTransaction(error: unknown): boolean {
 	const code = sqliteCode(error);
 	return code !== null && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|CANTOPEN|INTERRUPT)/.test(code);
 }
 
-/** The store's error for one of SQLite's; anything else comes back as it is. */
-export function translateFailure(error: unknown, path: string): unknown {
+/**
+ * The store's error for one of SQLite's; other errors are returned unchanged. `file`: its actual place, where that
+ * differs from its name in errors.
+ */
+export function translateFailure(error: unknown, path: string, file = path): unknown {
 	const code = sqliteCode(error);
 	if (code === null) return error;
 	if (isBusy(error)) {
 		return new StoreError('locked', `${path} is locked by another process; try again`, { cause: error });
 	}
-	if (code.startsWith('SQLITE_FULL')) {
+	if (code.startsWith('SQLITE_FULL') || (code === 'SQLITE_IOERR_SHMSIZE' && !hasRoom(path))) {
 		return new StoreError('disk_full', `no room left on the disk of ${path}`, { cause: error });
 	}
 	if (code === 'SQLITE_NOTADB') {
 		return new StoreError('not_a_database', `${path} is not a mailctl database`, { cause: error });
 	}
 	if (!endsTransaction(error)) return error;
-	return new StoreError('io', `${path}: ${ioReason(code)}`, { cause: error });
+	if (code.startsWith('SQLITE_READONLY'))
+		return new StoreError('read_only', `${path}: the database file is read-only`, { cause: error });
+	const { code: fault, reason } = code.startsWith('SQLITE_CORRUPT')
+		? damageOf(file)
+		: ({ code: 'io', reason: ioReason(code) } as const);
+	return new StoreError(fault, `${path}: ${reason}`, { cause: error });
 }
 
+/** SQLite's index of its log grows by 32 KiB. */
+const logIndexBytes = 32_768;
+
+/** Whether that fits on the disk: SQLite does not say why the index could not grow. */
+function hasRoom(path: string): boolean {
+	try {
+		const { bavail, bsize } = statfsSync(dirname(path));
+		return bavail * bsize >= logIndexBytes;
+	} catch {
+		return true;
+	}
+}
+
+interface Damage {
+	code: 'damaged' | 'io';
+	reason: string;
+}
+
+const damaged: Damage = { code: 'damaged', reason: 'the database file is damaged; restore a backup' };
+
 function ioReason(code: string): string {
-	if (code.startsWith('SQLITE_CORRUPT')) return 'the database file is damaged; restore a backup';
-	if (code.startsWith('SQLITE_READONLY')) return 'the database file is read-only';
 	if (code.startsWith('SQLITE_CANTOPEN')) return 'the database file cannot be opened; check its permissions';
 	if (code.startsWith('SQLITE_NOMEM')) return 'out of memory';
 	return `the disk failed to read or write it (${code})`;
+}
+
+/**
+ * SQLite's messages about damage in a file (at most `most`, or all of the table named in quotes). Throws `StoreError`
+ * where the disk failed.
+ */
+export function findDamage(
+	db: Database.Database,
+	{ path, how, most }: { path: string; how: 'quick_check' | 'integrity_check'; most: number | `'${string}'` },
+): string[] {
+	const words = db.prepare<[], string>(`PRAGMA ${how}(${most})`).pluck().all();
+	const unread = words.find(isUnread);
+	if (unread !== undefined) throw new Unread(path, unread);
+	return words.filter((word) => word !== 'ok');
+}
+
+/**
+ * `… error code=266`: the lowest byte of a result code is its kind, and 10 is that of I/O. The checks of SQLite 3
+ * report it only in these words.
+ */
+function isUnread(word: string): boolean {
+	return [...word.matchAll(/error code[= ](\d+)|get page \d+: (\d+)/g)].some(
+		([, code, other]) => (Number(code ?? other) & 0xff) === 10,
+	);
+}
+
+/** The disk failed while SQLite checked the file. */
+class Unread extends StoreError {
+	readonly reason: string;
+	constructor(path: string, said: string) {
+		const reason = unreadReason(said);
+		super('io', `${path}: ${reason}`);
+		this.reason = reason;
+	}
+}
+
+function unreadReason(said: string): string {
+	return `the disk failed to read it (${said}): look at the disk before a backup is restored`;
+}
+
+/** Takes about three seconds to read. */
+const mostReadAgain = 512 * 1_048_576;
+/** A failing disk fails each request. */
+const keptMs = 5_000;
+const lookedAt = new Map<string, { atMs: number; damage: Damage }>();
+
+/**
+ * A page that could not be read is sometimes reported as damaged. Restoring a backup over a sound database loses newer
+ * data, so the whole file is read again before it counts as damaged.
+ */
+function damageOf(path: string): Damage {
+	const known = lookedAt.get(path);
+	if (known !== undefined && performance.now() - known.atMs < keptMs) return known.damage;
+	const damage = readAgain(path);
+	lookedAt.clear();
+	lookedAt.set(path, { atMs: performance.now(), damage });
+	return damage;
+}
+
+function readAgain(path: string): Damage {
+	const io = (reason: string) => ({ code: 'io', reason }) as const;
+	let db: Database.Database | null = null;
+	try {
+		if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > mostReadAgain)
+			return io(
+				'it reads as damaged; "mailctl doctor --only database --full" tells whether it is, or the disk fails',
+			);
+		db = new Database(path, { readonly: true, fileMustExist: true });
+		const [found] = findDamage(db, { path, how: 'quick_check', most: 1 });
+		if (found !== undefined) return damaged;
+		return io('the disk failed to read it; read again, the file is sound: try again');
+	} catch (error) {
+		if (error instanceof Unread) return io(error.reason);
+		const code = sqliteCode(error);
+		if (code === null || !code.startsWith('SQLITE_CORRUPT'))
+			return io(unreadReason(code ?? (error instanceof Error ? error.message : String(error))));
+		return damaged;
+	} finally {
+		db?.close();
+	}
 }

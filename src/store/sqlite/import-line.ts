@@ -1,30 +1,32 @@
 /**
- * Batches of imports wait here for their turn: consecutive ones of a session share a transaction, as many rows as the
- * lock may be held for. Each commit writes most pages of a large index anew, so a million rows take 200 commits at 5,000
- * rows each, and twice the time of 10.
+ * Queue of import batches: consecutive batches of a session share a transaction, as many rows as the lock may be held
+ * for. Each commit writes most pages of a large index anew, so a million rows take 200 commits at 5,000 rows each, and
+ * twice the time of 10.
  */
+
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
+import { addImportCounts } from '../../api/counts.js';
+import type { Core } from '../core/core.js';
+import { maxOrderedRows } from '../core/imports/batch-rows.js';
+import type { Command } from '../operations.js';
 import type { ImportAck } from '../store.js';
-import type { Core } from './core.js';
-import { maxOrderedRows } from './import-order.js';
-import { addCounts } from './imports.js';
 import type { SliceSize } from './slices.js';
 import type { Writer } from './writer.js';
 
-type PutCommand = Parameters<Core['putImportBatch']>[0];
+type PutCommand = Command<'putImportBatch'>;
 
 export interface ImportLine {
 	/**
-	 * Resolves when all rows of the batch are committed. The position commits with each part, so a batch that was broken
-	 * off goes on where it stopped when it is put again, and answers for all of its rows. What fails, fails for all
-	 * batches of the session that wait.
+	 * Resolves when all rows of the batch are committed. The position commits with each part. An interrupted batch that is
+	 * put again continues where it stopped, and its answer covers all of its rows. A failure fails all waiting batches of
+	 * the session.
 	 */
 	put(command: PutCommand): Promise<ImportAck>;
 }
 
 interface Waiting {
 	command: PutCommand;
-	/** Rows it has, and those that are settled. */
+	/** Its rows, and those that are settled. */
 	count: number;
 	settled: number;
 	ack: Ack<ImportCounts> | null;
@@ -37,7 +39,7 @@ interface Answered {
 	outcome: ImportAck;
 }
 
-/** The line of one writer. `size` says how many rows a transaction may have, and is told what they took. */
+/** The queue of one writer. `size` limits the rows of a transaction, and learns how long they took. */
 export function createImportLine(core: Core, writer: Writer, size: SliceSize): ImportLine {
 	let line: Waiting[] = [];
 	let isRunning = false;
@@ -105,11 +107,11 @@ function putNext(
 
 interface Taken {
 	waiting: Waiting;
-	/** Rows of it, behind those that are settled. */
+	/** Rows of the batch after those that are settled. */
 	limit: number;
 }
 
-/** What of the first session in line is to be put next, and what is answered without. */
+/** The rows of the first session to put next, and batches that have an answer without it. */
 function takeNext(
 	core: Core,
 	line: readonly Waiting[],
@@ -122,7 +124,7 @@ function takeNext(
 	for (const waiting of line) {
 		if (waiting.command.session !== session || rows >= maxRows) break;
 		const outcome = answerOf(core, waiting, rows);
-		// A batch that is put twice at once: the second is answered when the first is put.
+		// A batch that is put twice at once: the second gets its answer when the first is put.
 		if (outcome?.kind === 'gap' && taken.length > 0) break;
 		if (outcome !== null) {
 			answered.push({ waiting, outcome });
@@ -135,7 +137,7 @@ function takeNext(
 	return { taken, answered, rows };
 }
 
-/** Null: rows of it are to be put. What of it was put before is settled. */
+/** Null: rows of it must be put. Settles what was put before. */
 function answerOf(core: Core, waiting: Waiting, ahead: number): ImportAck | null {
 	const { session, batch } = waiting.command;
 	for (;;) {
@@ -145,7 +147,7 @@ function answerOf(core: Core, waiting: Waiting, ahead: number): ImportAck | null
 	}
 }
 
-/** True: all of it is settled. */
+/** True: all rows are settled. */
 function settle(waiting: Waiting, ack: Ack<ImportCounts>): boolean {
 	waiting.ack = waiting.ack === null ? ack : addAcks(waiting.ack, ack);
 	waiting.settled = ack.position - waiting.command.batch.first;
@@ -158,8 +160,8 @@ function acknowledged({ ack }: Waiting): ImportAck {
 }
 
 /**
- * How many rows of an import may be put at once for what is refused of them: it is kept as objects until it is
- * answered, and being many saves it no write. As many of the next rows are thought to be refused as of the last.
+ * Limits the rows of an import in one transaction by their rejects, which stay objects until the answer and save no
+ * write. The last share of rejects is the estimate for the next rows.
  */
 function createRefusals() {
 	const maxRefused = 10_000;
@@ -175,7 +177,7 @@ function createRefusals() {
 function addAcks(one: Ack<ImportCounts>, next: Ack<ImportCounts>): Ack<ImportCounts> {
 	return {
 		position: next.position,
-		counts: addCounts(one.counts, next.counts),
+		counts: addImportCounts(one.counts, next.counts),
 		rejects: [...one.rejects, ...next.rejects],
 	};
 }

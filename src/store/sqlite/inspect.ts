@@ -1,28 +1,36 @@
-/** Looks at a database file without changing it: no migration, no heartbeat, no log left behind or copied back. */
+/** Inspects a database file without changing it: no migration, no heartbeat, no log left behind or copied back. */
+
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
-import { DatabaseMissing, StoreError } from '../errors.js';
+import { StoreError } from '../../api/errors.js';
+import { createCore } from '../core/core.js';
+import { DatabaseMissing } from '../errors.js';
+import type { WrappingKey } from '../keys.js';
 import type { Reads } from '../store.js';
-import { createCore } from './core.js';
-import { translateFailure } from './failures.js';
+import { findDamage, translateFailure } from './failures.js';
 import { assertOurs, schemaVersion } from './migrations.js';
 import { createReads } from './reads.js';
 import { createSql } from './sql.js';
 
-/** An opened database; `close` it once. */
+/** An open database; `close` it once. */
 export interface Inspection {
-	/** Of the file and of this version; `found` 0: the file holds nothing yet. */
+	/** Versions of the file and of this program; `found` 0: the file is empty. */
 	readonly schema: { found: number; known: number };
 	/** `wal` where this project has opened it. */
 	readonly journalMode: string;
-	/** Of the file, and of the log beside it. */
+	/** Sizes of the file and of the log beside it. */
 	readonly bytes: { file: number; log: number };
-	/** Throw where the schema is another one than this version's. */
+	/** They throw where the schema is not that of this version. */
 	readonly reads: Reads;
-	/** The latest moment that anything was recorded at; null when nothing was. As `reads`. */
+	/** The latest time of any record; null without records. Throws as `reads` does. */
 	newest(): Micros | null;
-	/** SQLite's own words about what is broken, a few at most; none: sound. `quick` does not compare indexes. */
+	/** The last step of the machine's clock and its time, by the clock after it; null: none. Throws as `reads` does. */
+	clockStep(): { by: Micros; at: Micros } | null;
+	/**
+	 * SQLite's own messages about damage, at most a few; none: sound. `quick` does not compare indexes. Throws
+	 * `StoreError` where the disk failed to read.
+	 */
 	findDamage(how: 'quick' | 'whole'): string[];
 	close(): void;
 }
@@ -30,21 +38,29 @@ export interface Inspection {
 const mostWords = 5;
 
 /** Throws `DatabaseMissing` and `StoreError`. */
-export function inspectSqlite({ path }: { path: string }): Inspection {
+export function inspectSqlite({
+	path,
+	keys = [],
+}: {
+	path: string;
+	keys?: readonly WrappingKey[];
+}): Inspection {
 	const file = fileAt(path);
 	let db: Database.Database | null = null;
 	try {
 		db = openUntouched(file);
 		assertOurs(db, path);
-		return inspectionOf(db, { path, file });
+		return inspectionOf(db, { path, file, keys });
 	} catch (error) {
 		db?.close();
 		throw translateFailure(error, path);
 	}
 }
 
-/** The file itself: SQLite keeps its log there, and not beside a link to it. What can be no database is not opened. */
-function fileAt(path: string): string {
+/**
+ * The file itself: SQLite keeps its log there, not beside a link to it. A path that cannot be a database is not opened.
+ */
+export function fileAt(path: string): string {
 	try {
 		const file = realpathSync(path);
 		const found = statSync(file);
@@ -61,10 +77,10 @@ function fileAt(path: string): string {
 }
 
 /**
- * A log that is there is read and left as it is, which only a read-only connection does: another one copies it back when
- * it closes. Where there is none, a read-only connection would leave an empty one behind, so there it is the other one.
+ * An existing log is read and left as it is, which only a read-only connection does: another one copies it back when it
+ * closes. Without a log, a read-only connection would leave an empty one behind, so the other one is used.
  */
-function openUntouched(path: string): Database.Database {
+export function openUntouched(path: string): Database.Database {
 	const hasLog = ['-wal', '-journal'].some((suffix) => existsSync(path + suffix));
 	const readonly = hasLog || !isWritable(path);
 	const db = new Database(path, { readonly, fileMustExist: true, timeout: 1_000 });
@@ -82,8 +98,11 @@ function isWritable(path: string): boolean {
 	}
 }
 
-function inspectionOf(db: Database.Database, { path, file }: { path: string; file: string }): Inspection {
-	const sql = createSql(db);
+function inspectionOf(
+	db: Database.Database,
+	{ path, file, keys }: { path: string; file: string; keys: readonly WrappingKey[] },
+): Inspection {
+	const sql = createSql(db, keys);
 	return {
 		schema: { found: Number(db.pragma('user_version', { simple: true })), known: schemaVersion },
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
@@ -93,16 +112,23 @@ function inspectionOf(db: Database.Database, { path, file }: { path: string; fil
 			const at = sql.number(newestText);
 			return at === 0 ? null : at;
 		},
+		clockStep: () =>
+			sql.get<{ by: Micros; at: Micros }>(
+				'SELECT step AS by, stepped_at AS at FROM clock WHERE step IS NOT NULL',
+			) ?? null,
 		findDamage: (how) => {
-			const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
-			const words = sql.tuples<[string]>(`PRAGMA ${pragma}(${mostWords})`).map(([text]) => text);
-			return words.filter((text) => text !== 'ok');
+			try {
+				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
+				return findDamage(db, { path, how: pragma, most: mostWords });
+			} catch (error) {
+				throw translateFailure(error, path);
+			}
 		},
 		close: () => db.close(),
 	};
 }
 
-/** Each by an index or a table of a few rows: a million messages are not walked. */
+/** Each uses an index or a table of few rows: a million messages are not walked. */
 const newestText = `SELECT max(at) FROM (
 	SELECT max(updated_at) AS at FROM settings
 	UNION ALL SELECT max(heartbeat_at) FROM processes

@@ -1,7 +1,11 @@
-/** Brings a database to this version's schema, or says why not. Migrations are numbered, additive and never edited. */
+/**
+ * Brings a database to this version's schema, or throws the reason. Migrations are numbered, additive and never edited.
+ */
+
 import type Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
-import { StoreError } from '../errors.js';
+import { StoreError } from '../../api/errors.js';
+import { findOthers, type ProcessIdentity } from '../core/processes.js';
 import { first } from './migrations/0001-first.js';
 import { mailingBatches } from './migrations/0002-mailing-batches.js';
 import { mailingResults } from './migrations/0003-mailing-results.js';
@@ -9,7 +13,14 @@ import { queuePauses } from './migrations/0004-queue-pauses.js';
 import { dkimAndLimits } from './migrations/0005-dkim-and-limits.js';
 import { bounceReports } from './migrations/0006-bounce-reports.js';
 import { notifications } from './migrations/0008-notifications.js';
-import { findOthers, type ProcessIdentity } from './processes.js';
+import { bouncedMessages } from './migrations/0009-bounced-messages.js';
+import { clockKept } from './migrations/0010-clock.js';
+import { suppressionsOfLists } from './migrations/0011-suppressions-of-lists.js';
+import { owners } from './migrations/0012-owners.js';
+import { compositions } from './migrations/0013-compositions.js';
+import { couriers } from './migrations/0014-couriers.js';
+import { rowImports } from './migrations/0015-row-imports.js';
+import { campaigns } from './migrations/0016-campaigns.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -26,16 +37,24 @@ const allMigrations: readonly Migration[] = [
 	dkimAndLimits,
 	bounceReports,
 	notifications,
+	bouncedMessages,
+	clockKept,
+	suppressionsOfLists,
+	owners,
+	compositions,
+	couriers,
+	rowImports,
+	campaigns,
 ];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = versionOf(allMigrations);
 
-/** `mctl` in the file's header: tells our databases from other people's. */
+/** `mctl` in the file's header: distinguishes our databases from other programs' databases. */
 const applicationId = 0x6d63746c;
 
 /**
- * Migrates in one transaction. Throws `StoreError`: `not_a_database` for somebody else's database, `newer_schema`,
+ * Migrates in one transaction. Throws `StoreError`: `not_a_database` for another program's database, `newer_schema`,
  * `busy_elsewhere` while another living process uses the older schema.
  */
 export function migrate(
@@ -57,9 +76,9 @@ export function migrate(
 	}).immediate();
 }
 
-/** Throws `StoreError` "not_a_database" for a database of somebody else; an empty one may become ours. Only reads. */
+/** Throws `StoreError` "not_a_database" for another program's database; an empty one is fine. Only reads. */
 export function assertOurs(db: Database.Database, path: string): void {
-	// In one snapshot: another process may be making it ours between two of these questions.
+	// In one snapshot: another process may be creating our schema between two of these queries.
 	const isOurs = db.transaction(() => {
 		const owner = Number(db.pragma('application_id', { simple: true }));
 		const version = Number(db.pragma('user_version', { simple: true }));

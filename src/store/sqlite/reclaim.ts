@@ -1,20 +1,19 @@
-/** Leases of workers of this machine that are gone: nobody waits for their end. */
-import type { Micros } from '../../api/datetime.js';
-import { microsPerSecond } from '../../api/datetime.js';
-import { isRunning } from './processes.js';
-import type { Sql } from './sql.js';
-import { openLanes } from './submissions.js';
+/** Returns leases of dead workers of this machine, without waiting for the leases to end. */
+import { type Micros, microsPerSecond } from '../../api/datetime.js';
+import { isRunning } from '../core/processes.js';
+import type { Sql } from '../core/sql.js';
+import { openLanes } from '../core/submissions.js';
 
-/** No lease is longer; what waits longer is deferred. */
+/** No lease is longer; a longer wait means that the message is deferred. */
 export const longestLease: Micros = 600 * microsPerSecond;
 
 /**
- * Owners are called `host:pid:…` (see `Queue.lease`). A pid that is somebody else's by now keeps its leases until they
- * end; a worker wrongly given up finds its fences outdated.
+ * Owners are called `host:pid:…` (see `Queue.lease`). Where another process has the pid by now, the leases last until
+ * they end. A live worker that loses its leases finds its fences outdated.
  */
 export function reclaimLeases(sql: Sql, { host, now }: { host: string; now: Micros }): void {
 	for (const lane of openLanes(sql)) {
-		// messages_due (lane, wake_at): the leased and the shortly deferred, not the whole queue.
+		// messages_due (lane, wake_at): leased and shortly deferred messages, not the whole queue.
 		const owners = sql.all<{ lease_owner: string }>(
 			`SELECT DISTINCT lease_owner
 			FROM messages
@@ -40,7 +39,7 @@ export function reclaimLeases(sql: Sql, { host, now }: { host: string; now: Micr
 	reclaimDeliveries(sql, { host, now });
 }
 
-/** Notifications likewise: their index holds what is under way and what waits for its next attempt. */
+/** The same for webhook deliveries: their index holds those under way and those that wait for the next attempt. */
 function reclaimDeliveries(sql: Sql, { host, now }: { host: string; now: Micros }): void {
 	const owners = sql.all<{ lease_owner: string }>(
 		// webhook_deliveries_due
@@ -75,7 +74,7 @@ export function isHere(owner: string, host: string): boolean {
 	return pid !== null && isRunning(pid);
 }
 
-/** Null: of another machine, or no worker's name. */
+/** Null: of another machine, or not the name of a worker. */
 function pidOf(owner: string, host: string): number | null {
 	const [ownHost, pid] = owner.split(':');
 	return ownHost === host && pid !== undefined && /^\d+$/.test(pid) ? Number(pid) : null;

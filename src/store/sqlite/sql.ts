@@ -1,22 +1,12 @@
 /** A connection with its prepared statements: each text is compiled once and kept. */
 import type Database from 'better-sqlite3';
+import { unwrapSecret, wrapSecret } from '../core/keys.js';
+import type { Sql, SqlValue } from '../core/sql.js';
+import type { WrappingKey } from '../keys.js';
 
-export type SqlValue = string | number | bigint | null | Uint8Array;
-
-export interface Sql {
-	readonly db: Database.Database;
-	/** The first row; undefined when there is none. */
-	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
-	all<Row>(text: string, ...values: SqlValue[]): Row[];
-	/** Rows as arrays, in the order of the columns: half the time of objects, for what is read by the hundred. */
-	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
-	run(text: string, ...values: SqlValue[]): Database.RunResult;
-	/** The only column of the first row; for statements that always yield a row. */
-	number(text: string, ...values: SqlValue[]): number;
-}
-
-/** For one connection, whose owner closes it. */
-export function createSql(db: Database.Database): Sql {
+/** For one connection, whose owner closes it. `keys`: those of its secrets. */
+export function createSql(db: Database.Database, keys: readonly WrappingKey[] = []): Sql {
+	registerSecrets(db, keys);
 	const cache = new Map<string, Database.Statement<SqlValue[], unknown>>();
 	const statement = (text: string) => {
 		const known = cache.get(text);
@@ -25,7 +15,7 @@ export function createSql(db: Database.Database): Sql {
 		cache.set(text, fresh);
 		return fresh;
 	};
-	// Apart from the others: what a statement yields is a state of the statement.
+	// Separate from the others: the form of its rows is a state of the statement.
 	const rawCache = new Map<string, Database.Statement<SqlValue[], unknown>>();
 	const rawStatement = (text: string) => {
 		const known = rawCache.get(text);
@@ -34,9 +24,8 @@ export function createSql(db: Database.Database): Sql {
 		rawCache.set(text, fresh);
 		return fresh;
 	};
-	// The row types are claims of each query about its own columns: STRICT tables and the suite hold them to it.
+	// The row types are claims of each query about its own columns: STRICT tables and the tests hold them to it.
 	return {
-		db,
 		get: <Row>(text: string, ...values: SqlValue[]) => statement(text).get(...values) as Row | undefined,
 		all: <Row>(text: string, ...values: SqlValue[]) => statement(text).all(...values) as Row[],
 		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
@@ -46,5 +35,24 @@ export function createSql(db: Database.Database): Sql {
 			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;
 			return Number(row?.[0] ?? 0);
 		},
+		overwriting: (operate) => {
+			db.pragma('secure_delete = ON');
+			try {
+				return operate();
+			} finally {
+				db.pragma('secure_delete = FAST');
+			}
+		},
 	};
+}
+
+/**
+ * Registers `wrap(text, place)` and `unwrap(text, place)` for statements of this connection; the first key wraps, all
+ * unwrap.
+ */
+function registerSecrets(db: Database.Database, keys: readonly WrappingKey[]): void {
+	db.function('wrap', { directOnly: true }, (text, place) => wrapSecret(String(text), String(place), keys));
+	db.function('unwrap', { directOnly: true }, (text, place) =>
+		typeof text === 'string' ? unwrapSecret(text, String(place), keys) : text,
+	);
 }

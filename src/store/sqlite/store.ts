@@ -1,16 +1,29 @@
 /** The store on SQLite, its core run in this thread. */
+
 import { hostname } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import { type Clock, microsPerMs } from '../../api/datetime.js';
+import { type Clock, type Micros, microsPerMs, steadyOf } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
+import { type Core, carryOut, createCore } from '../core/core.js';
+import { assertKeys } from '../core/keys.js';
+import {
+	beat,
+	endBeat,
+	findOthers,
+	heartbeatEveryMicros,
+	type LiveProcess,
+	type ProcessIdentity,
+} from '../core/processes.js';
+import type { WrappingKey } from '../keys.js';
+import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';
 import type { Store, Writes } from '../store.js';
-import { pullForward } from './clock-steps.js';
+import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
-import { type Core, createCore } from './core.js';
-import { sqliteCode, translateFailure } from './failures.js';
+import { isBusy, sqliteCode, translateFailure } from './failures.js';
 import { createImportLine, type ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';
-import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from './processes.js';
 import { createReads } from './reads.js';
 import { reclaimLeases } from './reclaim.js';
 import {
@@ -28,39 +41,47 @@ export interface SqliteOptions {
 	path: string;
 	clock: Clock;
 	mode: ConnectionOptions['mode'];
-	/** How this process calls itself to others: `serve`, `worker`, `cli`. */
+	/** The role of this process for others: `serve`, `worker`, `cli`. */
 	role: string;
-	/** Names this opening among all processes; unique. */
+	/** Identifies this opening among all processes; unique. */
 	processId: string;
 	lockTimeoutMs: number;
-	/** How long opens and clicks may wait for company in their commit. */
+	/** How long opens and clicks may wait for other writes to share a commit. */
 	eventDelayMs: number;
 	/** See `OpenOptions`. */
 	upkeep: 'apart' | 'with_commits';
+	isTrial: boolean;
+	hasShortLog: boolean;
+	keys: readonly WrappingKey[];
 }
 
-/** SQLite's own wait for a lock is a synchronous sleep: short, and tried again with a pause for everybody else. */
+/** SQLite's own wait for a lock is a synchronous sleep: keep it short, and retry after a pause for other work. */
 const busyTimeoutMs = 10;
 /**
- * Alone, groups may be large and the log long, which bulk loads gain from. Beside others everybody gets a turn, and
- * whoever writes much copies the log back himself, after letting the lock go: found in a request's commit, it made
- * that wait half a second. In a server, what is large is cut for the sake of its own requests too. Not smaller than
- * needed: rows of an import lie on pages of their own, and each commit writes those pages whole.
+ * Alone, groups may be large and the log long, which speeds up bulk loads. Beside others every process gets a turn, and
+ * a process that writes much copies the log back itself, after releasing the lock: within a request's commit, that made
+ * the request wait half a second. A server cuts large work into slices for its own requests too. Slices are no smaller
+ * than needed: rows of an import lie on pages of their own, and each commit writes those pages whole.
  */
 const paces = {
 	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 0, logPages: 50_000 },
 	besideOthers: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 15, logPages: 12_500 },
+	/** Nothing is written, so large slices gain nothing. */
+	trialBesideOthers: { maxGroupMs: 50, maxSliceMs: 50, pauseMs: 15, logPages: 12_500 },
 	server: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 0, logPages: 0 },
 	serverBesideOthers: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 15, logPages: 0 },
 };
 
-/** The log of a busy server grows by some 10 MiB meanwhile. */
+/** Once copied back, the log is overwritten in place and does not grow: the wait for the disk is then a quarter. */
+const shortLogPages = 500;
+
+/** The log of a busy server grows by about 10 MiB in this time. */
 const upkeepEveryMs = 1_000;
 
 /** Throws `DatabaseMissing` and `StoreError`. */
 export function openSqliteStore(options: SqliteOptions): Store {
 	const { path, clock } = options;
-	// The switch to the log and a migration have no second try: they may sleep for the lock.
+	// The switch to the log and a migration are not retried: they may sleep for the lock.
 	const db = openConnection({
 		path,
 		mode: options.mode,
@@ -73,40 +94,45 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		host: hostname(),
 		pid: process.pid,
 	};
+	const sql = createSql(db, options.keys);
 	try {
 		migrate(db, { path, me, now: clock.now() });
 		db.pragma(`busy_timeout = ${busyTimeoutMs}`);
+		// Before anything is read or sent: a secret that cannot be unwrapped now could not be later either.
+		assertKeys(sql, options.keys);
 	} catch (error) {
 		db.close();
 		throw translateFailure(error, path);
 	}
-	const sql = createSql(db);
-	const core = createCore(sql);
-	let lastBeat = 0;
+	const core = createCore(sql, options);
+	const kept = keepClock(clock);
+	let lastBeat: { now: Micros; steady: Micros } | null = null;
 	const isServer = options.upkeep === 'apart';
-	const [freePace, sharedPace] = isServer
-		? [paces.server, paces.serverBesideOthers]
-		: [paces.alone, paces.besideOthers];
+	const [freePace, sharedPace] = pacesOf(options);
 	let pace = freePace;
 	const heartbeat = () => {
 		const now = clock.now();
-		if (Math.abs(now - lastBeat) < heartbeatEveryMicros) return;
-		if (now < lastBeat) pullForward(sql, { host: me.host, now });
+		const steady = steadyOf(clock);
+		const isBeat = lastBeat === null || Math.abs(steady - lastBeat.steady) >= heartbeatEveryMicros;
+		kept.follow(sql, { isBeat });
+		if (!isBeat) return;
+		if (now < (lastBeat?.now ?? 0)) pullForward(sql, { host: me.host, now });
 		beat(sql, me, now);
 		pace = findOthers(sql, me, now).length > 0 ? sharedPace : freePace;
 		db.pragma(`wal_autocheckpoint = ${pace.logPages}`);
-		lastBeat = now;
+		lastBeat = { now, steady };
 	};
 	const writer = createWriter({
 		db,
 		path,
+		isTrial: options.isTrial,
 		lockTimeoutMs: options.lockTimeoutMs,
 		pace: () => pace,
 		beforeGroup: heartbeat,
 		afterLongGroup: () => copyLogBack(db),
 		random: Math.random,
 	});
-	// A command's heartbeats come with what it writes; whoever stays must be heard of when idle too.
+	// The heartbeats of a command come with its writes; a long-running process needs them when idle too.
 	const timer =
 		options.role === 'cli'
 			? null
@@ -123,7 +149,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		const free = () => {
 			const now = clock.now();
 			reclaimLeases(sql, { host: me.host, now });
-			// It may have been set back while nobody was here.
+			// The clock may have been set back while no process had the database open.
 			pullForward(sql, { host: me.host, now });
 		};
 		writer.write(free).catch(() => undefined);
@@ -132,22 +158,32 @@ export function openSqliteStore(options: SqliteOptions): Store {
 	let isClosed = false;
 	return {
 		reads: createReads({ db, path, core }),
-		writes: createWrites({ core, writer, importLine, eventDelayMs: options.eventDelayMs }),
+		writes: createWrites({
+			core,
+			writer,
+			importLine,
+			kept,
+			eventDelayMs: options.eventDelayMs,
+			findOthers: (now) => findOthers(sql, me, now),
+			overwritten: options.isTrial ? (done) => done : (done) => done.then(overwriteIn(db, options)),
+		}),
 		queue:
-			options.role === 'cli' ? reclaiming(createQueue(core, writer), reclaim) : createQueue(core, writer),
+			options.role === 'cli'
+				? reclaiming(createQueue(core, writer, kept), reclaim)
+				: createQueue(core, writer, kept),
 		close: async () => {
 			if (isClosed) return;
 			isClosed = true;
 			if (timer !== null) clearInterval(timer);
 			upkeep?.stop();
-			if (lastBeat !== 0) await writer.write(() => endBeat(sql, me)).catch(() => undefined);
+			if (lastBeat !== null) await writer.write(() => endBeat(sql, me)).catch(() => undefined);
 			await writer.close();
 			db.close();
 		},
 	};
 }
 
-/** A command that sends frees what a killed one held, before its own first lease: writes keep their order. */
+/** A command that sends returns the leases of a killed one before its own first lease: writes keep their order. */
 function reclaiming(queue: Queue, reclaim: () => void): Queue {
 	let isDone = false;
 	return {
@@ -160,7 +196,17 @@ function reclaiming(queue: Queue, reclaim: () => void): Queue {
 	};
 }
 
-// It loses nothing when it fails: the log stays, and the next commit meets the same disk.
+function pacesOf({ upkeep, hasShortLog, isTrial }: SqliteOptions) {
+	if (isTrial) return [paces.alone, paces.trialBesideOthers] as const;
+	if (upkeep === 'apart') return [paces.server, paces.serverBesideOthers] as const;
+	if (!hasShortLog) return [paces.alone, paces.besideOthers] as const;
+	return [
+		{ ...paces.alone, logPages: shortLogPages },
+		{ ...paces.besideOthers, logPages: shortLogPages },
+	] as const;
+}
+
+// A failure loses nothing: the log stays, and the next commit meets the same disk.
 function copyLogBack(db: Database.Database): void {
 	try {
 		db.pragma('wal_checkpoint(PASSIVE)');
@@ -169,78 +215,134 @@ function copyLogBack(db: Database.Database): void {
 	}
 }
 
+/**
+ * Deleted data stays in the file until the log is copied back, and in the log until that is cut off, which a reader
+ * prevents while it reads. Throws `StoreError` "not_overwritten".
+ */
+function overwriteIn(db: Database.Database, { path, lockTimeoutMs }: SqliteOptions) {
+	const failed = (why: string, cause?: unknown) =>
+		new StoreError('not_overwritten', `it is done, but what was deleted is still in ${path}: ${why}`, {
+			cause,
+		});
+	return async <R>(result: R): Promise<R> => {
+		const end = performance.now() + lockTimeoutMs;
+		while (!cutLog(db, failed)) {
+			if (performance.now() >= end) throw failed('another process reads it');
+			await setTimeout(busyTimeoutMs);
+		}
+		return result;
+	};
+}
+
+/** False: a reader uses the log. */
+function cutLog(db: Database.Database, failed: (why: string, cause: unknown) => StoreError): boolean {
+	try {
+		return db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0;
+	} catch (error) {
+		if (isBusy(error)) return false;
+		const code = sqliteCode(error);
+		throw code === null ? error : failed(`the disk failed (${code})`, error);
+	}
+}
+
 interface WriteParts {
 	core: Core;
 	writer: Writer;
 	importLine: ImportLine;
+	kept: KeptClock;
 	eventDelayMs: number;
+	/** Processes beside this one. */
+	findOthers: (now: Micros) => LiveProcess[];
+	/** Waits until the deleted data is in no file any more. */
+	overwritten<R>(done: Promise<R>): Promise<R>;
 }
 
-function createWrites({ core, writer, importLine, eventDelayMs }: WriteParts): Writes {
-	const write =
-		<C, R>(operation: (command: C) => R) =>
-		(command: C): Promise<R> =>
-			writer.write(() => operation(command));
+/** Operations that batches of an import depend on: a trial repeats them for each batch. */
+const ground: ReadonlySet<string> = new Set(['createField', 'openImport']);
+
+function createWrites(parts: WriteParts): Writes {
+	const { core, writer, importLine, kept, eventDelayMs, findOthers, overwritten } = parts;
+	const write: Run = (name, command) =>
+		writer.write(() => carryOut(core, name, timely(kept, command)), { isGround: ground.has(name) });
+	const plain = driverOf('writes', write);
 	return {
-		createList: write(core.createList),
-		patchList: write(core.patchList),
-		deleteList: write(core.deleteList),
-		clearList: write(core.clearList),
-		createSubscriber: write(core.createSubscriber),
-		patchSubscriber: write(core.patchSubscriber),
-		deleteSubscriber: write(core.deleteSubscriber),
-		erasePerson: write(core.erasePerson),
-		liftErasure: write(core.liftErasure),
-		putSuppressions: write(core.putSuppressions),
-		removeSuppressions: write(core.removeSuppressions),
-		createField: write(core.createField),
-		patchField: write(core.patchField),
-		deleteField: write(core.deleteField),
-		createWebhook: write(core.createWebhook),
-		patchWebhook: write(core.patchWebhook),
-		deleteWebhook: write(core.deleteWebhook),
-		leaseDeliveries: write(core.leaseDeliveries),
-		settleDeliveries: write(core.settleDeliveries),
-		replayDeliveries: write(core.replayDeliveries),
-		ensureWebhookSecret: write(core.ensureWebhookSecret),
-		rotateWebhookSecret: write(core.rotateWebhookSecret),
-		createTemplate: write(core.createTemplate),
-		patchTemplate: write(core.patchTemplate),
-		deleteTemplate: write(core.deleteTemplate),
-		createSender: write(core.createSender),
-		deleteSender: write(core.deleteSender),
+		...plain,
+		leaseDeliveries: (command) => writer.write(() => core.leaseDeliveries(kept.timelyLease(command))),
+		settleDeliveries: ({ settlements }) =>
+			writer.write(() =>
+				core.settleDeliveries({
+					settlements: settlements.map((each) =>
+						kept.timelyOutcome(each, (by) => ({ result: movedBy(each.result, by) })),
+					),
+				}),
+			),
 		putSettings: (command) => putSettingsInSlices(core, writer, command),
-		ensureKey: write(core.ensureKey),
-		createToken: write(core.createToken),
-		revokeToken: write(core.revokeToken),
-		addDkimKey: write(core.addDkimKey),
-		removeDkimKey: write(core.removeDkimKey),
-		acceptSubmission: write(core.acceptSubmission),
-		openMailing: write(core.openMailing),
-		addListToMailing: (command) => addInSlices(core, writer, command),
-		putMailingBatch: write(core.putMailingBatch),
-		completeMailing: write(core.completeMailing),
-		releaseMailing: write(core.releaseMailing),
-		cancelMailing: (command) => cancelInSlices(core, writer, command),
-		openImport: write(core.openImport),
+		erasePerson: (command) => overwritten(plain.erasePerson(command)),
+		removeDkimKey: (command) => overwritten(plain.removeDkimKey(command)),
+		rewriteSecrets: (command) =>
+			overwritten(
+				writer.write(() => {
+					const by = findOthers(timely(kept, command).now);
+					return by.length > 0 ? by : core.rewriteSecrets(command);
+				}),
+			),
+		addListToCampaign: (command) => addInSlices(core, writer, command),
+		cancelCampaign: (command) => cancelInSlices(core, writer, command),
 		putImportBatch: importLine.put,
-		finishImport: write(core.finishImport),
-		changeMessage: write(core.changeMessage),
-		recordReport: write(core.recordReport),
+		declareRow: (command) => writer.write(() => core.declareRow(command), company(writer)),
 		recordEvents: (command) => {
-			// Who unsubscribes waits for the answer, and must not get another mail meanwhile.
+			// A person who unsubscribes waits for the answer, and must not get another mail meanwhile.
 			const isUrgent = command.events.some(({ type }) => type !== 'OPENED' && type !== 'REDIRECTED');
 			return writer.write(() => core.recordEvents(command), { maxDelayMs: isUrgent ? 0 : eventDelayMs });
 		},
 	};
 }
 
-function createQueue(core: Core, writer: Writer): Queue {
+/** Most commands carry the time of their caller. */
+function timely<C>(kept: KeptClock, command: C): C {
+	if (typeof command !== 'object' || command === null || !('now' in command)) return command;
+	const { now } = command;
+	return typeof now === 'number' ? kept.timely({ ...command, now }) : command;
+}
+
+/** Keeps the interval to the next try. */
+function pausedNow(kept: KeptClock, command: Command<'pause'>): Command<'pause'> {
+	const { now } = kept.timely(command);
+	const { retry_at } = command;
+	return { ...command, now, retry_at: retry_at === null ? null : retry_at + now - command.now };
+}
+
+/** The outcome of a message or a webhook delivery, with the time of its next attempt moved, if it has one. */
+function movedBy<O extends object>(outcome: O, by: Micros): O {
+	return 'due_at' in outcome && typeof outcome.due_at === 'number'
+		? { ...outcome, due_at: outcome.due_at + by }
+		: outcome;
+}
+
+function createQueue(core: Core, writer: Writer, kept: KeptClock): Queue {
 	return {
-		lease: (command) => leaseInSlices(core, writer, command),
-		renew: (command) => writer.write(() => core.renew(command)),
-		settle: (command) => writer.write(() => core.settle(command)),
-		pause: (command) => writer.write(() => core.pause(command)),
-		resume: (command) => writer.write(() => core.resume(command)),
+		...driverOf('queue', (name, command) => writer.write(() => carryOut(core, name, command))),
+		lease: (command) => leaseInSlices(core, writer, () => kept.timelyLease(command)),
+		renew: (command) => writer.write(() => core.renew(kept.timelyLease(command))),
+		settle: ({ settlements, gathers }) =>
+			writer.write(
+				() =>
+					core.settle({
+						settlements: settlements.map((each) =>
+							kept.timelyOutcome(each, (by) => ({ outcome: movedBy(each.outcome, by) })),
+						),
+					}),
+				gathers ? company(writer) : {},
+			),
+		setCalling: (command) =>
+			writer.write(() => core.setCalling(command), command.gathers ? company(writer) : {}),
+		pause: (command) => writer.write(() => core.pause(pausedNow(kept, command))),
 	};
+}
+
+const longestGatheringMs = 2;
+
+/** Calls end in no order: a commit for each would cost one wait for the disk for each call. */
+function company(writer: Writer): { maxDelayMs: number } {
+	return { maxDelayMs: Math.min(writer.heldMs(), longestGatheringMs) };
 }

@@ -1,13 +1,13 @@
-/** What a process that stays does beside its commits: copies the log back, and deletes what is kept for a time only. */
+/** Upkeep of a long-running process beside its commits: copies the log back, and deletes expired data. */
 import type Database from 'better-sqlite3';
-import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
-import { dropDeliveries } from './drop-deliveries.js';
+import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
+import type { Sql } from '../core/sql.js';
+import { dropDeliveries } from '../core/webhooks.js';
 import { sqliteCode } from './failures.js';
-import type { Sql } from './sql.js';
 import type { Writer } from './writer.js';
 
 export interface Upkeep {
-	/** Nothing is begun any more. */
+	/** Begins nothing more. */
 	stop(): void;
 }
 
@@ -19,27 +19,27 @@ export interface UpkeepOptions {
 	everyMs: number;
 }
 
-/** 8 MiB: copied back in the time of a few commits; a longer log makes every read of a page look further. */
+/** 8 MiB: copied back in the time of a few commits; a longer log slows every read of a page. */
 const mostPages = 1_000;
-/** What heartbeats alone write is not worth two waits for the disk. */
+/** Heartbeats alone are not worth two waits for the disk. */
 const fewPages = 100;
-/** Rows a transaction deletes at most, so that nobody waits for it. */
+/** The rows that a transaction deletes at most, to keep the lock short. */
 const sliceSize = 1_000;
 const deleteEveryMicros: Micros = microsPerDay / 24;
 
-/** Works once every `everyMs`; whatever fails is tried again the next time. Does not keep the process alive. */
+/** Works once every `everyMs`; a failure is retried the next time. Does not keep the process alive. */
 export function startUpkeep(options: UpkeepOptions): Upkeep {
 	const { db, sql, writer, clock, everyMs } = options;
 	let logged = 0;
-	let deletedAt = 0;
+	let deletedAt = Number.NEGATIVE_INFINITY;
 	let isDeleting = false;
 	const tick = () => {
 		logged = tendLog(db, logged);
-		const now = clock.now();
-		if (isDeleting || Math.abs(now - deletedAt) < deleteEveryMicros) return;
+		const steady = steadyOf(clock);
+		if (isDeleting || steady - deletedAt < deleteEveryMicros) return;
 		isDeleting = true;
-		deletedAt = now;
-		dropExpired(sql, writer, now)
+		deletedAt = steady;
+		dropExpired(sql, writer, clock.now())
 			.catch(() => undefined)
 			.finally(() => {
 				isDeleting = false;
@@ -50,7 +50,7 @@ export function startUpkeep(options: UpkeepOptions): Upkeep {
 }
 
 interface LogState {
-	/** 1: somebody else is at it. */
+	/** 1: another connection is copying. */
 	busy: number;
 	/** Pages in the log, and how many of them are in the database already. */
 	log: number;
@@ -58,8 +58,8 @@ interface LogState {
 }
 
 /**
- * Given the log's length at the last tick; its length now. A log that did not grow since is cut off, one that grew
- * long is copied back while everybody may go on writing. Never inside a commit, which would make a request wait.
+ * Takes the log's length at the last tick; returns its length now. Cuts off a log that did not grow since, and copies a
+ * long one back while others may write. Never runs inside a commit, which would make a request wait.
  */
 export function tendLog(db: Database.Database, before: number): number {
 	try {
@@ -80,8 +80,8 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 }
 
 /**
- * Deletes answers to idempotency keys after the 24 hours they are kept, the log of notifications after its 30 days, and
- * processes that ended without a word.
+ * Deletes answers to idempotency keys after 24 hours, the log of webhook deliveries after 30 days, and heartbeats of
+ * processes that ended without removing them.
  */
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
 	await inSlices(writer, () =>

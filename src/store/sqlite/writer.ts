@@ -1,40 +1,48 @@
 /**
- * Groups writes: operations that come within one tick share one transaction and one wait for the disk, each in its own
- * savepoint. A promise resolves after the commit, so what was acknowledged survives a power cut.
+ * Groups writes: operations of one tick share one transaction and one wait for the disk, each in its own savepoint. A
+ * promise resolves after the commit, so an acknowledged write survives a power cut.
  */
+
 import type Database from 'better-sqlite3';
-import { StoreError } from '../errors.js';
-import { endsTransaction, isBusy, translateFailure } from './failures.js';
+import { StoreError } from '../../api/errors.js';
+import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failures.js';
+import { createLogRoom } from './log-room.js';
 
 export interface Writer {
-	/** Runs `operate` in the next group. Rejects with what it throws, or with what made the whole group fail. */
+	/** Runs `operate` in the next group. Rejects with its error, or with the error that failed the whole group. */
 	write<R>(operate: () => R, options?: WriteOptions): Promise<R>;
+	/** Each group is undone: work in slices is one slice then, because the next one would begin with the same rows. */
+	readonly isTrial: boolean;
 	/** How long the last group held the lock, its commit included, in milliseconds. */
 	heldMs(): number;
-	/** Commits what waits, then refuses. */
+	/** Commits waiting operations, then refuses new ones. */
 	close(): Promise<void>;
 }
 
 export interface WriteOptions {
-	/** How long it may wait for company; 0 when absent. */
+	/** How long it may wait for others to share its commit; 0 when absent. */
 	maxDelayMs?: number;
 	/**
-	 * `bulk`: a group of its own, so that it needs no savepoint. Under one SQLite keeps a copy in memory of every page
-	 * before its first change, which are most pages of an index where 100,000 rows come in no order. `shared` when absent.
+	 * `bulk`: a group of its own, so that it needs no savepoint. Under a savepoint SQLite copies every page to memory
+	 * before its first change: most pages of an index for 100,000 unordered rows. `shared` when absent.
 	 */
 	group?: 'shared' | 'bulk';
+	/** In a trial all later groups repeat it first: it was undone, and they build on it. */
+	isGround?: boolean;
 }
 
 export interface WriterOptions {
 	db: Database.Database;
 	path: string;
+	/** Each group is undone after its answer. */
+	isTrial?: boolean;
 	/** How long a group tries to get the write lock before `StoreError` "locked". */
 	lockTimeoutMs: number;
 	/** How groups share the lock with other processes; asked before each. */
 	pace: () => Pace;
 	/** Called inside each group, before its first operation. */
 	beforeGroup: () => void;
-	/** Called after a group that kept others waiting, when the lock is free and before the pause. */
+	/** Called after a group that blocked others, when the lock is free and before the pause. */
 	afterLongGroup: () => void;
 	/** 0 ≤ n < 1, for the jitter between tries. */
 	random: () => number;
@@ -43,7 +51,7 @@ export interface WriterOptions {
 export interface Pace {
 	/** How long a group may go on taking operations. */
 	maxGroupMs: number;
-	/** After a group that took longer than a request may wait, how long nobody here asks for the lock. */
+	/** After a group that took longer than a request may wait, how long this process does not ask for the lock. */
 	pauseMs: number;
 }
 
@@ -54,22 +62,26 @@ interface Pending {
 	reject(error: unknown): void;
 }
 
-/** Between tries, besides what SQLite itself waits: never longer than others pause, or they would be missed. */
+/** Between tries, besides SQLite's own wait: shorter than the pauses of others, or they would be missed. */
 const retryDelay = { firstMs: 2, maxMs: 4 };
-/** A group that took longer has kept others waiting. */
+/** A longer group has blocked others. */
 const longGroupMs = 20;
 
 /**
- * One for a connection, closed before it. `operate` must be synchronous: it runs within the transaction of its group.
+ * One for each connection, closed before it. `operate` must be synchronous: it runs within the transaction of its
+ * group.
  */
 export function createWriter(options: WriterOptions): Writer {
 	const { db, path } = options;
 	const begin = db.prepare('BEGIN IMMEDIATE');
-	const commit = db.prepare('COMMIT');
+	const commit = db.prepare(options.isTrial ? 'ROLLBACK' : 'COMMIT');
 	const savepoint = db.prepare('SAVEPOINT operation');
 	const release = db.prepare('RELEASE operation');
 	const undo = db.prepare('ROLLBACK TO operation');
+	const room = createLogRoom(db, path);
 	const pending: Pending[] = [];
+	/** For a trial. */
+	const ground: (() => void)[] = [];
 	let timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
 	let dueAt = Number.POSITIVE_INFINITY;
 	let isClosed = false;
@@ -94,6 +106,7 @@ export function createWriter(options: WriterOptions): Writer {
 
 	const tryGroup = (deadline: number, delayMs: number) => {
 		try {
+			room.prepare();
 			begin.run();
 		} catch (error) {
 			if (isBusy(error) && performance.now() < deadline) {
@@ -109,7 +122,7 @@ export function createWriter(options: WriterOptions): Writer {
 		const began = performance.now();
 		commitGroup(pace);
 		heldMs = performance.now() - began;
-		// SQLite's lock is no queue: who lets it go and asks again at once starves everybody who polls.
+		// SQLite's lock is no queue: a process that releases it and asks again at once starves all others.
 		if (pace.pauseMs === 0 || heldMs <= longGroupMs) return done();
 		options.afterLongGroup();
 		setTimeout(done, pace.pauseMs);
@@ -121,10 +134,12 @@ export function createWriter(options: WriterOptions): Writer {
 		try {
 			options.beforeGroup();
 			runGroup(succeeded, failed, pace);
+			room.assertFits();
 			commit.run();
 		} catch (error) {
 			if (db.inTransaction) db.exec('ROLLBACK');
-			// Before the first operation: it would fail again for all that wait, and never be answered.
+			if (isFull(error)) room.wasFull();
+			// Before the first operation: it would fail again for all waiting operations, which would never get an answer.
 			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : pending.splice(0);
 			rejectAll(hit, translateFailure(error, path));
 			for (const reject of failed) reject();
@@ -134,9 +149,13 @@ export function createWriter(options: WriterOptions): Writer {
 		for (const reject of failed) reject();
 	};
 
-	/** Throws only what ends the transaction; the operation it hit is then among the succeeded, to be rejected with them. */
+	/**
+	 * Throws only errors that end the transaction; the operation that raised one is then among the succeeded, to be
+	 * rejected with them.
+	 */
 	const runGroup = (succeeded: Pending[], failed: (() => void)[], pace: Pace) => {
 		const end = performance.now() + pace.maxGroupMs;
+		for (const again of ground) again();
 		for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
 			const operation = next;
 			if (operation.isBulk) {
@@ -159,7 +178,7 @@ export function createWriter(options: WriterOptions): Writer {
 		}
 	};
 
-	/** What it throws ends the transaction, in which there is nothing else. */
+	/** An error ends the transaction, which contains nothing else. */
 	const runBulk = (operation: Pending, succeeded: Pending[]) => {
 		succeeded.push(operation);
 		operation.run();
@@ -172,7 +191,7 @@ export function createWriter(options: WriterOptions): Writer {
 	};
 
 	return {
-		write: <R>(operate: () => R, { maxDelayMs = 0, group = 'shared' }: WriteOptions = {}) =>
+		write: <R>(operate: () => R, { maxDelayMs = 0, group = 'shared', isGround = false }: WriteOptions = {}) =>
 			new Promise<R>((resolve, reject) => {
 				if (isClosed) return reject(new StoreError('io', `${path} is closed`));
 				let result: { value: R } | null = null;
@@ -182,12 +201,14 @@ export function createWriter(options: WriterOptions): Writer {
 						result = { value: operate() };
 					},
 					resolve: () => {
+						if (isGround && options.isTrial) ground.push(operate);
 						if (result !== null) resolve(result.value);
 					},
 					reject,
 				});
 				schedule(maxDelayMs);
 			}),
+		isTrial: options.isTrial ?? false,
 		heldMs: () => heldMs,
 		close: async () => {
 			isClosed = true;
@@ -199,6 +220,10 @@ export function createWriter(options: WriterOptions): Writer {
 			idle = [];
 		},
 	};
+}
+
+function isFull(error: unknown): boolean {
+	return error instanceof StoreError ? error.code === 'disk_full' : sqliteCode(error) === 'SQLITE_FULL';
 }
 
 function cancelTimer(timer: NodeJS.Timeout | NodeJS.Immediate | null): void {

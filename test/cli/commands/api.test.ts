@@ -38,7 +38,7 @@ describe('mailctl api', () => {
 
 	it('sends a body as JSON, with the query and the headers it is given', async () => {
 		const wire = always({ status: 201, body: '{}' });
-		const words = ['POST', '/sub/lists/', '--data', '{"name": "N"}', '--query', 'a=b c', '--query', 'a=&d'];
+		const words = ['POST', '/sub/lists/', '--data', '{"name": "N"}', '--param', 'a=b c', '--param', 'a=&d'];
 		const { code } = await cli([...base, ...words, '--header', 'X-Trace: 7'], { connect: wire.connect });
 		expect(code).toBe(0);
 		expect(wire.asked).toMatchObject([
@@ -158,7 +158,7 @@ describe('the path of a raw request', () => {
 	it.each([
 		[['FETCH', '/x/']],
 		[['GET', '/x/', '--data', '{}']],
-		[['GET', '/x/', '--query', 'x']],
+		[['GET', '/x/', '--param', 'x']],
 		[['GET', '/x/', '--header', 'x-secure-token: t']],
 		[['GET', '/x/', '--header', 'Host: evil']],
 		[['GET', '/x/', '--header', 'X-A: 1\r\nX-B: 2']],
@@ -228,7 +228,7 @@ describe('a raw request that changes something', () => {
 		});
 		expect({ code, document: JSON.parse(stdout), asked: wire.asked }).toEqual({
 			code: 0,
-			document: { dry_run: true, method: 'DELETE', path: '/sub/lists/1/', body: null },
+			document: { dry_run: true, request: { method: 'DELETE', path: '/sub/lists/1/', body: null } },
 			asked: [],
 		});
 		const hook = await cli(
@@ -237,7 +237,7 @@ describe('a raw request that changes something', () => {
 				connect: wire.connect,
 			},
 		);
-		expect(JSON.parse(hook.stdout).body).toEqual({ url: 'u', password: null });
+		expect(JSON.parse(hook.stdout).request.body).toEqual({ url: 'u', password: null });
 		await cli([...base, 'GET', '/webhooks/3/run_test/', '-n'], { connect: wire.connect });
 		expect(wire.asked).toEqual([]);
 		await cli([...base, 'GET', '/sub/lists/', '-n'], { connect: wire.connect });
@@ -270,6 +270,15 @@ describe('a raw request that changes something', () => {
 			});
 		expect((await send({ to: ['ann@example.com'], bcc: ['bo@evil.org'] })).code).toBe(2);
 		expect((await send({ to: 'bo@evil.org' })).code).toBe(2);
+		for (const path of ['/ext/mailings/', '/ext/%6Dailings/', '/%65xt/mailings/x/lists/1/']) {
+			const words = ['-p', 'prod', 'api', 'POST', path, '--data', '{}'];
+			expect(await cli(words, { env, connect: wire.connect })).toMatchObject({
+				code: 2,
+				stderr: expect.stringContaining('a campaign goes by mailctl'),
+			});
+		}
+		const spelled = ['-p', 'prod', 'api', 'POST', '/message/%73end/', '--data', '{"to": "bo@evil.org"}'];
+		expect((await cli(spelled, { env, connect: wire.connect })).code).toBe(2);
 		expect(wire.asked).toEqual([]);
 		expect((await send({ to: ['ann@example.com'] })).code).toBe(0);
 	});
@@ -312,5 +321,63 @@ describe('a raw request to a database of this machine', () => {
 		} finally {
 			await server.stop();
 		}
+	});
+});
+
+describe('a dry run on a database of this machine', () => {
+	const twoThousand = 2_001;
+
+	it.each<[code: number, method: string, path: string, data?: string]>([
+		[3, 'DELETE', '/sub/lists/9/'],
+		[3, 'PUT', '/sub/lists/9/', '{"name": "N", "email_reason": "r"}'],
+		[3, 'PATCH', '/sub/lists/9/', '{"name": "N"}'],
+		[5, 'POST', '/sub/lists/', '{"name": ""}'],
+		[5, 'PUT', '/sub/lists/1/', '{"name": "N"}'],
+		[5, 'POST', '/sub/lists/', 'no json'],
+		[5, 'DELETE', '/sub/lists/'],
+		[3, 'POST', '/nowhere/', '{}'],
+		[3, 'GET', '/webhooks/9/run_test/'],
+		[
+			5,
+			'POST',
+			'/message/send/',
+			'{"from": "x@example.com", "to": ["a@example.com"], "subject": "S", "text_body": "T"}',
+		],
+	])('ends with %i as the request does: %s %s', async (code, method, path, data) => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		const words = ['api', method, path, ...(data === undefined ? [] : ['--data', data])];
+		const dry = await project.run([...words, '-n']);
+		expect(dry).toEqual(await project.run(words));
+		expect(dry.code).toBe(code);
+	});
+
+	it('changes nothing where the request is taken, and calls no webhook', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		await project.json(['webhooks', 'create', '--url', 'https://hooks.invalid/', '--type', 'OPENED']);
+		for (const [method, path] of [
+			['DELETE', '/sub/lists/1/'],
+			['GET', '/webhooks/1/run_test/?x=1'],
+		] as const) {
+			const dry = await project.json(['api', method, path, '-n']);
+			expect(dry).toEqual({ dry_run: true, request: { method, path, body: null } });
+		}
+		expect(await project.json(['lists', 'list'])).toHaveLength(1);
+	});
+
+	it('comes to an end where the request is work in slices', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		const people = Array.from({ length: twoThousand }, (_, n) => `a${n}@example.com`);
+		const file = await project.file('people.csv', `email\n${people.join('\n')}\n`);
+		await project.json(['subscribers', 'import', file, '-l', '1']);
+		const spec = { key: 'j', from: 'news@example.com', subject: 'S', text_body: 'T', list_id: 1 };
+		const api = (...words: string[]) => project.json(['api', ...words]);
+		const { id } = (await api('POST', '/ext/mailings/', '--data', JSON.stringify(spec))) as { id: string };
+		const add = ['POST', `/ext/mailings/${id}/lists/1/`];
+		expect(await api(...add, '-n')).toMatchObject({ dry_run: true });
+		expect(await api(...add)).toMatchObject({ counts: { staged: twoThousand } });
+		expect(await api('POST', `/ext/mailings/${id}/cancel/`, '-n')).toMatchObject({ dry_run: true });
 	});
 });

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeCertificates } from '../../support/certificates.js';
-import { cli, makeHome } from '../../support/cli.js';
-import { errorOf, makeProject } from '../../support/project.js';
+import { cli, makeHome, withValues } from '../../support/cli.js';
+import { errorOf, makeProject, said } from '../../support/project.js';
 import { startFaultServer } from '../../support/smtp-fault.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 import { startTarget } from '../../support/target.js';
@@ -26,7 +26,7 @@ describe('mailctl engine init', () => {
 			'smtp://127.0.0.1:25',
 		];
 		const run = await cli([...words, '-o', 'json', '--now', '2026-11-01T10:00:00Z']);
-		expect({ ...run, stdout: JSON.parse(run.stdout) }).toEqual({
+		expect({ code: run.code, said: said(run), stdout: JSON.parse(run.stdout) }).toEqual({
 			code: 0,
 			stdout: {
 				path: db,
@@ -34,7 +34,7 @@ describe('mailctl engine init', () => {
 				settings: { smtp_url: 'smtp://127.0.0.1:25' },
 				sender: { id: 1, email: 'news@example.com', date_created: '2026-11-01T10:00:00.000000' },
 			},
-			stderr: `hint: mailctl --db ${db} engine smtp-test tries the mail server\n`,
+			said: [{ hint: `mailctl --db ${db} engine smtp-test tries the mail server` }],
 		});
 	});
 
@@ -63,10 +63,12 @@ describe('mailctl engine init', () => {
 		[['--public-url', 'ftp://x'], 5, 'public_url: Enter a valid URL. (ftp://x)'],
 		[['--smtp', 'mail.example.com'], 5, /^smtp_url: /],
 		[['--smtp-password-file', '/nowhere'], 2, '--smtp-password-file: /nowhere: no such file'],
-	])('refuses %j and changes nothing', async (words, code, message) => {
+	] as const)('refuses %j and changes nothing', async (words, code, message) => {
 		const project = await makeProject();
 		const before = await project.json(['engine', 'settings', 'get']);
-		const result = await project.run(['engine', 'init', '--time-zone', 'Europe/Oslo', ...words]);
+		const [flag, value] = words;
+		const valid = ['engine', 'init', '--time-zone', 'Europe/Oslo'];
+		const result = await project.run(withValues(valid, { [flag]: value }));
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
 		expect(result.stderr.split('\n')[0]?.replace('error: ', '')).toMatch(message);
 		expect(await project.json(['engine', 'settings', 'get'])).toEqual(before);
@@ -103,7 +105,10 @@ describe('mailctl engine init', () => {
 	it('makes nothing in a dry run', async () => {
 		const db = await fresh();
 		const run = await cli(['--db', db, 'engine', 'init', '--sender', 'n@example.com', '-n', '-o', 'json']);
-		expect(JSON.parse(run.stdout)).toEqual({ dry_run: true, settings: [], sender: 'n@example.com' });
+		expect(JSON.parse(run.stdout)).toEqual({
+			...{ dry_run: true, init: db, created: true },
+			with: { settings: {}, sender: 'n@example.com' },
+		});
 		expect(existsSync(db)).toBe(false);
 	});
 
@@ -263,7 +268,7 @@ describe('mailctl engine status and settings', () => {
 	it('refuse a setting that is none', async () => {
 		const project = await makeProject();
 		const valid =
-			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, requests_per_second';
+			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, unsubscribe_scope, page_sender_name, page_logo_url, page_color, requests_per_second';
 		const words = [
 			['get', 'colour'],
 			['set', 'colour', 'red'],
@@ -311,7 +316,7 @@ describe('mailctl engine smtp-test', () => {
 		const without = await makeProject();
 		expect(await without.run(['engine', 'smtp-test'])).toMatchObject({
 			code: 2,
-			stderr: `error: no mail server is configured\nhint: mailctl --db ${without.db} engine init --smtp smtp://user@host:587\n`,
+			stderr: `error: no mail server is configured\nhint: mailctl --db ${without.db} engine init --smtp smtp://user@host:587 --smtp-password-file FILE\n`,
 		});
 	});
 });

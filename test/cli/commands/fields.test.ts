@@ -146,9 +146,9 @@ describe('mailctl fields', () => {
 			await project.json(['fields', 'delete', 'city', '-n']),
 		];
 		expect(plans).toEqual([
-			{ dry_run: true, variable: 'x', name: 'X' },
-			{ dry_run: true, ...city, variable: 'town' },
-			{ dry_run: true, deleted: [1] },
+			{ dry_run: true, create: { variable: 'x', name: 'X' } },
+			{ dry_run: true, update: 1, with: { variable: 'town' } },
+			{ dry_run: true, delete: [1] },
 		]);
 		expect(await project.json(['fields', 'list'])).toEqual([city]);
 	});

@@ -2,10 +2,11 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
-import type { Target } from '../../../src/cli/connection.js';
-import type { Connect } from '../../../src/cli/create-context.js';
+import type { Target } from '../../../src/cli/frame/connection.js';
+import type { Connect } from '../../../src/cli/frame/context.js';
 import { type CliOptions, cli, makeHome } from '../../support/cli.js';
 import { connectTo } from '../../support/fake-deployment.js';
+import { said } from '../../support/project.js';
 
 const url = 'https://mail.example.com';
 const folderOf = (home: string) => join(home, '.config/mailctl');
@@ -290,10 +291,10 @@ describe('the token of a profile', () => {
 			code: 0,
 			document: { profile: 'prod', removed: true },
 		});
-		expect(stderr).toBe(
-			'the profile stays (https://mail.example.com); mailctl profile remove prod removes it\n' +
-				'warning: MAILCTL_TOKEN is set and is used all the same\n',
-		);
+		expect(said({ stderr })).toEqual([
+			{ note: 'the profile stays (https://mail.example.com); mailctl profile remove prod removes it' },
+			{ warning: 'MAILCTL_TOKEN is set and is used all the same' },
+		]);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 		const again = await run(home, ['logout', '-o', 'json']);
 		expect(JSON.parse(again.stdout)).toEqual({ profile: 'prod', removed: false });
@@ -434,9 +435,10 @@ describe('mailctl profile', () => {
 			['profile', 'rename', 'trial', 'x'],
 			['profile', 'remove', 'trial'],
 			['logout'],
-			['login', '-p', 'x', '--base-url', url],
+			['login', '-p', 'x', '--base-url', url, '--token-stdin', '--no-check'],
 		]) {
-			const { code, stdout } = await run(home, [...words, '-n', '-o', 'json']);
+			const stdin = 'secret';
+			const { code, stdout } = await run(home, [...words, '-n', '-o', 'json'], { stdin });
 			expect({ words, code, dry: JSON.parse(stdout).dry_run }).toEqual({ words, code: 0, dry: true });
 		}
 		expect(await readFileOf(home, 'config.json')).toEqual(config);

@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { errorOf, makeProject, type Project } from '../../support/project.js';
+import { withValues } from '../../support/cli.js';
+import { errorOf, makeProject, type Project, said } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 
 const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
@@ -25,10 +26,10 @@ describe('mailctl send', () => {
 
 	it('prints the answer of the service, sends, and ends when it is sent', async () => {
 		const { code, stdout, stderr } = await project.run([...toAnn, '--context', 'name=Ann', '-o', 'json']);
-		expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
+		expect({ code, document: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
 			code: 0,
 			document: { messages: [{ to: 'ann@example.com', id: uuid }], result: true, messages_created: 1 },
-			stderr: 'sent 1\n',
+			said: [{ note: 'sent 1' }],
 		});
 		expect(sink.received).toMatchObject([{ from: expect.stringContaining('@'), to: ['ann@example.com'] }]);
 		expect((await mailOf(0)).text?.trim()).toBe('Hi Ann');
@@ -99,6 +100,23 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).text?.trim()).toBe('Flag 5 #unknown#');
 	});
 
+	it('refuses bulk mail whose person has no value for a field, sending nothing', async () => {
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		const people = ['subscribers', 'create', '-l', 'L', '--email'];
+		await project.json([...people, 'ann@example.com', '--meta', 'city=Oslo']);
+		await project.json([...people, 'bob@example.com']);
+		const words = ['send', '--from', 'news@example.com', '--subject', 'In #city#', '--text', 'T', '--bulk'];
+		for (const to of ['bob@example.com', 'stranger@example.com'])
+			expect(await project.run([...words, '--to', 'ann@example.com', '--to', to])).toMatchObject({
+				code: 2,
+				stderr: expect.stringContaining('error: no value for #city#; nothing was sent\n'),
+			});
+		expect(await messages()).toEqual([]);
+		await project.json([...words, '--to', 'ann@example.com']);
+		expect((await mailOf(0)).subject).toBe('In Oslo');
+	});
+
 	it('refuses variables without a value with --strict-vars, sending nothing', async () => {
 		expect(
 			await project.run([...hello.slice(0, -1), 'x #nope#', '--to', 'a@example.com', '--strict-vars']),
@@ -113,7 +131,7 @@ describe('mailctl send', () => {
 	});
 
 	it.each([
-		[[...hello], 2, 'nobody to send to: give --to, --list, --csv or --batch'],
+		[[...hello], 2, 'no recipients: give --to, --list, --csv or --batch'],
 		[['send', '--to', 'a@example.com', '--subject', 'S', '--text', 'T'], 2, /^missing --from: /],
 		[[...toAnn.slice(0, 5), '--to', 'a@example.com'], 2, /^nothing to say: /],
 		[['send', '--from', 'news@example.com', '--to', 'a@b.co', '--text', 'T'], 2, '--subject is missing'],
@@ -121,8 +139,21 @@ describe('mailctl send', () => {
 		[[...toAnn, '--template', 'X'], 2, '--subject does not go with --template: its name is the subject'],
 		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is no header'],
 		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
-		[[...toAnn, '--job', 'x'], 2, '--job goes with --list, --csv or --batch only'],
+		[[...toAnn, '--again'], 2, '--again goes with --list, --csv or --batch only'],
+		[[...toAnn, '--job', 'x', '--campaign', 'x'], 2, '--job is the old name of --campaign; give --campaign'],
 		[[...toAnn, '--skip-invalid'], 2, '--skip-invalid goes with --list, --csv or --batch only'],
+		[[...toAnn, '--sample', '3'], 2, '--sample goes with --list, --csv or --batch only'],
+		[[...toAnn, '--cc-each'], 2, '--cc-each goes with --cc or --bcc only'],
+		...['--rate', '--connections', '--wait-timeout'].map((flag): [string[], number, string] => [
+			[...toAnn, '--no-wait', flag, flag === '--wait-timeout' ? '1s' : '1'],
+			2,
+			`${flag} has no effect with --no-wait: another process sends the messages`,
+		]),
+		[
+			['send', ...toAnn.slice(1, 3), '--list', '1', '--test-to', 'a@example.com', '--preview', 'text'],
+			2,
+			'--test-to sends and --preview sends nothing; give one',
+		],
 		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is no rate, such as 10/s'],
 		[
 			[...toAnn, '--eml', '-', '--preview', 'text'],
@@ -135,7 +166,11 @@ describe('mailctl send', () => {
 			'2 recipients are more than --max-recipients 1',
 		],
 		[[...toAnn, '--results', '/nowhere/r.csv'], 2, /--results: \/nowhere\/r.csv cannot be written/],
-		[[...toAnn, '--from', 'evil@example.com'], 5, 'from: Sender address is not verified. (evil@example.com)'],
+		[
+			withValues(toAnn, { '--from': 'evil@example.com' }),
+			5,
+			'from: Sender address is not verified. (evil@example.com)',
+		],
 		[[...toAnn, '--to', 'nobody'], 5, 'to.1: Enter a valid email address. (nobody)'],
 		[
 			[...toAnn, '--to', 'a@example.com>\r\nRCPT TO:<evil@example.com'],
@@ -146,7 +181,7 @@ describe('mailctl send', () => {
 		[[...toAnn, '--header', 'Bcc: evil@example.com'], 5, /^headers/],
 		[[...toAnn, '--header', 'X-A: 1\r\nBcc: evil@example.com'], 5, /^headers/],
 		[[...toAnn, '--header', 'X A: 1'], 5, /^headers/],
-		[[...toAnn, '--campaign', 'x'], 5, 'campaign_unique_id: Must be a valid UUID. (x)'],
+		[[...toAnn, '--campaign', 'x'], 3, 'there is no campaign "x"'],
 		[
 			[...toAnn, '--bulk', '--cc', 'c@example.com', '--no-strict-vars'],
 			5,
@@ -186,7 +221,8 @@ describe('mailctl send', () => {
 	});
 
 	it('keeps everything in one document with -o json, errors too', async () => {
-		const result = await project.run([...toAnn, '--from', 'evil@example.com', '-o', 'json']);
+		const words = withValues(toAnn, { '--from': 'evil@example.com' });
+		const result = await project.run([...words, '-o', 'json']);
 		expect(result.stdout).toBe('');
 		expect(errorOf(result)).toMatchObject({
 			code: 'invalid',
@@ -241,6 +277,7 @@ describe('mailctl send', () => {
 		const eml = `${project.folder}/m.eml`;
 		expect((await project.run([...words, '--eml', eml])).stderr).toBe(`wrote ${eml}\n`);
 		expect(await readFile(eml, 'latin1')).toMatch(/^Subject: Hello\r$/m);
+		expect((await stat(eml)).mode & 0o777).toBe(0o600);
 		expect(await project.run([...words, '--eml', eml])).toMatchObject({
 			code: 2,
 			stderr: `error: --eml: ${eml} is there already\n`,

@@ -48,9 +48,9 @@ describe('mailctl senders', () => {
 	it('stay as they are in a dry run', async () => {
 		expect(await project.json(['senders', 'add', 'b@example.com', '-n'])).toEqual({
 			dry_run: true,
-			email: 'b@example.com',
+			create: { email: 'b@example.com' },
 		});
-		expect(await project.json(['senders', 'remove', '1', '-n'])).toEqual({ dry_run: true, deleted: [1] });
+		expect(await project.json(['senders', 'remove', '1', '-n'])).toEqual({ dry_run: true, delete: [1] });
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 	});
 });

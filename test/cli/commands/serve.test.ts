@@ -12,7 +12,7 @@ describe('mailctl serve', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				`error: ${flag} is for whoever sends: with --no-worker this server does not\n` +
+				`error: ${flag} has no effect with --no-worker: this server does not send\n` +
 				`hint: mailctl --db ${project.db} ${instead}\n`,
 		});
 	});

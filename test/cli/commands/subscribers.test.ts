@@ -67,6 +67,17 @@ describe('mailctl subscribers', () => {
 		const found = (await project.json(['subscribers', 'find', 'ann@EXAMPLE.com'])) as { list_id: number }[];
 		expect(found.map(({ list_id }) => list_id)).toEqual([1, 2]);
 		expect(await project.json(['subscribers', 'find', 'nobody@example.com'])).toEqual([]);
+		const count = ((await project.json(['lists', 'list'])) as unknown[]).length;
+		const where = `looked in ${count} ${count === 1 ? 'list' : 'lists'}\n`;
+		expect(await project.run(['subscribers', 'find', 'nobody@example.com'])).toEqual({
+			code: 0,
+			stdout: '',
+			stderr: `no subscriber has the address nobody@example.com: ${where}`,
+		});
+		expect((await project.run(['subscribers', 'find', '99'])).stderr).toBe(
+			`no subscriber has the address 99: ${where}` +
+				`hint: it is no address; an id is of one list: mailctl --db ${project.db} subscribers get 99 --list LIST\n`,
+		);
 	});
 
 	describe('listed', () => {

@@ -5,9 +5,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import type { Suppressions } from '../../../src/api/suppressions.js';
 import { connect } from '../../../src/cli/connect.js';
-import type { Connect } from '../../../src/cli/create-context.js';
-import { Interrupted } from '../../../src/cli/errors.js';
-import { errorOf, makeProject, type Project } from '../../support/project.js';
+import type { Connect } from '../../../src/cli/frame/context.js';
+import { Interrupted } from '../../../src/cli/frame/errors.js';
+import { errorOf, makeProject, type Project, said } from '../../support/project.js';
 
 const ann = 'ann@example.com';
 const bob = 'bob@example.com';
@@ -23,12 +23,64 @@ describe('mailctl suppressions', () => {
 	const tsv = async (...more: string[]) =>
 		(await project.run(['suppressions', 'list', '--fields', 'email,reason,source', ...more])).stdout;
 
+	describe('of one list', () => {
+		beforeEach(async () => {
+			await project.json(['lists', 'create', '--name', 'Others', '--email-reason', 'r']);
+			await project.json(['subscribers', 'create', '-l', 'Others', '--email', ann]);
+		});
+		const leave = ['suppressions', 'add', ann, '--reason', 'UNSUBSCRIBED', '--list'];
+		const active = async () =>
+			((await project.json(['subscribers', 'find', ann])) as { is_active: boolean }[]).map(
+				({ is_active }) => is_active,
+			);
+
+		it('are added, shown, found and removed by the list', async () => {
+			expect(await project.json([...leave, 'Readers'])).toMatchObject({ reason: 'UNSUBSCRIBED', list_id: 1 });
+			expect(await active()).toEqual([false, true]);
+			await project.json([...leave, '2']);
+			const { stdout } = await project.run(['suppressions', 'list', '--fields', 'email,reason,list_id']);
+			expect(stdout).toBe(`${ann}\tUNSUBSCRIBED\t1\n${ann}\tUNSUBSCRIBED\t2\n`);
+			expect(await list('--list', 'Others')).toMatchObject([{ list_id: 2 }]);
+			const removed = ['suppressions', 'remove', ann, '--list', 'Others', '--yes'];
+			expect(await project.json(removed)).toMatchObject({ suppressions: 1, inactive_subscribers: 1 });
+			expect(await list()).toMatchObject([{ list_id: 1 }]);
+			expect((await project.run(removed)).code).toBe(3);
+		});
+
+		it('take no other reason and no unknown list', async () => {
+			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--list', '1']);
+			expect({ code, stderr }).toEqual({
+				code: 2,
+				stderr:
+					'error: --list: only UNSUBSCRIBED can be of one list, not MANUAL\n' +
+					'hint: add --reason UNSUBSCRIBED, or leave --list out\n',
+			});
+			expect((await project.run([...leave, 'Nobody'])).code).toBe(3);
+		});
+
+		it('come back from a file as they went', async () => {
+			await project.json([...leave, 'Readers']);
+			await project.json(['suppressions', 'add', bob]);
+			const file = join(project.folder, 'stopped.csv');
+			await project.run(['suppressions', 'export', file]);
+			const before = await list();
+			expect(await readFile(file, 'utf8')).toMatch(
+				/^email,reason,list_id,source,date_created,expires_at\r?\n/,
+			);
+			await project.run(['suppressions', 'remove', ann, bob, '--yes']);
+			await project.run(['suppressions', 'import', file]);
+			expect(await list()).toEqual(before);
+			expect(await active()).toEqual([false, true]);
+		});
+	});
+
 	describe('add', () => {
 		it('answers the suppression, and makes the subscriber inactive with its reason', async () => {
 			const made = await project.json(['suppressions', 'add', 'Ann@Example.com']);
 			const expected = {
 				email: ann,
 				reason: 'MANUAL',
+				list_id: null,
 				source: 'API',
 				date_created: expect.any(String),
 				expires_at: null,
@@ -86,21 +138,23 @@ describe('mailctl suppressions', () => {
 			const first = await add('--expires', '2099-01-01');
 			expect(first.stderr).toBe('');
 			const shorter = await add('--expires', '1h');
-			expect(shorter.stderr).toBe(
-				`${ann} was suppressed until 2099-01-01T00:00:00.000000 already (MANUAL), which is stronger and stays\n`,
-			);
+			expect(said(shorter)).toEqual([
+				{
+					note: `${ann} was suppressed until 2099-01-01T00:00:00.000000 already (MANUAL), which is stronger and stays`,
+				},
+			]);
 			expect((await add('--expires', '2099-01-02')).stderr).toBe('');
 			await add();
-			expect((await add('--expires', '1h')).stderr).toBe(
-				`${ann} was suppressed without an end already (MANUAL), which is stronger and stays\n`,
-			);
+			expect(said(await add('--expires', '1h'))).toEqual([
+				{ note: `${ann} was suppressed without an end already (MANUAL), which is stronger and stays` },
+			]);
 		});
 
 		it('goes on after one of several that is refused, and ends with 9', async () => {
 			await project.json(['subscribers', 'erase', ann, '--confirm', ann]);
 			const { code, stdout, stderr } = await project.run(['suppressions', 'add', ann, bob, '-o', 'json']);
 			expect({ code, made: JSON.parse(stdout) }).toMatchObject({ code: 9, made: [{ email: bob }] });
-			expect(stderr).toContain(`warning: ${ann}: `);
+			expect(said({ stderr })).toEqual([{ warning: expect.stringMatching(`^${ann}: `) }]);
 		});
 
 		it('with an end leaves the subscriber active, and mail passes him over until then', async () => {
@@ -120,7 +174,9 @@ describe('mailctl suppressions', () => {
 				'T',
 				'--no-wait',
 			];
-			expect(await on('09', ...send)).toMatchObject({ messages_created: 0 });
+			// Nobody got it.
+			const passedOver = [...send, '--now', '2026-01-09T12:00:00Z'];
+			expect(await project.json(passedOver, { code: 9 })).toMatchObject({ messages_created: 0 });
 			expect(await on('10', ...send)).toMatchObject({ messages_created: 1 });
 			expect(await on('10', 'suppressions', 'list')).toEqual([]);
 		});
@@ -226,10 +282,10 @@ describe('mailctl suppressions', () => {
 			expect((await project.run([...dry, bob])).code).toBe(3);
 			expect((await project.run([...dry, ann, '--reason', 'COMPLAINED'])).code).toBe(3);
 			const some = await project.run([...dry, bob, ann, '-o', 'json']);
-			expect({ ...some, stdout: JSON.parse(some.stdout) }).toEqual({
-				code: 0,
-				stdout: { dry_run: true, remove: [ann] },
-				stderr: `warning: ${bob} is not suppressed\n`,
+			expect({ code: some.code, stdout: JSON.parse(some.stdout), said: said(some) }).toEqual({
+				code: 9,
+				stdout: { dry_run: true, delete: [ann], with: {} },
+				said: [{ warning: `${bob} is not suppressed` }],
 			});
 		});
 
@@ -334,9 +390,12 @@ describe('mailctl suppressions', () => {
 		])('of %s leaves out again what it left out, with its rejects file as it is', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
-			expect({ code: first.code, stderr: first.stderr }).toEqual({
+			expect({ code: first.code, said: said(first) }).toEqual({
 				code: 9,
-				stderr: `left out: Note\nhint: 1 rejected row is in ${path}.rejects.csv; mend it and import that file\n`,
+				said: [
+					{ note: 'left out: Note' },
+					{ hint: `1 rejected row is in ${path}.rejects.csv; mend it and import that file` },
+				],
 			});
 			const rejects = `${path}.rejects.csv`;
 			const written = await readFile(rejects, 'utf8');
@@ -353,9 +412,9 @@ describe('mailctl suppressions', () => {
 		it('says which options its rejects file needs again', async () => {
 			const path = await project.file('stop.csv', 'Who,Note\nnobody,x\n');
 			const argv = ['--map', 'Who=email', '--map', 'Note=-', '--reason', 'HARDBOUNCED'];
-			expect((await imported(path, ...argv)).stderr).toContain(
-				'mend it and import that file with the same --map and --reason\n',
-			);
+			expect(said(await imported(path, ...argv)).at(-1)).toEqual({
+				hint: expect.stringMatching(/mend it and import that file with the same --map and --reason$/),
+			});
 			const again = await imported(`${path}.rejects.csv`, ...argv);
 			expect({ code: again.code, counts: JSON.parse(again.stdout) }).toMatchObject({
 				code: 9,
@@ -407,9 +466,10 @@ describe('mailctl suppressions', () => {
 				code: 130,
 				counts: { read: 1_000, created: 999, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 },
 			});
-			expect(stopped.stderr).toContain(
-				`hint: what is counted stays; remove ${path}.rejects.csv, then run the same command again for the rest\n`,
-			);
+			expect(errorOf(stopped)).toMatchObject({
+				code: 'interrupted',
+				hint: `what is counted stays; remove ${path}.rejects.csv, then run the same command again for the rest`,
+			});
 			await rm(`${path}.rejects.csv`);
 			expect(await project.json(argv, { code: 9 })).toMatchObject({ created: 1_501, unchanged: 999 });
 		});

@@ -102,7 +102,7 @@ describe('mailctl templates', () => {
 		);
 		expect(await project.json(['templates', 'delete', 'Welcome', '-n'])).toEqual({
 			dry_run: true,
-			deleted: [welcome.id],
+			delete: [welcome.id],
 		});
 		expect(await project.json(['templates', 'delete', 'Welcome', '-y'])).toEqual({ deleted: [welcome.id] });
 		expect(await project.run(['templates', 'get', 'Welcome'])).toEqual({

@@ -48,7 +48,7 @@ async function sendTo({
 }
 
 /** Nothing was said about the message, and it waits as it was. */
-const paused = { code: 6, state: 'queued', attempts: 0, heard: [], received: 0 };
+const paused = { code: 14, state: 'queued', attempts: 0, heard: [], received: 0 };
 const encrypted = { code: 0, state: 'sent', attempts: 1, heard: [{ isSecure: true }], received: 1 };
 
 describe('TLS to the mail server', () => {

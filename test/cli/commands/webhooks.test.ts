@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { makeProject, type Project } from '../../support/project.js';
+import { makeProject, type Project, said } from '../../support/project.js';
 import { stripped } from '../../support/stripped.js';
 import { typing } from '../../support/typing.js';
 
@@ -16,7 +16,7 @@ describe('mailctl webhooks', () => {
 		date_created: '2026-11-01T10:00:00.000000',
 	};
 	const secured = { ...plain, is_auth_enabled: true, login: 'ann' };
-	const hint = 'hint: passwords are hidden; --show-secrets prints them\n';
+	const hint = [{ hint: 'passwords are hidden; --show-secrets prints them' }];
 
 	beforeEach(async () => {
 		project = await makeProject();
@@ -65,13 +65,17 @@ describe('mailctl webhooks', () => {
 	it('show null for a password with a hint, and the password with --show-secrets', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		const listed = await project.run(['webhooks', 'list', '-o', 'json']);
-		expect({ ...listed, stdout: JSON.parse(listed.stdout) }).toEqual({
+		expect({ code: listed.code, stdout: JSON.parse(listed.stdout), said: said(listed) }).toEqual({
 			code: 0,
 			stdout: [secured],
-			stderr: hint,
+			said: hint,
 		});
 		const got = await project.run(['webhooks', 'get', '1', '-o', 'json']);
-		expect({ ...got, stdout: JSON.parse(got.stdout) }).toEqual({ code: 0, stdout: secured, stderr: hint });
+		expect({ code: got.code, stdout: JSON.parse(got.stdout), said: said(got) }).toEqual({
+			code: 0,
+			stdout: secured,
+			said: hint,
+		});
 		expect(await project.json(['webhooks', 'list', '--show-secrets'])).toEqual([
 			{ ...secured, password: 's3cret' },
 		]);
@@ -220,7 +224,7 @@ describe('mailctl webhooks', () => {
 		const asked = await project.run(['webhooks', 'delete', '1', '3', '1']);
 		expect(asked.stderr).toContain('this will delete 2 webhooks');
 		expect(await project.json(['webhooks', 'delete', '1', '3', '1', '-n'])).toMatchObject({
-			deleted: [1, 3],
+			delete: [1, 3],
 		});
 		const deleted = await project.run(['webhooks', 'delete', '1', '3', '1', '-y', '-o', 'table']);
 		expect(deleted.stderr).toContain('deleted 2 webhooks\n');
@@ -245,11 +249,7 @@ describe('mailctl webhooks', () => {
 		});
 		expect(planned).toEqual({
 			dry_run: true,
-			url,
-			type: 'OPENED',
-			is_auth_enabled: true,
-			login: 'ann',
-			password: null,
+			create: { url, type: 'OPENED', is_auth_enabled: true, login: 'ann', password: null },
 		});
 		expect(await project.json(['webhooks', 'list'])).toEqual([]);
 		await project.json(create());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Interrupted } from '../../../src/cli/errors.js';
+import { Interrupted } from '../../../src/cli/frame/errors.js';
 import { makeProject } from '../../support/project.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { startSending } from '../../../src/cli/connect/sending.js';
-import type { DeliverOptions } from '../../../src/cli/connection.js';
+import type { DeliverOptions } from '../../../src/cli/frame/connection.js';
 import { openStore } from '../../../src/store/open.js';
+import { eventually } from '../../support/eventually.js';
 
 it('keeps no pause of a person in mind, whose end it is not told', async () => {
 	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
@@ -24,6 +25,6 @@ it('keeps no pause of a person in mind, whose end it is not told', async () => {
 		log: () => undefined,
 	});
 	onTestFinished(() => sending.stop());
-	await vi.waitUntil(() => told !== null);
+	await eventually(() => expect(told).not.toBe(null));
 	expect(sending.whyPaused()).toBeNull();
 });

@@ -109,14 +109,14 @@ describe('who may send for a domain', () => {
 		expect(await found('dns.spf')).toMatchObject([
 			{
 				level: 'warning',
-				message: 'example.com does not exist: mail from there is refused by whoever looks',
+				message: 'example.com does not exist: receivers that check it refuse mail from there',
 				fix: `mailctl --db ${project.db} senders list`,
 			},
 		]);
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@b.example.net']);
 		expect(await found('dns.spf', 11)).toMatchObject([
 			{
-				message: 'b.example.net does not exist: mail from there is refused by whoever looks',
+				message: 'b.example.net does not exist: receivers that check it refuse mail from there',
 				fix: `mailctl --db ${project.db} engine settings get bounce_address`,
 			},
 		]);

@@ -22,7 +22,7 @@ async function found(check: string, argv: readonly string[] = [], code = 0): Pro
 
 describe('doctor on a database', () => {
 	it('answers one document with -o json: each check with what it found', async () => {
-		expect(await project.json(['doctor', '--only', 'machine', '-o', 'json'])).toEqual([
+		expect(await project.json(['doctor', '--only', 'machine'])).toEqual([
 			{ check: 'machine.node', level: 'ok', message: `Node.js ${process.versions.node}`, fix: null },
 		]);
 	});

@@ -132,7 +132,7 @@ describe('the certificate of a mail server', () => {
 			check: 'smtp.certificate',
 			level: 'warning',
 			message: 'the certificate of 127.0.0.1 expires in 1 day',
-			fix: 'whoever runs the mail server has to renew it',
+			fix: 'the operator of the mail server has to renew it',
 		});
 	});
 

@@ -1,7 +1,7 @@
 // Which name server is asked: what is an address, and what is none.
 import { describe, expect, it } from 'vitest';
 import { createNames } from '../../../src/cli/doctor/names.js';
-import { UsageError } from '../../../src/cli/errors.js';
+import { UsageError } from '../../../src/cli/frame/errors.js';
 
 describe('--name-server', () => {
 	it.each([

@@ -1,5 +1,4 @@
 // What a database needs to send: its settings, the mail server, the queue. On real servers.
-import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
@@ -14,6 +13,7 @@ import { makeCertificates, makeExpiredCertificates } from '../../support/certifi
 import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { createQueuedDatabase } from '../../support/queued-database.js';
+import { runProgram } from '../../support/run-program.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
 type Told = Omit<Finding, 'check'>;
@@ -92,7 +92,7 @@ describe('the settings', () => {
 	it.each([
 		[null, 'mail.example.com', /^no public URL is set: mails go without links/],
 		[null, '127.0.0.1:25', /^no public URL is set: links in mails lead to this machine/],
-		['http://localhost:8080', 'mail.example.com', /nobody but this machine can follow them/],
+		['http://localhost:8080', 'mail.example.com', /they work on this machine alone/],
 		['http://mail.example.com', 'mail.example.com', /plain http/],
 	])('with the public URL %s and mail by %s warn', async (url, smtp, says) => {
 		await set('smtp_url', `smtp://${smtp}`);
@@ -120,7 +120,7 @@ describe('the public URL', () => {
 		expect(await found(project.db, 'connection.public-url')).toMatchObject([
 			{
 				level: 'warning',
-				message: expect.stringMatching(/^nobody answers at http:\/\/127\.0\.0\.1:1 from here: /),
+				message: expect.stringMatching(/^this machine gets no answer from http:\/\/127\.0\.0\.1:1: /),
 				fix: `mailctl --db ${project.db} serve`,
 			},
 		]);
@@ -185,7 +185,7 @@ describe('the mail server', () => {
 			{
 				level: 'warning',
 				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expired [\d,]+ days ago$/),
-				fix: 'whoever runs the mail server has to renew it',
+				fix: 'the operator of the mail server has to renew it',
 			},
 		]);
 	});
@@ -272,7 +272,7 @@ describe('the queue', () => {
 			{
 				level: 'problem',
 				message: expect.stringMatching(
-					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; it is tried again in (59 seconds|1 minute) by whoever sends$/,
+					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; the next try is in (59 seconds|1 minute), if a worker or a server runs$/,
 				),
 				fix: `mailctl --db ${db} engine queue resume`,
 			},
@@ -316,7 +316,7 @@ describe('the queue', () => {
 	});
 
 	it('knows of a process of this machine that was killed, though it was heard of just now', async () => {
-		const { pid } = spawnSync(process.execPath, ['--version']);
+		const { pid } = runProgram(process.execPath, ['--version']);
 		await withStore((store) =>
 			store.queue.lease({ ...leasing(), owner: `${hostname()}:${pid}:${randomUUID()}`, max: 2 }),
 		);
@@ -336,6 +336,43 @@ describe('the queue', () => {
 			},
 		]);
 		file.close();
+	});
+
+	it('names a message on which a worker ended, and one that failed for it', async () => {
+		const dying = async (at: number) => {
+			const store = await openStore(db, { clock: { now: () => at }, mode: 'existing' });
+			const [first] = await store.queue.lease({ ...leasing(), now: at, until: at + 1, max: 1 });
+			await store.queue.beginComposing({ message: first?.message ?? '', fence: first?.fence ?? 0 });
+			await store.queue.lease({ ...leasing(), now: at + 1, until: at + 2, max: 9 });
+			await store.close();
+			return first?.message;
+		};
+		const minute = 60_000_000;
+		const at = systemClock.now() + minute;
+		const message = await dying(at);
+		const fix = `mailctl --db ${db} messages get ${message}`;
+		expect(await found(db, 'queue.unfinished')).toEqual([
+			{
+				level: 'warning',
+				message: expect.stringMatching(
+					`^a worker ended while it prepared message ${message}; it is tried again `,
+				),
+				fix,
+			},
+		]);
+		const file = new Database(db);
+		file.prepare('DELETE FROM messages WHERE uuid <> ?').run(message);
+		file.close();
+		expect(await dying(at + 2 * minute)).toBe(message);
+		expect(await found(db, 'queue.unfinished')).toEqual([
+			{
+				level: 'warning',
+				message: `message ${message} failed: a worker ended twice while it prepared it`,
+				fix,
+			},
+		]);
+		const { stdout } = await cli(['messages', 'get', '--db', db, message ?? '', '-o', 'json']);
+		expect(stdout).toContain('a worker ended twice while it prepared this message');
 	});
 
 	it('tells which domains put mail off, and what they said', async () => {

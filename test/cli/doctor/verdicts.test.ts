@@ -1,10 +1,10 @@
 // Verdicts on what no test can bring about: full disks, logs of gigabytes, old versions, months of mail.
 import { describe, expect, it } from 'vitest';
-import { sizeText, spanText, untilText } from '../../../src/cli/doctor/amounts.js';
 import { judgeLog, judgeSpace } from '../../../src/cli/doctor/checks/database.js';
 import { judgeNode } from '../../../src/cli/doctor/checks/machine.js';
 import { judgeBounced } from '../../../src/cli/doctor/checks/queue.js';
 import { judgePace } from '../../../src/cli/doctor/checks/service.js';
+import { sizeText, spanText, untilText } from '../../../src/cli/render/amounts.js';
 
 const mib = 1024 ** 2;
 const gib = 1024 ** 3;
@@ -61,14 +61,14 @@ describe('mail that bounced for good', () => {
 		[100, 6, 'warning'],
 		[1_000, 50, 'ok'],
 		[1_000, 51, 'warning'],
-	] as const)('of %i sent %i bounced: %s', (sent, hardBounced, level) => {
-		expect(judgeBounced({ sent, hardBounced }, line).level).toBe(level);
+	] as const)('of %i tried %i bounced: %s', (attempted, hardBounced, level) => {
+		expect(judgeBounced({ attempted, hardBounced }, line).level).toBe(level);
 	});
 });
 
 it('mail that bounced is not judged by a few', () => {
-	expect(judgeBounced({ sent: 10, hardBounced: 5 }, line).message).toBe(
-		'5 messages of 10 messages sent in seven days bounced for good: too few to judge',
+	expect(judgeBounced({ attempted: 10, hardBounced: 5 }, line).message).toBe(
+		'5 messages of 10 messages of seven days bounced for good: too few to judge',
 	);
 });
 

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { OutStream } from '../../../src/cli/io.js';
+import type { OutStream } from '../../../src/cli/frame/io.js';
 import { withOneLine } from '../../../src/cli/render/standing.js';
 
 function terminal() {

@@ -1,7 +1,7 @@
 // How the checks ask: what is repeated, what is not, and what an answer never shows.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
-import type { Exchange, WireResponse } from '../../../src/api/wire.js';
+import type { WireExchange, WireResponse } from '../../../src/api/wire.js';
 import { type Ask, createCaller } from '../../../src/cli/smoke/caller.js';
 
 const noon = Date.parse('2026-11-21T12:00:00Z') * 1000;
@@ -13,7 +13,7 @@ function answer(status: number, headers: Record<string, string> = {}, body = '{}
 /** Answers in turn, the last one for ever. */
 function callerOf(answers: readonly (WireResponse | Error)[], retries = 3) {
 	let asked = 0;
-	const exchange: Exchange = async () => {
+	const exchange: WireExchange = async () => {
 		const given = answers[Math.min(asked, answers.length - 1)] ?? answer(500);
 		asked += 1;
 		if (given instanceof Error) throw given;
@@ -69,7 +69,7 @@ describe('a request of the checks', () => {
 
 	it('ends with the signal’s reason while it waits', async () => {
 		const stop = new AbortController();
-		const exchange: Exchange = async () => {
+		const exchange: WireExchange = async () => {
 			stop.abort(new Error('interrupted'));
 			return answer(429, { 'retry-after': '30' });
 		};

@@ -1,9 +1,9 @@
 // The report in its four forms: what a person, a TAP harness, a JUnit reader and a program make of it.
-import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { paint } from '../../../src/cli/render/color.js';
 import type { CheckResult, SmokeReport } from '../../../src/cli/smoke/model.js';
 import { render } from '../../../src/cli/smoke/reporters/reporters.js';
+import { isInstalled, runProgram } from '../../support/run-program.js';
 import { parseTap } from './tap.js';
 
 const hostile = 'says <b>&"\'\u001b[31m # red \\ \u202e ]]> \ud800\u0000 end';
@@ -110,7 +110,7 @@ describe('TAP', () => {
 	});
 });
 
-const hasPython = spawnSync('python3', ['--version']).status === 0;
+const hasPython = isInstalled('python3');
 
 describe.skipIf(!hasPython)('JUnit', () => {
 	it('is XML that another parser reads, whatever the deployment said', () => {
@@ -122,7 +122,7 @@ print(json.dumps({
     "attributes": suite.attrib,
     "cases": [[c.get("classname"), c.get("name"), c.get("time"), [[x.tag, x.get("message"), x.text] for x in c]] for c in suite.iter("testcase")],
 }))`;
-		const { stdout, stderr } = spawnSync('python3', ['-c', program], { input: rendered('junit') });
+		const { stdout, stderr } = runProgram('python3', ['-c', program], { input: rendered('junit') });
 		expect(stderr.toString()).toBe('');
 		const readable = 'says <b>&"\'\\x1b[31m # red \\ \\u202e ]]> \\ud800\\x00 end';
 		expect(JSON.parse(stdout.toString())).toEqual({

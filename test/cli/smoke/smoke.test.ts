@@ -86,7 +86,7 @@ describe('smoke on a database', () => {
 		const plan = await project.json(['smoke', '--full', '--only', 'fields', '--dry-run']);
 		expect(plan).toMatchObject({
 			dry_run: true,
-			checks: expect.arrayContaining([
+			check: expect.arrayContaining([
 				{ id: 'fields.page', group: 'fields', title: expect.any(String), changes: false },
 				{ id: 'fields.create', group: 'fields', title: expect.any(String), changes: true },
 			]),

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Micros } from '../../../src/api/datetime.js';
-import type { ReportedAddress, ReturnedReport } from '../../../src/store/bounces.js';
+import type { ReportedAddress, ReturnedReport } from '../../../src/engine/rules/reported-recipients.js';
 import type { Store } from '../../../src/store/store.js';
 import type { Submission } from '../../../src/store/submissions.js';
 import {

@@ -2,13 +2,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
+	campaignOf,
 	day,
 	deliver,
 	eventOf,
 	figures,
 	fixedClock,
 	lease,
-	mailingOf,
 	newField,
 	newList,
 	newSubscriber,
@@ -16,7 +16,7 @@ import {
 	noon,
 	type OpenEmpty,
 	put,
-	releasedMailing,
+	releasedCampaign,
 	send,
 	stateOf,
 	submissionOf,
@@ -179,13 +179,13 @@ export function describeErasures(open: OpenEmpty): void {
 			expect((await send(store, [ann])).answer.messages_created).toBe(1);
 		});
 
-		it('takes the address out of the results of mailings, whether there was a message or not', async () => {
-			const mailing = mailingOf('job');
-			await store.writes.openMailing(mailing);
-			await put(store, mailing.id, 0, [ann, 'Ann@example.org', 'bob@example.org']);
+		it('takes the address out of the results of campaigns, whether there was a message or not', async () => {
+			const campaign = campaignOf('job');
+			await store.writes.openCampaign(campaign);
+			await put(store, campaign.id, 0, [ann, 'Ann@example.org', 'bob@example.org']);
 			await erase();
-			const command = { id: mailing.id, after: 0, limit: 9, only: null };
-			const results = (await store.reads.sliceMailingResults(command))?.results;
+			const command = { id: campaign.id, after: 0, limit: 9, only: null };
+			const results = (await store.reads.sliceCampaignResults(command))?.results;
 			expect(results?.map(({ to, state, text }) => [to, state, text])).toEqual([
 				[gone, 'canceled', null],
 				[gone, 'rejected', expect.not.stringMatching(/ann@/i)],
@@ -193,14 +193,14 @@ export function describeErasures(open: OpenEmpty): void {
 			]);
 		});
 
-		it('gives the messages of a mailing ids that no longer follow from the address', async () => {
+		it('gives the messages of a campaign ids that no longer follow from the address', async () => {
 			await newSubscriber(store, list_id, ann);
-			const mailing = await releasedMailing(store, list_id, 'monthly');
+			const campaign = await releasedCampaign(store, list_id, 'monthly');
 			const [leased] = await lease(store);
 			await erase();
 			expect(await stateOf(store, leased?.message ?? '')).toBeUndefined();
 			const { results } = await store.reads.pageMessages({ page: 1, page_size: 9, filter: {} });
-			expect(results).toMatchObject([{ to: gone, campaign_unique_id: mailing, state: 'canceled' }]);
+			expect(results).toMatchObject([{ to: gone, campaign_unique_id: campaign, state: 'canceled' }]);
 		});
 	});
 }

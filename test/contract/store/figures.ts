@@ -104,7 +104,10 @@ export function describeFigures(open: OpenEmpty): void {
 		it('leaves out days outside the range', async () => {
 			await sent();
 			const range = { from: '2026-03-11', to: '2026-03-11', campaign: null, tag: null, human: false };
-			expect(await store.reads.reportFigures(range)).toEqual([{ day: '2026-03-11', type: 'SENT', count: 1 }]);
+			expect(await store.reads.reportFigures(range)).toEqual({
+				daily: [{ day: '2026-03-11', type: 'SENT', count: 1 }],
+				attempted: 1,
+			});
 		});
 	});
 }

@@ -3,8 +3,10 @@
 import type { MessageScope } from '../../../src/api/capabilities.js';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
 import type { Subscriber } from '../../../src/api/records.js';
-import type { MailingAck, OpenMailing, RecipientRow } from '../../../src/store/mailings.js';
-import type { DeliveryOutcome, Leased, Reply } from '../../../src/store/queue.js';
+import type { DeliveryOutcome, Reply } from '../../../src/engine/rules/outcomes.js';
+import type { RecipientRow } from '../../../src/engine/rules/recipient-rows.js';
+import type { CampaignAck, OpenCampaign } from '../../../src/store/campaigns.js';
+import type { Leased } from '../../../src/store/queue.js';
 import type { Store, TrackedEvent, Written } from '../../../src/store/store.js';
 import type { Submission } from '../../../src/store/submissions.js';
 
@@ -84,10 +86,10 @@ export async function send(store: Store, to: readonly string[], more: Partial<Su
 	return outcome;
 }
 
-/** A mailing with a content of its own, whose rows are recipients. */
-type ContentMailing = OpenMailing & { submission: NonNullable<OpenMailing['submission']> };
+/** A campaign with a content of its own, whose rows are recipients. */
+type ContentCampaign = OpenCampaign & { submission: NonNullable<OpenCampaign['submission']> };
 
-export function mailingOf(key: string, more: Partial<ContentMailing['submission']> = {}): ContentMailing {
+export function campaignOf(key: string, more: Partial<ContentCampaign['submission']> = {}): ContentCampaign {
 	const { recipients: _, campaign: __, ...submission } = submissionOf([], { type: 'BULK' });
 	return {
 		id: newUuid(),
@@ -102,25 +104,25 @@ export function mailingOf(key: string, more: Partial<ContentMailing['submission'
 /** Puts a batch of recipients: addresses, or whole rows. */
 export function put(
 	store: Store,
-	mailing: string,
+	campaign: string,
 	first: number,
 	recipients: readonly (string | RecipientRow)[],
-): Promise<MailingAck> {
+): Promise<CampaignAck> {
 	const rows = recipients.map((one) => (typeof one === 'string' ? recipientOf(one) : one));
-	return store.writes.putMailingBatch({ mailing, first, rows, now: noon });
+	return store.writes.putCampaignBatch({ campaign, first, rows, now: noon });
 }
 
 export function recipientOf(to: string, context: Readonly<Record<string, string>> = {}): RecipientRow {
 	return { kind: 'recipient', to, to_key: to.toLowerCase(), context };
 }
 
-/** Stages a list under a new mailing and releases it; the mailing's id. */
-export async function releasedMailing(store: Store, list_id: number, key: string): Promise<string> {
-	const command = mailingOf(key);
-	await store.writes.openMailing(command);
-	const added = await store.writes.addListToMailing({ mailing: command.id, list_id, now: noon });
+/** Stages a list under a new campaign and releases it; the campaign's id. */
+export async function releasedCampaign(store: Store, list_id: number, key: string): Promise<string> {
+	const command = campaignOf(key);
+	await store.writes.openCampaign(command);
+	const added = await store.writes.addListToCampaign({ campaign: command.id, list_id, now: noon });
 	const expect_count = added?.counts.staged ?? 0;
-	await store.writes.releaseMailing({ mailing: command.id, expect_count, now: noon });
+	await store.writes.releaseCampaign({ campaign: command.id, expect_count, now: noon });
 	return command.id;
 }
 
@@ -162,6 +164,6 @@ export async function figures(
 ): Promise<string[]> {
 	const { campaign = null, tag = null, human = false } = more;
 	const range = { from: '2000-01-01', to: '2100-01-01' };
-	const rows = await store.reads.reportFigures({ ...range, campaign, tag, human });
-	return rows.map((row) => `${row.day} ${row.type} ${row.count}`).sort();
+	const { daily } = await store.reads.reportFigures({ ...range, campaign, tag, human });
+	return daily.map((row) => `${row.day} ${row.type} ${row.count}`).sort();
 }

@@ -99,7 +99,7 @@ export function describeImports(open: OpenEmpty): void {
 						{ row: 0, code: 'invalid', error: 'email: Enter a valid email address.' },
 						{ row: 1, code: 'blank', error: 'email: This field may not be blank.' },
 						{ row: 2, code: 'max_length', error: 'name: Ensure this field has no more than 255 characters.' },
-						{ row: 3, code: 'invalid', error: 'is_active: Must be a valid boolean.' },
+						{ row: 3, code: 'invalid', error: 'is_active: must be true or false, 1 or 0, yes or no' },
 						{ row: 4, code: 'unknown_variable', error: 'meta: Unknown variable: foo.' },
 						{ row: 5, code: 'null_characters_not_allowed', error: 'name: Null characters are not allowed.' },
 					],
@@ -235,6 +235,142 @@ export function describeImports(open: OpenEmpty): void {
 			expect(await load(columns, [['a@example.org', '{"age": 7}', 'Oslo']])).toEqual([0, 0, 1, 0, 0]);
 			expect(await load(columns, [['a@example.org', '{"shoe": 7}', 'Oslo']])).toEqual([0, 0, 0, 0, 1]);
 			expect(await load(columns, [['a@example.org', '{"age": "7"}', null]])).toEqual([0, 1, 0, 0, 0]);
+		});
+
+		describe('with a reason', () => {
+			const columns = 'email disable_reason';
+			let other: number;
+			const elsewhere = async (email: string) => {
+				const filter = { email__exact: email };
+				const page = { list_id: other, filter, page: 1, page_size: 9 };
+				const [found] = (await store.reads.pageSubscribers(page))?.results ?? [];
+				return [found?.is_active, found?.disable_reason];
+			};
+			const standing = async () => {
+				const page = { filter: {}, now: noon, page: 1, page_size: 9 };
+				const { results } = await store.reads.pageSuppressions(page);
+				return results.map((one) => `${one.email} ${one.reason} ${one.source} ${one.list_id}`);
+			};
+			const activities = async () => (await all()).map((one) => [one.is_active, one.disable_reason]);
+			beforeEach(async () => {
+				other = await newList(store, 'Other');
+				for (const who of ['c', 'h', 'u', 'x']) await newSubscriber(store, other, `${who}@example.org`);
+			});
+			const rows = [
+				['c@example.org', 'Complained'],
+				['h@example.org', 'HARDBOUNCED'],
+				['u@example.org', ' unsubscribed '],
+			];
+
+			it('stops mail to the address as if it had happened here, and for good', async () => {
+				expect(await load(columns, rows)).toEqual([3, 0, 0, 0, 0]);
+				expect(await standing()).toEqual([
+					'c@example.org COMPLAINED IMPORT null',
+					'h@example.org HARDBOUNCED IMPORT null',
+					`u@example.org UNSUBSCRIBED IMPORT ${list_id}`,
+				]);
+				expect(await activities()).toEqual([
+					[false, 'COMPLAINED'],
+					[false, 'HARDBOUNCED'],
+					[false, 'UNSUBSCRIBED'],
+				]);
+				expect(await elsewhere('c@example.org')).toEqual([false, 'COMPLAINED']);
+				expect(await elsewhere('u@example.org')).toEqual([true, null]);
+				expect(await store.reads.getList({ id: other })).toMatchObject({
+					active_subscribers_count: 2,
+					inactive_subscribers_count: 2,
+				});
+				const to = rows.map(([email = '']) => email ?? '');
+				expect((await send(store, to)).answer.messages.map((one) => one.to)).toEqual(['u@example.org']);
+				await store.writes.clearList({ id: list_id, now: noon });
+				for (const email of to) expect((await newSubscriber(store, list_id, email)).is_active).toBe(false);
+			});
+
+			it('does so for rows that are there already, and changed by nothing else', async () => {
+				await load(columns, rows);
+				for (const [email_key = ''] of rows)
+					await store.writes.removeSuppressions({
+						...{ email_key: email_key ?? '', reason: null, list_id: null, now: noon },
+					});
+				expect(await load(columns, rows)).toEqual([0, 0, 3, 0, 0]);
+				expect(await standing()).toHaveLength(3);
+				await newSubscriber(store, list_id, 'x@example.org');
+				expect(await load(columns, [['x@example.org', 'COMPLAINED']])).toEqual([0, 1, 0, 0, 0]);
+				expect(await elsewhere('x@example.org')).toEqual([false, 'COMPLAINED']);
+			});
+
+			it.each([
+				['skip', [0, 2, 3, 0, 0]],
+				['error', [0, 0, 0, 0, 5]],
+			] as const)('does so with %s, which leaves all else of a row as it is', async (on_conflict, counts) => {
+				for (const who of ['c', 'h', 'u', 'x']) await newSubscriber(store, list_id, `${who}@example.org`);
+				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
+				await load(columns, [['x@example.org', 'moved away']]);
+				const more = [
+					['c@example.org', 'Changed', 'complained'],
+					['h@example.org', null, 'HARDBOUNCED'],
+					['u@example.org', null, 'UNSUBSCRIBED'],
+					['x@example.org', null, 'of his own'],
+				];
+				await newSubscriber(store, list_id, 'y@example.org');
+				const last = [['y@example.org', 'Changed', null]];
+				expect(await load('email name disable_reason', [...more, ...last], { on_conflict })).toEqual([
+					...counts,
+				]);
+				expect(await standing()).toEqual([
+					'c@example.org COMPLAINED IMPORT null',
+					'h@example.org HARDBOUNCED IMPORT null',
+					`u@example.org UNSUBSCRIBED IMPORT ${list_id}`,
+				]);
+				expect((await all()).map((one) => [one.name, one.is_active, one.disable_reason])).toEqual([
+					['', false, 'COMPLAINED'],
+					['', false, 'HARDBOUNCED'],
+					['', false, 'UNSUBSCRIBED'],
+					['', false, 'moved away'],
+					['', true, null],
+				]);
+				expect(await elsewhere('c@example.org')).toEqual([false, 'COMPLAINED']);
+				expect(await store.reads.getList({ id: list_id })).toMatchObject({
+					active_subscribers_count: 1,
+					inactive_subscribers_count: 4,
+				});
+			});
+
+			it('keeps any other text, inactive and suppressed by nothing, and counts it', async () => {
+				const { id } = await session();
+				const outcome = await put(id, columns, [
+					['a@example.org', 'moved away'],
+					['b@example.org', 'SOFTBOUNCED'],
+					['c@example.org', null],
+				]);
+				expect(outcome).toMatchObject({ ack: { counts: { created: 3, other_reasons: 2 } } });
+				expect(await activities()).toEqual([
+					[false, 'moved away'],
+					[false, 'SOFTBOUNCED'],
+					[true, null],
+				]);
+				expect(await standing()).toEqual([]);
+				expect(await store.writes.finishImport({ session: id, now: noon })).toMatchObject({
+					other_reasons: 2,
+				});
+			});
+
+			it('is inactive whatever else the row says', async () => {
+				await load('email is_active disable_reason', [
+					['a@example.org', 'true', 'COMPLAINED'],
+					['b@example.org', 'true', 'moved away'],
+				]);
+				expect(await activities()).toEqual([
+					[false, 'COMPLAINED'],
+					[false, 'moved away'],
+				]);
+			});
+
+			it('is of all lists where the setting says so', async () => {
+				await store.writes.putSettings({ values: { unsubscribe_scope: 'all' }, now: noon });
+				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
+				expect(await elsewhere('u@example.org')).toEqual([false, 'UNSUBSCRIBED']);
+			});
 		});
 
 		it('brings activity and reason with it', async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Micros } from '../../../src/api/datetime.js';
-import type { DeliveryOutcome, Leased } from '../../../src/store/queue.js';
+import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
+import type { Leased } from '../../../src/store/queue.js';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,

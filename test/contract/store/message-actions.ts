@@ -1,21 +1,20 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { MessageState } from '../../../src/api/records.js';
-import { messageStates } from '../../../src/api/records.js';
+import { type MessageState, messageStates } from '../../../src/api/records.js';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
 	busy451,
+	campaignOf,
 	deliver,
 	fixedClock,
 	hour,
 	lease,
-	mailingOf,
 	newList,
 	newSubscriber,
 	noon,
 	type OpenEmpty,
 	put,
-	releasedMailing,
+	releasedCampaign,
 	send,
 	stateOf,
 	unknown550,
@@ -25,9 +24,9 @@ import {
 /** A message in each state, and its id. */
 const into: Readonly<Record<MessageState, (store: Store) => Promise<string>>> = {
 	staged: async (store) => {
-		const mailing = mailingOf('staged');
-		await store.writes.openMailing(mailing);
-		await put(store, mailing.id, 0, ['a@example.org']);
+		const campaign = campaignOf('staged');
+		await store.writes.openCampaign(campaign);
+		await put(store, campaign.id, 0, ['a@example.org']);
 		return (await store.reads.pageMessages({ page: 1, page_size: 1, filter: {} })).results[0]?.id ?? '';
 	},
 	queued: one,
@@ -116,45 +115,45 @@ export function describeMessageActions(open: OpenEmpty): void {
 				'2 sent',
 			]);
 			const range = { from: '2026-01-01', to: '2026-12-31', campaign: null, tag: null, human: false };
-			const figures = await store.reads.reportFigures(range);
-			expect(figures.find(({ type }) => type === 'SENT')?.count).toBe(1);
+			const { daily } = await store.reads.reportFigures(range);
+			expect(daily.find(({ type }) => type === 'SENT')?.count).toBe(1);
 		});
 
-		it('finds a retried message of a mailing that was through', async () => {
+		it('finds a retried message of a campaign that was through', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org');
-			await releasedMailing(store, list_id, 'news');
+			await releasedCampaign(store, list_id, 'news');
 			const id = await deliver(store, { kind: 'uncertain', reply: busy451 });
 			expect(await lease(store)).toEqual([]);
 			await act(id, 'retry');
 			expect(await lease(store)).toMatchObject([{ message: id }]);
 		});
 
-		it('retries nothing of a mailing that was canceled', async () => {
+		it('retries nothing of a campaign that was canceled', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org');
-			const mailing = await releasedMailing(store, list_id, 'news');
+			const campaign = await releasedCampaign(store, list_id, 'news');
 			const id = await deliver(store, { kind: 'uncertain', reply: busy451 });
-			await store.writes.cancelMailing({ mailing, now: noon });
+			await store.writes.cancelCampaign({ campaign, now: noon });
 			expect(await act(id, 'retry')).toMatchObject({ kind: 'refused' });
 			expect(await stateOf(store, id)).toBe('uncertain');
 		});
 
-		it('retries nothing that went to somebody who was erased', async () => {
+		it('retries nothing that went to a person who was erased', async () => {
 			const id = await into.uncertain(store);
 			const fresh = { id: 1, secret: 'c2VjcmV0' };
 			await store.writes.erasePerson({ email_key: 'a@example.org', fresh, now: noon });
 			expect(await act(id, 'retry')).toMatchObject({ kind: 'refused' });
 		});
 
-		it('sends nothing of a staged mailing to who was canceled, when the rest is released', async () => {
-			const mailing = mailingOf('job');
-			await store.writes.openMailing(mailing);
-			await put(store, mailing.id, 0, ['a@example.org', 'b@example.org']);
+		it('sends nothing of a staged campaign to who was canceled, when the rest is released', async () => {
+			const campaign = campaignOf('job');
+			await store.writes.openCampaign(campaign);
+			await put(store, campaign.id, 0, ['a@example.org', 'b@example.org']);
 			const { results } = await store.reads.pageMessages({ page: 1, page_size: 10, filter: {} });
 			await act(results[0]?.id ?? '', 'cancel');
-			const released = { mailing: mailing.id, expect_count: 2, now: noon };
-			expect(await store.writes.releaseMailing(released)).toEqual({ kind: 'released' });
+			const released = { campaign: campaign.id, expect_count: 2, now: noon };
+			expect(await store.writes.releaseCampaign(released)).toEqual({ kind: 'released' });
 			expect((await lease(store)).map(({ to }) => to)).toEqual(['b@example.org']);
 		});
 

@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.js';
 import {
 	busy451,
+	campaignOf,
 	deliver,
 	fixedClock,
 	hour,
 	lease,
-	mailingOf,
 	newUuid,
 	noon,
 	type OpenEmpty,
@@ -86,8 +86,8 @@ export function describeQueuePauses(open: OpenEmpty): void {
 		});
 
 		it('tells what waits, since when, who is at it and which domains defer', async () => {
-			const mailing = mailingOf('not released');
-			await store.writes.openMailing({ ...mailing, id: newUuid() });
+			const campaign = campaignOf('not released');
+			await store.writes.openCampaign({ ...campaign, id: newUuid() });
 			await send(store, ['a@slow.example', 'b@slow.example', '"c@d"@other.example'], { now: noon - hour });
 			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
 			await deliver(
@@ -117,13 +117,14 @@ export function describeQueuePauses(open: OpenEmpty): void {
 					},
 				],
 				limits: [],
+				unfinished: [],
 			});
 		});
 
 		it('counts what is staged, and does not say that it waits to be sent', async () => {
-			const mailing = mailingOf('job');
-			await store.writes.openMailing(mailing);
-			await put(store, mailing.id, 0, ['a@example.org']);
+			const campaign = campaignOf('job');
+			await store.writes.openCampaign(campaign);
+			await put(store, campaign.id, 0, ['a@example.org']);
 			expect(await store.reads.queueState({ now: noon })).toMatchObject({
 				messages: { staged: 1 },
 				due: 0,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryOutcome } from '../../../src/store/queue.js';
+import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
@@ -13,7 +13,7 @@ import {
 	newSubscriber,
 	noon,
 	type OpenEmpty,
-	releasedMailing,
+	releasedCampaign,
 	send,
 	stateOf,
 	unknown550,
@@ -101,9 +101,9 @@ export function describeQueue(open: OpenEmpty): void {
 			const id = await one();
 			await lease(store);
 			const until = noon + 3 * hour;
-			await store.queue.renew({ owner: 'another', fences: [{ message: id, fence: 1 }], until });
+			await store.queue.renew({ owner: 'another', fences: [{ message: id, fence: 1 }], now: noon, until });
 			expect(await store.reads.nextDue({ scope: null })).toBe(noon + hour);
-			await store.queue.renew({ owner: 'worker', fences: [{ message: id, fence: 1 }], until });
+			await store.queue.renew({ owner: 'worker', fences: [{ message: id, fence: 1 }], now: noon, until });
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 		});
 
@@ -177,12 +177,12 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await store.queue.settle({ settlements })).toEqual(['lost_lease', 'recorded']);
 		});
 
-		it('leases personal mail first, then each mailing its share', async () => {
+		it('leases personal mail first, then each campaign its share', async () => {
 			const [small, large] = [await newList(store), await newList(store, 'Large')];
 			for (let index = 0; index < 8; index++) await newSubscriber(store, large, `l${index}@example.org`);
 			for (let index = 0; index < 2; index++) await newSubscriber(store, small, `s${index}@example.org`);
-			await releasedMailing(store, large, 'large');
-			await releasedMailing(store, small, 'small');
+			await releasedCampaign(store, large, 'large');
+			await releasedCampaign(store, small, 'small');
 			await send(store, ['person@example.org']);
 			const initials = (await lease(store, { max: 6 })).map(({ to }) => to[0]);
 			expect(initials[0]).toBe('p');
@@ -190,11 +190,11 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(initials.filter((letter) => letter === 'l')).toHaveLength(3);
 		});
 
-		it('lets every mailing have its turn when places are fewer than mailings', async () => {
+		it('lets every campaign have its turn when places are fewer than campaigns', async () => {
 			for (const name of ['a', 'b', 'c']) {
 				const list = await newList(store, name);
 				for (const index of [1, 2]) await newSubscriber(store, list, `${name}${index}@example.org`);
-				await releasedMailing(store, list, name);
+				await releasedCampaign(store, list, name);
 			}
 			const turns: string[] = [];
 			for (let turn = 0; turn < 3; turn++) {
@@ -207,15 +207,15 @@ export function describeQueue(open: OpenEmpty): void {
 		it('leases only what a scope names', async () => {
 			const list = await newList(store);
 			await newSubscriber(store, list, 'm@example.org');
-			const mailing = await releasedMailing(store, list, 'job');
+			const campaign = await releasedCampaign(store, list, 'job');
 			const first = await send(store, ['a@example.org']);
 			await send(store, ['b@example.org'], { now: noon - hour });
-			const to = async (scope: { submission: string } | { mailing: string }) => {
+			const to = async (scope: { submission: string } | { campaign: string }) => {
 				expect(await store.reads.nextDue({ scope })).toBe(noon);
 				return (await lease(store, { scope })).map((leased) => leased.to);
 			};
 			expect(await to({ submission: first.submission })).toEqual(['a@example.org']);
-			expect(await to({ mailing })).toEqual(['m@example.org']);
+			expect(await to({ campaign })).toEqual(['m@example.org']);
 			expect(await lease(store, { scope: { submission: 'nobody' } })).toEqual([]);
 		});
 	});

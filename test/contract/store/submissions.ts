@@ -68,7 +68,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 			expect(await store.writes.acceptSubmission({ ...submission, key: null })).toEqual({
 				kind: 'refused',
 				errors: {
-					from: [{ code: 'invalid', message: 'Sender address is not verified.' }],
+					from: [{ code: 'not_verified', message: 'Sender address is not verified.' }],
 					list_id: [{ code: 'does_not_exist', message: 'Invalid pk "99" - object does not exist.' }],
 				},
 			});
@@ -111,7 +111,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 			expect(await recipients(['a@example.org'], { list_id })).toEqual(['a@example.org']);
 		});
 
-		it('makes a bulk call a mailing of its own, unless it joins one', async () => {
+		it('makes a bulk call a campaign of its own, unless it joins one', async () => {
 			const bulk = await send(store, ['a@example.org'], { type: 'BULK' });
 			expect(bulk.campaign).toBe(bulk.submission);
 			const joined = await send(store, ['b@example.org'], { type: 'BULK', campaign: bulk.submission });

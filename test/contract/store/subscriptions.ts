@@ -7,10 +7,13 @@ import {
 	deliver,
 	eventOf,
 	fixedClock,
+	lease,
 	newList,
 	newSubscriber,
+	newUuid,
 	noon,
 	type OpenEmpty,
+	releasedCampaign,
 	send,
 	unknown550,
 	verify,
@@ -68,9 +71,144 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			await store.writes.deleteSubscriber({ list_id, id, now: noon });
 			const again = await newSubscriber(store, list_id, 'ANN@example.org', { is_active: true });
 			expect(await activity(again.id)).toEqual([false, 'UNSUBSCRIBED']);
+			await store.writes.deleteList({ id: list_id, now: noon });
 			const other = await newList(store, 'Other');
 			const elsewhere = await newSubscriber(store, other, 'ann@example.org');
 			expect(await activity(elsewhere.id, other)).toEqual([false, 'UNSUBSCRIBED']);
+		});
+
+		describe('with several lists', () => {
+			const ann = 'ann@example.org';
+			let other: number;
+			let here: number;
+			let there: number;
+			beforeEach(async () => {
+				other = await newList(store, 'Other');
+				here = (await newSubscriber(store, list_id, ann)).id;
+				there = (await newSubscriber(store, other, ann)).id;
+			});
+			const both = async () => [await activity(here), await activity(there, other)];
+			const on = [true, null];
+			const off = [false, 'UNSUBSCRIBED'];
+			const counts = async (id: number) => {
+				const list = await store.reads.getList({ id });
+				return [list?.active_subscribers_count, list?.inactive_subscribers_count];
+			};
+			/** Staged to a list, and what a worker is given of it. */
+			const mail = async (id: number) => {
+				const campaign = await releasedCampaign(store, id, newUuid());
+				const status = await store.reads.campaignStatus({ id: campaign });
+				const given = await lease(store, { scope: { campaign } });
+				return [status?.counts.staged, given.length];
+			};
+			const left = async () => {
+				const page = { filter: { email__exact: ann }, now: noon, page: 1, page_size: 9 };
+				const { results } = await store.reads.pageSuppressions(page);
+				return results.map((one) => one.list_id);
+			};
+
+			it('leaves the list whose mail carried the link, and goes on in the others', async () => {
+				await unsubscribe(ann);
+				expect(await both()).toEqual([off, on]);
+				expect([await counts(list_id), await counts(other)]).toEqual([
+					[0, 1],
+					[1, 0],
+				]);
+				expect([await mail(list_id), await mail(other)]).toEqual([
+					[0, 0],
+					[1, 1],
+				]);
+				expect(await left()).toEqual([list_id]);
+			});
+
+			it('stays out of that list when the row is deleted, and may be in any other', async () => {
+				await unsubscribe(ann);
+				await store.writes.deleteSubscriber({ list_id, id: here, now: noon });
+				here = (await newSubscriber(store, list_id, ann)).id;
+				expect(await activity(here)).toEqual(off);
+				const third = await newList(store, 'Third');
+				expect((await newSubscriber(store, third, ann)).is_active).toBe(true);
+			});
+
+			it('is out of all lists when the one that was left is deleted', async () => {
+				await unsubscribe(ann);
+				await store.writes.deleteList({ id: list_id, now: noon });
+				expect(await activity(there, other)).toEqual(off);
+				expect(await counts(other)).toEqual([0, 1]);
+				expect(await left()).toEqual([null]);
+			});
+
+			it('leaves all lists by the link of one that is deleted', async () => {
+				await send(store, [ann], { type: 'BULK', list_id });
+				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
+				await store.writes.deleteList({ id: list_id, now: noon });
+				await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
+				expect(await activity(there, other)).toEqual(off);
+			});
+
+			it('leaves all lists where the person says so, or the setting', async () => {
+				await send(store, [ann], { type: 'BULK', list_id });
+				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
+				const event = eventOf(message, 'UNSUBSCRIBED', { from_all_lists: true });
+				await store.writes.recordEvents({ events: [event] });
+				expect([await both(), await left()]).toEqual([[off, off], [null]]);
+				const bob = 'bob@example.org';
+				await newSubscriber(store, list_id, bob);
+				const elsewhere = await newSubscriber(store, other, bob);
+				await store.writes.putSettings({ values: { unsubscribe_scope: 'all' }, now: noon });
+				await unsubscribe(bob);
+				expect(await activity(elsewhere.id, other)).toEqual(off);
+			});
+
+			it('gets no bulk mail of no list after leaving any, and that is how it is counted', async () => {
+				await unsubscribe(ann);
+				const bulk = { type: 'BULK' } as const;
+				expect((await send(store, [ann], bulk)).answer.messages_created).toBe(0);
+				expect((await send(store, [ann], { ...bulk, list_id: other })).answer.messages_created).toBe(1);
+				expect((await send(store, [ann])).answer.messages_created).toBe(1);
+			});
+
+			it('is taken back into one list alone after leaving all', async () => {
+				await send(store, [ann], { type: 'BULK', list_id });
+				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
+				const event = eventOf(message, 'UNSUBSCRIBED', { from_all_lists: true });
+				await store.writes.recordEvents({ events: [event] });
+				expect(await patch(here, true)).toMatchObject({ kind: 'written' });
+				expect([await both(), await left()]).toEqual([[on, off], [other]]);
+				await store.writes.deleteSubscriber({ list_id: other, id: there, now: noon });
+				there = (await newSubscriber(store, other, ann)).id;
+				expect(await activity(there, other)).toEqual(off);
+			});
+
+			it('takes an unsubscription along to another address', async () => {
+				await unsubscribe(ann);
+				const move = { email: 'anna@example.org' };
+				await store.writes.patchSubscriber({ list_id, id: here, patch: move, now: noon });
+				await store.writes.deleteSubscriber({ list_id, id: here, now: noon });
+				const again = await newSubscriber(store, list_id, 'anna@example.org');
+				expect(await activity(again.id)).toEqual(off);
+			});
+
+			it('leaves with the address the subscriber has by now, too', async () => {
+				await send(store, [ann], { type: 'BULK', list_id });
+				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
+				const move = { email: 'anna@example.org' };
+				await store.writes.patchSubscriber({ list_id, id: here, patch: move, now: noon });
+				await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
+				expect(await both()).toEqual([off, on]);
+				await store.writes.deleteSubscriber({ list_id, id: here, now: noon });
+				for (const email of [ann, 'anna@example.org'])
+					expect((await newSubscriber(store, list_id, email)).is_active).toBe(false);
+			});
+		});
+
+		it('counts nobody who was made inactive by hand among the recipients of bulk mail', async () => {
+			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
+			await patch(id, false);
+			for (const list of [list_id, null]) {
+				const { answer } = await send(store, ['ann@example.org'], { type: 'BULK', list_id: list });
+				expect(answer.messages_created).toBe(0);
+			}
 		});
 
 		it('makes inactive whoever moves to a suppressed address', async () => {

@@ -4,19 +4,19 @@ import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
 	busy451,
+	campaignOf,
 	day,
 	deliver,
 	fixedClock,
 	hour,
 	lease,
-	mailingOf,
 	newList,
 	newSubscriber,
 	newUuid,
 	noon,
 	type OpenEmpty,
 	put,
-	releasedMailing,
+	releasedCampaign,
 	send,
 	stateOf,
 	verify,
@@ -38,6 +38,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 		const row = (email_key: string, more: Partial<NewSuppression> = {}): NewSuppression => ({
 			email_key,
 			reason: 'MANUAL',
+			list_id: null,
 			source: 'API',
 			created_at: null,
 			expires_at: null,
@@ -46,7 +47,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 		const add = async (rows: NewSuppression[], now = noon) =>
 			(await store.writes.putSuppressions({ rows, now })).counts;
 		const remove = (email_key: string, reason: NewSuppression['reason'] | null = null, now = noon) =>
-			store.writes.removeSuppressions({ email_key, reason, now });
+			store.writes.removeSuppressions({ email_key, reason, list_id: null, now });
 		const found = async (filter: SuppressionFilter = {}, now = noon) => {
 			const page = await store.reads.pageSuppressions({ filter, now, page: 1, page_size: 100 });
 			expect(page.count).toBe(page.results.length);
@@ -71,6 +72,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 					{
 						email: ann,
 						reason: 'COMPLAINED',
+						list_id: null,
 						source: 'IMPORT',
 						date_created: '2026-03-09T12:00:00.000000',
 						expires_at: null,
@@ -78,13 +80,14 @@ export function describeSuppressions(open: OpenEmpty): void {
 					{
 						email: ann,
 						reason: 'MANUAL',
+						list_id: null,
 						source: 'API',
 						date_created: '2026-03-10T12:00:00.000000',
 						expires_at: null,
 					},
 				],
 			});
-			const after = { email_key: ann, reason: 'MANUAL' };
+			const after = { email_key: ann, reason: 'MANUAL', list_id: null };
 			expect(await store.reads.sliceSuppressions({ after, limit: 9, filter: {}, now: noon })).toMatchObject([
 				{ email: bob, expires_at: '2026-03-11T12:00:00.000000' },
 			]);
@@ -119,7 +122,9 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await found({}, noon + day)).toEqual([]);
 			expect(await remove(ann, null, noon + day)).toBeNull();
 			expect(await add([row(ann, { reason: 'HARDBOUNCED' })], noon + 2 * day)).toMatchObject({ created: 1 });
-			const again = await store.reads.findSuppression({ email_key: ann, reason: 'HARDBOUNCED', now: noon });
+			const again = await store.reads.findSuppression({
+				...{ email_key: ann, reason: 'HARDBOUNCED', list_id: null, now: noon },
+			});
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
@@ -174,9 +179,9 @@ export function describeSuppressions(open: OpenEmpty): void {
 			const later = await newSubscriber(store, await newList(store, 'Other'), ann);
 			expect([await activity(id), later.is_active]).toEqual([[true, null], true]);
 			const staged = async (now: number) => {
-				const { id: mailing, ...rest } = mailingOf(`at ${now}`);
-				await store.writes.openMailing({ id: mailing, ...rest });
-				return (await store.writes.addListToMailing({ mailing, list_id, now }))?.counts;
+				const { id: campaign, ...rest } = campaignOf(`at ${now}`);
+				await store.writes.openCampaign({ id: campaign, ...rest });
+				return (await store.writes.addListToCampaign({ campaign, list_id, now }))?.counts;
 			};
 			expect(await staged(noon)).toEqual({ staged: 0, suppressed: 1, rejected: 0 });
 			expect(await staged(noon + day)).toEqual({ staged: 1, suppressed: 0, rejected: 0 });
@@ -244,14 +249,14 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await queued('MANUAL', 'BULK')).toBe('canceled');
 		});
 
-		it('are respected when a staged mailing is released, also where the address is of no list', async () => {
+		it('are respected when a staged campaign is released, also where the address is of no list', async () => {
 			await newSubscriber(store, list_id, ann);
-			await releasedMailing(store, list_id, 'list');
-			const table = mailingOf('table');
-			await store.writes.openMailing(table);
+			await releasedCampaign(store, list_id, 'list');
+			const table = campaignOf('table');
+			await store.writes.openCampaign(table);
 			expect(await put(store, table.id, 0, [ann, bob])).toMatchObject({ ack: { counts: { staged: 2 } } });
 			await add([row(ann, { expires_at: noon + hour }), row(bob)]);
-			await store.writes.releaseMailing({ mailing: table.id, expect_count: 2, now: noon });
+			await store.writes.releaseCampaign({ campaign: table.id, expect_count: 2, now: noon });
 			expect(await lease(store)).toEqual([]);
 			expect(await store.reads.countMessages({ scope: null })).toEqual({ canceled: 3 });
 		});

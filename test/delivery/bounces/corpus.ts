@@ -2,9 +2,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const folder = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'bounces');
+const corpora = process.env['MAILCTL_CORPORA'] ?? '../shared/corpora';
+const folder = join(corpora, 'bounces');
+const otherFolder = join(corpora, 'bounces-recipients');
 
 export const hasCorpus = existsSync(join(folder, 'truth.json'));
+
+export const hasOtherCorpus = existsSync(join(otherFolder, 'truth.json'));
 
 /** What that project recorded of one recipient; `status` x.0.9xx is its own word for "no code in the mail". */
 export interface Recorded {
@@ -28,4 +32,24 @@ export function corpusFiles(): CorpusFile[] {
 	return readdirSync(folder)
 		.filter((name) => name.endsWith('.eml'))
 		.map((name) => ({ name, bytes: readFileSync(join(folder, name)), recorded: truth[name] ?? null }));
+}
+
+/** A mail of another project, which knows other and older systems, with the recipients it reads there. */
+export interface NamingFile {
+	name: string;
+	bytes: Buffer;
+	/** Lower case, sorted; empty for a mail that is no bounce. */
+	recipients: readonly string[];
+}
+
+/** Every mail of that corpus. */
+export function namingFiles(): NamingFile[] {
+	if (!hasOtherCorpus) return [];
+	const text = readFileSync(join(otherFolder, 'truth.json'), 'utf8');
+	const truth: Record<string, { recipients: string[] }> = JSON.parse(text);
+	return Object.entries(truth).map(([name, { recipients }]) => ({
+		name,
+		bytes: readFileSync(join(otherFolder, name)),
+		recipients: [...new Set(recipients.map((address) => address.toLowerCase()))].sort(),
+	}));
 }

@@ -1,6 +1,6 @@
 // Reports whose fields say "delayed": most are warnings, and one server writes so of what it has given up.
 import { describe, expect, it } from 'vitest';
-import { readReport } from '../../../src/delivery/bounces/read.js';
+import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import { dsn, informal } from './build.js';
 
 // As OpenSMTPD 6.8 writes it, of a warning as of the end of its patience, but for what stands beside the address.

@@ -1,6 +1,6 @@
 // Forms of systems that keep to no RFC 3464, in small.
 import { describe, expect, it } from 'vitest';
-import { readReport } from '../../../src/delivery/bounces/read.js';
+import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import { informal, mail } from './build.js';
 
 type Expected = readonly [

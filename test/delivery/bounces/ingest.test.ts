@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { emailKey } from '../../../src/api/address.js';
-import { type IngestOptions, ingestMail } from '../../../src/delivery/bounces/ingest.js';
-import { readReport } from '../../../src/delivery/bounces/read.js';
-import type { ReadMail } from '../../../src/delivery/bounces/read-mail.js';
+import {
+	type IngestOptions,
+	ingestMail,
+	type ReadMail,
+	readReport,
+} from '../../../src/delivery/bounces/ingest.js';
 import { createVerp } from '../../../src/delivery/bounces/verp.js';
-import type { ReportOutcome, ReturnedReport } from '../../../src/store/bounces.js';
+import type { ReturnedReport } from '../../../src/engine/rules/reported-recipients.js';
+import type { ReportOutcome } from '../../../src/store/bounces.js';
 import { dsn, informal, mail } from './build.js';
 
 const verp = createVerp('bounces@example.com', [
@@ -84,6 +88,28 @@ describe('a mail that came back', () => {
 		const returned = `Return-Path: <bounces+${'a'.repeat(48)}@example.com>\nMessage-ID: <${message.toUpperCase()}@example.com>`;
 		await ingest(dsn(status, { returned }));
 		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
+	});
+
+	it('by its Message-ID alone makes no address bad where return paths are signed, and may where they are not', async () => {
+		const returned = `Message-ID: <${message}@example.com>\nSubject: Hi`;
+		const signed = store(recorded);
+		await signed.ingest(dsn(status, { returned }));
+		expect(signed.asked[0]?.recipients.map(({ hard }) => hard)).toEqual([false]);
+		const unsigned = store(recorded);
+		await ingestMail(
+			{ bytes: dsn(status, { returned }), returnPath: null },
+			{ ...unsigned.options, verp: null },
+		);
+		expect(unsigned.asked[0]?.recipients.map(({ hard }) => hard)).toEqual([true]);
+	});
+
+	it('that names no recipient but in the returned message is noted, and nothing is recorded', async () => {
+		const { asked, ingest } = store(recorded);
+		const silent = 'Final-Recipient: LOCAL; root\nAction: failed\nStatus: 5.1.1';
+		expect(await ingest(dsn(silent, { returned: 'To: ann@example.org\nSubject: Hi' }), message)).toBe(
+			'notice',
+		);
+		expect(asked).toEqual([]);
 	});
 
 	it('about somebody else’s message is not even asked for', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readReport } from '../../../src/delivery/bounces/read.js';
+import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import type { DeliveryReport } from '../../../src/delivery/bounces/report.js';
 import { dsn, informal, mail } from './build.js';
 
@@ -192,6 +192,17 @@ describe('a feedback report (RFC 5965)', () => {
 			feedback_type: type.toLowerCase(),
 			recipients: ['ann@example.org'],
 		});
+	});
+
+	it('is no bounce, even beside a delivery status', () => {
+		const status = entry('Action: failed', 'Status: 5.1.1');
+		for (const from of ['fbl@example.net', 'MAILER-DAEMON@example.net']) {
+			const bytes = mail(
+				[`From: ${from}`, 'Content-Type: multipart/report; report-type=feedback-report; boundary=x'],
+				`--x\nContent-Type: text/plain\n\n${status}\n--x\nContent-Type: message/delivery-status\n\n${status}\n--x\nContent-Type: message/feedback-report\n\nFeedback-Type: abuse\nOriginal-Rcpt-To: <ann@example.org>\n--x--\n`,
+			);
+			expect(readReport(bytes)).toMatchObject({ kind: 'complaint', recipients: ['ann@example.org'] });
+		}
 	});
 
 	it('that names nobody is about who the returned message went to', () => {

@@ -1,6 +1,6 @@
 // Bounces and complaints as Amazon SES publishes them, by itself and by way of SNS.
 import { describe, expect, it } from 'vitest';
-import { readReport } from '../../../src/delivery/bounces/read.js';
+import { readReport } from '../../../src/delivery/bounces/ingest.js';
 
 const mail = {
 	timestamp: '2026-03-10T12:00:00.000Z',

@@ -98,7 +98,7 @@ describe.each(dkimVerifiers)('$name (needs $missing)', ({ missing, verify }) => 
 		expect(verify(records, [Buffer.from(relayed, 'latin1')])).toEqual([true]);
 	});
 
-	it.skipIf(missing !== null)('refuses every tampering, by either key', { timeout: 60_000 }, async () => {
+	it.skipIf(missing !== null)('refuses every tampering, by either key', async () => {
 		const { keys, records } = await makeKeys();
 		for (const key of keys) {
 			const tampered = tamperings(await signMessage(message, [key]));

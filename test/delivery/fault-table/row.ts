@@ -1,5 +1,5 @@
 /** One row of the table: what a server does, and what must become of a message then. */
-import type { SmtpSettings } from '../../../src/delivery/settings.js';
+import type { SmtpSettings } from '../../../src/delivery/smtp/settings.js';
 import type { Fault, FaultPhase, FaultScript } from '../../support/smtp-fault.js';
 
 export interface Row {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { readRetryAfter } from '../../../src/delivery/notifications/retry-after.js';
 import { resultOf } from '../../../src/delivery/notifications/schedule.js';
 
 const answerOf = (status: number | null, retryAfterMs: number | null = null) => ({
@@ -60,22 +59,5 @@ describe('the schedule of notifications (32)', () => {
 		expect(dueAfter(60_000)).toBe(60);
 		expect(dueAfter(1)).toBe(5);
 		expect(dueAfter(1_000_000_000_000)).toBe(86_400);
-	});
-});
-
-describe('what a target asks to wait', () => {
-	const date = 'Tue, 10 Mar 2026 12:00:00 GMT';
-	it.each([
-		[{ 'retry-after': '120' }, 120_000],
-		[{ 'retry-after': ' 0 ' }, 0],
-		[{ 'retry-after': 'Tue, 10 Mar 2026 12:01:00 GMT', date }, 60_000],
-		[{ 'retry-after': 'Tue, 10 Mar 2026 11:00:00 GMT', date }, 0],
-		[{ 'retry-after': 'Tue, 10 Mar 2026 12:01:00 GMT' }, null],
-		[{ 'retry-after': '-5', date }, null],
-		[{ 'retry-after': '1e9', date }, null],
-		[{ 'retry-after': 'soon', date }, null],
-		[{}, null],
-	])('%j is %s ms', (headers, ms) => {
-		expect(readRetryAfter(headers)).toBe(ms);
 	});
 });

@@ -18,6 +18,7 @@ import {
 	send,
 	verify,
 } from '../../contract/store/fixture.js';
+import { eventually } from '../../support/eventually.js';
 
 interface Called {
 	path: string;
@@ -215,7 +216,7 @@ describe('the sender of notifications', () => {
 			},
 			{ until: 'stopped', signal: stop.signal },
 		);
-		await expect.poll(() => fine.calls.length, { timeout: 10_000 }).toBe(60);
+		await eventually(() => expect(fine.calls).toHaveLength(60));
 		expect(held.length).toBeGreaterThan(0);
 		expect(held.length).toBeLessThanOrEqual(8);
 		stop.abort();
@@ -234,7 +235,7 @@ describe('the sender of notifications', () => {
 			},
 			{ until: 'stopped', signal: stop.signal },
 		);
-		await expect.poll(() => silent.calls.length, { timeout: 10_000 }).toBe(8);
+		await eventually(() => expect(silent.calls).toHaveLength(8));
 		stop.abort();
 		await running;
 		const rows = await log(hook);

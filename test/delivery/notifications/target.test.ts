@@ -13,6 +13,13 @@ describe('the target of a notification', () => {
 		'http://017700000001/',
 		'http://①②⑦.0.0.1/',
 		'http://10.1.2.3/',
+		'http://168.63.129.16/machine',
+		'http://[::ffff:168.63.129.16]/',
+		'http://[4000::1]/',
+		'http://[1fff::1]/',
+		'http://[fec0::1]/',
+		'http://[64:ff9b:1::5db8:d822]/',
+		'http://[100::1]/',
 		'http://172.16.0.1/',
 		'http://192.168.1.1/',
 		'http://169.254.169.254/latest/meta-data/',
@@ -33,9 +40,7 @@ describe('the target of a notification', () => {
 		'http://[ff02::1]/',
 		'http://[::7f00:1]/',
 	])('is refused: %s', async (url) => {
-		expect(await refuseTarget(url, nobody)).toBe(
-			'This URL points to a private, loopback or reserved address.',
-		);
+		expect(await refuseTarget(url, nobody)).toBe('private_target');
 	});
 
 	it.each([

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Conversation, Mail } from '../../../src/delivery/conversation.js';
+import type { Conversation, Mail } from '../../../src/delivery/smtp/conversation.js';
 import { createDialogue } from '../../../src/delivery/smtp/dialogue.js';
-import type { SmtpPhase } from '../../../src/store/queue.js';
+import type { SmtpPhase } from '../../../src/engine/rules/outcomes.js';
 
 const mailTo = (to: string, copies: string[] = []): Mail => ({
 	from: 'news@example.com',
@@ -18,6 +18,7 @@ function talk(extensions = ['PIPELINING']) {
 	const ended: (Conversation | null | undefined)[] = [];
 	const state = { isClosed: false, isFull: false };
 	const dialogue = createDialogue({
+		hide: (text) => text,
 		extensions: new Map(
 			extensions.map((keyword) => [keyword.split(' ')[0] ?? '', keyword.split(' ')[1] ?? '']),
 		),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wireBody } from '../../../src/delivery/smtp/wire-body.js';
+import { wireBody } from '../../../src/delivery/smtp/transaction.js';
 
 describe('a body on the wire', () => {
 	it.each([

@@ -8,6 +8,7 @@ import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { trackingKey } from '../../../src/delivery/tracking/tokens.js';
 import type { Leased } from '../../../src/store/queue.js';
 import type { StoredSubmission } from '../../../src/store/submissions.js';
+import { readHere } from '../../support/read-here.js';
 
 const message: Leased = {
 	message: '0b7f9d4e-6c1a-4f3e-9a55-2f6f1c9b8d10',
@@ -39,7 +40,7 @@ async function composed(
 	};
 	const composer = createComposer({
 		reads: { getSubmission: async () => stored },
-		contents: createContentCache({ inlineCss: async (written) => written, maxBytes: 1e6 }),
+		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
 		publicUrl: 'https://m.test/news/',
 		keyring,
 		...options,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMac } from '../../../src/delivery/tracking/mac.js';
+import { createMac } from '../../../src/delivery/tracking/tokens.js';
 
 describe('a code of a message', () => {
 	it('is that of HMAC-SHA256 over the label and the message, for keys of any length', () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { publicLinks } from '../../../src/delivery/tracking/links.js';
 import {
 	type Keyring,
 	keyringOf,
+	publicLinks,
 	signClickTokens,
 	signToken,
 	tokenPurposes,

@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { newTexts, TextReader, TextWriter } from '../../../src/api/row-texts.js';
-import { decodeRow, encodeRow } from '../../../src/engine/rules/checked-rows.js';
-import { type ParsedRow, parseImportRows } from '../../../src/engine/rules/import-rows.js';
+import {
+	decodeRow,
+	encodeRow,
+	type ParsedRow,
+	parseImportRows,
+} from '../../../src/engine/rules/import-rows.js';
 
 const columns = ['meta.city', 'email', 'name', 'is_active', 'disable_reason', 'meta.__proto__'];
 const email = fc.constantFrom(

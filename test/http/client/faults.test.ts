@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import { iterate, take } from '../../../src/api/pages.js';
-import { classify } from '../../../src/cli/exit.js';
+import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { type ClientWishes, clientOptions } from '../../support/client.js';
 import {

@@ -1,9 +1,9 @@
 // What is tried again, and what never is: the service counts what reaches it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
-import { classify } from '../../../src/cli/exit.js';
+import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
-import { nextTry, parseRetryAfter, type Tried, verdictOf } from '../../../src/http/client/retry.js';
+import { nextTry, type Tried, verdictOf } from '../../../src/http/client/retry.js';
 import { clientOptions } from '../../support/client.js';
 import {
 	type Act,
@@ -282,23 +282,6 @@ describe('the rules', () => {
 		[302, false, 'final'],
 	])('a %d (Retry-After: %s) is %s', (status, hasRetryAfter, verdict) => {
 		expect(verdictOf(status, hasRetryAfter)).toBe(verdict);
-	});
-
-	it.each([
-		['5', 5_000],
-		[' 0 ', 0],
-		['Sat, 21 Nov 2026 08:00:30 GMT', 30_000],
-		['Sat, 21 Nov 2026 07:00:00 GMT', 0],
-		['Saturday, 21-Nov-26 08:00:30 GMT', 30_000],
-		['-5', null],
-		['1.5', null],
-		['1e3', null],
-		['9'.repeat(40), null],
-		['soon', null],
-		['', null],
-		[undefined, null],
-	])('Retry-After %j is %j ms', (header, ms) => {
-		expect(parseRetryAfter(header, Date.UTC(2026, 10, 21, 8))).toBe(ms);
 	});
 });
 

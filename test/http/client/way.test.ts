@@ -1,7 +1,7 @@
 // The way to a deployment: proxies, certificates, base URLs, connections. Proxy and service are real sockets.
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
-import { classify } from '../../../src/cli/exit.js';
+import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { proxyFor } from '../../../src/http/client/proxy.js';
 import { type Certificates, makeCertificates } from '../../support/certificates.js';

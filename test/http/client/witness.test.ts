@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { need } from '../../../src/api/capabilities.js';
 import { ApiError, errorBody, listFieldErrors } from '../../../src/api/errors.js';
 import { iterate, take } from '../../../src/api/pages.js';
-import { classify } from '../../../src/cli/exit.js';
+import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { type ClientWishes, clientOptions } from '../../support/client.js';
 import { startWitness, type Witness, type WitnessOptions, witnessMissing } from '../../support/drf.js';
@@ -68,7 +68,7 @@ describe.skipIf(missing !== null)('the client on a Django deployment', () => {
 
 	it('knows that it is not ours, and what that means', async () => {
 		expect(await api.capabilities()).toEqual({ service: 'unknown', idempotentSend: false, ext: {} });
-		await expect(need(api, 'mailings')).rejects.toMatchObject({ name: 'MissingExtension' });
+		await expect(need(api, 'campaigns')).rejects.toMatchObject({ name: 'MissingExtension' });
 	});
 
 	it('creates, reads, changes, replaces and deletes lists', async () => {

@@ -13,7 +13,7 @@ const agents = {
 	none: { 'User-Agent': '' },
 };
 /** Events may be added (who opened what); none of these may change. */
-const tables = ['lists', 'subscribers', 'suppressions', 'erased', 'mailings', 'submissions'];
+const tables = ['lists', 'subscribers', 'suppressions', 'erased', 'campaigns', 'submissions'];
 
 describe('looking at what is public', () => {
 	let served: Served;

@@ -1,95 +1,176 @@
 // What the pages say and show, whatever names and texts they are given.
 import { createHash } from 'node:crypto';
+import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import { describe, expect, it } from 'vitest';
+import { type Branding, unbranded } from '../../../src/delivery/tracking/ports.js';
 import {
 	failedPage,
+	maskedAddress,
 	notFoundPage,
+	senderName,
 	textMessagePage,
 	unsubscribedPage,
 	unsubscribePage,
 } from '../../../src/http/public/pages.js';
-import { maskedAddress, senderName } from '../../../src/http/public/reader.js';
+import type { Presentation } from '../../../src/http/public/presentation.js';
+import { styleSheet } from '../../../src/http/public/style.js';
+import { type Language, languages } from '../../../src/http/public/texts.js';
 
+const plain: Presentation = { language: 'en', branding: unbranded };
 const hostile = `"><script>alert(1)</script>' onload=x \u0000\u001b`;
-const pages = [
-	unsubscribePage({ address: hostile, sender: hostile, list: hostile }),
-	unsubscribedPage({ address: hostile, sender: hostile, list: null }),
-	notFoundPage(),
-	failedPage('look'),
-	failedPage('unsubscribe'),
-	textMessagePage({ subject: hostile, text: `${hostile} https://x.y/"onclick=x ${hostile}` }),
+const everyPage = (presentation: Presentation) => [
+	unsubscribePage(presentation, { address: hostile, sender: hostile, list: hostile }),
+	unsubscribePage(presentation, { address: hostile, sender: hostile, list: null }),
+	unsubscribedPage(presentation, { address: hostile, sender: hostile, list: null }),
+	unsubscribedPage(presentation, { address: hostile, sender: hostile, list: hostile }),
+	notFoundPage(presentation),
+	failedPage(presentation, null),
+	failedPage(presentation, 'list'),
+	textMessagePage(presentation, { subject: hostile, text: `${hostile} https://x.y/"onclick=x ${hostile}` }),
 ];
+
+const logo = 'https://cdn.example/logo.png?v=1&w="';
+const presentations: Presentation[] = [
+	...languages.map((language) => ({ language, branding: unbranded })),
+	{ language: 'en', branding: { name: hostile, logo: null, color: '#ffee00' } },
+	{ language: 'en', branding: { name: hostile, logo, color: '#000000' } },
+	{ language: 'en', branding: { name: null, logo, color: '#ffffff' } },
+];
+
+const allowed =
+	/^(html|head|meta|title|style|body|header|img|main|h1|p|div|a|form|fieldset|legend|label|input|span|button)$/;
 
 describe('every page', () => {
 	it('is made of its own elements only, says its language, and has one heading like its title', () => {
-		for (const { body } of pages) {
-			const html = String(body);
-			const names: string[] = [];
-			let language = '';
-			const parser = new Parser({
-				onopentag: (name, attributes) => {
-					names.push(name);
-					language = attributes['lang'] ?? language;
-					expect(Object.keys(attributes).filter((attribute) => attribute.startsWith('on'))).toEqual([]);
-				},
-			});
-			parser.end(html);
-			expect(
-				names.filter((name) => !/^(html|head|meta|title|style|body|main|h1|p|div|a|form|button)$/.test(name)),
-			).toEqual([]);
-			expect(names.filter((name) => name === 'h1')).toHaveLength(1);
-			expect(language).toBe('en');
-			expect(/<title>(.*)<\/title>/.exec(html)?.[1]).toBe(/<h1>(.*)<\/h1>/.exec(html)?.[1]);
-			expect(html).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
-			expect(html).not.toMatch(/[\0\u001b]/);
+		for (const presentation of presentations) {
+			for (const { headers, body } of everyPage(presentation)) {
+				const html = String(body);
+				const names: string[] = [];
+				let language = '';
+				const parser = new Parser({
+					onopentag: (name, attributes) => {
+						names.push(name);
+						if (name === 'html') language = attributes['lang'] ?? '';
+						expect(Object.keys(attributes).filter((attribute) => attribute.startsWith('on'))).toEqual([]);
+					},
+				});
+				parser.end(html);
+				expect(names.filter((name) => !allowed.test(name))).toEqual([]);
+				expect(names.filter((name) => name === 'h1')).toHaveLength(1);
+				expect(names.filter((name) => name === 'img')).toHaveLength(
+					presentation.branding.logo === null ? 0 : 1,
+				);
+				expect(language).toBe(presentation.language);
+				expect(headers).toMatchObject({
+					'Content-Language': presentation.language,
+					Vary: 'Accept-Language',
+				});
+				expect(/<title>(.*)<\/title>/.exec(html)?.[1]).toBe(/<h1>(.*)<\/h1>/.exec(html)?.[1]);
+				expect(html).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
+				expect(html).not.toMatch(/[\0\u001b]/);
+			}
 		}
 	});
 
-	it('allows its own style and its own form, and nothing else', () => {
-		for (const { headers, body } of pages) {
+	it('has no word of another language, but for those that are the same', () => {
+		const words = (language: Language) => {
+			const { body } = unsubscribePage(
+				{ language, branding: unbranded },
+				{ address: 'a…\u2060@b.example', sender: 'News', list: 'Birds' },
+			);
+			return new Set([...String(body).matchAll(/>([^<>]*\p{L}[^<>]*)</gu)].map(([, text]) => text));
+		};
+		const english = words('en');
+		for (const language of languages.slice(1)) {
+			const shared = [...words(language)].filter((text) => english.has(text) && !text?.includes('{'));
+			expect({ language, shared }).toEqual({ language, shared: [] });
+		}
+	});
+
+	it('of a mail that is text says that the language of the mail is not known', () => {
+		const { body } = textMessagePage(plain, { subject: 'Hei', text: 'Hei' });
+		expect(String(body)).toContain('<main lang="">');
+		expect(String(notFoundPage(plain).body)).toContain('<main>');
+	});
+
+	it.each([
+		[null, ''],
+		['https://cdn.example/a/logo.png', ' img-src https://cdn.example/a/logo.png;'],
+		['https://cdn.example:8443/a;b,c.png?v=1', ' img-src https://cdn.example:8443/a%3Bb%2Cc.png;'],
+		['data:image/png;base64,AAAA', ' img-src data:;'],
+	])('allows its own style, its own form and the logo %s, and nothing else', (logo, pictures) => {
+		for (const { headers, body } of everyPage({ language: 'en', branding: { ...unbranded, logo } })) {
 			const style = /<style>([\s\S]*)<\/style>/.exec(String(body))?.[1] ?? '';
 			const hash = createHash('sha256').update(style).digest('base64');
 			expect(headers).toMatchObject({
-				'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+				'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${hash}';${pictures} form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
 				'Cache-Control': 'no-store',
 				'Referrer-Policy': 'no-referrer',
 				'X-Frame-Options': 'DENY',
 				'X-Content-Type-Options': 'nosniff',
 				'X-Robots-Tag': 'noindex, nofollow',
 			});
+			// Styles ask for nothing either.
+			expect(style).not.toMatch(/url\(|@import/);
 		}
 	});
 
-	it('can be read by weak eyes, in the light and in the dark (WCAG AA)', () => {
-		const style = /<style>([\s\S]*)<\/style>/.exec(String(notFoundPage().body))?.[1] ?? '';
-		const themes = [...style.matchAll(/--paper: ([^}]*)}/g)].map((match) => colors(`--paper: ${match[1]}`));
-		expect(themes).toHaveLength(2);
-		for (const theme of themes) {
-			for (const [ink, paper] of [
-				['ink', 'paper'],
-				['faint', 'paper'],
-				['accent', 'paper'],
-				['on-accent', 'accent'],
-			] as const) {
-				expect(contrast(theme[ink] ?? '', theme[paper] ?? '')).toBeGreaterThanOrEqual(4.5);
-			}
-		}
+	it('shows the logo with the name as its alternative, else the name', () => {
+		const shown = (branding: Partial<Branding>) =>
+			/<header>.*<\/header>/.exec(
+				String(notFoundPage({ language: 'en', branding: { ...unbranded, ...branding } }).body),
+			)?.[0];
+		expect(shown({})).toBeUndefined();
+		expect(shown({ name: 'Birds & Co' })).toBe('<header>Birds &amp; Co</header>');
+		expect(shown({ name: 'Birds & Co', logo: 'https://x.example/l.png?a&b' })).toBe(
+			'<header><img src="https://x.example/l.png?a&amp;b" alt="Birds &amp; Co"></header>',
+		);
+		expect(shown({ logo: 'data:image/png;base64,AAAA' })).toBe(
+			'<header><img src="data:image/png;base64,AAAA" alt=""></header>',
+		);
+	});
+
+	it('can be read by weak eyes in any colour, in the light and in the dark (WCAG AA)', () => {
+		const color = fc
+			.integer({ min: 0, max: 0xffffff })
+			.map((value) => `#${value.toString(16).padStart(6, '0')}`);
+		const examples = ['#1d4ed8', '#000000', '#ffffff', '#ffee00', '#777777', '#1c1f26'];
+		fc.assert(
+			fc.property(color, (given) => {
+				const [light, dark] = [...styleSheet(given).matchAll(/--paper: ([^}]*)}/g)].map((match) =>
+					colors(`--paper: ${match[1]}`),
+				);
+				expect(light?.['button']).toBe(given);
+				for (const theme of [light, { ...light, ...dark }]) {
+					for (const [ink, paper] of [
+						['ink', 'paper'],
+						['ink', 'ground'],
+						['faint', 'paper'],
+						['accent', 'paper'],
+						['on-button', 'button'],
+					] as const) {
+						expect(contrast(theme?.[ink] ?? '', theme?.[paper] ?? '')).toBeGreaterThanOrEqual(4.5);
+					}
+				}
+			}),
+			{ examples: examples.map((one) => [one]) },
+		);
 	});
 
 	it('is written in no time for hostile text', () => {
 		for (const part of ['http://', 'https://!', 'http://x.', '<', 'https://x.y/ ']) {
-			textMessagePage({ subject: 'x', text: part.repeat(1_000_000 / part.length) });
+			textMessagePage(plain, { subject: 'x', text: part.repeat(1_000_000 / part.length) });
 		}
 	});
 });
 
 describe('a reader', () => {
 	it.each([
-		['Ada King <ada@example.org>', 'a…@example.org'],
-		['ada@example.org', 'a…@example.org'],
-		['a@example.org', '…@example.org'],
-		['😀ada@example.org', '😀…@example.org'],
+		['Ada King <ada@example.org>', 'a…\u2060@example.org'],
+		['ada@example.org', 'a…\u2060@example.org'],
+		['a@example.org', '…\u2060@example.org'],
+		['😀ada@example.org', '😀…\u2060@example.org'],
 		['nonsense', '…'],
 	])('%j is shown as %j', (mailbox, shown) => {
 		expect(maskedAddress(mailbox)).toBe(shown);

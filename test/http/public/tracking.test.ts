@@ -5,9 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
 import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { signClickTokens } from '../../../src/delivery/tracking/tokens.js';
+import { writeSettings } from '../../../src/engine/settings.js';
 import { createRecorder } from '../../../src/http/public/recorder.js';
+import { eventually } from '../../support/eventually.js';
 import { type Delivered, type Served, startServed, unsubscribeUrl } from '../../support/served.js';
 
 const browser =
@@ -58,7 +61,7 @@ function events(): EventRow[] {
 	}
 }
 
-const recorded = (count: number) => expect.poll(events, { timeout: 5000 }).toHaveLength(count);
+const recorded = (count: number) => eventually(async () => expect(await events()).toHaveLength(count));
 
 describe('the pixel', () => {
 	it('is always the same picture, and an open by a good token', async () => {
@@ -121,6 +124,25 @@ describe('the pixel', () => {
 			opened: 1,
 			opened_percent: '100',
 		});
+	});
+
+	it('is told of its message, with clicks by their links, once each kind', async () => {
+		const { id, pixel, links } = await mail();
+		await ask(pixel);
+		await ask(pixel);
+		await ask(pixel, { method: 'HEAD' });
+		await ask(links[0] ?? '');
+		await served.settled();
+		const { events: told = [] } = await served.engine.ext.messages.get(id);
+		expect(told.map(({ type, count, link, machine }) => [type, count, link, machine])).toEqual([
+			['CREATED', 1, null, false],
+			['SENT', 1, null, false],
+			['OPENED', 2, null, false],
+			['OPENED', 1, null, true],
+			['REDIRECTED', 1, 'https://shop.example/?a=1&who=ada@example.org', false],
+		]);
+		const times = told.map(({ time }) => time);
+		expect(times).toEqual([...times].sort());
 	});
 
 	it('is lost, and told as such, when tens of thousands wait for a store that does not answer', async () => {
@@ -271,7 +293,7 @@ describe('unsubscribing', () => {
 			expect((await ask(url, init)).status).toBe(200);
 		}
 		const page = await (await ask(url)).text();
-		expect(page).toContain('Stop sending mailings from News (news@example.com) to a…@example.org?');
+		expect(page).toContain('Stop sending newsletters from News (news@example.com) to a…\u2060@example.org?');
 		expect(page).toContain('<form method="post"><button type="submit">Unsubscribe</button></form>');
 		expect(page).not.toContain('ada@');
 		expect(events()).toEqual([]);
@@ -286,7 +308,7 @@ describe('unsubscribing', () => {
 			expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
 			expect(events()).toHaveLength(time);
 			expect(await answer.text()).toContain(
-				'a…@example.org will get no more mailings from News (news@example.com).',
+				'a…\u2060@example.org will get no more newsletters from News (news@example.com).',
 			);
 		}
 		expect(events()[0]).toMatchObject({ type: 'UNSUBSCRIBED', machine: 0 });
@@ -312,11 +334,74 @@ describe('unsubscribing', () => {
 		expect(events()).toHaveLength(1);
 	});
 
-	it('names the list it is about', async () => {
-		const list = await served.engine.lists.create({ name: 'Birds & <bees>', email_reason: 'x' });
-		await served.engine.subscribers(list.id).create({ email: 'ada@example.org', name: 'Ada' });
-		const page = await (await ask(unsubscribeUrl(await mail()))).text();
-		expect(page).toContain('You get them as a reader of “Birds &amp; &lt;bees&gt;”.');
+	describe('from the mail of a list', () => {
+		let lists: number[];
+		let url: string;
+		beforeEach(async () => {
+			lists = [];
+			for (const name of ['Birds & <bees>', 'Trees']) {
+				const { id } = await served.engine.lists.create({ name, email_reason: 'x' });
+				await served.engine.subscribers(id).create({ email: 'ada@example.org', name: 'Ada' });
+				lists.push(id);
+			}
+			url = unsubscribeUrl(await mail({ list_id: lists[0] ?? 0 }));
+		});
+		const active = async () => {
+			const found = await Promise.all(lists.map((id) => served.engine.lists.get(id)));
+			return found.map((list) => list.active_subscribers_count);
+		};
+		const post = async (fields: Record<string, string>) =>
+			(await ask(url, { method: 'POST', body: new URLSearchParams(fields) })).text();
+
+		it('offers that list, which is chosen, and all', async () => {
+			const page = await (await ask(url)).text();
+			expect(page).toContain(
+				'<input type="radio" name="scope" value="list" checked><span>This list: “Birds &amp; &lt;bees&gt;”</span>',
+			);
+			expect(page).toContain(
+				'<input type="radio" name="scope" value="all"><span>All mail from News (news@example.com)</span>',
+			);
+		});
+
+		it('leaves that list alone unless all is chosen, and says which', async () => {
+			expect(await post({ scope: 'list' })).toContain(
+				'a…\u2060@example.org will get no more mail from the list “Birds &amp; &lt;bees&gt;”. Other lists are not affected.',
+			);
+			expect(await active()).toEqual([0, 1]);
+			expect(await post({ scope: 'all' })).toContain(
+				'a…\u2060@example.org will get no more newsletters from News (news@example.com).',
+			);
+			expect(await active()).toEqual([0, 0]);
+		});
+
+		it.each([
+			[{ 'List-Unsubscribe': 'One-Click' }],
+			[{ 'List-Unsubscribe': 'One-Click', scope: 'all' }],
+			[{ scope: 'nonsense' }],
+			[{}],
+		])('leaves that list alone by %j', async (fields) => {
+			await post(fields);
+			expect(await active()).toEqual([0, 1]);
+		});
+
+		it('has no choice where the setting says all, or the list is deleted', async () => {
+			const settings = (unsubscribe_scope: string | null) =>
+				served.store.writes.putSettings({ values: { unsubscribe_scope }, now: 0 });
+			await settings('all');
+			expect(await (await ask(url)).text()).not.toContain('radio');
+			await settings(null);
+			expect(await (await ask(url)).text()).toContain('radio');
+			await served.engine.lists.delete(lists[0] ?? 0);
+			expect(await (await ask(url)).text()).not.toContain('radio');
+			lists = lists.slice(1);
+			expect(await post({ scope: 'list' })).toContain('no more newsletters from News (news@example.com)');
+			expect(await active()).toEqual([0]);
+		});
+
+		it('that could not be stored is tried again for the same', async () => {
+			served.ports.record = () => Promise.reject(new Error('disk full'));
+			expect(await post({ scope: 'all' })).toContain('<input type="hidden" name="scope" value="all">');
+		});
 	});
 
 	it('that could not be stored says that it did not work', async () => {
@@ -333,6 +418,54 @@ describe('unsubscribing', () => {
 		const answer = await ask(url, { method: 'DELETE' });
 		expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
 		expect(events()).toEqual([]);
+	});
+});
+
+describe('every page', () => {
+	it('is in the language of its reader, and says that it depends on it', async () => {
+		const { id } = await served.engine.lists.create({ name: 'Birds', email_reason: 'x' });
+		await served.engine.subscribers(id).create({ email: 'ada@example.org' });
+		const url = unsubscribeUrl(await mail({ list_id: id }));
+		const read = async (path: string, init: RequestInit = {}) => {
+			const headers = { 'Accept-Language': 'de-AT,de;q=0.9,en;q=0.5' };
+			const answer = await ask(path, { ...init, headers });
+			const varying = [answer.headers.get('content-language'), answer.headers.get('vary')];
+			expect(varying).toEqual(['de', 'Accept-Language']);
+			return /<html lang="de">[\s\S]*<h1>(.*)<\/h1>/.exec(await answer.text())?.[1];
+		};
+		expect(await read(url)).toBe('Abmelden');
+		expect(await read(url, { method: 'POST' })).toBe('Sie sind abgemeldet');
+		for (const path of ['/u/x', '/c/x', '/v/x'])
+			expect(await read(`${served.url}${path}`)).toBe('Dieser Link funktioniert nicht');
+		served.ports.record = () => Promise.reject(new Error('disk full'));
+		expect(await read(url, { method: 'POST' })).toBe('Das hat nicht geklappt');
+		served.ports.keyring = () => Promise.reject(new Error('locked'));
+		for (const path of ['/u/x', '/c/x', '/v/x'])
+			expect(await read(`${served.url}${path}`)).toBe('Das hat nicht geklappt');
+	});
+
+	it('has the name, logo and colour of the settings', async () => {
+		const url = unsubscribeUrl(await mail());
+		const values = {
+			page_sender_name: 'Birds & Co',
+			page_logo_url: 'https://birds.example/logo.png?2',
+			page_color: '#0B6E4F',
+		};
+		await writeSettings({ store: served.store, clock: systemClock }, values);
+		for (const path of [url, `${served.url}/v/x`]) {
+			const answer = await ask(path);
+			expect(answer.headers.get('content-security-policy')).toContain(
+				' img-src https://birds.example/logo.png; ',
+			);
+			const page = await answer.text();
+			expect(page).toContain(
+				'<header><img src="https://birds.example/logo.png?2" alt="Birds &amp; Co"></header>',
+			);
+			expect(page).toContain('--button: #0b6e4f;');
+		}
+		expect(await (await ask(url)).text()).toContain(
+			'Stop sending newsletters from Birds &amp; Co to a…\u2060@example.org?',
+		);
 	});
 });
 

@@ -21,6 +21,7 @@ const seed = recorded.filter((one) => one.seed === true);
 const ownWay: Readonly<Record<string, string>> = {
 	'GET Accept text/html': 'JSON is all there is, whatever is asked for',
 	'GET Accept application/xml': 'JSON is all there is, whatever is asked for',
+	'filter: is_active=TRUE': 'only True, False, true, false, 1 and 0 filter',
 	'wrong method: TRACE': 'fetch cannot ask it; see protocol.test.ts',
 };
 

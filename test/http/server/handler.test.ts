@@ -1,8 +1,7 @@
 /** The decisions of the contract, one by one, over real sockets on the real engine. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/api/errors.js';
-import { createThrottle } from '../../../src/http/server/throttle.js';
-import { StoreError } from '../../../src/store/errors.js';
+import { ApiError, StoreError } from '../../../src/api/errors.js';
+import { createThrottle } from '../../../src/http/server/authenticate.js';
 import {
 	type Answer,
 	type Asking,
@@ -132,7 +131,7 @@ describe('who asks', () => {
 	it('needs no token to see who we are and how we are', async () => {
 		expect(await wire('GET', '/', { token: null })).toMatchObject({
 			status: 200,
-			text: '{"service":"mailctl","version":"1.2.3","extensions":["deliveries","erasures","exports","fields","imports","mailings","messages","reports","senders","subscribers","suppressions","templates"]}',
+			text: '{"service":"mailctl","version":"1.2.3","extensions":["campaigns","deliveries","erasures","exports","fields","imports","messages","people","reports","senders","subscribers","suppressions","templates"]}',
 		});
 		expect(await wire('GET', '/healthz', { token: null })).toMatchObject({
 			status: 200,
@@ -183,8 +182,7 @@ describe('paths', () => {
 		'/sub/lists//',
 		'/sub/lists/%zz/',
 		'/sub/lists/1.5/',
-		'/sub/lists/01/',
-		'/sub/lists/+1/',
+		'/sub/lists/-1/',
 		'/sub/lists/1%2F/',
 		'/sub/lists/18446744073709551616/',
 		'/sub/lists/9007199254740993/',
@@ -269,11 +267,13 @@ describe('collections', () => {
 	});
 
 	it('are 404 "Invalid page." for what is no page, and ignore what is no size', async () => {
-		for (const page of ['0', '2', '-1', 'abc', '1.0', '', '%00', '01', '9007199254740993'])
+		for (const page of ['0', '2', '-1', 'abc', '1.0', '', '%00', '1__0', '9007199254740993'])
 			expect(await wire('GET', `/sub/lists/?page=${page}`)).toMatchObject({
 				status: 404,
 				text: '{"detail":"Invalid page."}',
 			});
+		for (const page of ['01', '%201', '1%20', '%2B1', '0_1', '%D9%A1'])
+			expect((await wire('GET', `/sub/lists/?page=${page}`)).status).toBe(200);
 		for (const size of ['0', '-1', 'abc', '', '99999'])
 			expect((await wire('GET', `/sub/lists/?page_size=${size}`)).status).toBe(200);
 	});
@@ -392,19 +392,38 @@ describe('failures of the service', () => {
 		expect(answer).toMatchObject({ status: 507, text: '{"detail":"The disk of the service is full."}' });
 	});
 
+	const unknown = ['server_error', 'A server error occurred.'] as const;
+	const failed = (what: string) => ['storage_failed', what] as const;
 	it.each([
-		new StoreError('io', 'SELECT * FROM tokens: disk I/O error at /var/lib/news.db'),
-		new TypeError('cannot read secret'),
-		'a text',
-		null,
-	])('say nothing of %s, but the log does', async (error) => {
+		[
+			new StoreError('io', 'SELECT * FROM tokens: disk I/O error at /var/lib/news.db'),
+			failed('The disk of the service failed.'),
+		],
+		[new StoreError('damaged', '/var/lib/news.db'), failed('The database of the service is damaged.')],
+		[new StoreError('read_only', '/var/lib/news.db'), failed('The database of the service is read-only.')],
+		[
+			new StoreError('not_a_database', '/var/lib/news.db'),
+			failed('The database of the service is no database.'),
+		],
+		[
+			new StoreError('not_overwritten', '/var/lib/news.db'),
+			[
+				'not_overwritten',
+				'It is done, but what was deleted is still on the disk of the service: repeat the request to overwrite it.',
+			],
+		],
+		[new TypeError('cannot read secret'), unknown],
+		['a text', unknown],
+		[null, unknown],
+	] as const)('say nothing of %s, but the log does', async (error, [code, detail]) => {
 		const answer = await failing(error);
-		expect(answer).toMatchObject({ status: 500, text: '{"detail":"A server error occurred."}' });
-		expect(answer.headers.get('x-error-code')).toBe('server_error');
+		expect(answer).toMatchObject({ status: 500, text: JSON.stringify({ detail }) });
+		expect(answer.headers.get('x-error-code')).toBe(code);
 		const id = answer.headers.get('x-request-id');
+		const said = error instanceof Error ? error.message : String(error);
 		expect(deployment.lines).toMatchObject([
-			{ level: 'error', id, method: 'GET', path: '/sub/lists/' },
-			{ id, status: 500, error: 'server_error' },
+			{ level: 'error', id, method: 'GET', path: '/sub/lists/', error: said },
+			{ id, status: 500, error: code },
 		]);
 	});
 

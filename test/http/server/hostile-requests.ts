@@ -88,7 +88,7 @@ const parameters = [
 	'to',
 	'since',
 	'submission',
-	'mailing',
+	'campaign',
 	'tag',
 	'human',
 	'__proto__',

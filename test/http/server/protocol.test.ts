@@ -1,7 +1,11 @@
 /** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { unbranded } from '../../../src/delivery/tracking/ports.js';
 import type { HttpResponse } from '../../../src/http/messages.js';
-import { createMetrics } from '../../../src/http/server/metrics.js';
+import { createPublicHandler } from '../../../src/http/public/handler.js';
+import { peerName } from '../../../src/http/server/connection.js';
+import { createMetrics } from '../../../src/http/server/telemetry.js';
+import { eventually } from '../../support/eventually.js';
 import { ask, type Deployment, type DeploymentOptions, deploy, tokens } from './serving.js';
 import { dial, type Wire } from './wire.js';
 
@@ -58,10 +62,11 @@ describe('what is too large', () => {
 		]);
 	});
 
-	it('refuses a body announced past 10 MiB before it is sent, and past 4 MiB for a batch', async () => {
+	it('refuses a body announced past 10 MiB before it is sent, past 4 MiB for a batch, past 1 MiB for a record', async () => {
 		await start();
 		for (const [path, size, limit] of [
-			['POST /sub/lists/', 10 * 1024 * 1024 + 1, 10],
+			['POST /message/send/', 10 * 1024 * 1024 + 1, 10],
+			['POST /sub/lists/', 1024 * 1024 + 1, 1],
 			['PUT /ext/imports/7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11/batches/0/', 4 * 1024 * 1024 + 1, 4],
 		] as const) {
 			const wire = await open();
@@ -92,9 +97,15 @@ describe('what is too large', () => {
 
 	it('takes a body of exactly 10 MiB', async () => {
 		await start();
-		const padding = ' '.repeat(10 * 1024 * 1024 - list.length);
-		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list + padding })).toMatchObject({
-			status: 201,
+		const mail = JSON.stringify({
+			from: 'news@example.com',
+			to: ['a@example.org'],
+			subject: 'x',
+			text_body: 'x',
+		});
+		const padding = ' '.repeat(10 * 1024 * 1024 - mail.length);
+		expect(await ask(deployment, 'POST', '/message/send/', { raw: mail + padding })).toMatchObject({
+			status: 200,
 		});
 	});
 
@@ -103,7 +114,7 @@ describe('what is too large', () => {
 		const [first, second] = [await open(), await open()];
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 90000\r\n\r\n`;
 		first.write(head + ' '.repeat(60_000));
-		await vi.waitUntil(() => first.socket.bytesWritten > 60_000);
+		await eventually(() => expect(first.socket.bytesWritten).toBeGreaterThan(60_000));
 		await ask(deployment, 'GET', '/healthz');
 		second.write(head + ' '.repeat(60_000));
 		const answer = await second.read();
@@ -132,12 +143,116 @@ describe('what is too large', () => {
 			handler: { ready: () => new Promise((resolve) => release.push(() => resolve(null))) },
 		});
 		const waiting = [ask(deployment, 'GET', '/readyz'), ask(deployment, 'GET', '/readyz')];
-		await vi.waitUntil(() => release.length === 2);
+		await eventually(() => expect(release).toHaveLength(2));
 		const answer = await ask(deployment, 'GET', '/healthz');
 		expect(answer.status).toBe(503);
 		expect(answer.headers.get('retry-after')).toBe('1');
 		for (const one of release) one();
 		for (const one of await Promise.all(waiting)) expect(one.status).toBe(200);
+	});
+});
+
+describe('a reader of mail', () => {
+	it('gets a page where the server is full, in the language asked for', async () => {
+		const release: (() => void)[] = [];
+		const none = async () => null;
+		const publicPages = createPublicHandler({
+			keyring: () => new Promise<null>((resolve) => release.push(() => resolve(null))),
+			branding: async () => unbranded,
+			record: async () => undefined,
+			find: none,
+			link: none,
+			view: none,
+			listName: none,
+			now: () => 0,
+		});
+		await start({ server: { limits: { maxRequests: 1 }, publicPages } });
+		const headers = { 'Accept-Language': 'fr' };
+		const waiting = ask(deployment, 'GET', '/u/nothing', { headers });
+		await eventually(() => expect(release).toHaveLength(1));
+		const answer = await ask(deployment, 'GET', '/u/nothing', { headers });
+		expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60']);
+		expect(answer.text).toContain('<h1>Une erreur est survenue</h1>');
+		expect((await ask(deployment, 'GET', '/sub/lists/')).headers.get('content-type')).toBe(
+			'application/json',
+		);
+		release[0]?.();
+		expect((await waiting).status).toBe(404);
+	});
+});
+
+describe('what one address may have', () => {
+	it('lets a request past its share wait until another is answered', async () => {
+		const release: (() => void)[] = [];
+		await start({
+			server: { limits: { maxRequestsPerAddress: 2 } },
+			handler: { ready: () => new Promise((resolve) => release.push(() => resolve(null))) },
+		});
+		const waiting = [ask(deployment, 'GET', '/readyz'), ask(deployment, 'GET', '/readyz')];
+		await eventually(() => expect(release).toHaveLength(2));
+		let isAnswered = false;
+		const third = ask(deployment, 'GET', '/healthz').finally(() => {
+			isAnswered = true;
+		});
+		await new Promise((resolve) => setTimeout(resolve, 100));
+		expect(isAnswered).toBe(false);
+		release[0]?.();
+		expect(await third).toMatchObject({ status: 200 });
+		release[1]?.();
+		for (const one of await Promise.all(waiting)) expect(one.status).toBe(200);
+	});
+
+	it('holds only so much of its bodies', async () => {
+		await start({ server: { limits: { maxBytesPerAddress: 1000 } } });
+		const answer = await ask(deployment, 'POST', '/sub/lists/', { raw: ' '.repeat(1001) });
+		expect(answer.status).toBe(503);
+		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
+	});
+
+	it('ends the connection that has rested longest for one more, and none that is being answered', async () => {
+		const release: (() => void)[] = [];
+		await start({
+			server: { limits: { maxConnectionsPerAddress: 1 } },
+			handler: { ready: () => new Promise((resolve) => release.push(() => resolve(null))) },
+		});
+		const busy = await open();
+		busy.write(get('/readyz'));
+		await eventually(() => expect(release).toHaveLength(1));
+		const [first, second, third] = [await open(), await open(), await open()];
+		first.write(get('/healthz'));
+		expect(await first.read()).toMatchObject({ status: 200 });
+		// Four times its number are a crowd that has just come in; this is one more.
+		const last = await open();
+		await second.closed();
+		last.write(get('/healthz'));
+		expect(await last.read()).toMatchObject({ status: 200 });
+		third.write(get('/healthz'));
+		expect(await third.read()).toMatchObject({ status: 200 });
+		release[0]?.();
+		expect(await busy.read()).toMatchObject({ status: 200 });
+	});
+
+	it('is counted by what a trusted proxy says, and the connections of the proxy are not', async () => {
+		const release: (() => void)[] = [];
+		await start({
+			server: { trustProxy: true, limits: { maxConnectionsPerAddress: 1, maxRequestsPerAddress: 1 } },
+			handler: { ready: () => new Promise((resolve) => release.push(() => resolve(null))) },
+		});
+		const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
+		const waiting = [1, 2, 3, 4, 5, 6].map((n) => ask(deployment, 'GET', '/readyz', from(`192.0.2.${n}`)));
+		await eventually(() => expect(release).toHaveLength(6));
+		for (const one of release) one();
+		for (const one of await Promise.all(waiting)) expect(one.status).toBe(200);
+	});
+
+	it.each([
+		['192.0.2.7', '192.0.2.7'],
+		['::ffff:192.0.2.7', '192.0.2.7'],
+		['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+		['2001:db8:1:2::9', '2001:db8:1:2'],
+		['::1', '0:0:0:0'],
+	])('is for %s the address, or the /64 of IPv6', (address, name) => {
+		expect(peerName(address)).toBe(name);
 	});
 });
 
@@ -163,13 +278,26 @@ describe('what is too slow', () => {
 		);
 		expect(await wire.read()).toMatchObject({ status: 408 });
 		await wire.closed();
-		await vi.waitUntil(() => deployment.lines.length === 1);
+		await eventually(() => expect(deployment.lines).toHaveLength(1));
 		expect(deployment.lines).toMatchObject([
 			{ method: 'POST', path: '/sub/lists/', status: 408, error: 'timeout' },
 		]);
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: ' '.repeat(900) })).toMatchObject({
 			status: 400,
 		});
+	});
+
+	it('refuses a form of a public page that is not whole in its time with 408', async () => {
+		await start({
+			server: {
+				limits: { formTimeoutMs: 200 },
+				publicPages: async ({ body }) => ({ status: 200, headers: {}, body: String(await body?.()) }),
+			},
+		});
+		const wire = await open();
+		wire.write(`POST /u/x HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\na`);
+		expect(await wire.read()).toMatchObject({ status: 408 });
+		await wire.closed();
 	});
 
 	it('closes a connection that says nothing', async () => {
@@ -192,7 +320,7 @@ describe('what is too slow', () => {
 		const wire = await open();
 		wire.socket.pause();
 		wire.write(get('/o/x.gif'));
-		await vi.waitUntil(() => deployment.lines.length === 1, { timeout: 10_000 });
+		await eventually(() => expect(deployment.lines).toHaveLength(1));
 	});
 });
 
@@ -209,7 +337,7 @@ describe('what is no request', () => {
 		['a blank before the colon', `POST / HTTP/1.1\r\n${host}Content-Length : 4\r\n\r\nabcd`],
 		['a folded header', `GET / HTTP/1.1\r\n${host}X: a\r\n b\r\n\r\n`],
 		['a NUL in a header', `GET / HTTP/1.1\r\n${host}X: a\0b\r\n\r\n`],
-		['an unknown method', `FETCH / HTTP/1.1\r\n${host}\r\n`],
+		['a method of odd characters', `F(TCH / HTTP/1.1\r\n${host}\r\n`],
 		['another version', `GET / HTTP/3.7\r\n${host}\r\n`],
 		['no Host', 'GET / HTTP/1.1\r\n\r\n'],
 		['a blank in the target', `GET / x HTTP/1.1\r\n${host}\r\n`],
@@ -229,6 +357,124 @@ describe('what is no request', () => {
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
 		expect(await wire.read()).toMatchObject({ status: 400 });
 		expect(await wire.read()).toBe(null);
+	});
+
+	/** A good token, and a body that no parser of ours will have read. */
+	const unknown = `FOO /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 13\r\n\r\n{"name": "x"}`;
+	const refusal = {
+		status: 405,
+		body: detail('Method "FOO" not allowed.'),
+		headers: { allow: 'GET, POST, HEAD, OPTIONS', connection: 'close' },
+	};
+
+	it('answers an unknown method of a client that says no more', async () => {
+		await start();
+		const wire = await open();
+		wire.socket.end(unknown);
+		expect(await wire.read()).toMatchObject(refusal);
+		expect(await wire.read()).toBe(null);
+	});
+
+	it.each([
+		1,
+		5,
+		20,
+		40,
+		unknown.indexOf('\r\n\r\n') + 3,
+		unknown.indexOf('{'),
+		unknown.length - 2,
+	])('answers an unknown method that comes in two pieces, the first of %i octets', async (length) => {
+		await start();
+		const wire = await open();
+		wire.socket.setNoDelay(true);
+		wire.write(unknown.slice(0, length));
+		await new Promise((resolve) => setTimeout(resolve, 50));
+		wire.write(unknown.slice(length));
+		expect(await wire.read()).toMatchObject(refusal);
+		expect(await wire.read()).toBe(null);
+	});
+
+	it('answers an unknown method whose head comes octet by octet', async () => {
+		await start();
+		const wire = await open();
+		wire.socket.setNoDelay(true);
+		for (const octet of unknown) {
+			wire.write(octet);
+			await new Promise((resolve) => setImmediate(resolve));
+		}
+		expect(await wire.read()).toMatchObject(refusal);
+	});
+
+	it.each([
+		'GETX',
+		'PUTS',
+		'PATCHED',
+		'PRO',
+		'M',
+		'UNSUBSCRIBER',
+		'HTTP',
+		'b-1',
+	])('answers the unknown method %s, behind a body too', async (method) => {
+		await start();
+		const wire = await open();
+		const head = `${method} /sub/lists/ HTTP/1.1\r\n${host}${token}\r\n`;
+		wire.write(`${post(list)}${head}`);
+		expect(await wire.read()).toMatchObject({ status: 201 });
+		expect(await wire.read()).toMatchObject({
+			status: 405,
+			body: detail(`Method "${method}" not allowed.`),
+		});
+	});
+
+	it('ends with a client that breaks off the head of an unknown method', async () => {
+		await start();
+		const wire = await open();
+		wire.write('FOO /sub/li');
+		await new Promise((resolve) => setTimeout(resolve, 50));
+		wire.socket.end();
+		expect(await wire.read()).toBe(null);
+	});
+
+	it('answers unknown methods with a large body, and among a pipeline in their turn', async () => {
+		await start();
+		const wire = await open();
+		const body = 'x'.repeat(50_000);
+		wire.write(
+			`${get('/sub/fields/')}FOO /sub/lists/ HTTP/1.1\r\n${host}${token}Content-Length: ${body.length}\r\n\r\n${body}`,
+		);
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		expect(await wire.read()).toMatchObject(refusal);
+		expect(await wire.read()).toBe(null);
+	});
+
+	it.each([
+		['has no end in time', 'FOO /sub/lists/ HTTP/1.1\r\n', 408],
+		['is too long', `FOO /sub/lists/ HTTP/1.1\r\nX: ${'a'.repeat(20_000)}`, 431],
+		['is none', 'FOO some words that are no request\r\n', 400],
+	])('refuses an unknown method whose head %s', async (_, text, status) => {
+		await start({ server: { limits: { headersTimeoutMs: 200, checkIntervalMs: 50 } } });
+		const wire = await open();
+		wire.write(text);
+		expect(await wire.read()).toMatchObject({ status });
+		expect(await wire.read()).toBe(null);
+	});
+
+	it.each([
+		['FOO', token, 405, 'Method "FOO" not allowed.'],
+		['get', token, 405, 'Method "get" not allowed.'],
+		['FOO', '', 401, 'Authentication credentials were not provided.'],
+	])('answers a method that nobody knows as any that is not there: %s', async (method, with_, status, says) => {
+		await start();
+		const wire = await open();
+		wire.write(
+			`${get('/sub/fields/')}${method} /sub/lists/?x=1 HTTP/1.1\r\n${host}${with_}Content-Length: 2\r\n\r\n{}`,
+		);
+		expect(await wire.read()).toMatchObject({ status: 200 });
+		const answer = await wire.read();
+		expect(answer).toMatchObject({ status, body: detail(says) });
+		expect(answer?.headers['allow']).toBe('GET, POST, HEAD, OPTIONS');
+		await wire.closed();
+		expect(deployment.lines.at(-1)).toMatchObject({ method, path: '/sub/lists/', status });
 	});
 
 	it('answers what came before the garbage first', async () => {
@@ -253,13 +499,25 @@ describe('what HTTP allows', () => {
 		expect(JSON.parse((await wire.read())?.body ?? '')).toMatchObject({ count: 1 });
 	});
 
+	it('answers a pipeline of any length, some at a time', async () => {
+		await start();
+		const wire = await open();
+		const paths = Array.from(
+			{ length: 5_000 },
+			(_, n) => `/nope/${'n'.repeat(n % 40)}/${n % 7 === 0 ? '' : 'x'}`,
+		);
+		wire.write(paths.map((path) => `GET ${path} HTTP/1.1\r\n${host}\r\n`).join('') + post(list));
+		for (const _ of paths) expect((await wire.read())?.status).toBe(404);
+		expect(await wire.read()).toMatchObject({ status: 201 });
+	});
+
 	it('asks for the body of Expect: 100-continue only from who may send it', async () => {
 		await start();
 		const head = (secret: string) =>
 			`POST /sub/lists/ HTTP/1.1\r\n${host}X-Secure-Token: ${secret}\r\n${json}Expect: 100-continue\r\nContent-Length: ${list.length}\r\n\r\n`;
 		const welcome = await open();
 		welcome.write(head(tokens.admin));
-		await vi.waitUntil(() => welcome.received() === 'HTTP/1.1 100 Continue\r\n\r\n');
+		await eventually(() => expect(welcome.received()).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
 		welcome.write(list);
 		expect(await welcome.read()).toMatchObject({ status: 201 });
 		const stranger = await open();
@@ -317,10 +575,10 @@ describe('what HTTP allows', () => {
 		};
 		const wire = await open();
 		wire.write(get('/webhooks/1/run_test/'));
-		await vi.waitUntil(() => signal !== undefined);
+		await eventually(() => expect(signal).not.toBe(undefined));
 		expect(signal?.aborted).toBe(false);
 		wire.destroy();
-		await vi.waitUntil(() => signal?.aborted === true);
+		await eventually(() => expect(signal?.aborted).toBe(true));
 	});
 });
 
@@ -334,7 +592,7 @@ describe('public pages', () => {
 						path,
 						method,
 						query: query.get('a'),
-						body: body === null ? null : Buffer.from(body).toString(),
+						body: String((await body?.()) ?? ''),
 						ip,
 					});
 					return path === '/u/none'
@@ -353,7 +611,7 @@ describe('public pages', () => {
 			text: detail('Not found.'),
 		});
 		expect(seen.slice(0, 2)).toEqual([
-			{ path: '/u/secretsecret', method: 'GET', query: '1', body: null, ip: '127.0.0.1' },
+			{ path: '/u/secretsecret', method: 'GET', query: '1', body: '', ip: '127.0.0.1' },
 			{
 				path: '/u/secretsecret',
 				method: 'POST',
@@ -370,7 +628,7 @@ describe('public pages', () => {
 		const publicPages = Object.assign(
 			async ({ path }: { path: string }) => ({ status: 200, headers: {}, body: `later ${path}` }),
 			{
-				atOnce: ({ path }: { path: string }) => {
+				synchronously: ({ path }: { path: string }) => {
 					asked.push(path);
 					return path.startsWith('/o/') ? { status: 200, headers: {}, body: `at once ${path}` } : null;
 				},
@@ -388,7 +646,7 @@ describe('public pages', () => {
 		wire.write(get('/o/6'));
 		expect(await wire.read()).toMatchObject({ body: 'at once /o/6' });
 		expect(asked).toEqual(['/o/1', '/c/5', '/o/6']);
-		await vi.waitUntil(() => deployment.lines.length === 7);
+		await eventually(() => expect(deployment.lines).toHaveLength(7));
 		expect(deployment.lines.map(({ path }) => path)).toEqual([
 			'/o/…',
 			'/o/…',
@@ -401,8 +659,8 @@ describe('public pages', () => {
 	});
 
 	it('that wait for nothing are refused as others are: a URL too long, no Host', async () => {
-		const atOnce = () => ({ status: 200, headers: {}, body: 'page' });
-		await start({ server: { publicPages: Object.assign(async () => null, { atOnce }) } });
+		const synchronously = () => ({ status: 200, headers: {}, body: 'page' });
+		await start({ server: { publicPages: Object.assign(async () => null, { synchronously }) } });
 		const wire = await open();
 		wire.write(get(`/o/${'a'.repeat(9_000)}`));
 		expect(await wire.read()).toMatchObject({ status: 414 });
@@ -413,13 +671,13 @@ describe('public pages', () => {
 
 	it('are the last of their connection when the server was told to stop meanwhile', async () => {
 		let closing: Promise<void> | null = null;
-		const atOnce = () => {
+		const synchronously = () => {
 			queueMicrotask(() => {
 				closing = deployment.server.close({ graceMs: 20_000 });
 			});
 			return { status: 200, headers: {}, body: 'page' };
 		};
-		await start({ server: { publicPages: Object.assign(async () => null, { atOnce }) } });
+		await start({ server: { publicPages: Object.assign(async () => null, { synchronously }) } });
 		const wire = await open();
 		wire.write(get('/o/a'));
 		expect(await wire.read()).toMatchObject({ status: 200, headers: { connection: 'close' }, body: 'page' });
@@ -491,7 +749,7 @@ describe('closing', () => {
 		await idle.read();
 		const before = release;
 		busy.write(get('/readyz'));
-		await vi.waitUntil(() => release !== before);
+		await eventually(() => expect(release).not.toBe(before));
 		const closing = deployment.server.close({ graceMs: 20_000 });
 		await idle.closed();
 		await expect(dial(deployment.server.url)).rejects.toThrow('ECONNREFUSED');
@@ -525,7 +783,7 @@ describe('closing', () => {
 		await start({ handler: { ready } });
 		const wire = await open();
 		wire.write(get('/readyz'));
-		await vi.waitUntil(() => isAsked);
+		await eventually(() => expect(isAsked).toBe(true));
 		await deployment.server.close({ graceMs: 50 });
 		expect(await wire.read()).toBe(null);
 	});

@@ -6,7 +6,7 @@ import type { EnginePorts } from '../../../src/engine/ports.js';
 import { keepListeningUrl } from '../../../src/engine/settings.js';
 import { createAuthenticator } from '../../../src/http/server/authenticate.js';
 import { createHandler, type HandlerOptions } from '../../../src/http/server/handler.js';
-import { type HttpServer, type ListenOptions, listen } from '../../../src/http/server/listen.js';
+import { type HttpServer, type ServerOptions, serve } from '../../../src/http/server/serve.js';
 import { openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
 
@@ -27,7 +27,7 @@ export interface Deployment {
 
 export interface DeploymentOptions {
 	handler?: Partial<HandlerOptions>;
-	server?: Partial<ListenOptions>;
+	server?: Partial<ServerOptions>;
 	ports?: Partial<EnginePorts>;
 	/** A file; absent: a database in memory. */
 	database?: string;
@@ -59,14 +59,15 @@ export async function deploy(options: DeploymentOptions = {}): Promise<Deploymen
 	const lines: Record<string, unknown>[] = [];
 	const log = (line: object) => void lines.push({ ...line });
 	const handler = createHandler({
-		served: { api: engine, ext: engine.ext },
+		api: engine,
+		ext: engine.ext,
 		version: '1.2.3',
 		extensions: Object.keys(engine.ext).sort(),
 		authenticate: createAuthenticator({ findToken: (sha256) => store.reads.findToken({ sha256 }), clock }),
 		log,
 		...options.handler,
 	});
-	const server = await listen({
+	const server = await serve({
 		handler,
 		publicPages: null,
 		host: '127.0.0.1',

@@ -1,11 +1,12 @@
 /** The same server under TLS. Certificates are made with openssl; where it is missing these are skipped. */
-import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:https';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../support/eventually.js';
+import { isInstalled, runProgram } from '../../support/run-program.js';
 import { type Deployment, deploy, tokens } from './serving.js';
 
 let folder: string;
@@ -30,7 +31,7 @@ function get(path: string): Promise<{ status: number; body: string }> {
 	});
 }
 
-describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('a server with a certificate', () => {
+describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 	beforeAll(async () => {
 		folder = mkdtempSync(join(tmpdir(), 'mailctl-tls-'));
 		const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
@@ -46,7 +47,7 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('a server with a
 			'-days',
 			'2',
 		];
-		execFileSync('openssl', [...make, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
+		runProgram('openssl', [...make, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
 		tls = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
 		deployment = await deploy({ server: { tls } });
 	});
@@ -64,7 +65,9 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('a server with a
 		const socket = connect(Number(new URL(deployment.server.url).port), '127.0.0.1');
 		socket.on('error', () => {});
 		socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-		await vi.waitUntil(() => socket.destroyed || socket.readableEnded || socket.resume().closed);
+		await eventually(() =>
+			expect(socket.destroyed || socket.readableEnded || socket.resume().closed).toBe(true),
+		);
 		expect(await get('/healthz')).toMatchObject({ status: 200 });
 	});
 
@@ -74,7 +77,7 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('a server with a
 		socket.on('error', () => {});
 		await new Promise((resolve) => socket.once('connect', resolve));
 		await other.server.close({ graceMs: 100 });
-		await vi.waitUntil(() => socket.closed || socket.resume().destroyed);
+		await eventually(() => expect(socket.closed || socket.resume().destroyed).toBe(true));
 		await other.engine.close();
 	});
 

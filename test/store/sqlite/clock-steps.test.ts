@@ -4,9 +4,9 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Micros } from '../../../src/api/datetime.js';
+import type { Clock, Micros } from '../../../src/api/datetime.js';
 import { nextAttempt } from '../../../src/delivery/schedule.js';
-import { openStore } from '../../../src/store/open.js';
+import { inspectStore, openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
 import { day, noon, send, verify } from '../../contract/store/fixture.js';
 
@@ -68,6 +68,141 @@ describe('a clock that was set back by days', () => {
 		now += hour / 6;
 		expect(await lease(store)).toHaveLength(1);
 		await store.close();
+	});
+});
+
+describe('a clock that is set while a process runs', () => {
+	const second: Micros = 1_000_000;
+	const minute: Micros = 60 * second;
+	/** The machine's clocks: one that is set, and one that goes on. */
+	let steady: Micros;
+	const machine = { now: () => now, steady: () => steady };
+	const pass = (time: Micros) => {
+		now += time;
+		steady += time;
+	};
+	const begin = (clock: Clock = machine) =>
+		openStore(path, { clock, mode: 'create', role: 'worker', eventDelayMs: 0 });
+	const leaseFor = (store: Store, owner: string) =>
+		store.queue.lease({ owner, now, until: now + 2 * minute, max: 10, scope: null });
+	beforeEach(() => {
+		steady = 5 * hour;
+	});
+
+	const steps: [string, Micros][] = [
+		['10 minutes on', 10 * minute],
+		['10 minutes back', -10 * minute],
+		['8 hours on', 8 * hour],
+		['8 hours back', -8 * hour],
+		['a day on', day],
+		['a day back', -day],
+	];
+	describe.each(steps)('%s', (_what, step) => {
+		it('a lease lasts as long as it would have, whichever process looks first', async () => {
+			const [one, other] = [await begin(), await begin()];
+			await verify(one);
+			await send(one, ['ann@example.org'], { now });
+			expect(await leaseFor(one, 'elsewhere:1:x')).toHaveLength(1);
+			now += step;
+			expect(await leaseFor(other, 'elsewhere:2:x')).toEqual([]);
+			pass(2 * minute - second);
+			expect(await leaseFor(one, 'elsewhere:2:x')).toEqual([]);
+			pass(second);
+			expect(await leaseFor(other, 'elsewhere:2:x')).toHaveLength(1);
+			await other.close();
+			await one.close();
+		});
+
+		it('a lease that was asked for by the clock before lasts no longer and no shorter', async () => {
+			const store = await begin();
+			await verify(store);
+			await send(store, ['ann@example.org'], { now });
+			const asked = { owner: 'elsewhere:1:x', now, until: now + 2 * minute, max: 10, scope: null };
+			now += step;
+			const [leased] = await store.queue.lease(asked);
+			expect(leased).toBeDefined();
+			pass(minute);
+			const renewed = { owner: 'elsewhere:1:x', now, until: now + 2 * minute };
+			now -= step;
+			const fences = leased === undefined ? [] : [leased];
+			await store.queue.renew({ ...renewed, fences });
+			pass(2 * minute - second);
+			expect(await leaseFor(store, 'elsewhere:2:x')).toEqual([]);
+			pass(second);
+			expect(await leaseFor(store, 'elsewhere:2:x')).toHaveLength(1);
+			await store.close();
+		});
+
+		it('what was queued is due, and what was deferred waits as long as it would have', async () => {
+			const store = await begin();
+			await deferred(store, 30 * minute);
+			await send(store, ['bob@example.org'], { now });
+			now += step;
+			expect((await leaseFor(store, 'elsewhere:1:x')).map(({ to }) => to)).toEqual(['bob@example.org']);
+			pass(30 * minute - second);
+			expect((await leaseFor(store, 'elsewhere:1:x')).map(({ to }) => to)).toEqual(['bob@example.org']);
+			pass(second);
+			expect((await leaseFor(store, 'elsewhere:1:x')).map(({ to }) => to)).toEqual(['ann@example.org']);
+			await store.close();
+		});
+
+		it('an outcome that was told by the clock before makes no message wait for it', async () => {
+			const store = await begin();
+			await verify(store);
+			await send(store, ['ann@example.org'], { now });
+			const [leased] = await leaseFor(store, 'elsewhere:1:x');
+			const outcome = { kind: 'deferred', reply, due_at: now + 5 * minute } as const;
+			const settlements = leased === undefined ? [] : [{ ...leased, at: now, outcome }];
+			now += step;
+			expect(await store.queue.settle({ settlements })).toEqual(['recorded']);
+			pass(5 * minute);
+			expect(await leaseFor(store, 'elsewhere:2:x')).toHaveLength(1);
+			await store.close();
+		});
+
+		it('a limit allows no more and no less', async () => {
+			const store = await begin();
+			await verify(store);
+			await store.writes.putSettings({ values: { send_limit: '1/10m' }, now });
+			await send(store, ['ann@example.org', 'bob@example.org'], { now });
+			const [leased] = await leaseFor(store, 'elsewhere:1:x');
+			const sent = { kind: 'sent', reply: { ...reply, code: 250 } } as const;
+			await store.queue.settle({
+				settlements: leased === undefined ? [] : [{ ...leased, at: now, outcome: sent }],
+			});
+			now += step;
+			expect(await leaseFor(store, 'elsewhere:1:x')).toEqual([]);
+			pass(9 * minute);
+			expect(await leaseFor(store, 'elsewhere:1:x')).toEqual([]);
+			pass(2 * minute);
+			expect(await leaseFor(store, 'elsewhere:1:x')).toHaveLength(1);
+			await store.close();
+		});
+	});
+
+	it('slowly, it is followed without a step', async () => {
+		const store = await begin();
+		for (let times = 0; times < 30; times += 1) {
+			pass(5 * second);
+			now += second / 2;
+			await store.writes.recordEvents({ events: [] });
+		}
+		await store.close();
+		const found = inspectStore(path);
+		expect(found.clockStep()).toBeNull();
+		found.close();
+	});
+
+	it('is written down, for those who look', async () => {
+		const store = await begin();
+		await store.writes.recordEvents({ events: [] });
+		now -= 8 * hour;
+		await store.writes.recordEvents({ events: [] });
+		const at = now;
+		await store.close();
+		const found = inspectStore(path);
+		expect(found.clockStep()).toEqual({ by: -8 * hour, at });
+		found.close();
 	});
 });
 

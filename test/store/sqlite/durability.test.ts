@@ -1,12 +1,12 @@
 /** Counts the waits for the disk from outside: SQLite's own word for it has been wrong before. */
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isInstalled, runProgram } from '../../support/run-program.js';
 
-const hasStrace = spawnSync('strace', ['-V']).status === 0;
+const hasStrace = isInstalled('strace');
 
 describe.skipIf(!hasStrace)('commits (needs strace)', () => {
 	let folder: string;
@@ -30,7 +30,7 @@ describe.skipIf(!hasStrace)('commits (needs strace)', () => {
 		const run = (trace: string, times: number) => {
 			const program = [join(folder, 'program.mjs'), join(place, 'x.db'), String(times), String(together)];
 			const strace = ['-f', '-qq', '-e', 'trace=fsync,fdatasync', '-o', trace, process.execPath, ...program];
-			const { status, stderr } = spawnSync('strace', strace, { encoding: 'utf8' });
+			const { status, stderr } = runProgram('strace', strace);
 			expect([status, stderr]).toEqual([0, '']);
 			return readFileSync(trace, 'utf8')
 				.split('\n')

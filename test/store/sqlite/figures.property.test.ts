@@ -4,7 +4,16 @@ import { describe, expect, it } from 'vitest';
 import { dayOf, type Micros } from '../../../src/api/datetime.js';
 import { openStore } from '../../../src/store/open.js';
 import type { TrackedEvent } from '../../../src/store/store.js';
-import { accepted250, eventOf, fixedClock, hour, send, verify } from '../../contract/store/fixture.js';
+import {
+	accepted250,
+	busy451,
+	eventOf,
+	fixedClock,
+	hour,
+	send,
+	unknown550,
+	verify,
+} from '../../contract/store/fixture.js';
 
 /** The night before Europe's clocks go forward in 2026, and three more days. */
 const start: Micros = Date.UTC(2026, 2, 27, 20) * 1000;
@@ -39,6 +48,7 @@ const action = fc.oneof(
 		arbitrary: fc.record({
 			kind: fc.constant('send' as const),
 			campaign: fc.constantFrom(null, 'c', 'd'),
+			outcome: fc.constantFrom<keyof typeof outcomes>('sent', 'sent', 'failed', 'bounced'),
 			at,
 		}),
 	},
@@ -47,6 +57,13 @@ const action = fc.oneof(
 		arbitrary: fc.record({ kind: fc.constant('zone' as const), zone: fc.constantFrom(...zones) }),
 	},
 );
+
+const outcomes = {
+	sent: { type: 'SENT', outcome: { kind: 'sent', reply: accepted250 } },
+	failed: { type: 'SOFTBOUNCED', outcome: { kind: 'failed', reply: busy451 } },
+	bounced: { type: 'HARDBOUNCED', outcome: { kind: 'bounced', reply: unknown550, suppress: false } },
+} as const;
+const firstStep = { kind: 'send', campaign: 'c', outcome: 'sent' } as const;
 
 interface Occurrence {
 	message: string;
@@ -77,13 +94,28 @@ function countByHand(
 	return [...counts].map(([key, count]) => `${key} ${count}`).sort();
 }
 
+/** Messages with any of the three first events within the range. */
+function attemptedByHand(
+	occurrences: readonly Occurrence[],
+	query: { from: string; to: string; campaign: string | null; zone: string },
+): number {
+	const types = ['SENT', 'SOFTBOUNCED', 'HARDBOUNCED'];
+	const messages = new Set(occurrences.map(({ message }) => message));
+	return [...messages].filter((message) =>
+		types.some((type) => {
+			const of = occurrences.filter((one) => one.message === message && one.type === type);
+			return countByHand(of, { ...query, human: false }).length > 0;
+		}),
+	).length;
+}
+
 async function play(actions: readonly (typeof action extends fc.Arbitrary<infer A> ? A : never)[]) {
 	const store = await openStore(':memory:', { clock: fixedClock, mode: 'create', eventDelayMs: 0 });
 	await verify(store);
 	const messages: { id: string; campaign: string | null }[] = [];
 	const occurrences: Occurrence[] = [];
 	let zone = 'UTC';
-	const deliver = async (when: Micros, campaign: string | null) => {
+	const deliver = async (when: Micros, campaign: string | null, kind: keyof typeof outcomes) => {
 		await send(store, [`p${messages.length}@example.org`], { campaign, tag: 'tag', now: when });
 		const [leased] = await store.queue.lease({
 			owner: 'w',
@@ -93,14 +125,14 @@ async function play(actions: readonly (typeof action extends fc.Arbitrary<infer 
 			scope: null,
 		});
 		if (leased === undefined) throw new Error('nothing was due');
-		const outcome = { kind: 'sent', reply: accepted250 } as const;
+		const { outcome, type } = outcomes[kind];
 		await store.queue.settle({ settlements: [{ ...leased, at: when + hour, outcome }] });
 		const one = { message: leased.message, campaign, machine: false };
-		occurrences.push({ ...one, type: 'CREATED', at: when }, { ...one, type: 'SENT', at: when + hour });
+		occurrences.push({ ...one, type: 'CREATED', at: when }, { ...one, type, at: when + hour });
 		messages.push({ id: leased.message, campaign });
 	};
-	for (const step of [{ kind: 'send' as const, campaign: 'c', at: start }, ...actions]) {
-		if (step.kind === 'send') await deliver(step.at, step.campaign);
+	for (const step of [{ ...firstStep, at: start }, ...actions]) {
+		if (step.kind === 'send') await deliver(step.at, step.campaign, step.outcome);
 		else if (step.kind === 'zone') {
 			zone = step.zone;
 			await store.writes.putSettings({ values: { time_zone: zone }, now: start });
@@ -129,9 +161,10 @@ describe('daily figures', () => {
 				for (const campaign of [null, 'c', 'd']) {
 					for (const human of [false, true]) {
 						for (const tag of [null, 'tag']) {
-							const rows = await store.reads.reportFigures({ from, to, campaign, tag, human });
-							const seen = rows.map((row) => `${row.day} ${row.type} ${row.count}`).sort();
+							const found = await store.reads.reportFigures({ from, to, campaign, tag, human });
+							const seen = found.daily.map((row) => `${row.day} ${row.type} ${row.count}`).sort();
 							expect(seen).toEqual(countByHand(occurrences, { from, to, campaign, human, zone }));
+							expect(found.attempted).toBe(attemptedByHand(occurrences, { from, to, campaign, zone }));
 						}
 					}
 				}

@@ -1,10 +1,9 @@
 /** However rows are cut into batches and transactions, they come to what they come to one by one. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { addImportCounts } from '../../../src/api/counts.js';
 import { newTexts, TextWriter } from '../../../src/api/row-texts.js';
-import { encodeRow } from '../../../src/engine/rules/checked-rows.js';
-import { parseImportRows } from '../../../src/engine/rules/import-rows.js';
-import { addCounts } from '../../../src/store/sqlite/imports.js';
+import { encodeRow, parseImportRows } from '../../../src/engine/rules/import-rows.js';
 import { noon } from '../../contract/store/fixture.js';
 import { startLine } from './import-lines.js';
 
@@ -53,7 +52,7 @@ async function outcomeOf(all: readonly Row[], { batch, transaction, form }: Cut)
 	const people = core.sliceSubscribers({ list_id: 1, after: 0, limit: 100, filter: {} }) ?? [];
 	return {
 		position: acks.at(-1)?.position,
-		counts: acks.map(({ counts }) => counts).reduce(addCounts),
+		counts: acks.map(({ counts }) => counts).reduce(addImportCounts),
 		rejects: acks.flatMap(({ rejects }) => rejects),
 		people: people.map((one) => [one.email, one.name]),
 		counted: core.getList({ id: 1 })?.active_subscribers_count,

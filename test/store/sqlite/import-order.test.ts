@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { orderByRank, rankOf } from '../../../src/store/sqlite/import-order.js';
+import { orderByRank, rankOf } from '../../../src/store/core/imports/batch-rows.js';
 
 const rank = (key: string) => rankOf((place) => (place < key.length ? key.charCodeAt(place) : 0));
 

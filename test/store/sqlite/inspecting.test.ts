@@ -1,4 +1,5 @@
 /** Looking at a database file: what is read, what is refused, and that nothing is left behind. */
+
 import {
 	chmodSync,
 	copyFileSync,
@@ -13,7 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { DatabaseMissing, StoreError } from '../../../src/store/errors.js';
+import { StoreError } from '../../../src/api/errors.js';
+import { DatabaseMissing } from '../../../src/store/errors.js';
 import { openStore } from '../../../src/store/open.js';
 import { inspectSqlite } from '../../../src/store/sqlite/inspect.js';
 import { schemaVersion } from '../../../src/store/sqlite/migrations.js';

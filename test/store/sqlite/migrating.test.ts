@@ -12,7 +12,7 @@ import { figures, fixedClock, lease, noon, put, recipientOf } from '../../contra
 const uuid = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
 const [staged, released] = [uuid(1), uuid(2)];
 
-/** As version 1 left it: one mailing staged from a list, one released. */
+/** As version 1 left it: one campaign staged from a list, one released. */
 const dataOfFirst = `
 INSERT INTO lists VALUES (1, 'News', 'You read News', 3, 0, ${noon});
 INSERT INTO subscribers (id, list_id, email, email_key, name, is_active, meta, source, created_at)
@@ -32,10 +32,12 @@ INSERT INTO messages (uuid, submission_seq, lane, to_email, to_key, list_id, sub
 	VALUES ('${uuid(5)}', 1, 1, 'a@example.org', 'a@example.org', 1, 1, '{"name":"Ann"}', 'staged', ${noon}, ${noon}, ${noon}),
 		('${uuid(6)}', 1, 1, 'b@example.org', 'b@example.org', 1, 2, '{"name":"Bob"}', 'staged', ${noon}, ${noon}, ${noon}),
 		('${uuid(7)}', 2, 2, 'c@example.org', 'c@example.org', 1, 3, '{"name":"Cy"}', 'staged', ${noon}, ${noon}, ${noon});
+INSERT INTO suppressions VALUES ('gone@example.org', 'HARDBOUNCED', 1, 'delivery', ${noon}, NULL),
+	('left@example.org', 'UNSUBSCRIBED', 1, 'RECIPIENT', ${noon}, ${noon + 1});
 INSERT INTO daily_figures VALUES ('total', '2026-03-10', 'CREATED', 'all', 0, 1);
 `;
 
-describe('a database of schema 1 with mailings in it', () => {
+describe('a database of schema 1 with campaigns in it', () => {
 	let folder: string;
 	let path: string;
 	beforeEach(() => {
@@ -55,7 +57,7 @@ describe('a database of schema 1 with mailings in it', () => {
 	it('is migrated when it is opened, with everything in it', async () => {
 		const store = await open();
 		expect((await store.reads.status()).schema_version).toBe(schemaVersion);
-		expect(await store.reads.mailingStatus({ id: staged })).toMatchObject({
+		expect(await store.reads.campaignStatus({ id: staged })).toMatchObject({
 			state: 'staged',
 			messages: { staged: 2 },
 			counts: { staged: 2, suppressed: 1, rejected: 0 },
@@ -66,7 +68,25 @@ describe('a database of schema 1 with mailings in it', () => {
 		await store.close();
 	});
 
-	it('takes batches for the mailing that was staged, and keeps their answers over a restart', async () => {
+	it('has every suppression it had, of all lists', async () => {
+		const store = await open();
+		const page = { filter: {}, now: noon, page: 1, page_size: 9 };
+		const standing = { list_id: null, date_created: '2026-03-10T12:00:00.000000' };
+		expect((await store.reads.pageSuppressions(page)).results).toEqual([
+			{
+				...standing,
+				...{ email: 'gone@example.org', reason: 'HARDBOUNCED', source: 'DELIVERY', expires_at: null },
+			},
+			{
+				...standing,
+				...{ email: 'left@example.org', reason: 'UNSUBSCRIBED', source: 'RECIPIENT' },
+				expires_at: '2026-03-10T12:00:00.000001',
+			},
+		]);
+		await store.close();
+	});
+
+	it('takes batches for the campaign that was staged, and keeps their answers over a restart', async () => {
 		const before = await open();
 		const ack = { position: 1, counts: { staged: 1, suppressed: 0, rejected: 0 }, rejects: [] };
 		const rows = [recipientOf('d@example.org', { plan: 'mine' })];
@@ -75,13 +95,13 @@ describe('a database of schema 1 with mailings in it', () => {
 		await before.close();
 		const store = await open();
 		expect(await put(store, staged, 0, rows)).toEqual({ kind: 'acknowledged', ack });
-		expect(await store.writes.addListToMailing({ mailing: staged, list_id: 1, now: noon })).toMatchObject({
+		expect(await store.writes.addListToCampaign({ campaign: staged, list_id: 1, now: noon })).toMatchObject({
 			position: 3,
 		});
-		expect(await store.writes.releaseMailing({ mailing: staged, expect_count: 3, now: noon })).toEqual({
+		expect(await store.writes.releaseCampaign({ campaign: staged, expect_count: 3, now: noon })).toEqual({
 			kind: 'released',
 		});
-		expect((await lease(store, { scope: { mailing: staged } })).map(({ variables }) => variables)).toEqual([
+		expect((await lease(store, { scope: { campaign: staged } })).map(({ variables }) => variables)).toEqual([
 			{ name: 'Ann', plan: 'all' },
 			{ name: 'Bob', plan: 'all' },
 			{ name: '', plan: 'mine' },

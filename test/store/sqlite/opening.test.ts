@@ -1,5 +1,5 @@
 /** What opening a SQLite database makes, refuses and says. */
-import { spawnSync } from 'node:child_process';
+
 import {
 	chmodSync,
 	existsSync,
@@ -15,14 +15,16 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { DatabaseMissing, StoreError, UnsupportedDatabase } from '../../../src/store/errors.js';
+import { StoreError } from '../../../src/api/errors.js';
+import { findOthers } from '../../../src/store/core/processes.js';
+import { DatabaseMissing, UnsupportedDatabase } from '../../../src/store/errors.js';
 import { openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';
 import { migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
-import { findOthers } from '../../../src/store/sqlite/processes.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 import type { Store } from '../../../src/store/store.js';
 import { fixedClock, newList, noon } from '../../contract/store/fixture.js';
+import { runProgram } from '../../support/run-program.js';
 
 describe('opening a SQLite database', () => {
 	let folder: string;
@@ -136,7 +138,7 @@ describe('opening a SQLite database', () => {
 	it('does not wait for the heartbeat of a process that is dead', async () => {
 		await (await open()).close();
 		const db = new Database(path);
-		const dead = spawnSync(process.execPath, ['-e', '0']).pid;
+		const dead = runProgram(process.execPath, ['-e', '0']).pid;
 		db.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)').run(
 			'other',
 			'serve',

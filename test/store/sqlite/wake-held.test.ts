@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCore } from '../../../src/store/sqlite/core.js';
+import { createCore } from '../../../src/store/core/core.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
 import { leaseInSlices, putSettingsInSlices } from '../../../src/store/sqlite/slices.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
@@ -89,7 +89,7 @@ describe('messages that wait for a limit that is lifted', () => {
 		failAfter(2);
 		await expect(putSettingsInSlices(core, writer, lifted, 2)).rejects.toThrow('the process was killed');
 		expect(due(noon + second)).toBe(2);
-		expect(await leaseInSlices(core, writer, lease(noon + 3 * second), 2)).toHaveLength(5);
+		expect(await leaseInSlices(core, writer, () => lease(noon + 3 * second), 2)).toHaveLength(5);
 		expect(core.getSettings()).toEqual({});
 	});
 

@@ -1,12 +1,12 @@
 /** `api --paginate`: all results of a collection as one JSON array, page by page, with constant memory. */
 import { ApiError } from '../../../api/errors.js';
 import type { WireRequest } from '../../../api/wire.js';
-import type { CommandContext } from '../../context.js';
-import { CliError } from '../../errors.js';
-import { type ExitCode, exits } from '../../exit.js';
-import { cleanLines } from '../../render/clean.js';
-import { withQueryOf } from '../../wire-path.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { cleanJsonLines } from '../../render/clean.js';
 import { assertSuccess, parsed } from './send.js';
+import { withQueryOf } from './wire-path.js';
 
 interface Answered {
 	next: string | null;
@@ -20,7 +20,7 @@ export async function printPages(cx: CommandContext, first: WireRequest): Promis
 		const lines = results.map((one) => JSON.stringify(one));
 		if (lines.length === 0) continue;
 		const text = `${separator}${lines.join(',\n')}`;
-		await cx.out.raw(cx.io.stdout.isTTY ? cleanLines(text) : text);
+		await cx.out.raw(cx.io.stdout.isTTY ? cleanJsonLines(text) : text);
 		separator = ',\n';
 	}
 	await cx.out.raw(separator === '[\n' ? '[]\n' : '\n]\n');

@@ -1,14 +1,19 @@
-/** One raw exchange: consent for what changes something, the answer on stdout, its status as the exit code. */
+/** One raw exchange: consent to a change, the answer on stdout, its status as the exit code. */
+
 import { ApiError } from '../../../api/errors.js';
+import { readJson, tooDeep } from '../../../api/json.js';
 import type { WireRequest, WireResponse } from '../../../api/wire.js';
 import { codeOf } from '../../../http/errors.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, UsageError } from '../../errors.js';
-import { type ExitCode, exits } from '../../exit.js';
-import { cleanLines } from '../../render/clean.js';
-import { assertAllowed } from '../send/allowed.js';
-import { maybeSent } from '../send/once.js';
+import { confirmChange } from '../../config/protection.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { cleanJsonLines, cleanLines } from '../../render/clean.js';
+import { assertAllowed } from '../send/audience.js';
+import { maybeSent } from '../send/hints.js';
 
+const runTest = /\/run_test\/?(\?|$)/;
 const sendPath = /^\/message\/send\/?(\?|$)/;
 
 export async function send(
@@ -18,26 +23,55 @@ export async function send(
 ): Promise<ExitCode | undefined> {
 	if (changes(request)) {
 		await assertRecipients(cx, request);
-		const what = `${request.method} ${request.path}`;
-		if (cx.dryRun) {
-			const { method, path } = request;
-			return cx.wouldDo(what, { method, path, body: shownBody(request) }).then(() => undefined);
-		}
-		await confirmProtected(cx, what);
+		await cx.connection();
+		if (cx.dryRun) return foresee(cx, request, { include });
+		await confirmChange(cx, asked(request));
 	}
 	const { exchange } = await cx.connection();
 	const answering = exchange(request);
-	const answer = await (sendPath.test(request.path) && request.method === 'POST'
-		? maybeSent(cx, answering, request.headers?.['idempotency-key'] ?? null)
-		: answering);
+	if (!sendPath.test(spelledOut(request.path)) || request.method !== 'POST')
+		return print(cx, request, { answer: await answering, include });
+	const key = request.headers?.['idempotency-key'] ?? null;
+	const answer = await maybeSent(cx, answering, key);
+	return maybeSent(cx, print(cx, request, { answer, include }), key);
+}
+
+/** On a database of this machine the request is made and rolled back, so that a refusal is the same. */
+async function foresee(
+	cx: CommandContext,
+	request: WireRequest,
+	{ include }: { include: boolean },
+): Promise<ExitCode> {
+	const { local, exchange } = await cx.connection();
+	const { method, path } = request;
+	const body = shownBody(request);
+	if (local !== null) {
+		// A test notification cannot be taken back: its webhook is asked for.
+		const [webhook, isTest] = [path.replace(runTest, '/$1'), runTest.test(path)];
+		const answer = await exchange(isTest ? { ...request, method: 'GET', path: webhook } : request);
+		if (answer.status < 200 || answer.status >= 300) return print(cx, request, { answer, include });
+	}
+	await cx.wouldDo(asked(request), { request: { method, path, body } });
+	return exits.done;
+}
+
+function asked({ method, path }: WireRequest): string {
+	return `${method} ${path}`;
+}
+
+async function print(
+	cx: CommandContext,
+	request: WireRequest,
+	{ answer, include }: { answer: WireResponse; include: boolean },
+): Promise<ExitCode> {
 	if (include) await cx.out.raw(await headOf(answer));
 	await printBody(cx, request, answer);
 	assertSuccess(request, answer);
 	return exits.done;
 }
 
-/** Throws what the status means everywhere else. */
-export function assertSuccess(request: WireRequest, { status, body }: WireResponse): void {
+/** Throws the usual error of the status. */
+export function assertSuccess(request: WireRequest, { status, headers, body }: WireResponse): void {
 	if (status >= 200 && status < 300) return;
 	const [path = ''] = request.path.split('?', 1);
 	const http = { status, method: request.method, path };
@@ -54,48 +88,65 @@ export function assertSuccess(request: WireRequest, { status, body }: WireRespon
 		`the service answered ${status} to ${request.method} ${path}${saying(body)}`,
 		{
 			http,
+			// A 503 with Retry-After was not carried out.
+			...(status === 503 && headers['retry-after'] !== undefined && { retryAfterMs: 0 }),
 		},
 	);
 }
 
-/** The text of a body as JSON; undefined when it is none. */
+/** The body of an answer as JSON; undefined for other content. Throws `bad_answer` for nesting that is too deep. */
 export function parsed(body: Uint8Array): unknown {
-	try {
-		return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-	} catch {
-		return undefined;
-	}
+	const json = readJson(body);
+	if (json.kind === 'invalid' && json.fault === tooDeep)
+		throw new CliError('bad_answer', exits.server, `the answer ${tooDeep}`);
+	return json.kind === 'valid' ? json.value : undefined;
+}
+
+/** Undefined where it cannot be handled. */
+function jsonOf(body: Uint8Array): unknown {
+	const json = readJson(body);
+	return json.kind === 'valid' ? json.value : undefined;
+}
+
+/** The same for `--data`: recipients are unreadable where it is nested too deep. */
+function parsedData(body: Uint8Array): unknown {
+	const json = readJson(body);
+	if (json.kind === 'invalid' && json.fault === tooDeep) throw new UsageError(`--data ${tooDeep}`);
+	return json.kind === 'valid' ? json.value : undefined;
 }
 
 /** A GET that sends a test notification changes nothing stored, but is no reading either. */
 function changes({ method, path }: WireRequest): boolean {
-	return !['GET', 'HEAD', 'OPTIONS'].includes(method) || /\/run_test\/?(\?|$)/.test(path);
+	return !['GET', 'HEAD', 'OPTIONS'].includes(method) || runTest.test(path);
 }
 
 /** As it would be sent, but for a password: a plan ends up in logs. */
 function shownBody({ body }: WireRequest): unknown {
 	if (body === undefined) return null;
 	const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-	const json = parsed(bytes);
+	const json = parsedData(bytes);
 	if (typeof json !== 'object' || json === null) return Buffer.from(bytes).toString('utf8');
 	return 'password' in json ? { ...json, password: null } : json;
 }
 
-async function confirmProtected(cx: CommandContext, what: string): Promise<void> {
-	const { profile, target } = cx.settings;
-	if (profile.protected !== true) return;
-	await cx.confirm({ kind: 'mild', what: `change "${target.profile}", a protected profile (${what})` });
+/** The path as a server reads it: `%73end` is `send`. */
+function spelledOut(path: string): string {
+	try {
+		return decodeURIComponent(path);
+	} catch {
+		return path;
+	}
 }
 
 /** The recipients a profile allows are allowed here too: a raw request is no way round them. */
 async function assertRecipients(cx: CommandContext, { path, body }: WireRequest): Promise<void> {
 	if (cx.settings.profile.allowRecipients === undefined) return;
-	if (/^\/ext\/mailings\//.test(path))
-		throw new UsageError('this profile says whom it may write to', {
-			hint: 'a mailing goes by mailctl send --list',
+	if (/^\/ext\/mailings\//.test(spelledOut(path)))
+		throw new UsageError('this profile limits its recipients', {
+			hint: ['a campaign goes by ', mailctl('send', '--list')],
 		});
-	if (!sendPath.test(path)) return;
-	const request = parsed(typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array()));
+	if (!sendPath.test(spelledOut(path))) return;
+	const request = parsedData(typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array()));
 	const lists = ['to', 'cc', 'bcc'].map((key) =>
 		typeof request === 'object' && request !== null
 			? Object.getOwnPropertyDescriptor(request, key)?.value
@@ -119,22 +170,31 @@ async function headOf({ status, headers }: WireResponse): Promise<string> {
 async function printBody(cx: CommandContext, request: WireRequest, answer: WireResponse): Promise<void> {
 	const { body } = answer;
 	if (body.length === 0) return;
-	const json = parsed(body);
 	const wantsJson = cx.globals.json === true || cx.globals.output === 'json';
+	// A pipe gets the unchanged answer.
+	if (!cx.io.stdout.isTTY && !wantsJson) await cx.out.raw(body);
+	// The body of a refusal is for people; its status becomes the error.
+	const json = answer.status < 400 ? parsed(body) : jsonOf(body);
 	if (wantsJson && json === undefined && answer.status < 400) {
 		const [path = ''] = request.path.split('?', 1);
 		throw new CliError('bad_answer', exits.server, `the answer to ${request.method} ${path} is no JSON`, {
 			hint: 'leave -o json out to see it',
 		});
 	}
-	if (!cx.io.stdout.isTTY) return cx.out.raw(body);
-	const text = json === undefined ? new TextDecoder().decode(body) : JSON.stringify(json, null, 2);
-	await cx.out.raw(`${cleanLines(text.replaceAll('\r\n', '\n').replace(/\n$/, ''))}\n`);
+	if (!cx.io.stdout.isTTY) {
+		if (wantsJson) await cx.out.raw(body);
+		return;
+	}
+	const text =
+		json === undefined
+			? cleanLines(new TextDecoder().decode(body).replaceAll('\r\n', '\n').replace(/\n$/, ''))
+			: cleanJsonLines(JSON.stringify(json, null, 2));
+	await cx.out.raw(`${text}\n`);
 }
 
-/** What DRF says in `detail`; other bodies are on stdout anyway. */
+/** DRF's `detail`; other bodies are on stdout anyway. */
 function saying(body: Uint8Array): string {
-	const json = parsed(body);
+	const json = jsonOf(body);
 	const detail: unknown =
 		typeof json === 'object' && json !== null
 			? Object.getOwnPropertyDescriptor(json, 'detail')?.value

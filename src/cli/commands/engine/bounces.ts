@@ -1,5 +1,5 @@
-/** `mailctl engine bounces`: mails that came back. */
-import type { CommandGroup } from '../../command.js';
+/** `mailctl engine bounces`: returned mails. */
+import type { CommandGroup } from '../../frame/command.js';
 import { explain } from './bounces/explain.js';
 import { ingest } from './bounces/ingest.js';
 

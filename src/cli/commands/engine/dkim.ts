@@ -1,13 +1,16 @@
-/** `mailctl engine dkim`: the keys that sign what leaves. */
+/** `mailctl engine dkim`: the keys that sign outgoing mail. */
+
 import { domainToASCII } from 'node:url';
+import { domainOf } from '../../../api/address.js';
 import { need } from '../../../api/capabilities.js';
-import { type CommandGroup, command } from '../../command.js';
-import type { DkimKey } from '../../connection.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, UsageError } from '../../errors.js';
-import { exits } from '../../exit.js';
-import { type Columns, column } from '../../render/columns.js';
-import { walk } from '../../walk.js';
+import { type CommandGroup, command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { DkimKey } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { answer, type Columns, column } from '../../render/columns.js';
+import { walk } from '../../verbs/listing.js';
 
 const columns: Columns<DkimKey> = [
 	column('domain', 'DOMAIN'),
@@ -78,16 +81,25 @@ const add = command({
 			options.keyFile === undefined ? { type: options.type ?? 'rsa' } : { pem: await options.keyFile.text() };
 		const { dkim } = await cx.local();
 		if ((await dkim.list()).some((key) => isNamed(key, name))) throw taken(name);
-		if (cx.dryRun) return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, name);
+		// A dry run is rolled back; an invalid key is refused all the same.
 		const key = await dkim.add({ ...name, source });
-		// Somebody else may have added it since.
+		// Another process may have added it since.
 		if (key === null) throw taken(name);
+		if (cx.dryRun) {
+			const made = { ...name, type: key.type };
+			return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, { create: made });
+		}
 		await show(cx, key);
 		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
-		await cx.hint('mailctl engine dkim list -o tsv --fields dns_record has it for a zone file');
+		await cx.hint([
+			mailctl('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record'),
+			' has it for a zone file',
+		]);
 		if (await hasSender(cx, key.domain)) return;
-		await cx.warn(`no sender is of ${key.domain}, so there is nothing to sign yet`);
-		await cx.hint(`mailctl senders add ADDRESS@${key.domain}`);
+		await cx.warn(
+			`no sender is of ${key.domain}, so there is nothing to sign yet`,
+			mailctl('senders', 'add', `ADDRESS@${key.domain}`),
+		);
 	},
 });
 
@@ -98,6 +110,7 @@ const remove = command({
 	options: { domain, selector },
 	writes: true,
 	severity: 'mild',
+	columns: answer('removed'),
 	output: '{"removed": [{"domain", "selector"}]}',
 	exits: [3],
 	examples: ['mailctl engine dkim remove --domain example.com --selector s1 --yes'],
@@ -108,9 +121,9 @@ const remove = command({
 		if (!all.some((key) => isNamed(key, name))) throw unknown(name);
 		const isLast = all.filter((key) => key.domain === name.domain).length === 1;
 		const effect = isLast ? `mail from ${name.domain} is not signed any more` : 'other keys go on signing';
-		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { removed: [name] });
+		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { delete: [name] });
 		await cx.confirm({ kind: 'mild', what: `remove the key ${name.selector} of ${name.domain}: ${effect}` });
-		// False: somebody else removed it while we asked, which is what was wanted.
+		// False: it was removed during the question, which is the wanted state.
 		await dkim.remove(name);
 		await cx.out.document(
 			{ removed: [name] },
@@ -141,7 +154,7 @@ async function show(cx: CommandContext, key: DkimKey): Promise<void> {
 async function hasSender(cx: CommandContext, domain: string): Promise<boolean> {
 	const senders = await need(await cx.api(), 'senders');
 	for await (const { email } of walk(senders, {}, { signal: cx.signal })) {
-		const own = domainToASCII(email.slice(email.lastIndexOf('@') + 1)).toLowerCase();
+		const own = domainOf(email);
 		if (own === domain) return true;
 	}
 	return false;
@@ -157,7 +170,7 @@ const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 
 function checkDomain(text: string): string {
 	const name = text.trim();
-	// Read as the host of a URL: what stands behind a slash would be cut off in silence, and %61 be an "a".
+	// Read as the host of a URL, which would drop text behind a slash in silence, and read %61 as an "a".
 	const domain = /[\s/\\?#%]/.test(name) ? '' : domainToASCII(name.replace(/\.$/, '')).toLowerCase();
 	const labels = domain.split('.');
 	if (labels.length > 1 && domain.length <= 253 && labels.every((one) => label.test(one))) return domain;
@@ -178,12 +191,12 @@ function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {
 
 function taken({ domain, selector }: KeyName): CliError {
 	return new CliError('conflict', exits.refused, `${domain} has a key "${selector}" already`, {
-		hint: 'give another selector; mailctl engine dkim list shows what to publish',
+		hint: ['give another selector; ', mailctl('engine', 'dkim', 'list'), ' shows what to publish'],
 	});
 }
 
 function unknown({ domain, selector }: KeyName): CliError {
 	return new CliError('not_found', exits.notFound, `${domain} has no key "${selector}"`, {
-		hint: 'mailctl engine dkim list',
+		hint: mailctl('engine', 'dkim', 'list'),
 	});
 }

@@ -1,7 +1,7 @@
-/** What holds up the queue, in words. */
-import type { QueueStats } from '../../connection.js';
+/** The pause of the queue, in words. */
+import type { QueueStats } from '../../frame/connection.js';
 
-/** Since when, by whom and why; "the queue is open" when nothing does. */
+/** Since when, by hand or by the mail server, and why; "the queue is open" without a pause. */
 export function pauseLine(paused: QueueStats['paused']): string {
 	if (paused === null) return 'the queue is open';
 	const { kind, reason, since, retry_at } = paused;
@@ -9,7 +9,7 @@ export function pauseLine(paused: QueueStats['paused']): string {
 	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
 }
 
-/** Times of the wire within a sentence, as people read them: nobody cares for microseconds. */
+/** Shortens times of the wire within a sentence: without microseconds, as people read them. */
 export function toSeconds(text: string): string {
 	return text.replaceAll(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}/g, '$1 $2');
 }

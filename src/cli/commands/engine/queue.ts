@@ -1,16 +1,17 @@
-/** `mailctl engine queue`: what waits to be sent, why, and who is at it. */
-import { type CommandGroup, command } from '../../command.js';
-import type { QueueStats } from '../../connection.js';
+/** `mailctl engine queue`: the waiting messages, the reasons, and the processes that send. */
+import { type CommandGroup, command } from '../../frame/command.js';
+import type { QueueStats } from '../../frame/connection.js';
 import { clean } from '../../render/clean.js';
+import { answer } from '../../render/columns.js';
 import { workOff } from '../work-off.js';
-import { aboutRate, workOptions } from '../work-options.js';
+import { aboutRate, workedOff, workOptions } from '../work-options.js';
 import { pauseLine, toSeconds } from './pause.js';
 
 const stats = command({
 	name: 'stats',
 	summary: 'show what waits, since when, and why',
 	description:
-		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by whoever sends. `due` are messages whose time has come, `held` how many of those the limits of the settings hold back, `workers` processes that send with the messages in their hands and when they were last heard of (`role` is null for one that is gone), `deferred` the domains that put messages off, the most first, with what they said last, `limits` the limits of the settings that hold messages back, with the time when the next of those and the last may go at the soonest (a message that waits for two limits counts for both; what a --rate of a worker holds back is not among them). It looks at every message that waits.',
+		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by any process that sends. `due` are messages whose time has come, `held` how many of those the limits of the settings hold back, `workers` processes that send with the messages in their hands and when they were last heard of (`role` is null for one that is gone), `deferred` the domains that put messages off, the most first, with what they said last, `limits` the limits of the settings that hold messages back, with the time when the next of those and the last may go at the soonest (a message that waits for two limits counts for both; what a --rate of a worker holds back is not among them). It looks at every message that waits.',
 	output:
 		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
@@ -33,13 +34,14 @@ const pause = command({
 	summary: 'begin no further message, in any process',
 	description:
 		'Every process that sends on this database stops within seconds: what is on its way ends, what was taken and not begun goes back to the queue as it was. Messages are accepted as before. It stays so until `engine queue resume`.',
-	options: { reason: { kind: 'text', summary: 'why, for whoever wonders' } },
+	options: { reason: { kind: 'text', summary: 'the reason, shown with the pause' } },
 	writes: true,
+	columns: answer('kind', 'reason', 'since', 'retry_at', 'faults'),
 	output: '{"kind": "manual", "reason", "since", "retry_at": null, "faults": 0}',
 	examples: ['mailctl engine queue pause --reason "the mail server moves"'],
 	run: async (cx, { options: { reason } }) => {
 		const { queue } = await cx.local();
-		if (cx.dryRun) return cx.wouldDo('pause the queue', { pause: true, reason: reason ?? null });
+		if (cx.dryRun) return cx.wouldDo('pause the queue', { pause: 'queue', with: { reason: reason ?? null } });
 		await cx.out.document(await queue.pause(reason ?? null), 'the queue is paused');
 	},
 });
@@ -48,11 +50,12 @@ const resume = command({
 	name: 'resume',
 	summary: 'send again, and try the mail server at once',
 	writes: true,
+	columns: answer('resumed'),
 	output: '{"resumed": true}, or false when nothing held it up',
 	examples: ['mailctl engine queue resume'],
 	run: async (cx) => {
 		const { queue } = await cx.local();
-		if (cx.dryRun) return cx.wouldDo('resume the queue', { resume: true });
+		if (cx.dryRun) return cx.wouldDo('resume the queue', { resume: 'queue' });
 		const resumed = await queue.resume();
 		await cx.out.document({ resumed }, resumed ? 'the queue goes on' : 'the queue was not paused');
 	},
@@ -65,15 +68,16 @@ const drain = command({
 	options: workOptions,
 	writes: true,
 	role: 'worker',
+	columns: workedOff,
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
-	exits: [6, 130, 143],
+	exits: [14, 130, 143],
 	examples: ['mailctl engine queue drain'],
 	run: (cx, { options }) => workOff(cx, { until: 'settled', stopping: 'fails', ...options }),
 });
 
 export const queue: CommandGroup = {
 	name: 'queue',
-	summary: 'what waits to be sent, why, and who is at it',
+	summary: 'what waits to be sent, why, and which processes send',
 	commands: [stats, pause, resume, drain],
 };
 
@@ -94,7 +98,7 @@ function linesOf({
 		`messages: ${states.length === 0 ? 'none' : states.join(', ')}`,
 		`due now: ${due}${heldWords(due, held)}${oldest === null ? '' : `; the oldest that waits is of ${oldest}`}`,
 		`next due: ${nextWords({ due, held, next_due, limits })}`,
-		workers.length === 0 ? 'no process sends' : 'who sends:',
+		workers.length === 0 ? 'no process sends' : 'sending processes:',
 		...workers.map(workerLine),
 		...(deferred.length === 0 ? [] : ['put off by:']),
 		...deferred.map(
@@ -115,7 +119,7 @@ function heldWords(due: number, held: number): string {
 	return held === 0 ? '' : `, ${held === due ? 'all' : held} of them held back by limits`;
 }
 
-/** The time of what is due has passed, which does not help where a limit holds it back. */
+/** A due time that has passed is of no use where a limit holds the message back. */
 function nextWords({
 	due,
 	held,

@@ -1,18 +1,20 @@
-/** `mailctl engine settings`: what the database is told about sending and serving. */
-import { type CommandGroup, command } from '../../command.js';
-import type { LocalEngine } from '../../connection.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import { explained, type Refused } from '../../refusals.js';
+/** `mailctl engine settings`: the settings of a database for sending and serving. */
+
+import { type CommandGroup, command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { LocalEngine } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { didYouMean } from '../../frame/help.js';
 import { clean } from '../../render/clean.js';
-import { type Columns, column } from '../../render/columns.js';
-import { didYouMean } from '../../suggest.js';
+import { answer, type Columns, column } from '../../render/columns.js';
+import { explained, type Refused } from '../../verbs/refusals.js';
 
 interface Setting {
 	name: string;
 	/** Null: it is not set, and `default` holds. */
 	value: string | null;
-	/** Null: without a value there is none. */
+	/** Null: the setting has no default. */
 	default: string | null;
 	meaning: string;
 }
@@ -49,7 +51,7 @@ const get = command({
 			);
 		if (cx.globals.fields === undefined) {
 			if (format === 'table') return cx.out.raw(await page(cx, [one]));
-			// Asked for by nobody, rows are for pipes: `ca=$(mailctl engine settings get smtp_ca)`.
+			// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
 			if (format === 'tsv' && cx.settings.output.value === null) return cx.out.raw(`${one.value ?? ''}\n`);
 		}
 		const [shown = one] = await shownIn(cx, [one]);
@@ -65,12 +67,14 @@ const set = command({
 		{ name: 'value', summary: 'its new value; - reads standard input' },
 	],
 	writes: true,
+	columns: answer('name', 'value'),
 	output: '{"name", "value"}',
 	exits: [5],
 	examples: [
 		'mailctl engine settings set time_zone Europe/Oslo',
 		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/1h, *=10/s'",
 		'mailctl engine settings set smtp_ca - < ca.pem',
+		"mailctl engine settings set page_color '#0b6e4f'",
 	],
 	run: async (cx, { args }) => {
 		const engine = await cx.local();
@@ -78,14 +82,18 @@ const set = command({
 		const secret = args.setting === 'smtp_password';
 		if (secret && args.value !== '-') {
 			throw new UsageError('a password is no argument: others on this machine see them', {
-				hint: 'mailctl engine settings set smtp_password - < FILE',
+				hint: [mailctl('engine', 'settings', 'set', 'smtp_password', '-'), ' < FILE'],
 			});
 		}
 		const value =
 			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
-		if (cx.dryRun) return cx.wouldDo(`set ${args.setting}`, { name: args.setting });
 		const values = { [args.setting]: value };
+		// A dry run is rolled back; an invalid value is refused all the same.
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
+		if (cx.dryRun) {
+			const shown = secret ? '********' : value;
+			return cx.wouldDo(`set ${args.setting}`, { set: args.setting, with: { value: shown } });
+		}
 		const stored = (await engine.settings.get())[args.setting] ?? null;
 		const shown = stored === null ? 'unset' : await inALine(cx, stored);
 		await cx.out.document({ name: args.setting, value: stored }, `${args.setting} is ${shown}`);
@@ -97,14 +105,15 @@ const unset = command({
 	summary: 'return a setting to its default',
 	args: [{ name: 'setting', summary: 'its name' }],
 	writes: true,
+	columns: answer('name', 'value'),
 	output: '{"name", "value": null}',
 	exits: [5],
 	examples: ['mailctl engine settings unset public_url'],
 	run: async (cx, { args }) => {
 		const engine = await cx.local();
 		assertSetting(engine, args.setting);
-		if (cx.dryRun) return cx.wouldDo(`unset ${args.setting}`, { name: args.setting });
 		await engine.settings.set({ [args.setting]: null });
+		if (cx.dryRun) return cx.wouldDo(`unset ${args.setting}`, { unset: args.setting });
 		await cx.out.document({ name: args.setting, value: null }, `${args.setting} is unset`);
 	},
 });
@@ -115,7 +124,7 @@ export const settings: CommandGroup = {
 	commands: [get, set, unset],
 };
 
-/** What to do about a value that was refused. */
+/** The hint for a refused value. */
 export function settingHint({ path }: Refused): string | undefined {
 	if (path === 'smtp_url') return 'smtp://host:25, smtp://user@host:587 or smtps://user@host';
 	return path === 'public_url' ? 'such as https://mail.example.com' : undefined;
@@ -136,7 +145,7 @@ async function readAll({ settings }: LocalEngine): Promise<Setting[]> {
 	}));
 }
 
-/** `time_zone = UTC (default)`, and under it what it is for, within the terminal's width. */
+/** `time_zone = UTC (default)`, with its meaning below, within the terminal's width. */
 async function page(cx: CommandContext, all: readonly Setting[]): Promise<string> {
 	const { wrap } = await import('../../render/width.js');
 	const { stdout } = cx.io;
@@ -155,7 +164,7 @@ async function worth(cx: CommandContext, { value, default: standard }: Setting):
 	return standard === null ? ' is not set' : ` = ${standard} (default)`;
 }
 
-/** Tables are for people; whatever a program reads is the value itself. */
+/** Tables are for people; other formats contain the value itself. */
 async function shownIn(cx: CommandContext, all: readonly Setting[]): Promise<Setting[]> {
 	const isForPeople = cx.out.format === 'table' || cx.out.format === 'wide';
 	const shown = all.map(async (setting) =>
@@ -165,6 +174,8 @@ async function shownIn(cx: CommandContext, all: readonly Setting[]): Promise<Set
 }
 
 async function inALine(cx: CommandContext, value: string): Promise<string> {
+	// A picture within an address is thousands of characters.
+	if (value.startsWith('data:')) return `${clean(value.slice(0, value.indexOf(',') + 1))}…`;
 	if (!value.includes('\n') && !value.startsWith('-----')) return clean(value);
 	const { describeCertificates } = await import('../../render/certificates.js');
 	return clean(describeCertificates(value, cx.clock.now()) ?? value);

@@ -1,6 +1,6 @@
-/** `mailctl engine status`: what is in the database, and how it is set up. */
-import { command } from '../../command.js';
-import type { EngineStatus } from '../../connection.js';
+/** `mailctl engine status`: the contents and the setup of the database. */
+import { command } from '../../frame/command.js';
+import type { EngineStatus } from '../../frame/connection.js';
 import { type Columns, column } from '../../render/columns.js';
 import { pauseLine, toSeconds } from './pause.js';
 

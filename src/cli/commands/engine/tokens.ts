@@ -1,11 +1,13 @@
 /** `mailctl engine tokens`: who may use the API of this database, once it is served. */
-import { type CommandGroup, command } from '../../command.js';
-import { type ApiToken, type NewApiToken, type TokenScope, tokenScopes } from '../../connection.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, UsageError } from '../../errors.js';
-import { exits } from '../../exit.js';
-import { type Columns, column } from '../../render/columns.js';
-import { didYouMean } from '../../suggest.js';
+
+import { type CommandGroup, command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import { type ApiToken, type NewApiToken, type TokenScope, tokenScopes } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { didYouMean } from '../../frame/help.js';
+import { answer, type Columns, column } from '../../render/columns.js';
 
 const listColumns: Columns<ApiToken> = [
 	column('name', 'NAME', { isName: true }),
@@ -38,7 +40,7 @@ const create = command({
 	name: 'create',
 	summary: 'make a token; it is shown this once',
 	description:
-		'Only a hash of the token is stored: whoever loses it makes another. A token is a set of scopes: read looks at everything but webhooks (their passwords), send sends messages and mailings (to a whole list together with read), admin does everything. Programs should have no more than they need.',
+		'Only a hash of the token is stored: a lost token cannot be shown again, only replaced. A token is a set of scopes: read looks at everything but webhooks (their passwords), send sends messages and campaigns (to a list together with read) and follows and cancels its own campaigns, admin does everything. Programs should have no more than they need.',
 	options: {
 		name: {
 			kind: 'text',
@@ -61,9 +63,10 @@ const create = command({
 		const scopes = scopesOf(options.scope);
 		const { tokens } = await cx.local();
 		if ((await tokens.list()).some((one) => one.name === name && isAlive(one))) throw taken(name);
-		if (cx.dryRun) return cx.wouldDo(`make the token ${name} (${scopes.join(', ')})`, { name, scopes });
+		if (cx.dryRun)
+			return cx.wouldDo(`make the token ${name} (${scopes.join(', ')})`, { create: { name, scopes } });
 		const made = await tokens.create({ name, scopes });
-		// Somebody else may have made it since.
+		// Another process may have made it since.
 		if (made === null) throw taken(name);
 		await show(cx, made);
 		await cx.note('keep it now: it is not shown again');
@@ -77,6 +80,7 @@ const revoke = command({
 	args: [{ name: 'name', summary: 'the name of the token' }],
 	writes: true,
 	severity: 'mild',
+	columns: answer('revoked'),
 	output: '{"revoked": [names]}',
 	exits: [3],
 	examples: ['mailctl engine tokens revoke shop --yes'],
@@ -84,9 +88,9 @@ const revoke = command({
 		const { tokens } = await cx.local();
 		const all = await tokens.list();
 		if (!all.some((one) => one.name === name && isAlive(one))) throw unknown(name, all);
-		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoked: [name] });
-		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: whoever uses it is refused` });
-		// False: somebody else revoked it while we asked, which is what was wanted.
+		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoke: [name] });
+		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: requests with it are refused` });
+		// False: it was revoked during the question, which is the wanted state.
 		await tokens.revoke(name);
 		await cx.out.document({ revoked: [name] }, `revoked the token ${name}`);
 	},
@@ -98,7 +102,7 @@ export const tokens: CommandGroup = {
 	commands: [list, create, revoke],
 };
 
-/** The token alone where a person or `$(…)` wants nothing else. */
+/** The token alone for a person or `$(…)`. */
 async function show(cx: CommandContext, made: NewApiToken): Promise<void> {
 	const { format } = cx.out;
 	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
@@ -108,7 +112,7 @@ async function show(cx: CommandContext, made: NewApiToken): Promise<void> {
 
 const maxNameLength = 64;
 
-/** It stands in logs and in hints to be copied: one plain word. */
+/** The name is part of logs and of hints to copy: one plain word. */
 function checkName(name: string): string {
 	if (/^[A-Za-z0-9][\w.@+-]*$/.test(name) && name.length <= maxNameLength) return name;
 	throw new UsageError(`--name: "${name}" is no name for a token`, {
@@ -127,7 +131,7 @@ function isAlive({ date_revoked }: ApiToken): boolean {
 
 function taken(name: string): CliError {
 	return new CliError('conflict', exits.refused, `there is a token "${name}" already`, {
-		hint: `give another name, or first mailctl engine tokens revoke ${name}`,
+		hint: ['give another name, or first ', mailctl('engine', 'tokens', 'revoke', name)],
 	});
 }
 
@@ -136,6 +140,6 @@ function unknown(name: string, all: readonly ApiToken[]): CliError {
 		return new CliError('not_found', exits.notFound, `token ${name} is revoked already`);
 	const living = all.filter(isAlive).map((one) => one.name);
 	return new CliError('not_found', exits.notFound, `token ${name} not found`, {
-		hint: didYouMean(name, living) ?? 'mailctl engine tokens list',
+		hint: didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'),
 	});
 }

@@ -1,14 +1,13 @@
-/** `messages cancel` and `messages retry`: what a person decides about single messages. */
+/** `messages cancel` and `messages retry`: a person's decisions on single messages. */
 import { need } from '../../../api/capabilities.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import type { Message, MessageState } from '../../../api/records.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { CliError } from '../../errors.js';
-import { exits } from '../../exit.js';
-import { namesOf } from '../../names.js';
-import { agreeToAll, eachOf, findEach, nameOrCount } from '../../several.js';
-import { shellWord } from '../../shell-word.js';
+import { command } from '../../frame/command.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/several.js';
 import { existing, messageColumns, uuidOf } from './shown.js';
 
 type Action = 'cancel' | 'retry';
@@ -52,11 +51,7 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 		return existing(messages.get(id, { signal: cx.signal }), id);
 	});
 	const what = action === 'cancel' ? cancellation(found) : `retry ${describe(found)}`;
-	const ids = found.map(({ id }) => id);
-	if (cx.dryRun) {
-		await cx.wouldDo(what, { [action]: ids });
-		return exits.done;
-	}
+	if (cx.dryRun) return foreseen(cx, action, { found, what });
 	const few = action === 'cancel' ? 'ask' : 'go on';
 	await agreeToAll(cx, { what, count: found.length, few });
 	const changed: Message[] = [];
@@ -68,7 +63,23 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 	return failed === 0 ? exits.done : exits.partly;
 }
 
-/** The change, or what a state does not allow in the words of this command: exit 5 with a way out for one alone. */
+/** On a database of this machine each is tried, which a dry run undoes; elsewhere the service decides. */
+async function foreseen(
+	cx: CommandContext,
+	action: Action,
+	{ found, what }: { found: readonly Message[]; what: string },
+) {
+	const messages = await need(await cx.api(), 'messages');
+	const { local } = await cx.connection();
+	const { done, failed } = await eachOf(cx, found, async (message) => {
+		if (local !== null) await worded(messages[action](message.id), message, found.length);
+	});
+	const ids = done.map(({ id }) => id);
+	await cx.wouldDo(what, action === 'cancel' ? { cancel: ids } : { retry: ids });
+	return failed === 0 ? exits.done : exits.partly;
+}
+
+/** The change, or the refusal of a state in the words of this command: exit 5 with a way out for a single message. */
 async function worded<T>(change: Promise<T>, { id, to, state }: Message, count: number): Promise<T> {
 	try {
 		return await change;
@@ -85,21 +96,21 @@ async function worded<T>(change: Promise<T>, { id, to, state }: Message, count: 
 	}
 }
 
-function afterRefusal(state: MessageState, { id, to }: Pick<Message, 'id' | 'to'>): string {
-	if (state === 'bounced') return `mailctl suppressions list --email ${shellWord(to)} shows why`;
-	return `mailctl messages get ${id} shows what became of it`;
+function afterRefusal(state: MessageState, { id, to }: Pick<Message, 'id' | 'to'>): Hint {
+	if (state === 'bounced') return [mailctl('suppressions', 'list', '--email', to), ' shows why'];
+	return [mailctl('messages', 'get', id), ' shows what became of it'];
 }
 
-/** A server sends by itself; on this machine there may be nobody. */
+/** A server sends without a further command; on this machine a sending process may be missing. */
 async function sayWhoSends(cx: CommandContext): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null) return;
 	const { workers } = await local.queue.stats();
 	if (workers.some(({ role }) => role === 'serve' || role === 'worker')) return;
-	await cx.hint('due now; mailctl worker sends it');
+	await cx.hint(['due now; ', mailctl('worker'), ' sends it']);
 }
 
-/** What a person is to agree to. Throws `invalid` (exit 5) where nothing of it can be canceled any more. */
+/** The text of the consent. Throws `invalid` (exit 5) where it is too late to cancel any of them. */
 function cancellation(found: readonly Message[]): string {
 	const late = found.flatMap((message) => {
 		const why = tooLate[message.state];
@@ -114,11 +125,11 @@ function cancellation(found: readonly Message[]): string {
 			? `the message to ${first.to} ${first.why}; it cannot be canceled`
 			: `it is too late: none of the ${found.length} messages can be canceled`;
 	throw new CliError('invalid', exits.refused, message, {
-		hint: `mailctl messages get ${first.id} shows what became of it`,
+		hint: [mailctl('messages', 'get', first.id), ' shows what became of it'],
 	});
 }
 
-/** Absent: it can be canceled, or is. What the service refuses, said before anybody is asked to agree to it. */
+/** Why a state cannot be canceled; absent: it can, or is canceled. Checked before the question. */
 const tooLate: Partial<Record<MessageState, string>> = {
 	leased: 'is being sent',
 	sent: 'is sent',

@@ -1,15 +1,18 @@
 /** Messages as all their commands show and name them. */
+
 import type {
 	DeliveryAttempt,
 	Message,
 	MessageDetail,
+	MessageEvent,
 	MessageHold,
 	MessageReport,
 } from '../../../api/records.js';
-import { UsageError } from '../../errors.js';
-import { isUuid } from '../../ids.js';
+import { mailctl } from '../../frame/command-line.js';
+import { UsageError } from '../../frame/errors.js';
 import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
+import { isUuid } from '../../verbs/resolve.js';
 
 /** Of a message as lists show it. */
 export const messageColumns: Columns<Message> = [
@@ -40,6 +43,13 @@ export const detailColumns: Columns<MessageDetail> = [
 		lines: ({ delivery_attempts }: MessageDetail) => delivery_attempts.map(attemptLine),
 	},
 	{
+		key: 'events',
+		header: 'EVENTS',
+		wide: true,
+		value: ({ events }: MessageDetail) => events,
+		lines: ({ events = [] }: MessageDetail) => events.map(eventLine),
+	},
+	{
 		key: 'reports',
 		header: 'REPORTED',
 		wide: true,
@@ -55,18 +65,28 @@ export const detailColumns: Columns<MessageDetail> = [
 	},
 ];
 
+/** The history of a message, in lines: attempts, events, reports, limits. Text of servers is not cleaned. */
+export function detailLines(message: MessageDetail): string[] {
+	return [
+		...message.delivery_attempts.map(attemptLine),
+		...(message.events ?? []).filter(({ type }) => type !== 'CREATED' && type !== 'SENT').map(eventLine),
+		...(message.reports ?? []).map(reportLine),
+		...(message.held_by ?? []).map(holdLine),
+	];
+}
+
 /** The message, or `not_found` (exit 3) with a hint. */
 export async function existing<T>(message: Promise<T>, id: string): Promise<T> {
-	const { missing, orNull } = await import('../../resolve.js');
+	const { missing, orNull } = await import('../../verbs/resolve.js');
 	const found = await orNull(message);
-	if (found === null) throw missing('message', id, 'mailctl messages list');
+	if (found === null) throw missing('message', id, mailctl('messages', 'list'));
 	return found;
 }
 
-/** Lower case; a usage error says what it should be the UUID of. */
+/** Lower case; `of` completes the usage error "… is no UUID of". */
 export function uuidOf(text: string, of: string): string {
 	if (!isUuid(text)) {
-		throw new UsageError(`"${text}" is no UUID of ${of}`, { hint: 'mailctl messages list' });
+		throw new UsageError(`"${text}" is no UUID of ${of}`, { hint: mailctl('messages', 'list') });
 	}
 	return text.toLowerCase();
 }
@@ -80,7 +100,16 @@ function attemptLine({ number, at, outcome, phase, code, enhanced, text }: Deliv
 	return `${number}. ${tableCell(at)} ${outcome} at ${phase}: ${reply}`;
 }
 
-/** Who reported it is not told: a mail came back, by whatever way it was taken in. */
+function eventLine({ type, time, count, link, machine }: MessageEvent): string {
+	const more = [
+		...(link === null ? [] : [link]),
+		...(count > 1 ? [`${count} times`] : []),
+		...(machine ? ['by a program'] : []),
+	];
+	return [`${tableCell(time)} ${type}`, more.join(', ')].filter((part) => part !== '').join(': ');
+}
+
+/** The reporter is not shown: every way of ingestion means a returned mail. */
 function reportLine({ at, event, code, diagnostic }: MessageReport): string {
 	const said = [isIn(code, diagnostic) ? null : code, diagnostic].filter((part) => part !== null);
 	return [`${tableCell(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');

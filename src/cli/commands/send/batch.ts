@@ -1,31 +1,55 @@
 /** `send --batch`: send requests as they are, one a line, as one job. */
+
+import { AddressSet } from '../../../api/address-set.js';
+import type { CampaignSource, RequestRow, RequestsSpec } from '../../../api/campaigns.js';
+import { ApiError, invalid } from '../../../api/errors.js';
+import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
-import type { RequestRow, RequestsSpec } from '../../../api/mailings.js';
-import { isRecord } from '../../../api/schema/python.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import type { ExitCode } from '../../exit.js';
-import { assertAllowed } from './allowed.js';
-import { beginJob } from './begin.js';
-import { countOf } from './counts.js';
-import { assertCanDeliver } from './deliver.js';
-import { assertExpected } from './expected.js';
+import { isRecord } from '../../../api/json.js';
+import { type CheckedSend, sendFields } from '../../../api/messages.js';
+import { usedVariables } from '../../../api/variables.js';
+import { missingVariables } from '../../../engine/rules/meta.js';
+import { type ParsedRequest, parseRequest } from '../../../engine/rules/request-rows.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { counted } from '../../render/counted.js';
+import { walk } from '../../verbs/listing.js';
+import {
+	assertAllowed,
+	assertFindings,
+	metBefore,
+	mostFindings,
+	Survey,
+	sayVariables,
+	showPlan,
+} from './audience.js';
+import { assertCanDeliver, warnOfLinks } from './deliver.js';
 import { runJob } from './job.js';
-import { openJob } from './open.js';
+import { type Beginning, beginJob, foreseeJob, openJob } from './jobs.js';
 import type { SendOptions } from './options.js';
 import {
+	addresseeOf,
 	assertAcceptable,
 	compose,
-	showDryRun,
+	foreseeing,
+	sendTrial,
 	showPreview,
+	showRequest,
 	wantsPreview,
-	warnOfMissing,
 } from './preview.js';
-import { findTemplate, isOpaque, type Prepared } from './request.js';
-import { assertRowOptions, rowJob } from './rows.js';
-import { type OpenRows, openRequestRows, sourceName } from './source.js';
-import { reasons, surveyRequests } from './survey.js';
-import { sendTrial } from './trial.js';
+import { assertExpected, listed, missingVariable, shownFindings } from './report.js';
+import { findTemplate, isMadeElsewhere, type Prepared } from './request.js';
+import { addressesOfRequest, assertRowOptions, rowJob } from './rows.js';
+import {
+	glance,
+	type Input,
+	known,
+	type OpenRows,
+	openRequestRows,
+	placeToTell,
+	sourceName,
+} from './source.js';
 
 export async function sendBatch(
 	cx: CommandContext,
@@ -34,14 +58,42 @@ export async function sendBatch(
 ): Promise<ExitCode | undefined> {
 	assertRowOptions(options, '--batch');
 	assertNoContent(options);
-	const lines = await openRequestRows(cx, file);
+	if (!wantsPreview(options) && !cx.dryRun && options.testTo === undefined)
+		return begin(cx, { file, options });
+	if (!isWhole(cx, options))
+		return withRows(cx, glance(cx, file, '--batch'), (lines) => look(cx, { lines, file, options }));
+	const input = await known(cx, file, '--batch');
+	return withRows(cx, input, async (lines) => {
+		const spec = requestsSpec(lines, input.origin, options);
+		if (await foreseeJob(cx, { options, of: sourceName(file), spec })) return undefined;
+		return look(cx, { lines, file, options });
+	});
+}
+
+/** A dry run of all requests, not of a trial. */
+function isWhole(cx: CommandContext, { testTo }: SendOptions): boolean {
+	return cx.dryRun && testTo === undefined;
+}
+
+async function withRows<T>(
+	cx: CommandContext,
+	input: Input,
+	use: (lines: OpenRows<RequestRow>) => Promise<T>,
+): Promise<T> {
+	const lines = await openRequestRows(cx, input);
 	try {
-		if (wantsPreview(options) || cx.dryRun || options.testTo !== undefined)
-			return await trial(cx, { lines, file, options });
-		return await begin(cx, { lines, file, options });
+		return await use(lines);
 	} finally {
 		await lines.close();
 	}
+}
+
+function requestsSpec(
+	{ reading }: OpenRows<RequestRow>,
+	origin: CampaignSource,
+	{ strictVars }: SendOptions,
+): RequestsSpec {
+	return { requests: true, source: { ...origin, ...reading }, strict_vars: strictVars ?? true };
 }
 
 interface Sending {
@@ -50,45 +102,144 @@ interface Sending {
 	options: SendOptions;
 }
 
-async function begin(cx: CommandContext, { lines, file, options }: Sending): Promise<ExitCode> {
+async function begin(cx: CommandContext, { file, options }: Omit<Sending, 'lines'>): Promise<ExitCode> {
 	const of = sourceName(file);
-	const { place, name, isMadeUp } = await beginJob(cx, options, of);
-	const { source } = lines;
-	const spec: RequestsSpec = { requests: true, source, strict_vars: options.strictVars ?? true };
-	const session = await openJob(cx, place, { name, spec });
+	const beginning = await beginJob(cx, options, of);
+	const input = await known(cx, file, '--batch');
+	return withRows(cx, input, (lines) => open(cx, { lines, file, options }, beginning, input.origin));
+}
+
+async function open(
+	cx: CommandContext,
+	{ lines, file, options }: Sending,
+	beginning: Beginning,
+	origin: CampaignSource,
+): Promise<ExitCode> {
+	const of = sourceName(file);
+	const { place } = beginning;
+	const session = await openJob(cx, beginning, requestsSpec(lines, origin, options));
+	const { key: name, isMadeUp } = session;
 	const watched = watchLinks(lines);
 	const rows = async () => ({ kind: 'batch' as const, open: watched.lines });
 	const { hasLinks } = watched;
-	const known = { place, session, name, of, subject: null, bulk: false, hasLinks, options, rows };
-	return runJob(cx, { ...rowJob(cx, known), isMadeUp });
+	const ofRows = { of, source: placeToTell(origin), subject: null, bulk: false, hasLinks, rows };
+	return runJob(cx, { ...rowJob(cx, { place, session, name, options, ...ofRows }), isMadeUp });
 }
 
 /** The first request's message, to look at or to an address of one's own; a dry run reads the whole file besides. */
-async function trial(cx: CommandContext, { lines, file, options }: Sending): Promise<ExitCode | undefined> {
-	const { first, counts } = await surveyRequests(cx, lines, {
-		how: cx.dryRun ? 'all' : 'first',
-		strict: options.strictVars ?? true,
-	});
+async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | undefined> {
+	const { file, options } = sending;
+	const { lines, hasLinks } = watchLinks(sending.lines);
+	const found = await surveyed(cx, { ...sending, lines });
+	const { first, recipients, rejected } = found;
+	if (isWhole(cx, options)) {
+		await assertFindings(cx, found, options);
+		assertExpected({ found: recipients, where: sourceName(file), options });
+		await warnOfLinks(cx, { bulk: hasLinks() });
+	}
 	if (first === null) throw new UsageError(`${sourceName(file)} has no request that could be sent`);
 	const prepared = await prepareFirst(cx, first);
-	const to = first.to[0] ?? '';
 	await assertAcceptable(cx, first);
-	if (counts.rejected > 0)
-		await cx.warn(`${countOf(counts.rejected, 'recipient')} would be refused: ${reasons(counts)}`);
-	if (cx.dryRun) assertExpected({ found: counts.recipients, counted: sourceName(file), options });
-	const requests = countOf(counts.requests, 'request');
-	const what = `send the ${requests} of ${sourceName(file)} to ${countOf(counts.recipients, 'recipient')}`;
-	if (isOpaque(prepared) && cx.dryRun) return cx.wouldDo(what, counts).then(() => undefined);
-	const composed = await compose(cx, prepared, { to, subscriber: null, email_reason: null });
-	if (wantsPreview(options)) return showPreview(cx, composed, options).then(() => undefined);
-	if (cx.dryRun || options.testTo === undefined)
-		return showDryRun(cx, composed, what, counts).then(() => undefined);
+	if (isWhole(cx, options)) return dryRun(cx, sending, { found, first, prepared });
+	if (rejected > 0)
+		await cx.warn(`${counted(rejected, 'recipient')} would be refused: ${listed(found).join('; ')}`);
+	const addressee = await addresseeOf(cx, prepared, first.to[0] ?? '');
+	if (wantsPreview(options) || options.testTo === undefined)
+		return showPreview(cx, await compose(cx, prepared, addressee), options).then(() => undefined);
 	assertAllowed(cx, [options.testTo]);
 	await assertCanDeliver(cx, options);
-	await warnOfMissing(cx, composed);
-	const { cc, bcc, ...rest } = first;
-	const request: SendRequest = { ...rest, type: 'TRANSACTIONAL', to: [options.testTo] };
-	return sendTrial(cx, { request, subject: `"${composed.subject}"`, asFor: to, options });
+	return sendTrial(cx, { prepared, addressee, to: options.testTo, options });
+}
+
+/** What would be done, with the first message where it is made here. With `--skip-invalid` it is 9, as of the job. */
+async function dryRun(
+	cx: CommandContext,
+	{ file, options }: Sending,
+	{ found, first, prepared }: { found: Survey<SendRequest>; first: SendRequest; prepared: Prepared },
+): Promise<ExitCode> {
+	const { read, recipients, duplicates, rejected } = found;
+	const counts = { requests: read, recipients, duplicates, rejected };
+	const what = `send the ${counted(read, 'request')} of ${sourceName(file)} to ${counted(recipients, 'recipient')}`;
+	const message = async () => compose(cx, prepared, await addresseeOf(cx, prepared, first.to[0] ?? ''));
+	if (await isMadeElsewhere(cx)) await showRequest(cx, { request: first, what, plan: counts });
+	else
+		await showPlan(cx, {
+			prepared,
+			options,
+			what: () => what,
+			plan: { ...counts, send: first },
+			first: { request: () => first, message },
+		});
+	return rejected > 0 ? exits.partly : exits.done;
+}
+
+/**
+ * Read as a job would read them; a dry run to the end, else no further than the first that can be sent. Recipients that
+ * come again are known by 64 bits of a hash, 11 to 21 bytes each. Templates and lists of requests are looked up only where
+ * they are staged.
+ */
+async function surveyed(cx: CommandContext, { lines, options }: Sending): Promise<Survey<SendRequest>> {
+	const found = new Survey<SendRequest>(isWhole(cx, options) ? mostFindings(cx) : shownFindings);
+	const check = await checker(cx, options);
+	const met = new AddressSet();
+	for await (const row of lines.rows) {
+		found.read += 1;
+		if (isWhole(cx, options)) assertAllowed(cx, addressesOfRequest(row));
+		const checked = await check(row);
+		if (checked.kind === 'rejected') found.reject(checked, { to: checked.to ?? '', line: row.line });
+		else {
+			const { send, alike } = checked;
+			let fresh = 0;
+			for (const { address, key } of send.to)
+				if (met.add(`${key}\n${alike}`)) fresh += 1;
+				else found.reject(metBefore(address), { to: address, line: row.line });
+			// Checked: it is what a send call takes.
+			found.add(row.request as SendRequest, fresh);
+		}
+		if (found.first !== null && !isWhole(cx, options)) break;
+	}
+	return found;
+}
+
+/** A request that can be sent, or what is wrong with it. */
+async function checker(
+	cx: CommandContext,
+	options: SendOptions,
+): Promise<(row: RequestRow) => Promise<ParsedRequest>> {
+	const { strictVars = true } = options;
+	const api = await cx.api();
+	const isOurs = (await api.capabilities()).ext.campaigns !== undefined;
+	const fields = new Set<string>(builtInVariables);
+	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) fields.add(variable);
+	// The first is to be shown, or refused by its own complaint.
+	const foresee = isWhole(cx, options) ? await foreseeing(cx) : async () => {};
+	return async (row) => {
+		const parsed = parseRequest(row, isOurs ? 'smtp' : 'api');
+		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+		const request = parsed.value;
+		// A request of the wrong shape is reported by its line alone.
+		if (request.kind === 'rejected')
+			return isOurs && sendFields.parse(row.request).kind === 'valid' ? request : { ...request, to: '' };
+		try {
+			await foresee(row.request as SendRequest);
+		} catch (error) {
+			if (!(error instanceof ApiError) || error.fields === null) throw error;
+			const to = request.send.to.map(({ address }) => address).join(', ');
+			return { kind: 'rejected', code: 'invalid', error: error.message, to };
+		}
+		// A field may have a value for the recipient: only the service knows.
+		const missing = strictVars ? missingIn(request.send).filter((name) => !fields.has(name)) : [];
+		if (missing.length === 0) return request;
+		const error = `No value for ${sayVariables(missing)}.`;
+		return { kind: 'rejected', code: missingVariable, error, to: '' };
+	};
+}
+
+/** A template does not tell what it uses. */
+function missingIn({ subject, text_body, html_body, template_unique_id, context }: CheckedSend): string[] {
+	if (template_unique_id !== null) return [];
+	const used = usedVariables({ subject: subject ?? '', text: text_body, html: html_body });
+	return missingVariables({}, used, context);
 }
 
 async function prepareFirst(cx: CommandContext, { to: _, ...request }: SendRequest): Promise<Prepared> {
@@ -96,7 +247,7 @@ async function prepareFirst(cx: CommandContext, { to: _, ...request }: SendReque
 	return { request, template: uuid === undefined ? null : await findTemplate(cx, uuid) };
 }
 
-/** Each request says itself what is sent and by whom. */
+/** Each request names its content and its sender. */
 function assertNoContent(options: SendOptions): void {
 	const texts = [
 		'from',
@@ -108,13 +259,14 @@ function assertNoContent(options: SendOptions): void {
 		'template',
 		'contextFile',
 	] as const;
-	const others = ['tag', 'campaign'] as const;
-	const given = [...texts, ...others].find((key) => options[key] !== undefined);
+	const given = [...texts, 'tag' as const].find((key) => options[key] !== undefined);
 	const flag =
 		given?.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`) ??
 		(options.bulk ? 'bulk' : undefined) ??
+		(options.transactional ? 'transactional' : undefined) ??
 		(options.disableInline ? 'disable-inline' : undefined) ??
 		(options.map.length > 0 ? 'map' : undefined) ??
+		(options.encoding === undefined ? undefined : 'encoding') ??
 		(options.header.length > 0 ? 'header' : undefined) ??
 		(options.replyTo.length > 0 ? 'reply-to' : undefined) ??
 		(Object.keys(options.context).length > 0 ? 'context' : undefined);

@@ -1,21 +1,68 @@
 /** `send --csv`: one message a row of a table, whose columns are its variables. */
-import type { MailingSpec, Recipient } from '../../../api/capabilities.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import type { ExitCode } from '../../exit.js';
-import { assertAllowed } from './allowed.js';
-import { beginJob } from './begin.js';
-import { assertCanDeliver } from './deliver.js';
-import type { TableSending } from './dry-table.js';
+
+import { type EmailKey, emailKey, parseAddress } from '../../../api/address.js';
+import { AddressSet } from '../../../api/address-set.js';
+import type { CampaignSource } from '../../../api/campaigns.js';
+import type { CampaignSpec, Recipient } from '../../../api/capabilities.js';
+import { invalid } from '../../../api/errors.js';
+import { builtInVariables } from '../../../api/fields.js';
+import { withoutDefaults } from '../../../api/variables.js';
+import type { Person } from '../../../engine/rules/meta.js';
+import { parseRecipient } from '../../../engine/rules/recipient-rows.js';
+import { isVariableName, type Misnamed, misnamedVariables } from '../../../jobs/campaign-columns.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { counted, numberText } from '../../render/counted.js';
+import { walk } from '../../verbs/listing.js';
+import {
+	assertAllowed,
+	assertFindings,
+	type Finding,
+	lacking,
+	lacks,
+	metBefore,
+	mostFindings,
+	requestFor,
+	Survey,
+	sharedBy,
+	showPlan,
+} from './audience.js';
+import { assertCanDeliver, warnOfLinks } from './deliver.js';
 import { runJob } from './job.js';
-import { openJob } from './open.js';
+import { type Beginning, beginJob, foreseeJob, openJob } from './jobs.js';
 import type { SendOptions } from './options.js';
-import { type Addressee, assertAcceptable, compose, showPreview, wantsPreview } from './preview.js';
-import { prepare, specOf, withContext } from './request.js';
+import { addresseeOf, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
+import { assertExpected } from './report.js';
+import {
+	contentOf,
+	isOpaque,
+	missingVariables,
+	openVariables,
+	type Prepared,
+	prepare,
+	specOf,
+	withContext,
+} from './request.js';
 import { assertRowOptions, rowJob } from './rows.js';
-import { type OpenRows, openTableRows, sourceName } from './source.js';
-import { sendTrial, trialSubject } from './trial.js';
-import { assertNamed } from './variables.js';
+import {
+	glance,
+	type Input,
+	known,
+	type OpenRows,
+	type OpenTable,
+	openTableRows,
+	placeToTell,
+	sourceName,
+} from './source.js';
+
+/** A table, and what its rows are to be sent. */
+interface TableSending {
+	prepared: Prepared;
+	table: OpenTable;
+	file: string;
+	options: SendOptions;
+}
 
 export async function sendToTable(
 	cx: CommandContext,
@@ -23,15 +70,35 @@ export async function sendToTable(
 	file: string,
 ): Promise<ExitCode | undefined> {
 	assertRowOptions(options, '--csv');
-	const prepared = await prepare(cx, options);
-	const table = await openTableRows(cx, file, { map: options.map });
+	const asked = { prepared: await prepare(cx, options), file, options };
+	const { testTo } = options;
+	if (testTo !== undefined)
+		return withTable(cx, asked, glance(cx, file, '--csv'), (sending) => sendTest(cx, sending, testTo));
+	// It reads all that the job would, and finds the same encoding.
+	if (cx.dryRun) {
+		const input = await known(cx, file, '--csv');
+		return withTable(cx, asked, input, (sending) => dryRun(cx, sending, input.origin));
+	}
+	if (wantsPreview(options))
+		return withTable(cx, asked, glance(cx, file, '--csv'), (sending) => preview(cx, sending)).then(
+			() => undefined,
+		);
+	const beginning = await beginJob(cx, options, sourceName(file));
+	const input = await known(cx, file, '--csv');
+	return withTable(cx, asked, input, (sending) => begin(cx, sending, beginning, input.origin));
+}
+
+async function withTable<T>(
+	cx: CommandContext,
+	asked: Omit<TableSending, 'table'>,
+	input: Input,
+	use: (sending: TableSending) => Promise<T>,
+): Promise<T> {
+	const { prepared, options } = asked;
+	const table = await openTableRows(cx, input, { map: options.map, encoding: options.encoding });
 	try {
 		if (options.strictVars ?? true) await assertNamed(cx, prepared, table);
-		const sending = { prepared, table, file, options };
-		if (cx.dryRun) return await dryRun(cx, sending);
-		if (wantsPreview(options)) return await preview(cx, sending).then(() => undefined);
-		if (options.testTo !== undefined) return await sendTest(cx, sending, options.testTo);
-		return await begin(cx, sending);
+		return await use({ ...asked, table });
 	} finally {
 		await table.close();
 	}
@@ -39,26 +106,114 @@ export async function sendToTable(
 
 async function begin(
 	cx: CommandContext,
-	{ prepared, table, file, options }: TableSending,
+	sending: TableSending,
+	beginning: Beginning,
+	origin: CampaignSource,
 ): Promise<ExitCode> {
+	const { prepared, table, file, options } = sending;
+	const { place } = beginning;
+	const session = await openJob(cx, beginning, tableSpec(sending, origin));
+	const { key: name, isMadeUp } = session;
 	const of = sourceName(file);
-	const { place, name, isMadeUp } = await beginJob(cx, options, of);
-	const spec: MailingSpec = {
-		...specOf(prepared),
-		source: table.source,
-		// A column that is missing shows as #name# in every message: nobody means that.
-		strict_vars: options.strictVars ?? true,
-	};
-	const session = await openJob(cx, place, { name, spec });
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
 	const rows = async () => ({ kind: 'csv' as const, open: table });
-	const job = rowJob(cx, { place, session, name, of, subject, bulk, options, rows });
+	const source = placeToTell(origin);
+	const job = rowJob(cx, { place, session, name, of, source, subject, bulk, options, rows });
 	return runJob(cx, { ...job, isMadeUp });
 }
 
-async function dryRun(cx: CommandContext, sending: TableSending): Promise<ExitCode> {
-	return (await import('./dry-table.js')).dryRunTable(cx, sending);
+function tableSpec({ prepared, table, options }: TableSending, origin: CampaignSource): CampaignSpec {
+	return {
+		...specOf(prepared),
+		source: { ...origin, ...table.reading },
+		// A column that is missing shows as #name# in every message.
+		strict_vars: options.strictVars ?? true,
+	};
+}
+
+/** Ends as the job would: `UsageError` for findings, or 9 with `--skip-invalid`. */
+async function dryRun(cx: CommandContext, sending: TableSending, origin: CampaignSource): Promise<ExitCode> {
+	const { prepared, file, options } = sending;
+	const job = { options, of: sourceName(file), spec: tableSpec(sending, origin) };
+	if (await foreseeJob(cx, job)) return exits.done;
+	const found = await surveyed(cx, sending);
+	const { first, read: rows, recipients, duplicates, rejected } = found;
+	// What the rows say beside it is for the message: it fails alone.
+	if (first !== null) await assertAcceptable(cx, { ...prepared.request, to: [first.to] });
+	if (rows === 0 && options.expectCount !== 0)
+		throw new UsageError(`${sourceName(file)} has no rows; nothing was sent`);
+	await assertFindings(cx, found, options);
+	assertExpected({ found: recipients, where: sourceName(file), options });
+	await warnOfLinks(cx, { bulk: options.bulk });
+	const leftOut = rejected === 0 ? '' : `, ${numberText(rejected)} left out`;
+	const to = `the ${counted(recipients, 'recipient')} of ${sourceName(file)}${leftOut}`;
+	await showPlan(cx, {
+		prepared,
+		options,
+		what: (subject) => `send ${subject} to ${to}`,
+		plan: { rows, recipients, duplicates, rejected, send: prepared.request },
+		first: first && {
+			request: () => requestFor(prepared, personOf(addressOf(first), { isOurs: false }), first.context),
+			message: () => composeFor(cx, prepared, first),
+		},
+	});
+	return rejected > 0 ? exits.partly : exits.done;
+}
+
+/** The table is read to its end. Throws `UsageError` for an address the profile may not write to. */
+async function surveyed(cx: CommandContext, sending: TableSending): Promise<Survey<Recipient>> {
+	const found = new Survey<Recipient>(mostFindings(cx));
+	const check = await checker(cx, sending);
+	for await (const row of sending.table.rows) {
+		if (row.refused === undefined) assertAllowed(cx, [row.to]);
+		found.read += 1;
+		const finding = check(row);
+		if (finding === null) found.add(row);
+		else found.reject(finding, row);
+	}
+	return found;
+}
+
+/** What is wrong with a row; null: nothing. An address that comes again is known by 64 bits of a hash. */
+async function checker(
+	cx: CommandContext,
+	{ prepared, table, options }: TableSending,
+): Promise<(row: Recipient) => Finding | null> {
+	const { ext } = await (await cx.api()).capabilities();
+	const isOurs = ext.campaigns !== undefined;
+	const isStrict = options.strictVars ?? true;
+	const shared = sharedBy(prepared);
+	const given = [...Object.keys(shared.context), ...table.columns.variables.map(({ name }) => name)];
+	const open = (shared.used ?? []).filter((name) => !given.includes(name) && !isBuiltIn(name));
+	// Other deployments get all values with the call, which has those of the row alone.
+	const hasValue = isStrict && isOurs ? await readFieldValues(cx, open) : () => false;
+	const met = new AddressSet();
+	return (row) => {
+		const parsed = parseRecipient(row);
+		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+		const checked = parsed.value;
+		if (checked.kind === 'rejected') return checked;
+		const { to, to_key: key, context } = checked;
+		const missing = isStrict ? lacking(personOf(to, { isOurs }), shared, context) : [];
+		const lost = missing.filter((name) => !hasValue(key, name));
+		if (lost.length > 0) return lacks(to, lost);
+		return met.add(key) ? null : metBefore(to);
+	};
+}
+
+/** What is known of an address in no list: on our own service that there is no name, elsewhere nothing. */
+function personOf(email: string, { isOurs }: { isOurs: boolean }): Person {
+	const unknown = isOurs ? '' : null;
+	return { email, name: unknown, email_reason: unknown, meta: {} };
+}
+
+function addressOf({ to }: Recipient): string {
+	return parseAddress(to)?.address ?? to;
+}
+
+function isBuiltIn(name: string): boolean {
+	return builtInVariables.some((builtIn) => builtIn === name);
 }
 
 /** `--preview` and `--eml`: the first row's message. */
@@ -66,23 +221,22 @@ async function preview(cx: CommandContext, { prepared, table, file, options }: T
 	const first = await firstOf(table, file);
 	const filled = withContext(prepared, first);
 	await assertAcceptable(cx, { ...filled.request, to: [first.to] });
-	const composed = await compose(cx, filled, addresseeOf(first));
-	await showPreview(cx, composed, options);
+	await showPreview(cx, await composeFor(cx, prepared, first), options);
+}
+
+async function composeFor(cx: CommandContext, prepared: Prepared, row: Recipient) {
+	const filled = withContext(prepared, row);
+	return compose(cx, filled, await addresseeOf(cx, filled, row.to));
 }
 
 /** The first row with an address; what else is wrong with it is for the message to show. */
 async function firstOf(table: OpenRows<Recipient>, file: string): Promise<Recipient> {
-	const { parseAddress } = await import('../../../api/address.js');
 	for await (const row of table.rows)
 		if (row.refused === undefined && parseAddress(row.to) !== null) return row;
 	throw new UsageError(`${sourceName(file)} has no row that could be sent to`);
 }
 
-function addresseeOf({ to }: Recipient): Addressee {
-	return { to, subscriber: null, email_reason: null };
-}
-
-/** To an address of one's own: with the first row's variables, under no mailing. */
+/** To an address of one's own: with the first row's variables, under no campaign. */
 async function sendTest(
 	cx: CommandContext,
 	{ prepared, table, file, options }: TableSending,
@@ -92,7 +246,90 @@ async function sendTest(
 	await assertCanDeliver(cx, options);
 	const first = await firstOf(table, file);
 	const filled = withContext(prepared, first);
-	const subject = await trialSubject(cx, prepared, () => compose(cx, filled, addresseeOf(first)));
-	const request = { ...filled.request, type: 'TRANSACTIONAL' as const, to: [to] };
-	return sendTrial(cx, { request, subject, asFor: first.to, options });
+	const addressee = await addresseeOf(cx, filled, first.to);
+	return sendTrial(cx, { prepared: filled, addressee, to, options });
+}
+
+/** Whether the person with that address has a value for the variable. */
+type FieldValues = (key: EmailKey, variable: string) => boolean;
+
+/**
+ * What the fields of known people give to these variables, as a job of ours looks it up when it stages rows: an address
+ * in one list is that subscriber, one in several lists is none of them. Every subscriber is read where one of the
+ * variables is a field: 11 to 21 bytes each, and as much a value.
+ */
+async function readFieldValues(cx: CommandContext, variables: readonly string[]): Promise<FieldValues> {
+	const fields = await fieldsAmong(cx, variables);
+	const valued = new Map(fields.map((name) => [name, new AddressSet()]));
+	const met = new AddressSet();
+	const several = new AddressSet();
+	if (fields.length > 0)
+		for await (const { email, meta } of everybody(cx)) {
+			const key = emailKey(email);
+			if (!met.add(key)) several.add(key);
+			for (const [name, people] of valued) if ((meta[name] ?? null) !== null) people.add(key);
+		}
+	return (key, variable) => valued.get(variable)?.has(key) === true && !several.has(key);
+}
+
+async function fieldsAmong(cx: CommandContext, variables: readonly string[]): Promise<string[]> {
+	if (variables.length === 0) return [];
+	const api = await cx.api();
+	const found: string[] = [];
+	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal }))
+		if (variables.includes(variable)) found.push(variable);
+	return found;
+}
+
+async function* everybody(cx: CommandContext) {
+	const api = await cx.api();
+	const { signal } = cx;
+	for await (const { id } of walk(api.lists, {}, { signal }))
+		yield* walk(api.subscribers(id), {}, { signal });
+}
+
+/**
+ * A column whose name is no variable's would show as `#First Name#` in every message. Throws `UsageError` naming each;
+ * what only the service knows to say is not looked at.
+ */
+async function assertNamed(
+	cx: CommandContext,
+	prepared: Prepared,
+	{ header, columns }: Pick<OpenTable, 'header' | 'columns'>,
+): Promise<void> {
+	if (isOpaque(prepared)) return;
+	const written = contentOf(prepared);
+	// A default would hide the mistake in every message.
+	const content = {
+		...written,
+		subject: withoutDefaults(written.subject),
+		text: written.text && withoutDefaults(written.text),
+		html: written.html && withoutDefaults(written.html),
+	};
+	const texts = [content.subject, content.text ?? '', content.html ?? ''];
+	const misnamed = misnamedVariables(texts, header, columns);
+	if (misnamed.length === 0) return;
+	const context = prepared.request.context ?? {};
+	const open = openVariables(content, context);
+	const missing = await missingVariables(cx, content, context);
+	// With a table its columns are what counts: a field stands for one only where that was to be left out.
+	const refused = misnamed.filter(
+		({ written, variable }) =>
+			!isVariableName(written) || (variable === null ? missing : open).includes(written),
+	);
+	const [first] = refused;
+	if (first === undefined) return;
+	throw new UsageError('the message names columns by what is no variable of theirs; nothing was sent', {
+		details: refused.map(sayMisnamed),
+		hint: `a variable is named with letters A to Z, digits and _: ${wayOut(first)}; --no-strict-vars leaves it as it is`,
+	});
+}
+
+function sayMisnamed({ written, column, variable }: Misnamed): string {
+	if (variable === null) return `#${written}#: the column "${column}" gives no variable`;
+	return `#${written}#: the column "${column}" is #${variable}#`;
+}
+
+function wayOut({ column, variable }: Misnamed): string {
+	return variable === null ? `--map "${column}=x" and #x# in the message` : `write #${variable}#`;
 }

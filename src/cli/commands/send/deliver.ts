@@ -1,17 +1,35 @@
-/** On the embedded engine `send` works off its own messages; a server of ours is waited for, others tell nothing. */
+/**
+ * The delivery of what was accepted: on the embedded engine `send` works off its own messages, a server of ours is waited
+ * for, others tell nothing. How it ends is said here, and is the exit code.
+ */
 
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Messages } from '../../../api/capabilities.js';
-import type { DeliveryCounts } from '../../../api/delivery-counts.js';
-import { ApiError } from '../../../api/errors.js';
-import type { Uuid } from '../../../api/records.js';
-import type { DeliveryScope, DeliverySummary } from '../../connection.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, UsageError } from '../../errors.js';
-import { classify } from '../../exit.js';
-import { limitedUntil, settledOf, troublesOf } from './counts.js';
-import { saysHowToLook, sender } from './goes-on.js';
-import { whatHolds } from './held.js';
+import type { DeliveryCounts } from '../../../api/counts.js';
+import type { MessageHold, Uuid } from '../../../api/records.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
+import { classify, type ExitCode, exits } from '../../frame/exit.js';
+import { parseRate } from '../../frame/values.js';
+import { numberText } from '../../render/counted.js';
+import { doNotRepeat, queuePaused } from '../../verbs/refusals.js';
 import type { SendOptions } from './options.js';
+import {
+	asDelivered,
+	type GoingOn,
+	limitedUntil,
+	outcomesOf,
+	saysHowToLook,
+	saysWhoGoesOn,
+	sender,
+	senderAfter,
+	sentenceOf,
+	settledOf,
+	troublesOf,
+	waitingOf,
+} from './report.js';
 
 /** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
 export async function assertCanDeliver(
@@ -20,7 +38,7 @@ export async function assertCanDeliver(
 ): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || options.wait === false) return;
-	if ((await local.status()).smtp_url === null) throw noSmtp();
+	if ((await local.status()).smtp_url === null) throw new NoSmtp();
 }
 
 /** What bulk mail carries that its sender should know of before it leaves. */
@@ -31,22 +49,24 @@ export async function warnOfLinks(
 	const { local } = await cx.connection();
 	if (!options.bulk) {
 		if (options.list !== undefined)
-			await cx.hint('without --bulk these mails carry no List-Unsubscribe header');
+			await cx.hint('with --transactional these mails carry no List-Unsubscribe header');
 		return;
 	}
 	if (local === null) return;
 	if ((await local.status()).public_url !== null) return;
-	await cx.warn('links to unsubscribe point to this machine: nobody else can follow them');
-	await cx.hint('mailctl engine init --public-url https://mail.example.com');
+	await cx.warn(
+		'links to unsubscribe point to this machine: no other machine can follow them',
+		mailctl('engine', 'init', '--public-url', 'https://mail.example.com'),
+	);
 }
 
 /** How to deliver, and where to look when that takes too long. */
-export type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'job'> & {
+type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'job'> & {
 	/** The messages of a submission. */
 	ids?: readonly Uuid[];
 };
 
-/** Delivers the scope, or waits until a server has. `null`: nobody waits, or the service does not tell. */
+/** Delivers the scope, or waits until a server has. `null`: with `--no-wait`, or where the service does not tell. */
 export async function deliverNow(
 	cx: CommandContext,
 	scope: DeliveryScope,
@@ -57,15 +77,20 @@ export async function deliverNow(
 	const messages = (await api.capabilities()).ext.messages;
 	if (messages === undefined || scope === null) return null;
 	if (options.wait === false) {
-		await cx.hint(`accepted and queued; ${await sender(cx)} sends it`);
+		await cx.hint(['accepted and queued; ', await sender(cx), ' sends it']);
 		return null;
 	}
 	const summary = await deliver(cx, messages, { scope, total, options });
 	if (summary.kind !== 'stalled') return summary;
 	const waited = { scope, ids: options.ids ?? [], signal: cx.signal };
-	// That the wait ran out is what is told, even where nobody says why.
+	// The end of the wait is reported, with or without a reason.
 	return { ...summary, reason: await whatHolds(messages, waited).catch(() => null) };
 }
+
+const settled = { kind: 'settled', reason: null } as const;
+
+/** Without progress; milliseconds. */
+export const defaultWaitMs = 600_000;
 
 interface Wait {
 	scope: NonNullable<DeliveryScope>;
@@ -84,22 +109,18 @@ async function deliver(
 	const { signal } = cx;
 	try {
 		if (local === null) {
-			const { watchSending } = await import('./watch.js');
-			const elapsedMs = () => performance.now();
 			return await watchSending(messages, scope, {
 				signal,
-				stallMs: options.waitTimeout,
+				stallMs: options.waitTimeout ?? defaultWaitMs,
 				onProgress,
-				elapsedMs,
-			}).catch((error: unknown) =>
-				accepted(error, options.job === undefined ? null : saysHowToLook(options.job)),
-			);
+			});
 		}
-		return await local.deliver({
+		const summary = await local.deliver({
 			scope,
 			until: 'settled',
 			signal,
-			stallMs: options.waitTimeout,
+			leftMs: cx.leftMs(),
+			stallMs: options.waitTimeout ?? defaultWaitMs,
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
 			onProgress,
@@ -107,31 +128,220 @@ async function deliver(
 				void cx.warn(limitedUntil(until));
 			},
 		});
+		// Of the whole scope, as a server tells it: another process or an earlier call may have sent some of it.
+		const { messages: states } = await messages.progress(scope);
+		const isDone = summary.kind !== 'stopped' && waitingOf(states) === 0;
+		return { ...summary, ...(isDone && settled), counts: asDelivered(outcomesOf(states)) };
 	} finally {
 		progress.stop();
 	}
 }
 
-/** Whoever reads only that the network failed would send again. */
-function accepted(error: unknown, aboutJob: string | null): never {
-	if (!(error instanceof ApiError)) throw error;
-	const { code, exit, retryable } = classify(error);
-	const message = `the messages are accepted, but what became of them is not known: ${error.message}`;
-	const hint = aboutJob ?? 'mailctl messages list shows them; do not send them again';
-	throw new CliError(code, exit, message, { hint, retryable, cause: error });
+/** Exits that say "try again": after an acceptance that would send everything once more. */
+const triedAgain: ReadonlySet<ExitCode> = new Set([
+	exits.notFound,
+	exits.authentication,
+	exits.refused,
+	exits.network,
+	exits.server,
+]);
+
+/**
+ * The work after an acceptance. What goes wrong in it says that the messages are accepted: exit 14 instead of a code
+ * that a script answers with another try, and never retryable. `job`: null for one submission.
+ */
+export async function afterAcceptance<T>(
+	cx: CommandContext,
+	job: string | null,
+	work: () => Promise<T>,
+): Promise<T> {
+	try {
+		return await work();
+	} catch (error) {
+		const { code, exit, message, details, retryable } = classify(error);
+		if (cx.signal.aborted || !(triedAgain.has(exit) || retryable)) throw error;
+		const isTriedAgain = triedAgain.has(exit);
+		throw new CliError(
+			isTriedAgain ? 'accepted_and_queued' : code,
+			isTriedAgain ? exits.queued : exit,
+			`${doNotRepeat}: ${message}`,
+			{ hint: await saysWhere(cx, job), ...(details !== null && { details }), cause: error },
+		);
+	}
 }
 
-/** `10`, `10/s` or `600/m`, as messages a second. */
-export function parseRate(text: string): number {
-	const [, number, unit] = /^(\d+(?:\.\d+)?)(?:\/(s|m|h))?$/.exec(text) ?? [];
-	const perSecond = Number(number) / (unit === 'h' ? 3600 : unit === 'm' ? 60 : 1);
-	if (number === undefined || !(perSecond > 0))
-		throw new UsageError(`--rate "${text}" is no rate, such as 10/s`);
-	return perSecond;
+/** Once it may be accepted, another run is no way out of a deadline. */
+export function endOfSend(reason: unknown): unknown {
+	if (!(reason instanceof DeadlinePassed)) return reason;
+	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });
 }
 
-export function noSmtp(): CliError {
-	return new UsageError('no mail server is configured', {
-		hint: 'mailctl engine init --smtp smtp://user@host:587 --smtp-password-file FILE',
+async function saysWhere(cx: CommandContext, job: string | null): Promise<Hint> {
+	const { local } = await cx.connection();
+	if (job === null) return [mailctl('messages', 'list'), ' shows what became of it'];
+	if (local === null) return saysHowToLook(job);
+	return [mailctl('campaigns', 'resume', job), ' goes on: no recipient gets it twice'];
+}
+
+/** Where to look for one that still waits. */
+interface Waited {
+	scope: NonNullable<DeliveryScope>;
+	/** The messages of a submission, which nothing else names; of a campaign none need be given. */
+	ids: readonly Uuid[];
+	signal: AbortSignal;
+}
+
+/** So many of a submission are looked at: the last ones, which are sent last. */
+const mostLookedAt = 20;
+
+/** `the limit 100/1h of send_limit holds back what is left until …`; null when it is no limit, or not told. */
+async function whatHolds(messages: Messages, waited: Waited): Promise<string | null> {
+	const { signal } = waited;
+	for (const id of await candidates(messages, waited)) {
+		const { state, held_by = [] } = await messages.get(id, { signal });
+		const [hold] = held_by;
+		if (state === 'queued') return hold === undefined ? null : sayHold(hold);
+	}
+	return null;
+}
+
+async function candidates(messages: Messages, { scope, ids, signal }: Waited): Promise<readonly Uuid[]> {
+	if ('submission' in scope) return ids.slice(-mostLookedAt).reverse();
+	const filter = { campaign_unique_id: scope.campaign, status: 'queued', page_size: 1 } as const;
+	const { results } = await messages.page(filter, { signal });
+	return results.map(({ id }) => id);
+}
+
+function sayHold({ setting, limit, until }: MessageHold): string {
+	return `the limit ${limit} of ${setting} holds back what is left until ${until.slice(0, 19)}Z`;
+}
+
+interface WatchOptions {
+	signal: AbortSignal;
+	/** Without a message settled for so long, it gives up; milliseconds. */
+	stallMs: number;
+	onProgress: (counts: DeliveryCounts) => void;
+}
+
+/** Between two questions: soon for one message, seldom for a large campaign. */
+const firstPauseMs = 30;
+const longestPauseMs = 1_000;
+/** A server may have heard of a mended mail server only by its next try: one look is not enough. */
+const pausedMs = 5_000;
+
+/** As a delivery on a database of this machine ends: settled, paused, stalled, or stopped by the signal. */
+async function watchSending(
+	messages: Messages,
+	scope: Parameters<Messages['progress']>[0],
+	{ signal, stallMs, onProgress }: WatchOptions,
+): Promise<DeliverySummary> {
+	let counts = asDelivered(outcomesOf({}));
+	let movedAt = performance.now();
+	const end = (kind: DeliverySummary['kind'], reason: string | null = null) => ({
+		kind,
+		reason,
+		counts,
+		warnings: [],
 	});
+	for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
+		if (signal.aborted) return end('stopped');
+		const progress = await messages.progress(scope, { signal }).catch(orNullWhen(signal));
+		if (progress === null) return end('stopped');
+		const before = settledOf(counts);
+		counts = asDelivered(outcomesOf(progress.messages));
+		if (settledOf(counts) !== before) movedAt = performance.now();
+		if (waitingOf(progress.messages) === 0) return end('settled');
+		// Told even when nothing moved: the first message may take a while.
+		onProgress(counts);
+		const still = performance.now() - movedAt;
+		if (progress.paused !== null && still >= Math.min(pausedMs, stallMs))
+			return end('paused', progress.paused);
+		if (still >= stallMs) return end('stalled');
+		await wait(pause, undefined, { signal }).catch(() => undefined);
+	}
+}
+
+function orNullWhen(signal: AbortSignal): (error: unknown) => null {
+	return (error) => {
+		if (signal.aborted) return null;
+		throw error;
+	};
+}
+
+/** A job that was delivered, in words. */
+interface JobEnd extends GoingOn {
+	/** How far it is. */
+	sentence: string;
+}
+
+/** Facts about a delivery beyond its own summary. */
+interface DeliveryEnd {
+	/** Messages without an outcome yet. */
+	waiting: number;
+	/** null: no job, but one submission. */
+	job: JobEnd | null;
+}
+
+/** Exit 9 where that is all there is to say. */
+export const noneSent = 'no recipient gets it: all are suppressed or canceled';
+
+/** The words after a delivery, and the exit code they mean. `summary` null: it was not waited for. */
+export async function concludeDelivery(
+	cx: CommandContext,
+	summary: DeliverySummary | null,
+	{ waiting, job }: DeliveryEnd,
+): Promise<ExitCode> {
+	if (summary === null) return exits.done;
+	const { kind, reason, counts, warnings } = summary;
+	for (const warning of warnings) await cx.warn(warning);
+	// Where nothing went out, "sent 0" in front of the reason says nothing.
+	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
+		await cx.note(`${job?.sentence ?? sentenceOf(counts)}${kind === 'settled' ? '' : stillQueued(waiting)}`);
+	if (kind === 'paused') {
+		const hint = ['nothing is lost: mend it, then ', await senderAfter(cx)];
+		throw await queuePaused(cx, { reason, hint, hasAccepted: true });
+	}
+	if (kind === 'stalled')
+		throw new CliError('stalled', exits.outOfTime, stalledBecause(reason), {
+			hint: job === null ? [doNotRepeat, '; ', await sender(cx), ' goes on'] : await saysWhoGoesOn(cx, job),
+		});
+	if (kind === 'stopped') await hintAtRest(cx, { waiting, job });
+	if (counts.deferred > 0) await cx.hint(['deferred messages are tried again by ', await sender(cx)]);
+	const doubt = counts.uncertain > 0 ? await uncertain(cx) : null;
+	if (kind === 'stopped') cx.signal.throwIfAborted();
+	if (doubt !== null) return doubt;
+	if (job === null && settledOf(counts) === counts.canceled && counts.canceled > 0 && waiting === 0) {
+		await cx.warn(noneSent);
+		return exits.partly;
+	}
+	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
+}
+
+/** How what a stopped run has left goes on. */
+async function hintAtRest(cx: CommandContext, { waiting, job }: DeliveryEnd): Promise<void> {
+	if (job !== null) await cx.hint(await saysWhoGoesOn(cx, job));
+	else if (waiting > 0)
+		await cx.hint(['what was accepted stays queued; ', await sender(cx, '--drain'), ' sends it']);
+}
+
+/** Only a person can decide about these, where the service offers it. */
+async function uncertain(cx: CommandContext): Promise<ExitCode> {
+	const { api } = await cx.connection();
+	if ((await api.capabilities()).ext.messages !== undefined)
+		await cx.hint([
+			mailctl('messages', 'list', '--status', 'uncertain'),
+			' shows what may or may not have arrived; ',
+			mailctl('messages', 'retry', 'ID'),
+			' sends it again',
+		]);
+	return exits.uncertain;
+}
+
+function stillQueued(waiting: number): string {
+	return waiting > 0 ? `, still queued ${numberText(waiting)}` : '';
+}
+
+function stalledBecause(reason: string | null): string {
+	const what = 'no progress within --wait-timeout';
+	return reason === null ? what : `${what}: ${reason}`;
 }

@@ -1,69 +1,66 @@
-/** Jobs on a deployment that keeps none: a ledger of this machine, and this command makes the calls itself. */
-import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
-import { usedVariables } from '../../../content/variable-names.js';
-import type { ForeignDelivered } from '../../../jobs/foreign/mailings/sending.js';
-import { createForeignMailings, type ForeignMailings } from '../../../jobs/foreign/mailings.js';
-import type { SeatCounts } from '../../../jobs/foreign/seats.js';
-import type { MailingDelivery, MailingOutcome, MailingPlace } from '../../../jobs/mailing-place.js';
-import type { Connection } from '../../connection.js';
-import type { CommandContext } from '../../context.js';
-import { CliError } from '../../errors.js';
-import { classify, exits } from '../../exit.js';
-import { shellWord } from '../../shell-word.js';
-import { sayWhyFailed } from './why-failed.js';
+/**
+ * Jobs on a deployment that keeps none: a database of this machine does, this command makes the calls itself, and says
+ * what the service refused.
+ */
+
+import type { Campaigns } from '../../../api/capabilities.js';
+import type { JobCounts, JobDelivered, Jobs } from '../../connect/jobs.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError } from '../../frame/errors.js';
+import { classify, exits, hinted } from '../../frame/exit.js';
+import { counted } from '../../render/counted.js';
+import { deploymentOf } from './jobs.js';
+import type { CampaignDelivery, CampaignOutcome, CampaignPlace } from './place.js';
 
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
 
-/** Ledgers are let go when the command ends. */
-export async function foreignPlace(cx: CommandContext): Promise<MailingPlace> {
+/** Jobs are let go when the command ends. */
+export async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
-	const mailings = createForeignMailings(api, {
-		folder: cx.paths.jobs,
-		deployment: nameOf(target),
-		usedVariables,
-		newId: randomUUID,
+	const { openJobs } = await import('../../connect/jobs.js');
+	const folder = cx.paths.jobs;
+	const campaigns = openJobs(api, {
+		folder,
+		deployment: deploymentOf(target),
 		clock: cx.clock,
-		sleep: pause,
+		isTrial: cx.dryRun,
 	});
-	cx.atEnd(() => mailings.close());
-	return { mailings, deliver: (id, how) => deliver(cx, mailings, id, how) };
-}
-
-function nameOf(target: Connection['target']): string {
-	return target.kind === 'remote' ? target.baseUrl.replace(/\/+$/, '') : target.url;
-}
-
-async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-	// The timer's own error says "aborted"; the signal's reason says by whom.
-	await wait(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+	cx.atEnd(() => campaigns.close());
+	// What changes a job holds it, and knows by itself what is kept elsewhere.
+	return {
+		isForeign: true,
+		campaigns,
+		hold: async () => undefined,
+		deliver: (id, how) => deliver(cx, campaigns, id, how),
+	};
 }
 
 async function deliver(
 	cx: CommandContext,
-	mailings: ForeignMailings,
+	campaigns: Jobs,
 	id: string,
-	how: MailingDelivery,
-): Promise<MailingOutcome> {
+	how: CampaignDelivery,
+): Promise<CampaignOutcome> {
 	const progress = cx.progress('sending', how.total);
 	const stall = new Stall(how.stallMs);
 	try {
-		const delivered = await mailings.deliver(id, {
-			concurrency: how.connections ?? defaultConnections,
+		const delivered = await campaigns.deliver(id, {
+			connections: how.connections ?? defaultConnections,
 			rate: how.rate ?? null,
-			unknown: how.retriesUnknown === true ? 'retry' : 'leave',
+			uncertain: how.retriesUnknown === true ? 'retry' : 'leave',
 			signal: AbortSignal.any([how.signal, stall.signal]),
 			onProgress: (counts) => {
 				stall.moved();
 				progress.update(
-					counts.accepted + counts.suppressed + counts.failed + counts.unknown,
+					counts.accepted + counts.suppressed + counts.failed + counts.uncertain,
 					troublesOf(counts),
 				);
 			},
 		});
 		progress.stop();
-		return await conclude(cx, delivered, { mailings, id, stall });
+		return await conclude(cx, delivered, { campaigns, id, stall });
 	} finally {
 		stall.stop();
 		progress.stop();
@@ -73,56 +70,51 @@ async function deliver(
 /** Throws what ended it early; 13 goes before everything else, because it is about what must not be repeated. */
 async function conclude(
 	cx: CommandContext,
-	{ counts, error }: ForeignDelivered,
-	{ mailings, id, stall }: { mailings: ForeignMailings; id: string; stall: Stall },
-): Promise<MailingOutcome> {
-	const { key } = await mailings.status(id);
-	const resume = `mailctl send resume ${shellWord(key)}`;
-	if (counts.unknown > 0) {
-		await cx.warn(`${say(counts.unknown)} may or may not have been sent: the service did not answer`);
-		await cx.hint(`look at the report or ask one of them; ${resume} --retry-unknown sends to them again`);
+	{ counts, error }: JobDelivered,
+	{ campaigns, id, stall }: { campaigns: Jobs; id: string; stall: Stall },
+): Promise<CampaignOutcome> {
+	const { key } = await campaigns.status(id);
+	const resume = ['campaigns', 'resume', key];
+	if (counts.uncertain > 0) {
+		await cx.warn(
+			`${counted(counts.uncertain, 'message')} may or may not have been sent: the service did not answer`,
+			[
+				'look at the report or ask one of them; ',
+				mailctl(...resume, '--retry-unknown'),
+				' sends to them again',
+			],
+		);
 	}
 	const rest = { counts: outcomeOf(counts), warnings: [] };
-	if (counts.failed > 0) await sayWhyFailed(cx, mailings, { id, job: key });
+	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, job: key });
 	if (error === null) {
-		await cx.note(`the service took ${say(counts.accepted)}; it does not tell what became of them`);
+		await cx.note(
+			`the service took ${counted(counts.accepted, 'message')}; it does not tell what became of them`,
+		);
 		return { kind: 'settled', reason: null, ...rest };
 	}
-	await cx.note(`${say(counts.accepted)} sent, ${say(counts.waiting)} waiting`);
-	const hint = `${resume} goes on`;
+	await cx.note(
+		`the service took ${counted(counts.accepted, 'message')}, ${counted(counts.waiting, 'message')} waiting`,
+	);
+	const hint = [mailctl(...resume), ' goes on'];
 	const isStalled = stall.signal.aborted;
-	const isPlain = counts.unknown === 0 && !isStalled;
+	const isPlain = counts.uncertain === 0 && !isStalled;
 	if (cx.signal.aborted) await cx.hint(hint);
 	cx.signal.throwIfAborted();
-	if (isPlain) throw withHint(error, hint);
+	if (isPlain) throw hinted(error, [hint]);
 	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
-	if (counts.unknown === 0) throw new CliError('stalled', exits.outOfTime, message, { hint });
+	if (counts.uncertain === 0) throw new CliError('stalled', exits.outOfTime, message, { hint });
 	throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
 }
 
-/** The error as it is reported, and how to go on behind what else it hints at. */
-function withHint(cause: unknown, goesOn: string): CliError {
-	const { code, exit, message, details, retryable, hint } = classify(cause);
-	return new CliError(code, exit, message, {
-		hint: hint === null ? goesOn : `${hint}; ${goesOn}`,
-		...(details !== null && { details }),
-		retryable,
-		cause,
-	});
-}
-
 /** In the words for messages: whatever the service took is sent as far as can be seen from here. */
-function outcomeOf({ accepted, suppressed, failed, unknown }: SeatCounts): MailingOutcome['counts'] {
-	return { sent: accepted, deferred: 0, bounced: 0, failed, uncertain: unknown, canceled: suppressed };
+function outcomeOf({ accepted, suppressed, failed, uncertain }: JobCounts): CampaignOutcome['counts'] {
+	return { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
 }
 
-function troublesOf({ failed, unknown }: Readonly<SeatCounts>): string {
-	const parts = [failed > 0 ? `${failed} failed` : '', unknown > 0 ? `${unknown} unknown` : ''];
+function troublesOf({ failed, uncertain }: JobCounts): string {
+	const parts = [failed > 0 ? `${failed} failed` : '', uncertain > 0 ? `${uncertain} unknown` : ''];
 	return parts.filter((part) => part !== '').join(', ');
-}
-
-function say(count: number): string {
-	return `${count.toLocaleString('en-US')} ${count === 1 ? 'message' : 'messages'}`;
 }
 
 /** Aborts after so long without `moved`. */
@@ -145,4 +137,40 @@ class Stall {
 	stop(): void {
 		clearTimeout(this.#timer);
 	}
+}
+
+/** Reasons that are shown; `--results` has each. */
+const shownReasons = 3;
+/** Results that are looked through for them: a million are not read for a line on the screen. */
+const mostResults = 10_000;
+
+/** A warning for each of the first reasons, with how many it was said of. */
+export async function sayWhyFailed(
+	cx: Pick<CommandContext, 'warn' | 'hint'>,
+	campaigns: Pick<Campaigns, 'results'>,
+	{ id, job }: { id: string; job: string },
+): Promise<void> {
+	const reasons = new Map<string, number>();
+	let after: number | null = 0;
+	for (let read = 0; after !== null && read < mostResults; ) {
+		const page: Awaited<ReturnType<Campaigns['results']>> = await campaigns.results(id, {
+			after,
+			limit: 1_000,
+		});
+		for (const { state, text, code } of page.results) {
+			if (state !== 'failed') continue;
+			const reason = text ?? code ?? 'no reason told';
+			reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+		}
+		read += page.results.length;
+		after = page.results.length === 0 ? null : page.next;
+	}
+	const first = [...reasons].slice(0, shownReasons);
+	for (const [reason, count] of first)
+		await cx.warn(`the service refused ${counted(count, 'message')}: ${reason}`);
+	if (reasons.size > first.length)
+		await cx.hint([
+			mailctl('campaigns', 'resume', job, '--results', 'FILE'),
+			' names every message and its reason',
+		]);
 }

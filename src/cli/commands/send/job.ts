@@ -1,20 +1,34 @@
-/** A mailing as a job: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
-import type { AcceptCounts, MailingStatus } from '../../../api/capabilities.js';
-import type { DeliveryCounts } from '../../../api/delivery-counts.js';
-import type { MailingDelivery, MailingPlace } from '../../../jobs/mailing-place.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, Declined, UsageError } from '../../errors.js';
-import { classify, type ExitCode, exits } from '../../exit.js';
-import { isMachine } from '../../globals.js';
-import { shellWord } from '../../shell-word.js';
-import { concludeDelivery } from './conclude.js';
-import { countOf, outcomesOf, progressOf, sentenceOf, waitingOf } from './counts.js';
-import { parseRate } from './deliver.js';
-import { assertExpected } from './expected.js';
-import { cannotBeSent, listed, shownFindings } from './findings.js';
-import { saysHowToRelease } from './goes-on.js';
+/** A campaign as a job: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
+
+import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
+import { ApiError, mayHaveHappened } from '../../../api/errors.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { classify, type ExitCode, exits } from '../../frame/exit.js';
+import { isMachine } from '../../frame/globals.js';
+import { parseRate } from '../../frame/values.js';
+import { counted } from '../../render/counted.js';
+import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './deliver.js';
 import type { SendOptions } from './options.js';
-import { releaseOnce } from './release.js';
+import type { CampaignDelivery, CampaignPlace } from './place.js';
+import {
+	asDelivered,
+	assertExpected,
+	cannotBeSent,
+	describe,
+	documentOf,
+	listed,
+	type Outcomes,
+	outcomesOf,
+	progressOf,
+	recipientsOf,
+	saysHowToRelease,
+	sentenceOf,
+	shownFindings,
+	type Unreleased,
+	waitingOf,
+} from './report.js';
 import type { ResultsHow } from './results.js';
 
 /** What a job may be told, whether it begins or goes on. */
@@ -33,35 +47,34 @@ export type JobOptions = Pick<
 >;
 
 /** One job: where it is kept, what it is called, and what is particular to the kind of its rows. */
-export interface Job {
-	place: MailingPlace;
+export interface Job extends Unreleased {
+	place: CampaignPlace;
 	id: string;
-	name: string;
-	/** Nobody can come back to it: what was staged goes when nothing is released. */
+	/** Its name is made up, so that it cannot be resumed: what was staged goes when nothing is released. */
 	isMadeUp: boolean;
 	options: JobOptions;
 	/** What the recipients are of: `list 1 "Readers"`, `people.csv`. */
 	of: string;
 	/** What it is called where it is counted: `the list`, `people.csv`. */
-	counted: string;
-	/** What they read; null where each message has a subject of its own. */
+	where: string;
+	/** The subject; null where each message has a subject of its own. */
 	subject: string | null;
 	/** Puts what is not staged yet. */
 	stage(): Promise<void>;
 	/** Results have a line for who is left out too: rows of a file do, those of a list do not. */
 	hasRejectLines: boolean;
-	/** What cannot be sent to, a line each, the first of them. */
+	/** The first recipients that cannot be sent to, a line each. */
 	findings(most: number): Promise<readonly string[]>;
 	/** A variable without a value is among all of those. */
 	lacksValues(): Promise<boolean>;
 	/** The first addresses. */
 	sample(most: number): Promise<readonly string[]>;
-	/** What became of each of them, as far as it is known. */
+	/** Writes the outcome of each recipient, as far as it is known. */
 	writeResults(path: string, how: ResultsHow): Promise<void>;
-	/** What the sender should know before he agrees. */
+	/** Warnings before the question. */
 	warn(): Promise<void>;
-	/** Nobody was found. */
-	nobody: string;
+	/** The refusal where there are no recipients. */
+	noRecipients: string;
 }
 
 /** In a script both are wanted, so that neither a habit nor a grown list sends by itself. */
@@ -76,78 +89,93 @@ export function assertConsent(cx: CommandContext, { expectCount }: JobOptions, w
 /** From wherever the job stands to the end. */
 export async function runJob(cx: CommandContext, job: Job): Promise<ExitCode> {
 	const { place, id, name } = job;
-	const { state } = await place.mailings.status(id);
-	if (state === 'canceled') throw new UsageError(`the job "${name}" was canceled; give another name`);
+	const { state } = await place.campaigns.status(id);
+	if (state === 'canceled') throw wasCanceled(name);
 	if (state === 'released') return goOn(cx, job);
 	await release(cx, job);
 	return deliver(cx, job, null);
 }
 
-/** What earlier runs sent is told apart from what this one sends. */
+/** The refusal to begin under the name of a job that was canceled. */
+export function wasCanceled(name: string): UsageError {
+	return new UsageError(`the campaign "${name}" was canceled; give another name`);
+}
+
+/** Messages sent by earlier runs are reported apart from those of this one. */
 async function goOn(cx: CommandContext, job: Job): Promise<ExitCode> {
 	const { place, id, name, options } = job;
-	const status = await place.mailings.status(id);
+	const status = await place.campaigns.status(id);
 	const before = outcomesOf(status.messages);
 	if (!isFinished(status.messages)) {
-		await cx.note(`the job "${name}" is released already: going on with it`);
+		await cx.note(`the campaign "${name}" is released already: going on with it`);
 		return deliver(cx, job, before);
 	}
 	if (options.results !== undefined) await job.writeResults(options.results, { isDropped: false });
-	const sentence = `the job "${name}" is finished: ${progressOf(before, null)}`;
+	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
 	await cx.out.document(documentOf(status));
-	const outcome = { kind: 'settled', reason: null, counts: before, warnings: [] } as const;
-	return codeOf(
-		await concludeDelivery(cx, outcome, { waiting: 0, job: { job: name, sentence } }),
-		status.counts,
-	);
+	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
+	const end = { waiting: 0, job: { job: name, sentence } };
+	return codeOf(cx, await concludeDelivery(cx, outcome, end), status);
 }
 
 /** Nothing of it waits to be sent, as what is deferred does, and nothing is to be decided about what is uncertain. */
-function isFinished(messages: MailingStatus['messages']): boolean {
+function isFinished(messages: CampaignStatus['messages']): boolean {
 	const { deferred = 0, uncertain = 0 } = messages;
 	return waitingOf(messages) + deferred + uncertain === 0;
 }
 
 /** Stages and checks; whatever speaks against it ends here, with nothing released. */
 async function release(cx: CommandContext, job: Job): Promise<void> {
+	let isAsked = false;
 	try {
-		await releaseOnce(job, await stage(cx, job));
+		const counts = await stage(cx, job);
+		isAsked = true;
+		await agree(cx, job, counts);
+		cx.signal.throwIfAborted();
+		isAsked = false;
+		await releaseOnce(job, counts.staged);
 	} catch (error) {
-		// What may be on its way is not called back by somebody who only lost an answer.
+		// What may be on its way is not called back for a lost answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
-		// A name that was made up is of no use to anybody: what was staged under it goes.
-		const isDropped = job.isMadeUp || error instanceof Declined;
+		// A question that is answered by no, or by the end of the command, drops what was staged; so does a name that was
+		// made up, which is of no use afterwards.
+		const isDropped = job.isMadeUp || isAsked;
 		if (isDropped) await drop(cx, job);
 		if (cx.signal.aborted)
 			await cx.hint(
 				isDropped
-					? `nothing was sent, and "${job.name}" is dropped; a job with a name of its own (--job) can be gone on with`
-					: saysHowToRelease(job.name),
+					? `nothing was sent, and "${job.name}" is dropped; one with a name of its own (--campaign) can be gone on with`
+					: saysHowToRelease(job),
 			);
 		throw error;
 	}
 }
 
-/** How many are staged, once nothing speaks against sending to them. */
-async function stage(cx: CommandContext, job: Job): Promise<number> {
-	const { place, id, options } = job;
+/** What is staged, once nothing speaks against sending to it. */
+async function stage(cx: CommandContext, job: Job): Promise<AcceptCounts> {
 	await job.stage();
-	// Whoever interrupted does not want what comes next.
+	// After an interrupt nothing else is begun.
 	cx.signal.throwIfAborted();
-	// A job that was staged before goes on with what is there: its counts are those of all that was added.
-	const { counts } = await place.mailings.status(id);
-	const found = recipientsOf(counts);
-	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(job.nobody);
-	await assertFindings(cx, job, counts);
-	assertExpected({ found, counted: job.counted, options });
-	await agree(cx, job, counts);
-	cx.signal.throwIfAborted();
-	return counts.staged;
+	return assertStaged(cx, job);
 }
 
-/** The error that led here is the one to tell: a second one only gets a line. */
+/** Throws `UsageError` where something speaks against sending to what is staged. */
+export async function assertStaged(cx: CommandContext, job: Job): Promise<AcceptCounts> {
+	const { place, id, options } = job;
+	// A job that was staged before goes on with what is there: its counts are those of all that was added.
+	const { counts } = await place.campaigns.status(id);
+	const found = recipientsOf(counts);
+	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(job.noRecipients);
+	await assertFindings(cx, job, counts);
+	assertExpected({ found, where: job.where, options });
+	return counts;
+}
+
+/** The first error is the one to report: a second one only gets a line. */
 async function drop(cx: CommandContext, { place, id, name }: Job): Promise<void> {
-	await place.mailings.cancel(id).catch(() => cx.warn(`what was staged as "${name}" could not be dropped`));
+	await place.campaigns
+		.cancel(id, { forget: true })
+		.catch(() => cx.warn(`what was staged as "${name}" could not be dropped`));
 }
 
 async function assertFindings(cx: CommandContext, job: Job, { rejected }: AcceptCounts): Promise<void> {
@@ -159,12 +187,13 @@ async function assertFindings(cx: CommandContext, job: Job, { rejected }: Accept
 		for (const line of listed(findings)) await cx.warn(`left out: ${line}`);
 		return;
 	}
-	if (options.results !== undefined) await job.writeResults(options.results, { isDropped: isMadeUp });
+	if (options.results !== undefined && !cx.dryRun)
+		await job.writeResults(options.results, { isDropped: isMadeUp });
 	const all = rejected > lines.length ? whereAllAre(cx, job, rejected) : '';
 	const lacksValues = await job.lacksValues();
 	throw cannotBeSent(
 		{ ...findings, lacksValues },
-		`mend them${all}${isMadeUp ? '' : ' and give another --job'}`,
+		`mend them${all}${isMadeUp ? '' : ' and give another --campaign'}`,
 	);
 }
 
@@ -177,45 +206,59 @@ function whereAllAre(cx: CommandContext, { hasRejectLines, options }: Job, rejec
 	return ` (-o json has ${rejected > mostOfList ? `the first ${mostOfList}` : 'all'} of them)`;
 }
 
+/** Recipients that are shown before the question, unless `--sample` says otherwise. */
+const shownSample = 3;
+
 async function agree(cx: CommandContext, job: Job, counts: AcceptCounts): Promise<void> {
 	const { options, of, subject } = job;
 	await cx.note(`${describe(counts)} of ${of}`);
 	await job.warn();
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
-	const shown = await job.sample(options.sample);
+	const shown = await job.sample(options.sample ?? shownSample);
 	// One a line: a terminal would break them anywhere.
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`)].join('\n'));
 	const what = subject === null ? 'send' : `send "${subject}"`;
-	await cx.confirm({ kind: 'mild', what: `${what} to ${countOf(counts.staged, 'recipient')}` });
+	await cx.confirm({ kind: 'mild', what: `${what} to ${counted(counts.staged, 'recipient')}` });
 }
 
 /** `before`: what earlier runs came to; null when this is the first. */
-async function deliver(cx: CommandContext, job: Job, before: DeliveryCounts | null): Promise<ExitCode> {
+async function deliver(cx: CommandContext, job: Job, before: Outcomes | null): Promise<ExitCode> {
+	const { place, id, name } = job;
+	const { counts } = await place.campaigns.status(id);
+	await cx.note(`campaign ${name}, ${id}`);
+	const run = () => deliverReleased(cx, job, { counts, before });
+	// What waits on this machine was accepted by no service.
+	return place.isForeign ? run() : afterAcceptance(cx, name, run);
+}
+
+async function deliverReleased(
+	cx: CommandContext,
+	job: Job,
+	{ counts, before }: { counts: AcceptCounts; before: Outcomes | null },
+): Promise<ExitCode> {
 	const { place, id, name, options } = job;
-	const { counts } = await place.mailings.status(id);
-	await cx.note(`job ${name}, campaign ${id}`);
 	const outcome = await place.deliver(id, deliveryOf(cx, job, counts)).catch(async (error: unknown) => {
 		await leaveResults(cx, job);
 		throw error;
 	});
-	const after = await place.mailings.status(id);
+	const after = await place.campaigns.status(id);
 	if (outcome?.kind === 'stopped') await leaveResults(cx, job);
 	else if (options.results !== undefined) await job.writeResults(options.results, { isDropped: false });
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
-	if (outcome === null) return codeOf(exits.done, counts);
+	if (outcome === null) return codeOf(cx, exits.done, after);
 	const all = outcomesOf(after.messages);
-	// Of one look, as what waits is: whoever sends may have gone on since the delivery was last looked at.
+	// Of one look, as what waits is: the sending process may have gone on since the last look at the delivery.
 	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
 	const end = { waiting: waitingOf(after.messages), job: { job: name, rate: options.rate, sentence } };
-	return codeOf(await concludeDelivery(cx, { ...outcome, counts: all }, end), counts);
+	return codeOf(cx, await concludeDelivery(cx, { ...outcome, counts: asDelivered(all) }, end), after);
 }
 
-function deliveryOf(cx: CommandContext, { name, options }: Job, { staged }: AcceptCounts): MailingDelivery {
+function deliveryOf(cx: CommandContext, { name, options }: Job, { staged }: AcceptCounts): CampaignDelivery {
 	return {
 		job: name,
 		total: staged,
 		signal: cx.signal,
-		stallMs: options.waitTimeout,
+		stallMs: options.waitTimeout ?? defaultWaitMs,
 		waits: options.wait !== false,
 		...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 		...(options.connections !== undefined && { connections: options.connections }),
@@ -223,37 +266,61 @@ function deliveryOf(cx: CommandContext, { name, options }: Job, { staged }: Acce
 	};
 }
 
-/** What is known when it ends early; the end itself is what is told, whatever becomes of this. */
+/** Writes the known results at an early end. The cause of the end is reported, whether this works or not. */
 async function leaveResults(cx: CommandContext, { name, options, writeResults }: Job): Promise<void> {
 	if (options.results === undefined) return;
 	try {
 		await writeResults(options.results, { isDropped: false });
 	} catch (error) {
-		await cx.warn(`--results: ${options.results} is not written: ${classify(error).message}`);
-		await cx.hint(`mailctl send resume ${shellWord(name)} --results ${shellWord(options.results)} writes it`);
+		await cx.warn(`--results: ${options.results} is not written: ${classify(error).message}`, [
+			mailctl('campaigns', 'resume', name, '--results', options.results),
+			' writes it',
+		]);
 	}
 }
 
-/** Who was left out was not sent to, however well the rest went. */
-function codeOf(code: ExitCode, { rejected }: AcceptCounts): ExitCode {
-	return code === exits.done && rejected > 0 ? exits.partly : code;
+/** `partly` (9) where recipients were left out or no recipient gets the mail, however well the rest went. */
+async function codeOf(
+	cx: CommandContext,
+	code: ExitCode,
+	{ counts, messages }: CampaignStatus,
+): Promise<ExitCode> {
+	if (code !== exits.done) return code;
+	const isUnsent = recipientsOf(counts) > 0 && !hasGone(messages);
+	if (isUnsent) await cx.warn(noneSent);
+	return isUnsent || counts.rejected > 0 ? exits.partly : code;
 }
 
-/** What machines are told of a job. */
-export function documentOf({ id, key, counts, messages, state }: MailingStatus) {
-	return { job: key, campaign_unique_id: id, state, recipients: recipientsOf(counts), ...counts, messages };
+/** Something of it was sent, or may be yet. */
+function hasGone({ canceled: _, ...others }: CampaignStatus['messages']): boolean {
+	return Object.values(others).some((count) => count > 0);
 }
 
-/** `3 recipients, 1 of them suppressed, 2 left out`. */
-export function describe(counts: AcceptCounts): string {
-	const { suppressed, rejected } = counts;
-	const parts = [countOf(recipientsOf(counts), 'recipient')];
-	if (suppressed > 0) parts.push(`${suppressed.toLocaleString('en-US')} of them suppressed`);
-	if (rejected > 0) parts.push(`${rejected.toLocaleString('en-US')} left out`);
-	return parts.join(', ');
-}
-
-/** Whom a message is meant for: suppression comes later, and who is left out is no recipient. */
-export function recipientsOf({ staged, suppressed }: AcceptCounts): number {
-	return staged + suppressed;
+/** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
+async function releaseOnce(
+	{ place: { campaigns }, id, name }: { place: CampaignPlace; id: string; name: string },
+	staged: number,
+): Promise<void> {
+	try {
+		await campaigns.release(id, { expect_count: staged });
+	} catch (error) {
+		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
+		const state = await campaigns.status(id).then(
+			(status) => status.state,
+			() => null,
+		);
+		if (state === 'released') return;
+		// An error that the service itself answered is done with by now.
+		const isError = error.http !== null && error.http.status >= 500;
+		if (state !== null && isError && !error.unanswered) throw error;
+		throw new CliError(
+			'uncertain',
+			exits.uncertain,
+			`the campaign may or may not be released: ${error.message}`,
+			{
+				hint: [mailctl('campaigns', 'resume', name), ': no recipient gets it twice'],
+				cause: error,
+			},
+		);
+	}
 }

@@ -1,22 +1,43 @@
 /** `send --list`: the subscribers of a list as the recipients of a job, staged beside the data. */
-import type { MailingSpec } from '../../../api/capabilities.js';
-import type { List } from '../../../api/records.js';
-import type { MailingPlace } from '../../../jobs/mailing-place.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import type { ExitCode } from '../../exit.js';
-import { resolveList } from '../../resolve.js';
-import { walk } from '../../walk.js';
-import { assertAllowed, assertListAllowed } from './allowed.js';
-import { beginJob } from './begin.js';
-import { warnOfLinks } from './deliver.js';
+
+import { parseAddress } from '../../../api/address.js';
+import type { CampaignSpec } from '../../../api/capabilities.js';
+import type { List, Subscriber } from '../../../api/records.js';
+import { texts } from '../../../api/schema/texts.js';
+import type { Person } from '../../../engine/rules/meta.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { counted, numberText } from '../../render/counted.js';
+import { walk } from '../../verbs/listing.js';
+import { resolveList } from '../../verbs/resolve.js';
+import {
+	assertAllowed,
+	assertFindings,
+	assertListAllowed,
+	lacking,
+	lacks,
+	mostFindings,
+	requestFor,
+	Survey,
+	showPlan,
+} from './audience.js';
+import { assertCanDeliver, warnOfLinks } from './deliver.js';
 import { type Job, type JobOptions, runJob } from './job.js';
-import { openJob } from './open.js';
+import { beginJob, foreseeJob, openJob } from './jobs.js';
 import type { SendOptions } from './options.js';
-import { wantsPreview } from './preview.js';
-import { type Prepared, prepare, specOf } from './request.js';
-import type { ResultsHow } from './results.js';
-import { previewList, sendTest } from './trial.js';
+import type { CampaignPlace } from './place.js';
+import { asSubscriber, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
+import { assertExpected } from './report.js';
+import { contentOf, isOpaque, openVariables, type Prepared, prepare, specOf } from './request.js';
+import { type ResultsHow, writeResults, writeRowResults } from './results.js';
+
+/** A list, and what its subscribers are to be sent. */
+interface ListSending {
+	prepared: Prepared;
+	list: List;
+	options: SendOptions;
+}
 
 export async function sendToList(
 	cx: CommandContext,
@@ -26,22 +47,127 @@ export async function sendToList(
 	assertOptions(options);
 	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
 	const prepared = await prepare(cx, options);
-	if (cx.dryRun) return (await import('./dry-list.js')).dryRunList(cx, { prepared, list, options });
-	if (wantsPreview(options)) return previewList(cx, { prepared, list, options }).then(() => undefined);
+	const sending: ListSending = { prepared, list, options };
+	const spec = listSpec(prepared, list, options);
 	if (options.testTo !== undefined) {
 		assertAllowed(cx, [options.testTo]);
-		return sendTest(cx, { prepared, list, options }, options.testTo);
+		return sendTest(cx, sending, options.testTo);
 	}
+	if (cx.dryRun) {
+		if (await foreseeJob(cx, { options, of: 'a list', spec })) return undefined;
+		return dryRun(cx, sending);
+	}
+	if (wantsPreview(options)) return preview(cx, sending).then(() => undefined);
 	await assertListAllowed(cx, list);
-	const { place, name, isMadeUp } = await beginJob(cx, options, 'a list');
-	const spec = listSpec(prepared, list, options);
-	const { id } = await openJob(cx, place, { name, spec });
+	const beginning = await beginJob(cx, options, 'a list');
+	const { place } = beginning;
+	const { id, key: name, isMadeUp } = await openJob(cx, beginning, spec);
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
 	return runJob(cx, {
 		...listJob(cx, { place, id, name, list, subject, bulk, options }),
 		isMadeUp,
 	});
+}
+
+/** Ends as the job would: `UsageError` for findings, or 9 with `--skip-invalid`. */
+async function dryRun(cx: CommandContext, sending: ListSending): Promise<ExitCode> {
+	const { prepared, list, options } = sending;
+	// An empty list is fine with `--expect-count 0`.
+	const isEmpty = list.active_subscribers_count === 0 && options.expectCount === 0;
+	const anyone = isEmpty ? null : await firstOf(cx, list);
+	if (anyone !== null) await assertAcceptable(cx, { ...prepared.request, to: [anyone.email] });
+	await assertListAllowed(cx, list);
+	// The list is read to its end only where a subscriber could be refused.
+	const used = (options.strictVars ?? true) ? variablesOfPeople(prepared) : [];
+	const { recipients, rejected, first } =
+		used.length === 0
+			? { recipients: list.active_subscribers_count, rejected: 0, first: anyone }
+			: await surveyed(cx, sending, used);
+	assertExpected({ found: recipients, where: 'the list', options });
+	await warnOfLinks(cx, { bulk: options.bulk, list: list.name });
+	const of = `the ${counted(recipients, 'active subscriber')} of list ${list.id} "${list.name}"`;
+	await showPlan(cx, {
+		prepared,
+		options,
+		what: (subject) => `send ${subject} to ${of}${caveat(sending, rejected)}`,
+		plan: { list_id: list.id, recipients, rejected, send: prepared.request },
+		first: first && {
+			request: () => requestFor(prepared, personOf(first, list)),
+			message: () => composeFor(cx, sending, first),
+		},
+	});
+	return rejected > 0 ? exits.partly : exits.done;
+}
+
+/** The variables whose values differ between the people of a list; empty too where only the service knows. */
+function variablesOfPeople(prepared: Prepared): string[] {
+	if (isOpaque(prepared)) return [];
+	return openVariables(contentOf(prepared), prepared.request.context ?? {});
+}
+
+/** Every active subscriber is read. */
+async function surveyed(
+	cx: CommandContext,
+	{ list, options }: ListSending,
+	used: readonly string[],
+): Promise<Survey<Subscriber>> {
+	const api = await cx.api();
+	const found = new Survey<Subscriber>(mostFindings(cx));
+	const people = walk(api.subscribers(list.id), { is_active: true }, { signal: cx.signal });
+	for await (const person of people) {
+		const { email } = person;
+		const address = parseAddress(email)?.address ?? null;
+		// What is shared was left out of `used` before.
+		const missing = lacking(personOf(person, list), { used, context: {} });
+		if (address === null) found.reject({ code: 'invalid', error: `${email}: ${texts.email}` }, { to: email });
+		else if (missing.length > 0) found.reject(lacks(address, missing), { to: address });
+		else found.add(person);
+	}
+	await assertFindings(cx, found, options);
+	return found;
+}
+
+/** What the number leaves open. */
+function caveat({ prepared, options }: ListSending, rejected: number): string {
+	if (rejected > 0) return `, ${numberText(rejected)} left out`;
+	if (options.strictVars !== false || variablesOfPeople(prepared).length === 0) return '';
+	return '; with --no-strict-vars their variables are not checked one by one';
+}
+
+/** `--preview` and `--eml`: what the first would get. */
+async function preview(cx: CommandContext, sending: ListSending): Promise<void> {
+	const { prepared, list, options } = sending;
+	const subscriber = await firstOf(cx, list);
+	await assertAcceptable(cx, { ...prepared.request, to: [subscriber.email] });
+	await showPreview(cx, await composeFor(cx, sending, subscriber), options);
+}
+
+/** To an address of one's own: with the first subscriber's variables, in no job. */
+async function sendTest(
+	cx: CommandContext,
+	{ prepared, list, options }: ListSending,
+	to: string,
+): Promise<ExitCode> {
+	await assertCanDeliver(cx, options);
+	const addressee = asSubscriber(await firstOf(cx, list), list.email_reason);
+	return sendTrial(cx, { prepared, addressee, to, options });
+}
+
+function composeFor(cx: CommandContext, { prepared, list }: ListSending, subscriber: Subscriber) {
+	return compose(cx, prepared, asSubscriber(subscriber, list.email_reason));
+}
+
+function personOf({ email, name, meta }: Subscriber, { email_reason }: List): Person {
+	return { email: parseAddress(email)?.address ?? email, name, email_reason, meta };
+}
+
+/** The first active subscriber. Throws `UsageError` where there is none. */
+async function firstOf(cx: CommandContext, list: List): Promise<Subscriber> {
+	const api = await cx.api();
+	const people = walk(api.subscribers(list.id), { is_active: true }, { signal: cx.signal, limit: 1 });
+	for await (const one of people) return one;
+	throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers`);
 }
 
 /** A job over a list, begun now or earlier. */
@@ -56,7 +182,7 @@ export function listJob(
 		bulk,
 		options,
 	}: {
-		place: MailingPlace;
+		place: CampaignPlace;
 		id: string;
 		name: string;
 		list: Pick<List, 'id' | 'name'>;
@@ -72,36 +198,35 @@ export function listJob(
 		name,
 		options,
 		of: `list ${list.id} "${list.name}"`,
-		counted: 'the list',
+		where: 'the list',
 		subject,
 		stage: async () => {
-			({ rejects } = await place.mailings.addList(id, list.id, { signal: cx.signal }));
+			({ rejects } = await place.campaigns.addList(id, list.id, { signal: cx.signal }));
 		},
 		hasRejectLines: false,
 		findings: async (most) => rejects.slice(0, most).map(({ error }) => error),
 		// Addresses were checked when people were added: that a value is missing is all there is to find.
 		lacksValues: async () => true,
-		sample: (most) => firstOf(cx, list, most),
+		sample: (most) => firstAddresses(cx, list, most),
 		writeResults: (path, how) => writeListResults(cx, { place, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk, list: list.name }),
-		nobody: `list ${list.id} "${list.name}" has no active subscribers; nothing was sent`,
+		noRecipients: `list ${list.id} "${list.name}" has no active subscribers; nothing was sent`,
 	};
 }
 
-/** Where the service tells of its messages they are asked for; a ledger knows each recipient by itself. */
+/** Where the service tells of its messages they are asked for; a job kept on this machine knows each recipient by itself. */
 async function writeListResults(
 	cx: CommandContext,
-	{ place: { mailings }, id }: { place: MailingPlace; id: string },
+	{ place, id }: { place: CampaignPlace; id: string },
 	path: string,
 	how: ResultsHow,
 ): Promise<void> {
 	const { ext } = await (await cx.api()).capabilities();
-	if (ext.messages !== undefined)
-		return (await import('./results.js')).writeResults(cx, path, { campaign: id }, how);
-	return (await import('./row-results.js')).writeRowResults(cx, { mailings, id }, path, how);
+	if (ext.messages !== undefined) return writeResults(cx, path, { campaign: id }, how);
+	return writeRowResults(cx, { place, id }, path, how);
 }
 
-async function firstOf(cx: CommandContext, list: { id: number }, most: number): Promise<string[]> {
+async function firstAddresses(cx: CommandContext, list: { id: number }, most: number): Promise<string[]> {
 	const api = await cx.api();
 	const shown: string[] = [];
 	const people = walk(api.subscribers(list.id), { is_active: true }, { signal: cx.signal, limit: most });
@@ -110,8 +235,8 @@ async function firstOf(cx: CommandContext, list: { id: number }, most: number): 
 }
 
 /** The list is in it, so that a job's name cannot go on with another list. */
-function listSpec(prepared: Prepared, list: List, options: SendOptions): MailingSpec {
-	return { ...specOf(prepared), list_id: list.id, strict_vars: options.strictVars ?? options.bulk };
+function listSpec(prepared: Prepared, list: List, options: SendOptions): CampaignSpec {
+	return { ...specOf(prepared), list_id: list.id, strict_vars: options.strictVars ?? true };
 }
 
 function assertOptions(options: SendOptions): void {
@@ -122,6 +247,7 @@ function assertOptions(options: SendOptions): void {
 	if (options.cc.length + options.bcc.length > 0)
 		throw new UsageError('--cc and --bcc do not go with --list: a copy of every message is never meant');
 	if (options.idempotencyKey !== undefined)
-		throw new UsageError('--idempotency-key does not go with --list; --job NAME plays that part');
+		throw new UsageError('--idempotency-key does not go with --list; --campaign NAME plays that part');
 	if (options.map.length > 0) throw new UsageError('--map goes with --csv only');
+	if (options.encoding !== undefined) throw new UsageError('--encoding goes with --csv only');
 }

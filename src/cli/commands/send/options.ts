@@ -1,5 +1,7 @@
-/** What `send` may be told: the document's parameters, ours, and how to go about it. */
-import type { OptionValues } from '../../command.js';
+/** Options of `send`: parameters of the service document, those of mailctl, and how to deliver. */
+import { flagOf, type OptionValues } from '../../frame/command.js';
+import { UsageError } from '../../frame/errors.js';
+import { answer } from '../../render/columns.js';
 
 export const sendOptions = {
 	from: {
@@ -22,6 +24,11 @@ export const sendOptions = {
 		placeholder: 'COLUMN=NAME',
 		summary: 'with --csv, the variable of a column, or email; COLUMN=- leaves it out',
 	},
+	encoding: {
+		kind: 'text',
+		placeholder: 'NAME',
+		summary: 'with --csv, what the table is written in (auto)',
+	},
 	batch: {
 		kind: 'text',
 		placeholder: 'FILE',
@@ -41,15 +48,24 @@ export const sendOptions = {
 	contextFile: { kind: 'file', summary: 'variables from a JSON object' },
 	header: { kind: 'list', placeholder: "'NAME: VALUE'", summary: 'a further header' },
 	tag: { kind: 'text', summary: 'a word to find the messages by' },
-	bulk: { kind: 'flag', summary: 'bulk mail: unsubscribe links, every suppression respected' },
-	campaign: { kind: 'text', placeholder: 'UUID', summary: 'the mailing these messages belong to' },
-	disableInline: { kind: 'flag', summary: 'leave the CSS where it is' },
-	strictVars: { kind: 'tri', summary: 'refuse variables without a value (on for bulk, --csv and --batch)' },
-	job: {
+	bulk: { kind: 'flag', summary: 'bulk mail, as --list is: unsubscribe links, every suppression respected' },
+	transactional: { kind: 'flag', summary: 'no bulk mail: a --list without unsubscribe links' },
+	campaign: {
 		kind: 'text',
-		placeholder: 'NAME',
-		summary: 'the name of a job: the same name goes on with it',
+		placeholder: 'NAME|UUID',
+		summary:
+			'the campaign: a new name for a new one, and the same name goes on with it; with --to one that is there',
 	},
+	again: {
+		kind: 'flag',
+		summary: 'send the same to the same recipients once more, within 24 h of the last time too',
+	},
+	disableInline: { kind: 'flag', summary: 'leave the CSS where it is' },
+	strictVars: {
+		kind: 'tri',
+		summary: 'refuse variables without a value (on for bulk, --list, --csv and --batch)',
+	},
+	job: { kind: 'text', placeholder: 'NAME', summary: 'the old name of --campaign', hidden: true },
 	expectCount: {
 		kind: 'integer',
 		min: 0,
@@ -57,7 +73,7 @@ export const sendOptions = {
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with findings (then exit 9)' },
-	sample: { kind: 'integer', min: 0, default: 3, summary: 'recipients to show before asking' },
+	sample: { kind: 'integer', min: 0, summary: 'recipients to show before asking (3)' },
 	testTo: {
 		kind: 'text',
 		placeholder: 'address',
@@ -73,12 +89,11 @@ export const sendOptions = {
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (on)' },
 	waitTimeout: {
 		kind: 'duration',
-		default: 600_000,
 		summary: 'give up waiting after so long without progress (10m)',
 	},
 	retryUnknown: {
 		kind: 'flag',
-		summary: 'send again what a deployment of others may have sent: somebody may get it twice',
+		summary: 'send again what a deployment of others may have sent: a recipient may get it twice',
 	},
 	results: {
 		kind: 'text',
@@ -98,4 +113,32 @@ export const sendOptions = {
 	},
 } as const;
 
+/** The JSON of a campaign. */
+export const campaignAnswer = answer(
+	...['name', 'id', 'state', 'recipients', 'staged', 'suppressed', 'rejected', 'messages'],
+);
+
 export type SendOptions = OptionValues<typeof sendOptions>;
+
+/**
+ * With `bulk` as it holds: a campaign to a list is bulk mail unless it is said otherwise (api-decisions 24). `--job` is
+ * read as `--campaign`.
+ */
+export function settled(options: SendOptions): SendOptions {
+	const { bulk, transactional, list, job, campaign } = options;
+	if (bulk && transactional)
+		throw new UsageError('--bulk and --transactional contradict each other; give one');
+	if (job !== undefined && campaign !== undefined)
+		throw new UsageError('--job is the old name of --campaign; give --campaign');
+	return { ...options, bulk: bulk || (list !== undefined && !transactional), campaign: campaign ?? job };
+}
+
+/** Throws `UsageError` for how to send and to wait where nothing is sent and waited for. */
+export function assertWaits(
+	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
+): void {
+	if (options.wait !== false) return;
+	for (const key of ['waitTimeout', 'rate', 'connections'] as const)
+		if (options[key] !== undefined)
+			throw new UsageError(`${flagOf(key)} has no effect with --no-wait: another process sends the messages`);
+}

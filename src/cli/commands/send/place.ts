@@ -1,21 +1,54 @@
-/** Where the mailings of a target are kept, and who sends them: the one place of `send` that asks. */
-import type { MailingPlace } from '../../../jobs/mailing-place.js';
-import type { CommandContext } from '../../context.js';
-import { deliverNow } from './deliver.js';
+/**
+ * Where a campaign is kept and which process sends it, behind one interface for `send`. The engine and mailctl servers
+ * keep it themselves; for other deployments a database of this machine does.
+ */
+import type { Campaigns } from '../../../api/capabilities.js';
+import type { DeliveryCounts } from '../../../api/counts.js';
+import type { Uuid } from '../../../api/records.js';
 
-/** The target's own mailings, else a ledger of this machine. Ask once a command: a ledger is held by who opened it. */
-export async function mailingPlace(cx: CommandContext): Promise<MailingPlace> {
-	const { mailings } = (await (await cx.api()).capabilities()).ext;
-	if (mailings === undefined) return (await import('./foreign.js')).foreignPlace(cx);
-	return {
-		mailings,
-		deliver: (id, { job, total, stallMs, waits, rate, connections }) =>
-			deliverNow(cx, { mailing: id }, total, {
-				job,
-				wait: waits,
-				waitTimeout: stallMs,
-				rate: rate === undefined ? undefined : String(rate),
-				connections,
-			}),
-	};
+/** One place that keeps campaigns. */
+export interface CampaignPlace {
+	/** A database of this machine: the service knows no job, and does not tell what becomes of a message it took. */
+	isForeign: boolean;
+	/** Opened by the job's name; rows are staged, then released in one stroke. */
+	campaigns: Campaigns;
+	/**
+	 * Before anything is staged: this process alone does so until it is released or the command ends. Throws
+	 * `JobError`: another process is at it (`in_use`), or the job was begun on a deployment of another kind.
+	 */
+	hold(job: string): Promise<void>;
+	/**
+	 * Sends what was released, or waits until a server has. `null`: this run does not wait, or the server does not tell.
+	 * Throws `CliError`, and what was sent before stays sent; called again it goes on with what is left.
+	 */
+	deliver(id: Uuid, how: CampaignDelivery): Promise<CampaignOutcome | null>;
+}
+
+/** How to deliver; what is absent is as the place does it by itself. */
+export interface CampaignDelivery {
+	/** What it is called, for what is said about it. */
+	job: string;
+	/** Messages staged: what progress is measured against. */
+	total: number;
+	/** Ends it after what is in flight. */
+	signal: AbortSignal;
+	/** Messages a second at most. */
+	rate?: number;
+	/** Connections, or requests at a time. */
+	connections?: number;
+	/** Without any outcome for so long, it gives up; milliseconds. */
+	stallMs: number;
+	/** False: no wait where a server sends. */
+	waits: boolean;
+	/** Only where an unanswered call cannot be told from a lost one: those go out again too. */
+	retriesUnknown?: boolean;
+}
+
+/** What a delivery came to. The exit code follows from it. */
+export interface CampaignOutcome {
+	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
+	/** Why, when it is paused. */
+	reason: string | null;
+	counts: DeliveryCounts;
+	warnings: readonly string[];
 }

@@ -1,21 +1,31 @@
-/** `--preview`, `--eml` and `--dry-run`: the finished message for one recipient, and nothing is accepted. */
+/**
+ * The finished message for one recipient: shown by `--preview`, `--eml` and `--dry-run`, or sent by `--test-to` to another
+ * address.
+ */
 
-import { emailKey } from '../../../api/address.js';
-import { type FieldErrors, invalid } from '../../../api/errors.js';
+import { randomUUID } from 'node:crypto';
+import { emailKey, parseAddress } from '../../../api/address.js';
+import type { Call } from '../../../api/api.js';
+import { invalid, isForbidden } from '../../../api/errors.js';
+import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
-import type { ComposedMessage } from '../../connection.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, UsageError } from '../../errors.js';
-import { explained } from '../../refusals.js';
+import { refusal } from '../../../api/refusals.js';
+import { usedVariables, variableNames } from '../../../api/variables.js';
+import type { ComposedMessage } from '../../frame/composition.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
 import { cleanLines } from '../../render/clean.js';
-import { walk } from '../../walk.js';
-import { sendHint } from './hints.js';
+import { type Foreseen, unchecked } from '../../verbs/foreseen.js';
+import { walk } from '../../verbs/listing.js';
+import { explained } from '../../verbs/refusals.js';
+import { findInAllLists } from '../subscribers/walk.js';
+import { afterAcceptance, concludeDelivery, deliverNow } from './deliver.js';
+import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './hints.js';
 import type { SendOptions } from './options.js';
-import { contentOf, isOpaque, type Prepared } from './request.js';
-
-/** Whom the message is composed for: an address, or a subscriber with what is known of him. */
-export type Addressee = { to: string; subscriber: Subscriber | null; email_reason: string | null };
+import { leftOf } from './report.js';
+import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
 export function wantsPreview(options: Pick<SendOptions, 'preview' | 'eml'>): boolean {
 	return options.preview !== undefined || options.eml !== undefined;
@@ -23,28 +33,60 @@ export function wantsPreview(options: Pick<SendOptions, 'preview' | 'eml'>): boo
 
 /** A preview of what would be refused would be a lie: the request is checked as the service checks it. */
 export async function assertAcceptable(cx: CommandContext, request: SendRequest): Promise<void> {
-	const { sendFields } = await import('../../../api/messages.js');
-	const parsed = sendFields.parse(request);
-	const refused = parsed.kind === 'valid' ? await unverified(cx, parsed.value.from_key) : parsed.errors;
-	if (refused !== null) await explained(Promise.reject(invalid(refused)), { input: request, hint: sendHint });
+	const foresee = await foreseeing(cx);
+	await explained(foresee(request), { input: request, hint: sendHint });
 }
 
-/** Which addresses a deployment verified is told by its extension alone; without it nothing is held against one. */
-async function unverified(cx: CommandContext, key: string): Promise<FieldErrors | null> {
-	const { ext } = await (await cx.api()).capabilities();
-	const { senders } = ext;
-	if (senders === undefined) return null;
-	for await (const { email } of walk(senders, {}, { signal: cx.signal })) {
-		if (emailKey(email) === key) return null;
+/** Ends as the acceptance will. A dry run on a database of this machine accepts the request, which is undone with it. */
+export async function foreseen(
+	cx: CommandContext,
+	request: SendRequest,
+	idempotencyKey?: string,
+): Promise<ExitCode> {
+	const { local, api } = await cx.connection();
+	if (local === null || !cx.dryRun) {
+		await assertAcceptable(cx, request);
+		return exits.done;
 	}
-	return { from: [{ code: 'invalid', message: 'Sender address is not verified.' }] };
+	const call: Call = { signal: cx.signal, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+	const accepting = explained(api.send(request, call), { input: request, hint: sendHint });
+	const answer = await saidToBeUnsent(accepting);
+	await sayWhoGetsNone(cx, request.to, answer);
+	return answer.messages_created === 0 ? exits.partly : exits.done;
+}
+
+/** Ends as the acceptance of a request would, and accepts nothing. What a deployment does not tell is left to it. */
+export async function foreseeing(cx: CommandContext): Promise<(request: SendRequest) => Promise<void>> {
+	const { local } = await cx.connection();
+	if (local !== null) return local.foreseeSend;
+	const { sendFields } = await import('../../../api/messages.js');
+	const senders = await verifiedSenders(cx);
+	return async (request) => {
+		const parsed = sendFields.parse(request);
+		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+		if (senders?.has(parsed.value.from_key) === false) throw invalid({ from: [refusal('not_verified')] });
+	};
+}
+
+/** A deployment tells them by its extension, to a token that may read; null: nothing is held against an address. */
+async function verifiedSenders(cx: CommandContext): Promise<ReadonlySet<string> | null> {
+	const { senders } = (await (await cx.api()).capabilities()).ext;
+	if (senders === undefined) return null;
+	const verified = new Set<string>();
+	try {
+		for await (const { email } of walk(senders, {}, { signal: cx.signal })) verified.add(emailKey(email));
+		return verified;
+	} catch (error) {
+		if (isForbidden(error)) return null;
+		throw error;
+	}
 }
 
 /** The finished message. Throws `UsageError` where only the service knows what it says. */
 export async function compose(
 	cx: CommandContext,
 	prepared: Prepared,
-	addressee: Addressee,
+	{ to, values }: Addressee,
 ): Promise<ComposedMessage> {
 	const { request } = prepared;
 	if (isOpaque(prepared))
@@ -54,13 +96,13 @@ export async function compose(
 	const connection = await cx.connection();
 	const composed = await connection.compose({
 		from: typeof request.from === 'string' ? request.from : (request.from[0] ?? ''),
-		to: addressee.to,
+		to,
 		...contentOf(prepared),
 		bulk: request.type === 'BULK',
 		reply_to: request.reply_to ?? [],
 		cc: request.cc ?? [],
 		headers: request.headers ?? {},
-		variables: { ...variablesOf(addressee), ...request.context },
+		variables: { email: to, ...values, ...request.context },
 	});
 	for (const warning of composed.warnings) await cx.warn(warning);
 	return composed;
@@ -71,9 +113,9 @@ export async function showDryRun(
 	cx: CommandContext,
 	composed: ComposedMessage,
 	what: string,
-	plan: object,
+	plan: Foreseen,
 ): Promise<void> {
-	await warnOfMissing(cx, composed);
+	await sayWhatIsOpen(cx, composed);
 	await cx.wouldDo(what, { ...plan, message: composed.raw.toString('latin1') });
 	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
 	const [head = ''] = composed.raw.toString('latin1').split('\r\n\r\n', 1);
@@ -81,9 +123,14 @@ export async function showDryRun(
 }
 
 /** Of what stays as `#name#` in the message. */
-export function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
+function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
 	if (missing.length === 0) return Promise.resolve();
 	return cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
+}
+
+async function sayWhatIsOpen(cx: CommandContext, composed: ComposedMessage): Promise<void> {
+	await warnOfMissing(cx, composed);
+	if (composed.standsIn !== null) await cx.note(composed.standsIn);
 }
 
 /** Writes what `--eml` and `--preview` ask for. */
@@ -94,7 +141,8 @@ export async function showPreview(
 ): Promise<void> {
 	if (preview === 'html' && composed.html === null)
 		throw new UsageError('--preview html: the message has no HTML', { hint: '--preview text' });
-	await warnOfMissing(cx, composed);
+	await sayWhatIsOpen(cx, composed);
+	if ((await cx.connection()).local === null) await cx.note(unchecked);
 	if (eml !== undefined && eml !== '-') await writeNew(eml, composed.raw);
 	if (eml === '-')
 		await cx.out.raw(
@@ -109,19 +157,150 @@ export async function showPreview(
 
 async function writeNew(path: string, bytes: Buffer): Promise<void> {
 	const { writeFile } = await import('node:fs/promises');
-	await writeFile(path, bytes, { flag: 'wx' }).catch((cause: unknown) => {
+	await writeFile(path, bytes, { flag: 'wx', mode: 0o600 }).catch((cause: unknown) => {
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
 		throw new CliError('disk', 74, `--eml: ${path} cannot be written (${code})`, { cause });
 	});
 }
 
-function variablesOf({ to, subscriber, email_reason }: Addressee): Record<string, string> {
-	const meta = Object.entries(subscriber?.meta ?? {}).filter(([, value]) => value !== null);
-	return {
-		email: to,
-		name: subscriber?.name ?? '',
-		email_reason: email_reason ?? '',
-		...Object.fromEntries(meta.map(([key, value]) => [key, String(value)])),
+/** A dry run: machines get the plan with the request, a person reads it. */
+export async function showRequest(
+	cx: CommandContext,
+	{ request, what, plan }: { request: SendRequest; what: string; plan: object },
+): Promise<void> {
+	await cx.wouldDo(`${what}; this deployment makes the message from the request`, { ...plan, send: request });
+	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
+	await cx.out.raw(`${cleanLines(JSON.stringify(request, null, 2))}\n`);
+}
+
+/** `values`: the person's variables; the context of a call goes over them. */
+interface Addressee {
+	to: string;
+	values: Readonly<Record<string, string>>;
+}
+
+/** A known subscriber of a list with that reason. */
+export function asSubscriber({ email, name, meta }: Subscriber, email_reason: string): Addressee {
+	const fields = Object.entries(meta).filter(([, value]) => value !== null && typeof value !== 'object');
+	const values = Object.fromEntries(fields.map(([key, value]) => [key, String(value)]));
+	return { to: email, values: { name, email_reason, ...values } };
+}
+
+/**
+ * The subscriber of the request's list; without a list, the only one with the address. Looked up where the content
+ * uses what a person has and the service is ours: others make their messages by themselves.
+ */
+export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: string): Promise<Addressee> {
+	const to = parseAddress(text)?.address ?? text;
+	const unknown = { to, values: { name: '', email_reason: '' } };
+	if (isOpaque(prepared) || !usesPerson(prepared) || (await isMadeElsewhere(cx))) return unknown;
+	try {
+		return await found(cx, unknown, prepared.request.list_id);
+	} catch (error) {
+		// It may send, and the message will hold what it may not read.
+		if (!isForbidden(error)) throw error;
+		await cx.warn('this token may not read subscribers: their values are missing here');
+		return unknown;
+	}
+}
+
+async function found(
+	cx: CommandContext,
+	unknown: Addressee,
+	list_id: number | undefined,
+): Promise<Addressee> {
+	const { to } = unknown;
+	const api = await cx.api();
+	const people: Subscriber[] = [];
+	for await (const one of findInAllLists(api, to, cx.signal))
+		if (list_id === undefined || one.list_id === list_id) people.push(one);
+	const [person, another] = people;
+	const list = list_id ?? person?.list_id;
+	if (list === undefined || another !== undefined) return unknown;
+	const { email_reason } = await api.lists.get(list, { signal: cx.signal });
+	if (person === undefined) return { to, values: { ...unknown.values, email_reason } };
+	return { to, values: asSubscriber(person, email_reason).values };
+}
+
+/** Variables without a value: in no context, and neither the address nor a link. */
+function usesPerson(prepared: Prepared): boolean {
+	const others: readonly string[] = builtInVariables.filter(
+		(name) => !['name', 'email_reason'].includes(name),
+	);
+	const context = prepared.request.context ?? {};
+	return variableNames(usedVariables(contentOf(prepared))).some(
+		(name) => !Object.hasOwn(context, name) && !others.includes(name),
+	);
+}
+
+/** What the addressee would get, sent to another address alone; a dry run shows it. */
+export async function sendTrial(
+	cx: CommandContext,
+	{
+		prepared,
+		addressee,
+		to,
+		options,
+	}: { prepared: Prepared; addressee: Addressee; to: string; options: SendOptions },
+): Promise<ExitCode> {
+	const { cc, bcc, ...shared } = prepared.request;
+	const values = Object.entries({ ...addressee.values, ...shared.context });
+	// A blank value is refused, and is what an unknown person has anyway.
+	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
+	const request: SendRequest = { ...shared, type: 'TRANSACTIONAL', to: [to], context };
+	if (cx.dryRun) return foreseeTrial(cx, { prepared, request, addressee });
+	const subject = await trialSubject(cx, prepared, addressee);
+	let submission: string | null = null;
+	const api = await cx.api();
+	const { idempotentSend } = await api.capabilities();
+	const key = idempotentSend ? randomUUID() : null;
+	const call: Call = {
+		signal: cx.signal,
+		...(key !== null && { idempotencyKey: key }),
+		onAccepted: (accepted) => {
+			submission = accepted.submission;
+		},
 	};
+	// No key is told: --idempotency-key does not go with a job, and a second trial does no harm.
+	const sending = maybeSent(cx, api.send(request, call), null);
+	const answer = await explained(sending, { input: request, hint: sendHint });
+	await cx.note(`a trial of ${subject} as for ${addressee.to}, to ${request.to.join(', ')}`);
+	await cx.out.document(answer);
+	await sayWhoGetsNone(cx, request.to, answer);
+	if (answer.messages_created === 0) return exits.partly;
+	if (submission === null) return exits.done;
+	const scope = { submission };
+	return afterAcceptance(cx, null, async () => {
+		const summary = await deliverNow(cx, scope, 1, { ...options, job: undefined });
+		return concludeDelivery(cx, summary, { waiting: leftOf(1, summary?.counts ?? null), job: null });
+	});
+}
+
+/** Ends as the trial would, and shows what it would send. */
+async function foreseeTrial(
+	cx: CommandContext,
+	{ prepared, request, addressee }: { prepared: Prepared; request: SendRequest; addressee: Addressee },
+): Promise<ExitCode> {
+	const ended = await foreseen(cx, request);
+	const { to: _, ...trial } = request;
+	const [to = ''] = request.to;
+	const what = (subject: string) => `send a trial of ${subject} as for ${addressee.to} to ${to}`;
+	const plan = { send: request };
+	if (isOpaque(prepared)) await cx.wouldDo(what(`template ${request.template_unique_id}`), plan);
+	else if (await isMadeElsewhere(cx))
+		await showRequest(cx, { request, what: what(`"${request.subject}"`), plan });
+	else {
+		const composed = await compose(cx, { ...prepared, request: trial }, { to, values: {} });
+		await showDryRun(cx, composed, what(`"${composed.subject}"`), plan);
+	}
+	return ended;
+}
+
+/** What a trial is of, in words; warns of variables that nothing gives a value to. */
+async function trialSubject(cx: CommandContext, prepared: Prepared, addressee: Addressee): Promise<string> {
+	if (isOpaque(prepared)) return `template ${prepared.request.template_unique_id}`;
+	const composed = await compose(cx, prepared, addressee);
+	await warnOfMissing(cx, composed);
+	return `"${composed.subject}"`;
 }

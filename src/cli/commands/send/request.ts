@@ -1,11 +1,22 @@
-/** From options to a send request: files read, headers and variables parsed, contradictions refused. */
-import { type MailingSpec, need, type Recipient } from '../../../api/capabilities.js';
+/**
+ * From options to a send request: files read, headers and variables parsed; contradictions, options that the deployment
+ * cannot honour and variables without a value refused.
+ */
+
+import { parseMailbox } from '../../../api/address.js';
+import { type CampaignSpec, need, type Recipient } from '../../../api/capabilities.js';
+import type { Content } from '../../../api/content.js';
+import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import type { Template } from '../../../api/records.js';
-import type { FileSource } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import { isUuid } from '../../ids.js';
+import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
+import type { FileSource } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { walk } from '../../verbs/listing.js';
+import { isUuid } from '../../verbs/resolve.js';
+import { findCampaign } from '../campaigns/find.js';
 import { type SendOptions, sendOptions } from './options.js';
 
 /** A request without its recipients, and the template it names, where that can be read. */
@@ -40,13 +51,36 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 		...(Object.keys(context).length > 0 && { context }),
 		...(options.disableInline && { disable_inline: true }),
 		...(options.tag !== undefined && { tag: options.tag }),
-		...(options.campaign !== undefined && { campaign_unique_id: options.campaign }),
+		...(await campaignOf(cx, options)),
 	};
-	return { request, template };
+	const prepared = { request, template };
+	await assertDefaultsKept(cx, prepared);
+	return prepared;
 }
 
-/** As the spec of a mailing; copies are refused before. */
-export function specOf({ request }: Prepared): MailingSpec {
+/** A service of others would send `#name|friend#` as it is written. */
+async function assertDefaultsKept(cx: CommandContext, prepared: Prepared): Promise<void> {
+	const [reference] = usedVariables(contentOf(prepared)).filter(hasDefault);
+	if (reference === undefined || !(await isMadeElsewhere(cx))) return;
+	throw new UsageError(`#${reference}# cannot be kept: this deployment knows no defaults of variables`, {
+		hint: `give the value with --context ${variableName(reference)}=VALUE, and write #${variableName(reference)}#`,
+	});
+}
+
+/** Of a message to some addresses its campaign has to be there; a campaign over rows with a UUID may be new. */
+async function campaignOf(
+	cx: CommandContext,
+	{ campaign, to }: SendOptions,
+): Promise<Pick<SendRequest, 'campaign_unique_id'>> {
+	if (campaign === undefined) return {};
+	if (isUuid(campaign)) return { campaign_unique_id: campaign };
+	if (to.length === 0) return {};
+	const campaigns = await need(await cx.api(), 'campaigns', '--campaign');
+	return { campaign_unique_id: (await findCampaign(cx, campaigns, campaign)).id };
+}
+
+/** As the spec of a campaign; copies are refused before. */
+export function specOf({ request }: Prepared): CampaignSpec {
 	const { cc, bcc, from, type, ...rest } = request;
 	return {
 		...rest,
@@ -63,7 +97,7 @@ export function withContext(
 	return { request: { ...request, context: { ...request.context, ...context } }, template };
 }
 
-/** What will be said, wherever it was given. */
+/** The content of the request, from any option. */
 export function contentOf({ request, template }: Prepared) {
 	return {
 		subject: template?.name ?? request.subject ?? '',
@@ -105,8 +139,8 @@ export async function findTemplate(cx: CommandContext, text: string): Promise<Te
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
 	if (ext.templates === undefined && isUuid(text)) return null;
-	await need(api, 'templates');
-	const { resolveTemplate } = await import('../../resolve.js');
+	await need(api, 'templates', 'a --template by name');
+	const { resolveTemplate } = await import('../../verbs/resolve.js');
 	return resolveTemplate(api, text, cx.signal);
 }
 
@@ -142,4 +176,142 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 	});
 	assertOnce(headers);
 	return Object.fromEntries(headers);
+}
+
+/** True: the finished message is the service's own, and composing one here would show another one. */
+export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
+	return (await (await cx.api()).capabilities()).service !== 'mailctl';
+}
+
+type Honoured = Partial<
+	Pick<
+		SendOptions,
+		| 'campaign'
+		| 'results'
+		| 'idempotencyKey'
+		| 'rate'
+		| 'connections'
+		| 'wait'
+		| 'retryUnknown'
+		| 'strictVars'
+		| 'template'
+		| 'preview'
+		| 'eml'
+	>
+> & {
+	/** Recipients come from a list or a file. */
+	isJob: boolean;
+};
+
+/** `MissingExtension` or `UsageError` (exit 2). Goes to the deployment only when one of these options is given. */
+export async function assertHonoured(cx: CommandContext, options: Honoured): Promise<void> {
+	const { campaign, results, idempotencyKey, rate, connections, retryUnknown, isJob } = options;
+	const given = [campaign, results, idempotencyKey, rate, connections].some((one) => one !== undefined);
+	await assertShown(cx, options);
+	const concernsJobs = isJob && (options.wait === false || options.strictVars === true);
+	if (!given && !concernsJobs && retryUnknown !== true) return;
+	const { api, local } = await cx.connection();
+	const { ext, idempotentSend } = await api.capabilities();
+	const keepsCampaigns = local !== null || ext.campaigns !== undefined;
+	if (retryUnknown === true && keepsCampaigns)
+		throw new UsageError('--retry-unknown is for deployments of others: here nothing is left unknown');
+	if (local !== null) return;
+	if (isJob && !keepsCampaigns) assertKeptHere(options);
+	else if (rate !== undefined || connections !== undefined) throw sentElsewhere(options);
+	if (campaign !== undefined && !isJob) await need(api, 'campaigns', '--campaign');
+	if (results !== undefined && !(isJob && !keepsCampaigns)) await need(api, 'messages', '--results');
+	if (idempotencyKey !== undefined && !idempotentSend)
+		throw new UsageError(
+			"--idempotency-key is not for this deployment: only mailctl's own engine and server keep such keys",
+		);
+}
+
+/** Where this command makes the calls itself, and the service keeps no job. */
+function assertKeptHere({ wait, strictVars, template }: Honoured): void {
+	if (wait === false)
+		throw new UsageError(
+			'--no-wait cannot be kept: this deployment has no jobs, so this command does the work',
+		);
+	if (strictVars === true && template !== undefined)
+		throw new UsageError(
+			'--strict-vars cannot be kept: this deployment does not tell what is in its templates',
+		);
+}
+
+/** A message that is composed here is not the one that a service of others sends. */
+async function assertShown(cx: CommandContext, { preview, eml }: Honoured): Promise<void> {
+	if ((preview === undefined && eml === undefined) || !(await isMadeElsewhere(cx))) return;
+	const flag = eml === undefined ? '--preview' : '--eml';
+	throw new UsageError(
+		`${flag} cannot be kept: this deployment makes its messages by itself and shows none`,
+		{
+			hint: '--dry-run shows what it will be asked',
+		},
+	);
+}
+
+function sentElsewhere({ rate }: Honoured): UsageError {
+	const flag = rate === undefined ? '--connections' : '--rate';
+	return new UsageError(`${flag} is for the machine that owns the database: a deployment sends as it does`, {
+		hint: ['on a mailctl server: ', mailctl('serve', flag), ' …'],
+	});
+}
+
+/** Neither in the context, nor built in, nor a field of subscribers. */
+export async function missingVariables(
+	cx: CommandContext,
+	content: Content,
+	context: Readonly<Record<string, string>>,
+): Promise<string[]> {
+	const open = openVariables(content, context);
+	if (open.length === 0) return [];
+	const api = await cx.api();
+	const fields = new Set<string>();
+	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) fields.add(variable);
+	return open.filter((name) => !fields.has(name));
+}
+
+/**
+ * Of one message to each address: a field counts where the subscriber has a value, and an address in several lists is
+ * no subscriber, as in the engine. The values of another deployment are unknown here, so there a field is enough.
+ */
+export async function missingForPeople(
+	cx: CommandContext,
+	content: Content,
+	{ context, to }: { context: Readonly<Record<string, string>>; to: readonly string[] },
+): Promise<string[]> {
+	const api = await cx.api();
+	const missing = await missingVariables(cx, content, context);
+	const fields = openVariables(content, context).filter((name) => !missing.includes(name));
+	if ((await api.capabilities()).ext.campaigns === undefined || fields.length === 0) return missing;
+	const { findInAllLists } = await import('../subscribers/walk.js');
+	const lacking = new Set<string>();
+	for (const one of to) {
+		const people = [];
+		for await (const person of findInAllLists(api, parseMailbox(one)?.address ?? one, cx.signal))
+			people.push(person);
+		const meta = people.length === 1 ? people[0]?.meta : undefined;
+		for (const name of fields) if ((meta?.[name] ?? null) === null) lacking.add(name);
+	}
+	return [...missing, ...lacking];
+}
+
+/** The refusal of one message whose variables have no value. */
+export function lacksValues(missing: readonly string[]): UsageError {
+	return new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
+		hint: 'give --context NAME=VALUE, or --no-strict-vars to leave them as they are',
+	});
+}
+
+/** Neither in the context nor built in. */
+export function openVariables(
+	content: Pick<Content, 'subject' | 'text' | 'html'>,
+	context: Readonly<Record<string, string>>,
+): string[] {
+	return usedVariables(content).filter(
+		(name) =>
+			!hasDefault(name) &&
+			!Object.hasOwn(context, name) &&
+			!builtInVariables.some((builtIn) => builtIn === name),
+	);
 }

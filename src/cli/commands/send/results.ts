@@ -1,15 +1,24 @@
-/** `--results FILE`: what became of each message, as CSV, complete or not there at all; the same columns everywhere. */
-import { need } from '../../../api/capabilities.js';
-import type { MailingResult } from '../../../api/mailings.js';
+/**
+ * `--results FILE`: what became of each message, as CSV, complete or not there at all. The same columns everywhere; never
+ * over what a send reads, and over no file but one of the same job.
+ */
+
+import { open, stat } from 'node:fs/promises';
+import type { Campaign, CampaignResult, CampaignResults } from '../../../api/campaigns.js';
+import { type Campaigns, need } from '../../../api/capabilities.js';
 import type { Message, Uuid } from '../../../api/records.js';
-import type { CommandContext } from '../../context.js';
-import { CliError } from '../../errors.js';
+import { TableError } from '../../../tables/finding.js';
+import { createOutputFile } from '../../../tables/output-file.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
 import { csvCell } from '../../render/cells.js';
-import { createOutputFile } from '../../tabular/output-file.js';
-import { walk } from '../../walk.js';
+import { walk } from '../../verbs/listing.js';
+import type { SendOptions } from './options.js';
+import type { CampaignPlace } from './place.js';
+import { findingLine, missingVariable } from './report.js';
 
 /** `line` is empty where recipients come from no file; `code` and `text`: why there is no message, or the last reply. */
-export const resultColumns = [
+const resultColumns = [
 	'line',
 	'to',
 	'id',
@@ -21,7 +30,7 @@ export const resultColumns = [
 ] as const;
 
 /** A line of results. */
-export interface ResultLine extends MailingResult {
+export interface ResultLine extends CampaignResult {
 	campaign_unique_id: Uuid | null;
 }
 
@@ -33,7 +42,7 @@ export interface ResultsHow {
 /** A write a line would cost a million system calls. */
 const blockLength = 64 * 1024;
 
-/** What became of each message. */
+/** The outcome of each message. */
 export async function writeResults(
 	cx: CommandContext,
 	path: string,
@@ -64,14 +73,14 @@ export async function writeLines(
 }
 
 /** A command that was stopped still says what it knows; it must not take for ever over it. */
-export function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
+function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
 	return signal.aborted ? AbortSignal.timeout(endMs) : signal;
 }
 
 const endMs = 10_000;
 
 /** The reply's code (RFC 5321 s.4.2); null for words without one. */
-export function replyCode(text: string | null): string | null {
+function replyCode(text: string | null): string | null {
 	return /^([2-5]\d\d)\b/.exec(text ?? '')?.[1] ?? null;
 }
 
@@ -123,4 +132,186 @@ async function* messagesOf(
 		return;
 	}
 	for (const id of which.ids) yield await messages.get(id, { signal });
+}
+
+/** `line 3: ann@: to: Enter a valid email address.`, in the order of rows, at most so many. */
+export async function findingsOf(
+	cx: CommandContext,
+	{ campaigns, id }: { campaigns: Campaigns; id: Uuid },
+	most: number,
+): Promise<string[]> {
+	const found: string[] = [];
+	let after: number | null = 0;
+	while (after !== null && found.length < most) {
+		const limit = Math.min(mostAtOnce, most - found.length);
+		const request = { only: 'findings', after, limit } as const;
+		const page: CampaignResults = await campaigns.results(id, request, { signal: cx.signal });
+		found.push(...page.results.map((result) => findingLine({ ...result, text: result.text ?? '' })));
+		after = page.next;
+	}
+	return found;
+}
+
+/** Whether any of the findings is a variable without a value. */
+export async function lacksValues(
+	cx: CommandContext,
+	{ campaigns, id }: { campaigns: Campaigns; id: Uuid },
+): Promise<boolean> {
+	let after: number | null = 0;
+	while (after !== null) {
+		const request = { only: 'findings', after, limit: mostAtOnce } as const;
+		const page: CampaignResults = await campaigns.results(id, request, { signal: cx.signal });
+		if (page.results.some(({ code }) => code === missingVariable)) return true;
+		after = page.next;
+	}
+	return false;
+}
+
+const mostAtOnce = 1_000;
+
+/** Of the rows there is a message for. */
+export async function firstAddresses(
+	cx: CommandContext,
+	campaigns: Campaigns,
+	id: string,
+	most: number,
+): Promise<string[]> {
+	const shown: string[] = [];
+	if (most === 0) return shown;
+	for await (const result of eachResult(cx, campaigns, id)) {
+		if (result.state !== 'rejected' && result.state !== 'suppressed') shown.push(result.to);
+		if (shown.length >= most) break;
+	}
+	return shown;
+}
+
+/** Every row of the source, whichever run staged and sent it. */
+export async function writeRowResults(
+	cx: CommandContext,
+	{ place: { campaigns, isForeign }, id }: { place: CampaignPlace; id: Uuid },
+	path: string,
+	how: ResultsHow,
+): Promise<void> {
+	async function* lines(): AsyncGenerator<ResultLine> {
+		for await (const result of eachResult(cx, campaigns, id)) yield lineOfRow(result, isForeign ? null : id);
+	}
+	await writeLines(cx, path, lines(), how);
+}
+
+/** Of any campaign: by its rows, or the messages to its list where the service tells of them. */
+export async function* resultLines(
+	cx: CommandContext,
+	{ campaigns, isForeign }: CampaignPlace,
+	{ id, list_id, position }: Campaign,
+): AsyncGenerator<ResultLine> {
+	if (!isForeign && list_id !== null && position === 0) {
+		for await (const message of messagesOf(cx, { campaign: id })) yield lineOf(message);
+		return;
+	}
+	for await (const result of eachResult(cx, campaigns, id)) yield lineOfRow(result, isForeign ? null : id);
+}
+
+function lineOfRow(result: CampaignResult, campaign_unique_id: Uuid | null): ResultLine {
+	const { code, text } = result;
+	return { ...result, code: code ?? replyCode(text), campaign_unique_id };
+}
+
+/** All of them, in the order of rows, a page at a time. */
+export async function* eachResult(
+	cx: CommandContext,
+	campaigns: Campaigns,
+	id: string,
+): AsyncGenerator<CampaignResult, void, undefined> {
+	const signal = signalOfEnd(cx);
+	let after: number | null = 0;
+	while (after !== null) {
+		const page = await campaigns.results(id, { after }, { signal });
+		yield* page.results;
+		after = page.next;
+	}
+}
+
+/** What is known before anything is staged. */
+interface ResultsOf {
+	/** Paths of what this send reads. */
+	inputs: readonly string[];
+	/** Texts that only lines about this job hold, if it was begun before; asked only when there is a file of that name. */
+	marks(): Promise<readonly string[]>;
+}
+
+/**
+ * Refuses before anything is sent: afterwards what became of it could not be told. An empty file, a pipe and a
+ * device are written to, and so is what a link leads to. Throws `UsageError`.
+ */
+export async function assertResults(path: string | undefined, of: ResultsOf): Promise<void> {
+	if (path === undefined) return;
+	if (path === '-') throw new UsageError('--results takes a file: standard output has the answer');
+	const there = await stat(path).catch(() => null);
+	// A pipe is not opened here, but once, to write the results: its reader takes a close for the end.
+	if (there !== null && !there.isFile() && !there.isDirectory()) return;
+	if (there?.isFile()) {
+		await assertNoInput(path, of.inputs);
+		if (there.size > 0 && !(await isOfJob(path, await of.marks())))
+			throw new UsageError(`--results: ${path} is there already; nothing was sent`, {
+				hint: 'give another file, or move that one away',
+			});
+	}
+	try {
+		await (await createOutputFile(path, 'replace')).discard();
+	} catch (cause) {
+		const what = cause instanceof TableError ? cause.message : `${path} cannot be written (${codeOf(cause)})`;
+		throw new UsageError(`--results: ${what}; nothing was sent`, { cause });
+	}
+}
+
+/** The files that options name to read from. */
+export function inputsOf({
+	csv,
+	batch,
+	textFile,
+	htmlFile,
+	contextFile,
+}: Pick<SendOptions, 'csv' | 'batch' | 'textFile' | 'htmlFile' | 'contextFile'>): string[] {
+	const paths = [csv, batch, textFile?.path, htmlFile?.path, contextFile?.path];
+	return paths.filter((path) => typeof path === 'string');
+}
+
+/** Each line ends with the campaign; where there is none, the service's names of the first messages stand for it. */
+export async function marksOf({ isForeign, campaigns }: CampaignPlace, id: Uuid): Promise<readonly string[]> {
+	if (!isForeign) return [`,${id}\r\n`];
+	const { results } = await campaigns.results(id, {});
+	return results.flatMap((result) => (result.id === null ? [] : [`,${result.id},`]));
+}
+
+/** However it is spelled, and through whatever link. */
+async function assertNoInput(path: string, inputs: readonly string[]): Promise<void> {
+	const target = await stat(path);
+	for (const input of inputs) {
+		const read = await stat(input).catch(() => null);
+		if (read !== null && read.dev === target.dev && read.ino === target.ino)
+			throw new UsageError(`--results: ${path} is what this send reads; nothing was sent`, {
+				hint: 'give another file',
+			});
+	}
+}
+
+/** Longer than a line of results is. */
+const lookedAt = 64 * 1024;
+
+/** One without lines has nothing to lose. */
+async function isOfJob(path: string, marks: readonly string[]): Promise<boolean> {
+	const file = await open(path).catch(() => null);
+	if (file === null) return false;
+	try {
+		const { buffer, bytesRead } = await file.read(Buffer.alloc(lookedAt), 0, lookedAt, 0);
+		const text = buffer.toString('utf8', 0, bytesRead);
+		const head = `${resultColumns.join(',')}\r\n`;
+		return text === head || (text.startsWith(head) && marks.some((mark) => text.includes(mark)));
+	} finally {
+		await file.close();
+	}
+}
+
+function codeOf(error: unknown): string {
+	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

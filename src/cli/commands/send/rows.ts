@@ -1,14 +1,16 @@
 /** Jobs whose rows come from a file: `send --csv` and `send --batch`, begun now or gone on with. */
-import type { Mailings, Recipient, Session } from '../../../api/capabilities.js';
-import type { RequestRow } from '../../../api/mailings.js';
-import { isRecord } from '../../../api/schema/python.js';
-import type { MailingPlace } from '../../../jobs/mailing-place.js';
-import type { MailingSink } from '../../../jobs/mailings.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import { assertAllowed } from './allowed.js';
+
+import type { RequestRow } from '../../../api/campaigns.js';
+import type { Campaigns, Recipient, Session } from '../../../api/capabilities.js';
+import { isRecord } from '../../../api/json.js';
+import type { CampaignSink } from '../../../jobs/campaigns.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { assertAllowed } from './audience.js';
 import { warnOfLinks } from './deliver.js';
 import type { Job, JobOptions } from './job.js';
+import type { CampaignPlace } from './place.js';
+import { eachResult, findingsOf, firstAddresses, lacksValues, writeRowResults } from './results.js';
 import type { OpenRows } from './source.js';
 
 /** Rows of either kind, with what differs between the kinds. */
@@ -17,12 +19,14 @@ export type JobRows =
 	| { kind: 'batch'; open: OpenRows<RequestRow> };
 
 /** What is known of a job before any row is read. */
-export interface RowJob {
-	place: MailingPlace;
+interface RowJob {
+	place: CampaignPlace;
 	session: Session;
 	name: string;
 	/** What the rows are called: the file's name, or standard input. */
 	of: string;
+	/** See `Unreleased`. */
+	source: string | undefined;
 	subject: string | null;
 	bulk: boolean;
 	/** Of send requests, each of which says for itself: any of those staged by this run has links of ours. */
@@ -33,26 +37,25 @@ export interface RowJob {
 }
 
 export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
-	const { place, session, name, of, subject, bulk, options } = row;
+	const { place, session, name, of, source, subject, bulk, options } = row;
 	const { id } = session;
-	const results = async () => import('./row-results.js');
 	return {
 		place,
 		id,
 		name,
+		source,
 		options,
 		of,
-		counted: of,
+		where: of,
 		subject,
 		stage: () => stage(cx, row),
 		hasRejectLines: true,
-		findings: async (most) => (await results()).findingsOf(cx, { mailings: place.mailings, id }, most),
-		lacksValues: async () => (await results()).lacksValues(cx, { mailings: place.mailings, id }),
-		sample: async (most) => (await results()).firstAddresses(cx, place.mailings, id, most),
-		writeResults: async (path, how) =>
-			(await results()).writeRowResults(cx, { mailings: place.mailings, id }, path, how),
+		findings: (most) => findingsOf(cx, { campaigns: place.campaigns, id }, most),
+		lacksValues: () => lacksValues(cx, { campaigns: place.campaigns, id }),
+		sample: (most) => firstAddresses(cx, place.campaigns, id, most),
+		writeResults: (path, how) => writeRowResults(cx, { place, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk: row.hasLinks?.() ?? bulk }),
-		nobody: `${of} has no rows; nothing was sent`,
+		noRecipients: `${of} has no rows; nothing was sent`,
 	};
 }
 
@@ -61,22 +64,24 @@ const requestBytes = 512 * 1024;
 
 async function stage(cx: CommandContext, { place, session, name, of, rows }: RowJob): Promise<void> {
 	const { id } = session;
-	if (rows === null) return assertStagedAllowed(cx, place.mailings, id);
-	await cx.note(session.position === 0 ? `job ${name}: staging ${of}` : `job ${name}: going on with ${of}`);
-	const { stageRows } = await import('../../../jobs/mailings.js');
+	if (rows === null) return assertStagedAllowed(cx, place.campaigns, id);
+	await cx.note(
+		session.position === 0 ? `campaign ${name}: staging ${of}` : `campaign ${name}: going on with ${of}`,
+	);
+	const { stageRows } = await import('../../../jobs/campaigns.js');
 	const opened = await rows();
 	const progress = cx.progress('staging', null, session.position);
 	const how = { session, signal: cx.signal, onProgress: (count: number) => progress.update(count, '') };
-	const { mailings } = place;
+	const { campaigns } = place;
 	try {
 		if (opened.kind === 'csv') {
-			const sink = sinkOf(mailings, id, (first, recipients: readonly Recipient[]) =>
-				mailings.put(id, { first, recipients }),
+			const sink = sinkOf(campaigns, id, (first, recipients: readonly Recipient[]) =>
+				campaigns.put(id, { first, recipients }),
 			);
 			await stageRows({ ...how, sink, rows: allowed(cx, opened.open.rows, addressesOfRecipient) });
 		} else {
-			const sink = sinkOf(mailings, id, (first, requests: readonly RequestRow[]) =>
-				mailings.putRequests(id, { first, requests }),
+			const sink = sinkOf(campaigns, id, (first, requests: readonly RequestRow[]) =>
+				campaigns.putRequests(id, { first, requests }),
 			);
 			const requests = allowed(cx, opened.open.rows, addressesOfRequest);
 			await stageRows({ ...how, sink, rows: requests, batchBytes: requestBytes });
@@ -88,19 +93,18 @@ async function stage(cx: CommandContext, { place, session, name, of, rows }: Row
 }
 
 /** Rows that were staged by another run, of another profile maybe. */
-async function assertStagedAllowed(cx: CommandContext, mailings: Mailings, id: string): Promise<void> {
+async function assertStagedAllowed(cx: CommandContext, campaigns: Campaigns, id: string): Promise<void> {
 	if (cx.settings.profile.allowRecipients === undefined) return;
-	const { eachResult } = await import('./row-results.js');
-	for await (const result of eachResult(cx, mailings, id))
+	for await (const result of eachResult(cx, campaigns, id))
 		if (result.id !== null) assertAllowed(cx, [result.to]);
 }
 
 function sinkOf<Row>(
-	mailings: MailingPlace['mailings'],
+	campaigns: CampaignPlace['campaigns'],
 	id: string,
-	put: MailingSink<Row>['put'],
-): MailingSink<Row> {
-	return { put, complete: (position) => mailings.complete(id, { position }) };
+	put: CampaignSink<Row>['put'],
+): CampaignSink<Row> {
+	return { put, complete: (position) => campaigns.complete(id, { position }) };
 }
 
 /** A profile's `allowRecipients` holds for each row; nothing is released before all were looked at. */
@@ -120,8 +124,8 @@ function addressesOfRecipient({ to, refused }: Recipient): string[] {
 	return refused === undefined ? [to] : [];
 }
 
-/** Whatever has the wrong shape is a finding later. */
-function addressesOfRequest({ request }: RequestRow): string[] {
+/** The recipients of a request, copies too; a wrong shape has none here, and is a finding later. */
+export function addressesOfRequest({ request }: RequestRow): string[] {
 	if (!isRecord(request)) return [];
 	return ['to', 'cc', 'bcc'].flatMap((key) => {
 		const value = request[key];
@@ -147,5 +151,5 @@ export function assertRowOptions(
 	if (options.cc.length + options.bcc.length > 0)
 		throw new UsageError(`--cc and --bcc do not go with ${flag}`);
 	if (options.idempotencyKey !== undefined)
-		throw new UsageError(`--idempotency-key does not go with ${flag}; --job NAME plays that part`);
+		throw new UsageError(`--idempotency-key does not go with ${flag}; --campaign NAME plays that part`);
 }

@@ -1,17 +1,38 @@
-/** Where the rows of a job come from: a table or send requests, from a file or standard input, read more than once. */
-import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
-import type { Recipient } from '../../../api/capabilities.js';
-import type { MailingSource, RequestRow } from '../../../api/mailings.js';
-import type { MailingColumns } from '../../../jobs/mailing-columns.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
+/**
+ * Where the rows of a job come from: a table or send requests, from a file or a pipe. A pipe comes once: it is kept in a
+ * file without a name, so that its rows are known by their hash before any is used.
+ */
 
-/** Rows that are read once, and what lets go of them early. */
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import type { CampaignSource, RequestRow } from '../../../api/campaigns.js';
+import type { Recipient } from '../../../api/capabilities.js';
+import type { CampaignColumns } from '../../../jobs/campaign-columns.js';
+import type { TableSource } from '../../../tables/source.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { numberText } from '../../render/counted.js';
+import { sayGuess, shortNames } from '../../verbs/importing.js';
+
+/** What rows are read from. `close` lets go of it. */
+export interface Input {
+	bytes: TableSource;
+	close(): Promise<void>;
+}
+
+/** The same, read to its end once: another run can tell whether it has the same. */
+interface KnownInput extends Input {
+	/** `sha256`, and the `path` of a file. */
+	origin: CampaignSource;
+}
+
+/** Rows that are read once, and what lets go of them, and of what they are read from, early. */
 export interface OpenRows<Row> {
-	/** What the same rows can be had from again, as a mailing keeps it. */
-	source: MailingSource;
+	/** How they are read, as a campaign keeps it beside the origin: the same bytes give the same rows then. */
+	reading: CampaignSource;
 	rows: AsyncIterable<Row>;
 	close(): Promise<void>;
 }
@@ -19,83 +40,181 @@ export interface OpenRows<Row> {
 /** Rows of a table, and what its header came to. */
 export interface OpenTable extends OpenRows<Recipient> {
 	header: readonly string[];
-	columns: MailingColumns;
+	columns: CampaignColumns;
 }
+
+/** The option that names the rows. */
+type RowsFlag = '--csv' | '--batch' | '--source';
 
 /** For people: the file's name, or standard input. */
 export function sourceName(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
 }
 
+/** What `send resume` has to be told of the rows' place: a file's path is kept with the job. */
+export function placeToTell({ path }: CampaignSource): string | undefined {
+	return path === undefined ? '-' : undefined;
+}
+
+/** For a look at the first rows: a pipe is read no further. */
+export function glance(cx: CommandContext, file: string, flag: RowsFlag): Input {
+	return { bytes: cx.sources.table(file, flag), close: async () => undefined };
+}
+
+/** For a job. Standard input and pipes are kept meanwhile; throws what `spool` throws, and `TableError` for no file. */
+export async function known(cx: CommandContext, file: string, flag: RowsFlag): Promise<KnownInput> {
+	const there = file === '-' ? null : await stat(file).catch(() => null);
+	if (file === '-' || there?.isFile() === false) {
+		const { source, sha256, close } = await spool(cx, cx.sources.table(file, flag));
+		return { bytes: source, origin: { sha256 }, close };
+	}
+	const { surveySource } = await import('../../../tables/source.js');
+	const { sha256 } = await surveySource(file, cx.signal);
+	return { ...glance(cx, file, flag), origin: { path: resolve(file), sha256 } };
+}
+
 /**
- * A row a message. `columns`: as an earlier run took them, so that nothing is found out anew; else found by name and by
+ * A row a message. `encoding`: as it is named, or as an earlier run found it; undefined: it is looked for. `columns`: as an earlier run took them, so that nothing is found out anew; else found by name and by
  * `map`. Throws `TableError` for what is no table and `UsageError` for columns that cannot be used.
  */
 export async function openTableRows(
 	cx: CommandContext,
-	file: string,
-	how: { map: readonly string[] } | { columns: MailingColumns },
+	input: Input,
+	how: ({ map: readonly string[] } | { columns: CampaignColumns }) & { encoding: string | undefined },
 ): Promise<OpenTable> {
-	const [{ openTable }, { toRecipient }] = await Promise.all([
-		import('../../tabular/read-table.js'),
-		import('../../../jobs/mailing-rows.js'),
+	const [{ openTable }, tabular, { toRecipient }] = await Promise.all([
+		import('../../../tables/read-table.js'),
+		import('../../../tables/source.js'),
+		import('../../../jobs/campaigns.js'),
 	]);
-	const table = await openTable(cx.sources.table(file), { signal: cx.signal });
+	const { encoding = 'auto' } = how;
+	const table = await openTable(input.bytes, { encoding, signal: cx.signal }).catch(
+		async (error: unknown) => {
+			await input.close();
+			throw error;
+		},
+	);
+	const close = async () => {
+		await table.close();
+		await input.close();
+	};
 	try {
+		await sayGuess(cx, tabular.sourceName(input.bytes), table);
 		const columns = 'columns' in how ? how.columns : await columnsOf(cx, table.header, how.map);
 		const { encoding, delimiter } = table;
-		const reading = { encoding, delimiter, columns: JSON.stringify(columns) };
-		const source = { kind: 'csv', ...(await originOf(cx, file)), ...reading };
+		const reading = { kind: 'csv', encoding, delimiter, columns: JSON.stringify(columns) };
 		const rows = mapped(table.rows, (row) => toRecipient(row, columns));
-		return { source, rows, header: table.header, columns, close: table.close };
+		return { rows, header: table.header, columns, reading, close };
 	} catch (error) {
-		await table.close();
+		await close();
 		throw error;
 	}
 }
 
-/** The columns a mailing keeps: written by `openTableRows` and by nothing else. */
-export function keptColumns({ columns = '' }: MailingSource): MailingColumns {
-	return JSON.parse(columns) as MailingColumns;
+/** The columns a campaign keeps: written by `openTableRows` and by nothing else. */
+export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
+	return JSON.parse(columns) as CampaignColumns;
 }
 
 /** A line a send request. */
-export async function openRequestRows(cx: CommandContext, file: string): Promise<OpenRows<RequestRow>> {
+export async function openRequestRows(cx: CommandContext, input: Input): Promise<OpenRows<RequestRow>> {
 	const [{ readBytes }, { readLines }, { requestRows }] = await Promise.all([
-		import('../../tabular/source.js'),
-		import('../../tabular/read-lines.js'),
-		import('../../../jobs/mailing-requests.js'),
+		import('../../../tables/source.js'),
+		import('../../../tables/read-lines.js'),
+		import('../../../jobs/campaigns.js'),
 	]);
-	const source = { kind: 'batch', ...(await originOf(cx, file)) };
-	const bytes = readBytes(cx.sources.table(file), cx.signal);
-	return { source, rows: requestRows(readLines(bytes)), close: () => bytes.return().then(() => undefined) };
-}
-
-/** Standard input and pipes have no second time: another run is never taken for the same rows. */
-async function originOf(cx: CommandContext, file: string): Promise<Record<string, string>> {
-	if (file === '-' || !(await stat(file)).isFile()) return { once: randomUUID() };
-	const { surveySource } = await import('../../tabular/source.js');
-	const { sha256 } = await surveySource(file, cx.signal);
-	return { path: resolve(file), sha256 };
+	const bytes = readBytes(input.bytes, cx.signal);
+	const close = async () => {
+		await bytes.return();
+		await input.close();
+	};
+	return { reading: { kind: 'batch' }, rows: requestRows(readLines(bytes)), close };
 }
 
 async function columnsOf(
 	cx: CommandContext,
 	header: readonly string[],
 	map: readonly string[],
-): Promise<MailingColumns> {
-	const { mailingColumns } = await import('../../../jobs/mailing-columns.js');
-	const result = mailingColumns(header, map);
+): Promise<CampaignColumns> {
+	const { campaignColumns } = await import('../../../jobs/campaign-columns.js');
+	const result = campaignColumns(header, map);
 	if (result.kind === 'refused') {
 		throw new UsageError('the columns cannot be used as they are', {
 			details: result.findings.map(({ message }) => message),
 		});
 	}
 	const { ignored } = result.columns;
-	if (ignored.length > 0) await cx.note(`left out: ${ignored.join(', ')}`);
+	if (ignored.length > 0) await cx.note(`left out: ${shortNames(ignored).join(', ')}`);
 	return result.columns;
 }
 
 async function* mapped<A, B>(rows: AsyncIterable<A>, map: (row: A) => B): AsyncGenerator<B, void, undefined> {
 	for await (const row of rows) yield map(row);
+}
+
+/** What came through a pipe, as often as it is wanted: a file without a name, gone with `close`, and with the process. */
+interface Spool {
+	source: TableSource;
+	/** SHA-256, lower-case hex. */
+	sha256: string;
+	close(): Promise<void>;
+}
+
+/**
+ * Reads the source to its end. Nothing of it stays on the disk, however the process ends. Throws what `readBytes` throws,
+ * and `CliError` (exit 74) where the temporary folder cannot take it.
+ */
+async function spool(cx: CommandContext, source: TableSource): Promise<Spool> {
+	const { readChunks, sourceName: nameOf, surveySource } = await import('../../../tables/source.js');
+	const name = nameOf(source);
+	const folder = cx.io.env['TMPDIR'] || tmpdir();
+	const file = await openUnnamed(folder).catch((error: unknown) => {
+		throw unkept(error, `${folder} takes no file for ${name}`);
+	});
+	// Typed rows are on the screen already: a progress line would stand between them.
+	const isTyped = typeof source !== 'string' && cx.io.stdin.isTTY;
+	const progress = isTyped ? null : cx.progress(`lines of ${name}`, null);
+	let bytes = 0;
+	try {
+		const { sha256 } = await surveySource(source, cx.signal, async (chunk, lineFeeds) => {
+			await file.appendFile(chunk).catch((error: unknown) => {
+				throw unkept(error, `${folder} has no room for ${name}, of which it took ${megabytes(bytes)}`);
+			});
+			bytes += chunk.length;
+			progress?.update(lineFeeds);
+		});
+		return { source: { name, again: () => readChunks(file, 0) }, sha256, close: () => file.close() };
+	} catch (error) {
+		await file.close();
+		if (cx.signal.aborted) await cx.note(`nothing was sent: ${name} was still being read`);
+		throw error;
+	} finally {
+		progress?.stop();
+	}
+}
+
+/** Its owner's alone, and without a name before the first byte is in it. */
+async function openUnnamed(folder: string): Promise<FileHandle> {
+	const path = join(folder, `mailctl-${randomBytes(12).toString('hex')}`);
+	const file = await open(path, 'wx+', 0o600);
+	try {
+		await rm(path);
+		return file;
+	} catch (error) {
+		await file.close();
+		throw error;
+	}
+}
+
+/** The disk is full, or whatever else it says. */
+function unkept(cause: unknown, what: string): CliError {
+	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+	return new CliError('disk', exits.disk, `${what} (${code}); nothing was sent`, {
+		hint: 'TMPDIR names another folder; or put it into a file and give that',
+		cause,
+	});
+}
+
+function megabytes(bytes: number): string {
+	return `${numberText(Math.round(bytes / 1_000_000))} MB`;
 }

@@ -1,15 +1,19 @@
 /** Creating, changing and deleting subscribers. */
+
+import { emailKey } from '../../../api/address.js';
+import { ApiError, type FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
-import { assertChange } from '../../change.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import { type ExitCode, exits } from '../../exit.js';
-import { namesOf } from '../../names.js';
-import { explained, type Refused } from '../../refusals.js';
-import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount } from '../../several.js';
-import { shellWord } from '../../shell-word.js';
+import { command } from '../../frame/command.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { answer } from '../../render/columns.js';
+import { assertChange, maybeCreated } from '../../verbs/changing.js';
+import { foresee } from '../../verbs/foreseen.js';
+import { explained, type Refused } from '../../verbs/refusals.js';
+import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/several.js';
 import {
 	findSubscriber,
 	type InList,
@@ -19,7 +23,7 @@ import {
 	subscriberArg,
 	subscriberColumns,
 } from './lookup.js';
-import { assertMeta, change, readMeta } from './meta.js';
+import { assertMeta, change, metaAfter, readMeta, unknownMeta } from './meta.js';
 
 const manyArg = {
 	name: 'subscriber',
@@ -62,28 +66,87 @@ export const create = command({
 			...(meta !== null && { meta }),
 			...(options.inactive && { is_active: false }),
 		};
-		const existing =
-			options.ifExists === 'error' ? null : await findSubscriber(subscribers, options.email, cx.signal);
-		if (existing !== null && options.ifExists === 'skip') return cx.out.created(existing, subscriberColumns);
-		if (cx.dryRun)
-			return cx.wouldDo(`${existing === null ? 'add' : 'update'} ${input.email} in list ${list.id}`, {
-				create: input,
-			});
-		if (existing === null)
-			return cx.out.created(
-				await explained(subscribers.create(input, { signal: cx.signal }), { input, hint: creationHint }),
-				subscriberColumns,
-			);
-		const { email: _, meta: merged, ...patch } = input;
-		const changed = await change(cx, list, existing, {
-			patch,
-			set: merged ?? {},
-			unset: [],
-			replaceMeta: null,
+		const { ifExists } = options;
+		const write = () =>
+			ifExists === 'error'
+				? subscribers.create(input, { signal: cx.signal })
+				: addUnlessThere(cx, { list, subscribers }, { input, ifExists });
+		if (cx.dryRun) return foreseeCreation(cx, { list, subscribers }, { input, ifExists, write });
+		const creating = explained(write(), { input, hint: creationHint });
+		const created = await maybeCreated(creating, {
+			what: input.email,
+			look: mailctl('subscribers', 'get', input.email, '--list', String(list.id)),
+			isUnique: true,
 		});
-		await cx.out.created(changed, subscriberColumns);
+		await cx.out.created(created, subscriberColumns);
 	},
 });
+
+/** An existing subscriber stays or changes, by `--if-exists`. */
+async function foreseeCreation(
+	cx: CommandContext,
+	{ list, subscribers }: InList,
+	{
+		input,
+		ifExists,
+		write,
+	}: { input: SubscriberInput; ifExists: 'error' | 'skip' | 'update'; write: () => Promise<unknown> },
+): Promise<void> {
+	const { subscriberFields } = await import('../../../api/subscribers.js');
+	const there = await findSubscriber(cx, subscribers, input.email);
+	await foresee(cx, write, {
+		...{ fields: subscriberFields, input, mode: 'create', hint: creationHint },
+		beside: async () => ({
+			...(there !== null && ifExists === 'error' && alreadyThere),
+			...(await unknownMeta(cx, input.meta ?? {})),
+		}),
+	});
+	const where = `in list ${list.id}`;
+	if (there === null) return cx.wouldDo(`add ${input.email} ${where}`, { create: input });
+	if (ifExists === 'skip') return cx.wouldDo(`leave ${there.email} ${where} as it is`, { skip: there.id });
+	const { email: _, ...change } = input;
+	return cx.wouldDo(`update ${there.email} ${where}`, { update: there.id, with: change });
+}
+
+const alreadyThere: FieldErrors = {
+	email: [{ code: 'unique', message: 'Subscriber with this email already exists in this list.' }],
+};
+
+/**
+ * One operation where the deployment has it. Elsewhere the address is looked up, and again after a refused creation:
+ * another command may have added it in between.
+ */
+async function addUnlessThere(
+	cx: CommandContext,
+	{ list, subscribers }: InList,
+	{ input, ifExists }: { input: SubscriberInput; ifExists: 'skip' | 'update' },
+): Promise<Subscriber> {
+	const call = { signal: cx.signal };
+	const { ext } = await (await cx.api()).capabilities();
+	if (ext.subscribers !== undefined)
+		return ext.subscribers.add(list.id, input, { if_exists: ifExists }, call);
+	const meet = async (there: Subscriber) => {
+		const { email: _, meta: set = {}, ...patch } = input;
+		return ifExists === 'skip'
+			? there
+			: change(cx, list, there, { patch, set, unset: [], replaceMeta: null });
+	};
+	const before = await findSubscriber(cx, subscribers, input.email);
+	if (before !== null) return meet(before);
+	try {
+		return await subscribers.create(input, call);
+	} catch (error) {
+		const there = mayBeThere(error) ? await findSubscriber(cx, subscribers, input.email) : null;
+		if (there === null) throw error;
+		return meet(there);
+	}
+}
+
+/** A service that looks first and writes then answers a race with 500: its database had the last word. */
+function mayBeThere(error: unknown): boolean {
+	if (!(error instanceof ApiError)) return false;
+	return error.unanswered || ['invalid', 'conflict', 'unprocessable', 'server_error'].includes(error.code);
+}
 
 export const update = command({
 	name: 'update',
@@ -111,7 +174,8 @@ export const update = command({
 		'mailctl subscribers update 7 -l 12 --inactive',
 	],
 	run: async (cx, { args, options }) => {
-		const { list, subscribers } = await inList(cx, options);
+		const within = await inList(cx, options);
+		const { list, subscribers } = within;
 		const replaceMeta =
 			options.metaJson === undefined ? null : await readMeta({ metaJson: options.metaJson, meta: {} });
 		const patch = {
@@ -135,14 +199,31 @@ export const update = command({
 				'--replace needs --active or --inactive: a PUT without it would activate the subscriber',
 			);
 		}
-		const current = await resolveSubscriber(subscribers, args.subscriber, list, cx.signal);
-		if (cx.dryRun) return cx.wouldDo(`change ${current.email}`, { update: current.id, with: wanted });
+		const current = await resolveSubscriber(cx, within, args.subscriber);
 		const meta = { ...replaceMeta, ...options.meta };
-		const changed = options.replace
-			? subscribers.replace(current.id, { email: current.email, ...patch, meta }, { signal: cx.signal })
-			: change(cx, list, current, wanted);
-		const record = await explained(changed, { input: { ...patch, meta }, hint: subscriberHint });
-		await cx.out.record(record, subscriberColumns);
+		const whole = { email: current.email, ...patch, meta };
+		const write = () =>
+			options.replace
+				? subscribers.replace(current.id, whole, { signal: cx.signal })
+				: change(cx, list, current, wanted);
+		const told = { input: { ...patch, meta } };
+		if (cx.dryRun) {
+			const { subscriberFields } = await import('../../../api/subscribers.js');
+			const how = { ...told, fields: subscriberFields, mode: 'patch' } as const;
+			const { email = current.email } = patch;
+			const isOthers = async () =>
+				emailKey(email) !== emailKey(current.email) &&
+				(await findSubscriber(cx, subscribers, email)) !== null;
+			const beside = async () => ({
+				...((await isOthers()) && alreadyThere),
+				...(await unknownMeta(cx, meta)),
+			});
+			await foresee(cx, write, { ...how, beside });
+			const merged = metaAfter(current, wanted);
+			const changes = options.replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
+			return cx.wouldDo(`change ${current.email}`, { update: current.id, with: changes });
+		}
+		await cx.out.record(await explained(write(), told), subscriberColumns);
 	},
 });
 
@@ -164,15 +245,23 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			const within = await inList(cx, options);
 			const { subscribers } = within;
 			const found = await findAll(cx, within, args.subscriber);
-			if (cx.dryRun) return cx.wouldDo(`${name} ${describe(found)}`, { [name]: found.map(({ id }) => id) });
-			await agreeToAll(cx, { what: `${name} ${describe(found)}`, count: found.length, few: 'go on' });
 			const changed: Subscriber[] = [];
-			const { failed } = await eachOf(cx, found, async ({ id }) => {
+			const toggleOne = async ({ id }: Subscriber) => {
 				const change = subscribers.patch(id, { is_active }, { signal: cx.signal });
-				const told = { input: { is_active }, hint: subscriberHint };
-				// One of several that is refused is told by its id, and the rest goes on.
+				const told = { input: { is_active } };
+				// Of several, a refused one is reported by its id, and the others follow.
 				changed.push(await (found.length === 1 ? explained(change, told) : change));
-			});
+			};
+			if (cx.dryRun) {
+				// Undone on a database of this machine; elsewhere the service decides.
+				const { local } = await cx.connection();
+				const { done, failed } = await eachOf(cx, found, local === null ? async () => {} : toggleOne);
+				const ids = done.map(({ id }) => id);
+				await cx.wouldDo(`${name} ${describe(done)}`, is_active ? { activate: ids } : { deactivate: ids });
+				return failed === 0 ? exits.done : exits.partly;
+			}
+			await agreeToAll(cx, { what: `${name} ${describe(found)}`, count: found.length, few: 'go on' });
+			const { failed } = await eachOf(cx, found, toggleOne);
 			await cx.out.rows(changed, subscriberColumns, { all: true });
 			if (is_active) await sayLifted(cx, found);
 			return failed === 0 ? exits.done : exits.partly;
@@ -180,7 +269,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	});
 }
 
-/** It was their wish: whoever overrides it should have meant to. */
+/** Unsubscribing was the person's wish: a warning shows that the change overrides it. */
 async function sayLifted(cx: CommandContext, before: readonly Subscriber[]): Promise<void> {
 	const gone = before.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
 	const [first] = gone;
@@ -193,11 +282,12 @@ export const remove = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete subscribers',
-	description: 'Who unsubscribed or bounced stays suppressed.',
+	description: 'An address that unsubscribed or bounced stays suppressed.',
 	args: [manyArg],
 	options: listOption,
 	writes: true,
 	severity: 'mild',
+	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',
 	exits: [3, 9],
 	examples: [
@@ -218,21 +308,8 @@ export const remove = command({
 	},
 });
 
-function subscriberHint({ path, code, message }: Refused): string | undefined {
-	// Over HTTP the code is the first complaint's alone.
-	if (code === 'suppressed' || message.includes('is suppressed'))
-		return 'mailctl suppressions remove ADDRESS, if it was asked for';
-	const unknown = /^Unknown variable: (.*)\.$/.exec(message)?.[1];
-	if (path.startsWith('meta') && unknown !== undefined)
-		return `mailctl fields create --variable ${shellWord(unknown)} --name NAME`;
-	return undefined;
-}
-
-function creationHint(refused: Refused): string | undefined {
-	if (refused.code === 'unique') return '--if-exists update changes the one that is there';
-	if (refused.message.includes('was erased'))
-		return 'mailctl subscribers erase ADDRESS --lift takes the address again';
-	return subscriberHint(refused);
+function creationHint({ code }: Refused): Hint | undefined {
+	return code === 'unique' ? '--if-exists update changes the one that is there' : undefined;
 }
 
 function describe(found: readonly Subscriber[]): string {
@@ -244,8 +321,8 @@ function describe(found: readonly Subscriber[]): string {
 
 function findAll(
 	cx: CommandContext,
-	{ list, subscribers }: InList,
+	within: InList,
 	texts: readonly string[],
 ): Promise<readonly Subscriber[]> {
-	return findEach(namesOf(cx, texts), (text) => resolveSubscriber(subscribers, text, list, cx.signal));
+	return findEach(namesOf(cx, texts), (text) => resolveSubscriber(cx, within, text));
 }

@@ -1,13 +1,14 @@
 /** `subscribers erase`: a person is forgotten in all lists and messages, and stays so. */
 import { isEmailAddress } from '../../../api/address.js';
 import { need } from '../../../api/capabilities.js';
-import type { Erasure, Erasures } from '../../../api/erasures.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
+import type { Erasure, Erasures } from '../../../api/people.js';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
-import { missing, orNull } from '../../resolve.js';
-import { shellWord } from '../../shell-word.js';
+import { missing, orNull } from '../../verbs/resolve.js';
 import { findInAllLists } from './walk.js';
 
 export const subscriberErase = command({
@@ -15,7 +16,7 @@ export const subscriberErase = command({
 	summary: 'forget a person for good, in all lists and messages',
 	description:
 		'Deletes the subscribers with this address and its suppressions, empties its messages (address, variables, ' +
-		'replies, who opened them where; content, when it went to nobody else) and cancels what waits; figures stay. ' +
+		'replies, who opened them where; content, when it had no other recipient) and cancels what waits; figures stay. ' +
 		'A hash with the database’s own key remains, so that creating, moving and importing refuse the address and no ' +
 		'bulk mail goes there; --lift ends that, and is 3 where the address is not erased. What is in a worker’s hands may still arrive. Backups, rejects files ' +
 		'and mail logs are not reached.',
@@ -23,6 +24,7 @@ export const subscriberErase = command({
 	options: { lift: { kind: 'flag', summary: 'take the address again; nothing erased comes back' } },
 	writes: true,
 	severity: 'severe',
+	columns: answer('email', 'subscribers', 'messages', 'canceled', 'suppressions', 'lifted'),
 	output: '{"email", "subscribers", "messages", "canceled", "suppressions"}; with --lift {"lifted": email}',
 	exits: [3],
 	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],
@@ -39,11 +41,11 @@ async function erase(cx: CommandContext, erasures: Erasures, email: string): Pro
 	const what = `erase ${email} for good: ${sizeOf(found)}`;
 	if (cx.dryRun) return cx.wouldDo(what, { erase: email, ...found });
 	await cx.confirm({ kind: 'severe', what, name: email });
-	const done = await erasures.erase(email, { signal: cx.signal });
+	const done = await cx.atomic(() => erasures.erase(email, { signal: cx.signal }));
 	await cx.out.document({ email, ...done }, sentenceOf(email, done));
 }
 
-/** So that whoever agrees sees whether it is the person he means. */
+/** Counts for the question, so that a mistyped address is noticed before the answer. */
 async function lookUp(cx: CommandContext, email: string): Promise<{ subscribers: number; messages: number }> {
 	const api = await cx.api();
 	let subscribers = 0;
@@ -65,9 +67,20 @@ function sizeOf({ subscribers, messages }: Pick<Erasure, 'subscribers' | 'messag
 
 async function lift(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
 	const what = `let ${email} be added again`;
-	if (cx.dryRun) return cx.wouldDo(what, { lift: email });
+	const notErased = () => missing('erased address', email, mailctl('subscribers', 'find', email));
+	if (cx.dryRun) {
+		if (!(await isErased(cx, email))) throw notErased();
+		return cx.wouldDo(what, { lift: email });
+	}
 	await cx.confirm({ kind: 'mild', what });
 	const done = await orNull(erasures.lift(email, { signal: cx.signal }).then(() => true));
-	if (done === null) throw missing('erased address', email, `mailctl subscribers find ${shellWord(email)}`);
+	if (done === null) throw notErased();
 	await cx.out.document({ lifted: email }, `${email} may be added again`);
+}
+
+/** Erased addresses are kept as hashes and cannot be listed. The check of a suppression, which adds none, reveals one. */
+async function isErased(cx: CommandContext, email: string): Promise<boolean> {
+	const suppressions = await need(await cx.api(), 'suppressions');
+	const { rejects } = await suppressions.check([{ email, reason: 'MANUAL' }], { signal: cx.signal });
+	return rejects.some(({ code }) => code === 'erased');
 }

@@ -1,14 +1,19 @@
 /** `subscribers export`: a list as a file that imports again, or on standard output. */
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import type { ExitCode } from '../../exit.js';
-import { type Destination, destinationOf, exportArg, exportOptions, exportRecords } from '../../exporting.js';
+import type { PeopleColumn } from '../../../tables/write-people.js';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import type { ExitCode } from '../../frame/exit.js';
 import { parseFields, unknownField } from '../../render/fields.js';
-import type { PeopleColumn } from '../../tabular/write-people.js';
-import { walk } from '../../walk.js';
-import { parseWhere } from '../../where.js';
-import { inList, listOption } from './lookup.js';
+import {
+	type Destination,
+	destinationOf,
+	exportArg,
+	exportOptions,
+	exportRecords,
+} from '../../verbs/exporting.js';
+import { parseWhere, walk } from '../../verbs/listing.js';
+import { filterOf, filterOptions, inList, listOption } from './lookup.js';
 import { walkSubscribers } from './walk.js';
 
 export const subscriberExport = command({
@@ -25,10 +30,9 @@ export const subscriberExport = command({
 	options: {
 		...listOption,
 		...exportOptions,
-		emailContains: { kind: 'text', summary: 'only addresses that contain this' },
-		active: { kind: 'tri', off: 'inactive', summary: 'only active ones, or only inactive ones' },
-		where: { kind: 'list', placeholder: 'meta.KEY=VALUE', summary: 'only those whose meta has this value' },
+		...filterOptions,
 	},
+	columns: 'own',
 	output: 'with a file: {"list_id", "file", "format", "exported"}; else the subscribers themselves',
 	exits: [3, 74],
 	examples: [
@@ -40,10 +44,7 @@ export const subscriberExport = command({
 		const to = await destinationOf(cx, args.file, options);
 		const { list } = await inList(cx, options);
 		const columns = await columnsOf(cx);
-		const filter: SubscriberFilter = {
-			...(options.emailContains !== undefined && { email__icontains: options.emailContains }),
-			...(options.active !== undefined && { is_active: options.active }),
-		};
+		const filter = filterOf(options);
 		const matches = parseWhere(options.where);
 		const pieces = walkSubscribers(cx, list, filter);
 		return exportRecords(cx, to, {
@@ -57,7 +58,7 @@ export const subscriberExport = command({
 });
 
 async function writing(columns: readonly PeopleColumn[], { format, guard }: Destination) {
-	const { csvFormat, formatHeader, jsonFormat } = await import('../../tabular/write-people.js');
+	const { csvFormat, formatHeader, jsonFormat } = await import('../../../tables/write-people.js');
 	const line = format === 'csv' ? csvFormat(columns, guard) : jsonFormat(columns);
 	return { header: formatHeader(columns), line };
 }
@@ -71,7 +72,7 @@ async function* matching(
 
 /** Those that `--fields` names, or all that an import needs. */
 async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {
-	const { allColumns, usualColumns } = await import('../../tabular/write-people.js');
+	const { allColumns, usualColumns } = await import('../../../tables/write-people.js');
 	const api = await cx.api();
 	const variables: string[] = [];
 	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) variables.push(variable);
@@ -89,7 +90,7 @@ async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {
 	});
 }
 
-/** What the list's counters say; null where they do not know. */
+/** The number by the list's counters; null where they have none. */
 function expected(list: List, { email__icontains, is_active }: SubscriberFilter): number | null {
 	if (email__icontains !== undefined) return null;
 	if (is_active === undefined) return list.overall_subscribers_count;

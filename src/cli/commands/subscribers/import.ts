@@ -1,19 +1,23 @@
-/** `subscribers import`: a table into a list, by session and batches; what is refused goes into a file of its own. */
+/** `subscribers import`: a table into a list, by session and batches; refused rows go into a file of their own. */
+
 import { resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../api/capabilities.js';
-import type { List } from '../../../api/records.js';
-import type { ForeignImports } from '../../../jobs/foreign/imports.js';
 import type { ImportJob, ImportResult, ImportTotals } from '../../../jobs/imports.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import type { ExitCode } from '../../exit.js';
-import { importArg, importName, openImport, pathOfRejects } from '../../importing.js';
-import type { RejectsFile } from '../../tabular/rejects.js';
-import { begin, type IdentifiedJob, type Identity, identify } from './import/begin.js';
+import type { SingleImports } from '../../../jobs/single-imports.js';
+import type { RejectsFile } from '../../../tables/write-rejects.js';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import type { ExitCode } from '../../frame/exit.js';
+import { inputName } from '../../frame/sources.js';
+import { parseRate } from '../../frame/values.js';
+import { answer } from '../../render/columns.js';
+import { importArg, importName, openImport } from '../../verbs/importing.js';
+import { holdRejects, layoutOfRejects, rejectsPathOf } from '../../verbs/rejects.js';
 import { createFields, mapColumns, sayColumns } from './import/columns.js';
-import { endImport, sayBrokenOff } from './import/end.js';
-import { importsOf, type Place, sayForeign } from './import/foreign.js';
-import { assertOptions, importOptions, parseMaxErrors, parseRate } from './import/options.js';
+import { brokenOff, endImport, wayOn } from './import/end.js';
+import { assertOptions, importOptions, parseMaxErrors } from './import/options.js';
+import { batchRowsAt, importsOf, type Place, pacedImports, sayReasonsLeftOut } from './import/place.js';
+import { begin, type IdentifiedJob, type Identity, identify } from './import/resume.js';
 import { inList } from './lookup.js';
 
 export const subscriberImport = command({
@@ -21,13 +25,15 @@ export const subscriberImport = command({
 	summary: 'import subscribers from a CSV, TSV or NDJSON file',
 	description:
 		'The first line (or the keys of the objects) names the columns: email (required), name, is_active, ' +
-		'disable_reason, and fields by variable or by name. An empty cell keeps what is there. Nobody inactive is made ' +
-		'active without --reactivate. What cannot be imported goes into FILE.rejects.csv with its line and the reason, ' +
+		'disable_reason, and fields by variable or by name. An empty cell keeps what is there. A disable_reason makes ' +
+		'the row inactive; UNSUBSCRIBED, HARDBOUNCED and COMPLAINED stop mail to the address as if they had happened here, with --on-conflict skip and error too. ' +
+		'No inactive subscriber is made active without --reactivate. What cannot be imported goes into FILE.rejects.csv with its line and the reason, ' +
 		'which imports again once it is mended; rows that repeat an address are listed there too, and left out again. ' +
 		'--dry-run says what would become of each row, and ends with 0 whatever that is.',
 	args: [importArg],
 	options: importOptions,
 	writes: true,
+	columns: answer('read', 'created', 'updated', 'unchanged', 'duplicate', 'rejected'),
 	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
 	exits: [3, 9, 74],
 	examples: [
@@ -36,13 +42,14 @@ export const subscriberImport = command({
 		"mailctl subscribers import people.csv --list 12 --map 'Town=city' --create-fields",
 		'mailctl subscribers import - --list 12 --rejects bad.csv < people.csv',
 	],
-	run: async (cx, { args: { file }, options }): Promise<ExitCode | undefined> => {
+	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
+		const file = inputName(args.file);
 		assertOptions(file, options);
 		const limits = {
 			maxErrors: options.maxErrors === undefined ? null : parseMaxErrors(options.maxErrors),
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
-		const rejectsPath = cx.dryRun ? null : pathOfRejects(file, options.rejects);
+		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
 		const { list } = await inList(cx, options);
 		const table = await openImport(cx, file, options);
 		try {
@@ -50,7 +57,7 @@ export const subscriberImport = command({
 			await sayColumns(cx, { name: importName(file), table, mapping });
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, list, table, mapping, spec, options, limits };
-			if (rejectsPath === null) return await plan(cx, job);
+			if (cx.dryRun || rejectsPath === null) return await foresee(cx, { ...job, rejectsPath });
 			return await work(cx, { ...job, rejectsPath });
 		} finally {
 			await table.close();
@@ -63,13 +70,20 @@ interface Job extends IdentifiedJob {
 	rejectsPath: string;
 }
 
-async function plan(
+async function foresee(
 	cx: CommandContext,
-	{ file, options, ...job }: Omit<Job, 'rejectsPath'>,
+	{ limits, rejectsPath: path, ...job }: Omit<Job, 'rejectsPath'> & { rejectsPath: string | null },
 ): Promise<undefined> {
-	const { planImport } = await import('./import/plan.js');
-	const { concurrency } = options;
-	await planImport(cx, { ...job, concurrency, file: importName(file) });
+	const { table, mapping, options } = job;
+	if (path !== null) {
+		const { assertRejects } = await import('../../../tables/write-rejects.js');
+		const { resume } = options;
+		await assertRejects({ path, ...layoutOfRejects(table, mapping), resume });
+	}
+	const { dryRun } = await import('./import/dry-run.js');
+	const { readBundles } = await readElsewhere(cx, job);
+	const { maxErrors } = limits;
+	await dryRun(cx, { ...job, maxErrors, readBundles, file: importName(job.file) });
 }
 
 async function work(cx: CommandContext, job: Job): Promise<ExitCode> {
@@ -78,7 +92,9 @@ async function work(cx: CommandContext, job: Job): Promise<ExitCode> {
 	const isRepeatable = job.file !== '-' || options.job !== undefined;
 	const place = await importsOf(cx, { ...options, rate: limits.rate, isRepeatable });
 	try {
-		const rejects = await begin(cx, { ...job, ...identity, imports: place.imports });
+		await holdRejects(cx, job.rejectsPath);
+		const isForeign = place.foreign !== null;
+		const rejects = await begin(cx, { ...job, ...identity, imports: place.imports, isForeign });
 		return await putRows(cx, { ...job, ...identity, ...place, rejects }).finally(() => rejects.close());
 	} finally {
 		await place.foreign?.close();
@@ -104,19 +120,26 @@ async function putRows(
 		signal: cx.signal,
 	});
 	if (result.isComplete)
-		await job.mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: true });
-	if (foreign !== null) await sayForeign(cx, foreign);
-	return endImport(cx, { ...result, rejectsPath: rejects.path, options, maxErrors: options.maxErrors });
+		await job.mark?.write({
+			key,
+			sha256,
+			rejects: resolve(rejects.path),
+			hasEnded: true,
+			isForeign: foreign !== null,
+		});
+	if (foreign !== null) await sayReasonsLeftOut(cx, foreign.reasonsLeftOut);
+	const goOn = wayOn(job.file, options);
+	return endImport(cx, { ...result, rejectsPath: rejects.path, options, maxErrors: options.maxErrors, goOn });
 }
 
-/** A large file is read and checked in another thread, for whoever takes it in batches. */
+/** A large file is read and checked in another thread, which hands over batches. */
 async function readElsewhere(
 	cx: CommandContext,
-	{ file, options }: Job,
+	{ file, options: { delimiter }, table: { encoding } }: IdentifiedJob,
 ): Promise<Pick<ImportJob, 'readBundles'>> {
 	if (file === '-') return {};
 	const { bundlesOf } = await import('../../connect/bundles.js');
-	const readBundles = await bundlesOf(file, options, cx.signal);
+	const readBundles = await bundlesOf(file, { delimiter, encoding }, cx.signal);
 	return readBundles === null ? {} : { readBundles };
 }
 
@@ -132,7 +155,6 @@ async function paced(
 	{ imports, batchRows, foreign, limits }: Place & Pick<Job, 'limits'>,
 ): Promise<Pick<ImportJob, 'imports' | 'batchRows'>> {
 	if (limits.rate === null || foreign !== null) return { imports, batchRows };
-	const { batchRowsAt, pacedImports } = await import('./import/pace.js');
 	const elapsedMs = () => performance.now();
 	return {
 		imports: pacedImports(imports, { rowsPerSecond: limits.rate, signal: cx.signal, elapsedMs }),
@@ -142,7 +164,7 @@ async function paced(
 
 async function run(
 	cx: CommandContext,
-	{ list, rows, foreign }: { list: List; rows: number | null; foreign: ForeignImports | null },
+	{ list, rows, foreign, file, options }: Job & { rows: number | null; foreign: SingleImports | null },
 	job: ImportJob,
 ): Promise<ImportResult> {
 	const { runImport } = await import('../../../jobs/imports.js');
@@ -152,13 +174,14 @@ async function run(
 		last = totals;
 		progress.update(totals.read, totals.rejected === 0 ? '' : `${totals.rejected} rejected`);
 	};
-	foreign?.onPause((ms) =>
-		progress.update(last?.read ?? 0, `waiting ${Math.ceil(ms / 1000)} s, as the service asks`),
-	);
+	foreign?.onPause(({ ms, isAsked }) => {
+		const why = isAsked ? 'as the service asks' : 'the service has no time';
+		progress.update(last?.read ?? 0, `waiting ${Math.ceil(ms / 1000)} s, ${why}`);
+	});
 	try {
 		return await runImport({ ...job, onProgress }).finally(() => progress.stop());
 	} catch (error) {
-		await sayBrokenOff(cx, error, { list, totals: last });
-		throw error;
+		const goOn = wayOn(file, options);
+		throw await brokenOff(cx, error, { list, totals: last, goOn, isResumed: options.resume });
 	}
 }

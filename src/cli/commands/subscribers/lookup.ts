@@ -1,14 +1,13 @@
-/** What the commands on subscribers share: the list they are in, their columns, how one is named. */
+/** Shared by the commands on subscribers: their list, their columns, and finding one. */
 import { emailKey } from '../../../api/address.js';
 import type { Crud } from '../../../api/api.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
-import type { CommandContext } from '../../context.js';
-import { isRecordId } from '../../ids.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
-import { type By, byOption, missing, orNull, resolveList } from '../../resolve.js';
-import { shellWord } from '../../shell-word.js';
-import { walk } from '../../walk.js';
+import { walk } from '../../verbs/listing.js';
+import { type By, byOption, isRecordId, missing, orNull, resolveList } from '../../verbs/resolve.js';
 
 export type Subscribers = Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 
@@ -31,7 +30,7 @@ export const listOption = {
 		kind: 'text',
 		short: 'l',
 		placeholder: 'list',
-		summary: 'the list: an id or exact name',
+		summary: 'id or exact name of the list',
 		env: 'MAILCTL_LIST',
 		setting: 'list',
 		required: true,
@@ -39,6 +38,27 @@ export const listOption = {
 	},
 	by: byOption,
 } as const;
+
+/** Which subscribers of the list `list` and `export` take. */
+export const filterOptions = {
+	emailContains: { kind: 'text', summary: 'only addresses that contain this' },
+	active: { kind: 'tri', off: 'inactive', summary: 'only active ones, or only inactive ones' },
+	where: { kind: 'list', placeholder: 'meta.KEY=VALUE', summary: 'only those whose meta has this value' },
+} as const;
+
+/** The filter of the API. It knows no filter by meta: `--where` picks rows here (`parseWhere`). */
+export function filterOf({
+	emailContains,
+	active,
+}: {
+	emailContains?: string | undefined;
+	active?: boolean | undefined;
+}): SubscriberFilter {
+	return {
+		...(emailContains !== undefined && { email__icontains: emailContains }),
+		...(active !== undefined && { is_active: active }),
+	};
+}
 
 export const subscriberArg = { name: 'subscriber', summary: 'an id or an e-mail address' } as const;
 
@@ -48,7 +68,7 @@ export interface InList {
 	subscribers: Subscribers;
 }
 
-/** By what `--list` and `--by` say. Exit 3 when there is no such list. */
+/** By `--list` and `--by`. Exit 3 for an unknown list. */
 export async function inList(
 	cx: CommandContext,
 	{ list, by }: { list: string; by?: By | undefined },
@@ -58,33 +78,37 @@ export async function inList(
 	return { list: found, subscribers: api.subscribers(found.id) };
 }
 
-/** By id, or by address as the service compares addresses. Exit 3 when there is none. */
+/** By id, or by address. Exit 3 for an unknown subscriber. */
 export async function resolveSubscriber(
-	subscribers: Subscribers,
+	cx: CommandContext,
+	{ list, subscribers }: InList,
 	text: string,
-	list: List,
-	signal: AbortSignal,
 ): Promise<Subscriber> {
-	const found = await findSubscriber(subscribers, text, signal);
+	const found = await findSubscriber(cx, subscribers, text);
 	if (found === null)
 		throw missing(
 			'subscriber',
 			`${text} of list ${list.id} "${list.name}"`,
-			`mailctl subscribers find ${shellWord(text)}`,
+			mailctl('subscribers', 'find', text),
 		);
 	return found;
 }
 
+/** Addresses are compared as ours are, without regard to case, also where the service heeds it. */
 export async function findSubscriber(
+	cx: CommandContext,
 	subscribers: Subscribers,
 	text: string,
-	signal: AbortSignal,
 ): Promise<Subscriber | null> {
+	const { signal } = cx;
 	if (isRecordId(text)) return orNull(subscribers.get(Number(text), { signal }));
 	const key = emailKey(text);
-	// A deployment may ignore the filter: what it answers is compared once more.
+	// A deployment may ignore the filter: its answers are compared here too.
 	for await (const one of walk(subscribers, { email__exact: text }, { signal })) {
 		if (emailKey(one.email) === key) return one;
 	}
-	return null;
+	const { ext } = await (await cx.api()).capabilities();
+	if (ext.subscribers !== undefined) return null;
+	const { searchAddress } = await import('../../../jobs/subscriber-pages.js');
+	return searchAddress((request) => subscribers.page(request, { signal }), text);
 }

@@ -1,11 +1,16 @@
 /** Meta of a subscriber: read from options, merged where it is stored. */
+
 import type { Api } from '../../../api/api.js';
+import type { FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
-import type { ContentSource } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, UsageError } from '../../errors.js';
-import { exits } from '../../exit.js';
+import { unknownVariableText } from '../../../api/refusals.js';
+import type { ContentSource } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { walk } from '../../verbs/listing.js';
 
 export interface Change {
 	patch: Partial<Omit<SubscriberInput, 'meta'>>;
@@ -42,17 +47,37 @@ async function readChangeWrite(
 	call: { signal: AbortSignal },
 ): Promise<Subscriber> {
 	const subscribers = api.subscribers(list.id);
-	const meta = { ...current.meta, ...set } as Meta;
-	for (const key of unset) delete meta[key];
+	const meta = metaAfter(current, { patch, set, unset, replaceMeta: null }) ?? ({ ...current.meta } as Meta);
 	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
 	const after = await subscribers.get(current.id, call);
 	if (isSame(after.meta, changed.meta)) return after;
 	throw new CliError(
 		'conflict',
 		exits.refused,
-		`somebody else changed the meta of ${current.email} at the same time; look at it and try again`,
-		{ hint: `mailctl subscribers get ${current.id} --list ${list.id}`, retryable: true },
+		`the meta of ${current.email} was changed by another call at the same time; look at it and try again`,
+		{ hint: mailctl('subscribers', 'get', String(current.id), '--list', String(list.id)), retryable: true },
 	);
+}
+
+/** All of meta as the change leaves it; null: it is not touched. */
+export function metaAfter(current: Subscriber, { set, unset, replaceMeta }: Change): Meta | null {
+	if (replaceMeta !== null) return { ...replaceMeta, ...set };
+	if (Object.keys(set).length === 0 && unset.length === 0) return null;
+	const kept = Object.entries(current.meta).filter(([key]) => !unset.includes(key));
+	return { ...Object.fromEntries(kept), ...set } as Meta;
+}
+
+/** The complaint about keys that no field defines, as our own deployments word it. */
+export async function unknownMeta(cx: CommandContext, meta: object): Promise<FieldErrors> {
+	const unknown = new Set(Object.keys(meta));
+	if (unknown.size === 0) return {};
+	const { fields } = await cx.api();
+	for await (const { variable } of walk(fields, {}, { signal: cx.signal })) unknown.delete(variable);
+	const errors = [...unknown].map((key) => ({
+		code: 'unknown_variable',
+		message: unknownVariableText(key),
+	}));
+	return errors.length === 0 ? {} : { meta: errors };
 }
 
 /** The order of keys is the service's affair. */
@@ -78,7 +103,7 @@ export async function readMeta(options: {
 	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }
 
-/** What replaces all of meta leaves nothing to remove a variable from. */
+/** A replacement of all of meta leaves no variable to remove. */
 export function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
 	const both = unsetMeta.find((key) => Object.hasOwn(meta, key));
 	if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);

@@ -1,9 +1,9 @@
-/** `subscribers stats`: what a list is made of, by a walk over it that any deployment allows. */
+/** `subscribers stats`: the composition of a list, by a walk over it that any deployment allows. */
 import type { List } from '../../../api/records.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
-import { walk } from '../../walk.js';
+import { walk } from '../../verbs/listing.js';
 import { inList, listOption } from './lookup.js';
 import { createTally, type ListStats, type StatsTally } from './tally.js';
 import { walkSubscribers } from './walk.js';
@@ -13,7 +13,7 @@ interface Figure {
 	what: string;
 	name: string;
 	count: number;
-	/** Of all subscribers; empty where that says nothing. */
+	/** Share of all subscribers; empty where it has no meaning. */
 	share: string;
 }
 

@@ -2,7 +2,7 @@
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { List, Subscriber } from '../../../api/records.js';
 
-/** What `subscribers stats -o json` prints. */
+/** The output of `subscribers stats -o json`. */
 export interface ListStats {
 	list_id: number;
 	name: string;
@@ -10,7 +10,7 @@ export interface ListStats {
 	active: number;
 	inactive: number;
 	verified: number;
-	/** Of the inactive; `none`: nobody said why. The most frequent first. */
+	/** Of the inactive; `none`: no reason is recorded. The most frequent first. */
 	reasons: Record<string, number>;
 	/** The most frequent first. */
 	sources: Record<string, number>;
@@ -29,7 +29,7 @@ export interface StatsTally {
 	stats(): ListStats;
 }
 
-/** A list may have a domain for each subscriber: of those that came once, the oldest are forgotten beyond this. */
+/** A list may have a domain for each subscriber: beyond this number, the oldest of those seen once are dropped. */
 const maxDomains = 50_000;
 const shownDomains = 10;
 const shownDays = 30;
@@ -84,7 +84,7 @@ function domainOf(email: string): string {
 	return email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 }
 
-// Whoever is among the ten largest comes again and again, and is rare for a moment only.
+// A domain among the ten largest comes again and again: it is rare for a moment only.
 function forgetRare(counts: Map<string, number>): void {
 	for (let most = 1; counts.size > maxDomains / 2; most *= 2) {
 		for (const [key, count] of counts) {

@@ -2,12 +2,12 @@
 import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
-import type { CommandContext } from '../../context.js';
-import { walk } from '../../walk.js';
+import type { CommandContext } from '../../frame/context.js';
+import { walk } from '../../verbs/listing.js';
 
 const pieceSize = 1000;
 
-/** Ascending by id; never sorted, counted or held. A long walk is no snapshot. Throws what the service throws. */
+/** Ascending by id; never sorted, counted or held. A long walk is no snapshot. Throws errors of the service. */
 export async function* walkSubscribers(
 	cx: CommandContext,
 	list: List,
@@ -41,9 +41,12 @@ export async function* findInAllLists(
 	const lists: List[] = [];
 	for await (const one of walk(api.lists, {}, { signal })) lists.push(one);
 	const key = emailKey(email);
+	const { ext } = await api.capabilities();
+	// On other deployments "exact" may heed case, and users do not know the stored spelling.
+	const filter = ext.subscribers === undefined ? { email__icontains: email } : { email__exact: email };
 	for (const { id } of lists) {
-		// A deployment may ignore the filter: what it answers is compared once more.
-		for await (const one of walk(api.subscribers(id), { email__exact: email }, { signal })) {
+		// A deployment may ignore the filter: its answers are compared here too.
+		for await (const one of walk(api.subscribers(id), filter, { signal })) {
 			if (emailKey(one.email) === key) yield one;
 		}
 	}

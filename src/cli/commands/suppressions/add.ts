@@ -1,19 +1,29 @@
 /** `suppressions add`: stopping mail to addresses by hand. */
+
 import { need } from '../../../api/capabilities.js';
-import { type Suppression, type SuppressionInput, suppressionReasons } from '../../../api/suppressions.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { type ExitCode, exits } from '../../exit.js';
-import { explained } from '../../refusals.js';
-import { eachOf } from '../../several.js';
+import { invalid } from '../../../api/errors.js';
+import {
+	rejectErrors,
+	type Suppression,
+	type SuppressionInput,
+	type Suppressions,
+	suppressionReasons,
+} from '../../../api/suppressions.js';
+import { command } from '../../frame/command.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { explained } from '../../verbs/refusals.js';
+import { eachOf } from '../../verbs/several.js';
 import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
-import { expiresOption, parseExpires, suppressionColumns } from './filters.js';
+import { expiresOption, listOf, parseExpires, suppressionColumns } from './filters.js';
 
 export const suppressionAdd = command({
 	name: 'add',
 	summary: 'stop mail to addresses',
 	description:
-		'The subscribers with these addresses become inactive, in all lists; with --expires they stay as they are and mail ' +
+		'The subscribers with these addresses become inactive, in all lists or that of --list; with --expires they stay as they are and mail ' +
 		'passes them over until then. COMPLAINED and HARDBOUNCED stop all mail, the others bulk mail. Adding never ' +
 		'weakens: of two ends the later one stands. Many addresses are faster with "suppressions import".',
 	args: [addressesArg],
@@ -23,6 +33,11 @@ export const suppressionAdd = command({
 			choices: suppressionReasons,
 			default: 'MANUAL',
 			summary: 'why',
+		},
+		list: {
+			kind: 'text',
+			placeholder: 'LIST',
+			summary: 'of this list alone (id or name), with --reason UNSUBSCRIBED',
 		},
 		expires: expiresOption,
 	},
@@ -34,24 +49,26 @@ export const suppressionAdd = command({
 		'mailctl suppressions add ann@example.com',
 		'mailctl suppressions add bob@example.com --reason COMPLAINED',
 		'mailctl suppressions add carl@example.com --expires 30d',
+		'mailctl suppressions add dora@example.com --reason UNSUBSCRIBED --list 12',
 	],
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
+		if (options.list !== undefined && options.reason !== 'UNSUBSCRIBED')
+			throw new UsageError(`--list: only UNSUBSCRIBED can be of one list, not ${options.reason}`, {
+				hint: 'add --reason UNSUBSCRIBED, or leave --list out',
+			});
 		const suppressions = await need(await cx.api(), 'suppressions');
+		const of = await listOf(cx, options.list);
 		const end: { expires_at?: string } =
 			options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
 		const named = await readAddresses(cx, args.address);
-		const inputs = named.map((email): SuppressionInput & { id: string; email: string } => {
-			return { id: email, email, reason: options.reason, ...end };
+		const inputs = named.map((email): Named => {
+			return { id: email, email, reason: options.reason, ...of, ...end };
 		});
-		if (cx.dryRun) {
-			const rows = inputs.map(({ id: _, ...row }) => row);
-			await cx.wouldDo(`stop mail to ${describeAddresses(named)}`, { suppress: rows });
-			return undefined;
-		}
+		if (cx.dryRun) return foreseen(cx, suppressions, inputs);
 		const made: Suppression[] = [];
 		const { failed } = await eachOf(cx, inputs, async ({ id: _, ...input }) => {
 			const creation = suppressions.create(input, { signal: cx.signal });
-			// One of several that is refused is told by its address, and the rest goes on.
+			// Of several, a refused one is reported by its address, and the others follow.
 			made.push(await (named.length === 1 ? explained(creation, { input, hint }) : creation));
 		});
 		await sayMade(cx, made, inputs.length);
@@ -60,7 +77,28 @@ export const suppressionAdd = command({
 	},
 });
 
-/** One is an object and several are an array, by what was asked for; with `-q` the addresses alone. */
+type Named = SuppressionInput & { id: string; email: string };
+
+/** Compares without a write, on every deployment. Ends as the addition would, 9 where one of several is refused. */
+async function foreseen(
+	cx: CommandContext,
+	suppressions: Suppressions,
+	inputs: readonly Named[],
+): Promise<ExitCode> {
+	const { done, failed } = await eachOf(cx, inputs, async ({ id: _, ...input }) => {
+		const { rejects } = await suppressions.check([{ ...input, source: 'API' }], { signal: cx.signal });
+		const [refused] = rejects;
+		if (refused === undefined) return;
+		const refusal = Promise.reject(invalid(rejectErrors(refused)));
+		await (inputs.length === 1 ? explained(refusal, { input, hint }) : refusal);
+	});
+	const [{ id: _, email: __, ...how } = { id: '', email: '' }] = inputs;
+	const addresses = done.map(({ email }) => email);
+	await cx.wouldDo(`stop mail to ${describeAddresses(addresses)}`, { suppress: addresses, with: how });
+	return failed === 0 ? exits.done : exits.partly;
+}
+
+/** An object for one requested address, an array for several; with `-q` the addresses alone. */
 async function sayMade(cx: CommandContext, made: readonly Suppression[], asked: number): Promise<void> {
 	const [only] = made;
 	if (cx.quiet) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
@@ -68,7 +106,7 @@ async function sayMade(cx: CommandContext, made: readonly Suppression[], asked: 
 	else await cx.out.rows(made, suppressionColumns, { all: true });
 }
 
-/** An end that was asked for and does not hold, because a later one or none stood already. */
+/** Reports a requested end that has no effect: the stored suppression ends later, or never. */
 async function sayStronger(cx: CommandContext, made: readonly Suppression[], asked: string): Promise<void> {
 	for (const { email, reason, expires_at } of made) {
 		// Times of the wire are in the order of their texts.
@@ -78,8 +116,13 @@ async function sayStronger(cx: CommandContext, made: readonly Suppression[], ask
 	}
 }
 
-function hint({ message }: { message: string }): string | undefined {
-	return message.includes('was erased')
-		? 'no bulk mail goes to an erased address; mailctl subscribers erase ADDRESS --lift takes it again'
+/** Bulk mail to the address is off anyway: lifting the erasure is not the purpose of the call. */
+function hint({ code }: { code: string }): Hint | undefined {
+	return code === 'erased'
+		? [
+				'no bulk mail goes to an erased address; ',
+				mailctl('subscribers', 'erase', 'ADDRESS', '--lift'),
+				' takes it again',
+			]
 		: undefined;
 }

@@ -1,9 +1,8 @@
 /** The addresses a command on suppressions is about. */
 import { emailKey, parseAddress } from '../../../api/address.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import { namesOf } from '../../names.js';
-import { nameOrCount } from '../../several.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { nameOrCount, namesOf } from '../../verbs/several.js';
 
 /** The argument of `add` and `remove`. */
 export const addressesArg = {

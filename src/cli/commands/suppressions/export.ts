@@ -1,12 +1,12 @@
 /** `suppressions export`: all of them as a file that imports again, or on standard output. */
 import { need } from '../../../api/capabilities.js';
 import type { Suppression, SuppressionFilter, Suppressions } from '../../../api/suppressions.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import type { ExitCode } from '../../exit.js';
-import { destinationOf, exportArg, exportOptions, exportRecords } from '../../exporting.js';
+import type { SuppressionPart } from '../../../tables/suppression-columns.js';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import type { ExitCode } from '../../frame/exit.js';
 import { parseFields, unknownField } from '../../render/fields.js';
-import type { SuppressionPart } from '../../tabular/suppression-columns.js';
+import { destinationOf, exportArg, exportOptions, exportRecords } from '../../verbs/exporting.js';
 import { filterOf, filterOptions } from './filters.js';
 
 const pieceSize = 1000;
@@ -20,6 +20,7 @@ export const suppressionExport = command({
 		'formulas begin with an apostrophe: that file is for spreadsheets, not for importing. What has expired is not in it.',
 	args: [exportArg],
 	options: { ...filterOptions, ...exportOptions },
+	columns: 'own',
 	output: 'with a file: {"file", "format", "exported"}; else the suppressions themselves',
 	exits: [74],
 	examples: [
@@ -29,11 +30,11 @@ export const suppressionExport = command({
 	run: async (cx, { args, options }): Promise<ExitCode> => {
 		const to = await destinationOf(cx, args.file, options);
 		const parts = await partsOf(cx);
-		// Before the first byte: elsewhere there is nothing to export.
+		// Before the first byte: other deployments have no suppressions to export.
 		const suppressions = await need(await cx.api(), 'suppressions');
-		const { suppressionHeader, suppressionLine } = await import('../../tabular/suppression-columns.js');
+		const { suppressionHeader, suppressionLine } = await import('../../../tables/suppression-columns.js');
 		return exportRecords(cx, to, {
-			pieces: walkSlices(suppressions, filterOf(options), cx.signal),
+			pieces: walkSlices(suppressions, await filterOf(cx, options), cx.signal),
 			header: suppressionHeader(parts),
 			line: (one) =>
 				to.format === 'csv' ? suppressionLine(one, parts, to.guard) : JSON.stringify(pick(one, parts)),
@@ -45,7 +46,7 @@ export const suppressionExport = command({
 
 /** Those that `--fields` names, or all that an import takes. */
 async function partsOf(cx: CommandContext): Promise<readonly SuppressionPart[]> {
-	const { suppressionParts } = await import('../../tabular/suppression-columns.js');
+	const { suppressionParts } = await import('../../../tables/suppression-columns.js');
 	const named = parseFields(cx.globals.fields);
 	if (named === null) return suppressionParts;
 	return named.map((name) => {

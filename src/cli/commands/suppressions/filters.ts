@@ -1,4 +1,4 @@
-/** What the commands on suppressions share: columns, options, and what `--expires` means. */
+/** Shared by the commands on suppressions: columns, options, and the parsing of `--expires`. */
 import {
 	addDays,
 	dayOf,
@@ -17,17 +17,28 @@ import {
 	suppressionReasons,
 	suppressionSources,
 } from '../../../api/suppressions.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
+import { resolveList } from '../../verbs/resolve.js';
 
 export const suppressionColumns: Columns<Suppression> = [
 	column('email', 'ADDRESS', { isName: true }),
 	column('reason', 'REASON'),
+	// Nothing: of all lists.
+	column('list_id', 'LIST', { align: 'right' }),
 	column('source', 'SOURCE'),
-	column('date_created', 'SINCE', { wide: true }),
-	column('expires_at', 'EXPIRES'),
+	column('expires_at', 'EXPIRES', {
+		lines: ({ expires_at }) => (expires_at === null ? [] : [dayText(expires_at)]),
+	}),
+	column('date_created', 'SINCE', { lines: ({ date_created }) => [tableCell(date_created).slice(0, 10)] }),
 ];
+
+/** A table has room for days; the hour is shown where it matters. */
+function dayText(time: string): string {
+	return tableCell(time).replace(/ 00:00$/, '');
+}
 
 /** Which suppressions a list or an export is of. */
 export const filterOptions = {
@@ -35,6 +46,7 @@ export const filterOptions = {
 	email: { kind: 'text', summary: 'only this address' },
 	reason: { kind: 'choice', choices: suppressionReasons, summary: 'only those for this reason' },
 	source: { kind: 'choice', choices: suppressionSources, summary: 'only those made by this' },
+	list: { kind: 'text', placeholder: 'LIST', summary: 'only those of this list alone (id or name)' },
 } as const;
 
 export const expiresOption = {
@@ -43,24 +55,36 @@ export const expiresOption = {
 	summary: 'it ends after 30d or 12h, tomorrow, or at the beginning of a day (UTC)',
 } as const;
 
-export function filterOf(options: {
-	match: string | undefined;
-	email: string | undefined;
-	reason: SuppressionReason | undefined;
-	source: SuppressionSource | undefined;
-}): SuppressionFilter {
+/** Throws exit 3 for a list that is not there. */
+export async function filterOf(
+	cx: CommandContext,
+	options: {
+		match: string | undefined;
+		email: string | undefined;
+		reason: SuppressionReason | undefined;
+		source: SuppressionSource | undefined;
+		list: string | undefined;
+	},
+): Promise<SuppressionFilter> {
 	const { match, email, reason, source } = options;
 	return {
 		...(match !== undefined && { email__icontains: match }),
 		...(email !== undefined && { email__exact: email }),
 		...(reason !== undefined && { reason }),
 		...(source !== undefined && { source }),
+		...(await listOf(cx, options.list)),
 	};
+}
+
+/** The list of `--list`, as a field of requests; empty without the option. Throws exit 3 for an unknown one. */
+export async function listOf(cx: CommandContext, text: string | undefined): Promise<{ list_id?: number }> {
+	if (text === undefined) return {};
+	return { list_id: (await resolveList(await cx.api(), text, { signal: cx.signal })).id };
 }
 
 const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * microsPerSecond } as const;
 
-/** As the wire says it. Other dates of the command line look back (`7d`); an end can only lie ahead. */
+/** As on the wire. Other dates of the command line look back (`7d`); an end can only lie ahead. */
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
 	const at = endOf(text.trim().toLowerCase(), now);
@@ -71,14 +95,14 @@ export function parseExpires(cx: CommandContext, text: string): string {
 
 const forms = 'ends (UTC): 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
-/** null: it says none. */
+/** Null: the text is no end. */
 function endOf(text: string, now: Micros): Micros | null {
 	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];
 	if (count !== undefined) return now + Number(count) * unitMicros[unit === 'h' || unit === 'm' ? unit : 'd'];
 	return parseDateTime(text.toUpperCase()) ?? parseDateTime(`${dayNamed(text, now)}T00:00:00`);
 }
 
-/** `YYYY-MM-DD` where the text names a day; other texts as they are, for the calendar to refuse. */
+/** `YYYY-MM-DD` where the text names a day; other texts unchanged, for the calendar to refuse. */
 function dayNamed(text: string, now: Micros): string {
 	const days = ['yesterday', 'today', 'tomorrow'].indexOf(text);
 	if (days !== -1) return addDays(dayOf(now, 'UTC'), days - 1);

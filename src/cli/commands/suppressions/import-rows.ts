@@ -1,31 +1,31 @@
-/** The rows of `suppressions import`: read, bundled and handed on; what is refused comes back with its line. */
+/** The rows of `suppressions import`: read, batched and put; refused rows come back with their lines. */
 import { emailKey } from '../../../api/address.js';
+import { AddressSet } from '../../../api/address-set.js';
 import {
 	type SuppressionAck,
 	type SuppressionRow,
 	type Suppressions,
 	suppressionRowFields,
 } from '../../../api/suppressions.js';
-import { AddressSet } from '../../../jobs/foreign/address-set.js';
 import type { ImportTotals } from '../../../jobs/imports.js';
-import type { CommandContext } from '../../context.js';
-import type { RejectedRow } from '../../tabular/finding.js';
-import type { Table } from '../../tabular/read-table.js';
-import type { SuppressionMapping } from '../../tabular/suppression-columns.js';
+import type { RejectedRow } from '../../../tables/finding.js';
+import type { Table } from '../../../tables/read-table.js';
+import type { SuppressionMapping } from '../../../tables/suppression-columns.js';
+import type { CommandContext } from '../../frame/context.js';
 
 /** A batch is one transaction, and others want to write too. */
 const batchRows = 1_000;
 
-/** A table, what its columns are, and where its rows go. */
+/** A table, its mapping, and the destination of its rows. */
 export interface ImportRows {
 	suppressions: Suppressions;
 	table: Table;
 	mapping: SuppressionMapping;
-	/** What counts where a row says nothing. */
+	/** The values of rows without their own. */
 	missing: Pick<SuppressionRow, 'reason' | 'expires_at'>;
 }
 
-/** What is done with rows: put, or only compared. */
+/** The handling of rows: put, or only compared. */
 export interface Ways {
 	take(rows: readonly SuppressionRow[]): Promise<SuppressionAck>;
 	/** Rejected and duplicate rows of a batch, in the order of lines. */
@@ -38,7 +38,7 @@ interface Batch {
 	duplicates: number;
 }
 
-/** Stops between two batches when the signal says so; `totals` count what is done with, also when it throws. */
+/** Stops between two batches after the signal; `totals` count finished rows, also when it throws. */
 export async function walkRows(
 	cx: CommandContext,
 	job: ImportRows,
@@ -73,7 +73,7 @@ const nothing: SuppressionAck = {
 };
 
 async function* batches(cx: CommandContext, { table, mapping, missing }: ImportRows): AsyncGenerator<Batch> {
-	const { toSuppressionRow } = await import('../../tabular/suppression-columns.js');
+	const { toSuppressionRow } = await import('../../../tables/suppression-columns.js');
 	const seen = new AddressSet();
 	let batch: Batch = { rows: [], rejects: [], duplicates: 0 };
 	const refuse = (line: number, cells: readonly string[], code: string, error: string) =>
@@ -94,19 +94,19 @@ async function* batches(cx: CommandContext, { table, mapping, missing }: ImportR
 			batch = { rows: [], rejects: [], duplicates: 0 };
 		}
 	} catch (error) {
-		// Reading was broken off by the signal: what was put stays, and is told.
+		// The signal ended the reading: stored rows stay, and are reported.
 		if (!cx.signal.aborted || error !== cx.signal.reason) throw error;
 		return;
 	}
 	if (batch.rows.length + batch.rejects.length > 0) yield batch;
 }
 
-/** What is refused takes nothing from a later row of the same address. */
+/** A refused row takes nothing from a later row of the same address. */
 function isUsable(row: SuppressionRow): boolean {
 	return suppressionRowFields.parse(row, 'create').kind === 'valid';
 }
 
-/** A row with another end is no duplicate: the later end is to stand. */
-function sayingOf({ email, reason, expires_at }: SuppressionRow): string {
-	return JSON.stringify([emailKey(email), reason, expires_at]);
+/** A row of another list, or with another end, is no duplicate: the later end counts. */
+function sayingOf({ email, reason, list_id, expires_at }: SuppressionRow): string {
+	return JSON.stringify([emailKey(email), reason, list_id, expires_at]);
 }

@@ -1,42 +1,50 @@
 /** `suppressions import`: a table of addresses that are to get no mail, in batches that may be repeated. */
+
 import { need } from '../../../api/capabilities.js';
 import { suppressionReasons } from '../../../api/suppressions.js';
 import type { ImportTotals } from '../../../jobs/imports.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import { type ExitCode, exits } from '../../exit.js';
+import { duplicateCode, type RejectedRow } from '../../../tables/finding.js';
+import type { Table } from '../../../tables/read-table.js';
+import type { SuppressionMapping } from '../../../tables/suppression-columns.js';
+import type { RejectsFile } from '../../../tables/write-rejects.js';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { inputName } from '../../frame/sources.js';
+import { answer } from '../../render/columns.js';
 import {
 	emptyTally,
 	importArg,
 	importName,
-	layoutOfRejects,
-	type OptionsAgain,
 	openImport,
-	pathOfRejects,
-	rejectsSentence,
-	sayPlannedRejects,
+	shortNames,
 	tableOptions,
 	tallySentence,
-} from '../../importing.js';
-import { duplicateCode, type RejectedRow } from '../../tabular/finding.js';
-import type { Table } from '../../tabular/read-table.js';
-import type { RejectsFile } from '../../tabular/rejects.js';
-import type { SuppressionMapping } from '../../tabular/suppression-columns.js';
+} from '../../verbs/importing.js';
+import {
+	holdRejects,
+	layoutOfRejects,
+	type OptionsAgain,
+	rejectsPathOf,
+	rejectsSentence,
+	sayPlannedRejects,
+} from '../../verbs/rejects.js';
 import { expiresOption, parseExpires } from './filters.js';
 import { type ImportRows, type Ways, walkRows } from './import-rows.js';
 
 const defaultReason = 'MANUAL';
 
-/** Of the rejected rows a dry run lists so many. */
+/** The most rejected rows that a dry run lists. */
 const maxShown = 20;
 
 export const suppressionImport = command({
 	name: 'import',
 	summary: 'stop mail to the addresses of a CSV, TSV or NDJSON file',
 	description:
-		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL), source, ' +
-		'date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
+		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL), list_id (of an ' +
+		'UNSUBSCRIBED that is of one list), source, date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
 		'changes nothing: what was broken off is run again from its beginning, no --resume is needed. What cannot be taken ' +
 		'goes into FILE.rejects.csv, which imports again once it is mended. --dry-run says what would become of each row, ' +
 		'and ends with 0 whatever that is.',
@@ -52,25 +60,29 @@ export const suppressionImport = command({
 		...tableOptions,
 	},
 	writes: true,
+	columns: answer('read', 'created', 'updated', 'unchanged', 'duplicate', 'rejected'),
 	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
 	exits: [9, 74],
 	examples: [
 		'mailctl suppressions import bounced.csv --reason HARDBOUNCED',
 		'mailctl suppressions import suppressions.csv --dry-run',
 	],
-	run: async (cx, { args: { file }, options }): Promise<ExitCode | undefined> => {
+	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
+		const file = inputName(args.file);
 		const suppressions = await need(await cx.api(), 'suppressions');
-		// Before the file is opened: a plan has no rejects file, and need not say where it would be.
-		const rejectsPath = cx.dryRun ? null : pathOfRejects(file, options.rejects);
+		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
 		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
 		const missing = { reason: options.reason, ...end };
 		const table = await openImport(cx, file, options);
 		try {
 			const mapping = await mapColumns(cx, table, options);
 			const job = { suppressions, table, mapping, missing };
-			if (rejectsPath === null) return await plan(cx, file, job);
-			const { openRejects } = await import('../../tabular/rejects.js');
-			const rejects = await openRejects({ path: rejectsPath, ...layoutOfRejects(table, mapping) });
+			const { assertRejects, openRejects } = await import('../../../tables/write-rejects.js');
+			const layout = layoutOfRejects(table, mapping);
+			if (cx.dryRun && rejectsPath !== null) await assertRejects({ path: rejectsPath, ...layout });
+			if (cx.dryRun || rejectsPath === null) return await plan(cx, file, job);
+			await holdRejects(cx, rejectsPath);
+			const rejects = await openRejects({ path: rejectsPath, ...layout });
 			return await work(cx, { ...job, options: optionsAgain(options) }, rejects).finally(() =>
 				rejects.close(),
 			);
@@ -80,7 +92,7 @@ export const suppressionImport = command({
 	},
 });
 
-/** A reason that nobody gave holds without being given. */
+/** The default reason is left out of the repeated command. */
 function optionsAgain({ reason, ...options }: OptionsAgain): OptionsAgain {
 	return { ...options, ...(reason !== defaultReason && { reason }) };
 }
@@ -90,19 +102,19 @@ async function mapColumns(
 	{ header }: Table,
 	{ map, ignoreUnknown }: { map: readonly string[]; ignoreUnknown: boolean },
 ): Promise<SuppressionMapping> {
-	const { mapSuppressionHeader } = await import('../../tabular/suppression-columns.js');
+	const { mapSuppressionHeader } = await import('../../../tables/suppression-columns.js');
 	const mapped = mapSuppressionHeader(header, { map, unknown: ignoreUnknown ? 'ignore' : 'refuse' });
 	if (mapped.kind === 'refused') {
 		const isBareList = header.length === 1 && (header[0] ?? '').includes('@');
 		throw new UsageError('the columns cannot be used as they are', {
 			details: mapped.findings.slice(0, 10),
 			hint: isBareList
-				? 'a bare list of addresses: mailctl suppressions add - < FILE'
-				: '--map COLUMN=email, --ignore-unknown; columns: email, reason, source, date_created, expires_at',
+				? ['a bare list of addresses: ', mailctl('suppressions', 'add', '-'), ' < FILE']
+				: '--map COLUMN=email, --ignore-unknown; columns: email, reason, list_id, source, date_created, expires_at',
 		});
 	}
 	const { ignored } = mapped.mapping;
-	if (ignored.length > 0) await cx.note(`left out: ${ignored.slice(0, 10).join(', ')}`);
+	if (ignored.length > 0) await cx.note(`left out: ${shortNames(ignored).join(', ')}`);
 	return mapped.mapping;
 }
 
@@ -124,6 +136,7 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 	// Half a plan would pass for a whole one.
 	cx.signal.throwIfAborted();
 	await cx.wouldDo(`stop mail to the addresses of ${importName(file)}: ${tallySentence(totals)}`, {
+		import: importName(file),
 		...totals,
 		rejects: shown,
 	});
@@ -138,7 +151,7 @@ interface Work extends ImportRows {
 async function work(cx: CommandContext, job: Work, rejects: RejectsFile): Promise<ExitCode> {
 	const totals = emptyTally();
 	const ways: Ways = {
-		// Without the signal: a batch in flight is waited for, so that what is reported is what was done.
+		// Without the signal: a batch in flight is waited for, so that the report covers all writes.
 		take: (rows) => job.suppressions.put(rows),
 		refuse: (rows) => rejects.write(rows),
 	};
@@ -162,7 +175,7 @@ async function sayDone(
 	if (left !== null) await cx.hint(left);
 }
 
-/** A second run begins with the first row: what stands is unchanged, and each rejected row is rejected again. */
+/** A second run begins with the first row: stored rows are unchanged, and each rejected row is rejected again. */
 async function sayBrokenOff(cx: CommandContext, totals: ImportTotals, rejects: RejectsFile): Promise<void> {
 	await cx.out.document(totals, `broken off after ${tallySentence(totals)}`);
 	const first = totals.rejected > 0 ? `remove ${rejects.path}, then ` : '';

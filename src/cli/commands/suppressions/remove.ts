@@ -1,48 +1,54 @@
 /** `suppressions remove`: letting mail go to addresses again. */
 import { need } from '../../../api/capabilities.js';
 import {
-	type SuppressionReason,
+	type RemovedSuppressions,
 	type SuppressionRemoval,
 	type Suppressions,
 	suppressionReasons,
 } from '../../../api/suppressions.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { CliError } from '../../errors.js';
-import { type ExitCode, exits } from '../../exit.js';
-import { missing } from '../../resolve.js';
-import { agreeToAll, eachOf } from '../../several.js';
-import { shellWord } from '../../shell-word.js';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { answer } from '../../render/columns.js';
+import { missing } from '../../verbs/resolve.js';
+import { agreeToAll, eachOf } from '../../verbs/several.js';
 import { findInAllLists } from '../subscribers/walk.js';
 import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
+import { listOf } from './filters.js';
 
 export const suppressionRemove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
 	summary: 'let mail go to addresses again',
 	description:
-		'Lifts all reasons, or the one of --reason. Whoever unsubscribed or complained should have asked for it. ' +
+		'Lifts all reasons, or the one of --reason, or with --list what is of that list alone. People who unsubscribed or ' +
+		'complained should have asked for it. ' +
 		'Subscribers stay inactive: "subscribers activate" lets single ones be written to again.',
 	args: [addressesArg],
 	options: {
 		reason: { kind: 'choice', choices: suppressionReasons, summary: 'only this one of the reasons' },
+		list: { kind: 'text', placeholder: 'LIST', summary: 'only what is of this list alone (id or name)' },
 	},
 	writes: true,
 	severity: 'mild',
+	columns: answer('deleted', 'suppressions', 'inactive_subscribers'),
 	output: '{"deleted": [addresses], "suppressions": 2, "inactive_subscribers": 1}',
 	exits: [3, 9],
 	examples: [
 		'mailctl suppressions remove ann@example.com --yes',
 		'mailctl suppressions remove bob@example.com --reason HARDBOUNCED --yes',
 	],
-	run: async (cx, { args, options: { reason } }): Promise<ExitCode> => {
+	run: async (cx, { args, options: { reason, list } }): Promise<ExitCode> => {
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const named = await readAddresses(cx, args.address);
-		const standing = await findStanding(cx, suppressions, { named, reason });
+		const which = { ...(reason !== undefined && { reason }), ...(await listOf(cx, list)) };
+		const standing = await findStanding(cx, suppressions, { named, which });
 		const what = `let mail go to ${describeAddresses(standing)} again`;
 		if (cx.dryRun) {
-			await cx.wouldDo(what, { remove: standing, ...(reason !== undefined && { reason }) });
-			return exits.done;
+			await cx.wouldDo(what, { delete: standing, with: which });
+			return standing.length === named.length ? exits.done : exits.partly;
 		}
 		await agreeToAll(cx, { what, count: standing.length, few: 'ask' });
 		const removals: SuppressionRemoval[] = [];
@@ -50,7 +56,7 @@ export const suppressionRemove = command({
 			cx,
 			standing.map((email) => ({ id: email })),
 			async ({ id: email }) => {
-				removals.push(await suppressions.remove(whichOf(email, reason), { signal: cx.signal }));
+				removals.push(await suppressions.remove({ email, ...which }, { signal: cx.signal }));
 			},
 		);
 		await sayRemoved(
@@ -64,21 +70,23 @@ export const suppressionRemove = command({
 
 interface Sought {
 	named: readonly string[];
-	reason: SuppressionReason | undefined;
+	which: Which;
 }
 
-/** Those that are suppressed; each other one is told. Throws `not_found` (exit 3) when there is none to go on with. */
+type Which = Omit<RemovedSuppressions, 'email'>;
+
+/** The suppressed addresses; reports the others. Throws `not_found` (exit 3) when none is left. */
 async function findStanding(
 	cx: CommandContext,
 	suppressions: Suppressions,
-	{ named, reason }: Sought,
+	{ named, which }: Sought,
 ): Promise<readonly string[]> {
 	const standing: string[] = [];
 	const others: string[] = [];
 	const progress = cx.progress('looking up', named.length);
 	try {
 		for (const email of named) {
-			const filter = { email__exact: email, ...(reason !== undefined && { reason }) };
+			const filter = { email__exact: email, ...which };
 			const { count } = await suppressions.page({ ...filter, page_size: 1 }, { signal: cx.signal });
 			(count > 0 ? standing : others).push(email);
 			progress.update(standing.length + others.length);
@@ -86,26 +94,25 @@ async function findStanding(
 	} finally {
 		progress.stop();
 	}
-	if (standing.length === 0) throw noneOf(others, reason);
-	for (const email of others) await cx.warn(`${email} is not suppressed${forReason(reason)}`);
+	if (standing.length === 0) throw noneOf(others, which);
+	for (const email of others) await cx.warn(`${email} is not suppressed${forWhich(which)}`);
 	return standing;
 }
 
-function noneOf(named: readonly string[], reason: SuppressionReason | undefined): CliError {
+function noneOf(named: readonly string[], which: Which): CliError {
 	const [only] = named;
-	const kind = reason === undefined ? 'suppression of' : `suppression ${reason} of`;
+	const { reason, list_id } = which;
+	const of = list_id === undefined ? 'of' : `of list ${list_id} for`;
+	const kind = reason === undefined ? `suppression ${of}` : `suppression ${reason} ${of}`;
 	if (named.length === 1 && only !== undefined)
-		return missing(kind, only, `mailctl suppressions list --email ${shellWord(only)}`);
-	const message = `none of the ${describeAddresses(named)} is suppressed${forReason(reason)}`;
-	return new CliError('not_found', exits.notFound, message, { hint: 'mailctl suppressions list' });
+		return missing(kind, only, mailctl('suppressions', 'list', '--email', only));
+	const message = `none of the ${describeAddresses(named)} is suppressed${forWhich(which)}`;
+	return new CliError('not_found', exits.notFound, message, { hint: mailctl('suppressions', 'list') });
 }
 
-function forReason(reason: SuppressionReason | undefined): string {
-	return reason === undefined ? '' : ` for ${reason}`;
-}
-
-function whichOf(email: string, reason: SuppressionReason | undefined) {
-	return { email, ...(reason !== undefined && { reason }) };
+function forWhich({ reason, list_id }: Which): string {
+	const list = list_id === undefined ? '' : ` in list ${list_id} alone`;
+	return reason === undefined ? list : ` for ${reason}${list}`;
 }
 
 async function sayRemoved(
@@ -122,12 +129,15 @@ async function sayRemoved(
 	const [first] = deleted;
 	if (inactive === 0 || first === undefined) return;
 	const who = inactive === 1 ? '1 subscriber stays' : `${inactive} subscribers stay`;
-	const list = deleted.length === 1 && inactive === 1 ? await listOf(cx, first) : null;
-	await cx.hint(`${who} inactive: mailctl subscribers activate ${shellWord(first)} --list ${list ?? 'LIST'}`);
+	const list = deleted.length === 1 && inactive === 1 ? await inactiveIn(cx, first) : null;
+	await cx.hint([
+		`${who} inactive: `,
+		mailctl('subscribers', 'activate', first, '--list', String(list ?? 'LIST')),
+	]);
 }
 
-/** The one list the address is inactive in; null where they are others by now, or nobody would be told. */
-async function listOf(cx: CommandContext, email: string): Promise<number | null> {
+/** The one list the address is inactive in; null where there is not exactly one, or `--quiet` hides the answer. */
+async function inactiveIn(cx: CommandContext, email: string): Promise<number | null> {
 	if (cx.quiet) return null;
 	const lists: number[] = [];
 	for await (const { is_active, list_id } of findInAllLists(await cx.api(), email, cx.signal))

@@ -1,8 +1,8 @@
 /** HTTP authorization of a webhook, as its options say it. */
 import type { WebhookInput } from '../../../api/inputs.js';
-import type { FileSource } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
+import type { FileSource } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
 
 /** The options of `create` and `update`. */
 export const authOptions = {
@@ -19,7 +19,7 @@ interface AuthOptions {
 	auth?: boolean | undefined;
 }
 
-/** Only what was given: an update never sends a password nobody typed. A login means authorization. */
+/** Only the given values: an update never sends a password that was not given. A login means authorization. */
 export async function readAuth(cx: CommandContext, options: AuthOptions): Promise<Partial<WebhookInput>> {
 	if (options.passwordFile !== undefined && options.passwordStdin) {
 		throw new UsageError('--password-file and --password-stdin both name a password; give one');
@@ -38,8 +38,8 @@ export async function readAuth(cx: CommandContext, options: AuthOptions): Promis
 }
 
 /**
- * What is to be written to a webhook that has no password yet: a login without one is asked for it, since its target
- * would refuse every notification. Throws `UsageError` where nobody can be asked.
+ * The input for a webhook without a password yet. A login needs one, since its target would refuse every notification:
+ * it is asked for. Throws `UsageError` where prompts are not possible.
  */
 export async function withPassword<I extends Partial<WebhookInput>>(
 	cx: CommandContext,

@@ -1,8 +1,9 @@
 /** `mailctl webhooks delete`. */
 import type { Webhook } from '../../../api/records.js';
-import { command } from '../../command.js';
-import { type ExitCode, exits } from '../../exit.js';
-import { agreeToAll, deleteEach, findEach, nameOrCount } from '../../several.js';
+import { command } from '../../frame/command.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import { answer } from '../../render/columns.js';
+import { agreeToAll, deleteEach, findEach, nameOrCount } from '../../verbs/several.js';
 import { findWebhook } from './find.js';
 
 export const deletion = command({
@@ -12,6 +13,7 @@ export const deletion = command({
 	description: 'What waits for them is never sent.',
 	args: [{ name: 'id', summary: 'ids of webhooks', many: true }],
 	examples: ['mailctl webhooks delete 3 --yes'],
+	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',
 	exits: [3, 9],
 	writes: true,
@@ -23,7 +25,7 @@ export const deletion = command({
 			'webhooks',
 		)}`;
 		if (cx.dryRun) {
-			await cx.wouldDo(what, { deleted: hooks.map(({ id }) => id) });
+			await cx.wouldDo(what, { delete: hooks.map(({ id }) => id) });
 			return exits.done;
 		}
 		await agreeToAll(cx, { what, count: hooks.length, few: 'ask' });

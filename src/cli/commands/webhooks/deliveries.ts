@@ -1,4 +1,5 @@
-/** `mailctl webhooks deliveries`: what became of the notifications of a webhook. */
+/** `mailctl webhooks deliveries`: the notifications of a webhook, and their outcomes. */
+
 import { need } from '../../../api/capabilities.js';
 import {
 	type Deliveries,
@@ -8,16 +9,15 @@ import {
 	type WebhookDeliveryDetail,
 } from '../../../api/deliveries.js';
 import type { Uuid } from '../../../api/records.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { UsageError } from '../../errors.js';
-import { isUuid } from '../../ids.js';
-import { sayWhatIsLeftOut } from '../../left-out.js';
-import { listOptions, listRows } from '../../listing.js';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
 import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
-import { missing, orNull } from '../../resolve.js';
-import { walk } from '../../walk.js';
+import { sayWhatIsLeftOut } from '../../verbs/left-out.js';
+import { listOptions, listRows, walk } from '../../verbs/listing.js';
+import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 import { findWebhook } from './find.js';
 import { readStopped, warnOfStopped } from './stopped.js';
 
@@ -104,14 +104,16 @@ export async function findDelivery(
 	{ webhookId, id }: { webhookId: number; id: Uuid },
 ): Promise<WebhookDeliveryDetail> {
 	const found = await orNull(log.get(webhookId, id, { signal: cx.signal }));
-	if (found === null) throw missing('delivery', id, `mailctl webhooks deliveries ${webhookId}`);
+	if (found === null) throw missing('delivery', id, mailctl('webhooks', 'deliveries', String(webhookId)));
 	return found;
 }
 
 /** A UUID in lower case. Throws `UsageError`. */
 export function deliveryId(text: string): string {
 	if (!isUuid(text))
-		throw new UsageError(`"${text}" is no UUID of a delivery`, { hint: 'mailctl webhooks deliveries ID' });
+		throw new UsageError(`"${text}" is no UUID of a delivery`, {
+			hint: mailctl('webhooks', 'deliveries', 'ID'),
+		});
 	return text.toLowerCase();
 }
 

@@ -1,8 +1,8 @@
-/** Handing a received notification on: the octets and headers as they came, so that whoever is behind can check them. */
+/** Forwards a received notification: octets and headers as they came, so that the target can check the signature. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { signatureHeaders } from '../../../api/standard-webhooks.js';
 
-/** What was answered; or why there was no answer, for people, with the URL as it may be shown. */
+/** The status of the answer; or the reason for its absence, for people, with the URL free of secrets. */
 export type Forwarded =
 	| { kind: 'answered'; status: number }
 	| { kind: 'unanswered'; url: string; why: string };
@@ -47,7 +47,7 @@ function decoded(text: string): string {
 	}
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** `fetch failed` is no reason; its cause is. */
 function whyOf(error: unknown): string {
 	if (!(error instanceof Error)) return String(error);
 	return error.cause instanceof Error && error.cause.message !== '' ? error.cause.message : error.message;

@@ -2,13 +2,14 @@
 import type { Api } from '../../../api/api.js';
 import { microsPerMs } from '../../../api/datetime.js';
 import { type Webhook, webhookTypes } from '../../../api/records.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
-import { CliError, UsageError } from '../../errors.js';
-import { exits } from '../../exit.js';
+import { command, type FileSource } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
-import { createInbox, type Inbox } from './inbox.js';
+import { createInbox, type Inbox, showArrivals } from '../../verbs/inbox.js';
+import { cannotListen } from '../../verbs/listening.js';
 import type { Received, Receiver } from './receiver.js';
 import { nameLeftovers, register, temporaryUrl, unregister } from './registration.js';
 
@@ -72,10 +73,18 @@ export const listen = command({
 		const publicUrl = options.url === undefined ? null : webUrl(options.url, '--url');
 		if (!options.register && (publicUrl !== null || options.type.length > 0))
 			throw new UsageError('--url and --type go with --register');
-		if (cx.dryRun) return cx.wouldDo('listen for notifications', { register: options.register });
 		const api = await cx.api();
-		const secrets = await secretsOf(cx, api, await options.secretFile?.text());
-		const inbox = createInbox(cx, options);
+		const secret = await givenSecret(options.secretFile);
+		if (cx.dryRun) {
+			const { port, register, type } = options;
+			return cx.wouldDo('listen for notifications', { listen: port, with: { register, type } });
+		}
+		const secrets = await secretsOf(cx, api, secret);
+		const { once, wait } = options;
+		const inbox = createInbox<Received>(cx, {
+			...{ most: once ? 1 : undefined, wait },
+			counts: ({ refused }) => refused === null,
+		});
 		const receiver = await open({ cx, port: options.port, secrets, forwardTo, inbox });
 		const made: Webhook[] = [];
 		try {
@@ -86,7 +95,7 @@ export const listen = command({
 				const types = options.type.length > 0 ? options.type : webhookTypes;
 				await register(cx, { url, types, made });
 			}
-			await show(cx, inbox);
+			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
 			// Whatever ended it, a signal too: the calls are not the command's own.
 			await unregister(cx, api, made);
@@ -116,13 +125,15 @@ type Secrets = () => Promise<readonly string[] | null>;
 /** How long secrets are taken for the current ones: they rotate in hours. */
 const secretsForMs = 2_000;
 
-async function secretsOf(cx: CommandContext, api: Api, given: string | undefined): Promise<Secrets> {
-	if (given !== undefined) {
-		const text = given.trim();
-		if (!/^(whsec_)?[A-Za-z0-9+/]{16,}={0,2}$/.test(text))
-			throw new UsageError('--secret-file holds no secret: whsec_ and base64');
-		return async () => [text];
-	}
+async function givenSecret(file: FileSource | undefined): Promise<string | null> {
+	if (file === undefined) return null;
+	const text = (await file.text()).trim();
+	if (/^(whsec_)?[A-Za-z0-9+/]{16,}={0,2}$/.test(text)) return text;
+	throw new UsageError('--secret-file holds no secret: whsec_ and base64');
+}
+
+async function secretsOf(cx: CommandContext, api: Api, given: string | null): Promise<Secrets> {
+	if (given !== null) return async () => [given];
 	const { ext } = await api.capabilities();
 	const { deliveries } = ext;
 	if (deliveries === undefined) {
@@ -133,7 +144,7 @@ async function secretsOf(cx: CommandContext, api: Api, given: string | undefined
 	let known = { at: performance.now(), secrets: await read() };
 	return async () => {
 		if (performance.now() - known.at > secretsForMs) {
-			// What was known last goes on being right while the deployment is away.
+			// The last known secrets stay valid while the deployment is away.
 			known = { at: performance.now(), secrets: await read().catch(() => known.secrets) };
 		}
 		return known.secrets;
@@ -145,7 +156,7 @@ interface Opening {
 	port: number;
 	secrets: Secrets;
 	forwardTo: URL | null;
-	inbox: Inbox;
+	inbox: Inbox<Received>;
 }
 
 async function open({ cx, port, secrets, forwardTo, inbox }: Opening): Promise<Receiver> {
@@ -158,24 +169,7 @@ async function open({ cx, port, secrets, forwardTo, inbox }: Opening): Promise<R
 			onUnanswered: ({ url, why }) => void cx.warn(`${url} did not answer: ${why}`),
 		});
 	} catch (error) {
-		const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-		if (code === 'EADDRINUSE')
-			throw new UsageError(`port ${port} is in use`, { hint: 'give another --port', cause: error });
-		if (code === 'EACCES') throw new UsageError(`port ${port} is not ours to take`, { cause: error });
-		throw error;
-	}
-}
-
-/** Each as it comes; one document of JSON, CSV or Markdown is written when there are no more. */
-async function show(cx: CommandContext, inbox: Inbox): Promise<void> {
-	const { format } = cx.out;
-	if (format === 'json' || format === 'csv' || format === 'markdown') {
-		await cx.out.rows(inbox, columns, { all: true });
-		return;
-	}
-	for await (const received of inbox) {
-		if (format === 'table' || format === 'wide') await cx.out.raw(`${lineOf(received)}\n`);
-		else await cx.out.rows([received], columns, { all: true });
+		throw cannotListen(error, { host: '127.0.0.1', port });
 	}
 }
 

@@ -1,20 +1,20 @@
-/** A receiver of notifications on this machine: checks who signed them, and hands them on. */
+/** A receiver of notifications on this machine: checks their signatures, and hands them on. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { refuseSignature, signatureHeaders } from '../../../api/standard-webhooks.js';
 import { type Forwarded, forward } from './forward.js';
 
-/** A notification that came in. */
+/** A received notification. */
 export interface Received {
-	/** Its header `webhook-id`; null when it has none. */
+	/** The header `webhook-id`; null without it. */
 	id: string | null;
-	/** Of the event; null for a body that is none of ours. */
+	/** Of the event; null for a body that is not a notification. */
 	type: string | null;
 	/** Whether the signature is right; null when no secret is known to check it with. */
 	verified: boolean | null;
 	/** Why it was refused; null when it was not. */
 	refused: string | null;
-	/** What the target it was handed on to answered; null when it was not, or did not answer. */
+	/** The status of the forwarding target; null when it was not forwarded, or the target did not answer. */
 	forwarded: number | null;
 	/** The parsed body; a text where it is no JSON. */
 	body: unknown;
@@ -23,7 +23,7 @@ export interface Received {
 export interface ReceiverOptions {
 	/** 0: any free one. */
 	port: number;
-	/** `whsec_…`; null when none is known. Asked again when a signature is wrong: it may have been rotated. */
+	/** `whsec_…`; null when unknown. Read again for a wrong signature: the secret may have been rotated. */
 	secrets: () => Promise<readonly string[] | null>;
 	forwardTo: URL | null;
 	/** Milliseconds since 1970. */
@@ -54,7 +54,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 	return {
 		url: `http://127.0.0.1:${port}/`,
 		close: async () => {
-			// What is being answered may end; who only holds a connection open may not keep us.
+			// Requests in progress may end; an idle connection must not keep the process.
 			setTimeout(() => server.closeAllConnections(), 500).unref();
 			await new Promise<void>((resolve) => {
 				server.close(() => resolve());

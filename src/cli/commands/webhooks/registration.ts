@@ -1,11 +1,14 @@
 /** The temporary webhooks of `webhooks listen --register`: made, removed, and found again when a run was killed. */
+
 import { connect } from 'node:net';
 import type { Api } from '../../../api/api.js';
 import type { Webhook, WebhookType } from '../../../api/records.js';
-import type { CommandContext } from '../../context.js';
-import { explained } from '../../refusals.js';
-import { orNull } from '../../resolve.js';
-import { walk } from '../../walk.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { maybeCreated } from '../../verbs/changing.js';
+import { walk } from '../../verbs/listing.js';
+import { explained } from '../../verbs/refusals.js';
+import { orNull } from '../../verbs/resolve.js';
 import { urlHint } from './targets.js';
 
 /** Tells these webhooks from those of people. */
@@ -17,7 +20,7 @@ export function temporaryUrl(receiverUrl: string): string {
 	return `${receiverUrl}${mark}`;
 }
 
-/** One of each type; each is in `made` once it is there, also when a later one is refused. */
+/** Creates a webhook of each type; `made` has those created, also when a later one is refused. */
 export async function register(
 	cx: CommandContext,
 	{ url, types, made }: { url: string; types: readonly WebhookType[]; made: Webhook[] },
@@ -25,23 +28,34 @@ export async function register(
 	const api = await cx.api();
 	for (const type of types) {
 		const creation = api.webhooks.create({ url, type });
-		made.push(await explained(creation, { input: { url, type }, hint: await urlHint(cx) }));
+		const creating = explained(creation, { input: { url, type }, hint: await urlHint(cx) });
+		made.push(await maybeCreated(creating, unclearWebhook({ url })));
 	}
 	const ids = made.map(({ id }) => id).join(', ');
 	await cx.note(`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${ids}`);
 }
 
-/** A webhook that somebody deleted meanwhile is gone all the same. */
-export async function unregister(cx: CommandContext, api: Api, made: readonly Webhook[]): Promise<void> {
+/** Several may have one URL, so to create it again makes another one. */
+export function unclearWebhook({ url }: { url: string }) {
+	return { what: `the webhook to ${url}`, look: mailctl('webhooks', 'list'), isUnique: false };
+}
+
+/** A webhook that was deleted meanwhile is no error. */
+export async function unregister(
+	cx: Pick<CommandContext, 'warn'>,
+	api: { webhooks: Pick<Api['webhooks'], 'delete'> },
+	made: readonly Pick<Webhook, 'id'>[],
+): Promise<void> {
 	for (const { id } of made) {
 		const removal = orNull(api.webhooks.delete(id).then(() => true));
-		await removal.catch(() => cx.warn(`webhook ${id} is left: mailctl webhooks delete ${id}`));
+		const command = mailctl('webhooks', 'delete', String(id));
+		await removal.catch(() => cx.warn(`webhook ${id} is left`, command));
 	}
 }
 
 /**
- * Names what killed runs have left. Only names it: whether nobody listens is known of this machine alone, and the one
- * the webhooks mean may be another. `ownPort` is listened on by this run, so by no other.
+ * Names the webhooks left by killed runs. It deletes none: this machine alone can be checked for a listener, and
+ * the webhooks may mean another. `ownPort` is listened on by this run, so by no other.
  */
 export async function nameLeftovers(cx: CommandContext, ownPort: string): Promise<void> {
 	const { webhooks } = await cx.api();
@@ -53,12 +67,12 @@ export async function nameLeftovers(cx: CommandContext, ownPort: string): Promis
 	}
 	if (left.length === 0) return;
 	const which = left.length === 1 ? `webhook ${left[0]} seems` : `webhooks ${left.join(', ')} seem`;
-	await cx.hint(`${which} left by a killed listen: mailctl webhooks delete ${left.join(' ')}`);
+	await cx.hint([`${which} left by a killed listen: `, mailctl('webhooks', 'delete', ...left.map(String))]);
 }
 
 const probeMs = 500;
 
-/** Whether somebody on this machine takes connections there; who does not answer in time might. */
+/** Whether a program on this machine accepts connections there; without an answer in time it might. */
 function isListenedOn(port: number): Promise<boolean> {
 	return new Promise((resolve) => {
 		const socket = connect({ port, host: '127.0.0.1', timeout: probeMs });

@@ -1,9 +1,12 @@
 /** `mailctl webhooks replay`: notifications that were delivered, failed or stopped, once more; or sooner. */
+
 import { need } from '../../../api/capabilities.js';
 import type { ReplayRequest } from '../../../api/deliveries.js';
-import { command } from '../../command.js';
-import { UsageError } from '../../errors.js';
-import { explained } from '../../refusals.js';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import { UsageError } from '../../frame/errors.js';
+import { answer } from '../../render/columns.js';
+import { explained } from '../../verbs/refusals.js';
 import { deliveryId, findDelivery } from './deliveries.js';
 import { findWebhook } from './find.js';
 
@@ -26,6 +29,7 @@ export const replay = command({
 		},
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
+	columns: answer('replayed'),
 	output: '{"replayed": N}',
 	exits: [3, 5],
 	writes: true,
@@ -44,11 +48,15 @@ export const replay = command({
 			...(failed && { failed }),
 			...(since !== undefined && { since: `${since}T00:00:00.000000` }),
 		};
-		if (cx.dryRun) return cx.wouldDo(`replay deliveries of webhook ${id}`, { webhook_id: id, ...what });
-		const replayed = await explained(log.replay(id, what, { signal: cx.signal }), {
-			input: what,
-			hint: () => `mailctl webhooks deliveries ${id}`,
-		});
+		const told = { input: what, hint: () => mailctl('webhooks', 'deliveries', String(id)) };
+		const { local } = await cx.connection();
+		// Undone where it is a database of this machine; elsewhere only the service knows.
+		const replaying = () => explained(log.replay(id, what, { signal: cx.signal }), told);
+		if (cx.dryRun) {
+			if (local !== null) await replaying();
+			return cx.wouldDo(`replay deliveries of webhook ${id}`, { replay: id, with: what });
+		}
+		const replayed = await replaying();
 		await cx.out.document(
 			{ replayed },
 			`${replayed} ${replayed === 1 ? 'delivery is' : 'deliveries are'} due now`,

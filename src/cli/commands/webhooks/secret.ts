@@ -1,8 +1,8 @@
-/** `mailctl webhooks secret`: what notifications are signed with. Whoever asks for it gets it: it is nothing else. */
+/** `mailctl webhooks secret`: the key that signs notifications. It is printed in full: it has no other use. */
 import { need } from '../../../api/capabilities.js';
 import type { SigningSecret } from '../../../api/deliveries.js';
-import { command } from '../../command.js';
-import type { CommandContext } from '../../context.js';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
 import { findWebhook } from './find.js';
 
@@ -28,7 +28,7 @@ export const secret = command({
 	async run(cx, { args, options: { rotate } }) {
 		const log = await need(await cx.api(), 'deliveries');
 		if (args.id !== undefined) await findWebhook(cx, args.id);
-		if (rotate && cx.dryRun) return cx.wouldDo('make a new secret for notifications', { rotate: true });
+		if (rotate && cx.dryRun) return cx.wouldDo('make a new secret for notifications', { rotate: 'secret' });
 		const call = { signal: cx.signal };
 		if (rotate) await agree(cx, await log.secrets(call));
 		const secrets = rotate ? await log.rotateSecret(call) : await log.secrets(call);
@@ -36,7 +36,7 @@ export const secret = command({
 	},
 });
 
-/** Two sign at most: whoever was not given the new one yet would refuse everything from now on. */
+/** At most two secrets sign: a target that does not have the newer one yet would refuse every notification. */
 async function agree(cx: CommandContext, [, before]: readonly SigningSecret[]): Promise<void> {
 	if (before === undefined || before.date_retired === null) return;
 	await cx.confirm({

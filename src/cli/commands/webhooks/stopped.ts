@@ -1,10 +1,12 @@
-/** Webhooks that nothing is sent to: where the service is ours it says which, and how they go on is told. */
+/** Webhooks without further notifications: a mailctl server lists them, and a hint shows how to resume them. */
+
 import type { StoppedWebhook } from '../../../api/deliveries.js';
 import type { Webhook } from '../../../api/records.js';
-import type { CommandContext } from '../../context.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
 import type { Column } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
-import { orNull } from '../../resolve.js';
+import { orNull } from '../../verbs/resolve.js';
 
 /** By the id of the webhook. */
 export type Stopped = ReadonlyMap<number, StoppedWebhook>;
@@ -27,17 +29,19 @@ export function stateColumn(stopped: Stopped): Column<Webhook> {
 	};
 }
 
-/** Nothing is said when none is. */
+/** Prints nothing without stopped webhooks. */
 export async function warnOfStopped(cx: CommandContext, found: readonly StoppedWebhook[]): Promise<void> {
 	const [first, ...others] = found;
 	if (first === undefined) return;
-	await cx.warn(others.length === 0 ? sentenceOf(first) : sentenceOfAll(found));
-	const id = first.webhook_id;
-	await cx.hint(`mailctl webhooks replay ${id} --failed goes on with it`);
-	await cx.hint(`mailctl webhooks update ${id} --url URL leads it elsewhere`);
+	const id = String(first.webhook_id);
+	await cx.warn(
+		others.length === 0 ? sentenceOf(first) : sentenceOfAll(found),
+		[mailctl('webhooks', 'replay', id, '--failed'), ' goes on with it'],
+		[mailctl('webhooks', 'update', id, '--url', 'URL'), ' leads it elsewhere'],
+	);
 }
 
-/** Nothing is written down for a webhook that is stopped: only what was due before is still to be had. */
+/** A stopped webhook gets no new notifications: only those due before are still available. */
 function sentenceOf({ webhook_id, date_stopped, waiting }: StoppedWebhook): string {
 	const since = date_stopped.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
 	const missed = `it misses what happens since ${since} UTC${waitText(waiting)}`;

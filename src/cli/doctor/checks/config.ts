@@ -1,14 +1,14 @@
-/** The files of the configuration: whether they can be read, and by whom. */
-import { type Paths, readConfig, readTokens } from '../../config.js';
+/** The files of the configuration: whether they are readable, and which users may read them. */
+import { type Paths, readConfig, readTokens } from '../../config/config.js';
 import { judgeFolder, judgePrivate, judgeSecrets, readAccess } from '../access.js';
 import { type Check, ok, problem, type Verdict } from '../model.js';
 
 /** Which files. */
 export interface ConfigOptions {
 	paths: Paths;
-	/** Files with secrets beside those of the configuration, with what belongs to each: the database, a token file. */
+	/** Further files with secrets, each in a group with the files that belong to it: a database, a token file. */
 	secrets: readonly (readonly string[])[];
-	/** Where those are; null: there are none. */
+	/** The folder of those files; null: no such files. */
 	folder: string | null;
 }
 
@@ -49,5 +49,5 @@ async function lookAtAccess({ paths, secrets, folder }: ConfigOptions): Promise<
 		...families.map(judgeSecrets),
 		...(around ?? []).map(judgeFolder),
 	].filter((verdict) => verdict !== null);
-	return complaints.length > 0 ? complaints : ok('nobody else may read what is kept here');
+	return complaints.length > 0 ? complaints : ok('only their owner may read these files');
 }

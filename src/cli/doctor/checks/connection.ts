@@ -4,7 +4,7 @@ import { connect, isIP } from 'node:net';
 import type { Clock } from '../../../api/datetime.js';
 import { judgeCertificate, lookAtCertificate } from '../certificate.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
-import { patient, saidBy } from '../patience.js';
+import { saidBy } from '../patience.js';
 
 /** Where a deployment is, and how the client gets there. */
 export interface WayOptions {
@@ -21,23 +21,21 @@ export interface WayOptions {
 /** `connection.…`; the certificate only of https, and where there is a connection. */
 export function connectionChecks(way: WayOptions, surroundings: Surroundings): Check[] {
 	const { baseUrl, isProxied } = way;
-	const { isOffline, signal } = surroundings;
+	const { isOffline, patience } = surroundings;
 	const asked = (judge: () => Promise<Verdict>) => async () => {
 		if (isOffline) return skipped('--offline asks no other machine');
 		return isProxied ? skipped('a proxy is in between') : judge();
 	};
 	const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
 	const port = Number(baseUrl.port || (baseUrl.protocol === 'https:' ? 443 : 80));
-	// Each step once, and none behind one that led nowhere: a cause is told once.
+	// Each step runs once, and none after a failed one: a cause is reported once.
 	const lookingUp = once(() => lookUp(host));
 	const knocking = once(async () =>
-		(await lookingUp()).level === 'ok'
-			? knock(host, port, patient(signal))
-			: skipped('there is no such name'),
+		(await lookingUp()).level === 'ok' ? knock(host, port, patience()) : skipped('there is no such name'),
 	);
 	const shaking = async () =>
 		(await knocking()).level === 'ok'
-			? shakeHands({ host, port }, way, signal)
+			? shakeHands({ host, port }, way, patience())
 			: skipped('there is no connection');
 	return [
 		{ name: 'connection.url', run: async () => judgeUrl(way) },
@@ -62,12 +60,12 @@ function once(judge: () => Promise<Verdict>): () => Promise<Verdict> {
 	};
 }
 
-/** A token on plain http is anybody's on the way. */
+/** On plain http every machine on the way can read the token. */
 function judgeUrl({ baseUrl, isInsecure }: Pick<WayOptions, 'baseUrl' | 'isInsecure'>): Verdict {
 	if (baseUrl.protocol === 'https:')
 		return isInsecure
 			? warning(
-					'--insecure: anybody on the way may answer in its place, and take the token',
+					'--insecure: any machine on the way may answer in its place, and take the token',
 					'leave --insecure out; --ca-cert FILE names an authority of your own',
 				)
 			: ok(`${baseUrl.origin} goes over TLS`);
@@ -117,7 +115,7 @@ async function shakeHands(
 ): Promise<Verdict> {
 	const ca = caCert === null ? null : { pem: caCert, alone: false };
 	try {
-		const seen = await lookAtCertificate({ ...server, ca, signal: patient(signal) });
+		const seen = await lookAtCertificate({ ...server, ca, signal });
 		return judgeCertificate(seen, {
 			now: clock.now(),
 			isChecked: !isInsecure,

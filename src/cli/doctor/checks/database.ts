@@ -1,8 +1,8 @@
 /** The database file: there, ours, current, sound, and with room to grow. */
 import { realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type Clock, type Micros, microsPerSecond } from '../../../api/datetime.js';
-import { gibibyte, mebibyte, momentText, sizeText, spanText } from '../amounts.js';
+import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
+import { gibibyte, mebibyte, momentText, sizeText, spanText } from '../../render/amounts.js';
 import type { Inspected, InspectedDatabase } from '../inspected.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 
@@ -30,7 +30,11 @@ export function databaseChecks(found: Inspected, clock: Clock, { line, isFull }:
 			run: opened(async ({ contents }) =>
 				contents === null
 					? skipped('the schema is another one than this version’s')
-					: judgeClock(await contents.newest(), clock.now()),
+					: judgeClock({
+							newest: await contents.newest(),
+							step: await contents.clockStep(),
+							now: clock.now(),
+						}),
 			),
 		},
 	];
@@ -43,7 +47,7 @@ function judgeFile(found: Inspected, line: Line): Verdict {
 		case 'missing':
 			return problem(
 				`there is no database at ${found.path}`,
-				line('engine init --sender news@example.com --smtp smtp://user@host:587'),
+				line('engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://user@host:587'),
 			);
 		case 'closed':
 			return problem(found.message, closedFix(found.code));
@@ -54,8 +58,7 @@ function judgeFile(found: Inspected, line: Line): Verdict {
 
 function closedFix(code: string): string | null {
 	if (code === 'locked') return 'another process holds it: try again when that has ended';
-	if (code === 'io')
-		return 'look at the permissions of the file and its folder; if it is damaged, restore a backup';
+	if (code === 'io') return 'look at the permissions of the file and its folder, and at the disk';
 	return code === 'not_a_database' ? 'name another file with --db' : null;
 }
 
@@ -71,7 +74,7 @@ function judgeSchema({ found, known }: InspectedDatabase['schema'], line: Line):
 		found === 0
 			? 'nothing has been stored in it yet'
 			: `schema ${found} is older than this version's ${known}`;
-	return warning(`${what}: the next command that opens it brings it up to date`, line('engine status'));
+	return warning(`${what}: the next command that opens it brings it up to date`, line('engine', 'status'));
 }
 
 function judgeSoundness(
@@ -80,9 +83,11 @@ function judgeSoundness(
 ): Verdict {
 	if (!isFull && bytes.file > quickBytes)
 		return skipped(
-			`${sizeText(bytes.file)} are read with --full only: ${line('doctor --only database --full')}`,
+			`${sizeText(bytes.file)} are read with --full only: ${line('doctor', '--only', 'database', '--full')}`,
 		);
-	const damage = findDamage(isFull ? 'whole' : 'quick');
+	const damage = attempt(() => findDamage(isFull ? 'whole' : 'quick'));
+	if (damage instanceof Error)
+		return problem(damage.message, 'look at the disk (dmesg, smartctl) before anything is restored');
 	if (damage.length > 0)
 		return problem(
 			`the file is damaged: ${damage.join('; ')}`,
@@ -91,7 +96,15 @@ function judgeSoundness(
 	return ok(isFull ? 'every page and every index is sound' : 'every page is sound');
 }
 
-/** Written by `wal` and nothing else, and not for ever. */
+function attempt(find: () => string[]): string[] | Error {
+	try {
+		return find();
+	} catch (error) {
+		return error instanceof Error ? error : new Error(String(error));
+	}
+}
+
+/** Judges the journal mode and the size of the write-ahead log, which only the mode `wal` writes. */
 export function judgeLog({
 	journalMode,
 	bytes,
@@ -103,13 +116,13 @@ export function judgeLog({
 		);
 	if (bytes.log > longLogBytes)
 		return warning(
-			`the write-ahead log beside it has grown to ${sizeText(bytes.log)}: somebody reads for very long, or was killed`,
+			`the write-ahead log beside it has grown to ${sizeText(bytes.log)}: a program has read for very long, or was killed`,
 			'end what uses the database: the last to close it copies the log back',
 		);
 	return ok(bytes.log === 0 ? 'write-ahead log, empty' : `write-ahead log of ${sizeText(bytes.log)}`);
 }
 
-/** Of the disk, in bytes; `free` is what a user who is not root may have. */
+/** Disk space in bytes; `free` is the part a user other than root may fill. */
 export interface Room {
 	free: number;
 	total: number;
@@ -130,8 +143,21 @@ async function roomAt(path: string): Promise<Room> {
 	return { free: bavail * bsize, total: blocks * bsize };
 }
 
-/** What is due is told by the clock: one that went back holds everything up. */
-function judgeClock(newest: Micros | null, now: Micros): Verdict {
+interface ClockFacts {
+	newest: Micros | null;
+	step: { by: Micros; at: Micros } | null;
+	now: Micros;
+}
+
+/** A set clock moves the queue; records made before that keep their times. */
+function judgeClock({ newest, step, now }: ClockFacts): Verdict {
+	if (step !== null && Math.abs(now - step.at) < microsPerDay) {
+		const how = step.by < 0 ? 'back' : 'forward';
+		return warning(
+			`this machine's clock was set ${how} by ${spanText(step.by)} at ${momentText(step.at)}: what was recorded before has times of the clock before`,
+			'let NTP keep the clock: timedatectl set-ntp true',
+		);
+	}
 	if (newest === null || newest <= now + clockSlack)
 		return ok(`this machine's clock says ${momentText(now)}`);
 	return problem(

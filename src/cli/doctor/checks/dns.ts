@@ -1,15 +1,16 @@
-/** What the DNS of the sender domains says to whoever receives the mail. */
-import { shellWord } from '../../shell-word.js';
+/** The DNS records of the sender domains, as receivers of the mail see them. */
+
+import { domainOf } from '../../../api/address.js';
 import type { PublishedKey } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import type { Looked, Names } from '../names.js';
 import { isLoopback } from './connection.js';
-import { domainOf, domainsOf, parentsOf } from './domains.js';
+import { domainsOf, parentsOf } from './domains.js';
 
 type Line = Surroundings['line'];
 
-/** `dns.…`: an answer for each domain. What nobody answers is skipped, for it says nothing of the domain. */
+/** `dns.…`: a verdict for each domain. A query without an answer is skipped: it proves nothing about the domain. */
 export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroundings): Check[] {
 	const asked: Look = (judge) =>
 		look(async (contents) => (isOffline ? skipped('--offline asks no other machine') : judge(contents)));
@@ -30,7 +31,10 @@ export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroun
 				// Receivers look at the domain of the return path (RFC 7208 s.2.4).
 				const { bounceAddress } = await settings();
 				const paths = bounceAddress === null ? await senders() : [bounceAddress];
-				const setBy = line(bounceAddress === null ? 'senders list' : 'engine settings get bounce_address');
+				const setBy =
+					bounceAddress === null
+						? line('senders', 'list')
+						: line('engine', 'settings', 'get', 'bounce_address');
 				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain), setBy)]);
 			}),
 		},
@@ -72,20 +76,20 @@ async function lookAtKeys(
 		return [
 			warning(
 				`mail of ${domain} is not signed here: large providers want a signature, unless the mail server adds it`,
-				line(`engine dkim add --domain ${shellWord(domain)} --selector s1`),
+				line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
 			),
 		];
 	return Promise.all(own.map(async (key) => judgeKey(key, await names.txt(key.name), line)));
 }
 
-/** Signed with a key that nobody can look up, mail is worse off than unsigned. */
+/** Mail signed with a key that is not in the DNS is worse off than unsigned mail. */
 function judgeKey(
 	{ name, value }: Pick<PublishedKey, 'name' | 'value'>,
 	looked: Looked,
 	line: Line,
 ): Verdict {
 	if (looked.kind === 'failed') return unasked(looked);
-	const fix = line('engine dkim list -o tsv --fields dns_record');
+	const fix = line('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
 	if (looked.kind === 'none')
 		return problem(`mail is signed, and ${name} has no TXT record to verify it with: publish it`, fix);
 	const published = looked.records.map((record) => tagOf(record, 'p'));
@@ -104,7 +108,7 @@ function tagOf(record: string, tag: string): string | undefined {
 function judgeSpf(domain: string, looked: Looked, setBy: string): Verdict {
 	if (looked.kind === 'failed') return unasked(looked);
 	if (looked.kind === 'none' && !looked.isName)
-		return warning(`${domain} does not exist: mail from there is refused by whoever looks`, setBy);
+		return warning(`${domain} does not exist: receivers that check it refuse mail from there`, setBy);
 	const records = looked.kind === 'none' ? [] : looked.records.filter((text) => /^v=spf1( |$)/i.test(text));
 	if (records.length > 1)
 		return problem(

@@ -1,10 +1,5 @@
 /** Domains of addresses, as DNS has them. */
-import { domainToASCII } from 'node:url';
-
-/** Of an address; ASCII, lower case. */
-export function domainOf(address: string): string {
-	return domainToASCII(address.slice(address.lastIndexOf('@') + 1)).toLowerCase();
-}
+import { domainOf } from '../../../api/address.js';
 
 /** Of all of them, and those given, each once. */
 export function domainsOf(addresses: readonly string[], more: readonly string[] = []): string[] {

@@ -1,13 +1,15 @@
-/** The queue: what holds mail up, who sends, and what came of it. */
+/** The queue: reasons for delays, senders, and outcomes. */
+
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import type { QueueState } from '../../../store/queue.js';
-import { countOf, momentText, spanText, untilText } from '../amounts.js';
+import { momentText, spanText, untilText } from '../../render/amounts.js';
+import { counted } from '../../render/counted.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
 
 type Line = Surroundings['line'];
 
-/** `queue.…`; why nothing leaves comes first. */
+/** `queue.…`; reasons for a full stop come first. */
 export function queueChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
 	// It walks everything that waits: once for all of them.
 	let asked: Promise<QueueState> | null = null;
@@ -21,6 +23,7 @@ export function queueChecks(look: Look, clock: Clock, { line }: Pick<Surrounding
 		{ name: 'queue.waiting', run: judged(judgeWaiting) },
 		{ name: 'queue.limits', run: judged(judgeLimits) },
 		{ name: 'queue.workers', run: judged(judgeWorkers) },
+		{ name: 'queue.unfinished', run: judged(judgeUnfinished) },
 		{ name: 'queue.deferred', run: judged(judgeDeferred) },
 		{ name: 'queue.uncertain', run: judged(judgeUncertain) },
 		{ name: 'queue.bounced', run: look(async ({ lately }) => judgeBounced(await lately(), line)) },
@@ -34,23 +37,27 @@ interface Around {
 
 const hour: Micros = 3_600 * microsPerSecond;
 
-/** A fault is the mail server's; a pause by hand is somebody's, who may have forgotten it. */
+/** A fault comes from the mail server; a pause by hand from a person, who may have forgotten it. */
 function judgePause({ pauses }: Pick<QueueState, 'pauses'>, { now, line }: Around): Verdict | Verdict[] {
 	if (pauses.length === 0) return ok('nothing holds the queue up');
 	return pauses.map(({ kind, reason, since, retry_at }) => {
 		if (kind === 'manual') {
 			const why = reason === null ? '' : `: ${reason}`;
-			return problem(`it was paused by hand at ${momentText(since)}${why}`, line('engine queue resume'));
+			return problem(
+				`it was paused by hand at ${momentText(since)}${why}`,
+				line('engine', 'queue', 'resume'),
+			);
 		}
-		const next = retry_at === null ? '' : `; it is tried again ${untilText(retry_at, now)} by whoever sends`;
+		const next =
+			retry_at === null ? '' : `; the next try is ${untilText(retry_at, now)}, if a worker or a server runs`;
 		return problem(
 			`the mail server takes no mail since ${momentText(since)}: ${reason ?? 'it did not say why'}${next}`,
-			line('engine queue resume'),
+			line('engine', 'queue', 'resume'),
 		);
 	});
 }
 
-/** That messages wait is no harm; that nobody comes for them is. */
+/** Waiting messages are no harm, unless no worker takes them. */
 function judgeWaiting(
 	{
 		due,
@@ -66,25 +73,27 @@ function judgeWaiting(
 		return ok(next_due_at === null ? 'nothing waits' : `the next is due ${untilText(next_due_at, now)}`);
 	const late = next_due_at === null ? 0 : now - next_due_at;
 	const back = held === 0 ? '' : ` (${held === due ? 'all' : held} of them held back by limits)`;
-	const waiting = `${countOf(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}${back}`;
+	const waiting = `${counted(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}${back}`;
 	if (pauses.length > 0) return ok(`${waiting}: the queue is paused`);
 	const isServed = workers.some(({ role }) => role !== null);
 	if (!isServed) return (late > hour ? problem : warning)(`${waiting}, and no process sends`, line('worker'));
 	if (limits.length > 0) return ok(waiting);
 	return late > hour
-		? warning(`${waiting}, though a process sends`, line('engine queue stats'))
+		? warning(`${waiting}, though a process sends`, line('engine', 'queue', 'stats'))
 		: ok(waiting);
 }
 
 const mostLimits = 5;
 
-/** They are there on purpose; but who set one may not have reckoned how long it takes. */
+/** Limits are set on purpose, but perhaps without a reckoning of how long they take. */
 function judgeLimits({ limits }: QueueState, { now, line }: Around): Verdict | Verdict[] {
 	if (limits.length === 0) return ok('no limit holds messages back');
 	return limits.slice(0, mostLimits).map(({ setting, limit, messages, last_at }) => {
-		const held = `${setting} ${limit} holds ${countOf(messages, 'message')} back`;
+		const held = `${setting} ${limit} holds ${counted(messages, 'message')} back`;
 		const says = `${held}, the last at least until ${momentText(last_at)}`;
-		return last_at - now > microsPerDay ? warning(says, line(`engine settings get ${setting}`)) : ok(says);
+		return last_at - now > microsPerDay
+			? warning(says, line('engine', 'settings', 'get', setting))
+			: ok(says);
 	});
 }
 
@@ -94,7 +103,7 @@ function judgeWorkers({ workers }: QueueState, { now }: Around): Verdict | Verdi
 	if (gone.length > 0)
 		return gone.map(({ host, pid, messages }) =>
 			warning(
-				`process ${pid} on ${host} is gone with ${countOf(messages, 'message')} in its hands`,
+				`process ${pid} on ${host} is gone with ${counted(messages, 'message')} in its hands`,
 				'the next process that sends takes them back; what was on its way may arrive twice',
 			),
 		);
@@ -107,6 +116,30 @@ function judgeWorkers({ workers }: QueueState, { now }: Around): Verdict | Verdi
 	return ok(lines.join(', '));
 }
 
+const mostUnfinished = 5;
+
+/** A message that ends its worker, or that something else ended it on. */
+function judgeUnfinished({ unfinished }: QueueState, { now, line }: Around): Verdict | Verdict[] {
+	if (unfinished.length === 0) return ok('no worker ended on a message');
+	const shown = unfinished.slice(0, mostUnfinished).map(({ message, state, deaths, due_at }) => {
+		const look = line('messages', 'get', message);
+		if (state === 'failed')
+			return warning(`message ${message} failed: a worker ended twice while it prepared it`, look);
+		const times = deaths === 1 ? '' : ` ${deaths} times`;
+		const next = due_at === null ? '' : `; it is tried again ${untilText(due_at, now)}`;
+		return warning(`a worker ended${times} while it prepared message ${message}${next}`, look);
+	});
+	const more = unfinished.length - shown.length;
+	if (more === 0) return shown;
+	return [
+		...shown,
+		warning(
+			`workers ended on ${counted(more, 'other message')}, too`,
+			line('messages', 'list', '--status', 'failed'),
+		),
+	];
+}
+
 const mostDomains = 3;
 
 function judgeDeferred({ deferred }: QueueState, { line }: Around): Verdict | Verdict[] {
@@ -115,15 +148,15 @@ function judgeDeferred({ deferred }: QueueState, { line }: Around): Verdict | Ve
 		.slice(0, mostDomains)
 		.map(({ domain, messages, last_reply }) =>
 			warning(
-				`${domain} puts ${countOf(messages, 'message')} off: ${last_reply ?? 'it did not say why'}`,
-				line('engine queue stats'),
+				`${domain} puts ${counted(messages, 'message')} off: ${last_reply ?? 'it did not say why'}`,
+				line('engine', 'queue', 'stats'),
 			),
 		);
 	const more = deferred.length - shown.length;
 	if (more === 0) return shown;
 	return [
 		...shown,
-		warning(`${countOf(more, 'other domain')} put mail off, too`, line('engine queue stats')),
+		warning(`${counted(more, 'other domain')} put mail off, too`, line('engine', 'queue', 'stats')),
 	];
 }
 
@@ -131,27 +164,29 @@ function judgeUncertain({ messages }: QueueState, { line }: Around): Verdict {
 	const count = messages.uncertain ?? 0;
 	if (count === 0) return ok('no message is uncertain');
 	return warning(
-		`of ${countOf(count, 'message')} nobody knows whether it arrived: the answer of the mail server was lost`,
-		line('messages list --status uncertain'),
+		`${counted(count, 'message')} may or may not have arrived: the answer of the mail server was lost`,
+		line('messages', 'list', '--status', 'uncertain'),
 	);
 }
 
 /** Of fewer messages it takes a larger share: of 25, two are two people, and nine a stale list. */
 const worrying = [
-	{ sent: 100, percent: 5 },
-	{ sent: 20, percent: 20 },
+	{ attempted: 100, percent: 5 },
+	{ attempted: 20, percent: 20 },
 ] as const;
 
 /** Of seven days. Mailbox providers take a sender for a spammer whose lists are this stale. */
 export function judgeBounced(
-	{ sent, hardBounced }: { sent: number; hardBounced: number },
+	{ attempted, hardBounced }: { attempted: number; hardBounced: number },
 	line: Line,
 ): Verdict {
-	const share = sent === 0 ? 0 : (hardBounced / sent) * 100;
-	const says = `${countOf(hardBounced, 'message')} of ${countOf(sent, 'message')} sent in seven days bounced for good`;
-	const found = worrying.find((one) => sent >= one.sent);
-	if (sent === 0) return ok('nothing was sent in seven days');
+	const share = attempted === 0 ? 0 : (hardBounced / attempted) * 100;
+	const says = `${counted(hardBounced, 'message')} of ${counted(attempted, 'message')} of seven days bounced for good`;
+	const found = worrying.find((one) => attempted >= one.attempted);
+	if (attempted === 0) return ok('nothing was sent or tried in seven days');
 	if (found === undefined) return ok(`${says}: too few to judge`);
 	const shown = `${says} (${share.toFixed(1)} %)`;
-	return share > found.percent ? warning(`${shown}: the list is stale`, line('report --last 7d')) : ok(shown);
+	return share > found.percent
+		? warning(`${shown}: the list is stale`, line('report', '--last', '7d'))
+		: ok(shown);
 }

@@ -1,33 +1,34 @@
-/** A deployment once it is reached: what it is, whether it takes the token, how fast, by which clock. */
+/** A deployment once it is reached: its kind, its answer to the token, its speed and its clock. */
 
 import { type Clock, type Micros, microsPerMs, microsPerSecond } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
-import type { Exchange, WireResponse } from '../../../api/wire.js';
-import { spanText } from '../amounts.js';
-import { announced, isObject, isPage, jsonOf, short, textOf } from '../answers.js';
+import { isRecord } from '../../../api/json.js';
+import type { WireExchange, WireResponse } from '../../../api/wire.js';
+import { spanText } from '../../render/amounts.js';
+import { announced, isPage, jsonOf, short, textOf } from '../answers.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
-import { patient, saidBy } from '../patience.js';
+import { saidBy } from '../patience.js';
 
 /** How a deployment is asked. */
 export interface ServiceOptions {
-	exchange: Exchange;
+	exchange: WireExchange;
 	/** There is a token to be refused. */
 	hasToken: boolean;
 	clock: Clock;
 	/** Gives a new token: `mailctl login …`. */
 	login: string;
-	/** Why a mailctl server sends nothing at the moment; null: it does. Rejects where it does not tell. */
+	/** The reason of a mailctl server for sending nothing; null: it sends. Rejects where it does not answer that. */
 	whyPaused: (signal: AbortSignal) => Promise<string | null>;
 }
 
-/** What a deployment answered, or why not. */
+/** The answer of a deployment, or the reason for its silence. */
 type Heard = { kind: 'answer'; response: WireResponse; at: Micros } | { kind: 'silence'; why: string };
 
-/** `service.…`; each path is asked once, whoever wants to know. */
+/** `service.…`; each path is requested once for all checks. */
 export function serviceChecks(service: ServiceOptions, surroundings: Surroundings): Check[] {
-	const { isOffline, signal } = surroundings;
+	const { isOffline, patience } = surroundings;
 	const ask = once(async (path: string, token: null | undefined): Promise<Heard> => {
-		const request = { method: 'GET', path, ...(token === null && { token }), signal: patient(signal) };
+		const request = { method: 'GET', path, ...(token === null && { token }), signal: patience() };
 		try {
 			const response = await service.exchange(request);
 			return { kind: 'answer', response, at: service.clock.now() };
@@ -35,7 +36,7 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 			return { kind: 'silence', why: whyOf(error, request.signal) };
 		}
 	});
-	// It needs no token, so none goes along.
+	// Without the token, which this request does not need.
 	const root = () => ask('/', null);
 	const lists = () => ask('/sub/lists/?page_size=1', undefined);
 	const isOurs = async () => {
@@ -80,7 +81,7 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 		},
 		{
 			name: 'service.queue',
-			run: ofOurs(async () => judgeQueue(await service.whyPaused(patient(signal)).catch(silent))),
+			run: ofOurs(async () => judgeQueue(await service.whyPaused(patience()).catch(silent))),
 		},
 	];
 }
@@ -105,7 +106,7 @@ function judgeAnswer(heard: Heard): Verdict {
 			'look at the base URL',
 		);
 	if (status === 429) return warning('it answers 429: it is asked too often just now', 'try again later');
-	// Whoever is refused has reached something that knows tokens.
+	// A refusal shows that the server knows tokens.
 	if (status === 401 || status === 403) return ok(`it answers ${status}`);
 	if (status >= 400)
 		return problem(`it answers ${status} to a call that every such service takes`, 'look at the base URL');
@@ -123,7 +124,7 @@ function judgeKind(response: WireResponse): Verdict {
 	return ok(`mailctl ${found.version} with ${found.extensions.join(', ') || 'no extensions'}`);
 }
 
-/** By the status of a call that needs one. Our server knows a token that may not read; others answer 403 to any. */
+/** Judges the token by a call that needs one. A 403 of mailctl means a token without `read`; of others any refusal. */
 function judgeToken(
 	response: WireResponse,
 	{ hasToken, isOurs, login }: Pick<ServiceOptions, 'hasToken' | 'login'> & { isOurs: boolean },
@@ -160,14 +161,14 @@ function judgeDate(date: string | undefined, now: Micros): Verdict {
 function judgeReady({ status, body }: WireResponse): Verdict {
 	if (status === 200) return ok('its database answers');
 	const json = jsonOf(body);
-	const detail = isObject(json) ? textOf(json['detail']) : null;
+	const detail = isRecord(json) ? textOf(json['detail']) : null;
 	return problem(
 		`it is not ready (${status}): ${detail ?? 'it does not say why'}`,
 		'mailctl doctor on the machine of the server says more',
 	);
 }
 
-/** Undefined: it does not tell. */
+/** Undefined: the server does not answer that. */
 function judgeQueue(why: unknown): Verdict {
 	if (why === undefined) return skipped('it does not tell how its queue is');
 	if (why === null) return ok('nothing holds its queue up');
@@ -184,7 +185,7 @@ function whyOf(error: unknown, signal: AbortSignal): string {
 	return error instanceof ApiError ? error.message : saidBy(error);
 }
 
-/** Asks each path once, whoever wants to know. */
+/** Requests each path once for all checks. */
 function once(ask: (path: string, token: null | undefined) => Promise<Heard>) {
 	const known = new Map<string, Promise<Heard>>();
 	return (path: string, token: null | undefined): Promise<Heard> => {

@@ -1,4 +1,4 @@
-/** The settings of a database: what is missing before mail can go out, and what should not go out so. */
+/** The settings of a database: those missing before mail can go out, and those that should not be used. */
 import { isTimeZone } from '../../../api/datetime.js';
 import type { InspectedSettings, InspectedSmtp } from '../inspected.js';
 import type { Look } from '../looking.js';
@@ -7,7 +7,7 @@ import { isLoopback } from './connection.js';
 
 type Line = Surroundings['line'];
 
-/** `settings.…`: of each what follows from it, in the order one sets up a database. */
+/** `settings.…`: a verdict on each setting, in the order one sets up a database. */
 export function settingsChecks(look: Look, { line }: Pick<Surroundings, 'line'>): Check[] {
 	const judged = (judge: (settings: InspectedSettings, line: Line) => Verdict) =>
 		look(async ({ settings }) => judge(await settings(), line));
@@ -23,7 +23,7 @@ export function settingsChecks(look: Look, { line }: Pick<Surroundings, 'line'>)
 function judgeSenders(senders: readonly string[], line: Line): Verdict {
 	const [first] = senders;
 	if (first === undefined)
-		return problem('there is no sender: nothing can be sent', line('senders add news@example.com'));
+		return problem('there is no sender: nothing can be sent', line('senders', 'add', 'news@example.com'));
 	return ok(senders.length === 1 ? `${first} may send` : `${senders.length} addresses may send`);
 }
 
@@ -32,33 +32,33 @@ function judgeSmtp(smtp: InspectedSmtp | null, line: Line): Verdict {
 	if (smtp === null)
 		return problem(
 			'no mail server is set: nothing can be sent',
-			line('engine init --smtp smtp://user@host:587'),
+			line('engine', 'init', '--smtp', 'smtp://user@host:587'),
 		);
 	const { host, port, security, user, hasPassword } = smtp;
 	const server = `${host}:${port}`;
 	if (user !== null && !hasPassword)
 		return problem(
 			`${server} is to be logged in to as ${user}, and there is no password`,
-			line('engine settings set smtp_password - < FILE'),
+			`${line('engine', 'settings', 'set', 'smtp_password', '-')} < FILE`,
 		);
 	const clear = `${server} is spoken to in the clear`;
 	if (security === 'never' && !isLoopback(host))
 		return warning(
 			`${clear}${user === null ? '' : ', password and all'}`,
-			line(`engine init --smtp ${urlOf(smtp)}`),
+			line('engine', 'init', '--smtp', urlOf(smtp)),
 		);
 	return ok(`mail goes to ${server}${user === null ? '' : `, as ${user}`}`);
 }
 
-/** The same server with what keeps others from reading along. */
+/** The URL of the same server with TLS, so that no machine on the way reads the mail. */
 function urlOf({ host, port, user }: InspectedSmtp): string {
 	const name = host.includes(':') ? `[${host}]` : host;
 	return `smtp://${user === null ? '' : `${encodeURIComponent(user)}@`}${name}:${port}?tls=required`;
 }
 
 function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Verdict {
-	const fix = line('engine settings set public_url https://mail.example.com');
-	// A mail server of this machine may be a trial, or the way to the world.
+	const fix = line('engine', 'settings', 'set', 'public_url', 'https://mail.example.com');
+	// A mail server of this machine may be a trial, or a relay to the internet.
 	const isTrial = smtp !== null && isLoopback(smtp.host);
 	if (publicUrl === null)
 		return warning(
@@ -69,9 +69,12 @@ function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Ver
 		);
 	const { protocol, hostname } = new URL(publicUrl);
 	if (isLoopback(hostname))
-		return warning(`links in mails lead to ${publicUrl}: nobody but this machine can follow them`, fix);
+		return warning(`links in mails lead to ${publicUrl}: they work on this machine alone`, fix);
 	if (protocol === 'http:')
-		return warning(`links in mails are plain http (${publicUrl}): mailbox providers frown on them`, fix);
+		return warning(
+			`links in mails are plain http (${publicUrl}): mailbox providers distrust such links`,
+			fix,
+		);
 	return ok(`links in mails lead to ${publicUrl}`);
 }
 
@@ -79,11 +82,14 @@ function judgeBounces({ bounceAddress }: InspectedSettings, line: Line): Verdict
 	if (bounceAddress !== null) return ok(`bounces come back to ${bounceAddress}`);
 	return warning(
 		'no bounce address is set: what bounces later goes to the sender of the mail, and is not recorded',
-		line('engine settings set bounce_address bounces@example.com'),
+		line('engine', 'settings', 'set', 'bounce_address', 'bounces@example.com'),
 	);
 }
 
 function judgeTimeZone({ timeZone }: InspectedSettings, line: Line): Verdict {
 	if (isTimeZone(timeZone)) return ok(`the report counts days of ${timeZone}`);
-	return problem(`this Node.js knows no time zone "${timeZone}"`, line('engine settings set time_zone UTC'));
+	return problem(
+		`this Node.js knows no time zone "${timeZone}"`,
+		line('engine', 'settings', 'set', 'time_zone', 'UTC'),
+	);
 }

@@ -1,15 +1,15 @@
 /** The mail server: whether it lets a worker in, and the certificate it shows. No mail is sent. */
 import type { Clock } from '../../../api/datetime.js';
-import type { SmtpTest } from '../../connection.js';
+import type { SmtpTest } from '../../frame/connection.js';
 import { judgeCertificate, lookAtCertificate } from '../certificate.js';
 import type { InspectedSmtp } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict } from '../model.js';
-import { mailServerMs, patient, saidBy } from '../patience.js';
+import { mailServerMs, saidBy } from '../patience.js';
 import { startTls } from '../start-tls.js';
 
 /** `smtp.login` and `smtp.certificate`. */
-export function smtpChecks(look: Look, clock: Clock, { line, isOffline, signal }: Surroundings): Check[] {
+export function smtpChecks(look: Look, clock: Clock, { line, isOffline, patience }: Surroundings): Check[] {
 	const asked = (judge: (smtp: InspectedSmtp, test: TrySmtp) => Promise<Verdict>) =>
 		look(async ({ settings, testSmtp }) => {
 			if (isOffline) return skipped('--offline asks no other machine');
@@ -19,9 +19,9 @@ export function smtpChecks(look: Look, clock: Clock, { line, isOffline, signal }
 	return [
 		{
 			name: 'smtp.login',
-			run: asked((smtp, test) => logIn(smtp, { test, signal, line })),
+			run: asked((smtp, test) => logIn(smtp, { test, patience, line })),
 		},
-		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, signal, line })) },
+		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, patience, line })) },
 	];
 }
 
@@ -29,34 +29,34 @@ type TrySmtp = (signal: AbortSignal) => Promise<SmtpTest>;
 
 async function logIn(
 	{ host, port }: InspectedSmtp,
-	{ test, signal, line }: Pick<Surroundings, 'signal' | 'line'> & { test: TrySmtp },
+	{ test, patience, line }: Pick<Surroundings, 'patience' | 'line'> & { test: TrySmtp },
 ): Promise<Verdict> {
-	const limit = patient(signal, mailServerMs);
+	const limit = patience(mailServerMs);
 	const tested = await test(limit);
 	if (tested.ok || !limit.aborted) return judgeTest(tested, line);
-	return problem(`${host}:${port}: ${saidBy(limit.reason)}`, line(otherServer));
+	return problem(`${host}:${port}: ${saidBy(limit.reason)}`, line(...otherServer));
 }
 
 function judgeTest(
-	{ host, port, user, ok: isIn, reply, duration_ms }: SmtpTest,
+	{ host, port, user, ok: isIn, reply, remedy, duration_ms }: SmtpTest,
 	line: Surroundings['line'],
 ): Verdict {
 	const server = `${host}:${port}`;
 	if (isIn) return ok(`${server} lets ${user ?? 'this machine'} in (${duration_ms} ms)`);
 	const said = reply ?? 'no answer';
-	const mend = /^auth\b/.test(said) ? 'engine init --smtp-password-file FILE' : otherServer;
-	return problem(`${server} takes no mail from here: ${said}`, line(mend));
+	const mend = remedy === 'login' ? ['engine', 'init', '--smtp-password-file', 'FILE'] : otherServer;
+	return problem(`${server} takes no mail from here: ${said}`, line(...mend));
 }
 
-/** The test itself has just been made: another one mends nothing. */
-const otherServer = 'engine init --smtp smtp://user@host:587';
+/** A hint to repeat the test would not help: this check is the test. */
+const otherServer = ['engine', 'init', '--smtp', 'smtp://user@host:587'];
 
 async function judgeServer(
 	{ host, port, security, ca }: InspectedSmtp,
-	{ clock, signal, line }: Pick<Surroundings, 'signal' | 'line'> & { clock: Clock },
+	{ clock, patience, line }: Pick<Surroundings, 'patience' | 'line'> & { clock: Clock },
 ): Promise<Verdict> {
 	if (security === 'never') return skipped('TLS is not asked for (tls=never)');
-	const limit = patient(signal, mailServerMs);
+	const limit = patience(mailServerMs);
 	try {
 		const socket = security === 'implicit' ? null : await startTls({ host, port, signal: limit });
 		if (socket === 'refused')
@@ -73,14 +73,14 @@ async function judgeServer(
 		return judgeCertificate(seen, {
 			now: clock.now(),
 			isChecked: security !== 'opportunistic',
-			renew: 'whoever runs the mail server has to renew it',
-			trust: line('engine settings set smtp_ca - < ca.pem'),
+			renew: 'the operator of the mail server has to renew it',
+			trust: `${line('engine', 'settings', 'set', 'smtp_ca', '-')} < ca.pem`,
 			rename: 'smtp_url must use a name that it is for',
 		});
 	} catch (error) {
 		if (limit.aborted) return skipped(saidBy(limit.reason));
 		const isUnreached = error instanceof Error && 'code' in error && 'syscall' in error;
-		// Why is what the check of the login says.
+		// The check of the login reports the cause.
 		if (isUnreached) return skipped('the mail server is not reached');
 		return problem(`no certificate was seen: ${saidBy(error)}`);
 	}

@@ -1,6 +1,8 @@
-/** Webhooks that are told nothing any more, or fail for long. */
+/** Webhooks that get no notifications any more, or fail for long. */
+
 import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
-import { countOf, momentText, untilText } from '../amounts.js';
+import { momentText, untilText } from '../../render/amounts.js';
+import { counted } from '../../render/counted.js';
 import type { InspectedWebhook } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
@@ -26,7 +28,7 @@ export function webhookChecks(look: Look, clock: Clock, { line }: Pick<Surroundi
 	];
 }
 
-/** Null: there is nothing to say against it. */
+/** Null: no complaint. */
 function judgeWebhook(
 	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
 	{ now, line }: { now: Micros; line: Surroundings['line'] },
@@ -35,32 +37,32 @@ function judgeWebhook(
 	if (stopped !== null) {
 		const { since, waiting } = stopped;
 		const left =
-			waiting === 0 ? '' : `, and ${countOf(waiting, 'notification')} ${waiting === 1 ? 'waits' : 'wait'}`;
+			waiting === 0 ? '' : `, and ${counted(waiting, 'notification')} ${waiting === 1 ? 'waits' : 'wait'}`;
 		return problem(
 			`${name} answered 410 Gone: it is told nothing since ${momentText(since)}${left}`,
-			line(`webhooks replay ${id} --failed`),
+			line('webhooks', 'replay', String(id), '--failed'),
 		);
 	}
 	if (failedLately > 0 && deliveredLately === 0)
 		return problem(
-			`${name} took nothing in a day: ${countOf(failedLately, 'notification')} failed for good`,
-			line(`webhooks test ${id}`),
+			`${name} took nothing in a day: ${counted(failedLately, 'notification')} failed for good`,
+			line('webhooks', 'test', String(id)),
 		);
 	if (oldestRetried !== null) {
 		const { since, next, said, tookOthersSince } = oldestRetried;
-		// A single body that a target does not like says nothing against the target, unless it goes on.
+		// A single refused body is no fault of the target, unless refusals go on.
 		if (!tookOthersSince || now - since > microsPerDay) {
 			const again = next === null ? '' : `; tried again ${untilText(next, now)}`;
 			return warning(
 				`${name} is tried in vain since ${momentText(since)}: ${said}${again}`,
-				line(`webhooks deliveries ${id}`),
+				line('webhooks', 'deliveries', String(id)),
 			);
 		}
 	}
 	if (failedLately > 0)
 		return warning(
-			`${name} failed ${countOf(failedLately, 'notification')} for good in a day`,
-			line(`webhooks deliveries ${id} --state failed`),
+			`${name} failed ${counted(failedLately, 'notification')} for good in a day`,
+			line('webhooks', 'deliveries', String(id), '--state', 'failed'),
 		);
 	return null;
 }

@@ -1,4 +1,4 @@
-/** What can be seen of every collection without changing anything: shape, pages, one record, an id that is none. */
+/** Read-only checks of every collection: shape, pages, one record, an unknown id. */
 import { expectObject, expectRefusal, isSame, judgeRecord, judgeRecords } from '../judge.js';
 import { Broken, type Check, type Group, type Probe, Skipped } from '../model.js';
 import { judgeFirstPage, judgePaging, type ReadPage, readPage, withQuery } from '../pages.js';
@@ -10,7 +10,7 @@ export interface Collection {
 	/** `list`, for the texts. */
 	one: string;
 	shape: Shape;
-	/** Its path; throws `Skipped` where there is none to look at. */
+	/** The path of the collection; throws `Skipped` where there is none. */
 	path(probe: Probe): Promise<string>;
 }
 

@@ -1,10 +1,10 @@
-/** Whether anybody answers, who it is, and whether tokens are looked at. */
+/** Checks that the deployment answers, what service it is, and that it checks tokens. */
 import { ApiError } from '../../../api/errors.js';
 import { expectRefusal, expectStatus, said } from '../judge.js';
 import { type Check, Halted, type Probe } from '../model.js';
 import { paths, type Workshop } from '../workshop.js';
 
-/** The first is a gate (see `planChecks`): it throws `Halted` where nobody answers, and nothing else is checked. */
+/** The first is a gate (see `planChecks`): without an answer it throws `Halted`, and nothing else is checked. */
 export function connectionChecks(workshop: Workshop): Check[] {
 	return [
 		{
@@ -55,7 +55,7 @@ export function connectionChecks(workshop: Workshop): Check[] {
 	];
 }
 
-/** The first is a gate as well: it throws `Halted` where the token, or having none, is refused. */
+/** The first is a gate as well: it throws `Halted` where the token, or its absence, is refused. */
 export function authChecks({ hasToken, names }: Workshop): Check[] {
 	const refuses = (id: string, title: string, token: string | null): Check => ({
 		id,
@@ -65,7 +65,7 @@ export function authChecks({ hasToken, names }: Workshop): Check[] {
 		run: async (probe) => {
 			const answer = await probe.call({ method: 'GET', path: paths.lists, token });
 			const what = token === null ? 'a request without a token' : 'a wrong token';
-			// Clients treat both alike (api-decisions 3), but 401 says what is wrong.
+			// Clients treat both alike (api-decisions 3), but 401 names the reason.
 			expectRefusal(probe, answer, { what, statuses: [401] });
 			return undefined;
 		},

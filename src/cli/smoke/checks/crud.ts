@@ -1,4 +1,5 @@
 /** Create, read, find, change, refuse, delete: the same row of checks for every resource (`--full`). */
+import { isRecord } from '../../../api/json.js';
 import type { Answer, Ask } from '../caller.js';
 import {
 	expectObject,
@@ -12,7 +13,7 @@ import {
 } from '../judge.js';
 import { Broken, type Check, type Group, type Probe, Skipped } from '../model.js';
 import { readPage, walkPages, withQuery } from '../pages.js';
-import { isObject, type Json, type Shape, shown } from '../shapes.js';
+import { type Json, type Shape, shown } from '../shapes.js';
 import { slot } from '../workshop.js';
 
 export interface Resource {
@@ -20,24 +21,24 @@ export interface Resource {
 	/** `list`, for the texts. */
 	one: string;
 	shape: Shape;
-	/** The key that holds the run's name: what has another there is not ours to change. */
+	/** The key that holds the run's name: a record with another name belongs to others and is not changed. */
 	mark: string;
 	/** The path of its collection. */
 	path(probe: Probe): Promise<string>;
-	/** POSTs, so that what is made is known to the clean-up. */
+	/** POSTs by way of the ledger, so that the clean-up knows the record. */
 	post(probe: Probe, ask: Ask): Promise<Answer>;
 	create(probe: Probe): Promise<Creation>;
-	/** What a PATCH sends; everything else must stay. */
+	/** The body of the PATCH; every other key must stay. */
 	patch: Json;
 	replace: {
 		body: Json;
 		/** Documented values of the answer. */
 		expected: Json;
-		/** What the document leaves open: omitted keys return to their defaults (api-decisions 11). */
+		/** Values the document leaves open: omitted keys return to their defaults (api-decisions 11). */
 		decided?: Json;
 	};
 	refusals: readonly Refusal[];
-	/** A key whose value a deployment is free to refuse, and what it then is that cannot be tried. */
+	/** A key whose value a deployment is free to refuse; `why` is then the reason of the skip. */
 	mayRefuse?: { key: string; why: string };
 }
 
@@ -55,16 +56,16 @@ export interface Refusal {
 	what: string;
 	body: Json;
 	key: string;
-	/** The document says so; otherwise taking it is a deviation. */
+	/** The document demands the refusal; otherwise an acceptance is a deviation. */
 	isDocumented: boolean;
 }
 
-/** How many pages are read to find what was just made. */
+/** The most pages that are read to find a new record. */
 const maxPages = 50;
 
 /**
- * In their order: each but the first needs what the first one made. `existing` look at the collection as it is, so that
- * a new deployment has something to look at; `between` come before the deletion.
+ * In their order: each but the first needs the record of the first. `existing` read the collection before the deletion,
+ * so that a new deployment has a record; `between` come before the deletion too.
  */
 export function crudChecks(
 	resource: Resource,
@@ -118,7 +119,7 @@ async function create(probe: Probe, resource: Resource): Promise<Json> {
 	const { body, expected } = await resource.create(probe);
 	const answer = await resource.post(probe, { method: 'POST', path, body });
 	const { mayRefuse } = resource;
-	const complaints = answer.status === 400 && isObject(answer.json) ? answer.json : {};
+	const complaints = answer.status === 400 && isRecord(answer.json) ? answer.json : {};
 	if (mayRefuse !== undefined && Object.hasOwn(complaints, mayRefuse.key)) throw new Skipped(mayRefuse.why);
 	if (answer.status !== 201) throw new Broken(unexpected(answer, 201));
 	const record = objectOf(probe, answer);
@@ -129,7 +130,7 @@ async function create(probe: Probe, resource: Resource): Promise<Json> {
 	return record;
 }
 
-/** Whatever the answer said: the checks to come change and delete what has this id. */
+/** The record of that id is the new one: the next checks change and delete it. */
 async function assertOurs(
 	probe: Probe,
 	resource: Resource,
@@ -217,7 +218,7 @@ async function onePath(probe: Probe, resource: Resource, record: Json): Promise<
 	return `${await resource.path(probe)}${String(record['id'])}/`;
 }
 
-/** Keys of the document only: what else a deployment has may change as it likes. */
+/** Keys of the document only: further keys of a deployment may change freely. */
 function known({ shape }: Resource, record: Json): Json {
 	return Object.fromEntries(Object.entries(record).filter(([key]) => Object.hasOwn(shape, key)));
 }

@@ -6,7 +6,7 @@ import type { Workshop } from '../workshop.js';
 
 type Path = (probe: Probe) => Promise<string>;
 
-/** On whoever is there: every row that comes must be one that was asked for. */
+/** Checks on the subscribers that exist: every row of an answer must match its filter. */
 export function filterChecks(path: Path): Check[] {
 	return [
 		{
@@ -21,9 +21,10 @@ export function filterChecks(path: Path): Check[] {
 				if (typeof email !== 'string') throw new Skipped('the list has no subscribers');
 				const part = email.slice(0, Math.max(1, email.indexOf('@')));
 				const exact = await filtered(probe, list, { email__exact: email });
-				if (exact.length === 0) probe.fault('email__exact of an address that is there finds nobody');
+				if (exact.length === 0) probe.fault('email__exact of an existing address finds no subscriber');
 				const containing = await filtered(probe, list, { email__icontains: part });
-				if (containing.length === 0) probe.fault('email__icontains of a part that is there finds nobody');
+				if (containing.length === 0)
+					probe.fault('email__icontains of a part of an existing address finds no subscriber');
 				// The document does not say that case is looked away from; the name of the parameter does.
 				const upper = await filtered(probe, list, { email__icontains: part.toUpperCase() });
 				if (upper.length === 0) probe.deviate('email__icontains looks at upper and lower case');
@@ -36,7 +37,7 @@ export function filterChecks(path: Path): Check[] {
 	];
 }
 
-/** On the run's own list, where it is known who must come. */
+/** Checks on the run's own list, where the expected rows are known. */
 export function ownFilterCheck({ names }: Workshop, path: Path): Check {
 	return {
 		id: 'subscribers.own-filters',
@@ -76,7 +77,7 @@ async function expectOnly(
 	const found = rows.filter((email) => email.startsWith('smoke-')).sort();
 	if (found.join() !== emails.join())
 		probe.fault(
-			`${words(query)} finds ${found.join(', ') || 'nobody'}, not ${emails.join(', ') || 'nobody'}`,
+			`${words(query)} finds ${found.join(', ') || 'no subscriber'}, not ${emails.join(', ') || 'no subscriber'}`,
 		);
 }
 
@@ -86,7 +87,7 @@ async function filtered(probe: Probe, path: string, query: Query): Promise<reado
 	if (wrong !== undefined)
 		// By its id: an address does not belong in a build log.
 		probe.fault(
-			`${Object.keys(query).join(' with ')} answers subscriber ${shown(wrong['id'])}, who is not meant`,
+			`${Object.keys(query).join(' with ')} answers subscriber ${shown(wrong['id'])}, which does not match`,
 		);
 	return results;
 }

@@ -1,19 +1,11 @@
 /** The events report. Service document, "Events report"; a default window of 7 or 8 days (api-decisions 35). */
+
 import { addDays, daysBetween, formatWireDate, parseWireDate } from '../../../api/datetime.js';
+import { isRecord } from '../../../api/json.js';
 import { expectObject, expectRefusal, judgeRecord, judgeRecords } from '../judge.js';
 import { Broken, type Check, type Probe } from '../model.js';
 import { withQuery } from '../pages.js';
-import {
-	count,
-	fault,
-	isObject,
-	type Json,
-	number,
-	type Rule,
-	type Shape,
-	shown,
-	string,
-} from '../shapes.js';
+import { count, fault, type Json, number, type Rule, type Shape, shown, string } from '../shapes.js';
 import { paths } from '../workshop.js';
 
 const percentText: Rule = (value) =>
@@ -34,9 +26,7 @@ const wireDate: Rule = (value) =>
 	string(value) ?? (parseWireDate(String(value)) === null ? fault(`is ${shown(value)}, not %d.%m.%Y`) : null);
 const dayShape: Shape = { date: wireDate, opened: count, sent: count };
 
-/**
- * All change nothing. What was sent is not known here: days are held to those asked for, totals to the sum of the days.
- */
+/** All change nothing. Sent messages are unknown here: days must be the requested ones, totals the sum of the days. */
 export function reportChecks(): Check[] {
 	const check = (verb: string, title: string, run: (probe: Probe) => Promise<string | undefined>): Check => ({
 		id: `report.${verb}`,
@@ -83,16 +73,16 @@ async function readReport(
 ): Promise<ReadReport> {
 	const body = await expectObject(probe, { method: 'GET', path }, 200);
 	const { results } = body;
-	if (!isObject(results)) throw new Broken(`results is ${shown(results)}, not an object`);
+	if (!isRecord(results)) throw new Broken(`results is ${shown(results)}, not an object`);
 	const { total, data } = results;
-	if (!isObject(total)) throw new Broken(`results.total is ${shown(total)}, not an object`);
+	if (!isRecord(total)) throw new Broken(`results.total is ${shown(total)}, not an object`);
 	if (!Array.isArray(data)) throw new Broken(`results.data is ${shown(data)}, not an array`);
 	judgeRecord(probe, totalShape, total, 'total');
 	judgeRecords(probe, dayShape, data, 'day');
-	return { total, days: data.filter(isObject) };
+	return { total, days: data.filter(isRecord) };
 }
 
-/** Three days before the last one it shows by itself: whatever the service's time zone, they are past or present. */
+/** Three days before the last one of a report without dates: past or present in every time zone. */
 async function checkDates(probe: Probe): Promise<string> {
 	const last = parseWireDate(String((await readReport(probe, {})).days.at(-1)?.['date']));
 	if (last === null) throw new Broken('the report without dates has no last day to count from');

@@ -1,10 +1,12 @@
 /** One message to one address, only where `--send-to` names it. Service document, "Send a message". */
+import { isRecord } from '../../../api/json.js';
+import { pauseSentence } from '../../../api/pauses.js';
 import type { Message } from '../../../api/records.js';
-import { isUuid } from '../../ids.js';
-import { sleep } from '../caller.js';
+import { sleep } from '../../../api/sleep.js';
+import { isUuid } from '../../verbs/resolve.js';
 import { expectRefusal, expectStatus, judgeRecord, judgeRecords, objectOf } from '../judge.js';
 import { Broken, type Check, type Probe, Skipped } from '../model.js';
-import { fault, integer, isObject, type Rule, type Shape, shown, string } from '../shapes.js';
+import { fault, integer, type Rule, type Shape, shown, string } from '../shapes.js';
 import { paths, slot, type Workshop } from '../workshop.js';
 
 const isTrue: Rule = (value) => (value === true ? null : fault(`is ${shown(value)}, not true`));
@@ -17,17 +19,15 @@ const messageShape: Shape = { to: string, id: uuid };
 
 interface Accepted {
 	id: string;
-	/** Named by services of ours. */
+	/** Given by mailctl servers. */
 	submission: string | null;
 }
 
-/** How often a service is asked what became of the message, and how many times: half a minute in all. */
+/** Milliseconds between two reads of the message's state, and their number: half a minute in all. */
 const pollMs = 250;
 const maxPolls = 120;
 
-/**
- * Planned only with an address to send to. The last one asks, for half a minute at most, what became of the message.
- */
+/** Planned only with an address to send to. The last one waits half a minute at most for the message's outcome. */
 export function sendChecks(workshop: Workshop): Check[] {
 	const accepted = slot<Accepted>('send.message');
 	const check = (verb: string, title: string, run: (probe: Probe) => Promise<string | undefined>): Check => ({
@@ -70,13 +70,13 @@ async function sendOne(probe: Probe, workshop: Workshop): Promise<Accepted> {
 	if (result['messages_created'] !== messages.length)
 		probe.fault(`messages_created is ${shown(result['messages_created'])} with ${messages.length} messages`);
 	const [first]: unknown[] = messages;
-	if (!isObject(first)) throw new Broken(`no message was created for ${to}: is the address suppressed?`);
+	if (!isRecord(first)) throw new Broken(`no message was created for ${to}: is the address suppressed?`);
 	if (String(first['to']).toLowerCase() !== to.toLowerCase())
 		probe.fault(`the message is to ${shown(first['to'])}`);
 	return { id: String(first['id']), submission: answer.headers['x-submission-id'] ?? null };
 }
 
-/** On a database of this machine this run delivers it; a service of ours is asked; nobody else tells. */
+/** A database of this machine: this run delivers it. `mailctl serve`: asked for the state. Others: unknown. */
 async function deliver(
 	probe: Probe,
 	workshop: Workshop,
@@ -92,7 +92,7 @@ async function deliver(
 		if (submission === null) throw new Skipped('the answer names no submission; it is queued');
 		const scope = { submission };
 		const { kind, reason } = await local.deliver({ scope, until: 'settled', signal: workshop.signal });
-		if (kind === 'paused') throw new Broken(`the mail server takes no mail: ${reason ?? 'no reason'}`);
+		if (kind === 'paused') throw new Broken(pauseSentence(reason));
 		return conclude(probe, await messages.get(id, call));
 	}
 	for (let poll = 0; poll < maxPolls; poll += 1) {

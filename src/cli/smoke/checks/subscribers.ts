@@ -11,7 +11,7 @@ import { filterChecks, ownFilterCheck } from './filters.js';
 /** One more than a page of ten, which is not uncommon. */
 const manySubscribers = 11;
 
-/** In the order of `crudChecks`. What is made is in the run’s own list and goes with it, so no ledger is kept of it. */
+/** In the order of `crudChecks`. Subscribers are in the run’s own list and are deleted with it, without a ledger. */
 export function subscriberChecks(workshop: Workshop): Check[] {
 	const { names } = workshop;
 	const base = { group: 'subscribers', one: 'subscriber', shape: subscriberShape } as const;
@@ -84,7 +84,7 @@ function existing(): Path {
 	};
 }
 
-/** A list with somebody in it if there is one, else any. */
+/** A list with subscribers if there is one, else any. */
 async function findExisting(probe: Probe): Promise<string> {
 	const { results } = await readPage(probe, paths.lists);
 	const list = results.find((one) => Number(one['overall_subscribers_count']) > 0) ?? results[0];

@@ -1,18 +1,17 @@
 /**
  * HTTP notifications. Service document, "HTTP notifications". The target is a name that never resolves (RFC 2606), so
- * that an event of these seconds is told to nobody; run_test is called only where `--send-to` allows calls outside.
+ * that an event of these seconds reaches no stranger; run_test is called only where `--send-to` allows calls outside.
  */
+import { isRecord } from '../../../api/json.js';
 import type { Answer, Ask } from '../caller.js';
 import { expectStatus } from '../judge.js';
 import type { Check, Probe } from '../model.js';
-import { isObject, type Json, webhookShape } from '../shapes.js';
+import { type Json, webhookShape } from '../shapes.js';
 import { paths, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
-/**
- * In the order of `crudChecks`. Where a name that never resolves is refused, `create` is skipped with what needs it.
- */
+/** In the order of `crudChecks`. Where an unresolvable name is refused, `create` and its dependents are skipped. */
 export function webhookChecks({ names, ledger }: Workshop): Check[] {
 	const path = async () => paths.webhooks;
 	const base = { group: 'webhooks', one: 'webhook', shape: webhookShape, path } as const;
@@ -28,7 +27,7 @@ export function webhookChecks({ names, ledger }: Workshop): Check[] {
 			create: async () => ({ body, expected: body }),
 			patch: { url: `${names.url}-patched` },
 			replace: { body: replaced, expected: replaced, decided: none },
-			// A name that resolves would be somebody's: better not to try than to tell him of events.
+			// A name that resolves belongs to a stranger, who must not get events: then the check is skipped.
 			mayRefuse: { key: 'url', why: 'the deployment refuses a URL whose name does not resolve' },
 			refusals: [
 				{
@@ -62,7 +61,7 @@ function testCheck(made: { get(): Json }): Check {
 		run: async (probe) => {
 			const ask: Ask = { method: 'GET', path: `${paths.webhooks}${String(made.get()['id'])}/run_test/` };
 			const answer = await tested(probe, ask);
-			const result = isObject(answer.json) ? answer.json['result'] : undefined;
+			const result = isRecord(answer.json) ? answer.json['result'] : undefined;
 			if (typeof result !== 'boolean') probe.deviate('the answer to run_test has no result');
 			return undefined;
 		},

@@ -3,7 +3,7 @@ import { cleanLines } from '../../render/clean.js';
 import type { CheckResult, SmokeReport } from '../model.js';
 import { summaryOf } from './text.js';
 
-/** Pure. `errors` is always 0: whatever goes wrong in a check is its failure. Ends with a line break. */
+/** Pure. `errors` is always 0: every error of a check is its failure. Ends with a line break. */
 export function junitReport(report: SmokeReport): string {
 	const { counts, checks, started } = report;
 	const attributes = attributesOf({

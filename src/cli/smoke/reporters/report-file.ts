@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { access, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CliError, UsageError } from '../../errors.js';
+import { CliError, UsageError } from '../../frame/errors.js';
 
 /** `W_OK` of POSIX: may be written. */
 const writable = 2;

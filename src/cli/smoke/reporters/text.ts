@@ -1,4 +1,4 @@
-/** The report for people: a line a check, then what differs, what is left behind, and the sum. */
+/** The report for people: a line for each check, then deviations, leftovers and the totals. */
 import { clean } from '../../render/clean.js';
 import type { Paint } from '../../render/color.js';
 import type { CheckResult, Outcome, SmokeReport } from '../model.js';

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { Interrupted } from '../../../../src/cli/errors.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import { eventually } from '../../../support/eventually.js';
 import { makeProject } from '../../../support/project.js';
 import { type FaultServer, startFaultServer } from '../../../support/smtp-fault.js';
 
@@ -57,7 +58,7 @@ describe('mailctl engine queue', () => {
 		await project.json([...queue, ...to.flatMap((address) => ['--to', address])]);
 		const worker = new AbortController();
 		const running = project.run(['worker'], { interrupts: worker.signal });
-		await expect.poll(() => server?.bodies.length, { timeout: 5_000 }).toBe(3);
+		await eventually(() => expect(server?.bodies).toHaveLength(3));
 		worker.abort(new Interrupted('SIGTERM'));
 		await running;
 		const setting = 'recipient_domain_limits';
@@ -137,7 +138,7 @@ describe('mailctl engine queue', () => {
 		expect(await project.json(['engine', 'queue', 'drain'])).toEqual({ ...none, bounced: 1 });
 	});
 
-	it('is paused for whoever sends, which is exit 6, and resumed', async () => {
+	it('is paused for whoever sends, which is exit 14, and resumed', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		expect(await project.json(['engine', 'queue', 'pause', '-n'])).toMatchObject({ dry_run: true });
@@ -151,8 +152,10 @@ describe('mailctl engine queue', () => {
 		]) {
 			const { code, stderr } = await project.run(words);
 			expect([code, stderr]).toEqual([
-				6,
-				expect.stringMatching(/error: the queue is paused \(moving\)\nhint: .*engine queue resume/),
+				14,
+				expect.stringMatching(
+					/error: (accepted and queued, do not repeat: )?the queue is paused \(moving\)\nhint: .*engine queue resume/,
+				),
 			]);
 		}
 		expect(server.connections).toBe(0);
@@ -171,7 +174,7 @@ describe('mailctl engine queue', () => {
 		const stop = new AbortController();
 		const running = project.run(['worker'], { interrupts: stop.signal });
 		await project.json([...queue, '--to', 'a@example.com']);
-		await expect.poll(() => server?.bodies.length, { timeout: 5_000 }).toBe(1);
+		await eventually(() => expect(server?.bodies).toHaveLength(1));
 		await project.json(['engine', 'queue', 'pause']);
 		await project.json([...queue, '--to', 'b@example.com']);
 		expect(await project.json(['engine', 'queue', 'stats'])).toMatchObject({
@@ -179,7 +182,7 @@ describe('mailctl engine queue', () => {
 			workers: [{ role: 'worker', pid: process.pid, messages: 0 }],
 		});
 		await project.json(['engine', 'queue', 'resume']);
-		await expect.poll(() => server?.bodies.length, { timeout: 5_000 }).toBe(2);
+		await eventually(() => expect(server?.bodies).toHaveLength(2));
 		stop.abort(new Interrupted('SIGTERM'));
 		expect((await running).code).toBe(0);
 	});
@@ -191,7 +194,7 @@ describe('mailctl engine queue', () => {
 		});
 		const project = await makeProject({ smtp: server.port });
 		const { code, stderr } = await project.run([...send, '--to', 'a@example.com']);
-		expect([code, stderr]).toEqual([6, expect.stringContaining('greeting: 554 5.3.2 Not today')]);
+		expect([code, stderr]).toEqual([14, expect.stringContaining('greeting: 554 5.3.2 Not today')]);
 		const stats = () => project.json(['engine', 'queue', 'stats']);
 		expect(await stats()).toMatchObject({
 			paused: { kind: 'fault', reason: 'greeting: 554 5.3.2 Not today', retry_at: time, faults: 1 },

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/api/datetime.js';
 import { openStore } from '../../../../src/store/open.js';
-import { makeProject, type Project } from '../../../support/project.js';
+import { makeProject, type Project, said } from '../../../support/project.js';
 
 const secret = /^mctl_[\w-]{43}$/;
-const kept = 'keep it now: it is not shown again\n';
+const kept = 'keep it now: it is not shown again';
 
 describe('mailctl engine tokens', () => {
 	let project: Project;
@@ -18,7 +18,7 @@ describe('mailctl engine tokens', () => {
 	it('create tells the secret once, and keeps only its hash', async () => {
 		const made = await create('shop', '--scope', 'send', '--scope', 'read', '--scope', 'send', '-o', 'json');
 		const document = JSON.parse(made.stdout);
-		expect({ ...made, stdout: document }).toEqual({
+		expect({ code: made.code, stdout: document, said: said(made) }).toEqual({
 			code: 0,
 			stdout: {
 				name: 'shop',
@@ -26,7 +26,7 @@ describe('mailctl engine tokens', () => {
 				date_created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/),
 				token: expect.stringMatching(secret),
 			},
-			stderr: kept,
+			said: [{ note: kept }],
 		});
 		expect(readFileSync(project.db).includes(document.token)).toBe(false);
 		const { token, ...rest } = document;
@@ -55,7 +55,11 @@ describe('mailctl engine tokens', () => {
 		const shown = await project.run(['engine', 'tokens', 'create', '--name', 'a', '--no-color'], {
 			columns: 80,
 		});
-		expect(shown).toEqual({ code: 0, stdout: expect.stringMatching(/^mctl_[\w-]{43}\n$/), stderr: kept });
+		expect(shown).toEqual({
+			code: 0,
+			stdout: expect.stringMatching(/^mctl_[\w-]{43}\n$/),
+			stderr: `${kept}\n`,
+		});
 		expect(await create('b', '-q')).toEqual({
 			code: 0,
 			stdout: expect.stringMatching(/^mctl_[\w-]{43}\n$/),
@@ -118,7 +122,7 @@ describe('mailctl engine tokens', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: this will revoke the token shop: whoever uses it is refused\nhint: add --yes to agree\n',
+				'error: this will revoke the token shop: requests with it are refused\nhint: add --yes to agree\n',
 		});
 		expect(await project.run(['engine', 'tokens', 'revoke', 'shopp', '-y'])).toEqual({
 			code: 3,
@@ -138,10 +142,10 @@ describe('mailctl engine tokens', () => {
 		const before = await list();
 		expect(
 			await project.json(['engine', 'tokens', 'create', '--name', 'blog', '--scope', 'read', '-n']),
-		).toEqual({ dry_run: true, name: 'blog', scopes: ['read'] });
+		).toEqual({ dry_run: true, create: { name: 'blog', scopes: ['read'] } });
 		expect(await project.json(['engine', 'tokens', 'revoke', 'shop', '-n'])).toEqual({
 			dry_run: true,
-			revoked: ['shop'],
+			revoke: ['shop'],
 		});
 		expect(await list()).toEqual(before);
 	});

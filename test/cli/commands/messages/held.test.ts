@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { Interrupted } from '../../../../src/cli/errors.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject } from '../../../support/project.js';
 import { type FaultServer, startFaultServer } from '../../../support/smtp-fault.js';
 

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type CliResult, cli } from '../../../support/cli.js';
+import { startForeign } from '../../../support/foreign.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -30,7 +32,7 @@ describe('mailctl send --batch', () => {
 			{ to: ['ann@example.com'], subject: 'B', text_body: 'Receipt', cc: ['desk@example.com'] },
 		);
 		const document = await project.json(batch(file, 3, '--job', 'b'));
-		expect(document).toMatchObject({ job: 'b', staged: 3, rejected: 0, messages: { sent: 3 } });
+		expect(document).toMatchObject({ name: 'b', staged: 3, rejected: 0, messages: { sent: 3 } });
 		const mails = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
 		expect(mails.map((mail) => [mail.to?.[0]?.address, mail.subject, mail.text?.trim()]).sort()).toEqual([
 			['ann@example.com', 'A', 'Hi 1'],
@@ -38,6 +40,14 @@ describe('mailctl send --batch', () => {
 			['bob@example.com', 'A', 'Hi 1'],
 		]);
 		expect(sentTo()).toContain('desk@example.com');
+	});
+
+	it.each([
+		['none.ndjson', 'none.ndjson: no such file'],
+		['.', '. is a directory'],
+	])('is refused where it cannot be read: %s', async (file, message) => {
+		const run = await project.run(batch(file, 1));
+		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(`error: ${message}\n`)]);
 	});
 
 	it('lists what is wrong with its line and releases nothing', async () => {
@@ -62,7 +72,7 @@ describe('mailctl send --batch', () => {
 				'line 4: nobody: to.0: Enter a valid email address.',
 				'line 5: c@example.com: from: Sender address is not verified.',
 				'line 6: d@example.com: no value for #gone#.',
-				'line 7: ann@example.com is in this mailing already.',
+				'line 7: ann@example.com is in this campaign already.',
 			],
 			[],
 		]);
@@ -78,13 +88,73 @@ describe('mailctl send --batch', () => {
 			{ from, to: ['d@example.com'], subject: 'A', text_body: 'Hi #gone#' },
 		];
 		const file = await project.file('d.ndjson', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-		const plan = (await project.json(['send', '--batch', file, '--dry-run'])) as Record<string, unknown>;
-		expect(plan).toMatchObject({ requests: 5, recipients: 3, duplicates: 1, rejected: 3 });
+		const placesOf = (ended: CliResult) =>
+			(errorOf(ended)['details'] as string[]).map((text) => text.split(':')[0]);
+		const dry = await project.run([...batch(file, 3), '-o', 'json', '--dry-run']);
 		const real = await project.run([...batch(file, 3), '-o', 'json']);
-		expect([real.code, errorOf(real)['details']]).toEqual([2, expect.any(Array)]);
-		expect((errorOf(real)['details'] as string[]).map((text) => text.split(':')[0])).toEqual(
-			(plan['findings'] as string[]).map((text) => text.split(':')[0]),
+		expect([dry.code, dry.stdout, real.code]).toEqual([2, '', 2]);
+		expect(placesOf(dry)).toEqual(placesOf(real));
+		const words = [...batch(file, 3), '--skip-invalid', '--dry-run'];
+		expect(await project.json(words, { code: 9 })).toMatchObject({
+			...{ requests: 5, recipients: 3, duplicates: 1, rejected: 3 },
+			send: { to: ['ann@example.com'] },
+		});
+	});
+
+	describe.each([
+		['the case of a sender', { from: 'NEWS@Example.COM' }],
+		['the tag', { tag: 'Monday' }],
+		['the order of answers', { reply_to: ['r@example.com', 'q@example.com'] }],
+		['the order of copies', { cc: ['d@EXAMPLE.com', 'c@example.com'] }],
+		['the case of a header', { headers: { 'x-id': '1' } }],
+		['the order of keys', {}],
+	])('lines that differ in %s alone', (_, more) => {
+		const mail = {
+			...{ text_body: 'Hi', subject: 'A', from: 'news@example.com', tag: 'monday' },
+			...{ headers: { 'X-Id': '1' }, cc: ['c@example.com', 'd@example.com'] },
+			reply_to: ['q@example.com', 'r@example.com'],
+		};
+		const lines = [
+			{ ...mail, to: ['ann@example.com'] },
+			{ to: ['Ann@example.com', 'bob@example.com'], ...mail, ...more },
+		];
+		const finding = 'line 2: Ann@example.com is in this campaign already.';
+
+		it('are the same mail, in a dry run as in the job', async () => {
+			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
+			for (const end of [['-n'], []])
+				expect(errorOf(await project.run([...batch(file, 2), '-o', 'json', ...end]))).toMatchObject({
+					exit_code: 2,
+					details: [finding],
+				});
+			expect(sentTo()).toEqual([]);
+		});
+
+		it('are so on a deployment by other hands, too', async () => {
+			const foreign = await startForeign();
+			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
+			for (const end of [['-n'], []]) {
+				const words = ['--base-url', foreign.baseUrl, ...batch(file, 2), '-o', 'json', ...end];
+				const ended = await cli(words, { env: { MAILCTL_TOKEN: 't', HOME: project.folder } });
+				expect(errorOf(ended)).toMatchObject({ exit_code: 2, details: [finding] });
+			}
+			expect(foreign.writes).toEqual([]);
+			await foreign.close();
+		});
+	});
+
+	it('each recipient has the tag of its own line', async () => {
+		const mail = { from, subject: 'A', text_body: 'Hi' };
+		const file = await requests(
+			{ ...mail, to: ['a@example.com'], tag: 'one' },
+			{ ...mail, to: ['b@example.com'], tag: 'two' },
 		);
+		await project.json(batch(file, 2));
+		const messages = (await project.json(['messages', 'list'])) as { to: string; tag: string }[];
+		expect(messages.map(({ to, tag }) => [to, tag]).sort()).toEqual([
+			['a@example.com', 'one'],
+			['b@example.com', 'two'],
+		]);
 	});
 
 	it('holds --expect-count in a dry run as when it is sent', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type FaultScript, type FaultServer, startFaultServer } from '../../../support/smtp-fault.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -29,20 +29,23 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		expect(await states(project)).toEqual([]);
 	});
 
-	it('is exit 6 where nobody listens; the messages stay queued and a worker sends them', async () => {
+	it('is exit 14 where nobody listens; the messages stay queued and a worker sends them', async () => {
 		const gone = await startSmtpSink();
 		await gone.close();
 		const project = await makeProject({ smtp: gone.port });
 		const { code, stderr, stdout } = await project.run([...toAnn, '-o', 'json']);
-		expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 6, answer: { messages_created: 1 } });
-		expect(errorOf({ code, stderr, stdout })).toMatchObject({
-			code: 'queue_paused',
+		expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 14, answer: { messages_created: 1 } });
+		expect(errorOf({ stderr })).toMatchObject({
+			code: 'accepted_and_queued',
 			hint: `nothing is lost: mend it, then run mailctl --db ${project.db} worker --drain`,
-			retryable: true,
+			retryable: false,
 		});
 		expect(await states(project)).toEqual(['queued']);
 		const worker = await project.run(['worker', '--drain', '-o', 'json']);
-		expect({ code: worker.code, error: errorOf(worker)['code'] }).toEqual({ code: 6, error: 'queue_paused' });
+		expect({ code: worker.code, error: errorOf(worker)['code'] }).toEqual({
+			code: 14,
+			error: 'queue_paused',
+		});
 		const sink = await startSmtpSink();
 		await project.json(['engine', 'init', '--smtp', `smtp://127.0.0.1:${sink.port}`]);
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 1 });
@@ -50,9 +53,9 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		await sink.close();
 	});
 
-	it('is exit 6 where the server refuses everybody', async () => {
+	it('is exit 14 where the server refuses everybody', async () => {
 		const project = await start({ at: { connect: { answer: '554 5.3.2 go away', thenClose: true } } });
-		expect((await project.run(toAnn)).code).toBe(6);
+		expect((await project.run(toAnn)).code).toBe(14);
 		expect(await states(project)).toEqual(['queued']);
 	});
 
@@ -74,15 +77,24 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 			{ email: 'ann@example.com', is_active: true, disable_reason: null },
 		]);
 		const again = await project.run([...hello, '--to', 'gone@example.com', '-o', 'json']);
-		expect({ code: again.code, answer: JSON.parse(again.stdout), stderr: again.stderr }).toEqual({
-			code: 0,
+		expect({ code: again.code, answer: JSON.parse(again.stdout), said: said(again) }).toEqual({
+			code: 9,
 			answer: { messages: [], result: true, messages_created: 0 },
-			stderr:
-				'no message was made to gone@example.com: suppressed (HARDBOUNCED)\n' +
-				`hint: mailctl --db ${project.db} suppressions list --email gone@example.com\n`,
+			said: [
+				{ note: 'no message was made to gone@example.com: suppressed (HARDBOUNCED)' },
+				{ hint: `mailctl --db ${project.db} suppressions list --email gone@example.com` },
+			],
 		});
 		expect((await project.run([...hello, '--to', 'gone@example.com', '-q'])).stderr).toBe('');
-		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 100 } });
+		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 50 } });
+	});
+
+	it('fails the gate of a report when nobody was reached', async () => {
+		const project = await start({ at: { RCPT: { answer: '550 5.1.1 no such user' } } });
+		expect((await project.run(toAnn)).code).toBe(9);
+		const gate = await project.run(['report', '--fail-if', 'hardbounced_percent>2', '-q', '-o', 'json']);
+		expect(JSON.parse(gate.stdout)).toMatchObject({ total: { sent: 0, hardbounced_percent: 100 } });
+		expect(gate.code).toBe(10);
 	});
 
 	it('is exit 0 with a hint for a recipient who is deferred', async () => {
@@ -120,7 +132,10 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		const result = await project.run([...toAnn, '--wait-timeout', '200ms', '-o', 'json']);
 		expect({ code: result.code, error: errorOf(result) }).toMatchObject({
 			code: 12,
-			error: { code: 'stalled', hint: `mailctl --db ${project.db} worker goes on` },
+			error: {
+				code: 'stalled',
+				hint: `accepted and queued, do not repeat; mailctl --db ${project.db} worker goes on`,
+			},
 		});
 		expect(await states(project)).toEqual(['queued']);
 	});

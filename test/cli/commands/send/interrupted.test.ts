@@ -1,8 +1,8 @@
-// Ctrl-C while a mailing is staged: nothing may be released afterwards.
+// Ctrl-C while a campaign is staged: nothing may be released afterwards.
 import { expect, it } from 'vitest';
 import { connect } from '../../../../src/cli/connect.js';
-import type { Connect } from '../../../../src/cli/create-context.js';
-import { Interrupted } from '../../../../src/cli/errors.js';
+import type { Connect } from '../../../../src/cli/frame/context.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject } from '../../../support/project.js';
 
 it('releases nothing when it is interrupted while it stages, and drops what was staged', async () => {
@@ -14,23 +14,23 @@ it('releases nothing when it is interrupted while it stages, and drops what was 
 	const interrupted: Connect = async (target, dependencies) => {
 		const connection = await connect(target, dependencies);
 		const { ext, ...capabilities } = await connection.api.capabilities();
-		const { mailings } = ext;
-		if (mailings === undefined) throw new Error('the engine has mailings');
-		const slow: typeof mailings = {
-			...mailings,
+		const { campaigns } = ext;
+		if (campaigns === undefined) throw new Error('the engine has campaigns');
+		const slow: typeof campaigns = {
+			...campaigns,
 			addList: async (...words) => {
-				const ack = await mailings.addList(...words);
+				const ack = await campaigns.addList(...words);
 				interrupts.abort(new Interrupted('SIGINT'));
 				return ack;
 			},
 			release: async (id, expected) => {
 				released.push(id);
-				await mailings.release(id, expected);
+				await campaigns.release(id, expected);
 			},
 		};
 		const api = {
 			...connection.api,
-			capabilities: async () => ({ ...capabilities, ext: { ...ext, mailings: slow } }),
+			capabilities: async () => ({ ...capabilities, ext: { ...ext, campaigns: slow } }),
 		};
 		return { ...connection, api };
 	};

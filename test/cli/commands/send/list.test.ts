@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeProject, type Project } from '../../../support/project.js';
+import { cli, withValues } from '../../../support/cli.js';
+import { startForeign } from '../../../support/foreign.js';
+import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
 describe('mailctl send --list', () => {
@@ -34,14 +36,27 @@ describe('mailctl send --list', () => {
 		(await project.json(['messages', 'list', '--fields', 'to,state'])) as { to: string; state: string }[];
 	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
 
+	it('gives the default of a variable to those without a value, who are not refused', async () => {
+		await project.json(['subscribers', 'update', '-l', '1', 'bob@example.com', '--unset-meta', 'city']);
+		const mail = ['send', '--from', 'news@example.com', '--list', 'Readers', '--yes', '--expect-count', '2'];
+		const text = 'Hi #name|friend#, #job|what do you do?#';
+		await project.json([...mail, '--subject', 'News for #city|your town#', '--text', text]);
+		const mails = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
+		const seen = mails.map(({ to, subject, text: body }) => [to?.[0]?.address, subject, body?.trim()]);
+		expect(seen.sort()).toEqual([
+			['ann@example.com', 'News for Oslo', 'Hi Ann, what do you do?'],
+			['bob@example.com', 'News for your town', 'Hi Bob, what do you do?'],
+		]);
+	});
+
 	it('sends to every active subscriber with his own values and says what became of it', async () => {
 		const run = await project.run([...agreed('--job', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
 			code: 0,
 			document: {
-				job: 'november',
-				campaign_unique_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-				state: 'released',
+				name: 'november',
+				id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+				state: 'finished',
 				recipients: 2,
 				staged: 2,
 				suppressed: 0,
@@ -49,12 +64,14 @@ describe('mailctl send --list', () => {
 				messages: { sent: 2 },
 			},
 		});
-		expect(run.stderr.split('\n')).toEqual([
-			'2 recipients of list 1 "Readers"',
-			'hint: without --bulk these mails carry no List-Unsubscribe header',
-			`job november, campaign ${JSON.parse(run.stdout).campaign_unique_id}`,
-			'sent 2',
-			'',
+		expect(said(run)).toEqual([
+			{ note: '2 recipients of list 1 "Readers"' },
+			{
+				warning: 'links to unsubscribe point to this machine: no other machine can follow them',
+				hint: `mailctl --db ${project.db} engine init --public-url https://mail.example.com`,
+			},
+			{ note: `campaign november, ${JSON.parse(run.stdout).id}` },
+			{ note: 'sent 2' },
 		]);
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 		const mails = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
@@ -64,11 +81,58 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('carries List-Unsubscribe as bulk mail', async () => {
-		await project.json(agreed('--bulk'));
+	it.each([[[]], [['--bulk']]])('is bulk mail with List-Unsubscribe, with the options %j', async (words) => {
+		await project.json(agreed(...words));
 		expect(sink.received[0]?.raw.toString('latin1')).toMatch(
 			/^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m,
 		);
+	});
+
+	it('is no bulk mail with --transactional, and says what that leaves out', async () => {
+		const run = await project.run(agreed('--transactional', '--job', 'november'));
+		expect([run.code, run.stderr]).toEqual([
+			0,
+			expect.stringContaining('hint: with --transactional these mails carry no List-Unsubscribe header\n'),
+		]);
+		expect(sink.received[0]?.raw.toString('latin1')).not.toMatch(/^List-Unsubscribe/m);
+		expect(await project.json(['send', 'status', 'november'])).toMatchObject({ type: 'TRANSACTIONAL' });
+		expect(await project.run(agreed('--transactional', '--bulk'))).toMatchObject({
+			code: 2,
+			stderr: 'error: --bulk and --transactional contradict each other; give one\n',
+		});
+	});
+
+	it('sends nothing to the suppressed and the unsubscribed', async () => {
+		await project.json(['suppressions', 'add', 'ann@example.com', '--yes']);
+		const file = await project.file(
+			's.csv',
+			'email,is_active,disable_reason\nbob@example.com,no,UNSUBSCRIBED\n',
+		);
+		await project.json(['subscribers', 'import', file, '-l', '1']);
+		await project.json([
+			'subscribers',
+			'create',
+			'-l',
+			'1',
+			'--email',
+			'dora@example.com',
+			'--meta',
+			'city=Bonn',
+		]);
+		const active = (await project.json(['subscribers', 'list', '-l', '1', '--active'])) as unknown[];
+		await project.json(send('--yes', '--expect-count', String(active.length)));
+		expect(sentTo()).toEqual(['dora@example.com']);
+	});
+
+	it('refuses a variable without a value by itself, and sends it as it is with --no-strict-vars', async () => {
+		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
+		for (const more of [[], ['--transactional'], ['-n']])
+			expect(await project.run(agreed(...more))).toMatchObject({
+				code: 2,
+				stderr: expect.stringContaining('error: bob@example.com: no value for #city#.\n'),
+			});
+		expect(sink.received).toEqual([]);
+		expect(await project.json(agreed('--no-strict-vars'))).toMatchObject({ messages: { sent: 2 } });
 	});
 
 	it.each([
@@ -85,6 +149,18 @@ describe('mailctl send --list', () => {
 				'hint: add --yes --expect-count N, N being the recipients you expect\n',
 		});
 		expect(await messages()).toEqual([]);
+	});
+
+	it('leaves no job of a refused attempt whose name was made up, on a deployment of others neither', async () => {
+		const wrong = send('--yes', '--expect-count', '3');
+		expect((await project.run(wrong)).code).toBe(2);
+		expect(await project.json(['send', 'status'])).toEqual([]);
+		const foreign = await startForeign();
+		const env = { MAILCTL_TOKEN: 't', HOME: project.folder };
+		const there = (words: readonly string[]) => cli(['--base-url', foreign.baseUrl, ...words], { env });
+		expect((await there(withValues(wrong, { '--text': 'Hi' }))).code).toBe(2);
+		expect((await there(['send', 'status', '-o', 'json'])).stdout).toBe('[]\n');
+		await foreign.close();
 	});
 
 	it('releases nothing when the count is another, and goes on once it is right', async () => {
@@ -109,7 +185,9 @@ describe('mailctl send --list', () => {
 			code: 0,
 			document: { messages: { sent: 2 } },
 		});
-		expect(again.stderr).toContain('the job "november" is released already: going on with it');
+		expect(said(again)).toContainEqual({
+			note: 'the campaign "november" is released already: going on with it',
+		});
 		expect((await project.run(agreed('--job', 'november'))).code).toBe(0);
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
@@ -135,7 +213,7 @@ describe('mailctl send --list', () => {
 			const { code, stderr } = await project.run(words);
 			expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
 				code: 5,
-				stderr: `error: the job "november" stands for another mailing: ${why}`,
+				stderr: `error: the name "november" stands for another campaign: ${why}`,
 			});
 		}
 		expect(sink.received).toHaveLength(2);
@@ -153,7 +231,7 @@ describe('mailctl send --list', () => {
 		});
 		expect(sink.received).toEqual([]);
 		const skipped = await project.run([
-			...agreed('--strict-vars', '--skip-invalid', '--expect-count', '1'),
+			...send('--yes', '--expect-count', '1', '--strict-vars', '--skip-invalid'),
 			'-o',
 			'json',
 		]);
@@ -161,7 +239,7 @@ describe('mailctl send --list', () => {
 			code: 9,
 			document: { recipients: 1, staged: 1, rejected: 1, messages: { sent: 1 } },
 		});
-		expect(skipped.stderr).toContain('warning: left out: bob@example.com: no value for #city#.\n');
+		expect(said(skipped)).toContainEqual({ warning: 'left out: bob@example.com: no value for #city#.' });
 		expect(sentTo()).toEqual(['ann@example.com']);
 	});
 
@@ -176,10 +254,12 @@ describe('mailctl send --list', () => {
 				code: 2,
 				first: 'error: 1 recipient cannot be sent to as it is; nothing was released',
 				who: 'error: bob@example.com: no value for #city#.',
-				last: 'hint: mend them and give another --job, or give --skip-invalid, or --no-strict-vars for missing variables',
+				last: 'hint: mend them and give another --campaign, or give --skip-invalid, or --no-strict-vars for missing variables',
 			});
 		}
-		expect(await project.json([...job, '--skip-invalid', '--expect-count', '1'], { code: 9 })).toMatchObject({
+		expect(
+			await project.json([...withValues(job, { '--expect-count': '1' }), '--skip-invalid'], { code: 9 }),
+		).toMatchObject({
 			messages: { sent: 1 },
 		});
 	});
@@ -188,7 +268,7 @@ describe('mailctl send --list', () => {
 		const people = Array.from({ length: 12 }, (_, n) => `c${n}@example.com\n`).join('');
 		const file = await project.file('more.csv', `email\n${people}`);
 		await project.json(['subscribers', 'import', file, '-l', '1', '--yes']);
-		const job = agreed('--strict-vars', '--expect-count', '14', '--job', 'november');
+		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--job', 'november');
 		const resumed = ['send', 'resume', 'november', '--yes', '--expect-count', '14'];
 		for (const words of [job, resumed]) {
 			const lines = (await project.run(words)).stderr.trimEnd().split('\n');
@@ -199,7 +279,7 @@ describe('mailctl send --list', () => {
 			expect(lines.at(-1)).toContain('mend them (-o json has all of them)');
 		}
 		const { code, stderr } = await project.run([...resumed, '-o', 'json']);
-		const { details, hint } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error;
+		const { details, hint } = errorOf({ stderr });
 		expect([code, details]).toEqual([
 			2,
 			Array.from({ length: 12 }, (_, n) => `c${n}@example.com: no value for #city#.`),
@@ -209,12 +289,27 @@ describe('mailctl send --list', () => {
 
 	it('sends what the first would get to --test-to alone', async () => {
 		const run = await project.run([...send('--bulk', '--test-to', 'me@example.com'), '-o', 'json']);
-		expect({ code: run.code, stderr: run.stderr }).toEqual({
+		expect({ code: run.code, said: said(run) }).toEqual({
 			code: 0,
-			stderr: 'a trial of "News for Oslo" as for ann@example.com, to me@example.com\nsent 1\n',
+			said: [
+				{ note: 'a trial of "News for Oslo" as for ann@example.com, to me@example.com' },
+				{ note: 'sent 1' },
+			],
 		});
 		expect(sentTo()).toEqual(['me@example.com']);
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
+	});
+
+	it('shows the trial in a dry run, and ends as it does', async () => {
+		const words = send('--test-to', 'me@example.com', '-n');
+		const what = 'send a trial of "News for Oslo" as for ann@example.com to me@example.com';
+		const said = await project.run([...words, '-o', 'table']);
+		expect(said).toMatchObject({ code: 0, stderr: `dry run: would ${what}\n` });
+		expect(said.stdout).toContain('\nTo: me@example.com\n');
+		expect(await project.json(words)).toMatchObject({ send: { to: ['me@example.com'] } });
+		await project.json(['suppressions', 'add', 'me@example.com', '--reason', 'HARDBOUNCED']);
+		expect(await project.run(words)).toMatchObject({ code: 9 });
+		expect(sentTo()).toEqual([]);
 	});
 
 	it('warns with --test-to of a variable without a value for the first', async () => {
@@ -226,10 +321,30 @@ describe('mailctl send --list', () => {
 	});
 
 	it('warns that the links of bulk mail lead nowhere while there is no public URL', async () => {
-		const warning = 'links to unsubscribe point to this machine: nobody else can follow them';
-		expect((await project.run(agreed('--bulk'))).stderr).toContain(warning);
+		const warning = 'links to unsubscribe point to this machine: no other machine can follow them';
+		const table = await project.file('people.csv', 'email\nann@example.com\n');
+		const request = {
+			type: 'BULK',
+			from: 'news@example.com',
+			to: ['b@example.com'],
+			subject: 'S',
+			text_body: 'T',
+		};
+		const batch = await project.file('b.ndjson', JSON.stringify(request));
+		const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--bulk'];
+		const kinds = [
+			agreed('--bulk'),
+			[...mail, '--csv', table, '--yes', '--expect-count', '1'],
+			['send', '--batch', batch, '--yes', '--expect-count', '1'],
+			[...mail, '--to', 'ann@example.com'],
+		];
+		for (const words of kinds)
+			for (const dry of [['-n'], []])
+				expect((await project.run([...words, ...dry])).stderr).toContain(warning);
 		await project.json(['engine', 'init', '--public-url', 'https://mail.example.com']);
-		expect((await project.run(agreed('--bulk'))).stderr).not.toContain('warning:');
+		for (const words of kinds)
+			for (const dry of [['-n'], []])
+				expect((await project.run([...words, ...dry])).stderr).not.toContain('warning:');
 	});
 
 	it('refuses a list without active subscribers, unless that is expected', async () => {
@@ -281,13 +396,15 @@ describe('mailctl send --list', () => {
 			code: 9,
 			document: { recipients: 1, rejected: 1, message: expect.stringContaining('Subject: News for Rome') },
 		});
-		expect(skipped.stderr).toContain('warning: left out: ann@example.com: no value for #city#.\n');
-		const loose = await project.run([...send('-n'), '-o', 'table']);
+		expect(said(skipped)).toContainEqual({ warning: 'left out: ann@example.com: no value for #city#.' });
+		const loose = await project.run([...send('-n', '--no-strict-vars'), '-o', 'table']);
 		expect([loose.code, loose.stderr]).toEqual([
 			0,
-			'warning: no value for #city#\n' +
+			'warning: links to unsubscribe point to this machine: no other machine can follow them\n' +
+				`hint: mailctl --db ${project.db} engine init --public-url https://mail.example.com\n` +
+				'warning: no value for #city#\n' +
 				'dry run: would send "News for #city#" to the 2 active subscribers of list 1 "Readers"; ' +
-				'without --strict-vars their variables are not checked one by one\n',
+				'with --no-strict-vars their variables are not checked one by one\n',
 		]);
 	});
 
@@ -299,7 +416,7 @@ describe('mailctl send --list', () => {
 			recipients: 2,
 			message: expect.stringContaining('Subject: News for Oslo'),
 		});
-		expect(await project.run(send('-n', '--from', 'evil@example.com'))).toMatchObject({
+		expect(await project.run(withValues(send('-n'), { '--from': 'evil@example.com' }))).toMatchObject({
 			code: 5,
 			stderr:
 				'error: from: Sender address is not verified. (evil@example.com)\n' +
@@ -314,7 +431,10 @@ describe('mailctl send --list', () => {
 			['--cc', 'a@example.com'],
 			'--cc and --bcc do not go with --list: a copy of every message is never meant',
 		],
-		[['--idempotency-key', 'k'], '--idempotency-key does not go with --list; --job NAME plays that part'],
+		[
+			['--idempotency-key', 'k'],
+			'--idempotency-key does not go with --list; --campaign NAME plays that part',
+		],
 		[['--max-recipients', '1'], '2 recipients are more than --max-recipients 1; nothing was released'],
 		[['--results', '/nowhere/r.csv'], /--results: \/nowhere\/r.csv cannot be written/],
 	])('refuses %j', async (words, message) => {
@@ -325,9 +445,9 @@ describe('mailctl send --list', () => {
 	});
 
 	it('of an unknown list is exit 3; without active subscribers there is nothing to preview', async () => {
-		expect((await project.run([...agreed(), '--list', 'Nobody'])).code).toBe(3);
+		expect((await project.run(withValues(agreed(), { '--list': 'Nobody' }))).code).toBe(3);
 		await project.json(['lists', 'create', '--name', 'Empty', '--email-reason', 'r']);
-		expect((await project.run([...send(), '--list', 'Empty', '-n'])).stderr).toBe(
+		expect((await project.run([...withValues(send(), { '--list': 'Empty' }), '-n'])).stderr).toBe(
 			'error: list 2 "Empty" has no active subscribers\n',
 		);
 	});
@@ -337,9 +457,14 @@ describe('mailctl send --list', () => {
 		const words = send('--yes', '--expect-count', '0');
 		expect(await project.json(words.map((word) => (word === 'Readers' ? 'Empty' : word)))).toMatchObject({
 			recipients: 0,
-			state: 'released',
+			state: 'finished',
 			messages: {},
 		});
+	});
+
+	it('is told as whole once it is finished', async () => {
+		await project.json(agreed('--job', 'november'));
+		expect(await project.json(['send', 'status', 'november'])).toMatchObject({ rows: 2, is_complete: true });
 	});
 
 	it('writes every message into --results', async () => {

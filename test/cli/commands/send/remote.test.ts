@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../../src/api/errors.js';
-import { Interrupted } from '../../../../src/cli/errors.js';
-import { type CliOptions, type CliResult, cli } from '../../../support/cli.js';
-import { makeProject, type Project } from '../../../support/project.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import { type CliOptions, type CliResult, cli, withValues } from '../../../support/cli.js';
+import { makeProject, type Project, said } from '../../../support/project.js';
 import { type RunningServer, startServer } from '../../../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 import { stripped } from '../../../support/stripped.js';
@@ -44,14 +44,14 @@ describe('send on a mailctl server', () => {
 	it('waits until the server has sent, and prints what the embedded engine prints', async () => {
 		const { sink, run } = await serve();
 		const { code, stdout, stderr } = await run([...toAnn, '-o', 'json']);
-		expect({ code, answer: JSON.parse(stdout), stderr }).toEqual({
+		expect({ code, answer: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
 			code: 0,
 			answer: {
 				messages: [{ to: 'ann@example.com', id: expect.any(String) }],
 				result: true,
 				messages_created: 1,
 			},
-			stderr: 'sent 1\n',
+			said: [{ note: 'sent 1' }],
 		});
 		expect(sink.received).toHaveLength(1);
 	});
@@ -62,7 +62,7 @@ describe('send on a mailctl server', () => {
 		expect({ code, stderr }).toEqual({ code: 9, stderr: 'sent 1, bounced 1\n' });
 	});
 
-	it('sends a mailing to a list and waits for all of it', async () => {
+	it('sends a campaign to a list and waits for all of it', async () => {
 		const { project, sink, run } = await serve();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		for (const name of ['a', 'b', 'gone'])
@@ -71,7 +71,7 @@ describe('send on a mailctl server', () => {
 		const { code, stdout } = await run(words);
 		expect({ code, document: JSON.parse(stdout) }).toMatchObject({
 			code: 9,
-			document: { job: 'j', state: 'released', staged: 3, messages: { sent: 2, bounced: 1 } },
+			document: { name: 'j', state: 'finished', staged: 3, messages: { sent: 2, bounced: 1 } },
 		});
 		expect(sink.received).toHaveLength(2);
 	});
@@ -83,17 +83,18 @@ describe('send on a mailctl server', () => {
 		const { code, stderr } = await run([...toAnn, '--wait-timeout', '200ms']);
 		expect({ code, stderr }).toEqual({
 			code: 12,
-			stderr: 'error: no progress within --wait-timeout\nhint: the server goes on\n',
+			stderr:
+				'error: no progress within --wait-timeout\nhint: accepted and queued, do not repeat; the server goes on\n',
 		});
 	});
 
-	it('is exit 6 when the server cannot reach its mail server; nothing is lost', async () => {
+	it('is exit 14 when the server cannot reach its mail server; nothing is lost', async () => {
 		const { project, run } = await serve({ smtp: 1 });
 		const { code, stderr } = await run([...toAnn, '-o', 'json']);
-		expect(code).toBe(6);
+		expect(code).toBe(14);
 		expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({
-			code: 'queue_paused',
-			exit_code: 6,
+			code: 'accepted_and_queued',
+			exit_code: 14,
 			hint: expect.stringContaining('the server sends it'),
 		});
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
@@ -114,7 +115,7 @@ describe('send on a mailctl server', () => {
 		expect(stderr).toContain('what was accepted stays queued; the server sends it');
 	});
 
-	it('names the job on Ctrl-C, for the server goes on, and leaves the results as far as they are known', async () => {
+	it('names the campaign on Ctrl-C, for the server goes on, and leaves the results as far as they are known', async () => {
 		const { project, run } = await serve({ args: ['--no-worker'] });
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const results = `${project.folder}/r.csv`;
@@ -141,16 +142,16 @@ describe('send on a mailctl server', () => {
 		const said = stripVTControlCharacters(stderr).replaceAll('\n', ' ');
 		expect([code, said]).toEqual([
 			130,
-			expect.stringMatching(/the server goes on; mailctl .*send status j shows.*send cancel j drops/),
+			expect.stringMatching(/the server goes on; mailctl .*campaigns get j shows.*campaigns cancel j drops/),
 		]);
 		expect(await readFile(results, 'utf8')).toMatch(/\r\n2,ann@example.com,[0-9a-f-]{36},queued,/);
 	});
 
-	it('names the job when the server is gone afterwards', async () => {
+	it('names the campaign when the server is gone afterwards', async () => {
 		const project = await makeProject();
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const connect = stripped({
-			keep: ['messages', 'senders', 'templates', 'mailings'],
+			keep: ['messages', 'senders', 'templates', 'campaigns'],
 			change: (api) => ({
 				...api,
 				capabilities: async () => {
@@ -174,8 +175,8 @@ describe('send on a mailctl server', () => {
 			'j',
 		];
 		const { code, stderr } = await project.run(words, { connect });
-		expect([code, stderr]).toEqual([6, expect.stringContaining('send status j shows how far it is')]);
-		expect(stderr).toContain('send resume j waits again; do not send it again');
+		expect([code, stderr]).toEqual([14, expect.stringContaining('campaigns get j shows how far it is')]);
+		expect(stderr).toContain('campaigns resume j waits again; do not send it again');
 	});
 
 	it('says that the messages are accepted when the server is gone afterwards', async () => {
@@ -195,10 +196,10 @@ describe('send on a mailctl server', () => {
 		});
 		const { code, stderr } = await project.run(toAnn, { connect });
 		expect({ code, stderr }).toEqual({
-			code: 6,
+			code: 14,
 			stderr:
-				'error: the messages are accepted, but what became of them is not known: connection refused\n' +
-				`hint: mailctl --db ${project.db} messages list shows them; do not send them again\n`,
+				'error: accepted and queued, do not repeat: connection refused\n' +
+				`hint: mailctl --db ${project.db} messages list shows what became of it\n`,
 		});
 	});
 });
@@ -271,7 +272,8 @@ describe('a send that nobody answered', () => {
 
 describe('a release that nobody answered', () => {
 	async function withList(): Promise<Project> {
-		const project = await makeProject();
+		// Nothing is sent, but unsubscribe links need a place to point to.
+		const project = await makeProject({ smtp: 9 });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', 'L', '--email', 'a@example.com']);
 		return project;
@@ -280,19 +282,19 @@ describe('a release that nobody answered', () => {
 	const lost = new ApiError('network', 'the connection was cut', { unanswered: true });
 	const connectWith = (release: 'done' | 'lost') =>
 		stripped({
-			keep: ['mailings', 'messages', 'senders', 'templates'],
+			keep: ['campaigns', 'messages', 'senders', 'templates'],
 			change: (api) => ({
 				...api,
 				capabilities: async () => {
 					const found = await api.capabilities();
-					const { mailings } = found.ext;
-					if (mailings === undefined) throw new Error('mailings are kept');
+					const { campaigns } = found.ext;
+					if (campaigns === undefined) throw new Error('campaigns are kept');
 					const ext = {
 						...found.ext,
-						mailings: {
-							...mailings,
-							release: async (...given: Parameters<typeof mailings.release>) => {
-								if (release === 'done') await mailings.release(...given);
+						campaigns: {
+							...campaigns,
+							release: async (...given: Parameters<typeof campaigns.release>) => {
+								if (release === 'done') await campaigns.release(...given);
 								throw lost;
 							},
 						},
@@ -302,42 +304,63 @@ describe('a release that nobody answered', () => {
 			}),
 		});
 
-	it('goes on when the mailing says that it is released', async () => {
+	it('goes on when the campaign says that it is released', async () => {
 		const project = await withList();
 		expect((await project.run(words, { connect: connectWith('done') })).code).toBe(0);
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('is exit 13 naming the job otherwise, and nothing is called back', async () => {
+	it('is exit 13 naming the campaign otherwise, and nothing is called back', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
 			code: 13,
-			stderr: expect.stringContaining(`hint: mailctl --db ${project.db} send resume j: nobody gets it twice`),
+			stderr: expect.stringContaining(
+				`hint: mailctl --db ${project.db} campaigns resume j: no recipient gets it twice`,
+			),
 		});
 		expect(
-			(await project.run([...words], { connect: stripped({ keep: ['mailings', 'messages'] }) })).code,
+			(await project.run([...words], { connect: stripped({ keep: ['campaigns', 'messages'] }) })).code,
 		).toBe(0);
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 });
 
 describe('the finished message on a deployment', () => {
-	it('is made here: --preview, --eml and --dry-run send nothing, links stay as they are written', async () => {
+	it('is made here: --preview, --eml and --dry-run send nothing, and links lead nowhere', async () => {
 		const { project, run } = await serve();
 		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'Hi #name#'];
 		const html = ['--html', '<p>#name# <a href="#unsubscribe_url#">bye</a></p>', '--context', 'name=Ann'];
 		const shown = await run([...words, ...html, '--preview', 'html']);
 		expect(shown).toEqual({
 			code: 0,
-			stdout: '<p>Ann <a href="#unsubscribe_url#">bye</a></p>\n',
-			stderr: '',
+			stdout: '<p>Ann <a href="https://deployment.invalid/unsubscribe">bye</a></p>\n',
+			stderr:
+				'https://deployment.invalid/… stands for the links that the deployment makes for each message\n' +
+				'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this\n',
 		});
 		const eml = await run([...words, ...html, '--eml', '-']);
 		expect(eml.stdout).toMatch(/^Subject: Hi Ann\r$/m);
 		const dry = await run([...words, ...html, '-n', '-o', 'json']);
 		expect(JSON.parse(dry.stdout)).toMatchObject({ dry_run: true, send: { to: ['ann@example.com'] } });
 		expect(await project.json(['messages', 'list'])).toEqual([]);
+	});
+
+	it('is shown to a token that may only send, without what that may not read', async () => {
+		const { project, server } = await serve();
+		const made = await project.json(['engine', 'tokens', 'create', '--name', 's', '--scope', 'send']);
+		const { token } = made as { token: string };
+		const run = runnerOf({ baseUrl: server.baseUrl, token });
+		const words = [...toAnn, '--no-wait'];
+		expect(await run(words)).toMatchObject({ code: 0 });
+		const dry = await run([...words, '-n']);
+		expect(dry).toMatchObject({
+			code: 0,
+			stderr: expect.stringContaining(
+				'warning: this token may not read subscribers: their values are missing here\n',
+			),
+		});
+		expect(await run(withValues(words, { '--from': 'who@example.org' }))).toMatchObject({ code: 5 });
 	});
 
 	it('is refused for a sender that a mailctl server does not know, and for nobody else', async () => {
@@ -355,7 +378,7 @@ describe('the finished message on a deployment', () => {
 		];
 		expect((await run([...words, '--preview', 'text'])).code).toBe(5);
 		const project = await makeProject();
-		expect((await project.run([...words, '--preview', 'text'], { connect: stripped() })).code).toBe(0);
+		expect((await project.run([...words, '-n'], { connect: stripped() })).code).toBe(0);
 	});
 
 	it('of a template that cannot be read is not shown; a UUID is sent as it is, a name is exit 2', async () => {
@@ -366,7 +389,7 @@ describe('the finished message on a deployment', () => {
 				...api,
 				send: async (request) => {
 					asked.push(request);
-					return { messages: [], result: true, messages_created: 0 };
+					return { messages: [{ to: 'ann@example.com', id: uuid }], result: true, messages_created: 1 };
 				},
 			}),
 		});

@@ -1,10 +1,11 @@
 // Where `--results` may point, and what is left alone there.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdir, readdir, readFile, readlink, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../../support/project.js';
+import { runProgram } from '../../../support/run-program.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
 describe('mailctl send --results', () => {
@@ -27,7 +28,7 @@ describe('mailctl send --results', () => {
 
 	it('writes into a pipe, which is a pipe afterwards', async () => {
 		const pipe = join(project.folder, 'pipe');
-		spawnSync('mkfifo', [pipe]);
+		runProgram('mkfifo', [pipe]);
 		const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] });
 		const read = text(reader.stdout);
 		await project.json(send(pipe));

@@ -1,22 +1,23 @@
-// Jobs that were broken off: at any moment `send resume JOB` goes on, and nobody gets anything twice.
+// Jobs that were broken off: at any moment `campaigns resume JOB` goes on, and nobody gets anything twice.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Mailings } from '../../../../src/api/capabilities.js';
+import type { Campaigns } from '../../../../src/api/capabilities.js';
 import { connect } from '../../../../src/cli/connect.js';
-import type { Connect } from '../../../../src/cli/create-context.js';
-import { Interrupted } from '../../../../src/cli/errors.js';
+import type { Connect } from '../../../../src/cli/frame/context.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import { withValues } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
-/** A connection whose mailings are changed on the way. */
-function connectWith(change: (mailings: Mailings) => Mailings): Connect {
+/** A connection whose campaigns are changed on the way. */
+function connectWith(change: (campaigns: Campaigns) => Campaigns): Connect {
 	return async (target, dependencies) => {
 		const connection = await connect(target, dependencies);
 		const { ext, ...rest } = await connection.api.capabilities();
-		if (ext.mailings === undefined) throw new Error('the engine has mailings');
-		const mailings = change(ext.mailings);
-		const capabilities = async () => ({ ...rest, ext: { ...ext, mailings } });
+		if (ext.campaigns === undefined) throw new Error('the engine has campaigns');
+		const campaigns = change(ext.campaigns);
+		const capabilities = async () => ({ ...rest, ext: { ...ext, campaigns } });
 		return { ...connection, api: { ...connection.api, capabilities } };
 	};
 }
@@ -44,10 +45,10 @@ describe('mailctl send resume, status and cancel', () => {
 	/** Broken off after the first batch of 2,000 rows. */
 	async function breakOffStaging(file = people): Promise<void> {
 		const interrupts = new AbortController();
-		const connectOnce = connectWith((mailings) => ({
-			...mailings,
+		const connectOnce = connectWith((campaigns) => ({
+			...campaigns,
 			put: async (...words) => {
-				const ack = await mailings.put(...words);
+				const ack = await campaigns.put(...words);
 				interrupts.abort(new Interrupted('SIGINT'));
 				return ack;
 			},
@@ -58,15 +59,17 @@ describe('mailctl send resume, status and cancel', () => {
 		expect([run.code, run.stderr]).toEqual([
 			130,
 			expect.stringMatching(
-				/hint: nothing was sent; mailctl .*send resume november goes on, .*send cancel november/,
+				file === '-'
+					? /hint: nothing was sent; mailctl .*campaigns resume november --source - goes on, .*campaigns cancel november/
+					: /hint: nothing was sent; mailctl .*campaigns resume november goes on, .*campaigns cancel november/,
 			),
 		]);
 	}
 
 	/** Broken off when everything is staged and nothing released. */
 	async function breakOffBeforeRelease(file = people): Promise<void> {
-		const cut = connectWith((mailings) => ({
-			...mailings,
+		const cut = connectWith((campaigns) => ({
+			...campaigns,
 			release: () => Promise.reject(new Error('the lights went out')),
 		}));
 		const stdin = file === '-' ? { stdin: await readFile(people, 'utf8') } : {};
@@ -81,7 +84,7 @@ describe('mailctl send resume, status and cancel', () => {
 	it('stages the rest of the file, releases, and sends to everyone once', async () => {
 		await breakOffStaging();
 		expect(await project.json(['send', 'status', 'november'])).toMatchObject({
-			job: 'november',
+			name: 'november',
 			state: 'staged',
 			rows: 2_000,
 			is_complete: false,
@@ -89,26 +92,26 @@ describe('mailctl send resume, status and cancel', () => {
 		});
 		const results = join(project.folder, 'results.csv');
 		const document = await project.json(resume('--results', results));
-		expect(document).toMatchObject({ state: 'released', staged: count, messages: { sent: count } });
+		expect(document).toMatchObject({ state: 'finished', staged: count, messages: { sent: count } });
 		expect(new Set(sentTo()).size).toBe(count);
 		expect(sentTo()).toHaveLength(count);
 		const lines = (await readFile(results, 'utf8')).trimEnd().split('\r\n');
 		expect(lines).toHaveLength(count + 1);
 		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
-	}, 60_000);
+	});
 
 	it('stages at a speed of its own, not that of the rows staged before', async () => {
 		await breakOffStaging();
 		const { stderr } = await project.run(resume(), { columns: 100 });
 		expect(stderr).toMatch(/staging 2,000(?! ·)/);
 		expect(stderr).not.toContain('staging 2,000 ·');
-	}, 60_000);
+	});
 
 	it('goes on with the same command as well', async () => {
 		await breakOffStaging();
 		await project.json(send('--csv', people));
 		expect(new Set(sentTo()).size).toBe(count);
-	}, 60_000);
+	});
 
 	it('needs no file once everything is staged, but consent', async () => {
 		await breakOffBeforeRelease();
@@ -117,12 +120,12 @@ describe('mailctl send resume, status and cancel', () => {
 		expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('needs consent')]);
 		expect(sink.received).toHaveLength(0);
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
-	}, 60_000);
+	});
 
 	it('needs no file either when standard input was staged whole', async () => {
 		await breakOffBeforeRelease('-');
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
-	}, 60_000);
+	});
 
 	it('takes no other file for the one it was begun with', async () => {
 		await breakOffStaging();
@@ -131,12 +134,12 @@ describe('mailctl send resume, status and cancel', () => {
 		const run = await project.run(resume());
 		expect([run.code, run.stderr]).toEqual([
 			2,
-			expect.stringContaining('people.csv is not the file the job "november" was begun with'),
+			expect.stringContaining('people.csv is not the file the campaign "november" was begun with'),
 		]);
 		await rm(people);
 		expect((await project.run(resume())).stderr).toContain('no such file');
 		expect(await project.json(resume('--source', moved))).toMatchObject({ messages: { sent: count } });
-	}, 60_000);
+	});
 
 	it('goes on with send requests, and tells of what an earlier run found', async () => {
 		const line = (row: number) => ({
@@ -148,10 +151,10 @@ describe('mailctl send resume, status and cancel', () => {
 		const lines = Array.from({ length: 1_000 }, (_, row) => `${JSON.stringify(line(row))}\n`);
 		const requests = await project.file('requests.ndjson', lines.join(''));
 		const interrupts = new AbortController();
-		const cut = connectWith((mailings) => ({
-			...mailings,
+		const cut = connectWith((campaigns) => ({
+			...campaigns,
 			putRequests: async (...words) => {
-				const ack = await mailings.putRequests(...words);
+				const ack = await campaigns.putRequests(...words);
 				interrupts.abort(new Interrupted('SIGINT'));
 				return ack;
 			},
@@ -169,33 +172,96 @@ describe('mailctl send resume, status and cancel', () => {
 		await project.json(valid, { code: 9 });
 		expect(new Set(sentTo()).size).toBe(999);
 		expect(sentTo()).toHaveLength(999);
-	}, 60_000);
+	});
 
-	it('cannot read standard input again: the job is to be canceled', async () => {
+	it('refuses in a dry run what the run refuses of a job that is staged to its end', async () => {
+		await breakOffBeforeRelease();
+		const wrong = withValues(resume(), { '--expect-count': '7' });
+		const dry = await project.run([...wrong, '-n']);
+		expect(dry).toMatchObject({ code: 2, stderr: expect.stringContaining('has 2,200 recipients, not 7') });
+		expect(await project.run(wrong)).toEqual(dry);
+		expect(await project.run([...resume(), '-n'])).toMatchObject({ code: 0 });
+		expect(sentTo()).toEqual([]);
+	});
+
+	it('says in a dry run of the send that it would go on with a job of that name', async () => {
+		await breakOffBeforeRelease();
+		const words = send('--csv', people);
+		expect(await project.run([...words, '-n'])).toMatchObject({ code: 0 });
+		await project.json([...resume(), '--no-wait']);
+		expect(await project.json([...words, '-n'])).toEqual({
+			...{ dry_run: true, resume: 'november', state: 'sending' },
+		});
+		await project.json(['send', 'cancel', 'november', '--yes']);
+		const canceled = await project.run(words);
+		expect(await project.run([...words, '-n'])).toEqual(canceled);
+	});
+
+	it('goes on with what came through a pipe when the same comes once more', async () => {
 		await breakOffStaging('-');
-		const run = await project.run(resume());
-		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('broken off after 2,000 rows')]);
-		expect(run.stderr).toContain('send cancel november');
-	}, 60_000);
+		const told = await project.run(resume());
+		expect([told.code, told.stderr]).toEqual([
+			2,
+			expect.stringMatching(
+				/^error: the campaign "november" was broken off after 2,000 rows that came from no file; nothing was sent\nhint: mailctl .*campaigns resume november --source - goes on with the same from standard input, mailctl .*campaigns cancel november drops it\n$/,
+			),
+		]);
+		const status = await project.run(['send', 'status', 'november']);
+		expect(status.stderr).toMatch(/campaigns resume november --source -\n$/);
+		const other = await project.run(resume('--source', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
+		expect([other.code, other.stderr]).toEqual([
+			2,
+			expect.stringContaining(
+				'standard input is not what the campaign "november" was begun with; nothing was sent',
+			),
+		]);
+		const dry = await project.run(resume('--source', '-', '-n'), {
+			stdin: 'email,name\neve@example.com,Eve\n',
+		});
+		const [, ...lines] = other.stderr.split('\n');
+		expect(dry).toEqual({ ...other, stderr: lines.join('\n') });
+		const foreseen = await project.json(resume('--source', '-', '-n'), { stdin: await readFile(people) });
+		expect(foreseen).toEqual({ dry_run: true, resume: 'november', state: 'staged' });
+		const document = await project.json(resume('--source', '-'), { stdin: await readFile(people) });
+		expect(document).toMatchObject({ staged: count, messages: { sent: count } });
+		expect(new Set(sentTo()).size).toBe(count);
+		expect(sentTo()).toHaveLength(count);
+	});
+
+	it('goes on with the same pipe typed again, and with a file that holds the same', async () => {
+		await breakOffStaging('-');
+		const other = await project.run(send('--csv', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
+		expect([other.code, other.stderr]).toEqual([
+			5,
+			expect.stringContaining('stands for another campaign: it was begun with other rows'),
+		]);
+		const again = await project.run(withValues(send('--csv', '-'), { '--expect-count': '7' }), {
+			stdin: await readFile(people),
+		});
+		expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('has 2,200 recipients, not 7')]);
+		await project.json(send('--csv', people));
+		expect(new Set(sentTo()).size).toBe(count);
+		expect(sentTo()).toHaveLength(count);
+	});
 
 	it('drops what is staged when it is canceled, and cannot be gone on with', async () => {
 		await breakOffStaging();
 		const asked = await project.run(['send', 'cancel', 'november']);
 		expect([asked.code, asked.stderr]).toEqual([
 			2,
-			expect.stringContaining('this will drop the job "november" and its 2,000 staged messages'),
+			expect.stringContaining('this will drop the campaign "november" and its 2,000 staged messages'),
 		]);
 		await project.json(['send', 'cancel', 'november', '--yes']);
 		expect(await project.json(['messages', 'list'])).toEqual([]);
 		const run = await project.run(resume());
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('was canceled')]);
-	}, 60_000);
+	});
 
 	it('goes on with a job that is released, and asks nothing again', async () => {
 		await project.json(send('--csv', people, '--no-wait'));
 		const document = await project.json(['send', 'resume', 'november']);
-		expect(document).toMatchObject({ state: 'released', messages: { sent: count } });
-	}, 60_000);
+		expect(document).toMatchObject({ state: 'finished', messages: { sent: count } });
+	});
 });
 
 describe('jobs by name', () => {
@@ -217,11 +283,11 @@ describe('jobs by name', () => {
 			const run = await project.run(['send', verb, 'novembr', '--yes', '-o', 'json']);
 			expect(run.code).toBe(3);
 			expect(errorOf(run)).toMatchObject({
-				message: 'there is no job "novembr"',
+				message: 'there is no campaign "novembr"',
 				hint: 'did you mean november?',
 			});
 		}
-		expect(await project.json(['send', 'status'])).toMatchObject([{ job: 'november', state: 'released' }]);
+		expect(await project.json(['send', 'status'])).toMatchObject([{ name: 'november', state: 'sending' }]);
 	});
 
 	it('go on over a list that was only partly staged', async () => {
@@ -234,7 +300,7 @@ describe('jobs by name', () => {
 		expect(wrong.code).toBe(2);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', 'bob@example.com']);
 		const document = await project.json(['send', 'resume', 'j', '--yes', '--expect-count', '2']);
-		expect(document).toMatchObject({ job: 'j', messages: { sent: 2 } });
+		expect(document).toMatchObject({ name: 'j', messages: { sent: 2 } });
 		await sink.close();
 	});
 
@@ -244,7 +310,7 @@ describe('jobs by name', () => {
 		const words = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
 		await project.json([...words, '--yes', '--expect-count', '1', '--job', 'j', '--no-wait']);
 		const plan = await project.run(['send', 'cancel', 'j', '--dry-run', '-o', 'table']);
-		expect(plan.stderr).toContain('cancel the 1 message of the job "j" not sent yet');
+		expect(plan.stderr).toContain('cancel the 1 message of the campaign "j" not sent yet');
 		const document = await project.json(['send', 'cancel', 'j', '--yes']);
 		expect(document).toMatchObject({ state: 'canceled', messages: { canceled: 1 } });
 		expect(await project.json(['send', 'cancel', 'j', '--yes'])).toMatchObject({ state: 'canceled' });

@@ -1,9 +1,11 @@
 // What an interrupted send says of its messages: every one that was released is counted, and none twice.
 import { afterEach, expect, it } from 'vitest';
-import { Interrupted } from '../../../../src/cli/errors.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { cli } from '../../../support/cli.js';
+import { eventually } from '../../../support/eventually.js';
 import { makeProject } from '../../../support/project.js';
 import { startServer } from '../../../support/running-server.js';
+import { type Fault, startFaultServer } from '../../../support/smtp-fault.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
 import { startTampering } from '../../../support/tampering.js';
 
@@ -40,9 +42,9 @@ it('counts what the server sent between the last look and the end of an interrup
 		if (stop.signal.aborted) {
 			pass('second@example.com');
 			await sink.until(2);
-			await expect
-				.poll(async () => await project.json(['messages', 'list', '--status', 'sent']))
-				.toHaveLength(2);
+			await eventually(async () =>
+				expect(await project.json(['messages', 'list', '--status', 'sent'])).toHaveLength(2),
+			);
 		}
 		return ask(passing);
 	});
@@ -66,4 +68,36 @@ it('counts what the server sent between the last look and the end of an interrup
 	);
 	expect(code).toBe(130);
 	expect(stderr).toMatch(/^sent 2, still queued 1$/m);
+});
+
+/** A send on a database of this machine, interrupted while the mail server has the message and has not answered. */
+async function interruptedAtTheDot(answer: Fault) {
+	const stop = new AbortController();
+	const server = await startFaultServer({
+		on: (phase) => {
+			if (phase !== 'dot') return undefined;
+			stop.abort(new Interrupted('SIGINT'));
+			return answer;
+		},
+	});
+	opened.push(server);
+	const project = await makeProject({ smtp: server.port });
+	const mail = ['--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S', '--text', 'T'];
+	const { code, stderr } = await project.run(['send', ...mail], { interrupts: stop.signal });
+	return { code, stderr };
+}
+
+it('says of no message that it stays queued when an interrupted send has sent it', async () => {
+	expect(await interruptedAtTheDot({ answer: '250 ok' })).toEqual({
+		code: 130,
+		stderr: 'sent 1\ninterrupted\n',
+	});
+});
+
+it('names a message of an interrupted send that may have arrived, and not as queued', async () => {
+	const { code, stderr } = await interruptedAtTheDot({ drop: true });
+	expect(code).toBe(130);
+	expect(stderr).toContain('sent 0, uncertain 1\n');
+	expect(stderr).toMatch(/^hint: mailctl .*messages list --status uncertain shows/m);
+	expect(stderr).not.toContain('stays queued');
 });

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../../../src/cli/connect.js';
-import type { Connect } from '../../../../src/cli/create-context.js';
-import { Interrupted } from '../../../../src/cli/errors.js';
-import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import type { Connect } from '../../../../src/cli/frame/context.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
 let project: Project;
@@ -36,19 +36,20 @@ describe('the counts of a job', () => {
 		expect((await project.run(job)).stderr).toContain('2 recipients, 3 left out of people.csv\n');
 		const one = (await project.json(['send', 'status', 's1'])) as Record<string, unknown>;
 		expect(one).toMatchObject({ recipients: 2, staged: 2, rejected: 3, messages: { sent: 2 } });
-		// The failed one was made up and is canceled; the last is this one.
-		expect((await project.json(['send', 'status'])) as unknown[]).toMatchObject([{}, one]);
+		// The refused one was made up, and is gone.
+		const { messages: _, ...listed } = one;
+		expect(await project.json(['send', 'status'])).toEqual([listed]);
 	});
 
 	it('are grouped on a terminal, with what was sent and when', async () => {
 		await project.json(send(await table(people(1_200)), 1_200, '--job', 's1'));
 		const { stdout } = await project.run(['send', 'status', '--no-color'], { columns: 80 });
 		expect(stdout.split('\n')[0]?.split(/ +/)).toEqual([
-			...['JOB', 'STATE', 'RECIPIENTS', 'SENT', 'CREATED', 'SUBJECT'],
+			...['NAME', 'STATE', 'START', 'RECIPIENTS', 'SENT', 'OPENED', 'CLICKED', 'BOUNCED'],
 		]);
-		expect(stdout).toMatch(/s1 +released +1,200 +1,200 +\d{4}-\d\d-\d\d \d\d:\d\d +S/);
+		expect(stdout).toMatch(/s1 +finished +\d{4}-\d\d-\d\d \d\d:\d\d +1,200 +1,200 +0 +0 +0/);
 		expect((await project.run(['send', 'status', '-o', 'tsv'])).stdout).toMatch(
-			/^s1\treleased\t1200\t1200\t/,
+			/^s1\tfinished\t[^\t]+\t1200\t1200\t0\t0\t0\n/,
 		);
 	});
 
@@ -65,22 +66,22 @@ describe('the counts of a job', () => {
 });
 
 describe('the name of a job', () => {
-	it('that stands for another mailing is refused saying what differs and what to do', async () => {
+	it('that stands for another campaign is refused saying what differs and what to do', async () => {
 		const bad = await table(['a@example.com', 'nobody']);
 		expect((await project.run(send(bad, 2, '--job', 'e5'))).code).toBe(2);
 		const mended = await table(['a@example.com', 'b@example.com']);
 		const run = await project.run(send(mended, 2, '--job', 'e5'));
 		expect([run.code, run.stderr]).toEqual([
 			5,
-			'error: the job "e5" stands for another mailing: its file was another one, or has changed since\n' +
-				`hint: give another --job, or mailctl --db ${project.db} send cancel e5 first: nothing of it was sent\n`,
+			'error: the name "e5" stands for another campaign: its file was another one, or has changed since\n' +
+				`hint: give another --campaign, or mailctl --db ${project.db} campaigns cancel e5 first: nothing of it was sent\n`,
 		]);
 		await project.json(['send', 'cancel', 'e5', '--yes']);
 		expect(await project.json(send(mended, 2, '--job', 'e5'))).toMatchObject({ messages: { sent: 2 } });
 		const other = await project.run([...send(mended, 2, '--job', 'e5'), '--tag', 'x']);
 		expect([other.code, other.stderr]).toEqual([
 			5,
-			'error: the job "e5" stands for another mailing: its content or options differ\nhint: give another --job\n',
+			'error: the name "e5" stands for another campaign: its content or options differ\nhint: give another --campaign\n',
 		]);
 	});
 });
@@ -115,7 +116,7 @@ describe('a job that ends early', () => {
 		const database = `mailctl --db ${project.db}`;
 		expect(cut.code).toBe(130);
 		expect(cut.stderr).toContain(
-			`hint: ${database} send resume j --rate 5000/s goes on, ${database} send cancel j drops what is not sent\n`,
+			`hint: ${database} campaigns resume j --rate 5000/s goes on, ${database} campaigns cancel j drops what is not sent\n`,
 		);
 		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(601);
 		const before = sink.received.length;
@@ -126,11 +127,11 @@ describe('a job that ends early', () => {
 			expect.stringContaining(`600 sent, ${600 - before} of them now\n`),
 		]);
 		const again = await project.run(['send', 'resume', 'j']);
-		expect([again.code, again.stderr]).toEqual([0, 'the job "j" is finished: 600 sent\n']);
+		expect([again.code, again.stderr]).toEqual([0, 'the campaign "j" is finished: 600 sent\n']);
 		const canceled = await project.run(['send', 'cancel', 'j', '--yes', '-o', 'json']);
-		expect([JSON.parse(canceled.stdout)['state'], canceled.stderr]).toEqual([
-			'released',
-			'nothing to cancel: 600 sent\n',
+		expect([JSON.parse(canceled.stdout)['state'], said(canceled)]).toEqual([
+			'finished',
+			[{ note: 'nothing to cancel: 600 sent' }],
 		]);
 	});
 
@@ -148,7 +149,7 @@ describe('a job that ends early', () => {
 		const run = await project.run(words, { ...cut, connect: besideServer });
 		expect([run.code, run.stderr]).toEqual([
 			130,
-			expect.stringMatching(/hint: mailctl serve \(pid 4711\), unless .*, goes on .*send status j shows/),
+			expect.stringMatching(/hint: mailctl serve \(pid 4711\), unless .*, goes on .*campaigns get j shows/),
 		]);
 	});
 

@@ -278,5 +278,5 @@ describe('an export that is imported', () => {
 			}),
 			{ numRuns: 25 },
 		);
-	}, 120_000);
+	});
 });

@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CliOptions } from '../../../support/cli.js';
-import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
+import { stripped } from '../../../support/stripped.js';
 
 describe('mailctl subscribers import', () => {
 	let project: Project;
@@ -55,10 +57,14 @@ describe('mailctl subscribers import', () => {
 			].join('\r\n'),
 		);
 		const run = await project.run([...words(path), '-o', 'json']);
-		expect({ code: run.code, document: JSON.parse(run.stdout), stderr: run.stderr }).toEqual({
+		expect({ code: run.code, document: JSON.parse(run.stdout), said: said(run) }).toEqual({
 			code: 9,
 			document: counts({ read: 5, created: 2, duplicate: 1, rejected: 2 }),
-			stderr: `hint: 2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; mend what was rejected and import that file, which leaves the duplicates out\n`,
+			said: [
+				{
+					hint: `2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; mend what was rejected and import that file, which leaves the duplicates out`,
+				},
+			],
 		});
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
 		expect(rejects.split('\n')).toEqual([
@@ -115,9 +121,12 @@ describe('mailctl subscribers import', () => {
 	])('of %s leaves out again what it left out, with its rejects file as it is', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
-		expect({ code: first.code, stderr: first.stderr }).toEqual({
+		expect({ code: first.code, said: said(first) }).toEqual({
 			code: 9,
-			stderr: `left out: Note, city\nhint: 2 rejected rows are in ${path}.rejects.csv; mend them and import that file\n`,
+			said: [
+				{ note: 'left out: Note, city' },
+				{ hint: `2 rejected rows are in ${path}.rejects.csv; mend them and import that file` },
+			],
 		});
 		const rejects = `${path}.rejects.csv`;
 		const written = await readFile(rejects, 'utf8');
@@ -134,9 +143,9 @@ describe('mailctl subscribers import', () => {
 			.replace('too,', 'carl@example.com,')
 			.replace(',too_many_cells,', ',,');
 		const again = await project.run(words(await project.file('mended.csv', mended), '-o', 'json'));
-		expect({ code: again.code, stderr: again.stderr }).toEqual({
+		expect({ code: again.code, said: said(again) }).toEqual({
 			code: 0,
-			stderr: 'left out: _line, _code, _error, Note, city\n',
+			said: [{ note: 'left out: _line, _code, _error, Note, city' }],
 		});
 		expect(await people()).toMatchObject([
 			{ email: 'ann@example.com', meta: {} },
@@ -172,8 +181,27 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(meant), { code: 9 })).toMatchObject({ created: 2, rejected: 1 });
 	});
 
+	it('stops mail to addresses that came with a reason, and counts the reasons that stop none', async () => {
+		const path = await project.file(
+			'left.csv',
+			'email,disable_reason\na@x.org,complained\nb@x.org,moved\nc@x.org,on holiday\n',
+		);
+		const { code, stderr } = await project.run(words(path));
+		expect({ code, stderr }).toEqual({
+			code: 0,
+			stderr: expect.stringContaining(
+				'warning: 2 rows have a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept',
+			),
+		});
+		expect(await project.json(['suppressions', 'list'])).toMatchObject([
+			{ email: 'a@x.org', reason: 'COMPLAINED', list_id: null, source: 'IMPORT' },
+		]);
+		const dry = await project.run([...words(path), '--dry-run', '-o', 'json']);
+		expect(JSON.parse(dry.stdout)).toMatchObject({ unchanged: 3, updated: 0 });
+	});
+
 	it('leaves out columns without a name when told', async () => {
-		const path = await project.file('people.csv', 'email;;name;\nann@example.com;x;Ann;\n');
+		const path = await project.file('people.csv', 'email;;name;\nann@example.com;x;Ann;y\n');
 		for (const how of [[], ['--create-fields']]) {
 			const { code, stderr } = await project.run(words(path, ...how));
 			expect({ code, stderr }).toEqual({
@@ -193,10 +221,14 @@ describe('mailctl subscribers import', () => {
 		const path = await project.file('people.csv', 'email,name\nann@example.com,Ann\nANN@example.com,Other\n');
 		for (const created of [1, 0]) {
 			const { code, stdout, stderr } = await project.run([...words(path), '-o', 'json']);
-			expect({ code, document: JSON.parse(stdout), stderr }).toEqual({
+			expect({ code, document: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
 				code: 0,
 				document: counts({ read: 2, created, unchanged: 1 - created, duplicate: 1 }),
-				stderr: `hint: 1 duplicate row left out, the first row of each address counts: it is in ${path}.rejects.csv\n`,
+				said: [
+					{
+						hint: `1 duplicate row left out, the first row of each address counts: it is in ${path}.rejects.csv`,
+					},
+				],
 			});
 		}
 		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(
@@ -236,6 +268,17 @@ describe('mailctl subscribers import', () => {
 		const path = await project.file('people.csv', 'email,city\nann@example.com,Oslo\n');
 		await project.json(words(path));
 		expect(await project.json(words(path))).toEqual(counts({ read: 1, unchanged: 1 }));
+	});
+
+	it.each([
+		['here', {}],
+		['on a deployment by other hands', { connect: stripped() }],
+	])('imports the same pipe again as unchanged: %s', async (_where, options) => {
+		const command = words('-', '--rejects', join(project.folder, 'rejects.csv'));
+		const piped = { ...options, stdin: 'email,city\nann@example.com,Oslo\nbob@example.com,Rome\n' };
+		expect(await project.json(command, piped)).toEqual(counts({ read: 2, created: 2 }));
+		expect(await project.json(command, piped)).toEqual(counts({ read: 2, unchanged: 2 }));
+		expect(await people()).toHaveLength(2);
 	});
 
 	it('keeps what is there where a cell is empty, and nobody is activated without --reactivate', async () => {
@@ -334,7 +377,7 @@ describe('mailctl subscribers import', () => {
 	});
 
 	it('says so of a missing file and a directory', async () => {
-		expect((await project.run(words('/nowhere.csv'))).stderr).toBe('error: no such file: /nowhere.csv\n');
+		expect((await project.run(words('/nowhere.csv'))).stderr).toBe('error: /nowhere.csv: no such file\n');
 		expect(await project.run(words(project.folder))).toMatchObject({
 			code: 2,
 			stderr: `error: ${project.folder} is a directory\n`,
@@ -388,7 +431,7 @@ describe('mailctl subscribers import', () => {
 		expect(errorOf(result)).toMatchObject({
 			code: 'too_many_errors',
 			message: 'stopped: 2 of 3 rows were rejected, more than --max-errors 1 allows',
-			hint: 'what was acknowledged stays; go on with --resume and a higher --max-errors, which counts earlier runs too',
+			hint: `what was acknowledged stays; go on with --resume and a higher --max-errors, which counts earlier runs too; 2 rejected rows are in ${path}.rejects.csv; mend them and import that file`,
 		});
 		expect(await people()).toHaveLength(1);
 		expect((await project.run(words(path, '--max-errors', 'x'))).stderr).toBe(
@@ -414,5 +457,32 @@ describe('mailctl subscribers import', () => {
 	it('of an unknown list is exit 3 and reads nothing', async () => {
 		const path = await project.file('people.csv', 'email\nann@example.com\n');
 		expect((await project.run(['subscribers', 'import', path, '-l', 'Nope'])).code).toBe(3);
+	});
+});
+
+describe('a hostile header', () => {
+	const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '-n'];
+
+	it.each<[what: string, name: string, shown: string]>([
+		['terminal escapes', '\u001b[31mred\u001b]0;x\u0007', '\\x1b[31mred\\x1b]0;x\\x07'],
+		['a name of an object’s own', '__proto__', '__proto__'],
+		['letters that turn the line round', '\u202egnp.exe', '\\u202egnp.exe'],
+		['a name as long as a page', 'n'.repeat(200_000), `${'n'.repeat(80)}…`],
+	])('with %s is shown harmless and short, and stored by no command', async (_, name, shown) => {
+		const project = await makeProject({ smtp: 9 });
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		const file = await project.file('people.csv', `email,"${name}"\nann@example.com,x\n`);
+		const words = ['subscribers', 'import', file, '-l', '1'];
+		for (const more of [[], ['--create-fields']]) {
+			const refused = await project.run([...words, ...more]);
+			expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/^[\n\x20-\x7e…]{0,800}$/)]);
+		}
+		expect(await project.run([...words, '--ignore-unknown'])).toMatchObject({
+			code: 0,
+			stderr: `left out: ${shown}\n`,
+		});
+		expect(await project.json(['fields', 'list'])).toEqual([]);
+		const sent = await project.run([...mail, '--csv', file]);
+		expect([sent.code, sent.stderr]).toEqual([0, expect.stringContaining(`left out: ${shown}\n`)]);
 	});
 });

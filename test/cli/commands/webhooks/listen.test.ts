@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatSecret, signedHeaders } from '../../../../src/api/standard-webhooks.js';
-import { Interrupted } from '../../../../src/cli/errors.js';
+import { unregister } from '../../../../src/cli/commands/webhooks/registration.js';
+import { hintText } from '../../../../src/cli/frame/command-line.js';
+import type { CommandContext } from '../../../../src/cli/frame/context.js';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { type NotifiedTarget, startTarget } from '../../../support/target.js';
 
@@ -169,6 +172,19 @@ describe('a receiver of notifications on this machine', () => {
 			/^hint: webhooks 1, 4 seem left by a killed listen: mailctl .*webhooks delete 1 4$/m,
 		);
 		expect(await hooks()).toHaveLength(4);
+	});
+
+	it('tells how to delete a webhook that it could not, on the same target', async () => {
+		const warned: string[] = [];
+		const warn: CommandContext['warn'] = async (text, ...hints) => {
+			warned.push(
+				text,
+				...hints.map((hint) => hintText(hint, { words: ['--db', 'a b.db'], isRemote: false })),
+			);
+		};
+		const webhooks = { delete: async () => Promise.reject(new Error('gone')) };
+		await unregister({ warn }, { webhooks }, [{ id: 7 }]);
+		expect(warned).toEqual(['webhook 7 is left', "mailctl --db 'a b.db' webhooks delete 7"]);
 	});
 
 	it('says what is wrong with its own words', async () => {

@@ -1,12 +1,13 @@
-/** `mailctl engine bounces explain`: what mails that came back mean. */
-import { command } from '../../../command.js';
+/** `mailctl engine bounces explain`: the meaning of returned mails. */
+
 import type { Explained, Report } from '../../../connect/bounces.js';
-import type { CommandContext } from '../../../context.js';
-import { UsageError } from '../../../errors.js';
+import { command } from '../../../frame/command.js';
+import { mailctl } from '../../../frame/command-line.js';
+import type { CommandContext } from '../../../frame/context.js';
+import { UsageError } from '../../../frame/errors.js';
+import { FolderGiven } from '../../../frame/sources.js';
 import { clean } from '../../../render/clean.js';
 import type { Columns } from '../../../render/columns.js';
-import { shellWord } from '../../../shell-word.js';
-import { FolderGiven } from '../../../sources.js';
 import { linesOf } from './explained.js';
 
 export const explain = command({
@@ -39,7 +40,11 @@ async function readFile(cx: CommandContext, file: string): Promise<Buffer> {
 	} catch (error) {
 		if (!(error instanceof FolderGiven)) throw error;
 		throw new UsageError(error.message, {
-			hint: `explain takes one file; of a folder or a Maildir mailctl engine bounces ingest ${shellWord(file)} --dry-run says what it holds`,
+			hint: [
+				'explain takes one file; of a folder or a Maildir ',
+				mailctl('engine', 'bounces', 'ingest', file, '--dry-run'),
+				' says what it holds',
+			],
 			cause: error,
 		});
 	}

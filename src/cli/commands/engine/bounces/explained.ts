@@ -1,7 +1,7 @@
-/** What a mail that came back means, as lines for a person. */
+/** The meaning of a returned mail, as lines for a person. */
 import type { Place, Report, ReportedRecipient, ReturnedMessage } from '../../../connect/bounces.js';
 
-/** The report first, then its recipients and the message that came back; not cleaned of what a stranger wrote. */
+/** The report first, then its recipients and the returned message; text of strangers is not cleaned. */
 export function linesOf(report: Report): string[] {
 	switch (report.kind) {
 		case 'bounce':
@@ -17,7 +17,7 @@ export function linesOf(report: Report): string[] {
 		case 'complaint':
 		case 'feedback': {
 			const what = report.kind === 'complaint' ? 'a complaint' : 'feedback, and no complaint';
-			const who = report.recipients.length === 0 ? 'nobody named' : report.recipients.join(', ');
+			const who = report.recipients.length === 0 ? 'no address named' : report.recipients.join(', ');
 			return [
 				`${what}: ${report.feedback_type}`,
 				`  from: ${who}`,

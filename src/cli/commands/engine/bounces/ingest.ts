@@ -1,21 +1,37 @@
-/** `mailctl engine bounces ingest`: mails that came back, taken into the database. */
+/** `mailctl engine bounces ingest`: takes returned mails into the database. */
 import { addAbortSignal } from 'node:stream';
-import { command } from '../../../command.js';
-import type { CommandContext } from '../../../context.js';
-import { CliError, UsageError } from '../../../errors.js';
-import { exits } from '../../../exit.js';
-import type { IngestCounts, RecordedBounce } from '../../../ingest.js';
+import { StoreError } from '../../../../api/errors.js';
+import { DatabaseMissing } from '../../../../store/errors.js';
+import { command } from '../../../frame/command.js';
+import type { CommandContext } from '../../../frame/context.js';
+import { CliError, UsageError } from '../../../frame/errors.js';
+import { exits } from '../../../frame/exit.js';
+import type { IngestCounts, RecordedBounce } from '../../../frame/ingestion.js';
+import { inputName } from '../../../frame/sources.js';
+import { answer } from '../../../render/columns.js';
 import { counted } from '../../../render/counted.js';
 
 export const ingest = command({
 	name: 'ingest',
-	// A new one would know no message, and the mail would be gone as one that nobody sent.
+	// A new database knows no message: the mail would be discarded as unmatched.
 	createsDatabase: false,
 	summary: 'take mails that came back into the database',
 	description:
-		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input; a file may also hold what Amazon SES publishes of a bounce or a complaint (JSON, as SNS hands it over, one notification a file). A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there, or where it is stopped before its end: the mail server then tries again.',
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input; a file may also hold what Amazon SES publishes of a bounce or a complaint (JSON, as SNS hands it over, one notification a file). A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Known by its Message-ID alone it is soft where return paths are signed, and a bounce that names its recipient nowhere but in what was returned is a notice. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there, or where it is stopped before its end: the mail server then tries again.',
 	args: [{ name: 'source', summary: 'a file, a folder or a Maildir; - reads standard input' }],
 	writes: true,
+	columns: answer(
+		'read',
+		'bounces',
+		'complaints',
+		'duplicates',
+		'notices',
+		'auto_replies',
+		'unmatched',
+		'not_reports',
+		'in_flight',
+		'unreadable',
+	),
 	output:
 		'{"read", "bounces", "complaints", "duplicates", "notices", "auto_replies", "unmatched", "not_reports", "in_flight", "unreadable"}',
 	exits: [9, 75],
@@ -24,16 +40,17 @@ export const ingest = command({
 		'mailctl engine bounces ingest - < bounce.eml',
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
-	// Whoever waits for a pipe takes any other code for a refusal, and the mail would be gone; Ctrl-C is a person's.
+	// A mail server that writes the pipe takes any other code for a refusal, and the mail would be lost. Ctrl-C is a
+	// person's.
 	whenStopped: (reason, { args }) =>
-		args.source === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
+		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all was taken in (${reason.message})`, reason)
 			: reason,
 	run: async (cx, { args }) => {
 		const recorded = createTally();
-		const counts = await taken(cx, args.source, recorded.add);
+		const counts = await taken(cx, inputName(args.source), recorded.add);
 		const sentence = sentenceOf(counts, recorded);
-		if (cx.dryRun) await cx.wouldDo(`take in ${sentence}`, counts);
+		if (cx.dryRun) await cx.wouldDo(`take in ${sentence}`, { ingest: args.source, ...counts });
 		else await cx.out.document(counts, sentence);
 		await sayWhose(cx, recorded);
 		if (cx.dryRun) return;
@@ -44,15 +61,15 @@ export const ingest = command({
 	},
 });
 
-/** What was recorded, by its kind; of a few whose it was. */
+/** The number of records by kind, and the recipients of the first few. */
 interface Tally {
 	add(recorded: RecordedBounce): void;
 	readonly counts: Record<RecordedBounce['effect'], number>;
-	/** In the order of recording, no more than are told. */
+	/** In the order of recording, up to the number that is printed. */
 	readonly first: RecordedBounce[];
 }
 
-/** More than these nobody reads one by one: `suppressions list` has them. */
+/** The most bounces shown one by one; `suppressions list` has all. */
 const mostTold = 5;
 
 function createTally(): Tally {
@@ -65,7 +82,7 @@ function createTally(): Tally {
 	return { add, counts, first };
 }
 
-/** For a person: a mail server's pipe has nobody to tell. */
+/** For a person: the output of a mail server's pipe has no reader. */
 async function sayWhose(cx: CommandContext, { counts, first }: Tally): Promise<void> {
 	const all = counts.hard_bounce + counts.soft_bounce + counts.complaint;
 	if ((cx.out.format !== 'table' && cx.out.format !== 'wide') || all > first.length) return;
@@ -92,21 +109,20 @@ async function taken(cx: CommandContext, source: string, onRecorded: Tally['add'
 			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
 		});
 	} catch (error) {
-		// Who hands over a mail cannot answer; and a disk that is not mounted yet will be.
-		if (source === '-' && error instanceof Error && error.name === 'DatabaseMissing')
-			throw tryLater(error.message, error);
+		// The mail server that writes the pipe cannot mend it; and a disk may not be mounted yet.
+		if (source === '-' && error instanceof DatabaseMissing) throw tryLater(error.message, error);
 		throw endOf(error);
 	} finally {
 		for (const line of unreadable) await cx.warn(line);
 	}
 }
 
-/** Database trouble of any kind passes, and a mail server that is told so keeps the mail. */
+/** Database faults are temporary: on a temporary error the mail server keeps the mail. */
 function endOf(error: unknown): unknown {
 	if (!(error instanceof Error)) return error;
 	const code = 'code' in error ? String(error.code) : '';
-	if (error.name === 'StoreError' || error.name === 'SqliteError') return tryLater(error.message, error);
-	// A file of the source that cannot be read; whatever else fails is none of ours to name.
+	if (error instanceof StoreError || code.startsWith('SQLITE_')) return tryLater(error.message, error);
+	// A file of the source that cannot be read. Other errors pass unchanged.
 	if (!('path' in error) || !code.startsWith('E')) return error;
 	// Of a Maildir: recorded, and it cannot be put where the read ones are.
 	if ('dest' in error)
@@ -137,13 +153,13 @@ const words: readonly (readonly [name: Counted, one: string, several: string])[]
 	['duplicates', 'known already', 'known already'],
 	['notices', 'notice', 'notices'],
 	['auto_replies', 'automatic answer', 'automatic answers'],
-	['unmatched', 'about no message of ours', 'about no message of ours'],
+	['unmatched', 'about no known message', 'about no known message'],
 	['not_reports', 'no report', 'no reports'],
 	['in_flight', 'about a message being sent', 'about messages being sent'],
 	['unreadable', 'not readable', 'not readable'],
 ];
 
-/** `3 mails: 2 hard bounces, 1 no report`: what there is none of is left out. */
+/** `3 mails: 2 hard bounces, 1 no report`, without the counts of 0. */
 function sentenceOf(counts: IngestCounts, recorded: Tally): string {
 	const all = { ...counts, ...recorded.counts };
 	const parts = words.flatMap(([name, one, several]) =>

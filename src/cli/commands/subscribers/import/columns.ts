@@ -1,10 +1,15 @@
-/** The columns of an import: what they become, the fields that are made for them, and how a person is told. */
+/** The columns of an import: their targets, the fields made for them, and their display. */
+import type { Api } from '../../../../api/api.js';
+import { ApiError } from '../../../../api/errors.js';
+import type { FieldInput } from '../../../../api/inputs.js';
 import type { Field } from '../../../../api/records.js';
-import type { CommandContext } from '../../../context.js';
-import { UsageError } from '../../../errors.js';
-import type { HeaderFinding, Mapping } from '../../../tabular/header.js';
-import type { Table } from '../../../tabular/read-table.js';
-import { walk } from '../../../walk.js';
+import type { HeaderFinding, Mapping } from '../../../../tables/header.js';
+import type { Table } from '../../../../tables/read-table.js';
+import { shellWord } from '../../../frame/command-line.js';
+import type { CommandContext } from '../../../frame/context.js';
+import { UsageError } from '../../../frame/errors.js';
+import { longestName, shortNames } from '../../../verbs/importing.js';
+import { walk } from '../../../verbs/listing.js';
 import type { ImportOptions } from './options.js';
 
 /** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
@@ -16,7 +21,7 @@ export async function mapColumns(
 	table: Table,
 	options: Pick<ImportOptions, 'map' | 'createFields' | 'ignoreUnknown'>,
 ): Promise<Mapping> {
-	const { mapHeader } = await import('../../../tabular/header.js');
+	const { mapHeader } = await import('../../../../tables/header.js');
 	const api = await cx.api();
 	const fields: Field[] = [];
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
@@ -27,10 +32,10 @@ export async function mapColumns(
 }
 
 function refused(findings: readonly HeaderFinding[], fields: readonly Field[]): UsageError {
-	// A name that is there twice is unknown twice.
+	// A duplicate unknown name has two findings.
 	const details = [...new Set(findings.map(detail))];
 	const more = details.length - maxShown;
-	// Nothing else that is said of such a line would help.
+	// No other finding on such a line would help.
 	const headless = findings.find(({ code }) => code === 'no_header');
 	if (headless !== undefined)
 		return new UsageError(headless.message, {
@@ -53,24 +58,35 @@ function hintFor(findings: readonly HeaderFinding[], fields: readonly Field[]): 
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
 	if (unknown === undefined) return known;
 	const pair = `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
-	const map = unknown.column === '' ? '' : `--map ${quote(pair)}, `;
+	// A name too long to be read is no part of a command.
+	const isNamed = unknown.column !== '' && pair.length <= longestName;
+	const map = isNamed ? `--map ${shellWord(pair)}, ` : '';
 	return `${map}--create-fields or --ignore-unknown; ${known}`;
-}
-
-function quote(text: string): string {
-	return /^[\w.=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Before the first row; a field that cannot be made ends the import with the service's own words. */
 export async function createFields(cx: CommandContext, { newFields }: Mapping): Promise<void> {
 	const api = await cx.api();
 	for (const field of newFields) {
-		await api.fields.create(field, { signal: cx.signal });
-		await cx.note(`created the field ${field.variable}`);
+		const isMade = await createUnlessThere(api, field, cx.signal);
+		if (isMade && !cx.dryRun) await cx.note(`created the field ${field.variable}`);
 	}
 }
 
-/** What the file was found to be, for a person before the work; a script hears only what is left out. */
+/** False: another import made it since the header was read, or an earlier try that was not answered. */
+async function createUnlessThere(api: Api, field: FieldInput, signal: AbortSignal): Promise<boolean> {
+	try {
+		await api.fields.create(field, { signal });
+		return true;
+	} catch (error) {
+		if (!(error instanceof ApiError)) throw error;
+		for await (const { variable } of walk(api.fields, {}, { signal }))
+			if (variable === field.variable) return error.unanswered;
+		throw error;
+	}
+}
+
+/** The findings on the file, for a person before the work; a script gets only the columns left out. */
 export async function sayColumns(
 	cx: CommandContext,
 	{ name, table, mapping }: { name: string; table: Table; mapping: Mapping },
@@ -79,9 +95,9 @@ export async function sayColumns(
 	const isPlan = cx.dryRun && (cx.out.format === 'table' || cx.out.format === 'wide');
 	if (cx.io.stderr.isTTY || isPlan) {
 		await cx.note(`${name}: ${describeTable(table)}`);
-		await cx.note(`columns: ${shorten(columnTexts(table, mapping)).join(', ')}`);
+		await cx.note(`columns: ${shortNames(columnTexts(table, mapping)).join(', ')}`);
 	}
-	if (mapping.ignored.length > 0) await cx.note(`left out: ${shorten(mapping.ignored).join(', ')}`);
+	if (mapping.ignored.length > 0) await cx.note(`left out: ${shortNames(mapping.ignored).join(', ')}`);
 }
 
 /** `CSV, windows-1251, delimiter ";"`. */
@@ -91,7 +107,7 @@ export function describeTable({ format, encoding, delimiter }: Table): string {
 	return `${delimiter === '\t' ? 'TSV' : 'CSV'}, ${shown}, delimiter ${JSON.stringify(delimiter)}`;
 }
 
-/** `Town → city`, or the name alone where nothing is said by that. */
+/** `Town → city`, or the name alone where both are the same. */
 function columnTexts({ header }: Table, { columns, newFields }: Mapping): string[] {
 	const fresh = new Set(newFields.map(({ variable }) => `meta.${variable}`));
 	return columns.map(({ index, target }) => {
@@ -100,10 +116,4 @@ function columnTexts({ header }: Table, { columns, newFields }: Mapping): string
 		const arrow = column === target || column === plain ? plain : `${column} → ${plain}`;
 		return fresh.has(target) ? `${arrow} (new field)` : arrow;
 	});
-}
-
-function shorten(texts: readonly string[]): readonly string[] {
-	const cut = texts.map((text) => (text.length > 80 ? `${text.slice(0, 80)}…` : text));
-	const more = cut.length - maxShown;
-	return more > 0 ? [...cut.slice(0, maxShown), `and ${more} more`] : cut;
 }

@@ -1,39 +1,55 @@
-/** How an import ends: its counts, where the rejected rows are, and what to do when it did not come to its end. */
+/** The end of an import: its counts, its rejects file, and the way on when it was cut short. */
 import { ApiError } from '../../../../api/errors.js';
 import type { List } from '../../../../api/records.js';
 import type { ImportResult, ImportTotals } from '../../../../jobs/imports.js';
-import type { CommandContext } from '../../../context.js';
-import { CliError } from '../../../errors.js';
-import { type ExitCode, exits } from '../../../exit.js';
-import { type OptionsAgain, rejectsSentence, tallySentence } from '../../../importing.js';
-import { counted, shown } from '../../../render/counted.js';
+import type { CommandContext } from '../../../frame/context.js';
+import { CliError } from '../../../frame/errors.js';
+import { classify, type ExitCode, exits } from '../../../frame/exit.js';
+import { counted, numberText } from '../../../render/counted.js';
+import { tallySentence } from '../../../verbs/importing.js';
+import { type OptionsAgain, rejectsSentence } from '../../../verbs/rejects.js';
 
 export interface ImportEnd extends ImportResult {
-	/** Where the rejected and duplicate rows are, if there are any. */
+	/** The file of rejected and duplicate rows, if any. */
 	rejectsPath: string;
 	options: OptionsAgain;
 	/** As given. */
 	maxErrors: string | undefined;
+	/** See `wayOn`. */
+	goOn: string;
 }
 
 /** Prints the counts. Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
 export async function endImport(cx: CommandContext, end: ImportEnd): Promise<ExitCode> {
 	const { outcome, totals, rejectsPath, options } = end;
 	await sayTotals(cx, totals);
+	await sayOtherReasons(cx, totals.other_reasons ?? 0);
 	const rejects = rejectsSentence(totals, rejectsPath, options);
 	if (rejects !== null) await cx.hint(rejects);
 	if (outcome === 'interrupted') {
-		await cx.hint(goOn);
+		await cx.hint(end.goOn);
 		throw cx.signal.reason;
 	}
-	if (outcome === 'too_many_errors') throw tooManyErrors(end);
+	if (outcome === 'too_many_errors') throw tooManyErrors(end, end.maxErrors);
 	return totals.rejected === 0 ? exits.done : exits.partly;
 }
 
-/** The limit is for all runs together: with the same one, going on would stop at once. */
-function tooManyErrors({ totals, isComplete, maxErrors }: ImportEnd): CliError {
+/** Warns of reasons that do not stop mail to the address. */
+export async function sayOtherReasons(cx: CommandContext, rows: number): Promise<void> {
+	if (rows === 0) return;
+	const have = counted(rows, 'row has', 'rows have');
+	await cx.warn(
+		`${have} a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept, and the subscribers are inactive in this list; the addresses are not suppressed`,
+	);
+}
+
+/** The limit is for all runs together: with the same limit, a resumed run would stop at once. */
+export function tooManyErrors(
+	{ totals, isComplete }: Pick<ImportResult, 'totals' | 'isComplete'>,
+	maxErrors: string | undefined,
+): CliError {
 	const were = totals.rejected === 1 ? 'was' : 'were';
-	const share = `${shown(totals.rejected)} of ${counted(totals.read, 'row')} ${were} rejected`;
+	const share = `${numberText(totals.rejected)} of ${counted(totals.read, 'row')} ${were} rejected`;
 	const message = `${share}, more than --max-errors ${maxErrors ?? ''} allows`;
 	return isComplete
 		? new CliError('too_many_errors', exits.partly, `${message}; the whole file was read`)
@@ -42,29 +58,63 @@ function tooManyErrors({ totals, isComplete, maxErrors }: ImportEnd): CliError {
 			});
 }
 
-const goOn = 'what was acknowledged stays; run the same command with --resume to go on';
+/** The way to resume an import that was cut short. Standard input cannot be resumed without a name. */
+export function wayOn(file: string, { job }: { job?: string | undefined }): string {
+	const stays = 'what was acknowledged stays';
+	return file === '-' && job === undefined
+		? `${stays}; import the rest, or all of it from a file or with --job NAME, which --resume can go on with`
+		: `${stays}; run the same command with --resume to go on`;
+}
 
-/** Before the error itself is reported: what had been acknowledged by then. Nothing is said where that is nothing. */
-export async function sayBrokenOff(
+/** A fault that may pass (the network, the server, the disk) and has no hint of its own. */
+function isUnexplained(error: unknown): boolean {
+	const { exit, hint } = classify(error);
+	return hint === null && passing.has(exit);
+}
+
+const passing: ReadonlySet<ExitCode> = new Set([exits.network, exits.server, exits.disk]);
+
+/** The error to report; before it, the acknowledged counts, unless there are none. */
+export async function brokenOff(
 	cx: CommandContext,
 	error: unknown,
-	{ list, totals }: { list: List; totals: ImportTotals | null },
-): Promise<void> {
-	if (totals === null || totals.read === 0) return;
-	await sayTotals(cx, totals);
-	if (isNotFound(error) && (await isGone(cx, list)))
+	{
+		list,
+		totals,
+		goOn,
+		isResumed,
+	}: { list: List; totals: ImportTotals | null; goOn: string; isResumed: boolean },
+): Promise<unknown> {
+	const hasRows = totals !== null && totals.read > 0;
+	if (hasRows) await sayTotals(cx, totals);
+	const isGone = isNotFound(error) && (await isListGone(cx, list));
+	if (hasRows)
 		await cx.hint(
-			`list ${list.id} "${list.name}" was deleted meanwhile, and what was imported into it with it`,
+			isGone
+				? `list ${list.id} "${list.name}" was deleted meanwhile, and what was imported into it with it`
+				: goOn,
 		);
-	else await cx.hint(goOn);
+	else if (isUnexplained(error))
+		await cx.hint(
+			isResumed ? goOn : 'nothing was acknowledged; once that is mended, run the same command again',
+		);
+	return isNotFound(error) && !isGone ? takenOver(error) : error;
+}
+
+/** The list is there, so it is the session that is gone: only another run of the same import ends it. */
+function takenOver(cause: unknown): CliError {
+	const text = 'another run of the same import, on another machine or from another home, has begun it anew';
+	return new CliError('in_use', exits.usage, text, {
+		hint: 'wait until that one has ended: it imports the same rows',
+		cause,
+	});
 }
 
 function isNotFound(error: unknown): boolean {
 	return error instanceof ApiError && error.code === 'not_found';
 }
 
-/** It may be the session that is gone (another run of the same file ended it), and not the list. */
-async function isGone(cx: CommandContext, { id }: List): Promise<boolean> {
+async function isListGone(cx: CommandContext, { id }: List): Promise<boolean> {
 	const api = await cx.api();
 	return api.lists.get(id, { signal: cx.signal }).then(() => false, isNotFound);
 }

@@ -1,8 +1,8 @@
-/** The options of `subscribers import`, and what their texts mean. */
+/** The options of `subscribers import`, and their parsed values. */
 import type { MaxErrors } from '../../../../jobs/imports.js';
-import type { OptionValues } from '../../../command.js';
-import { UsageError } from '../../../errors.js';
-import { tableOptions } from '../../../importing.js';
+import type { OptionValues } from '../../../frame/command.js';
+import { UsageError } from '../../../frame/errors.js';
+import { tableOptions } from '../../../verbs/importing.js';
 import { listOption } from '../lookup.js';
 
 export const importOptions = {
@@ -17,7 +17,7 @@ export const importOptions = {
 	createFields: { kind: 'flag', summary: 'make fields of unknown columns' },
 	reactivate: {
 		kind: 'flag',
-		summary: 'who is in the file is active again, unless is_active says no; lifts unsubscriptions',
+		summary: 'subscribers in the file are active again, unless is_active says no; lifts unsubscriptions',
 	},
 	batchSize: { kind: 'integer', min: 1, max: 100_000, default: 5_000, summary: 'rows a batch' },
 	concurrency: {
@@ -59,14 +59,4 @@ export function parseMaxErrors(text: string): MaxErrors {
 	if (rows !== null) return { rows };
 	if (percent !== null && percent <= 100) return { percent };
 	throw new UsageError(`--max-errors "${text}" is neither a number of rows nor a share such as 5%`);
-}
-
-const unitSeconds = { s: 1, m: 60, h: 3_600 } as const;
-
-/** `10`, `10/s` or `600/m`, as rows a second. */
-export function parseRate(text: string): number {
-	const [, number, unit] = /^(\d{1,9}(?:\.\d{1,6})?)(?:\/(s|m|h))?$/.exec(text) ?? [];
-	const perSecond = Number(number) / unitSeconds[unit === 'm' || unit === 'h' ? unit : 's'];
-	if (number !== undefined && perSecond > 0) return perSecond;
-	throw new UsageError(`--rate "${text}" is no rate, such as 10/s`);
 }

@@ -4,11 +4,12 @@ import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Imports } from '../../../../../src/api/capabilities.js';
-import { batchRowsAt, pacedImports } from '../../../../../src/cli/commands/subscribers/import/pace.js';
+import { ApiError } from '../../../../../src/api/errors.js';
+import { batchRowsAt, pacedImports } from '../../../../../src/cli/commands/subscribers/import/place.js';
 import { connect } from '../../../../../src/cli/connect.js';
-import type { Connect } from '../../../../../src/cli/create-context.js';
-import { Interrupted } from '../../../../../src/cli/errors.js';
-import { errorOf, makeProject, type Project } from '../../../../support/project.js';
+import type { Connect } from '../../../../../src/cli/frame/context.js';
+import { Interrupted } from '../../../../../src/cli/frame/errors.js';
+import { errorOf, makeProject, type Project, said } from '../../../../support/project.js';
 
 let project: Project;
 
@@ -68,6 +69,42 @@ describe('an import that is stopped', () => {
 		});
 	}
 
+	it.each([
+		[1, [], 'nothing was acknowledged; once that is mended, run the same command again'],
+		[2, [], 'what was acknowledged stays; run the same command with --resume to go on'],
+		[1, ['--resume'], 'what was acknowledged stays; run the same command with --resume to go on'],
+	] as const)('by a full disk of the server at batch %i %j says how to go on', async (at, more, hint) => {
+		const path = await project.file('people.csv', people(12));
+		if (more.length > 0) await stopAfterTwoBatches(path);
+		const full = new ApiError('storage_full', 'The service answered 507: The disk of the service is full.', {
+			http: { status: 507, method: 'PUT', path: '/' },
+		});
+		const stopped = await project.run([...words(path, '--batch-size', '3'), ...more], {
+			connect: afterBatches(at, () => Promise.reject(full)),
+		});
+		expect(stopped).toMatchObject({ code: 7, stderr: expect.stringMatching(/\nerror: .* is full\.\n$/) });
+		expect(stopped.stderr).toContain(`hint: ${hint}\n`);
+		expect(await project.json(words(path, '--resume'), { code: 9 })).toMatchObject({ read: 12 });
+	});
+
+	it('from standard input without a name is not told to go on with --resume, which is refused', async () => {
+		const stop = new AbortController();
+		const stopped = await project.run(
+			words('-', '--rejects', `${project.folder}/r.csv`, '--batch-size', '3'),
+			{
+				stdin: people(12),
+				interrupts: stop.signal,
+				connect: afterBatches(2, () => stop.abort(new Interrupted('SIGINT'))),
+			},
+		);
+		expect(stopped).toMatchObject({
+			code: 130,
+			stderr: expect.stringContaining(
+				'what was acknowledged stays; import the rest, or all of it from a file or with --job NAME, which --resume can go on with\n',
+			),
+		});
+	});
+
 	it('by Ctrl-C ends after the batch in flight, says what was done and how to go on', async () => {
 		const path = await project.file('people.csv', people(12));
 		const stopped = await stopAfterTwoBatches(path);
@@ -75,9 +112,11 @@ describe('an import that is stopped', () => {
 			code: 130,
 			document: { read: 6, created: 4, updated: 0, unchanged: 0, duplicate: 0, rejected: 2 },
 		});
-		expect(stopped.stderr).toContain(
-			'hint: what was acknowledged stays; run the same command with --resume to go on\n',
-		);
+		expect(said(stopped)).toHaveLength(1);
+		expect(errorOf(stopped)).toMatchObject({
+			code: 'interrupted',
+			hint: `2 rejected rows are in ${path}.rejects.csv; mend them and import that file; what was acknowledged stays; run the same command with --resume to go on`,
+		});
 		expect(await count()).toBe(4);
 		expect(await project.json(words(path, '--batch-size', '3', '--resume'), { code: 9 })).toEqual({
 			read: 12,
@@ -192,11 +231,12 @@ describe('an import that is stopped', () => {
 		expect({ code: result.code, document: JSON.parse(result.stdout), error: errorOf(result) }).toMatchObject({
 			code: 3,
 			document: { read: 6, created: 4, rejected: 2 },
-			error: { code: 'not_found', message: 'The list of this import was deleted.' },
+			error: {
+				code: 'not_found',
+				message: 'The list of this import was deleted.',
+				hint: 'list 1 "Readers" was deleted meanwhile, and what was imported into it with it',
+			},
 		});
-		expect(result.stderr).toContain(
-			'hint: list 1 "Readers" was deleted meanwhile, and what was imported into it with it\n',
-		);
 	});
 
 	it('by a full disk under the rejects file is exit 74, and loses no reject', async ({ skip }) => {
@@ -249,7 +289,7 @@ describe('a limit of errors', () => {
 			expect(stderr).toContain(
 				`stopped: ${rejected} of ${read} rows were rejected, more than --max-errors ${limit} allows`,
 			);
-			expect(stderr).toContain(`hint: ${rejected} rejected rows are in ${path}.rejects.csv`);
+			expect(errorOf({ stderr })['hint']).toContain(`; ${rejected} rejected rows are in ${path}.rejects.csv`);
 		}
 		const whole = await limited(3);
 		expect({ code: whole.code, document: JSON.parse(whole.stdout), error: errorOf(whole) }).toMatchObject({

@@ -1,0 +1,26 @@
+# An image of mailctl: `serve` by default, any other command as the arguments of the container. docs/deploying.md
+FROM node:20 AS build
+WORKDIR /build
+# What is installed depends on these two alone, and stays in a layer of its own.
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts && npm rebuild better-sqlite3 esbuild
+COPY scripts scripts
+COPY src src
+COPY bin bin
+COPY tsconfig.json ./
+RUN npm run build && npm prune --omit=dev --ignore-scripts
+
+FROM node:20-slim
+ENV NODE_ENV=production MAILCTL_DB=/data/mailctl.db
+COPY --from=build /build/package.json /opt/mailctl/
+COPY --from=build /build/bin /opt/mailctl/bin
+COPY --from=build /build/dist /opt/mailctl/dist
+COPY --from=build /build/node_modules /opt/mailctl/node_modules
+RUN ln -s /opt/mailctl/bin/mailctl.js /usr/local/bin/mailctl && install -d -o node -g node -m 700 /data
+USER node
+VOLUME /data
+EXPOSE 8080
+# Ready: the database answers, and its secrets can be read.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:8080/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["mailctl"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]

@@ -1,0 +1,26 @@
+/** Pauses between attempts: their length by count or by Retry-After. Pure: no clock, no timers. */
+
+/** Times in one unit, which is the result's too. */
+export interface Backoff {
+	first: number;
+	/** Absent: no limit. */
+	longest?: number;
+}
+
+/** `first` for the first failure, twice as long for each further one, at most `longest`. `failures` is at least 1. */
+export function backoff({ first, longest = Number.POSITIVE_INFINITY }: Backoff, failures: number): number {
+	return Math.min(longest, first * 2 ** (failures - 1));
+}
+
+/**
+ * Milliseconds of a `Retry-After`: seconds or an HTTP date (RFC 9110 s.10.2.3), which is counted from `nowMs`. Null for
+ * anything else.
+ */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
+	const text = header?.trim() ?? '';
+	if (/^\d{1,15}$/.test(text)) return Number(text) * 1_000;
+	// Only a text that begins with a day's name: Date.parse reads "-5" as a year.
+	if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
+	const wait = Date.parse(text) - nowMs;
+	return Number.isNaN(wait) ? null : Math.max(0, wait);
+}

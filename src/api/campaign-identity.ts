@@ -1,0 +1,78 @@
+/** When two specs are the same campaign, and two requests the same mail: by their meaning, not by their form. Pure. */
+import { type Mailbox, parseMailbox } from './address.js';
+import type { CampaignSource, RequestsSpec } from './campaigns.js';
+import type { CampaignSpec } from './capabilities.js';
+import { canonicalJson } from './json.js';
+import { type CheckedContent, type CheckedSend, campaignFields, requestsFields } from './messages.js';
+
+/**
+ * Equal for specs that open the same campaign: the whole spec except the path of its source, as a file may be moved, and
+ * the UUID, which is compared with the campaign's own.
+ */
+export function jobIdentity(spec: CampaignSpec | RequestsSpec): string {
+	const { seen, unseen } = identityOf(spec);
+	return canonicalJson({ ...seen, ...unseen });
+}
+
+/**
+ * Equal for specs whose recipients get the same mail from the same rows. Values that recipients never see do not count:
+ * the tag, the campaign, and whether a variable without a value refuses.
+ */
+export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
+	return canonicalJson(identityOf(spec).seen);
+}
+
+/** The same for requests, their recipients left out. */
+export function requestIdentity({ to: _, ...request }: CheckedSend): string {
+	return canonicalJson(seenOf(request));
+}
+
+interface Identity {
+	seen: Readonly<Record<string, unknown>>;
+	unseen: Readonly<Record<string, unknown>>;
+}
+
+function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
+	const rows = comparable(spec.source);
+	if ('requests' in spec) {
+		const parsed = requestsFields.parse(spec, 'create');
+		// A refused one is no campaign: it stays as it was written.
+		if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
+		const { requests, strict_vars } = parsed.value;
+		return { seen: { requests, rows }, unseen: { strict_vars } };
+	}
+	const parsed = campaignFields.parse(spec);
+	if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
+	const { strict_vars, ...content } = parsed.value;
+	const { tag } = content;
+	return { seen: { ...seenOf(content), rows }, unseen: { tag, strict_vars } };
+}
+
+function seenOf(checked: CheckedContent): Readonly<Record<string, unknown>> {
+	const { from, from_key: _, envelope, tag: _tag, campaign_unique_id: _campaign, ...content } = checked;
+	const { reply_to, cc, bcc, headers } = envelope;
+	return {
+		...content,
+		from: mailboxText(from),
+		reply_to: mailboxTexts(reply_to),
+		cc: mailboxTexts(cc),
+		bcc: mailboxTexts(bcc),
+		headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+	};
+}
+
+function mailboxTexts(mailboxes: readonly string[]): string[] {
+	return mailboxes.map((text) => mailboxText(parseMailbox(text))).sort();
+}
+
+/** A moved file is the same file. */
+function comparable(source: CampaignSource | undefined): CampaignSource | null {
+	if (source === undefined) return null;
+	const { path: _, ...compared } = source;
+	return compared;
+}
+
+/** A domain has no case, while a name before the address is visible. */
+function mailboxText(mailbox: Mailbox | null): string {
+	return mailbox === null ? '' : `${mailbox.name} <${mailbox.key}>`;
+}

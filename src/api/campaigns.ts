@@ -1,0 +1,160 @@
+/** The input of a campaign besides recipients, and its results: the plain data of `Campaigns`. */
+import type { CampaignSpec, CampaignStatus, Session } from './capabilities.js';
+import { ApiError } from './errors.js';
+import type { MessageState, Uuid } from './records.js';
+
+/**
+ * The spec of a campaign of send requests: only its rows' source. Each request has its own content; `put` then takes no
+ * recipients, and `putRequests` nothing else.
+ */
+export interface RequestsSpec {
+	requests: true;
+	strict_vars?: boolean;
+	source?: CampaignSource;
+}
+
+/** Of a campaign of either kind. */
+export type AnyCampaignSpec = CampaignSpec | RequestsSpec;
+
+/** The session of a campaign. */
+export interface CampaignSession extends Session {
+	/** The campaign's name. */
+	key: string;
+}
+
+/**
+ * The source of the rows and how they are read, as texts by name: `sha256`, `encoding`, … It contains everything that
+ * determines the rows. Only `path` is not compared: a moved file is still the same file, and a pipe has none.
+ */
+export type CampaignSource = Readonly<Record<string, string>>;
+
+/**
+ * The state of a campaign for people: `planned` for a later time, `staged` and not released, `sending` while messages
+ * wait for their first or next try, `finished`, `canceled`.
+ */
+export const campaignStates = ['planned', 'staged', 'sending', 'finished', 'canceled'] as const;
+export type CampaignState = (typeof campaignStates)[number];
+
+/** All given conditions must hold; absent = any. */
+export interface CampaignFilter {
+	/** The one of that name. */
+	key?: string;
+	id?: Uuid;
+	state?: CampaignState;
+	/** Released, or else opened, at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
+	since?: string;
+	/** By opening: the newest last (`date_created`, the default) or first. */
+	ordering?: 'date_created' | '-date_created';
+}
+
+/** Distinct messages of a campaign by event. Opens and clicks by people; `machine_` only by machines. */
+export interface CampaignFigures {
+	sent: number;
+	opened: number;
+	machine_opened: number;
+	clicked: number;
+	machine_clicked: number;
+	unsubscribed: number;
+	softbounced: number;
+	hardbounced: number;
+}
+
+/** A campaign in a list, without its bodies. */
+export interface Campaign extends Omit<CampaignStatus, 'messages'> {
+	/** Rows put so far. */
+	position: number;
+	/** All its rows were put: see `Campaigns.complete`. */
+	is_complete: boolean;
+	type: 'TRANSACTIONAL' | 'BULK';
+	/** The subject for its recipients; null for send requests. */
+	subject: string | null;
+	list_id: number | null;
+	source: CampaignSource | null;
+	/** True: its rows are send requests. */
+	requests: boolean;
+	date_created: string;
+	/** When its messages could leave; null before that. */
+	date_released: string | null;
+	/** Null where a service sends its messages and gives no figures on them. */
+	figures: CampaignFigures | null;
+}
+
+/** The outcome of one recipient of the rows put, or of one refused row. */
+export interface CampaignResult {
+	/** Of the source, as given with the row. */
+	line: number | null;
+	/** As given; empty where there was none. */
+	to: string;
+	/** The message; null without one. */
+	id: Uuid | null;
+	state: MessageState | 'accepted' | 'suppressed' | 'rejected';
+	/** Why there is no message, as a reject's code; else null. */
+	code: string | null;
+	/** The text of a reject, or the last reply of the mail server. */
+	text: string | null;
+	attempts: number;
+}
+
+/** `next`: pass it as `after` for the rest; null at the end. */
+export interface CampaignResults {
+	results: readonly CampaignResult[];
+	next: number | null;
+}
+
+/** One send request of a campaign of requests; checked like a send call. */
+export interface RequestRow {
+	request: unknown;
+	/** Where it is in its source, for people: kept for the results. */
+	line?: number;
+	/** It is not a valid request (no JSON, too large): `request` is ignored. */
+	refused?: { code: string; error: string };
+}
+
+/** At most 4 MiB; `first` counts requests from 0, so a batch whose answer was lost is put again. */
+export interface RequestBatch {
+	first: number;
+	requests: readonly RequestRow[];
+}
+
+/** Selects results: those after `after` (0 = all), at most `limit` (1,000). */
+export interface ResultsRequest {
+	after?: number;
+	limit?: number;
+	only?: 'findings';
+}
+
+/**
+ * Messages of a campaign by state; absent = 0. `accepted` replaces all later states where a service took the messages
+ * and does not report on them, and is 0 there before it takes any.
+ */
+export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>>;
+
+/** How a campaign is opened. */
+export interface CampaignOpening {
+	/**
+	 * A new one is `conflict` beside a campaign of the same mail to the same rows (`mailIdentity`) that is staged, has
+	 * messages to send, or was released within 24 hours and reached a recipient: its key is the message of the field
+	 * `sent`.
+	 */
+	unlessSent?: boolean;
+}
+
+/** How a campaign is canceled. */
+export interface CampaignCanceling {
+	/** A campaign that was never released is deleted completely, instead of being kept as canceled. */
+	forget?: boolean;
+}
+
+/** The refusal of a campaign beside one of the same mail, with that key: see `CampaignOpening`. */
+export function repeatedCampaign(key: string): ApiError {
+	const fields = { sent: [{ code: 'sent', message: key }] };
+	return new ApiError('conflict', `The campaign "${key}" is the same mail to the same recipients.`, {
+		fields,
+	});
+}
+
+/** The key of that campaign; null: another error. */
+export function repeatedKey({ code, fields }: ApiError): string | null {
+	const told = fields?.['sent'];
+	return code === 'conflict' && Array.isArray(told) ? String(told[0]?.message) : null;
+}

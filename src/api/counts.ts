@@ -1,0 +1,32 @@
+/** Counts of import rows and of messages, and their sums. */
+import type { ImportCounts } from './capabilities.js';
+
+/** The sum for two parts of one import; `other_reasons` is present where a part has it. */
+export function addImportCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
+	const other_reasons = (a.other_reasons ?? 0) + (b.other_reasons ?? 0);
+	return {
+		created: a.created + b.created,
+		updated: a.updated + b.updated,
+		unchanged: a.unchanged + b.unchanged,
+		duplicate: a.duplicate + b.duplicate,
+		rejected: a.rejected + b.rejected,
+		...(other_reasons > 0 && { other_reasons }),
+	};
+}
+
+/** Counts of one run, or of one campaign; a message deferred twice in a run counts twice. */
+export interface DeliveryCounts {
+	sent: number;
+	deferred: number;
+	bounced: number;
+	failed: number;
+	/** It cannot be known whether they went out. */
+	uncertain: number;
+	/** Canceled meanwhile; known for one submission or campaign, else 0. */
+	canceled: number;
+}
+
+/** A new object each time: a run counts in it. */
+export function noDeliveries(): DeliveryCounts {
+	return { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };
+}

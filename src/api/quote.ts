@@ -1,0 +1,35 @@
+/** Prepares foreign text for messages and traces: short, on one line, without controls, without our secrets. */
+
+/** Of a body, in messages and traces. */
+export const maxQuoted = 500;
+
+/** Controls become `\x1b`, spaces and line breaks one space; at most 500 characters. */
+export function quote(text: string, secrets: readonly string[]): string {
+	// Text beyond the cut is not processed: a page may have megabytes.
+	const start = redact(text.slice(0, 8 * maxQuoted), secrets)
+		.replace(/\s+/g, ' ')
+		.trim();
+	const clean = start.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, spell);
+	return clean.length > maxQuoted ? `${clean.slice(0, maxQuoted - 1)}…` : clean;
+}
+
+/** Replaces secrets wherever a service repeats them. */
+export function redact(text: string, secrets: readonly string[]): string {
+	const hidden = secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
+	if (!hidden.includes('"')) return hidden;
+	return hidden.replace(/("(?:password|secret|token)"\s*:\s*)"(?:[^"\\]|\\.)*"?/gi, '$1"***"');
+}
+
+/** Texts to mask: the token, and passwords of a request's body. Shorter texts occur anywhere. */
+export function secretsOf(token: string | null, body: unknown): string[] {
+	const password =
+		typeof body === 'object' && body !== null && 'password' in body && typeof body.password === 'string'
+			? body.password
+			: '';
+	return [token ?? '', password].filter((secret) => secret.length >= 3);
+}
+
+function spell(char: string): string {
+	const point = char.codePointAt(0) ?? 0;
+	return point < 0x100 ? `\\x${point.toString(16).padStart(2, '0')}` : `\\u{${point.toString(16)}}`;
+}

@@ -1,0 +1,64 @@
+/**
+ * The texts of refusals and their codes. A body of DRF carries texts alone (api-decisions 1), so the side that reads one
+ * finds the code of a text here.
+ */
+
+/** Refusals by stored state and settings, with their texts. */
+export const refusalTexts = {
+	not_verified: 'Sender address is not verified.',
+	public_url_required: 'BULK needs the public URL of the settings: unsubscribe links would lead nowhere.',
+	private_target: 'This URL points to a private, loopback or reserved address.',
+	erased: 'The person behind this address was erased; it can be added again once that is lifted.',
+} as const;
+
+export type RefusalCode = keyof typeof refusalTexts;
+
+/** A refusal as a field error. */
+export function refusal(code: RefusalCode): { code: RefusalCode; message: string } {
+	return { code, message: refusalTexts[code] };
+}
+
+/** An address that gets no mail cannot be made active; `reason` is the suppression's. */
+export function suppressedText(reason: string): string {
+	return `This address is suppressed (${reason}); it stays inactive until the suppression is removed.`;
+}
+
+/** A key of `meta` that no field has. */
+export function unknownVariableText(variable: string): string {
+	return `Unknown variable: ${variable}.`;
+}
+
+/** The variable of such a text; null for any other. */
+export function unknownVariableOf(text: string): string | null {
+	return /^Unknown variable: (.*)\.$/s.exec(text)?.[1] ?? null;
+}
+
+/** DRF's texts and ours with a value in them; the first match counts. */
+const patterns: readonly (readonly [RegExp, string])[] = [
+	[/^This field is required\.$/, 'required'],
+	[/^This field may not be blank\.$/, 'blank'],
+	[/^This field may not be null\.$/, 'null'],
+	[/^This list may not be empty\.$/, 'empty'],
+	[/must be unique\.$|already exists/, 'unique'],
+	[/is not a valid choice\.$/, 'invalid_choice'],
+	[/^Expected a list of items/, 'not_a_list'],
+	[/^Expected a dictionary of items/, 'not_a_dict'],
+	[/^Null characters are not allowed\.$/, 'null_characters_not_allowed'],
+	[/^Ensure this field has no more than|^Ensure this value has at most/, 'max_length'],
+	[/^Ensure this field has at least|^Ensure this value has at least/, 'min_length'],
+	[/^Ensure this value is less than or equal/, 'max_value'],
+	[/^Ensure this value is greater than or equal/, 'min_value'],
+	[/does not exist\.$/, 'does_not_exist'],
+	[/^Unknown variable: /, 'unknown_variable'],
+	[/^This address is suppressed \(/, 'suppressed'],
+	// The wording of other services.
+	[/address is not verified\.?$/, 'not_verified'],
+	[/\b(private|loopback|link-local|reserved) address\b/, 'private_target'],
+];
+
+const codes = new Map<string, string>(Object.entries(refusalTexts).map(([code, text]) => [text, code]));
+
+/** The code of a text; `invalid` for an unknown one. */
+export function codeOfText(text: string): string {
+	return codes.get(text) ?? patterns.find(([pattern]) => pattern.test(text))?.[1] ?? 'invalid';
+}

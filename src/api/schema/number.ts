@@ -1,0 +1,89 @@
+/**
+ * Numbers of JSON that a double does not reproduce as written: `12345678901234567890`, `5.0`, `1e5`. They stay texts
+ * until a field converts them as Python would.
+ */
+
+/** One such number. */
+export class JsonNumber {
+	/** As it was written. */
+	readonly text: string;
+
+	constructor(text: string) {
+		this.text = text;
+	}
+
+	get isInteger(): boolean {
+		return !/[.eE]/.test(this.text);
+	}
+
+	/** `str(value)`; but digits that Python's float would drop stay. */
+	toString(): string {
+		if (this.isInteger) return this.text === '-0' ? '0' : this.text;
+		const value = Number(this.text);
+		return isSame(this.text, value) ? floatText(value) : this.text;
+	}
+
+	/** As a number; null when digits would be lost. */
+	toNumber(): number | null {
+		const value = Number(this.text);
+		return isSame(this.text, value) ? value : null;
+	}
+}
+
+const grammar = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Whether JSON has such a number. */
+export function isJsonNumber(token: string): boolean {
+	return grammar.test(token);
+}
+
+/** Whether a JavaScript number represents it, and Python writes it the same. Only for valid numbers. */
+export function isPlainNumber(token: string): boolean {
+	if (token.length > 16) return false;
+	if (/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return true;
+	// Without its sign and point at most 15 digits, without trailing zeros; Python writes less than 0.0001 otherwise.
+	return /^-?\d{1,13}\.\d{0,13}[1-9]$/.test(token) && token.length <= 16 && !/^-?0\.0000/.test(token);
+}
+
+/** The same value, digit for digit. */
+function isSame(text: string, value: number): boolean {
+	return Number.isFinite(value) && canonical(text) === canonical(String(value));
+}
+
+/** Digits without zeros at their ends, and the place of the point. */
+function canonical(text: string): string {
+	const [, whole = '', fraction = '', exponent = '0'] =
+		/^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+	const written = whole + fraction;
+	const from = firstNonZero(written);
+	if (from === written.length) return '0';
+	const to = lastNonZero(written);
+	return `${text.startsWith('-')} ${written.slice(from, to)} ${whole.length - from + Number(exponent)}`;
+}
+
+function firstNonZero(digits: string): number {
+	let at = 0;
+	while (at < digits.length && digits[at] === '0') at++;
+	return at;
+}
+
+function lastNonZero(digits: string): number {
+	let end = digits.length;
+	while (end > 0 && digits[end - 1] === '0') end--;
+	return end;
+}
+
+/** `repr` of a Python float: the shortest digits, positional from 1e-4 to below 1e16. */
+function floatText(value: number): string {
+	const sign = value < 0 || Object.is(value, -0) ? '-' : '';
+	const [mantissa = '0', power = '0'] = Math.abs(value).toExponential().split('e');
+	const exponent = Number(power);
+	const digits = mantissa.replace('.', '');
+	if (exponent < -4 || exponent >= 16) {
+		const size = String(Math.abs(exponent)).padStart(2, '0');
+		return `${sign}${mantissa}e${exponent < 0 ? '-' : '+'}${size}`;
+	}
+	if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
+	const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
+	return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`;
+}

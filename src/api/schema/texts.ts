@@ -1,0 +1,24 @@
+/** Errors of refused input: the texts of Django REST framework 3.14, word for word (`rest_framework/fields.py`). */
+
+/** By error; each is a whole sentence. */
+export const texts = {
+	required: 'This field is required.',
+	null: 'This field may not be null.',
+	blank: 'This field may not be blank.',
+	string: 'Not a valid string.',
+	nullCharacters: 'Null characters are not allowed.',
+	boolean: 'Must be a valid boolean.',
+	integer: 'A valid integer is required.',
+	email: 'Enter a valid email address.',
+	url: 'Enter a valid URL.',
+	uuid: 'Must be a valid UUID.',
+	json: 'Value must be valid JSON.',
+	/** Of the form this service gives its times. */
+	datetime: 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.',
+	unique: 'This field must be unique.',
+} as const;
+
+/** Of a value that is none of those allowed. */
+export function notAChoice(value: string): string {
+	return `"${value}" is not a valid choice.`;
+}

@@ -1,0 +1,15 @@
+/** Resolves after `ms` milliseconds, or rejects with the signal's reason. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+	return new Promise((resolve, reject) => {
+		const stop = () => {
+			clearTimeout(timer);
+			reject(signal?.reason);
+		};
+		const timer = setTimeout(() => {
+			signal?.removeEventListener('abort', stop);
+			resolve();
+		}, ms);
+		if (signal?.aborted === true) stop();
+		else signal?.addEventListener('abort', stop, { once: true });
+	});
+}

@@ -1,0 +1,53 @@
+/**
+ * The syntax of variables, and the variables of a text. The part between the hashes is a reference: `#name#`, or
+ * `#name|friend#` with a default for a missing or blank value. A default has at most 100 characters, on one line, and
+ * none of `# | < > " & =`, which end it or mean something in markup.
+ */
+import type { Content } from './content.js';
+
+/** A fresh matcher each time: a shared one with the g flag would carry `lastIndex` from one text to the next. */
+export function referencePattern(): RegExp {
+	return /#([A-Za-z_][A-Za-z0-9_]{0,63}(?:\|[^#|<>"&=\x00-\x1f\x7f-\x9f\u2028\u2029]{0,100})?)#/g;
+}
+
+/** The variables of a text as they are referred to, with repetitions, in order. */
+export function variablesIn(text: string): string[] {
+	return Array.from(text.matchAll(referencePattern()), (match) => match[1] ?? '');
+}
+
+/** The references of subject, text and html, each once, in order of appearance. */
+export function usedVariables(content: Pick<Content, 'subject' | 'text' | 'html'>): string[] {
+	const texts = [content.subject, content.text ?? '', content.html ?? ''];
+	return [...new Set(texts.flatMap(variablesIn))];
+}
+
+/** The name of a variable without its default. */
+export function variableName(reference: string): string {
+	const bar = reference.indexOf('|');
+	return bar === -1 ? reference : reference.slice(0, bar);
+}
+
+/** The names of several, each once. */
+export function variableNames(references: readonly string[]): string[] {
+	return [...new Set(references.map(variableName))];
+}
+
+/** The text with `#name#` for `#name|friend#`. */
+export function withoutDefaults(text: string): string {
+	return text.replace(referencePattern(), (_, reference: string) => `#${variableName(reference)}#`);
+}
+
+export function hasDefault(reference: string): boolean {
+	return reference.includes('|');
+}
+
+/**
+ * The value in the place of a reference; null: no value, and the reference stays in the text. Own keys only:
+ * `#constructor#` must not reach Object.prototype.
+ */
+export function variableValue(reference: string, variables: Readonly<Record<string, string>>): string | null {
+	const bar = reference.indexOf('|');
+	if (bar === -1) return Object.hasOwn(variables, reference) ? (variables[reference] ?? '') : null;
+	const value = variableValue(reference.slice(0, bar), variables);
+	return value === null || value.trim() === '' ? reference.slice(bar + 1) : value;
+}

@@ -1,0 +1,64 @@
+/** Turns a path as people write it into a request path: below the base URL, and nowhere else. */
+import { mailctl } from '../../frame/command-line.js';
+import { UsageError } from '../../frame/errors.js';
+
+/** Where requests go: a base URL, or `null` on a database of this machine. */
+export type Base = string | null;
+
+/**
+ * Path and query as they are sent, beginning with `/`. A URL must have the base URL's origin and prefix: a token
+ * never goes elsewhere. Throws `UsageError`.
+ */
+export function wirePath(text: string, query: readonly string[], base: Base): string {
+	const path = /^[a-z][a-z0-9+.-]*:/i.test(text) ? pathOfUrl(text, base) : pathOfText(text);
+	const added = query.map(encodePair).join('&');
+	if (added === '') return path;
+	return `${path}${path.includes('?') ? '&' : '?'}${added}`;
+}
+
+/** The same path with the query of a link; of a link only its query counts (it may name an inside address). */
+export function withQueryOf(path: string, link: string): string | null {
+	if (!URL.canParse(link, 'http://localhost/')) return null;
+	const [bare = path] = path.split('?', 1);
+	return `${bare}${new URL(link, 'http://localhost/').search}`;
+}
+
+function pathOfText(text: string): string {
+	const path = text.startsWith('/') ? text : `/${text}`;
+	const url = URL.canParse(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;
+	const [written = ''] = path.split(/[?#]/, 1);
+	// `//host`, `\` and dots could lead out of the deployment once they are resolved.
+	if (url === null || /^\/\/|\\/.test(written) || leavesItsFolder(written))
+		throw new UsageError(`"${text}" is no path of the API`, { hint: mailctl('api', 'GET', '/sub/lists/') });
+	return `${url.pathname}${url.search}`;
+}
+
+function leavesItsFolder(path: string): boolean {
+	return path.split('/').some((part) => /^(\.|%2e){1,2}$/i.test(part));
+}
+
+function pathOfUrl(text: string, base: Base): string {
+	if (base === null)
+		throw new UsageError('a URL goes with --base-url only; give the path', {
+			hint: mailctl('api', 'GET', '/sub/lists/'),
+		});
+	const url = URL.canParse(text) ? new URL(text) : null;
+	const root = new URL(base);
+	const prefix = root.pathname.replace(/(?<!\/)\/+$/, '');
+	const isBelow =
+		url !== null &&
+		url.origin === root.origin &&
+		url.username === '' &&
+		url.password === '' &&
+		url.pathname.startsWith(`${prefix}/`);
+	if (isBelow) return pathOfText(`${url.pathname.slice(prefix.length)}${url.search}`);
+	throw new UsageError(`"${text}" is not below ${base}; the token goes nowhere else`, {
+		hint: 'give the path alone, or another --base-url with its own token',
+	});
+}
+
+function encodePair(text: string): string {
+	const at = text.indexOf('=');
+	if (at < 1) throw new UsageError(`--param: "${text}" is not KEY=VALUE`);
+	return `${encodeURIComponent(text.slice(0, at))}=${encodeURIComponent(text.slice(at + 1))}`;
+}

@@ -1,0 +1,14 @@
+/** `mailctl campaigns`: what is staged and released to many, by name or UUID. */
+
+import type { CommandGroup } from '../frame/command.js';
+import { cancel } from './campaigns/cancel.js';
+import { get, list } from './campaigns/list.js';
+import { report } from './campaigns/report.js';
+import { results } from './campaigns/results.js';
+import { resume } from './campaigns/resume.js';
+
+export const group: CommandGroup = {
+	name: 'campaigns',
+	summary: 'campaigns: where each stands, its report and results, resume, cancel',
+	commands: [list, get, report, results, resume, cancel],
+};

@@ -1,0 +1,80 @@
+/** Campaigns by name or UUID, and the one that is meant where none is named. */
+
+import type { Call } from '../../../api/api.js';
+import type { Campaign } from '../../../api/campaigns.js';
+import type { Campaigns } from '../../../api/capabilities.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { didYouMean } from '../../frame/help.js';
+import { numberText } from '../../render/counted.js';
+import { walk } from '../../verbs/listing.js';
+import { isUuid } from '../../verbs/resolve.js';
+
+/** The argument of a campaign's commands. */
+export const campaignArg = { name: 'campaign', summary: 'its name or UUID' } as const;
+
+/** By name or UUID; `undefined`: there is none. */
+export async function lookUpCampaign(
+	campaigns: Pick<Campaigns, 'page'>,
+	text: string,
+	call: Call = {},
+): Promise<Campaign | undefined> {
+	const filter = isUuid(text) ? { id: text.toLowerCase() } : { key: text };
+	const { results } = await campaigns.page({ ...filter, page_size: 1 }, call);
+	return results.find(({ id, key }) => id === filter.id || key === filter.key);
+}
+
+/** The campaign, or exit 3 with a name that is near. */
+export async function findCampaign(
+	cx: CommandContext,
+	campaigns: Campaigns,
+	text: string,
+): Promise<Campaign> {
+	const found = await lookUpCampaign(campaigns, text, { signal: cx.signal });
+	if (found !== undefined) return found;
+	const near = isUuid(text) ? null : didYouMean(text, await latestNames(cx, campaigns));
+	throw new CliError('not_found', exits.notFound, `there is no campaign "${text}"`, {
+		hint: near ?? mailctl('campaigns', 'list'),
+	});
+}
+
+/** A typing error can be about these. */
+const mostNames = 1_000;
+
+async function latestNames(cx: CommandContext, campaigns: Campaigns): Promise<string[]> {
+	const request = { ordering: '-date_created', page_size: mostNames } as const;
+	const { results } = await campaigns.page(request, { signal: cx.signal });
+	return results.map(({ key }) => key);
+}
+
+/** The only unfinished campaign; of several a person chooses one, and a script is told their names (exit 2). */
+export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns): Promise<Campaign> {
+	const found: Campaign[] = [];
+	for (const state of ['sending', 'staged'] as const)
+		for await (const one of walk(campaigns, { state, ordering: '-date_created' } as const, {
+			signal: cx.signal,
+		}))
+			found.push(one);
+	const [only, ...others] = found;
+	if (only === undefined)
+		throw new CliError('not_found', exits.notFound, 'no campaign is unfinished', {
+			hint: mailctl('campaigns', 'list'),
+		});
+	if (others.length === 0) return only;
+	if (!cx.canAsk)
+		throw new UsageError(`${numberText(found.length)} campaigns are unfinished; give the name of one`, {
+			details: found.map(described),
+		});
+	return cx.choose(
+		'Which one?',
+		found.map((value) => ({ name: described(value), value })),
+	);
+}
+
+function described({ key, state, counts, date_released, date_created }: Campaign): string {
+	const what = state === 'staged' ? 'staged' : 'sending';
+	const when = (date_released ?? date_created).slice(0, 16).replace('T', ' ');
+	return `${key} (${what}, ${numberText(counts.staged)} messages, ${when}Z)`;
+}

@@ -1,0 +1,125 @@
+/** `campaigns list`, `campaigns get`: which campaigns there are, and where each stands. */
+
+import { type Campaign, type CampaignFilter, campaignStates } from '../../../api/campaigns.js';
+import type { Campaigns } from '../../../api/capabilities.js';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
+import { campaignPlace } from '../send/jobs.js';
+import { placeToTell } from '../send/source.js';
+import { campaignArg, findCampaign } from './find.js';
+import { type CampaignRecord, detailColumns, detailOf, listColumns, recordOf, sentOf } from './record.js';
+
+const listed =
+	'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
+	'"date_released", "recipients" (before suppression), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
+	'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
+	'clicked are by people, null what a service of others does not tell';
+
+const filterOptions = {
+	since: { kind: 'date', summary: 'only those released, or else begun, on this day (UTC) or later' },
+	state: { kind: 'choice', choices: campaignStates, summary: 'only those in this state' },
+	sort: listOptions.sort,
+	limit: listOptions.limit,
+	all: listOptions.all,
+} as const;
+
+interface ListOptions {
+	since?: string | undefined;
+	state?: CampaignFilter['state'];
+	sort?: string | undefined;
+	limit?: number | undefined;
+	all: boolean;
+}
+
+export const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'list campaigns, newest first',
+	options: filterOptions,
+	columns: listColumns,
+	output: listed,
+	examples: ['mailctl campaigns list', 'mailctl campaigns list --state sending -o json'],
+	run: (cx, { options }) => listCampaigns(cx, options),
+});
+
+export const get = command({
+	name: 'get',
+	summary: 'show where a campaign stands',
+	args: [campaignArg],
+	columns: detailColumns,
+	output: 'the campaign as campaigns list has it, with "messages": {"sent": 2, "queued": 1, …}',
+	exits: [3],
+	examples: ['mailctl campaigns get november', 'mailctl campaigns get november -o json'],
+	run: (cx, { args }) => showNamed(cx, args.campaign),
+});
+
+/** `send status` of earlier days: both. */
+export const status = command({
+	name: 'status',
+	summary: 'the same as campaigns get, or campaigns list',
+	args: [{ ...campaignArg, summary: 'its name or UUID; without it all are listed', optional: true }],
+	options: { limit: listOptions.limit, all: listOptions.all },
+	columns: detailColumns,
+	output: 'as of campaigns get; without a name as of campaigns list',
+	exits: [3],
+	examples: ['mailctl send status', 'mailctl send status november'],
+	run: async (cx, { args, options }) => {
+		if (args.campaign === undefined) return listCampaigns(cx, options);
+		if (options.limit !== undefined || options.all)
+			throw new UsageError('--limit and --all are for the list of all campaigns');
+		await showNamed(cx, args.campaign);
+	},
+});
+
+async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<void> {
+	const { campaigns } = await campaignPlace(cx);
+	const { since, state, ...how } = options;
+	const filter: CampaignFilter = {
+		ordering: '-date_created',
+		...(since !== undefined && { since: `${since}T00:00:00.000000` }),
+		...(state !== undefined && { state }),
+	};
+	const rows = (limit: number | undefined) => records(cx, campaigns, filter, limit);
+	await listRows(cx, how, { columns: listColumns, rows });
+}
+
+/** Only where no figures are kept a campaign's messages are counted, when it is shown. */
+function records(
+	cx: CommandContext,
+	campaigns: Campaigns,
+	filter: CampaignFilter,
+	limit: number | undefined,
+): Walk<CampaignRecord> {
+	const { signal } = cx;
+	const all = walk(campaigns, filter, { signal, limit });
+	async function* each(): AsyncGenerator<CampaignRecord> {
+		for await (const campaign of all) {
+			const { figures, id } = campaign;
+			const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
+			yield recordOf(campaign, sentOf(campaign, { messages }));
+		}
+	}
+	return { [Symbol.asyncIterator]: each, count: all.count };
+}
+
+async function showNamed(cx: CommandContext, text: string): Promise<void> {
+	const { campaigns } = await campaignPlace(cx);
+	await showCampaign(cx, campaigns, await findCampaign(cx, campaigns, text));
+}
+
+/** Everything about it, and how one that is not released goes on. */
+export async function showCampaign(
+	cx: CommandContext,
+	campaigns: Campaigns,
+	campaign: Campaign,
+): Promise<void> {
+	const status = await campaigns.status(campaign.id, { signal: cx.signal });
+	await cx.out.record(detailOf(campaign, status), detailColumns);
+	if (status.state !== 'staged') return;
+	const { source, is_complete, key } = campaign;
+	const piped = !is_complete && source !== null && placeToTell(source) !== undefined;
+	await cx.hint(mailctl('campaigns', 'resume', key, ...(piped ? ['--source', '-'] : [])));
+}

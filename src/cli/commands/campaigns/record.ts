@@ -1,0 +1,125 @@
+/** A campaign as its commands print it: the record of the API with the names for people, counts and figures. */
+
+import type { Campaign, CampaignFigures, CampaignMessages } from '../../../api/campaigns.js';
+import type { CampaignStatus } from '../../../api/capabilities.js';
+import { type Columns, column } from '../../render/columns.js';
+import { numberText } from '../../render/counted.js';
+import { recipientsOf, stateOf } from '../send/report.js';
+
+/** Null: where a service of others sends the messages and tells nothing about them. */
+const untold = {
+	opened: null,
+	machine_opened: null,
+	clicked: null,
+	machine_clicked: null,
+	unsubscribed: null,
+	bounced: null,
+	softbounced: null,
+	hardbounced: null,
+};
+
+/** In a list. */
+export type CampaignRecord = ReturnType<typeof recordOf>;
+
+/** `sent`: what a service of others took, where it does not tell what it sent. */
+export function recordOf(campaign: Campaign, sent: number) {
+	const { key, id, type, subject, list_id, source, counts, date_created, date_released } = campaign;
+	return {
+		name: key,
+		id,
+		state: stateOf(campaign),
+		type,
+		subject,
+		list_id,
+		source,
+		date_created,
+		date_released,
+		recipients: recipientsOf(counts),
+		...counts,
+		...rowsOf(campaign),
+		sent,
+		...(campaign.figures === null ? untold : toldBy(campaign.figures)),
+	};
+}
+
+function toldBy({ sent: _, softbounced, hardbounced, ...figures }: CampaignFigures) {
+	return { ...figures, bounced: softbounced + hardbounced, softbounced, hardbounced };
+}
+
+/** Messages that left. */
+export function sentOf({ figures }: Campaign, { messages }: Pick<CampaignStatus, 'messages'>): number {
+	return figures?.sent ?? messages.accepted ?? 0;
+}
+
+/** Everything about one. */
+export type CampaignDetail = ReturnType<typeof detailOf>;
+
+export function detailOf(campaign: Campaign, status: CampaignStatus) {
+	// The status is the later look of the two.
+	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
+	return { ...record, messages: status.messages };
+}
+
+/** What was read: rows of a file, or the people of a list, who are put together and are all there once it is released. */
+function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
+	const { position, is_complete, counts, state, source } = campaign;
+	if (source !== null || position > 0) return { rows: position, is_complete };
+	const { staged, suppressed, rejected } = counts;
+	return { rows: staged + suppressed + rejected, is_complete: is_complete || state === 'released' };
+}
+
+const count = { align: 'right', isCount: true } as const;
+
+/** Of a table with a line for each. */
+export const listColumns: Columns<CampaignRecord> = [
+	column('name', 'NAME', { isName: true, isWhole: true }),
+	column('state', 'STATE'),
+	{
+		key: 'start',
+		header: 'START',
+		value: ({ date_created, date_released }) => date_released ?? date_created,
+	},
+	column('recipients', 'RECIPIENTS', count),
+	column('sent', 'SENT', count),
+	column('opened', 'OPENED', count),
+	column('clicked', 'CLICKED', count),
+	column('bounced', 'BOUNCED', count),
+	column('subject', 'SUBJECT', { wide: true }),
+	column('list_id', 'LIST', { wide: true, align: 'right' }),
+	column('unsubscribed', 'UNSUBSCRIBED', { wide: true, ...count }),
+	column('machine_opened', 'MACHINE OPENED', { wide: true, ...count }),
+	column('id', 'ID', { wide: true, isWhole: true }),
+];
+
+/** Of a card of one. */
+export const detailColumns: Columns<CampaignDetail> = [
+	column('name', 'NAME', { isName: true, isWhole: true }),
+	column('id', 'ID', { isWhole: true }),
+	column('state', 'STATE'),
+	column('type', 'TYPE'),
+	column('subject', 'SUBJECT'),
+	column('list_id', 'LIST'),
+	{ key: 'source', header: 'SOURCE', value: ({ source }) => source?.['path'] ?? null },
+	column('date_created', 'CREATED'),
+	column('date_released', 'RELEASED'),
+	column('rows', 'ROWS READ', { isCount: true }),
+	column('is_complete', 'ALL READ'),
+	column('recipients', 'RECIPIENTS', { isCount: true }),
+	column('suppressed', 'SUPPRESSED', { isCount: true }),
+	column('rejected', 'LEFT OUT', { isCount: true }),
+	{ key: 'messages', header: 'MESSAGES', value: ({ messages }) => statesText(messages) },
+	column('sent', 'SENT', { isCount: true }),
+	column('opened', 'OPENED', { isCount: true }),
+	column('machine_opened', 'MACHINE OPENED', { isCount: true }),
+	column('clicked', 'CLICKED', { isCount: true }),
+	column('machine_clicked', 'MACHINE CLICKED', { isCount: true }),
+	column('unsubscribed', 'UNSUBSCRIBED', { isCount: true }),
+	column('softbounced', 'SOFT BOUNCES', { isCount: true }),
+	column('hardbounced', 'HARD BOUNCES', { isCount: true }),
+];
+
+function statesText(messages: CampaignMessages): string {
+	return Object.entries(messages)
+		.map(([state, count]) => `${numberText(count)} ${state}`)
+		.join(', ');
+}

@@ -1,0 +1,84 @@
+/** `campaigns results`: what became of each recipient of a campaign. */
+
+import type { Campaign } from '../../../api/campaigns.js';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import { type Columns, column } from '../../render/columns.js';
+import { numberText } from '../../render/counted.js';
+import { campaignPlace } from '../send/jobs.js';
+import type { CampaignPlace } from '../send/place.js';
+import { assertResults, marksOf, type ResultLine, resultLines, writeLines } from '../send/results.js';
+import { campaignArg, findCampaign } from './find.js';
+
+/** What `--only` selects, by the states of a result. */
+const selections = {
+	sent: ['sent', 'accepted'],
+	bounced: ['bounced'],
+	failed: ['failed', 'uncertain'],
+	'left-out': ['suppressed', 'rejected'],
+} as const;
+type Selection = keyof typeof selections;
+
+const columns: Columns<ResultLine> = [
+	column('line', 'LINE', { align: 'right' }),
+	column('to', 'TO', { isName: true }),
+	column('state', 'STATE'),
+	column('code', 'CODE'),
+	column('text', 'TEXT'),
+	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
+	column('id', 'MESSAGE', { wide: true, isWhole: true }),
+];
+
+export const results = command({
+	name: 'results',
+	summary: 'what became of each recipient of a campaign',
+	args: [campaignArg],
+	options: {
+		only: {
+			kind: 'choice',
+			choices: ['sent', 'bounced', 'failed', 'left-out'],
+			summary: 'only these; left-out: suppressed, or with a finding',
+		},
+		save: { kind: 'text', placeholder: 'FILE', summary: 'write them as CSV, as send --results does' },
+	},
+	columns,
+	output: 'an array of {"line", "to", "id", "state", "code", "text", "attempts", "campaign_unique_id"}',
+	exits: [3],
+	examples: [
+		'mailctl campaigns results november',
+		'mailctl campaigns results november --only bounced --save bounced-november.csv',
+	],
+	run: async (cx, { args, options }) => {
+		const place = await campaignPlace(cx);
+		const campaign = await findCampaign(cx, place.campaigns, args.campaign);
+		const { only, save } = options;
+		await assertResults(save, { inputs: [], marks: () => marksOf(place, campaign.id) });
+		await sayWhatIsNotKept(cx, place, campaign, only);
+		const lines = selected(resultLines(cx, place, campaign), only);
+		if (save !== undefined) await writeLines(cx, save, lines, { isDropped: false });
+		else await cx.out.rows(lines, columns);
+	},
+});
+
+async function* selected(
+	lines: AsyncIterable<ResultLine>,
+	only: Selection | undefined,
+): AsyncGenerator<ResultLine> {
+	const states: readonly string[] | null = only === undefined ? null : selections[only];
+	for await (const line of lines) if (states === null || states.includes(line.state)) yield line;
+}
+
+/** Of a list on an engine of ours recipients that were left out are counted, and not named. */
+async function sayWhatIsNotKept(
+	cx: CommandContext,
+	{ isForeign }: CampaignPlace,
+	{ list_id, position, counts }: Campaign,
+	only: Selection | undefined,
+): Promise<void> {
+	const { suppressed, rejected } = counts;
+	const isAboutThem = only === undefined || only === 'left-out';
+	if (isForeign || list_id === null || position > 0 || !isAboutThem || suppressed + rejected === 0) return;
+	await cx.warn(
+		`${numberText(suppressed)} suppressed and ${numberText(rejected)} left out of the list are counted, not named`,
+	);
+}

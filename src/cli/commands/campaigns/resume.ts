@@ -1,0 +1,196 @@
+/** `campaigns resume`: goes on from wherever the campaign was broken off. */
+
+import { basename } from 'node:path';
+import type { Campaign } from '../../../api/campaigns.js';
+import type { List } from '../../../api/records.js';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import type { ExitCode } from '../../frame/exit.js';
+import { inputName } from '../../frame/sources.js';
+import { parseRate } from '../../frame/values.js';
+import { counted } from '../../render/counted.js';
+import { assertListAllowed } from '../send/audience.js';
+import { assertCanDeliver, endOfSend } from '../send/deliver.js';
+import { assertConsent, assertStaged, type Job, type JobOptions, runJob } from '../send/job.js';
+import { campaignPlace, foreseeResume } from '../send/jobs.js';
+import { listJob } from '../send/list.js';
+import { assertWaits, campaignAnswer, sendOptions } from '../send/options.js';
+import type { CampaignPlace } from '../send/place.js';
+import { assertHonoured } from '../send/request.js';
+import { assertResults, marksOf } from '../send/results.js';
+import { type JobRows, rowJob } from '../send/rows.js';
+import { keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
+import { campaignArg, chooseUnfinished, findCampaign } from './find.js';
+
+export const resume = command({
+	name: 'resume',
+	summary: 'go on with a campaign that was broken off',
+	description:
+		'Without a name it is the only unfinished one; of several a terminal offers a choice. What was staged stays staged and what was sent is not sent again. A campaign that was not released yet is checked ' +
+		'and released first, which needs consent as it did at the beginning. Rows that are not staged yet are read from ' +
+		'the same file, or from --source with the same content, and from nothing else. The rate of the earlier run is not kept: give --rate again.',
+	args: [{ ...campaignArg, optional: true }],
+	options: {
+		source: {
+			kind: 'text',
+			placeholder: 'FILE',
+			summary: 'what it was begun with, if that was moved or came through a pipe; - is stdin',
+		},
+		expectCount: sendOptions.expectCount,
+		maxRecipients: sendOptions.maxRecipients,
+		skipInvalid: sendOptions.skipInvalid,
+		sample: sendOptions.sample,
+		rate: sendOptions.rate,
+		connections: sendOptions.connections,
+		wait: sendOptions.wait,
+		waitTimeout: sendOptions.waitTimeout,
+		results: sendOptions.results,
+		retryUnknown: sendOptions.retryUnknown,
+	},
+	writes: true,
+	columns: campaignAnswer,
+	output: 'the campaign and its counts',
+	exits: [3, 6, 9, 12, 13, 14, 130],
+	examples: ['mailctl campaigns resume november', 'mailctl campaigns resume november --results november.csv'],
+	whenStopped: endOfSend,
+	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
+		assertWaits(options);
+		if (options.rate !== undefined) parseRate(options.rate);
+		await assertHonoured(cx, { ...options, isJob: true });
+		const place = await campaignPlace(cx);
+		let campaign =
+			args.campaign === undefined
+				? await chooseUnfinished(cx, place.campaigns)
+				: await findCampaign(cx, place.campaigns, args.campaign);
+		if (campaign.state === 'staged' && !cx.dryRun) {
+			await place.hold(campaign.key);
+			// The process that had it may have released it by now.
+			campaign = await findCampaign(cx, place.campaigns, campaign.key);
+		}
+		if (campaign.state === 'canceled') throw new UsageError(`the campaign "${campaign.key}" was canceled`);
+		const rows = restOf(cx, campaign, options.source);
+		const job = { ...(await jobOf(cx, { place, campaign, rows, options })), isMadeUp: false };
+		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, job.of);
+		await assertCanDeliver(cx, options);
+		const read = [options.source, campaign.source?.['path']];
+		await assertResults(options.results, {
+			inputs: read.filter((path) => path !== undefined),
+			marks: () => marksOf(place, campaign.id),
+		});
+		if (cx.dryRun) return foresee(cx, { campaign, job, rows });
+		return runJob(cx, job);
+	},
+});
+
+/** Refused as the run would be, for the rows it would read and for what is staged already. */
+async function foresee(
+	cx: CommandContext,
+	{ campaign, job, rows }: { campaign: Campaign; job: Job; rows: Rest },
+): Promise<undefined> {
+	const opened = await rows?.();
+	await opened?.open.close();
+	if (campaign.state === 'staged' && campaign.is_complete && !isOverList(campaign))
+		await assertStaged(cx, job);
+	await foreseeResume(cx, campaign);
+}
+
+/** What opens the rows that are not staged yet; null: there are none to read. */
+type Rest = (() => Promise<JobRows>) | null;
+
+function restOf(cx: CommandContext, campaign: Campaign, source: string | undefined): Rest {
+	const isDone = isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged';
+	return isDone ? null : rowsOf(cx, campaign, source);
+}
+
+function isOverList({ source, list_id, position }: Campaign): boolean {
+	return source === null && list_id !== null && position === 0;
+}
+
+async function jobOf(
+	cx: CommandContext,
+	{
+		place,
+		campaign,
+		rows,
+		options,
+	}: {
+		place: CampaignPlace;
+		campaign: Campaign;
+		rows: Rest;
+		options: JobOptions & { source: string | undefined };
+	},
+): Promise<Omit<Job, 'isMadeUp'>> {
+	const { id, key: name, list_id, position } = campaign;
+	const subject = campaign.subject ?? '';
+	const bulk = campaign.type === 'BULK';
+	if (list_id !== null && isOverList(campaign)) {
+		const list = await listOf(cx, campaign, list_id);
+		return listJob(cx, { place, id, name, list, subject, bulk, options });
+	}
+	const job = { place, session: { id, position }, name, of: nameOf(campaign), source: options.source };
+	return rowJob(cx, { ...job, bulk, options, subject: campaign.requests ? null : subject, rows });
+}
+
+/** Once it is released the list may be gone: its name is all that is wanted of it then. */
+async function listOf(
+	cx: CommandContext,
+	{ state }: Campaign,
+	id: number,
+): Promise<Pick<List, 'id' | 'name'>> {
+	const api = await cx.api();
+	if (state !== 'staged') return { id, name: await api.lists.get(id).then(nameOfList, () => '') };
+	const list = await api.lists.get(id, { signal: cx.signal });
+	await assertListAllowed(cx, list);
+	return list;
+}
+
+function nameOfList({ name }: List): string {
+	return name;
+}
+
+function nameOf({ source, key }: Campaign): string {
+	const path = source?.['path'];
+	return path === undefined ? `the campaign "${key}"` : basename(path);
+}
+
+/** The rest of the rows: of the very content the job was begun with, so that it never reaches other people. */
+function rowsOf(
+	cx: CommandContext,
+	{ key, source, position }: Campaign,
+	given: string | undefined,
+): () => Promise<JobRows> {
+	const file = given === undefined ? source?.['path'] : inputName(given);
+	if (source === null || file === undefined) throw notFromFile({ key, source, position });
+	return async () => {
+		const input = await known(cx, file, '--source');
+		if (input.origin['sha256'] !== source['sha256']) {
+			await input.close();
+			throw otherContent(key, file);
+		}
+		if (source['kind'] === 'batch') return { kind: 'batch', open: await openRequestRows(cx, input) };
+		const how = { columns: keptColumns(source), encoding: source['encoding'] };
+		return { kind: 'csv', open: await openTableRows(cx, input, how) };
+	};
+}
+
+/** What came through a pipe can come once more; what an API call put, its caller alone has. */
+function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' | 'position'>): UsageError {
+	const rows = counted(position, 'row');
+	const again = [
+		mailctl('campaigns', 'resume', key, '--source', '-'),
+		' goes on with the same from standard input, ',
+	];
+	return new UsageError(
+		`the campaign "${key}" was broken off after ${rows} that came from no file; nothing was sent`,
+		{ hint: [source === null ? '' : again, mailctl('campaigns', 'cancel', key), ' drops it'] },
+	);
+}
+
+function otherContent(name: string, file: string): UsageError {
+	const what = file === '-' ? 'standard input is not what' : `${file} is not the file`;
+	return new UsageError(`${what} the campaign "${name}" was begun with; nothing was sent`, {
+		hint: ['--source FILE where that is, or ', mailctl('campaigns', 'cancel', name)],
+	});
+}

@@ -1,0 +1,103 @@
+/** `mailctl completion`: scripts for shells, and the words that these ask for. */
+import { complete, type NameSources } from '../completion/complete.js';
+import { nameKey, readNames } from '../completion/names.js';
+import { filesLine, type Shell, scripts } from '../completion/scripts.js';
+import { readConfig } from '../config/config.js';
+import { chooseTarget } from '../config/target.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import type { CommandContext } from '../frame/context.js';
+import type { RawGlobals } from '../frame/globals.js';
+import { clean } from '../render/clean.js';
+
+const about =
+	'Commands, options and their values are completed; lists, fields, templates, senders and campaigns by the names that earlier ' +
+	'commands have shown: a Tab never goes to the network.';
+
+const words = command({
+	name: 'words',
+	summary: 'what may stand at the end of a command line',
+	args: [{ name: 'word', summary: 'the words behind mailctl; a dot before the last one', many: true }],
+	hidden: true,
+	reach: [],
+	diagnoses: true,
+	async run(cx, { args }) {
+		const { candidates, files } = await complete(joined(args.word), sourcesOf(cx, args.word));
+		if (files) return cx.out.raw(`${filesLine}\n`);
+		// A script reads lines, and a terminal shows them.
+		const lines = candidates
+			.filter(({ value }) => clean(value) === value)
+			.map(({ value, about }) => (about === '' ? value : `${value}\t${clean(about)}`));
+		if (lines.length > 0) await cx.out.raw(`${lines.join('\n')}\n`);
+	},
+});
+
+/**
+ * Words as a shell hands them over: bash parts `--output=js` at the equals sign, and offers the value alone behind it. A
+ * last word that is in quotes has them still.
+ */
+function joined(given: readonly string[]): string[] {
+	const before = given.slice(0, -1).filter((word) => word !== '=');
+	const last = given.at(-1)?.slice(1) ?? '';
+	return [...before, last === '=' ? '' : last.replace(/^["']/, '')];
+}
+
+function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
+	const config = readConfig(cx.paths);
+	return {
+		names: async (kind) => {
+			try {
+				const target = chooseTarget(globalsOf(given), cx.io.env, config, cx.paths).target();
+				return Object.values(readNames(cx.paths.names, nameKey(target))[kind]).sort();
+			} catch {
+				// A profile that is not there has no names.
+				return [];
+			}
+		},
+		profiles: () => ['local', ...Object.keys(config.profiles)],
+	};
+}
+
+/** Where the line goes. */
+function globalsOf(given: readonly string[]): RawGlobals {
+	const valueAfter = (...flags: readonly string[]) => {
+		for (const [at, word] of given.entries()) {
+			const [flag = '', value] = word.split(/=(.*)/s);
+			if (flags.includes(flag)) return value ?? given[at + 1];
+		}
+		return undefined;
+	};
+	const [profile, db, baseUrl] = [
+		valueAfter('-p', '--profile'),
+		valueAfter('--db'),
+		valueAfter('--base-url'),
+	];
+	return {
+		...(profile !== undefined && { profile }),
+		...(db !== undefined && { db }),
+		...(baseUrl !== undefined && { baseUrl }),
+	};
+}
+
+function scriptFor(shell: Shell, title: string) {
+	return command({
+		name: shell,
+		summary: `the script for ${title}`,
+		description: `${scripts[shell].load}\n\n${about}`,
+		examples: [`mailctl completion ${shell}`],
+		reach: [],
+		run: (cx) => cx.out.raw(scripts[shell].text),
+	});
+}
+
+export const group: CommandGroup = {
+	name: 'completion',
+	summary: 'completion of commands, options and names in a shell',
+	description: about,
+	commands: [
+		scriptFor('bash', 'bash'),
+		scriptFor('zsh', 'zsh'),
+		scriptFor('fish', 'fish'),
+		scriptFor('powershell', 'PowerShell'),
+		words,
+	],
+};

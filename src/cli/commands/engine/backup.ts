@@ -1,0 +1,87 @@
+/** `mailctl engine backup`: the database as one file, while it is in use. */
+
+import { realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import { onlyLocal, UsageError } from '../../frame/errors.js';
+import { answer } from '../../render/columns.js';
+import { numberText } from '../../render/counted.js';
+
+export const backup = command({
+	name: 'backup',
+	summary: 'write the whole database to one file, while it is in use',
+	description:
+		'Works beside `serve`, `worker` and imports, and changes nothing: the file is the database as it was when the ' +
+		'backup began, whatever version of mailctl wrote it. It is written under another name, read from end to end, and put into ' +
+		'place when it is whole; one that exists is replaced with --force, or when a person agrees. What a kill leaves ' +
+		'(.FILE.….backup.part), a later backup into that folder removes after an hour. The file is readable by ' +
+		'its owner alone: it holds addresses, and secrets unless `engine secrets wrap` has wrapped them.',
+	args: [{ name: 'file', summary: 'where to' }],
+	options: { force: { kind: 'flag', summary: 'replace a file of that name' } },
+	createsDatabase: false,
+	columns: answer('database', 'file', 'size_bytes', 'schema_version', 'replaced', 'duration_ms'),
+	output:
+		'{"database", "file", "size_bytes", "schema_version", "replaced", "duration_ms"}; every page of the file was checked',
+	exits: [74],
+	examples: ['mailctl engine backup news-2026-11-01.db', 'mailctl engine backup latest.db --force -o json'],
+	run: async (cx, { args, options }) => {
+		const target = cx.settings.target.target();
+		if (target.kind !== 'local') throw onlyLocal('engine backup');
+		const file = args.file;
+		await assertElsewhere(target.url, file);
+		const replaced = await mayReplace(cx, file, options.force);
+		if (cx.dryRun) {
+			const { createOutputFile } = await import('../../../tables/output-file.js');
+			await (await createOutputFile(file, replaced ? 'replace' : 'refuse')).discard();
+			return cx.wouldDo(`back up ${target.url} to ${file}`, { backup: target.url, with: { file, replaced } });
+		}
+		const began = performance.now();
+		let progress: ReturnType<CommandContext['progress']> | null = null;
+		const { backUp } = await import('../../connect/backup.js');
+		const made = await backUp({
+			database: target.url,
+			file,
+			whenThere: replaced ? 'replace' : 'refuse',
+			signal: cx.signal,
+			onProgress: ({ pages, of }) => {
+				progress ??= cx.progress('backing up, pages', of);
+				progress.update(pages);
+			},
+			onRemoved: (name) => cx.note(`removed ${name}, which a backup that was killed had left`),
+		}).finally(() => progress?.stop());
+		const duration_ms = Math.round(performance.now() - began);
+		await cx.out.document(
+			{ database: target.url, file: resolve(file), ...made, replaced, duration_ms },
+			`backed up ${target.url} to ${file} (${numberText(made.size_bytes)} bytes, every page checked)`,
+		);
+	},
+});
+
+/** Refuses to back up over the database itself, or over its log, which would be lost. */
+async function assertElsewhere(database: string, file: string): Promise<void> {
+	const path = await placeOf(file);
+	const own = await placeOf(database);
+	if (!['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`)) return;
+	throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
+}
+
+/** The real path of a name, also of a missing file. */
+async function placeOf(file: string): Promise<string> {
+	const path = resolve(file);
+	return realpath(path).catch(async () =>
+		join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path)),
+	);
+}
+
+/** True: the file exists, and may be replaced. Throws `UsageError` and `Declined`. */
+async function mayReplace(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
+	const there = await stat(file).catch(() => null);
+	if (there === null) return false;
+	if (!there.isFile()) throw new UsageError(`${file} is no regular file`, { hint: 'name another file' });
+	if (force) return true;
+	if (!cx.canAsk && cx.globals.yes !== true)
+		throw new UsageError(`${file} exists already`, { hint: '--force replaces it' });
+	await cx.confirm({ kind: 'mild', what: `replace ${file}` });
+	return true;
+}

@@ -1,0 +1,297 @@
+/** Campaigns of a target: the place that keeps them and sends them, and how one is opened. */
+
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { CampaignSession } from '../../../api/campaigns.js';
+import { type Campaign, type RequestsSpec, repeatedKey } from '../../../api/campaigns.js';
+import type { CampaignSpec, Campaigns } from '../../../api/capabilities.js';
+import { ApiError } from '../../../api/errors.js';
+import { JobError } from '../../../jobs/errors.js';
+import type { FileLock } from '../../../jobs/lock.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { Connection } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { explained } from '../../verbs/refusals.js';
+import { isUuid } from '../../verbs/resolve.js';
+import { lookUpCampaign } from '../campaigns/find.js';
+import { assertCanDeliver, deliverNow } from './deliver.js';
+import { sendHint } from './hints.js';
+import { assertConsent, wasCanceled } from './job.js';
+import type { SendOptions } from './options.js';
+import type { CampaignPlace } from './place.js';
+import { wantsPreview } from './preview.js';
+import { askAboutRepetition, sentLately } from './repeated.js';
+import { stateOf } from './report.js';
+import { assertResults, inputsOf, marksOf } from './results.js';
+
+/** The target's own campaigns, else a database of this machine. Ask once a command, which holds the jobs it opened. */
+export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
+	const { campaigns } = (await (await cx.api()).capabilities()).ext;
+	if (campaigns === undefined) return (await import('./foreign.js')).foreignPlace(cx);
+	return {
+		isForeign: false,
+		...(await held(cx, campaigns)),
+		deliver: (id, { job, total, stallMs, waits, rate, connections }) =>
+			deliverNow(cx, { campaign: id }, total, {
+				job,
+				wait: waits,
+				waitTimeout: stallMs,
+				rate: rate === undefined ? undefined : String(rate),
+				connections,
+			}),
+	};
+}
+
+/** What the jobs of a target are filed under on this machine, however its URL or path is written. */
+export function deploymentOf(target: Connection['target']): string {
+	if (target.kind === 'remote') return new URL(target.baseUrl).href.replace(/(?<!\/)\/+$/, '');
+	return target.url.startsWith('file:') ? target.url : resolve(target.url);
+}
+
+/**
+ * Two that stage one job at the same time would put each other's rows. And that a server has it is kept here: the day a
+ * page in its place makes it look like a service of others, everyone would be sent to again.
+ */
+async function held(
+	cx: CommandContext,
+	campaigns: Campaigns,
+): Promise<Pick<CampaignPlace, 'campaigns' | 'hold'>> {
+	const { target } = await cx.connection();
+	const isRemote = target.kind === 'remote';
+	const { jobFiles } = await import('../../../jobs/job-files.js');
+	const files = jobFiles(cx.paths.jobs, deploymentOf(target));
+	let lock: FileLock | null = null;
+	const letGo = async () => {
+		const had = lock;
+		lock = null;
+		await had?.release();
+	};
+	return {
+		hold: async (job) => {
+			lock = await unlessRefused(files.hold(job, `the campaign "${job}"`));
+			cx.atEnd(letGo);
+			if (!isRemote) return;
+			await unlessRefused(assertNotHere(cx, files.database, job));
+			await unlessRefused(files.leaveToDeployment(job));
+		},
+		campaigns: {
+			...campaigns,
+			page: async (request, call) => {
+				const page = await campaigns.page(request, call);
+				if (isRemote && request.key !== undefined && page.results.length === 0)
+					await unlessRefused(assertNotHere(cx, files.database, request.key));
+				return page;
+			},
+			release: async (id, expected, call) => {
+				await campaigns.release(id, expected, call);
+				await letGo();
+			},
+		},
+	};
+}
+
+/** Throws `JobError` `other_road` where the database of this machine has the job. */
+async function assertNotHere(cx: CommandContext, database: string, key: string): Promise<void> {
+	if (!existsSync(database)) return;
+	const [{ openJobs }, { keptHere }] = await Promise.all([
+		import('../../connect/jobs.js'),
+		import('../../../jobs/job-files.js'),
+	]);
+	const { api, target } = await cx.connection();
+	const folder = cx.paths.jobs;
+	const jobs = openJobs(api, { folder, deployment: deploymentOf(target), clock: cx.clock });
+	try {
+		if (await jobs.has(key)) throw keptHere(key, database);
+	} finally {
+		await jobs.close();
+	}
+}
+
+/** A home that cannot be written costs the check and no job: a container may have none. */
+async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
+	return work.catch((error: unknown) => {
+		if (error instanceof JobError && (error.code === 'in_use' || error.code === 'other_road')) throw error;
+		return null;
+	});
+}
+
+/** Where the campaign is kept, and what it is called. */
+export interface Beginning {
+	place: CampaignPlace;
+	/** As it was given, or that of the campaign with the given UUID; null: the place makes one. */
+	name: string | null;
+	/** The same mail is sent once more on purpose. */
+	isAgain: boolean;
+}
+
+/** A campaign that is open: new, or gone on with. */
+export interface Opened extends CampaignSession {
+	/** It is new and has no name of its own: what was staged goes when nothing is released. */
+	isMadeUp: boolean;
+}
+
+/** Throws `UsageError` before anything is staged. A dry run needs no consent. `of`: what is sent to, in a sentence. */
+export async function beginJob(cx: CommandContext, options: SendOptions, of: string): Promise<Beginning> {
+	const place = await campaignPlace(cx);
+	if (!cx.dryRun) assertConsent(cx, options, of);
+	await assertCanDeliver(cx, options);
+	const { campaign, again } = options;
+	if (campaign !== undefined) assertName(campaign);
+	const there = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
+	if (there === undefined && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
+		throw new UsageError(`--campaign ${campaign} is none that is there; a new one of --batch has a name`);
+	if (again && there !== undefined)
+		throw new UsageError(`--again begins a new campaign, and "${there.key}" is there already`, {
+			hint: 'give another --campaign, or none',
+		});
+	const marks = async () => (there === undefined ? [] : marksOf(place, there.id));
+	await assertResults(options.results, { inputs: inputsOf(options), marks });
+	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
+	return { place, name: there?.key ?? named, isAgain: again };
+}
+
+/**
+ * The campaign, or where it stood. Refusals are explained as those of a send call; exit 5 for a name that is taken. The
+ * same mail to the same recipients as lately is a question to a person, and exit 2 in a script.
+ */
+export async function openJob(
+	cx: CommandContext,
+	beginning: Beginning,
+	spec: CampaignSpec | RequestsSpec,
+): Promise<Opened> {
+	const { place, name } = beginning;
+	if (name !== null) await place.hold(name);
+	try {
+		return await openNew(beginning, spec);
+	} catch (error) {
+		const same = error instanceof ApiError ? repeatedKey(error) : null;
+		if (same === null) throw error;
+		const going = await askAboutRepetition(cx, place, { key: same, cause: error });
+		if (going === null) return openNew({ ...beginning, isAgain: true }, spec);
+		await place.hold(going.key);
+		return { ...going, isMadeUp: false };
+	}
+}
+
+async function openNew(beginning: Beginning, spec: CampaignSpec | RequestsSpec): Promise<Opened> {
+	const { place, name } = beginning;
+	const opening = place.campaigns.open(name, spec, { unlessSent: !beginning.isAgain });
+	const session = await refusalExplained(beginning, spec, opening);
+	if (name === null) {
+		try {
+			await place.hold(session.key);
+		} catch (error) {
+			await place.campaigns.cancel(session.id, { forget: true });
+			throw error;
+		}
+	}
+	return { ...session, isMadeUp: name === null };
+}
+
+/**
+ * A dry run, refused as the campaign would be. A look at a message is none. `of`: what is sent to, in a sentence. True:
+ * the campaign is released already, and that the run would go on with it is said.
+ */
+export async function foreseeJob(
+	cx: CommandContext,
+	{ options, of, spec }: { options: SendOptions; of: string; spec: CampaignSpec | RequestsSpec },
+): Promise<boolean> {
+	if (wantsPreview(options)) return false;
+	const beginning = await beginJob(cx, options, of);
+	const { place, name } = beginning;
+	const there = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
+	await foreseeOpening(cx, beginning, spec);
+	if (there?.state === 'canceled') throw wasCanceled(there.key);
+	if (there?.state !== 'released') return false;
+	await foreseeResume(cx, there);
+	return true;
+}
+
+async function foreseeOpening(
+	cx: CommandContext,
+	beginning: Beginning,
+	spec: CampaignSpec | RequestsSpec,
+): Promise<void> {
+	try {
+		const { name, place, isAgain } = beginning;
+		await refusalExplained(beginning, spec, place.campaigns.check(name, spec, { unlessSent: !isAgain }));
+	} catch (error) {
+		const same = error instanceof ApiError ? repeatedKey(error) : null;
+		if (same === null) throw error;
+		throw await sentLately(beginning.place, { key: same, now: cx.clock.now(), cause: error });
+	}
+}
+
+/** Under `--dry-run`: that the campaign would be gone on with. */
+export function foreseeResume(cx: CommandContext, campaign: Campaign): Promise<void> {
+	const { key } = campaign;
+	const state = stateOf(campaign);
+	return cx.wouldDo(`go on with the campaign "${key}", which is ${state}`, { resume: key, state });
+}
+
+/** What opens or checks the campaign, with its refusal explained. */
+async function refusalExplained<T>(
+	{ place: { campaigns }, name }: Beginning,
+	spec: CampaignSpec | RequestsSpec,
+	opening: Promise<T>,
+): Promise<T> {
+	try {
+		return await explained(opening, { input: spec, hint: sendHint });
+	} catch (error) {
+		if (!(error instanceof ApiError) || error.code !== 'conflict' || repeatedKey(error) !== null) throw error;
+		const other = name === null ? undefined : await lookUpCampaign(campaigns, name);
+		throw isAnother(name ?? '', other, {
+			why: other && (differenceOf(other, spec) ?? 'its content or options differ'),
+			cause: error,
+		});
+	}
+}
+
+function isAnother(
+	name: string,
+	other: Campaign | undefined,
+	{ why, cause }: { why?: string | undefined; cause?: unknown },
+): CliError {
+	const reason = why === undefined ? '' : `: ${why}`;
+	return new CliError('conflict', exits.refused, `the name "${name}" stands for another campaign${reason}`, {
+		hint: wayOut(name, other),
+		cause,
+	});
+}
+
+/** As far as a campaign tells; its texts are not among that. Null: nothing that it tells. */
+function differenceOf(
+	{ source, list_id, requests }: Campaign,
+	spec: CampaignSpec | RequestsSpec,
+): string | null {
+	if (requests !== 'requests' in spec) return 'it was begun with other options';
+	const listId = 'requests' in spec ? null : (spec.list_id ?? null);
+	if (listId !== list_id) return 'it was begun with another list';
+	const [before, now] = [source?.['sha256'], spec.source?.['sha256']];
+	if (before !== now && spec.source?.['path'] === undefined) return 'it was begun with other rows';
+	if (before !== now) return 'its file was another one, or has changed since';
+	return null;
+}
+
+/** Only a campaign of which nothing was sent gives its name back. */
+function wayOut(name: string, other: Campaign | undefined): Hint {
+	if (other?.state !== 'staged') return 'give another --campaign';
+	return [
+		'give another --campaign, or ',
+		mailctl('campaigns', 'cancel', name),
+		' first: nothing of it was sent',
+	];
+}
+
+/** The most that a mailctl server accepts. */
+const maxLength = 255;
+
+/** Throws `UsageError` for a name that could not be typed again. */
+function assertName(name: string): void {
+	if (name.trim() !== name || name === '' || name.length > maxLength || /[\p{Cc}\p{Cf}]/u.test(name))
+		throw new UsageError(
+			`--campaign ${JSON.stringify(name.slice(0, 60))} is no name: 1 to ${maxLength} visible characters`,
+		);
+}

@@ -1,0 +1,100 @@
+/** The same mail to the same recipients, sent lately: a question to a person, a refusal in a script. */
+
+import type { Campaign, CampaignSession } from '../../../api/campaigns.js';
+import type { CampaignStatus } from '../../../api/capabilities.js';
+import { type Micros, parseDateTime } from '../../../api/datetime.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { spanText } from '../../render/amounts.js';
+import { numberText } from '../../render/counted.js';
+import { lookUpCampaign } from '../campaigns/find.js';
+import type { CampaignPlace } from './place.js';
+import { outcomesOf, stateOf, waitingOf } from './report.js';
+
+/** The campaign in the way, and the refusal that named it. */
+interface Repetition {
+	key: string;
+	cause: unknown;
+}
+
+/**
+ * The campaign to go on with; null: a person wants it sent once more. Throws `Declined`, and `UsageError` where no person
+ * is asked: `--yes` was said to another question.
+ */
+export async function askAboutRepetition(
+	cx: CommandContext,
+	place: CampaignPlace,
+	{ key, cause }: Repetition,
+): Promise<CampaignSession | null> {
+	const now = cx.clock.now();
+	const found = await lookUpRepetition(place, key);
+	if (!cx.canAsk || cx.globals.yes === true || found === null) throw refusal(key, { found, now, cause });
+	const { campaign } = found;
+	const isOpen = campaign.state === 'staged' || !(campaign.is_finished || campaign.state === 'canceled');
+	await cx.agree(sentence(found, now), isOpen ? 'Resume it?' : 'Send it once more?');
+	return isOpen ? { id: campaign.id, key, position: campaign.position } : null;
+}
+
+/** The refusal of a script, and of a dry run. */
+export async function sentLately(
+	place: CampaignPlace,
+	{ key, now, cause }: Repetition & { now: Micros },
+): Promise<UsageError> {
+	return refusal(key, { found: await lookUpRepetition(place, key), now, cause });
+}
+
+interface Found {
+	campaign: Campaign;
+	status: CampaignStatus;
+}
+
+async function lookUpRepetition({ campaigns }: CampaignPlace, key: string): Promise<Found | null> {
+	const campaign = await lookUpCampaign(campaigns, key);
+	return campaign === undefined ? null : { campaign, status: await campaigns.status(campaign.id) };
+}
+
+function refusal(
+	key: string,
+	{ found, now, cause }: { found: Found | null; now: Micros; cause: unknown },
+): UsageError {
+	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(found, now);
+	const isOpen = found !== null && ['staged', 'sending'].includes(stateOf(found.campaign));
+	const goOn: Hint = isOpen
+		? [
+				mailctl('campaigns', 'resume', key),
+				' goes on with it, ',
+				mailctl('campaigns', 'cancel', key),
+				' drops what is not sent, ',
+			]
+		: '';
+	return new UsageError(`${what}; nothing was sent`, {
+		hint: [goOn, '--again sends all of it once more'],
+		cause,
+	});
+}
+
+/** `"spring-news" was sent to this list 4 minutes ago, 1,529 not sent yet`. */
+function sentence({ campaign, status }: Found, now: Micros): string {
+	const { key, state, list_id, date_released } = campaign;
+	const recipients = list_id === null ? 'these recipients' : 'this list';
+	if (state === 'staged') return `"${key}" is the same to ${recipients}, staged and not released`;
+	const released = date_released === null ? null : parseDateTime(date_released);
+	const when = released === null ? '' : ` ${agoOf(now - released)}`;
+	return `"${key}" was sent to ${recipients}${when}${restOf(state, status)}`;
+}
+
+function agoOf(span: Micros): string {
+	return span < minute ? 'less than a minute ago' : `${spanText(span)} ago`;
+}
+
+const minute: Micros = 60_000_000;
+
+function restOf(state: Campaign['state'], { messages }: CampaignStatus): string {
+	const { deferred = 0, uncertain = 0, canceled = 0 } = messages;
+	if (state === 'canceled') return `, and canceled with ${numberText(canceled)} not sent`;
+	const left = waitingOf(messages) + deferred;
+	if (left > 0) return `, ${numberText(left)} not sent yet`;
+	const unknown = 'accepted' in outcomesOf(messages) && uncertain > 0;
+	return unknown ? `, ${numberText(uncertain)} of them may or may not have arrived` : '';
+}

@@ -1,0 +1,231 @@
+/** Texts about a job: its progress, findings about its recipients, and the command or server that continues it. */
+
+import type { CampaignState } from '../../../api/campaigns.js';
+import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
+import type { DeliveryCounts } from '../../../api/counts.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { counted, numberText } from '../../render/counted.js';
+import type { SendOptions } from './options.js';
+
+/** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
+export type Outcomes = Omit<DeliveryCounts, 'sent'> & ({ sent: number } | { accepted: number });
+
+/** A job's messages that have an outcome, whichever run recorded it; the first is how many went out. */
+export function outcomesOf(messages: CampaignStatus['messages']): Outcomes {
+	const { accepted, sent = 0, deferred = 0, bounced = 0, failed = 0, uncertain = 0, canceled = 0 } = messages;
+	const others = { deferred, bounced, failed, uncertain, canceled };
+	return accepted === undefined ? { sent, ...others } : { accepted, ...others };
+}
+
+/** The same as a delivery counts them. */
+export function asDelivered(outcomes: Outcomes): DeliveryCounts {
+	if ('sent' in outcomes) return outcomes;
+	const { accepted: sent, ...others } = outcomes;
+	return { sent, ...others };
+}
+
+/** `20,000 sent, 7,071 of them now, 1 bounced`: all runs of a job, and this one; without it just the first number. */
+export function progressOf(counts: Outcomes, before: Outcomes | null): string {
+	const { sent, ...others } = asDelivered(counts);
+	const now = before === null ? '' : `, ${numberText(sent - asDelivered(before).sent)} of them now`;
+	const rest = Object.entries(others).filter(([, count]) => count > 0);
+	return [
+		`${numberText(sent)} ${'sent' in counts ? 'sent' : 'accepted'}${now}`,
+		...rest.map(([name, count]) => `${numberText(count)} ${name}`),
+	].join(', ');
+}
+
+/** `sent 3, bounced 1`. */
+export function sentenceOf(counts: Outcomes): string {
+	const parts = Object.entries(counts).filter(([, count], index) => count > 0 || index === 0);
+	return parts.map(([name, count]) => `${name} ${numberText(count)}`).join(', ');
+}
+
+/** The messages that nothing has become of yet; deferred ones are tried again, and have. */
+export function waitingOf({ staged = 0, queued = 0, leased = 0 }: CampaignStatus['messages']): number {
+	return staged + queued + leased;
+}
+
+/** Of so many messages, those without one; `counts` null: none was waited for. */
+export function leftOf(total: number, counts: DeliveryCounts | null): number {
+	return total - (counts === null ? 0 : settledOf(counts));
+}
+
+/** Messages that have an outcome. */
+export function settledOf(counts: DeliveryCounts): number {
+	return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+/** `1 bounced, 2 deferred`; empty when all is well. */
+export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): string {
+	const parts = [
+		bounced > 0 ? `${numberText(bounced)} bounced` : '',
+		failed > 0 ? `${numberText(failed)} failed` : '',
+		deferred > 0 ? `${numberText(deferred)} deferred` : '',
+	];
+	return parts.filter((part) => part !== '').join(', ');
+}
+
+/** What a run that waits for a limit says. */
+export function limitedUntil(until: Date): string {
+	return `limits hold back what is left until ${until.toISOString().slice(0, 19)}Z; it is waited for, and stays queued when this is interrupted`;
+}
+
+/** So many are read on a screen; machines get them all, and so does `--results`. */
+export const shownFindings = 10;
+
+/** What is found against some recipients. */
+export interface Findings {
+	/** Recipients that cannot be sent to. */
+	rejected: number;
+	/** The first of them, a line each. */
+	lines: readonly string[];
+	/** A variable without a value is among all of them. */
+	lacksValues: boolean;
+}
+
+/** The code of that finding, here and at every service that takes campaigns. */
+export const missingVariable = 'missing_variable';
+
+/** The lines, and how many more there are. */
+export function listed({ rejected, lines }: Omit<Findings, 'lacksValues'>): string[] {
+	const left = rejected - lines.length;
+	return left > 0 ? [...lines, `and ${numberText(left)} more`] : [...lines];
+}
+
+/** The refusal of a job with findings. `mend`: what to do about them, before the ways round them. */
+export function cannotBeSent(findings: Findings, mend: string): UsageError {
+	const { rejected, lacksValues } = findings;
+	const loose = lacksValues ? ', or --no-strict-vars for missing variables' : '';
+	const people = counted(rejected, 'recipient');
+	return new UsageError(
+		`${people} cannot be sent to as ${rejected === 1 ? 'it is' : 'they are'}; nothing was released`,
+		{
+			details: listed(findings),
+			hint: `${mend}, or give --skip-invalid${loose}`,
+		},
+	);
+}
+
+/** What is found, and what is allowed. */
+interface Found {
+	/** Recipients, before suppression and without those left out. */
+	found: number;
+	/** What they are counted in: `the list`, `people.csv`. */
+	where: string;
+	options: Pick<SendOptions, 'expectCount' | 'maxRecipients'>;
+}
+
+/** Throws `UsageError` for more recipients than are allowed, and for another number than is expected. */
+export function assertExpected({ found, where, options: { expectCount, maxRecipients } }: Found): void {
+	const people = counted(found, 'recipient');
+	if (maxRecipients !== undefined && found > maxRecipients) {
+		const most = numberText(maxRecipients);
+		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`);
+	}
+	if (expectCount === undefined || expectCount === found) return;
+	const expected = numberText(expectCount);
+	throw new UsageError(`${where} has ${people}, not ${expected}; nothing was released`, {
+		hint: `--expect-count ${found} if that is right`,
+	});
+}
+
+/** The job, and how it was sent: a later run is not told by itself. */
+export interface GoingOn {
+	job: string;
+	/** As `--rate` gave it. */
+	rate?: string | undefined;
+}
+
+/** What continues a released job, and how to look at it or end it. */
+export async function saysWhoGoesOn(cx: CommandContext, { job, rate }: GoingOn): Promise<Hint> {
+	const { local } = await cx.connection();
+	const cancel = [mailctl('campaigns', 'cancel', job), ' drops what is not sent'];
+	const look = [mailctl('campaigns', 'get', job), ' shows how far it is'];
+	if (local === null) return ['the server goes on; ', look, ', ', cancel];
+	const other = await otherSender(cx);
+	if (other !== null) return [`${other} goes on with this database; `, look, ', ', cancel];
+	const pace = rate === undefined ? [] : ['--rate', rate];
+	return [mailctl('campaigns', 'resume', job, ...pace), ' goes on, ', cancel];
+}
+
+/** A job that is not released, and what `--source` has to name for the rest of its rows; absent: the job knows. */
+export interface Unreleased {
+	name: string;
+	source?: string | undefined;
+}
+
+/** How to go on with it. */
+export function saysHowToRelease({ name, source }: Unreleased): Hint {
+	const rest = source === undefined ? [] : ['--source', source];
+	const resume = mailctl('campaigns', 'resume', name, ...rest);
+	return ['nothing was sent; ', resume, ' goes on, ', mailctl('campaigns', 'cancel', name), ' drops it'];
+}
+
+/** After a server was lost: what is accepted must not be sent again. */
+export function saysHowToLook(job: string): Hint {
+	const look = [mailctl('campaigns', 'get', job), ' shows how far it is'];
+	const wait = [mailctl('campaigns', 'resume', job), ' waits again'];
+	return ['the server goes on; ', look, ', ', wait, '; do not send it again'];
+}
+
+/** `mailctl serve` (4711): a process that sends whatever is due. */
+async function otherSender(cx: CommandContext): Promise<string | null> {
+	const { local } = await cx.connection();
+	const { workers } = (await local?.queue.stats()) ?? { workers: [] };
+	const found = workers.find(({ role }) => role === 'serve' || role === 'worker');
+	if (found === undefined) return null;
+	// Whether a server sends at all is not written down; one that holds messages does.
+	const doubt = found.role === 'serve' && found.messages === 0 ? ', unless it runs with --no-worker,' : '';
+	return `mailctl ${found.role} (pid ${found.pid})${doubt}`;
+}
+
+/** What sends the queued messages: a command on this machine, or the server by itself. */
+export async function sender(cx: CommandContext, ...options: readonly string[]): Promise<Hint> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server' : mailctl('worker', ...options);
+}
+
+/** The same as what to do once a mail server is mended. */
+export async function senderAfter(cx: CommandContext): Promise<Hint> {
+	const { local } = await cx.connection();
+	return local === null ? 'the server sends it' : ['run ', mailctl('worker', '--drain')];
+}
+
+/** `line 3: ann@: to: Enter a valid email address.`; the words name the address by themselves where they are about it. */
+export function findingLine({ line, to, text }: { line: number | null; to: string; text: string }): string {
+	const place = line === null ? '' : `line ${line}: `;
+	return to === '' || text.includes(to) ? `${place}${text}` : `${place}${to}: ${text}`;
+}
+
+/** The JSON of a campaign: the keys of `campaignAnswer`. */
+export function documentOf(campaign: CampaignStatus) {
+	const { id, key, counts, messages } = campaign;
+	const recipients = recipientsOf(counts);
+	return { name: key, id, state: stateOf(campaign), recipients, ...counts, messages };
+}
+
+/** Where a campaign stands, for people. */
+export function stateOf({
+	state,
+	is_finished,
+}: Pick<CampaignStatus, 'state' | 'is_finished'>): CampaignState {
+	if (state !== 'released') return state;
+	return is_finished ? 'finished' : 'sending';
+}
+
+/** `3 recipients, 1 of them suppressed, 2 left out`. */
+export function describe(counts: AcceptCounts): string {
+	const { suppressed, rejected } = counts;
+	const parts = [counted(recipientsOf(counts), 'recipient')];
+	if (suppressed > 0) parts.push(`${numberText(suppressed)} of them suppressed`);
+	if (rejected > 0) parts.push(`${numberText(rejected)} left out`);
+	return parts.join(', ');
+}
+
+/** Recipients before suppression, without those left out. */
+export function recipientsOf({ staged, suppressed }: AcceptCounts): number {
+	return staged + suppressed;
+}

@@ -1,0 +1,160 @@
+/** `mailctl sink`: a local mail server that shows, keeps and counts its mails. */
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatDateTime } from '../../api/datetime.js';
+import { makeFolders } from '../../jobs/folders.js';
+import type { MailSink, SinkMail } from '../connect/mail-sink.js';
+import { command } from '../frame/command.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import { clean } from '../render/clean.js';
+import { type Columns, column } from '../render/columns.js';
+import { counted } from '../render/counted.js';
+import { createInbox, type Inbox, showArrivals } from '../verbs/inbox.js';
+import { cannotListen } from '../verbs/listening.js';
+
+/** A mail that has arrived. */
+interface Arrived {
+	time: string;
+	/** Sender and recipients are those of the envelope. */
+	from: string;
+	to: readonly string[];
+	subject: string | null;
+	message_id: string | null;
+	bytes: number;
+	/** Where `--dir` keeps it. */
+	file: string | null;
+}
+
+const columns: Columns<Arrived> = [
+	column('time', 'TIME', { wide: true }),
+	column('from', 'FROM'),
+	{ key: 'to', header: 'TO', isName: true, isWhole: true, value: ({ to }) => to.join(', ') },
+	column('subject', 'SUBJECT'),
+	column('bytes', 'BYTES', { align: 'right', isCount: true }),
+	column('message_id', 'MESSAGE-ID', { wide: true }),
+	column('file', 'FILE', { wide: true }),
+];
+
+const sink = command({
+	name: 'sink',
+	summary: 'a local mail server that shows and counts what arrives',
+	description:
+		'Takes mail of any sender for any recipient, with any login, and delivers none of it: for first steps and for CI. ' +
+		'With --count it ends with 0 after so many mails; when --wait is over first, with 12.',
+	options: {
+		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },
+		port: { kind: 'integer', min: 0, max: 65_535, default: 2525, summary: 'the port; 0 takes a free one' },
+		dir: { kind: 'text', placeholder: 'DIR', summary: 'keep each mail there, as a file .eml' },
+		count: { kind: 'integer', min: 1, summary: 'end after so many mails' },
+		wait: { kind: 'duration', summary: 'end after so long; exit 12 when fewer came than --count (1)' },
+	},
+	examples: [
+		'mailctl sink',
+		'mailctl sink --port 2525 --dir ./mails --count 10 --wait 1m -o json',
+		'mailctl engine init --smtp smtp://127.0.0.1:2525',
+	],
+	output: 'an array of {"time", "from", "to", "subject", "message_id", "bytes", "file"}',
+	exits: [12, 74, 130],
+	columns,
+	// It is a mail server, and works on no database or deployment.
+	reach: [],
+	async run(cx, { options }) {
+		const { host, port, count, wait, dir = null } = options;
+		if (dir === '') throw new UsageError('--dir is empty: name a folder');
+		if (cx.dryRun) return cx.wouldDo('listen for mails', { listen: port, with: { host, dir, count } });
+		if (dir !== null) await makeFolder(dir);
+		const inbox = createInbox<Arrived>(cx, { most: count, wait });
+		const server = await open({ host, port }, receiver(cx, inbox, dir));
+		try {
+			const url = `smtp://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+			await cx.note(`listening on ${url}`);
+			await showArrivals(cx, inbox, { columns, lineOf });
+		} finally {
+			await server.close();
+		}
+		if (cx.signal.aborted) throw cx.signal.reason;
+		const expected = count ?? 1;
+		if (inbox.count >= expected) return exits.done;
+		const came = inbox.count === 0 ? 'no mail came' : `${inbox.count} of ${counted(expected, 'mail')} came`;
+		throw new CliError('nothing_received', exits.outOfTime, `${came} within --wait`, { retryable: true });
+	},
+});
+
+export { sink as command };
+
+/** Throws `UsageError` for a path that is no folder. */
+async function makeFolder(dir: string): Promise<void> {
+	const there = await stat(dir).catch(() => null);
+	if (there !== null && !there.isDirectory()) throw new UsageError(`--dir ${dir} is no folder`);
+	if (there === null) makeFolders(dir);
+}
+
+async function open(
+	{ host, port }: { host: string; port: number },
+	take: (mail: SinkMail) => Promise<void>,
+): Promise<MailSink> {
+	const { startMailSink } = await import('../connect/mail-sink.js');
+	try {
+		return await startMailSink({ host, port, take });
+	} catch (cause) {
+		throw cannotListen(cause, { host, port });
+	}
+}
+
+/** Keeps a mail and puts it into the inbox. Otherwise it rejects, so that the client gets an error. */
+function receiver(cx: CommandContext, inbox: Inbox<Arrived>, dir: string | null) {
+	let number = 0;
+	return async ({ from, to, raw }: SinkMail): Promise<void> => {
+		number += 1;
+		const time = formatDateTime(cx.clock.now());
+		const { default: PostalMime } = await import('postal-mime');
+		const { subject = null, messageId: message_id = null } = await PostalMime.parse(headerOf(raw));
+		const file =
+			dir === null
+				? null
+				: await keep(dir, { time, number, to: to[0] ?? '', raw }).catch((cause: unknown) => {
+						const error = notKept(dir, cause);
+						inbox.fail(error);
+						throw error;
+					});
+		if (inbox.add({ time, from, to, subject, message_id, bytes: raw.length, file })) return;
+		if (file !== null) await rm(file);
+		throw new Error('the sink is closing');
+	};
+}
+
+function notKept(dir: string, cause: unknown): CliError {
+	const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+	return new CliError('disk', exits.disk, `cannot keep a mail in ${dir}: ${why}`, { cause });
+}
+
+/** All before the first empty line, with that. */
+function headerOf(raw: Buffer): Buffer {
+	const end = raw.indexOf('\r\n\r\n');
+	return end === -1 ? raw : raw.subarray(0, end + 4);
+}
+
+interface Kept {
+	time: string;
+	number: number;
+	to: string;
+	raw: Buffer;
+}
+
+/** `2026-11-22T093015Z-0001-ann@example.com.eml`: sorted by time, and there whole or not at all. */
+async function keep(dir: string, { time, number, to, raw }: Kept): Promise<string> {
+	const moment = `${time.slice(0, 19).replaceAll(':', '')}Z`;
+	const recipient = to.replaceAll(/[^\w.@+-]/g, '_').slice(0, 100);
+	const file = join(dir, `${moment}-${String(number).padStart(4, '0')}-${recipient}.eml`);
+	await writeFile(`${file}.part`, raw, { flag: 'wx', mode: 0o600 });
+	await rename(`${file}.part`, file);
+	return file;
+}
+
+function lineOf({ from, to, subject, bytes, file }: Arrived): string {
+	const who = `${from === '' ? '<>' : from} → ${to.join(', ')}`;
+	const parts = [who, subject ?? '(no subject)', counted(bytes, 'byte'), ...(file === null ? [] : [file])];
+	return clean(parts.join('  '));
+}

@@ -1,0 +1,77 @@
+/** `mailctl why`: everything about one person, and why a mail did not come. */
+import { parseAddress } from '../../api/address.js';
+import { formatDateTime, microsPerDay } from '../../api/datetime.js';
+import { command as describe } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import { isMachine } from '../frame/globals.js';
+import { clean } from '../render/clean.js';
+import { fitSentences } from '../render/sentences.js';
+import { answerOf } from './why/answer.js';
+import { type Held, readHeld } from './why/held.js';
+import { pageOf } from './why/page.js';
+
+/** Older messages are shown under `--all`. */
+const shownDays = 30;
+
+export const command = describe({
+	name: 'why',
+	summary: 'everything about one person, and why a mail did not come',
+	description:
+		'The answer in words, then the lists the address is in, its suppressions, its messages of the last 30 days with attempts, bounces, opens and clicks, and the campaigns that left it out. Case and the form of an international domain do not matter. -o json --all is all that the database holds about the person; the texts of the mails are in messages raw. A service that tells nothing of messages tells the lists alone.',
+	args: [{ name: 'address', summary: 'an e-mail address' }],
+	options: { all: { kind: 'flag', summary: 'messages of any age' } },
+	createsDatabase: false,
+	output:
+		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "messages"}; what the service does not tell is null',
+	exits: [3],
+	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
+	run: async (cx, { args, options }) => {
+		if (parseAddress(args.address) === null) {
+			throw new UsageError(`"${args.address}" is no e-mail address`, {
+				hint: mailctl('why', '--help'),
+			});
+		}
+		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
+		if (!held.isKnown) throw unknown(held);
+		const { sentences, next } = answerOf(held, formatDateTime(cx.clock.now()));
+		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
+			await cx.out.document(documentOf(held, sentences));
+		} else {
+			const text = pageOf(held, sentences, options.all ? null : shownDays)
+				.map(clean)
+				.join('\n');
+			await cx.out.raw(`${await fitSentences(text, cx.io.stdout)}\n`);
+		}
+		for (const hint of next) await cx.hint(hint);
+	},
+});
+
+function sinceOf(cx: CommandContext): string {
+	return formatDateTime(cx.clock.now() - shownDays * microsPerDay);
+}
+
+function unknown({ email, told }: Held): CliError {
+	const where =
+		told === null ? 'in any list of this service' : 'here: it is in no list, and no mail went to it';
+	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`, {
+		hint: ['the lists that were looked at: ', mailctl('lists', 'list')],
+	});
+}
+
+function documentOf({ email, subscribers, told }: Held, answer: readonly string[]): object {
+	return {
+		email,
+		answer,
+		subscribers,
+		suppressions: told?.suppressions ?? null,
+		date_erased: told?.date_erased ?? null,
+		date_sender: told?.date_sender ?? null,
+		left_out: told?.left_out ?? null,
+		copies: told?.copies ?? null,
+		message_count: told?.messages ?? null,
+		messages: told?.recent ?? null,
+	};
+}

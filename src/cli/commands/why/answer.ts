@@ -1,0 +1,223 @@
+/** The reason why an address gets no mail, or that there is none: in sentences, with the next steps. Pure. */
+import type { ListedSubscriber, PersonMessage } from '../../../api/people.js';
+import type { WireDateTime } from '../../../api/records.js';
+import type { Suppression } from '../../../api/suppressions.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { Held } from './held.js';
+
+export interface Answer {
+	/** The first one is the answer. Text of strangers is not cleaned. */
+	sentences: string[];
+	next: Hint[];
+}
+
+/** The answer at `now` (a time of the wire): expired suppressions stop no mail. */
+export function answerOf(held: Held, now: WireDateTime): Answer {
+	const { email, subscribers, told } = held;
+	if (told === null) return untold(held);
+	if (told.date_erased !== null) {
+		return {
+			sentences: [
+				`${email} gets no bulk mail: the person was erased on ${dayOf(told.date_erased)}, and what was kept about the address is gone.`,
+			],
+			next: [['if the person joins again: ', mailctl('subscribers', 'erase', email, '--lift')]],
+		};
+	}
+	const inForce = told.suppressions.filter(({ expires_at }) => expires_at === null || expires_at > now);
+	const ofAll = strongestOf(inForce.filter(({ list_id }) => list_id === null));
+	const last = told.recent[0];
+	if (ofAll !== undefined) {
+		const names = subscribers.map(({ list_name }) => list_name);
+		return {
+			sentences: [`${email} gets ${noMail(ofAll, names)}: ${because(ofAll, told.recent)}`],
+			next: liftingOf(email, ofAll, subscribers),
+		};
+	}
+	const stopped = subscribers.flatMap((one) => stoppedIn(email, one, inForce, told.recent));
+	const active = subscribers.filter(
+		({ is_active, list_id }) => is_active && !inForce.some((one) => one.list_id === list_id),
+	);
+	return {
+		sentences: [
+			...stopped.map(({ sentence }) => sentence),
+			...(active.length === 0 ? [] : [`${email} gets the mail of ${listed(active)}.`]),
+			...(subscribers.length === 0 ? [`${email} is in no list.`] : []),
+			...(last === undefined ? [noMessages(told.messages)] : [lastSentence(last)]),
+			...told.left_out
+				.slice(0, 1)
+				.map(({ key, code, error }) => `Campaign ${key} left it out: ${error ?? code}.`),
+		],
+		next: [...stopped.flatMap(({ next }) => next), ...(last === undefined ? [] : nextOf(last))],
+	};
+}
+
+function untold({ email, subscribers }: Held): Answer {
+	const inactive = subscribers.filter(({ is_active }) => !is_active);
+	const active = subscribers.filter(({ is_active }) => is_active);
+	return {
+		sentences: [
+			...inactive.map(
+				({ list_name, disable_reason }) =>
+					`${email} gets no mail from list ${list_name}: the subscriber is inactive${disable_reason === null ? '' : ` (${disable_reason})`}.`,
+			),
+			...(active.length === 0 ? [] : [`${email} is active in ${listed(active)}.`]),
+			'This service tells nothing about messages, suppressions and bounces: whether a mail went out or came back is for its own pages or support to say.',
+		],
+		next: inactive.slice(0, 1).map(({ list_id }) => activating(email, list_id)),
+	};
+}
+
+/** In the order of their strength, as the store has it. */
+const order = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'MANUAL'];
+
+function strongestOf(suppressions: readonly Suppression[]): Suppression | undefined {
+	return [...suppressions].sort((a, b) => order.indexOf(a.reason) - order.indexOf(b.reason))[0];
+}
+
+function noMail({ reason }: Suppression, lists: readonly string[]): string {
+	const what = reason === 'COMPLAINED' || reason === 'HARDBOUNCED' ? 'no mail' : 'no bulk mail';
+	return lists.length === 1 ? `${what} from list ${lists[0]}` : what;
+}
+
+function because(suppression: Suppression, messages: readonly PersonMessage[]): string {
+	const { reason, date_created, source } = suppression;
+	const day = dayOf(date_created);
+	switch (reason) {
+		case 'HARDBOUNCED':
+			return `a hard bounce of ${day} suppressed the address${bounceText(messages)}.`;
+		case 'COMPLAINED':
+			return `a complaint (marked as spam) of ${day} suppressed the address.`;
+		case 'UNSUBSCRIBED':
+			return source === 'RECIPIENT'
+				? `the person unsubscribed on ${day}.`
+				: `the address was marked as unsubscribed on ${day} (${source}).`;
+		case 'SOFTBOUNCED':
+			return `too many soft bounces in a row suppressed the address on ${day}${bounceText(messages)}.`;
+		case 'MANUAL':
+			return `the address was suppressed by hand on ${day}.`;
+		default:
+			return `${String(reason)} since ${day}.`;
+	}
+}
+
+/** The reply of the newest bounce, `: 550 5.1.1 No such user`; empty without one. */
+function bounceText(messages: readonly PersonMessage[]): string {
+	for (const { reports = [], delivery_attempts, visits } of messages) {
+		const reported = reports.findLast(({ diagnostic }) => diagnostic !== null)?.diagnostic;
+		const seen = visits.findLast(({ diagnostic }) => diagnostic !== null)?.diagnostic;
+		const refused = delivery_attempts.findLast(({ outcome }) => outcome === 'bounced');
+		const reply = refused && [refused.code, refused.enhanced, refused.text].filter(Boolean).join(' ');
+		const text = reported ?? seen ?? reply;
+		if (text !== undefined && text !== '') return `: ${withoutStop(text)}`;
+	}
+	return '';
+}
+
+function liftingOf(email: string, { reason }: Suppression, subscribers: readonly ListedSubscriber[]): Hint[] {
+	const removal = mailctl('suppressions', 'remove', email, '--reason', reason, '--yes');
+	const when = {
+		...{ HARDBOUNCED: 'once the mailbox takes mail again', COMPLAINED: 'only if the person asks for mail' },
+		...{ UNSUBSCRIBED: 'only if the person asks for mail', SOFTBOUNCED: 'once the mailbox takes mail again' },
+		MANUAL: 'to let mail go to it again',
+	}[reason];
+	const inactive = subscribers.find(({ is_active }) => !is_active);
+	return [
+		[`${when}: `, removal],
+		...(inactive === undefined ? [] : [['then ', activating(email, inactive.list_id)] as const]),
+	];
+}
+
+function activating(email: string, list_id: number): Hint {
+	return mailctl('subscribers', 'activate', email, '--list', String(list_id));
+}
+
+function stoppedIn(
+	email: string,
+	{ list_id, list_name, is_active, disable_reason }: ListedSubscriber,
+	inForce: readonly Suppression[],
+	messages: readonly PersonMessage[],
+): { sentence: string; next: Hint[] }[] {
+	const ofList = strongestOf(inForce.filter((one) => one.list_id === list_id));
+	if (ofList === undefined && is_active) return [];
+	const why =
+		ofList === undefined
+			? `the subscriber is inactive${disable_reason === null ? ', made so by hand or by an import' : ` (${disable_reason})`}.`
+			: because(ofList, messages);
+	return [
+		{
+			sentence: `${email} gets no mail from list ${list_name}: ${why}`,
+			next: [['if the person asks for mail: ', activating(email, list_id)]],
+		},
+	];
+}
+
+function noMessages(count: number): string {
+	return count === 0 ? 'No message was ever made for it.' : 'No message was made for it in the last 30 days.';
+}
+
+/** The outcome of the newest message. */
+function lastSentence({
+	subject,
+	state,
+	date_created,
+	date_sent,
+	last_reply,
+	attempts,
+}: PersonMessage): string {
+	const what = `The last message, "${subject}" of ${dayOf(date_created)},`;
+	const said = last_reply === null || last_reply === '' ? '' : `: ${withoutStop(last_reply)}`;
+	switch (state) {
+		case 'sent':
+			return `${what} was accepted by the mail server on ${dayOf(date_sent ?? date_created)}${said}.`;
+		case 'staged':
+			return `${what} waits: its campaign is not released.`;
+		case 'queued':
+		case 'leased':
+			return `${what} is due and waits for its first delivery.`;
+		case 'deferred':
+			return `${what} waits for its next attempt after ${attempts}${said}.`;
+		case 'bounced':
+			return `${what} bounced${said}.`;
+		case 'failed':
+			return `${what} failed${said}.`;
+		case 'uncertain':
+			return `${what} may have arrived or not: its last attempt had no clear end${said}.`;
+		case 'canceled':
+			return `${what} was canceled${said}.`;
+		default:
+			return state satisfies never;
+	}
+}
+
+function nextOf({ id, state }: PersonMessage): Hint[] {
+	switch (state) {
+		case 'sent':
+			return [
+				[
+					'if it is in no folder, spam too, ask the provider with the reply of ',
+					mailctl('messages', 'get', id),
+				],
+			];
+		case 'deferred':
+		case 'uncertain':
+			return [mailctl('messages', 'retry', id)];
+		default:
+			return [mailctl('messages', 'get', id)];
+	}
+}
+
+function listed(subscribers: readonly ListedSubscriber[]): string {
+	const names = subscribers.map(({ list_name }) => list_name);
+	return `list${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
+}
+
+function dayOf(time: WireDateTime): string {
+	return time.slice(0, 10);
+}
+
+/** The sentence that quotes it has a full stop of its own. By position: such an expression is quadratic on blanks. */
+function withoutStop(text: string): string {
+	let end = text.length;
+	while (end > 0 && /[.\s]/.test(text[end - 1] ?? '')) end -= 1;
+	return text.slice(0, end);
+}

@@ -1,0 +1,148 @@
+/**
+ * Names of lists, fields, templates, senders and campaigns for completion, by target: kept in the cache folder as answers show them,
+ * so that a Tab never goes to the network. Losing the file loses suggestions and nothing else.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Api } from '../../api/api.js';
+import { isRecord } from '../../api/json.js';
+import { makeFolders } from '../../jobs/folders.js';
+import type { Target } from '../frame/connection.js';
+
+/** The records whose names are offered. */
+export const nameKinds = ['list', 'field', 'template', 'sender', 'campaign'] as const;
+export type NameKind = (typeof nameKinds)[number];
+
+/** By the record's id. */
+type Names = Record<NameKind, Record<string, string>>;
+
+/** A file of a few kilobytes is read in no time; a thousand names are more than a terminal shows. */
+const mostNames = 1_000;
+
+/** The last ones: scripts work on databases that are gone afterwards. */
+const mostTargets = 20;
+
+/** What the names are kept under: a deployment's URL or a database's path. */
+export function nameKey(target: Target): string {
+	return target.kind === 'local' ? target.url : target.baseUrl;
+}
+
+/** Empty for a target that is not known, and for a file that is missing or damaged. */
+export function readNames(file: string, key: string): Names {
+	const all = readAll(file);
+	const found = Object.hasOwn(all, key) ? all[key] : undefined;
+	return Object.fromEntries(
+		nameKinds.map((kind) => {
+			const names = isRecord(found) && isRecord(found[kind]) ? Object.entries(found[kind]) : [];
+			return [kind, Object.fromEntries(names.filter(([, name]) => typeof name === 'string'))];
+		}),
+	) as Names;
+}
+
+function readAll(file: string): Record<string, unknown> {
+	try {
+		const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
+		return isRecord(all) ? all : {};
+	} catch {
+		return {};
+	}
+}
+
+/** Names recorded from answers: `null` = the record is gone. */
+type Told = Record<NameKind, Map<string, string | null>>;
+
+/** Hears what a call of a command is answered. */
+export interface NameRecorder {
+	/** The API of that target, with names recorded from its answers. */
+	listen(api: Api, target: Target): Api;
+	/** Writes what is new into the file; never throws. */
+	keep(): void;
+}
+
+/** For one call of a command, which has one target. */
+export function createNameRecorder(file: string): NameRecorder {
+	const told = Object.fromEntries(nameKinds.map((kind) => [kind, new Map()])) as Told;
+	let key: string | null = null;
+	return {
+		listen: (api, target) => {
+			key = nameKey(target);
+			return listening(api, told);
+		},
+		keep: () => {
+			if (key === null || nameKinds.every((kind) => told[kind].size === 0)) return;
+			const names = readNames(file, key);
+			const before = JSON.stringify(names);
+			for (const kind of nameKinds) {
+				for (const [id, name] of told[kind]) {
+					if (name === null) delete names[kind][id];
+					else if (id in names[kind] || Object.keys(names[kind]).length < mostNames) names[kind][id] = name;
+				}
+			}
+			if (JSON.stringify(names) === before) return;
+			const others = Object.entries(readAll(file)).filter(([other]) => other !== key);
+			write(file, Object.fromEntries([...others.slice(1 - mostTargets), [key, names]]));
+		},
+	};
+}
+
+function write(file: string, all: object): void {
+	try {
+		makeFolders(dirname(file));
+		const temporary = `${file}.${process.pid}.part`;
+		writeFileSync(temporary, JSON.stringify(all), { mode: 0o600 });
+		renameSync(temporary, file);
+	} catch {
+		// A home that cannot be written has no suggestions.
+	}
+}
+
+/** Answers are read on their way and passed on unchanged. */
+function listening(api: Api, told: Told): Api {
+	const lists = heard(api.lists, told.list, 'name');
+	const fields = heard(api.fields, told.field, 'variable');
+	const capabilities = async () => {
+		const { ext, ...more } = await api.capabilities();
+		const { templates, senders, campaigns } = ext;
+		return {
+			...more,
+			ext: {
+				...ext,
+				...(templates !== undefined && { templates: heard(templates, told.template, 'name') }),
+				...(senders !== undefined && { senders: heard(senders, told.sender, 'email') }),
+				...(campaigns !== undefined && { campaigns: heard(campaigns, told.campaign, 'key') }),
+			},
+		};
+	};
+	const own: Partial<Api> = { lists, fields, capabilities };
+	return new Proxy(api, {
+		get: (target, key) => (Object.hasOwn(own, key) ? Reflect.get(own, key) : bound(target, key)),
+	});
+}
+
+/** The collection; each of its records that comes by, alone or in a page, is noted by its id. */
+function heard<C extends object>(collection: C, names: Told[NameKind], key: string): C {
+	const note = (record: unknown) => {
+		if (isRecord(record) && typeof record[key] === 'string') names.set(String(record['id']), record[key]);
+	};
+	return new Proxy(collection, {
+		get: (target, method) => {
+			const call = bound(target, method);
+			if (typeof call !== 'function') return call;
+			return (...words: unknown[]) => {
+				const answer: unknown = Reflect.apply(call, target, words);
+				if (!(answer instanceof Promise)) return answer;
+				return answer.then((value: unknown) => {
+					if (method === 'delete') names.set(String(words[0]), null);
+					else if (isRecord(value) && Array.isArray(value['results'])) value['results'].forEach(note);
+					else note(value);
+					return value;
+				});
+			};
+		},
+	});
+}
+
+function bound(target: object, key: string | symbol): unknown {
+	const value: unknown = Reflect.get(target, key, target);
+	return typeof value === 'function' ? value.bind(target) : value;
+}

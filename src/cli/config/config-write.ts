@@ -1,0 +1,281 @@
+/**
+ * Changes to the configuration files: through conf, atomically, 0600 in a folder of 0700. One writer at a time: a read, change
+ * and write beside another would lose the other's change.
+ */
+import {
+	chmodSync,
+	closeSync,
+	existsSync,
+	openSync,
+	readFileSync,
+	renameSync,
+	rmSync,
+	statSync,
+	writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import { makeFolders } from '../../jobs/folders.js';
+import { ConfigError } from '../frame/errors.js';
+import {
+	type ConfigFile,
+	originOf,
+	type Paths,
+	type Profile,
+	readConfig,
+	readTokens,
+	type StoredToken,
+} from './config.js';
+
+/** Side effects of a change. */
+export interface Changed {
+	/** The origin of a token that was dropped, because its profile names another origin now. */
+	droppedToken: string | null;
+}
+
+/**
+ * Sets keys of a profile; `undefined` removes one. An empty profile goes away. Reads first: a broken file stays.
+ * Another origin drops the profile's token, before the profile can name it. `isDefault`: it is used when none is named.
+ */
+export function changeProfile(
+	paths: Paths,
+	name: string,
+	change: Readonly<Record<string, unknown>>,
+	options: { isDefault?: boolean } = {},
+): Promise<Changed> {
+	return writing(paths, async (files) => {
+		const { config } = files;
+		const before = config.profiles[name];
+		const merged = Object.entries({ ...before, ...change });
+		const profile: Profile = Object.fromEntries(merged.filter(([, value]) => value !== undefined));
+		const droppedToken = 'baseUrl' in change ? await dropForeign(files, name, before, profile) : null;
+		const others = Object.entries(config.profiles).filter(([key]) => key !== name);
+		const kept = Object.keys(profile).length === 0 ? others : [...others, [name, profile] as const];
+		const changed: ConfigFile = {
+			profile: options.isDefault === true ? name : config.profile,
+			profiles: Object.fromEntries(kept),
+		};
+		await files.saveConfig({ ...config, ...changed });
+		return { droppedToken };
+	});
+}
+
+/** Which profile is used when none is named; `null`: the built-in one. */
+export function changeDefaultProfile(paths: Paths, name: string | null): Promise<void> {
+	return writing(paths, ({ config, saveConfig }) => saveConfig({ ...config, profile: name }));
+}
+
+/** A deployment with its token, as one change; `isDefault`: it is used when none is named. */
+export function storeLogin(
+	paths: Paths,
+	name: string,
+	login: { baseUrl: string; token: string; isDefault: boolean },
+): Promise<void> {
+	const { baseUrl, token, isDefault } = login;
+	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
+		// The token names its origin, so that a crash in between can send it nowhere else.
+		await saveTokens({ ...tokens, [name]: { token, origin: originOf(baseUrl) } });
+		await saveConfig({
+			profile: isDefault ? name : config.profile,
+			profiles: { ...config.profiles, [name]: { ...config.profiles[name], baseUrl } },
+		});
+	});
+}
+
+/** Forgets the token of a profile; false when there was none. */
+export function removeToken(paths: Paths, name: string): Promise<boolean> {
+	return writing(paths, async ({ tokens, saveTokens }) => {
+		if (!Object.hasOwn(tokens, name)) return false;
+		await saveTokens(without(tokens, name));
+		return true;
+	});
+}
+
+/** The profile, its token and its place as the default one. */
+export function removeProfile(paths: Paths, name: string): Promise<void> {
+	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
+		if (Object.hasOwn(tokens, name)) await saveTokens(without(tokens, name));
+		await saveConfig({
+			profile: config.profile === name ? null : config.profile,
+			profiles: without(config.profiles, name),
+		});
+	});
+}
+
+/** The token goes along: it is there under both names until the profile has the new one. */
+export function renameProfile(paths: Paths, from: string, to: string): Promise<void> {
+	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
+		const token = Object.hasOwn(tokens, from) ? tokens[from] : undefined;
+		if (token !== undefined) await saveTokens({ ...tokens, [to]: token });
+		await saveConfig({
+			profile: config.profile === from ? to : config.profile,
+			profiles: Object.fromEntries(
+				Object.entries(config.profiles).map(([name, profile]) => [name === from ? to : name, profile]),
+			),
+		});
+		if (token !== undefined) await saveTokens({ ...without(tokens, from), [to]: token });
+	});
+}
+
+interface Files {
+	config: ConfigFile;
+	tokens: Readonly<Record<string, StoredToken>>;
+	saveConfig(config: ConfigFile): Promise<void>;
+	saveTokens(tokens: Readonly<Record<string, StoredToken>>): Promise<void>;
+}
+
+/** Both files are read, and found sound, before either is written. */
+async function writing<T>(paths: Paths, change: (files: Files) => Promise<T>): Promise<T> {
+	// Reports a broken file even where the folder is not writable.
+	readConfig(paths);
+	makeFolder(paths);
+	return exclusively(paths, async () => {
+		const before = [paths.config, paths.credentials].map((file) => ({ file, bytes: bytesOf(file) }));
+		try {
+			return await change({
+				config: readConfig(paths),
+				tokens: readTokens(paths),
+				saveConfig: ({ profile, profiles }) => save(paths, paths.config, { profile, profiles }),
+				saveTokens: (tokens) => save(paths, paths.credentials, { tokens: asWritten(tokens) }),
+			});
+		} catch (error) {
+			for (const one of before) putBack(one);
+			throw error;
+		}
+	});
+}
+
+function bytesOf(file: string): Buffer | null {
+	return existsSync(file) ? readFileSync(file) : null;
+}
+
+/** Undoes a change that is reported as failed. The file keeps the change where the disk refuses that too. */
+function putBack({ file, bytes }: { file: string; bytes: Buffer | null }): void {
+	try {
+		const now = bytesOf(file);
+		if (bytes === null) rmSync(file, { force: true });
+		else if (now === null || !now.equals(bytes)) {
+			const fresh = `${file}.${process.pid}`;
+			writeFileSync(fresh, bytes, { mode: 0o600 });
+			renameSync(fresh, file);
+		}
+	} catch {
+		// The first failure is the one to report.
+	}
+}
+
+async function dropForeign(
+	{ tokens, saveTokens }: Files,
+	name: string,
+	before: Profile | undefined,
+	after: Profile,
+): Promise<string | null> {
+	const stored = Object.hasOwn(tokens, name) ? tokens[name] : undefined;
+	if (stored === undefined) return null;
+	const origin = stored.origin ?? (before?.baseUrl === undefined ? null : originOf(before.baseUrl));
+	if (after.baseUrl !== undefined && origin === originOf(after.baseUrl)) return null;
+	await saveTokens(without(tokens, name));
+	return origin ?? 'an unknown origin';
+}
+
+function without<T>(record: Readonly<Record<string, T>>, name: string): Record<string, T> {
+	return Object.fromEntries(Object.entries(record).filter(([key]) => key !== name));
+}
+
+/** As it was found: one without an origin stays a bare text. */
+function asWritten(tokens: Readonly<Record<string, StoredToken>>): Record<string, unknown> {
+	return Object.fromEntries(
+		Object.entries(tokens).map(([name, { token, origin }]) => [
+			name,
+			origin === null ? token : { token, origin },
+		]),
+	);
+}
+
+function makeFolder(paths: Paths): void {
+	try {
+		makeFolders(paths.folder);
+		// A folder made by another program, or under an odd umask, may be open to all.
+		chmodSync(paths.folder, 0o700);
+	} catch (cause) {
+		throw new ConfigError(`${paths.folder} cannot be written`, { cause });
+	}
+}
+
+/** Sets the given keys and leaves others alone; `null` removes one. */
+async function save(paths: Paths, file: string, values: Readonly<Record<string, unknown>>): Promise<void> {
+	try {
+		const { default: Conf } = await import('conf');
+		const conf = new Conf<Record<string, unknown>>({
+			cwd: paths.folder,
+			configName: basename(file, '.json'),
+			configFileMode: 0o600,
+			clearInvalidConfig: false,
+			accessPropertiesByDotNotation: false,
+			projectName: 'mailctl',
+		});
+		// All keys in one write: a reader never meets half of a change.
+		const merged = Object.entries({ ...conf.store, ...values });
+		conf.store = Object.fromEntries(merged.filter(([, value]) => value !== null));
+	} catch (cause) {
+		throw new ConfigError(`${file} cannot be written`, { cause });
+	}
+}
+
+/** A process holds it for a few milliseconds at most: a lock that stays is left by a process that died. */
+const staleMs = 5_000;
+const everyMs = 20;
+
+/** Runs `work` alone among all processes; the folder must be there. Throws `ConfigError` when it cannot be had. */
+export async function exclusively<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
+	const file = join(paths.folder, 'lock');
+	let seen: Seen | null = null;
+	for (let waitedMs = 0; !taken(file); waitedMs += everyMs) {
+		if (waitedMs > 2 * staleMs)
+			throw new ConfigError(`another process holds ${file}`, { hint: 'remove it if none does' });
+		seen = removeStale(file, seen);
+		await delay(everyMs);
+	}
+	try {
+		return await work();
+	} finally {
+		release(file);
+	}
+}
+
+/** The change is done even if its lock cannot be removed: the next process takes the lock for left behind. */
+function release(file: string): void {
+	try {
+		rmSync(file, { force: true });
+	} catch {
+		// Nothing that this command could still change.
+	}
+}
+
+function taken(file: string): boolean {
+	try {
+		closeSync(openSync(file, 'wx', 0o600));
+		return true;
+	} catch (cause) {
+		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+		if (code === 'EEXIST') return false;
+		throw new ConfigError(`${file} cannot be written (${code})`, { cause });
+	}
+}
+
+/** A found lock, first seen at `sinceMs` of the steady clock: the clock behind the time of its file may be set. */
+interface Seen {
+	name: string;
+	sinceMs: number;
+}
+
+function removeStale(file: string, seen: Seen | null): Seen | null {
+	const found = statSync(file, { throwIfNoEntry: false });
+	if (found === undefined) return null;
+	const name = `${found.ino} ${found.mtimeMs}`;
+	const nowMs = monotonicMicros() / microsPerMs;
+	if (seen?.name !== name) return { name, sinceMs: nowMs };
+	if (nowMs - seen.sinceMs > staleMs) rmSync(file, { force: true });
+	return seen;
+}

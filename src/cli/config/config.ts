@@ -1,0 +1,176 @@
+/** Paths, shape and reading of the configuration. Reading loads no library: the one for writing costs 30 ms. */
+
+import { readFileSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { isRecord } from '../../api/json.js';
+import { mailctl } from '../frame/command-line.js';
+import { ConfigError } from '../frame/errors.js';
+
+export interface Paths {
+	/** Folder of the two files, 0700. */
+	folder: string;
+	config: string;
+	/** Tokens and passwords, apart from the settings, which may be shown. */
+	credentials: string;
+	/** The default profile's database. */
+	database: string;
+	/** Records of jobs on other deployments, one file each. */
+	jobs: string;
+	/** Records of imports under way, one file each. */
+	imports: string;
+	/** Names that completion offers. */
+	names: string;
+}
+
+/** The settings of a profile, by their keys in the file. */
+export interface Profile {
+	baseUrl?: string;
+	db?: string;
+	output?: string;
+	color?: string;
+	timeout?: string;
+	retries?: number;
+	/** The default of `--list`. */
+	list?: string;
+	/** Every change asks first. */
+	protected?: boolean;
+	/** Globs of addresses; anything else is refused before it leaves. */
+	allowRecipients?: readonly string[];
+}
+
+export interface ConfigFile {
+	/** The default profile's name. */
+	profile: string | null;
+	profiles: Readonly<Record<string, Profile>>;
+}
+
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === 'string' && value !== '';
+
+/** The keys of a profile, with the check and the wording of each value. */
+export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: string }>> = {
+	baseUrl: { check: isText, is: 'a URL' },
+	db: { check: isText, is: 'a path' },
+	output: { check: isText, is: 'an output format' },
+	color: {
+		check: (value) => ['auto', 'always', 'never'].includes(String(value)),
+		is: 'auto, always or never',
+	},
+	timeout: { check: isText, is: 'a duration' },
+	retries: { check: (value) => Number.isInteger(value) && Number(value) >= 0, is: 'a whole number' },
+	list: { check: isText, is: 'a list’s id or name' },
+	protected: { check: (value) => typeof value === 'boolean', is: 'true or false' },
+	allowRecipients: {
+		check: (value) => Array.isArray(value) && value.every(isText),
+		is: 'address patterns, separated by commas',
+	},
+};
+
+/** By the XDG base directory specification: a relative path in its variables counts as unset. */
+export function findPaths(env: Readonly<Record<string, string | undefined>>): Paths {
+	// An empty or relative one would put the database into the working directory.
+	const given = env['HOME'] ?? homedir();
+	const home = isAbsolute(given) ? given : userInfo().homedir;
+	const base = (name: string, fallback: string) => {
+		const value = env[name];
+		return value !== undefined && isAbsolute(value) ? value : join(home, fallback);
+	};
+	const folder = join(base('XDG_CONFIG_HOME', '.config'), 'mailctl');
+	const state = join(base('XDG_STATE_HOME', '.local/state'), 'mailctl');
+	return {
+		folder,
+		config: join(folder, 'config.json'),
+		credentials: join(folder, 'credentials.json'),
+		database: join(base('XDG_DATA_HOME', '.local/share'), 'mailctl', 'mailctl.db'),
+		jobs: join(state, 'jobs'),
+		imports: join(state, 'imports'),
+		names: join(base('XDG_CACHE_HOME', '.cache'), 'mailctl', 'names.json'),
+	};
+}
+
+/** The file's content; a missing one is empty. Anything unreadable or misshapen is exit 78, and nothing touches it. */
+export function readConfig(paths: Paths): ConfigFile {
+	const found = readJson(paths.config);
+	if (found === null) return { profile: null, profiles: {} };
+	const wrong = (what: string) =>
+		new ConfigError(`${paths.config}: ${what}`, { hint: mailctl('config', 'path') });
+	if (!isRecord(found)) throw wrong('it is no JSON object');
+	const { profile = null, profiles = {} } = found;
+	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is no name');
+	if (!isRecord(profiles)) throw wrong('"profiles" is no object');
+	return {
+		profile,
+		profiles: Object.fromEntries(
+			Object.entries(profiles).map(([name, value]) => [name, checkProfile(value, name, wrong)]),
+		),
+	};
+}
+
+/** A stored token and the origin it may be sent to; `null`: whichever its profile names. */
+export interface StoredToken {
+	token: string;
+	origin: string | null;
+}
+
+/** Every stored token by its profile. */
+export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> {
+	const found = readJson(paths.credentials);
+	if (found === null) return {};
+	const wrong = new ConfigError(`${paths.credentials}: it is no object of tokens by profile`, {
+		hint: 'mend it or move it away',
+	});
+	if (!isRecord(found) || !isRecord(found['tokens'] ?? {})) throw wrong;
+	const tokens = isRecord(found['tokens']) ? found['tokens'] : {};
+	return Object.fromEntries(
+		Object.entries(tokens).map(([name, value]) => {
+			const stored = storedToken(value);
+			if (stored === null) throw wrong;
+			return [name, stored];
+		}),
+	);
+}
+
+/** The token stored for a profile; `null` when none is. */
+export function readToken(paths: Paths, profile: string): StoredToken | null {
+	const tokens = readTokens(paths);
+	return Object.hasOwn(tokens, profile) ? (tokens[profile] ?? null) : null;
+}
+
+/** Scheme, host and port: where a token of this base URL may go. */
+export function originOf(baseUrl: string): string {
+	return URL.canParse(baseUrl) ? new URL(baseUrl).origin : baseUrl;
+}
+
+/** A token written by hand may stand there without its origin. */
+function storedToken(value: unknown): StoredToken | null {
+	if (typeof value === 'string') return { token: value, origin: null };
+	if (!isRecord(value)) return null;
+	const { token, origin } = value;
+	return typeof token === 'string' && typeof origin === 'string' ? { token, origin } : null;
+}
+
+function readJson(path: string): unknown {
+	let text: string;
+	try {
+		text = readFileSync(path, 'utf8');
+	} catch (cause) {
+		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+		if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+		throw new ConfigError(`${path} cannot be read (${code})`, { cause });
+	}
+	try {
+		return JSON.parse(text);
+	} catch (cause) {
+		throw new ConfigError(`${path} is no valid JSON`, { hint: 'mend it or move it away', cause });
+	}
+}
+
+function checkProfile(value: unknown, name: string, wrong: (what: string) => ConfigError): Profile {
+	if (!isRecord(value)) throw wrong(`profile "${name}" is no object`);
+	for (const [key, { check, is }] of Object.entries(profileKeys))
+		if (value[key] !== undefined && !check(value[key]))
+			throw wrong(`"${key}" of profile "${name}" is not ${is}`);
+	// Every known key has just been checked; unknown ones are left alone.
+	return value as Profile;
+}

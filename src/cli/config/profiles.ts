@@ -1,0 +1,83 @@
+/** The stored profiles by name, for the commands that administer them, and the preferences that one may hold. */
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { didYouMean } from '../frame/help.js';
+import { type ConfigFile, originOf, type Profile, profileKeys, readConfig, readToken } from './config.js';
+import type { Changed } from './config-write.js';
+import { builtIn } from './target.js';
+
+/** The stored profile; the built-in one is there without being stored. Throws `UsageError` for an unknown one. */
+export function findProfile({ profiles }: ConfigFile, name: string): Profile {
+	const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+	if (found !== undefined) return found;
+	if (name === builtIn) return {};
+	throw new UsageError(`there is no profile "${name}"`, {
+		hint: didYouMean(name, [builtIn, ...Object.keys(profiles)]) ?? mailctl('profile', 'list'),
+	});
+}
+
+/** The profile a command speaks of: the one named with this call, else the default one. */
+export function spokenOf(cx: CommandContext, named: string | undefined): string {
+	const given = named ?? cx.globals.profile ?? (cx.io.env['MAILCTL_PROFILE'] || undefined);
+	return given ?? readConfig(cx.paths).profile ?? builtIn;
+}
+
+/** A name that is free to be given. Throws `UsageError`. */
+export function newName({ profiles }: ConfigFile, name: string): string {
+	if (name === builtIn)
+		throw new UsageError(`"${builtIn}" is the built-in profile: the database of this machine`, {
+			hint: 'give another name',
+		});
+	if (!/^[A-Za-z0-9][\w.@:-]{0,63}$/.test(name))
+		throw new UsageError(`"${name}" is no name of a profile`, {
+			hint: 'letters, digits, . _ - @ :, at most 64',
+		});
+	if (Object.hasOwn(profiles, name))
+		throw new UsageError(`there is a profile "${name}" already`, {
+			hint: [mailctl('config', 'set', 'KEY', 'VALUE', '--profile', name), ' changes it'],
+		});
+	return name;
+}
+
+/** Whether a token is stored that may go to the profile's origin; `null` where none is needed. */
+export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profile): 'set' | 'not set' | null {
+	if (baseUrl === undefined) return null;
+	const stored = readToken(cx.paths, name);
+	return stored !== null && (stored.origin ?? originOf(baseUrl)) === originOf(baseUrl) ? 'set' : 'not set';
+}
+
+/** Says that a token is gone because its profile names another origin now. */
+export async function sayDropped(cx: CommandContext, name: string, { droppedToken }: Changed): Promise<void> {
+	if (droppedToken === null) return;
+	await cx.warn(
+		`the token of profile "${name}" was for ${droppedToken} and is removed`,
+		mailctl('login', '--profile', name),
+	);
+}
+
+/** Spelled as in the configuration file; an inherited name (`constructor`) is none. */
+export function isProfileKey(key: string): key is keyof Profile {
+	return Object.hasOwn(profileKeys, key);
+}
+
+/** The value of a key from its text; several patterns are separated by commas. Throws `UsageError`. */
+export function parsePreference(key: keyof Profile, text: string): unknown {
+	const { check, is } = profileKeys[key];
+	const value = readText(key, text);
+	if (check(value)) return value;
+	throw new UsageError(`${key}: "${text}" is not ${is}`);
+}
+
+function readText(key: keyof Profile, text: string): unknown {
+	switch (key) {
+		case 'retries':
+			return /^\d+$/.test(text) ? Number(text) : text;
+		case 'protected':
+			return text === 'true' ? true : text === 'false' ? false : text;
+		case 'allowRecipients':
+			return text.split(',').map((one) => one.trim());
+		default:
+			return text;
+	}
+}

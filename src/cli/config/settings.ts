@@ -1,0 +1,202 @@
+/** Flag > environment > profile > default: each setting with where its value comes from, as `config explain` shows it. */
+import { type Clock, type Micros, systemClock } from '../../api/datetime.js';
+import { UsageError } from '../frame/errors.js';
+import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
+import { parseDuration, parseInteger, parseMoment } from '../frame/values.js';
+import { type ConfigFile, type Paths, type Profile, readToken } from './config.js';
+import { chooseTarget, type TargetChoice } from './target.js';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where a value was found; `name` is the flag, the variable or the profile. */
+export interface Origin {
+	level: 'flag' | 'environment' | 'profile' | 'default';
+	name: string | null;
+}
+
+export interface Resolved<T> {
+	value: T;
+	origin: Origin;
+}
+
+export type ColorMode = 'auto' | 'always' | 'never';
+
+/** Everything that is settled before a command runs. */
+export interface Settings {
+	target: TargetChoice;
+	/** The profile's own settings; none when the target was named otherwise. */
+	profile: Profile;
+	/** `null`: a table on a terminal, TSV elsewhere. */
+	output: Resolved<Format | null>;
+	color: Resolved<ColorMode>;
+	timeoutMs: Resolved<number>;
+	retries: Resolved<number>;
+	deadline: Resolved<{ ms: number; text: string } | null>;
+	input: Resolved<boolean>;
+	debug: Resolved<boolean>;
+	list: Resolved<string | null>;
+	/** Fixed for reproducible output; `null` = the machine's clock. */
+	now: Resolved<Micros | null>;
+}
+
+/** Throws `UsageError` for values that cannot be meant. */
+export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): Settings {
+	const target = chooseTarget(raw, env, config, paths);
+	const selected = target.settings;
+	const at = `profile ${target.profile ?? target.settingsOf}`;
+	const pick = picker(env, at);
+	const own = target.profile === null ? {} : selected;
+	return {
+		target,
+		profile: own,
+		output: pick(outputFlag(raw), 'MAILCTL_OUTPUT', selected.output, null, parseFormat),
+		color: pick(colorFlag(raw), null, selected.color, 'auto', parseColor),
+		timeoutMs: pick(
+			flag('--timeout', raw.timeout),
+			'MAILCTL_TIMEOUT',
+			selected.timeout,
+			30_000,
+			parseDuration,
+		),
+		retries: pick(flag('--retries', raw.retries), 'MAILCTL_RETRIES', selected.retries, 3, parseRetries),
+		deadline: pick(flag('--deadline', raw.deadline), null, undefined, null, (text, name) => ({
+			ms: parseDuration(text, name),
+			text,
+		})),
+		input: resolveInput(raw, env),
+		debug: pick(
+			flag('--debug', raw.debug === true ? '1' : undefined),
+			'MAILCTL_DEBUG',
+			undefined,
+			false,
+			isOn,
+		),
+		list: pick(null, 'MAILCTL_LIST', own.list, null, (text) => text),
+		now: pick(flag('--now', raw.now), 'SOURCE_DATE_EPOCH', undefined, null, parseMoment),
+	};
+}
+
+/** Stands still at `--now` or SOURCE_DATE_EPOCH where one is given; else the machine’s. */
+export function clockOf(settings: Settings): Clock {
+	const fixed = settings.now.value;
+	return fixed === null ? systemClock : { now: () => fixed };
+}
+
+/** Prompts are for people: never with `--no-input`, in CI, or with a machine's format. */
+function resolveInput(raw: RawGlobals, env: Env): Resolved<boolean> {
+	if (raw.input === false) return { value: false, origin: { level: 'flag', name: '--no-input' } };
+	const name = ['MAILCTL_NO_INPUT', 'CI'].find((one) => isOn(env[one]));
+	if (name !== undefined) return { value: false, origin: { level: 'environment', name } };
+	return { value: true, origin: { level: 'default', name: null } };
+}
+
+interface Given {
+	name: string;
+	value: string;
+}
+
+function flag(name: string, value: string | undefined): Given | null {
+	return value === undefined ? null : { name, value };
+}
+
+function outputFlag(raw: RawGlobals): Given | null {
+	if (raw.query !== undefined && raw.output === undefined) return { name: '--query', value: 'json' };
+	if (raw.json !== true) return flag('--output', raw.output);
+	if (raw.output !== undefined && !isMachine(parseFormat(raw.output)))
+		throw new UsageError(`--json and --output ${raw.output} cannot both be meant`);
+	return { name: '--json', value: raw.output ?? 'json' };
+}
+
+function colorFlag(raw: RawGlobals): Given | null {
+	return raw.color === false ? { name: '--no-color', value: 'never' } : flag('--color', raw.color);
+}
+
+function picker(env: Env, profileName: string) {
+	return <T>(
+		given: Given | null,
+		variable: string | null,
+		stored: string | number | undefined,
+		fallback: T,
+		parse: (text: string, from: string) => T,
+	): Resolved<T> => {
+		if (given !== null)
+			return { value: parse(given.value, given.name), origin: { level: 'flag', name: given.name } };
+		const text = variable === null ? undefined : env[variable];
+		// An empty variable is an unset one, as in most programs: `MAILCTL_OUTPUT= mailctl …`.
+		if (variable !== null && text !== undefined && text !== '')
+			return { value: parse(text, variable), origin: { level: 'environment', name: variable } };
+		if (stored !== undefined)
+			return { value: parse(String(stored), profileName), origin: { level: 'profile', name: profileName } };
+		return { value: fallback, origin: { level: 'default', name: null } };
+	};
+}
+
+function parseColor(text: string, from: string): ColorMode {
+	if (text === 'auto' || text === 'always' || text === 'never') return text;
+	throw new UsageError(`${from}: "${text}" is not auto, always or never`);
+}
+
+function parseRetries(text: string, from: string): number {
+	return parseInteger(text, from, { max: 100 });
+}
+
+export interface Explained {
+	key: string;
+	value: string | number | boolean | null;
+	level: Origin['level'];
+	/** The flag, variable or profile; `null` for a default. */
+	source: string | null;
+}
+
+/** The settled settings with their sources. Reads only whether a token is stored, never the token. */
+export function explain(settings: Settings, globals: RawGlobals, env: Env, paths: Paths): Explained[] {
+	const { profile, origin } = settings.target;
+	const target = settings.target.target();
+	const at = target.kind === 'local' ? target.url : target.baseUrl;
+	const { output, color, timeoutMs, retries, deadline, input, debug, list, now } = settings;
+	return [
+		row('profile', profile, origin),
+		row(target.kind === 'local' ? 'db' : 'baseUrl', at, origin),
+		token(settings, globals, env, paths),
+		row('output', output.value, output.origin),
+		row('color', color.value, color.origin),
+		row('timeout', `${timeoutMs.value}ms`, timeoutMs.origin),
+		row('deadline', deadline.value?.text ?? null, deadline.origin),
+		row('retries', retries.value, retries.origin),
+		row('input', input.value, input.origin),
+		row('debug', debug.value, debug.origin),
+		row('list', list.value, list.origin),
+		row('now', now.value === null ? null : new Date(now.value / 1000).toISOString(), now.origin),
+		proxy(globals, env),
+	];
+}
+
+function row(key: string, value: Explained['value'], { level, name }: Origin): Explained {
+	return { key, value, level, source: name };
+}
+
+function token({ target }: Settings, globals: RawGlobals, env: Env, paths: Paths): Explained {
+	const hidden = '********';
+	if (globals.tokenFile !== undefined) return row('token', hidden, { level: 'flag', name: '--token-file' });
+	if (globals.tokenStdin === true) return row('token', hidden, { level: 'flag', name: '--token-stdin' });
+	const variable = ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'].find((name) => env[name]);
+	if (variable !== undefined) return row('token', hidden, { level: 'environment', name: variable });
+	const stored = target.target().kind === 'remote' && target.profile !== null ? target.profile : null;
+	if (stored !== null && readToken(paths, stored) !== null)
+		return row('token', hidden, { level: 'profile', name: `profile ${stored}` });
+	return row('token', null, { level: 'default', name: null });
+}
+
+function proxy(globals: RawGlobals, env: Env): Explained {
+	if (globals.proxy !== undefined)
+		return row('proxy', host(globals.proxy), { level: 'flag', name: '--proxy' });
+	const names = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'];
+	const name = names.find((one) => env[one]);
+	if (name === undefined) return row('proxy', null, { level: 'default', name: null });
+	return row('proxy', host(env[name] ?? ''), { level: 'environment', name });
+}
+
+/** Without the user and password a proxy's URL may hold. */
+function host(url: string): string {
+	return URL.canParse(url) ? new URL(url).host : url.replace(/^.*@/, '');
+}

@@ -1,0 +1,169 @@
+/** Which deployment or database a command goes to. The target on the highest level wins as a whole. */
+
+import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
+import type { Target } from '../frame/connection.js';
+import { UsageError } from '../frame/errors.js';
+import { parseFormat, type RawGlobals } from '../frame/globals.js';
+import { didYouMean } from '../frame/help.js';
+import { parseDuration } from '../frame/values.js';
+import type { ConfigFile, Paths, Profile } from './config.js';
+import type { Env, Origin } from './settings.js';
+
+export interface TargetChoice {
+	/** A remote one has no token yet: reading it may take a file or standard input. */
+	/** Throws `UsageError` for a profile that names none or two: `config` must still be able to mend it. */
+	target(): Target;
+	origin: Origin;
+	/** The profile that is the target; `null` when `--db` or `--base-url` named another. */
+	profile: string | null;
+	/** Whose preferences (format, colour, time limits) apply. */
+	settingsOf: string;
+	settings: Profile;
+}
+
+/** The profile that is always there: the default database of this machine. */
+export const builtIn = 'local';
+
+/** Two targets on one level are exit 2, as are an unknown profile and a URL that is none. */
+export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
+	const flags = { '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile };
+	const byFlag = theOne(flags);
+	const variables = Object.fromEntries(
+		['MAILCTL_DB', 'MAILCTL_BASE_URL', 'MAILCTL_PROFILE'].map((name) => [name, env[name] || undefined]),
+	);
+	const found = byFlag ?? theOne(variables);
+	const level = byFlag === null ? 'environment' : 'flag';
+	const origin: Origin = found === null ? { level: 'default', name: null } : { level, name: found.name };
+	if (found !== null && /db$/i.test(found.name))
+		return named(localTarget(found.value), origin, raw, env, config);
+	if (found !== null && /url$/i.test(found.name))
+		return named(remoteTarget(found.value, found.name), origin, raw, env, config);
+	const name = found?.value ?? config.profile ?? builtIn;
+	const settings = findProfile(name, config);
+	return {
+		target: () => profileTarget(name, settings, paths),
+		origin:
+			found === null && config.profile !== null ? { level: 'profile', name: `profile ${name}` } : origin,
+		profile: name,
+		settingsOf: name,
+		settings,
+	};
+}
+
+/** Checks of a stored setting beyond its type: when it is set, not only when it is used. */
+export function checkSetting(key: keyof Profile, text: string, profile: Profile, name: string): void {
+	if (key === 'output') parseFormat(text);
+	if (key === 'timeout') parseDuration(text, key);
+	if (key === 'baseUrl') remoteTarget(text, key);
+	const other = key === 'baseUrl' ? 'db' : 'baseUrl';
+	if ((key === 'baseUrl' || key === 'db') && profile[other] !== undefined)
+		throw new UsageError(`profile "${name}" has a target already: ${other}`, {
+			hint: mailctl('config', 'unset', other, '--profile', name),
+		});
+}
+
+/** An option that would have no effect is refused: it was meant for something. Throws `UsageError`. */
+export function checkReach(
+	{ reach }: Pick<Command, 'reach'>,
+	{ path, globals, target }: { path: readonly string[]; globals: RawGlobals; target: TargetChoice },
+): void {
+	const given = reachOptions.filter((key) => globals[key] !== undefined);
+	const [useless] = given.filter((key) => reach?.includes(key) === false);
+	if (useless !== undefined) {
+		const hint = reachHints[useless];
+		throw new UsageError(
+			`${flagOf(useless)} does not go with ${path.join(' ')}`,
+			hint === undefined ? {} : { hint },
+		);
+	}
+	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');
+	if (reach !== undefined || remote === undefined) return;
+	const found = target.target();
+	if (found.kind === 'local')
+		throw new UsageError(
+			`${flagOf(remote)} is for a deployment, and this goes to the database ${found.url}`,
+			{
+				hint: '--base-url URL or --profile NAME says which deployment',
+			},
+		);
+}
+
+const keepsToken: Hint = [mailctl('login'), ' keeps a deployment and its token as a profile'];
+const movesProfile: Hint = [
+	mailctl('config', 'set', '--profile', 'NAME', 'base-url', 'URL'),
+	' (or db PATH) says where a profile goes',
+];
+const reachHints: Readonly<Partial<Record<ReachOption, Hint>>> = {
+	tokenFile: keepsToken,
+	tokenStdin: keepsToken,
+	baseUrl: movesProfile,
+	db: movesProfile,
+};
+
+function theOne(
+	values: Readonly<Record<string, string | undefined>>,
+): { name: string; value: string } | null {
+	const given = Object.entries(values).flatMap(([name, value]) =>
+		value === undefined ? [] : [{ name, value }],
+	);
+	const [first, second] = given;
+	if (first !== undefined && second !== undefined)
+		throw new UsageError(`${first.name} and ${second.name} both name a target; give one`);
+	return first ?? null;
+}
+
+/** The preferences are still the default profile's: they say how to show things, not where they are. */
+function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config: ConfigFile): TargetChoice {
+	const name = raw.profile ?? (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
+	return {
+		target: () => target,
+		origin,
+		profile: null,
+		settingsOf: name,
+		settings: findProfile(name, config),
+	};
+}
+
+function findProfile(name: string, config: ConfigFile): Profile {
+	const found = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
+	if (found !== undefined) return found;
+	if (name === builtIn) return {};
+	const hint = didYouMean(name, [builtIn, ...Object.keys(config.profiles)]) ?? mailctl('profile', 'list');
+	throw new UsageError(`there is no profile "${name}"`, { hint });
+}
+
+function profileTarget(name: string, profile: Profile, paths: Paths): Target {
+	if (profile.db !== undefined && profile.baseUrl !== undefined)
+		throw new UsageError(`profile "${name}" names both a database and a base URL`, {
+			hint: mailctl('config', 'unset', 'db', '--profile', name),
+		});
+	if (profile.baseUrl !== undefined) return remoteTarget(profile.baseUrl, `profile "${name}"`);
+	if (profile.db !== undefined) return localTarget(profile.db);
+	if (name !== builtIn) throw new UsageError(`profile "${name}" names no target`);
+	return { kind: 'local', url: paths.database, create: true };
+}
+
+function localTarget(url: string): Target {
+	if (url === '') throw new UsageError('--db: an empty path');
+	return { kind: 'local', url, create: false };
+}
+
+/** Throws `UsageError` for an invalid base URL. */
+export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
+	const url = URL.canParse(text) ? new URL(text) : null;
+	if (url === null || !/^https?:$/.test(url.protocol))
+		throw new UsageError(`${from}: "${text}" is no http or https URL`, schemeHint(text));
+	if (url.username !== '' || url.password !== '')
+		throw new UsageError(`${from}: a URL must not hold a password`, {
+			hint: 'use MAILCTL_TOKEN or --token-file',
+		});
+	if (url.search !== '' || url.hash !== '')
+		throw new UsageError(`${from}: a base URL has no query and no fragment`);
+	return { kind: 'remote', baseUrl: text, token: null };
+}
+
+/** A host without its scheme is the likeliest slip. */
+function schemeHint(text: string): { hint?: string } {
+	return /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text) ? { hint: `https://${text}` } : {};
+}

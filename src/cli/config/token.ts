@@ -1,0 +1,68 @@
+/**
+ * The API token (from a file, standard input, the environment or the profile, never from an argument), and `--ca-cert`,
+ * a certificate authority of the user.
+ */
+import { mailctl } from '../frame/command-line.js';
+import type { Target } from '../frame/connection.js';
+import { UsageError } from '../frame/errors.js';
+import type { RawGlobals } from '../frame/globals.js';
+import type { Sources } from '../frame/sources.js';
+import { findPaths, originOf, readToken } from './config.js';
+import type { Env, Settings } from './settings.js';
+
+/** The target with its token; a profile's token goes to that profile's own target only. */
+export async function readTokenOf(
+	settings: Settings,
+	globals: RawGlobals,
+	env: Env,
+	sources: Sources,
+): Promise<Target> {
+	const { profile } = settings.target;
+	const target = settings.target.target();
+	if (target.kind === 'local') return target;
+	const given = await givenToken(globals, env, sources);
+	const token = given ?? (profile === null ? null : storedFor(profile, target.baseUrl, env));
+	return { ...target, token: token === null ? null : checkToken(token) };
+}
+
+/** A token goes only to the origin it was stored for, even after its profile names another URL. */
+function storedFor(profile: string, baseUrl: string, env: Env): string | null {
+	const stored = readToken(findPaths(env), profile);
+	if (stored === null) return null;
+	const origin = originOf(baseUrl);
+	if (stored.origin === null || stored.origin === origin) return stored.token;
+	throw new UsageError(`the token of profile "${profile}" belongs to ${stored.origin}, not to ${origin}`, {
+		hint: mailctl('login', '--profile', profile, '--base-url', baseUrl),
+	});
+}
+
+/** A token given with this call; `null` without one. Read once: it may come from standard input. */
+export async function givenToken(globals: RawGlobals, env: Env, sources: Sources): Promise<string | null> {
+	if (globals.tokenFile !== undefined && globals.tokenStdin === true)
+		throw new UsageError('--token-file and --token-stdin both give a token; give one');
+	if (globals.tokenFile !== undefined) return sources.file(globals.tokenFile, '--token-file').text();
+	if (globals.tokenStdin === true) return sources.file('-', '--token-stdin').text();
+	if (env['MAILCTL_TOKEN']) return env['MAILCTL_TOKEN'];
+	if (env['MAILCTL_TOKEN_FILE']) return sources.file(env['MAILCTL_TOKEN_FILE'], 'MAILCTL_TOKEN_FILE').text();
+	return null;
+}
+
+/** One line of visible ASCII: anything else cannot be a header value. The message never repeats it. */
+export function checkToken(text: string): string {
+	const token = text.trim();
+	if (/^[\x21-\x7e]+$/.test(token)) return token;
+	throw new UsageError(
+		token === '' ? 'the API token is empty' : 'the API token is not one line of plain characters',
+	);
+}
+
+/** PEM. Throws `UsageError` for a text without a certificate, which TLS would ignore in silence. */
+export async function readAuthority(path: string, sources: Sources): Promise<string> {
+	const file = sources.file(path, '--ca-cert');
+	const text = await file.text();
+	// As OpenSSL reads them.
+	if (/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(text)) return text;
+	throw new UsageError(`--ca-cert: ${file.name} holds no certificate`, {
+		hint: 'a PEM file has a line -----BEGIN CERTIFICATE-----',
+	});
+}

@@ -1,0 +1,37 @@
+/** Reports to long-running commands that the clock of the machine was set. */
+import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
+import { spanText } from '../render/amounts.js';
+
+/** How far it was set: negative, back. */
+export interface ClockStep {
+	seconds: number;
+	/** A sentence without a full stop. */
+	text: string;
+}
+
+const everyMs = 1_000;
+/** Less is slewed, and does no harm. */
+const worthTelling: Micros = microsPerSecond;
+
+/** Looks each second until it is stopped, and keeps no process alive. A clock that nothing sets is not watched. */
+export function watchClock(clock: Clock, onStep: (step: ClockStep) => void): { stop(): void } {
+	const { steady } = clock;
+	if (steady === undefined) return { stop: () => undefined };
+	let ahead = clock.now() - steady();
+	const timer = setInterval(() => {
+		const found = clock.now() - steady();
+		const by = found - ahead;
+		ahead = found;
+		if (Math.abs(by) >= worthTelling)
+			onStep({ seconds: Math.round(by / microsPerSecond), text: stepText(by) });
+	}, everyMs).unref();
+	return { stop: () => clearInterval(timer) };
+}
+
+/** A process cannot tell sleep of the machine from a clock that was set forward. */
+function stepText(by: Micros): string {
+	const span = spanText(by);
+	return by < 0
+		? `the clock of this machine was set back by ${span}`
+		: `the clock of this machine was set forward by ${span}, or the machine slept`;
+}

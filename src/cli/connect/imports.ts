@@ -1,0 +1,74 @@
+/** Imports row by row on a deployment without import sessions: their positions are in the database of this machine. */
+import type { Clock } from '../../api/datetime.js';
+import { jobFiles } from '../../jobs/job-files.js';
+import type { KeepImport, KeptImport } from '../../jobs/kept-import.js';
+import { openStore } from '../../store/open.js';
+import type { RowImport } from '../../store/row-imports.js';
+import type { Store } from '../../store/store.js';
+
+export interface KeptWhere {
+	/** Of all jobs of this machine. */
+	folder: string;
+	/** The base URL: the same file may be imported into two services. */
+	deployment: string;
+	clock: Clock;
+	/** The record of an earlier run: resumed, or forgotten when the import is opened. */
+	earlier: 'resume' | 'forget';
+}
+
+const slice = 10_000;
+
+/** Rejects with `JobError` where another process imports the same. */
+export function keepImports({ folder, deployment, clock, earlier }: KeptWhere): KeepImport {
+	const files = jobFiles(folder, deployment);
+	return async (key) => {
+		const lock = await files.hold(`import ${key}`, `this job (the import ${key.slice(0, 12)})`);
+		let store: Store | null = null;
+		try {
+			store = await openStore(files.database, { clock, mode: 'create', hasShortLog: true });
+			const { writes } = store;
+			const known = await writes.openRowImport({ key, now: clock.now() });
+			const isForgotten = earlier === 'forget' && (known.position > 0 || known.intents.length > 0);
+			if (isForgotten) await writes.dropRowImport(known);
+			const kept = isForgotten ? await writes.openRowImport({ key, now: clock.now() }) : known;
+			return keptImport(store, kept, lock.release);
+		} catch (error) {
+			await store?.close();
+			await lock.release();
+			throw error;
+		}
+	};
+}
+
+function keptImport(store: Store, kept: RowImport, release: () => Promise<void>): KeptImport {
+	const { reads, writes } = store;
+	const { import: number, position, counts, reasons_left_out, last, intents } = kept;
+	const close = async () => {
+		await store.close();
+		await release();
+	};
+	return {
+		position,
+		counts,
+		reasonsLeftOut: reasons_left_out,
+		last,
+		begun: new Map(intents.map(({ row, intent }) => [row, intent])),
+		taken: async function* () {
+			for (let after = ''; ; ) {
+				const found = await reads.sliceImportAddresses({ import: number, after, limit: slice });
+				yield* found;
+				const end = found.at(-1);
+				if (end === undefined) return;
+				after = end;
+			}
+		},
+		declare: (row, intent) => writes.declareRow({ import: number, row, intent }),
+		acknowledge: ({ first, ack, reasonsLeftOut, taken }) =>
+			writes.acknowledgeRows({ import: number, first, ack, reasons_left_out: reasonsLeftOut, taken }),
+		close,
+		remove: async () => {
+			await writes.dropRowImport({ import: number });
+			await close();
+		},
+	};
+}

@@ -1,0 +1,279 @@
+/**
+ * Jobs on a deployment that keeps none: the store of this machine plays that part, a database for each deployment. The
+ * same engine stages them, the same queue leases their messages, and calls of the send API carry them.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Api } from '../../api/api.js';
+import type { CampaignSession } from '../../api/campaigns.js';
+import type { AcceptCounts, Ack, CampaignStatus, Campaigns } from '../../api/capabilities.js';
+import type { Clock } from '../../api/datetime.js';
+import { ApiError, invalid, notFound } from '../../api/errors.js';
+import { campaignFields } from '../../api/messages.js';
+import type { Uuid } from '../../api/records.js';
+import { createApiCourier } from '../../delivery/api/courier.js';
+import { Run } from '../../delivery/run.js';
+import { runDefaults } from '../../delivery/worker.js';
+import { createCampaigns } from '../../engine/campaigns.js';
+import { jobFiles } from '../../jobs/job-files.js';
+import type { FileLock } from '../../jobs/lock.js';
+import { createPace, type Sleep } from '../../jobs/pace.js';
+import { peopleOfList } from '../../jobs/subscriber-pages.js';
+import { openStore } from '../../store/open.js';
+import type { Store } from '../../store/store.js';
+
+/** The place of the jobs, and the service that sends them. */
+export interface JobsOptions {
+	/** Of all jobs of this machine. */
+	folder: string;
+	/** The base URL: the same name of a job is another job elsewhere. */
+	deployment: string;
+	clock: Clock;
+	/** A dry run: no job is held, and writes are answered and rolled back. */
+	isTrial?: boolean;
+	newId?: () => Uuid;
+	/** For pauses that the service asks for. */
+	sleep?: Sleep;
+}
+
+/** How to deliver. */
+export interface JobDelivery {
+	/** Calls in flight, and so the most that a kill leaves uncertain. */
+	connections: number;
+	/** Recipients a second; null = as fast as it goes. */
+	rate: number | null;
+	/** Uncertain messages of an earlier run; `retry` may send them twice. */
+	uncertain: 'leave' | 'retry';
+	/** Stops new calls; those in flight are waited for. */
+	signal?: AbortSignal;
+	onProgress?: (counts: JobCounts) => void;
+}
+
+/** All messages of a job. `suppressed`: the service answered, and made none. */
+export type JobCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
+
+/** How a delivery ended: `error` null = nothing waits any more; else the signal's reason or an `ApiError`. */
+export interface JobDelivered {
+	counts: JobCounts;
+	error: unknown;
+}
+
+/**
+ * `Campaigns` with delivery, elsewhere the work of a worker. A method that writes to a job holds it until `close`, and
+ * throws `JobError` where another process holds it. `results` covers recipients of lists too.
+ */
+export interface Jobs extends Campaigns {
+	/** Calls the service for all that wait. Throws `conflict` unless the campaign is released, and the store's error. */
+	deliver(id: Uuid, how: JobDelivery): Promise<JobDelivered>;
+	/** Whether a job of that name is in the database, wherever it is kept by now. */
+	has(key: string): Promise<boolean>;
+	/** Lets go of the jobs and the database. */
+	close(): Promise<void>;
+}
+
+/** Opens no database before a job is asked for, and makes none before one is opened. */
+export function openJobs(api: Api, options: JobsOptions): Jobs {
+	const desk = new Desk(options);
+	return {
+		open: async (key, spec, call) => {
+			assertSpec(spec);
+			if (key !== null) await desk.hold(key);
+			const campaigns = await desk.campaigns('create');
+			const session = await campaigns.open(key, spec, call);
+			desk.know(session.id, session.key);
+			if (key === null) await desk.holdNew(campaigns, session);
+			return session;
+		},
+		check: async (key, spec, call) => {
+			assertSpec(spec);
+			if (key !== null) desk.files.assertNotThere(key);
+			await (await desk.campaigns('create')).check(key, spec, call);
+		},
+		put: async (id, batch) => (await desk.writing(id)).put(id, batch),
+		putRequests: async (id, batch) => (await desk.writing(id)).putRequests(id, batch),
+		complete: async (id, at) => (await desk.writing(id)).complete(id, at),
+		addList: async (id, listId, call) => {
+			await desk.writing(id);
+			return addList(api, desk, { id, listId, signal: call?.signal });
+		},
+		release: async (id, expected) => (await desk.writing(id)).release(id, expected),
+		cancel: async (id, call) => (await desk.writing(id)).cancel(id, call),
+		status: async (id) => (await desk.campaigns('existing')).status(id),
+		has: async (key) => {
+			if (!desk.isThere) return false;
+			return (await (await desk.campaigns('existing')).page({ key, page_size: 1 })).count > 0;
+		},
+		page: async (request) => {
+			if (request.key !== undefined) desk.files.assertNotThere(request.key);
+			if (!desk.isThere) return { count: 0, next: null, previous: null, results: [] };
+			const page = await (await desk.campaigns('existing')).page(request);
+			for (const { id, key } of page.results) desk.know(id, key);
+			return page;
+		},
+		results: async (id, request) => (await desk.campaigns('existing')).results(id, request),
+		deliver: async (id, how) => deliver(api, desk, id, how),
+		close: () => desk.close(),
+	};
+}
+
+/** The database of one deployment, and the jobs of it that this process holds. */
+class Desk {
+	readonly files: ReturnType<typeof jobFiles>;
+	readonly options: JobsOptions;
+	#store: Promise<Store> | null = null;
+	readonly #keys = new Map<Uuid, string>();
+	readonly #locks = new Map<string, Promise<FileLock>>();
+
+	constructor(options: JobsOptions) {
+		this.options = options;
+		this.files = jobFiles(options.folder, options.deployment);
+	}
+
+	get isThere(): boolean {
+		return this.#store !== null || existsSync(this.files.database);
+	}
+
+	know(id: Uuid, key: string): void {
+		this.#keys.set(id, key);
+	}
+
+	async hold(key: string): Promise<void> {
+		if (this.options.isTrial === true) return this.files.assertNotThere(key);
+		const holding = this.#locks.get(key) ?? this.files.hold(key, `this campaign ("${key}")`);
+		this.#locks.set(key, holding);
+		// Another process may have it now and not later.
+		holding.catch(() => this.#locks.delete(key));
+		await holding;
+		this.files.assertNotThere(key);
+	}
+
+	/** Under a name that was made here. */
+	async holdNew(campaigns: Campaigns, { id, key }: CampaignSession): Promise<void> {
+		try {
+			await this.hold(key);
+		} catch (error) {
+			await campaigns.cancel(id, { forget: true });
+			throw error;
+		}
+	}
+
+	store(mode: 'create' | 'existing'): Promise<Store> {
+		if (mode === 'existing' && !this.isThere) throw notFound();
+		const { clock, isTrial = false } = this.options;
+		const isImagined = isTrial && !this.isThere;
+		const path = isImagined ? ':memory:' : this.files.database;
+		this.#store ??= openStore(path, { clock, mode, hasShortLog: !isImagined, isTrial });
+		return this.#store;
+	}
+
+	async campaigns(mode: 'create' | 'existing'): Promise<Campaigns> {
+		const { clock, newId = randomUUID } = this.options;
+		return createCampaigns({ store: await this.store(mode), clock, newId, courier: 'api' });
+	}
+
+	/** For a change of a job: this process holds it first. Throws `not_found`. */
+	async writing(id: Uuid): Promise<Campaigns> {
+		const campaigns = await this.campaigns('existing');
+		await this.hold(this.#keys.get(id) ?? (await campaigns.status(id)).key);
+		return campaigns;
+	}
+
+	async close(): Promise<void> {
+		const locks = await Promise.allSettled(this.#locks.values());
+		this.#locks.clear();
+		const opened = this.#store;
+		this.#store = null;
+		await (await opened?.catch(() => null))?.close();
+		for (const lock of locks) if (lock.status === 'fulfilled') await lock.value.release();
+	}
+}
+
+/** Before a file is made. */
+function assertSpec(spec: Parameters<Campaigns['open']>[1]): void {
+	if ('requests' in spec) return;
+	const parsed = campaignFields.parse(spec);
+	if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+}
+
+/** A walk that was broken off begins again: the place in a list that changes meanwhile is unknown. */
+async function addList(
+	api: Api,
+	desk: Desk,
+	{ id, listId, signal }: { id: Uuid; listId: number; signal: AbortSignal | undefined },
+): Promise<Ack<AcceptCounts>> {
+	const { writes } = await desk.store('existing');
+	const { clock } = desk.options;
+	const add = async (
+		part: 'first' | 'next' | 'last',
+		people: Parameters<typeof writes.addPeopleToCampaign>[0]['people'],
+	) => {
+		const added = await writes.addPeopleToCampaign({
+			campaign: id,
+			list_id: listId,
+			part,
+			people,
+			now: clock.now(),
+		});
+		switch (added.kind) {
+			case 'acknowledged':
+				return added;
+			case 'not_found':
+				throw notFound();
+			case 'closed':
+				throw new ApiError('conflict', `This campaign is ${added.state}: it takes no more recipients.`);
+			case 'other_rows':
+				throw new ApiError('conflict', 'This campaign has other recipients.');
+		}
+	};
+	const begun = await add('first', []);
+	if (begun.isWhole) return begun.ack;
+	for await (const people of peopleOfList(api, listId, signal)) await add('next', people);
+	return (await add('last', [])).ack;
+}
+
+async function deliver(api: Api, desk: Desk, id: Uuid, how: JobDelivery): Promise<JobDelivered> {
+	const { connections, rate, uncertain, onProgress } = how;
+	const campaigns = await desk.writing(id);
+	const { state } = await campaigns.status(id);
+	if (state !== 'released') throw new ApiError('conflict', `This campaign is ${state}.`);
+	const { queue, reads, writes } = await desk.store('existing');
+	const { clock, sleep } = desk.options;
+	await writes.retryUncertain({ campaign: id, isAgain: uncertain === 'retry', now: clock.now() });
+	const before = countsOf(await campaigns.status(id));
+	const signal = how.signal ?? new AbortController().signal;
+	const pace = createPace({ ceiling: connections, signal, ...(sleep !== undefined && { sleep }) });
+	const send = (request: Parameters<Api['send']>[0]) => pace.write((call) => api.send(request, call));
+	const paced = rate === null ? {} : { rate };
+	const courier = createApiCourier({ reads, queue, send, connections, signal, ...paced });
+	const run = new Run(
+		{
+			...runDefaults,
+			...{ queue, reads, clock, connections, ...paced },
+			alone: true,
+			owner: `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+			onProgress: (now) =>
+				onProgress?.({
+					waiting: before.waiting,
+					accepted: before.accepted + now.sent,
+					suppressed: before.suppressed + now.canceled,
+					failed: before.failed + now.failed,
+					uncertain: before.uncertain + now.uncertain,
+				}),
+		},
+		courier,
+		{ scope: { campaign: id }, until: 'settled', signal },
+	);
+	const { kind } = await run.finish();
+	const { error } = courier;
+	if (error !== null && !(error instanceof ApiError)) throw error;
+	const counts = countsOf(await campaigns.status(id));
+	const isCutShort = kind === 'aborted' && counts.waiting > 0;
+	return { counts, error: error ?? (isCutShort ? signal.reason : null) };
+}
+
+/** Of a released campaign. */
+function countsOf({ messages }: CampaignStatus): JobCounts {
+	const { queued = 0, accepted = 0, canceled = 0, failed = 0, uncertain = 0 } = messages;
+	return { waiting: queued, accepted, suppressed: canceled, failed, uncertain };
+}

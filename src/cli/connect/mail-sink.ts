@@ -1,0 +1,84 @@
+/** A mail server that accepts all mail and delivers none: for `mailctl sink` and the demonstration. */
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+
+/** A mail that has arrived. */
+export interface SinkMail {
+	/** Of the envelope; empty for a bounce. */
+	from: string;
+	to: readonly string[];
+	/** The message as it came, without dot stuffing. */
+	raw: Buffer;
+}
+
+/** The address to listen on, and the receiver of the mails. */
+export interface MailSinkOptions {
+	/** 127.0.0.1 unless another is named. */
+	host?: string;
+	/** 0, the default: any free one. */
+	port?: number;
+	/** Called before the client gets its 250. On a rejection the client gets a 451, and may try again. */
+	take: (mail: SinkMail) => void | Promise<void>;
+}
+
+/** A sink that listens; the caller closes it. */
+export interface MailSink {
+	readonly port: number;
+	/** Refuses new connections and waits for the open ones. */
+	close(): Promise<void>;
+}
+
+/** Bytes. Gmail takes 25 MB; a test against a sink should not end at the sink's own limit. */
+const mostBytes = 100 * 1024 * 1024;
+
+/**
+ * Takes mail of any sender for any recipient, with any login or none, without TLS. Rejects with the error of `listen`
+ * (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`).
+ */
+export async function startMailSink({
+	host = '127.0.0.1',
+	port = 0,
+	take,
+}: MailSinkOptions): Promise<MailSink> {
+	const server = new SMTPServer({
+		disabledCommands: ['STARTTLS'],
+		authOptional: true,
+		allowInsecureAuth: true,
+		onAuth: ({ username = '' }, _session, accept) => accept(null, { user: username }),
+		disableReverseLookup: true,
+		size: mostBytes,
+		logger: false,
+		closeTimeout: 1_000,
+		onData: (stream, { envelope: { mailFrom, rcptTo } }, accept) => {
+			const chunks: Buffer[] = [];
+			stream.on('data', (chunk: Buffer) => {
+				if (!stream.sizeExceeded) chunks.push(chunk);
+			});
+			stream.once('end', () => {
+				if (stream.sizeExceeded) return accept(reply(552, 'The message is larger than 100 MiB'));
+				const from = mailFrom === false ? '' : mailFrom.address;
+				const to = rcptTo.map(({ address }) => address);
+				Promise.resolve(take({ from, to, raw: Buffer.concat(chunks) })).then(
+					() => accept(),
+					() => accept(reply(451, 'The sink does not take it now')),
+				);
+			});
+		},
+	});
+	await new Promise<void>((resolve, reject) => {
+		server.once('error', reject);
+		server.listen(port, host, resolve);
+	});
+	// A connection that breaks off concerns its client alone.
+	server.removeAllListeners('error').on('error', () => undefined);
+	// A TCP server has an address of this kind once it listens.
+	const address = server.server.address() as AddressInfo;
+	return {
+		port: address.port,
+		close: () => new Promise((resolve) => server.close(() => resolve())),
+	};
+}
+
+function reply(responseCode: number, message: string): Error {
+	return Object.assign(new Error(message), { responseCode });
+}

@@ -1,0 +1,59 @@
+/** Keys that wrap the secrets of a database, from a file or the environment: never kept beside those secrets. */
+import { createHash } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import type { WrappingKey } from '../../store/keys.js';
+import { shellWord } from '../frame/command-line.js';
+import { ConfigError } from '../frame/errors.js';
+
+const keyBytes = 32;
+const hint = 'one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32';
+
+/**
+ * The first wraps, all unwrap; none where none is named. Throws `ConfigError` (78) for an invalid key. A file that other
+ * users may read is taken with a warning: a service that refuses to start for that is the greater harm.
+ */
+export function readWrappingKeys(
+	env: Readonly<Record<string, string | undefined>>,
+	warn: (text: string) => void = () => {},
+): WrappingKey[] {
+	const file = env['MAILCTL_KEY_FILE'] || undefined;
+	const text = env['MAILCTL_KEY'] || undefined;
+	if (file !== undefined && text !== undefined)
+		throw new ConfigError('MAILCTL_KEY_FILE and MAILCTL_KEY both name keys; give one');
+	if (file !== undefined) return parse(contentOf(file, warn), `MAILCTL_KEY_FILE: ${file}`);
+	return text === undefined ? [] : parse(text, 'MAILCTL_KEY');
+}
+
+function contentOf(file: string, warn: (text: string) => void): string {
+	try {
+		const opened = openSync(file, 'r');
+		try {
+			const isOpenToOthers = process.platform !== 'win32' && (fstatSync(opened).mode & 0o077) !== 0;
+			if (isOpenToOthers) warn(`other users may read the key file ${file}: chmod 600 ${shellWord(file)}`);
+			return readFileSync(opened, 'utf8');
+		} finally {
+			closeSync(opened);
+		}
+	} catch (cause) {
+		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+		throw new ConfigError(`MAILCTL_KEY_FILE: ${file} cannot be read (${code})`, { cause });
+	}
+}
+
+function parse(text: string, where: string): WrappingKey[] {
+	const lines = text.split(/\r?\n/).map((line) => line.trim());
+	const keys = lines
+		.filter((line) => line !== '' && !line.startsWith('#'))
+		.map((line, at) => {
+			const bytes = /^[\da-f]{64}$/i.test(line) ? Buffer.from(line, 'hex') : Buffer.from(line, 'base64');
+			if (bytes.length !== keyBytes || !/^[\w+/=-]+$/.test(line))
+				throw new ConfigError(`${where}: key ${at + 1} is not 32 bytes`, { hint });
+			return { id: idOf(bytes), bytes };
+		});
+	if (keys.length === 0) throw new ConfigError(`${where} holds no key`, { hint });
+	return keys;
+}
+
+function idOf(bytes: Buffer): string {
+	return createHash('sha256').update('mailctl wrapping key\0').update(bytes).digest('hex').slice(0, 12);
+}

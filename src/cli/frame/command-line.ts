@@ -1,0 +1,111 @@
+/** Hints: the next command, spelled for a shell and on the target of this call, so that it can be pasted. */
+import type { Settings } from '../config/settings.js';
+import type { RawGlobals } from './globals.js';
+
+/** The flags of this call that choose the target; environment and profile hold for the next call anyway. */
+export interface NamedTarget {
+	/** `--db`, `news.db`: unquoted; empty when no flag named a target. */
+	words: readonly string[];
+	/** A deployment: commands of the machine that owns the database are not for it. */
+	isRemote: boolean;
+}
+
+/** No flag named a target. */
+export const unnamed: NamedTarget = { words: [], isRemote: false };
+
+/** Throws nothing: a profile that names no target, or two, is for the command itself to report. */
+export function namedTarget(globals: RawGlobals, { target }: Settings): NamedTarget {
+	const ofProfile = target.profile === null ? undefined : target.settings.baseUrl;
+	return { words: targetWords(globals), isRemote: (globals.baseUrl ?? ofProfile) !== undefined };
+}
+
+/** A next step: a text, a `mailctl` command, or a sequence of both, joined as they stand. */
+export type Hint = string | OwnCommand | readonly Hint[];
+
+/** The words behind `mailctl`, unquoted and without the target of the call. */
+export interface OwnCommand {
+	readonly command: readonly string[];
+}
+
+/** A `mailctl` command for a hint: `mailctl('send', 'resume', job)`. */
+export function mailctl(...command: readonly string[]): OwnCommand {
+	return { command };
+}
+
+/** Several hints as one. */
+export function joinHints(hints: readonly Hint[]): Hint {
+	return hints.flatMap((hint, index) => (index === 0 ? [hint] : ['; ', hint]));
+}
+
+/** The hint as people and scripts read it, its commands on the target. */
+export function hintText(hint: Hint, target: NamedTarget): string {
+	if (typeof hint === 'string') return hint;
+	if (isCommand(hint)) return commandText(hint.command, target);
+	return hint.map((part) => hintText(part, target)).join('');
+}
+
+function isCommand(hint: Exclude<Hint, string>): hint is OwnCommand {
+	return 'command' in hint;
+}
+
+/** The target stands in front of a command that has one and names none. */
+function commandText(command: readonly string[], { words, isRemote }: NamedTarget): string {
+	const [noun = ''] = command;
+	const isElsewhere = withoutTarget.has(noun) || (isRemote && ofTheMachine.has(noun));
+	const target = isElsewhere || command.some((word) => ownTarget.has(word)) ? [] : words;
+	return `mailctl ${[...target, ...command].map(shellWord).join(' ')}`;
+}
+
+/** About this machine and its profiles. */
+const withoutTarget: ReadonlySet<string> = new Set([
+	...['profile', 'config', 'login', 'logout'],
+	...['help', 'commands', 'version', 'demo', 'sink', 'completion'],
+]);
+
+/** With one of these words a command names its target itself, or needs none. */
+const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile', '-p', '--help']);
+
+const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
+
+/** Never a token itself, and no address with a password in it. */
+function targetWords({
+	db,
+	baseUrl,
+	profile,
+	tokenFile,
+	caCert,
+	insecure,
+	proxy,
+}: RawGlobals): readonly string[] {
+	const reached =
+		db === undefined ? { '--token-file': tokenFile, '--ca-cert': caCert, '--proxy': proxy } : {};
+	const named = { '--db': db, '--base-url': baseUrl, '-p': profile };
+	if (Object.values(named).every((value) => value === undefined)) return [];
+	const words = Object.entries({ ...named, ...reached }).flatMap(([flag, value]) =>
+		value === undefined || value === '-' || hasPassword(value) ? [] : [flag, value],
+	);
+	return insecure === true && db === undefined ? [...words, '--insecure'] : words;
+}
+
+function hasPassword(value: string): boolean {
+	return /^[\w+.-]+:\/\/[^/]*@/.test(value);
+}
+
+/** The text for a POSIX shell: unchanged where no character in it is special, else in single quotes. */
+export function shellWord(text: string): string {
+	if (/^[\w@.,:/+=%-]+$/.test(text)) return text;
+	if (unseen.test(text))
+		return `$'${text.replaceAll(/['\\]/g, '\\$&').replaceAll(new RegExp(unseen, 'gu'), spelled)}'`;
+	return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Controls, and marks without a width: they must be visible before a paste, and a terminal must not obey them. */
+const unseen = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
+
+/** As bash, zsh and ksh read it between `$'` and `'`. */
+function spelled(mark: string): string {
+	const code = mark.codePointAt(0) ?? 0;
+	return code < 0x80
+		? `\\x${code.toString(16).padStart(2, '0')}`
+		: `\\U${code.toString(16).padStart(8, '0')}`;
+}

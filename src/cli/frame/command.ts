@@ -1,0 +1,237 @@
+/**
+ * Commands are data: name, arguments, options, output and action, with the values' types inferred from the specs. The
+ * parser, the help and `mailctl commands` all read this one description.
+ */
+import type { Readable } from 'node:stream';
+import type { Columns } from '../render/columns.js';
+import type { CommandContext } from './context.js';
+import type { ExitCode } from './exit.js';
+
+interface OptionBase {
+	summary: string;
+	/** One letter; none of the global ones. */
+	short?: string;
+	/** The placeholder of the value in the help, by default its kind. */
+	placeholder?: string;
+	required?: true;
+	/** The prompt for a missing required value when a person is there; else exit 2 naming the flag. */
+	ask?: string;
+	/** Environment variable that stands in for the flag. */
+	env?: string;
+	/** Key of the profile that stands in for flag and environment. */
+	setting?: 'list';
+	hidden?: true;
+}
+
+/**
+ * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`; `list`, `choices` and `pairs`
+ * are repeated (`--to a --to b`), `choices` take commas too, nothing is variadic; `file` is a path or `-`; `content` is the text itself,
+ * `@FILE` or `-`; `duration` is milliseconds; `date` is `YYYY-MM-DD`, given so, as
+ * `today` or as `7d` ago.
+ */
+export type OptionSpec = OptionBase &
+	(
+		| { kind: 'text'; default?: string }
+		| { kind: 'integer'; default?: number; min?: number; max?: number }
+		| { kind: 'flag' }
+		| { kind: 'tri'; off?: string }
+		| { kind: 'list' }
+		| { kind: 'choice'; choices: readonly string[]; default?: string }
+		| { kind: 'choices'; choices: readonly string[] }
+		| { kind: 'pairs' }
+		| { kind: 'duration'; default?: number }
+		| { kind: 'date' }
+		| { kind: 'file' }
+		| { kind: 'content' }
+	);
+
+export interface ArgSpec {
+	name: string;
+	summary: string;
+	optional?: true;
+	/** Takes the rest of the words; only the last argument may. */
+	many?: true;
+	/** The prompt for a missing value when a person is there. */
+	ask?: string;
+}
+
+/** A file named on the command line. It is opened when read: a wrong name is exit 2 at that point. */
+export interface FileSource {
+	/** As given; `standard input` for `-`. */
+	readonly name: string;
+	/** `null`: standard input. */
+	readonly path: string | null;
+	text(): Promise<string>;
+	bytes(): Promise<Buffer>;
+	open(): Readable;
+}
+
+/** A value given itself, as `@FILE` or as `-`. */
+export interface ContentSource {
+	readonly name: string;
+	text(): Promise<string>;
+}
+
+interface KindValues {
+	text: string;
+	integer: number;
+	flag: boolean;
+	tri: boolean;
+	list: readonly string[];
+	pairs: Readonly<Record<string, string>>;
+	duration: number;
+	date: string;
+	file: FileSource;
+	content: ContentSource;
+}
+
+type BaseValue<S extends OptionSpec> = S extends { kind: 'choice'; choices: readonly (infer C)[] }
+	? C
+	: S extends { kind: 'choices'; choices: readonly (infer C)[] }
+		? readonly C[]
+		: S extends { kind: keyof KindValues }
+			? KindValues[S['kind']]
+			: never;
+
+/** Flags are false and repeated ones empty when absent; the rest is undefined unless required or defaulted. */
+type OptionValue<S extends OptionSpec> = S extends
+	| { kind: 'flag' | 'list' | 'choices' | 'pairs' }
+	| { required: true }
+	| { default: string | number }
+	? BaseValue<S>
+	: BaseValue<S> | undefined;
+
+export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
+export type OptionValues<O extends OptionSpecs> = { readonly [K in keyof O]: OptionValue<O[K]> };
+
+type ArgValue<S extends ArgSpec> = S extends { many: true }
+	? readonly string[]
+	: S extends { optional: true }
+		? string | undefined
+		: string;
+export type ArgValues<A extends readonly ArgSpec[]> = {
+	readonly [S in A[number] as S['name']]: ArgValue<S>;
+};
+
+/** Options that say where a command goes, and how a deployment is reached. */
+export const reachOptions = [
+	...(['profile', 'baseUrl', 'db', 'tokenFile', 'tokenStdin', 'caCert', 'insecure', 'proxy'] as const),
+];
+export type ReachOption = (typeof reachOptions)[number];
+
+interface Described {
+	name: string;
+	aliases?: readonly string[];
+	summary: string;
+	/** More than the summary; plain paragraphs. */
+	description?: string;
+	/** Whole command lines, run by the tests. */
+	examples?: readonly string[];
+	/** The output of `-o json`. */
+	output?: string;
+	/** Exit codes worth naming in the help, beyond 0, 1 and 2. */
+	exits?: readonly ExitCode[];
+	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
+	writes?: true;
+	/** Changes something in some of its uses, and asks in those by itself before it changes a protected profile. */
+	asksItself?: true;
+	/** True: a database that is missing is made, a named one too. False: not even the default one is. */
+	createsDatabase?: boolean;
+	/** A process that keeps running: other processes know of it, and `serve` keeps its store in threads. */
+	role?: 'serve' | 'worker';
+	/** Administers the profiles: `--profile`, `--base-url` and `--db` name values to store, not the target. */
+	profiles?: true;
+	/** The only ones of `reachOptions` it takes; without this, all that concern the target of the call. */
+	reach?: readonly ReachOption[];
+	/** Diagnoses the configuration: it runs where that is unreadable, as if there were none. */
+	diagnoses?: true;
+	/** How consent is asked for; the command itself calls `cx.confirm`. */
+	severity?: 'mild' | 'severe';
+	/**
+	 * The columns of the output and the keys of the answer (`answer(…)`): a wrong `--fields` is exit 2 before any
+	 * change. A writing command without columns refuses the option. `own`: `--fields` is about the file it writes.
+	 */
+	columns?: Columns<never> | 'own';
+	/** The command runs, but is in no help and no list of commands. */
+	hidden?: true;
+}
+
+export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
+	args?: A;
+	options?: O;
+	/** Returns the exit code; nothing = 0. */
+	run(cx: CommandContext, input: { args: ArgValues<A>; options: OptionValues<O> }): Promise<CommandEnd>;
+	/** The error it ends with when it is stopped (Ctrl-C, SIGTERM, `--deadline`); the reason itself unless given. */
+	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
+}
+
+/**
+ * The exit code; nothing = 0. `void` too, so that `return cx.wouldDo(…)` may end a command that otherwise has a code.
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: a promise of void is what such a call returns
+export type CommandEnd = ExitCode | undefined | void;
+
+/** A command without the types of its values, as the parser and the help take it. */
+export interface Command extends Described {
+	kind: 'command';
+	args: readonly ArgSpec[];
+	options: OptionSpecs;
+	run(
+		cx: CommandContext,
+		input: { args: Record<string, unknown>; options: Record<string, unknown> },
+	): Promise<CommandEnd>;
+	whenStopped(reason: unknown, input: { args: Record<string, unknown> }): unknown;
+}
+
+export interface CommandGroup {
+	name: string;
+	aliases?: readonly string[];
+	summary: string;
+	description?: string;
+	/** Verbs, or groups again (`engine settings get`). */
+	commands: readonly (Command | CommandGroup)[];
+	/** Runs when no verb follows (`send`, `report`); without it a bare group prints its help. */
+	self?: Command;
+}
+
+/** Describes a command; the values handed to `run` have the types its specs say. */
+export function command<
+	const A extends readonly ArgSpec[] = [],
+	const O extends OptionSpecs = Record<never, never>,
+>(spec: CommandSpec<A, O>): Command {
+	const { run, whenStopped, ...described } = spec;
+	return {
+		...described,
+		kind: 'command',
+		args: spec.args ?? [],
+		options: spec.options ?? {},
+		// The parser builds args and options from these very specs, so their types are those inferred from the specs.
+		run: (cx, input) => run(cx, input as { args: ArgValues<A>; options: OptionValues<O> }),
+		whenStopped: (reason, input) => whenStopped?.(reason, input as { args: ArgValues<A> }) ?? reason,
+	};
+}
+
+/** False: a group, one that runs without a verb (`self`) too. */
+export function isCommand(node: Command | CommandGroup): node is Command {
+	return 'kind' in node;
+}
+
+/** `emailReason` → `--email-reason`. */
+export function flagOf(key: string): string {
+	return `--${kebab(key)}`;
+}
+
+/** The other half of a tri-state option: `--no-auth`, or its own word (`--inactive`). */
+export function offFlagOf(key: string, spec: Extract<OptionSpec, { kind: 'tri' }>): string {
+	return `--${spec.off ?? `no-${kebab(key)}`}`;
+}
+
+/** `emailReason` → `email-reason`. */
+export function kebab(key: string): string {
+	return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** `email-reason` → `emailReason`, the keys of commander. */
+export function camel(name: string): string {
+	return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,76 @@
+/** Errors on stderr: for people in lines, for machines in one JSON line. */
+
+import { clean, cleanLines, jsonLine } from '../render/clean.js';
+import { hasColor, paint } from '../render/color.js';
+import { fitSentences } from '../render/sentences.js';
+import { hintText, type NamedTarget } from './command-line.js';
+import { Declined, Interrupted, OutputClosed } from './errors.js';
+import { type Complaint, classify, type ExitCode, exits } from './exit.js';
+import { type Format, isMachine } from './globals.js';
+import type { Io } from './io.js';
+
+/** Longer texts are bodies that found their way into a message. */
+const maxMessage = 500;
+
+/** Reports an error and returns its exit code. A closed output is no error. */
+export async function complain(
+	error: unknown,
+	io: Io,
+	options: { format: Format | null; debug: boolean; target: NamedTarget },
+): Promise<ExitCode> {
+	if (error instanceof OutputClosed) return exits.done;
+	const complaint = classify(error);
+	const { target } = options;
+	const text = isMachine(options.format)
+		? errorLine(complaint, target)
+		: await lines(complaint, error, { io, target });
+	await io.stderr.write(text);
+	if (options.debug && error instanceof Error && !isMachine(options.format))
+		await io.stderr.write(`${cleanLines(stackOf(error))}\n`);
+	return complaint.exit;
+}
+
+/** The machine's form: one line, always these keys. */
+export function errorLine(complaint: Complaint, target: NamedTarget): string {
+	const { code, exit, message, http, details, retryable } = complaint;
+	const hint = complaint.hint === null ? null : hintText(complaint.hint, target);
+	return jsonLine({ error: { code, exit_code: exit, message, http, details, hint, retryable } });
+}
+
+async function lines(
+	complaint: Complaint,
+	error: unknown,
+	{ io, target }: { io: Io; target: NamedTarget },
+): Promise<string> {
+	const marks = await paint(hasColor(io.stderr, 'auto', io.env));
+	// A person who pressed Ctrl-C knows; the shell's own line break is missing after ^C.
+	if (error instanceof Interrupted || error instanceof Declined) return `${complaint.message}\n`;
+	const said = [...detailLines(complaint)];
+	if (said.length === 0) said.push(complaint.message);
+	const errors = said.map((text) => `error: ${clean(shorten(text))}`);
+	const hints = complaint.hint === null ? [] : [`hint: ${clean(hintText(complaint.hint, target))}`];
+	const fitted = await fitSentences([...errors, ...hints].join('\n'), io.stderr);
+	return `${fitted.replaceAll(/^error:/gm, marks.red('error:'))}\n`;
+}
+
+/** `email: Enter a valid email address.`, one a complaint; a detail that is a text stands under the message. */
+function detailLines({ details, message }: Complaint): string[] {
+	const texts = (details ?? []).map((detail) => {
+		if (typeof detail === 'object' && detail !== null && 'path' in detail && 'message' in detail)
+			return { field: true, text: `${String(detail.path)}: ${String(detail.message)}` };
+		return { field: false, text: typeof detail === 'string' ? detail : JSON.stringify(detail) };
+	});
+	const [first] = texts;
+	if (first === undefined) return [];
+	const all = texts.map(({ text }) => text);
+	return first.field ? all : [message, ...all];
+}
+
+function shorten(text: string): string {
+	return text.length <= maxMessage ? text : `${text.slice(0, maxMessage)}…`;
+}
+
+function stackOf(error: Error): string {
+	const cause = error.cause instanceof Error ? `\ncaused by ${stackOf(error.cause)}` : '';
+	return `${error.stack ?? error.message}${cause}`;
+}

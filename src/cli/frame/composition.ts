@@ -1,0 +1,33 @@
+/** Messages composed for display before they are sent. */
+
+/** A message to display: nothing of it is stored. */
+export interface ComposeRequest {
+	from: string;
+	to: string;
+	subject: string;
+	text: string | null;
+	html: string | null;
+	disable_inline: boolean;
+	bulk: boolean;
+	reply_to: readonly string[];
+	cc: readonly string[];
+	headers: Readonly<Record<string, string>>;
+	variables: Readonly<Record<string, string>>;
+}
+
+/** The parts of a content as a person reads them. */
+export interface RenderedContent {
+	subject: string;
+	text: string;
+	html: string | null;
+	/** Variables used that have no value. */
+	missing: readonly string[];
+}
+
+/** A finished message: its bytes (RFC 5322), and its parts. */
+export interface ComposedMessage extends RenderedContent {
+	raw: Buffer;
+	warnings: readonly string[];
+	/** Names the stand-ins for parts that only the deployment can make; null: the message is final. */
+	standsIn: string | null;
+}

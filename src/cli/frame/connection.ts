@@ -1,0 +1,325 @@
+/** The result of `connect`: almost only types, so that an import of this file loads nothing. */
+import type { Api } from '../../api/api.js';
+import type { Content } from '../../api/content.js';
+import type { DeliveryCounts } from '../../api/counts.js';
+import type { Clock } from '../../api/datetime.js';
+import type { LimitName, Message, Uuid } from '../../api/records.js';
+import type { WireExchange } from '../../api/wire.js';
+import type { ComposedMessage, ComposeRequest, RenderedContent } from './composition.js';
+import type { IngestCounts, IngestRequest } from './ingestion.js';
+
+/** Where a command goes: a database of this machine, or a base URL. */
+export type Target =
+	| {
+			kind: 'local';
+			url: string;
+			/** The default database is made when missing; a named one must exist. */
+			create: boolean;
+	  }
+	| { kind: 'remote'; baseUrl: string; token: string | null };
+
+/** An opened target; `close` it once. */
+export interface Connection {
+	api: Api;
+	target: Target;
+	/** The wire itself, without retries; on a database of this machine the server's answers without a socket. */
+	exchange: WireExchange;
+	/** The finished message for one recipient of a request, made here: nothing is accepted, no server is called. */
+	compose(request: ComposeRequest): Promise<ComposedMessage>;
+	/** The parts of a content with these values, made here. Missing variables and links have no value. */
+	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
+	/** Operations on the database itself. Null on a deployment. */
+	local: LocalEngine | null;
+	close(): Promise<void>;
+}
+
+/** How a deployment is reached; of no use to a database of this machine. */
+export interface RemoteOptions {
+	/** One request, overall; milliseconds. */
+	timeoutMs: number;
+	/** Tries after the first. */
+	retries: number;
+	/** PEM text of further certificate authorities. */
+	caCert: string | null;
+	/** Certificates are not checked. */
+	insecure: boolean;
+	/** URL of an HTTP proxy; it overrides the environment. */
+	proxy: string | null;
+}
+
+/** The parameters of `connect` from the command line. */
+export interface ConnectDependencies {
+	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
+	role: 'cli' | 'serve' | 'worker';
+	/** A dry run: writes to a database of this machine are answered and rolled back. */
+	isTrial?: boolean;
+	remote: RemoteOptions;
+	env: Readonly<Record<string, string | undefined>>;
+	clock: Clock;
+	/** Trace lines of `--debug`; secrets are redacted before. */
+	trace: ((line: string) => void) | null;
+	/** Things the operator should know; shown once. */
+	warn: (text: string) => void;
+	/** The signal of the whole command: it ends work outside any single call. */
+	signal?: AbortSignal;
+}
+
+/** Operations that need the database on this machine. */
+export interface LocalEngine {
+	/** The database file. */
+	path: string;
+	/** The database was made just now. */
+	isNew: boolean;
+	/** Ends as a send would now, with the same errors, and accepts nothing. */
+	foreseeSend(request: Parameters<Api['send']>[0]): Promise<void>;
+	settings: {
+		/** Every setting with its purpose. */
+		names: Readonly<Record<string, string>>;
+		/** Default values by name; a setting without a default is absent. */
+		defaults: Readonly<Record<string, string>>;
+		/** Set values by name, secrets masked unless `reveal`. */
+		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
+		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
+		set(values: Readonly<Record<string, string | null>>): Promise<void>;
+	};
+	/** Who may use the API of this database, once it is served. */
+	tokens: {
+		/** Revoked ones too, oldest first. */
+		list(): Promise<ApiToken[]>;
+		/** The only answer with the secret. `null`: an active token has this name. */
+		create(input: { name: string; scopes: readonly TokenScope[] }): Promise<NewApiToken | null>;
+		/** False: no living token has this name. */
+		revoke(name: string): Promise<boolean>;
+	};
+	/** Keys that sign the mail of a domain. */
+	dkim: {
+		/** By domain, the oldest of each first; never the private halves. */
+		list(): Promise<DkimKey[]>;
+		/** `domain` in ASCII and lower case. `null`: it has a key of this selector. `UsageError` for an invalid key. */
+		add(input: {
+			domain: string;
+			selector: string;
+			source: { type: DkimKey['type'] } | { pem: string };
+		}): Promise<DkimKey | null>;
+		/** False: the key does not exist. */
+		remove(key: { domain: string; selector: string }): Promise<boolean>;
+	};
+	/** Takes returned mails into the database. Rejects when that fails: unrecorded mails can be ingested again. */
+	ingestBounces(request: IngestRequest): Promise<IngestCounts>;
+	/** The messages that wait to be sent, for every process on this database. */
+	queue: {
+		stats(): Promise<QueueStats>;
+		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
+		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
+		/** Tries the mail server at once, too. False: the queue was open. */
+		resume(): Promise<boolean>;
+	};
+	/** Its secrets, wrapped or not. */
+	secrets: {
+		/** A key is given. */
+		hasKey: boolean;
+		counts(): Promise<SecretCount[]>;
+		/** Rewrites all secrets (`isTrial`: none) unless other processes have the database open; returns those. */
+		rewrite(c: { as: 'wrapped' | 'plain'; isTrial: boolean }): Promise<readonly OtherProcess[]>;
+	};
+	status(): Promise<EngineStatus>;
+	/** Delivers due messages: those of a scope until each has an outcome, or all of them until stopped. */
+	deliver(options: DeliverOptions): Promise<DeliverySummary>;
+	/** Connects, sends EHLO and logs in, without mail. The signal aborts it. Throws `NoSmtp` without a mail server. */
+	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
+	/** Answers the API and the links of mails; sends due messages unless `sending` is null. Throws if it cannot listen. */
+	serve(options: ServeOptions): Promise<RunningServer>;
+}
+
+/** Where and how to listen. */
+export interface ServeOptions {
+	host: string;
+	/** 0: any free one. */
+	port: number;
+	/** PEM texts. */
+	tls: { cert: string; key: string } | null;
+	/** The client address is taken from the proxy in front (`X-Forwarded-For`). */
+	trustProxy: boolean;
+	/** Where mails that come back are taken by SMTP; `null`: nowhere. */
+	bounceSmtp: { host: string; port: number } | null;
+	/** `null`: another process sends. */
+	sending: Pick<DeliverOptions, 'connections' | 'rate'> | null;
+	/** Called with each request and each failure, as one object a line; no secrets. */
+	log: (line: object) => void;
+}
+
+/** A server that listens; `close` once. */
+export interface RunningServer {
+	/** Where it listens; no slash at the end. */
+	url: string;
+	/** Where links of mails begin. */
+	publicUrl: string;
+	/** Resolves with the error after which no request is answered; else never. */
+	failed: Promise<Error>;
+	/** `host:port` of the mail server for bounces; `null`: none. */
+	bounceSmtp: string | null;
+	/** The file with a new token, made for a database without one; `null` when there was one. */
+	newTokenFile: string | null;
+	/** Accepts nothing new, gives work in flight 10 s to end, and returns leases. */
+	close(): Promise<void>;
+}
+
+/** The scopes of a token: reading, sending, or everything. */
+export const tokenScopes = ['read', 'send', 'admin'] as const;
+export type TokenScope = (typeof tokenScopes)[number];
+
+/** A token without its secret, which is stored nowhere. */
+export interface ApiToken {
+	name: string;
+	/** Those of another version may be unknown to this one. */
+	scopes: readonly string[];
+	date_created: string;
+	/** `null`: it is alive. */
+	date_revoked: string | null;
+}
+
+/** A token that was made just now, with its secret. */
+export interface NewApiToken extends Omit<ApiToken, 'date_revoked'> {
+	token: string;
+}
+
+/** A process that has the database open. */
+export type OtherProcess = Pick<QueueStats['workers'][number], 'host' | 'pid'> & { role: string };
+
+/** Secrets that one key wraps; `null`: those that are not wrapped. */
+export interface SecretCount {
+	key: string | null;
+	secrets: number;
+}
+
+/** A key that signs the mail of a domain, by its public half. */
+export interface DkimKey {
+	domain: string;
+	selector: string;
+	type: 'rsa' | 'ed25519';
+	date_created: string;
+	/** Where verifiers look it up: `selector._domainkey.domain`. */
+	dns_name: string;
+	/** The text of that TXT record. */
+	dns_value: string;
+	/** Both as a line of a zone file, in strings of at most 255 octets. */
+	dns_record: string;
+}
+
+/** The queue as a person looks at it; times as the API writes them. */
+export interface QueueStats {
+	/** `null`: the queue is open. A `fault` is tried again at `retry_at`; times in the past: as it was met last. */
+	paused: {
+		kind: 'manual' | 'fault';
+		reason: string | null;
+		since: string;
+		retry_at: string | null;
+		/** In a row. */
+		faults: number;
+	} | null;
+	messages: Partial<Record<Message['state'], number>>;
+	/** Messages whose time has come. */
+	due: number;
+	/** How many of those the limits of the settings hold back. */
+	held: number;
+	/** When the oldest that waits was accepted or released. */
+	oldest: string | null;
+	next_due: string | null;
+	/** `role` is null for a process that has ended; `heard`: its last sign of life, null where that is unknown. */
+	workers: readonly {
+		role: string | null;
+		host: string;
+		pid: number;
+		messages: number;
+		heard: string | null;
+	}[];
+	/** By domain, the most first, at most 50. */
+	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
+	/** Limits that hold messages back, the most first, at most 50; `last`: the earliest time for the last of them. */
+	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
+}
+
+/** The contents and the setup of the database, without secrets. */
+export interface EngineStatus {
+	path: string;
+	schema_version: number;
+	size_bytes: number;
+	lists: number;
+	subscribers: number;
+	suppressions: number;
+	messages: Partial<Record<Message['state'], number>>;
+	smtp_url: string | null;
+	public_url: string | null;
+	time_zone: string;
+	senders: number;
+	/** `null`: the queue is open. */
+	paused: QueueStats['paused'];
+	/** `null`: bounces go to the sender of a message. */
+	bounce_address: string | null;
+	/** Each message has its own return path, which identifies its bounce. */
+	verp: boolean;
+	/** Whose mail is signed. */
+	dkim_domains: readonly string[];
+	/** Settings that limit sending, as they were set. */
+	limits: Readonly<Record<string, string>>;
+	/** Webhooks whose targets answered 410; they get no notifications. */
+	webhooks_stopped: readonly { id: number; url: string; since: string }[];
+}
+
+/** Which messages: those of one submission, of one campaign, or all. */
+export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
+
+/** The scope, the speed and the end of a delivery. */
+export interface DeliverOptions {
+	scope: DeliveryScope;
+	/** `settled`: until no message of the scope is due; `stopped`: until the signal, with messages that come due. */
+	until: 'settled' | 'stopped';
+	connections?: number;
+	/** Messages a second. */
+	rate?: number;
+	signal?: AbortSignal;
+	/** Milliseconds until the signal at the latest, with no work after it: `--deadline`. */
+	leftMs?: number | undefined;
+	/** Without any outcome for so long, it gives up; milliseconds. */
+	stallMs?: number;
+	onProgress?: (counts: DeliveryCounts) => void;
+	/** The mail server takes nothing at the moment; the next try is in so many milliseconds. */
+	onWaiting?: (reason: string, ms: number) => void;
+	/** The queue was paused by hand: no message is begun until it is resumed. */
+	onHeld?: (reason: string) => void;
+	/** Limits hold back all that is left until then. */
+	onLimited?: (until: Date) => void;
+	/** Once for each content warning, when it is first met: a run may go on for months. */
+	onWarning?: (warning: string) => void;
+	/** Receives a function that makes an idle run look for due messages at once. */
+	onReady?: (wake: () => void) => void;
+}
+
+/** How a delivery ended. */
+export interface DeliverySummary {
+	/**
+	 * `paused`: the mail server refuses all mail (login, TLS, connect), or the queue was paused by hand; `stalled`: no
+	 * outcome within `stallMs`.
+	 */
+	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
+	/** Why it is paused, or stalled where the reason is known. */
+	reason: string | null;
+	counts: DeliveryCounts;
+	/** Content warnings, such as CSS that could not be inlined. */
+	warnings: readonly string[];
+}
+
+/** The result of a test of the mail server; milliseconds. */
+export interface SmtpTest {
+	host: string;
+	port: number;
+	/** `never`, `opportunistic`, `required` or `implicit` TLS. */
+	security: string;
+	user: string | null;
+	/** False: `reply` has the reason. */
+	ok: boolean;
+	reply: string | null;
+	/** The remedy: a port that speaks TLS, `smtp_url`, `smtp_ca` or the login; null where it is not known. */
+	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'login' | null;
+	duration_ms: number;
+}

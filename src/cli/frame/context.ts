@@ -1,0 +1,341 @@
+/** The context of a command, built from the command line and the settings. */
+import type { Api } from '../../api/api.js';
+import type { Clock } from '../../api/datetime.js';
+import { createNameRecorder } from '../completion/names.js';
+import type { Paths } from '../config/config.js';
+import { clockOf, type Settings } from '../config/settings.js';
+import { readTokenOf } from '../config/token.js';
+import { hasColor, paint } from '../render/color.js';
+import { numberText } from '../render/counted.js';
+import { parseFields } from '../render/fields.js';
+import { createOut, type Out, type Shown } from '../render/out.js';
+import type { Query } from '../render/query.js';
+import { withOneLine } from '../render/standing.js';
+import type { Foreseen } from '../verbs/foreseen.js';
+import type { Command } from './command.js';
+import type { Hint, NamedTarget } from './command-line.js';
+import type { ConnectDependencies, Connection, LocalEngine, RemoteOptions, Target } from './connection.js';
+import { onlyLocal, UsageError } from './errors.js';
+import { type Format, isMachine, type RawGlobals } from './globals.js';
+import type { Io } from './io.js';
+import type { Parsed } from './parse.js';
+import { createPrompts, type Prompts } from './prompts.js';
+import { createSources, type Sources } from './sources.js';
+import { createTalk, type Talk } from './talk.js';
+
+export interface CommandContext extends Talk, Prompts {
+	readonly io: Io;
+	/** stdout. */
+	readonly out: Out;
+	readonly clock: Clock;
+	/** The global options as given; values with a default from environment or profile are in `settings`. */
+	readonly globals: RawGlobals;
+	readonly settings: Settings;
+	readonly paths: Paths;
+	/** Standard input and files. */
+	readonly sources: Sources;
+	/** Aborted by Ctrl-C, SIGTERM and `--deadline`; its reason is the error to end with. Pass it to every call. */
+	readonly signal: AbortSignal;
+	/** Milliseconds until `--deadline`; undefined without one. */
+	leftMs(): number | undefined;
+	readonly quiet: boolean;
+	readonly dryRun: boolean;
+	/** Opens the target on first use. */
+	connection(): Promise<Connection>;
+	/** Another target than the call's own, as it would be reached; the caller closes it. */
+	connectTo(target: Target): Promise<Connection>;
+	/** PEM of `--ca-cert`; null: none is named. `UsageError` for a file without a certificate. */
+	authority(): Promise<string | null>;
+	api(): Promise<Api>;
+	/** The engine itself, for ◆ commands; `UsageError` on a deployment. */
+	local(): Promise<LocalEngine>;
+	/**
+	 * For one long write of which all is kept or nothing. On a database of this machine SQLite lets no signal be heard
+	 * meanwhile: Ctrl-C and SIGTERM end the process at once, with their own status, and the write is undone.
+	 */
+	atomic<T>(write: () => Promise<T>): Promise<T>;
+	/** Done once the command has ended, however it did, before its connection closes. */
+	atEnd(work: () => Promise<void>): void;
+	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
+	wouldDo(what: string, plan: Foreseen): Promise<void>;
+}
+
+export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;
+
+export interface RunOptions {
+	io: Io;
+	/** Replaces the composition root, for tests of the frame itself. */
+	connect: Connect | null;
+	/** Ctrl-C and SIGTERM. */
+	interrupts: AbortSignal;
+	/**
+	 * The signals of a process that is this command's alone: `release` gives them their standard action, `hold` takes them
+	 * back. Null where the command shares its process.
+	 */
+	signals: { release(): void; hold(): void } | null;
+	/** Called once the reporting of errors is settled: the target that hints repeat, and the format. */
+	onSettled: (settled: { target: NamedTarget; format: Format | null }) => void;
+}
+
+export type Run = Extract<Parsed, { kind: 'run' }>;
+
+export interface Settled {
+	paths: Paths;
+	settings: Settings;
+	/** The target and output format that commands in hints repeat. */
+	target: NamedTarget;
+	signal: AbortSignal;
+	/** Milliseconds until `--deadline`; undefined without one. */
+	leftMs: () => number | undefined;
+}
+
+export interface Context {
+	cx: CommandContext;
+	/** The rows each list printed, for `--exit-empty`. */
+	listed: readonly Shown[];
+	/** See `WholeTalk`. */
+	takeHints(): Hint[];
+	/** Runs the work given to `atEnd`, then closes the connection, if one was opened. */
+	close(): Promise<void>;
+}
+
+/**
+ * The context of one call of a command. It connects only when the command asks for it. The caller calls `close` once,
+ * after success or failure. Throws `UsageError` for `--fields`.
+ */
+export async function createContext(
+	parsed: Run,
+	{ io: streams, connect, signals }: Pick<RunOptions, 'io' | 'connect' | 'signals'>,
+	{ paths, settings, target, signal, leftMs }: Settled,
+): Promise<Context> {
+	const { globals } = parsed;
+	const stderr = withOneLine(streams.stderr);
+	// All output on standard error goes above a progress line, from any caller.
+	const io: Io = { ...streams, stderr };
+	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
+	const { takeHints, end, ...talk } = createTalk(stderr, {
+		format,
+		debug: settings.debug.value,
+		quiet: globals.quiet === true,
+		paint: await paint(hasColor(io.stderr, settings.color.value, io.env)),
+		target,
+		elapsedMs: () => performance.now(),
+	});
+	const sources = createSources(io, signal);
+	const clock = clockOf(settings);
+	const prompts = createPrompts(io, promptOptions(globals, settings, format, io, signal));
+	const listed: Shown[] = [];
+	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
+	const { columns, writes, createsDatabase } = parsed.command;
+	const query =
+		globals.query === undefined ? null : await openQueryOf(globals.query, io, { format, talk, writes });
+	const printed =
+		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
+	const out = makeOut(globals, printed.io, { format: printed.format, strong, talk, listed, columns, writes });
+	const role = parsed.command.role ?? 'cli';
+	const link = linker(settings, {
+		connect,
+		clock,
+		talk,
+		io,
+		globals,
+		sources,
+		createsDatabase,
+		role,
+		signal,
+	});
+	const names = createNameRecorder(paths.names);
+	const endings: (() => Promise<void>)[] = [];
+	const cx: CommandContext = {
+		...talk,
+		...prompts,
+		io,
+		out,
+		clock,
+		globals,
+		settings,
+		paths,
+		sources,
+		signal,
+		leftMs,
+		quiet: globals.quiet === true,
+		dryRun: globals.dryRun === true,
+		connection: link.open,
+		connectTo: link.connectTo,
+		authority: link.authority,
+		api: async (): Promise<Api> => {
+			const { api, target } = await link.open();
+			return globals.dryRun === true ? api : names.listen(api, target);
+		},
+		local: async () => {
+			const { local } = await link.open();
+			if (local !== null) return local;
+			throw onlyLocal(parsed.path.join(' '));
+		},
+		atomic: async (write) => {
+			const isLocal = (await link.open()).local !== null;
+			if (!isLocal || signal.aborted) return write();
+			signals?.release();
+			return write().finally(() => signals?.hold());
+		},
+		atEnd: (work) => void endings.push(work),
+		wouldDo: async (what, plan) => {
+			await out.plan({ dry_run: true, ...plan }, `dry run: would ${what}`);
+			if (await link.isRemote()) await talk.note((await import('../verbs/foreseen.js')).unchecked);
+		},
+	};
+	const close = async () => {
+		try {
+			for (const end of endings.splice(0)) await end();
+			names.keep();
+			await query?.end();
+		} finally {
+			await link.close();
+			await end();
+		}
+	};
+	return { cx, listed, takeHints, close };
+}
+
+function promptOptions(globals: RawGlobals, settings: Settings, format: Format, io: Io, signal: AbortSignal) {
+	const mayAsk = settings.input.value && !isMachine(format);
+	return {
+		canAsk: mayAsk && io.stderr.isTTY && io.stdin.isTTY,
+		yes: globals.yes === true,
+		confirm: globals.confirm ?? null,
+		signal,
+	};
+}
+
+async function openQueryOf(
+	expression: string,
+	io: Io,
+	{ format, talk, writes }: Pick<OutParts, 'format' | 'talk' | 'writes'>,
+): Promise<Query> {
+	const { openQuery, queryFormats } = await import('../render/query.js');
+	const known = queryFormats.find((one) => one === format);
+	if (known === undefined) throw new UsageError(`--query does not go with --output ${format}`);
+	const onMisfit = writes === true ? (why: string) => talk.warn(why) : null;
+	return openQuery(io.stdout, { expression, format: known, onMisfit });
+}
+
+interface OutParts {
+	format: Format;
+	strong: (text: string) => string;
+	talk: Talk;
+	/** The rows each list printed, for `--exit-empty`. */
+	listed: Shown[];
+	columns: Command['columns'];
+	writes: Command['writes'];
+}
+
+function makeOut(
+	globals: RawGlobals,
+	io: Io,
+	{ format, strong, talk, listed, columns, writes }: OutParts,
+): Out {
+	const fields = parseFields(globals.fields);
+	const options = {
+		format,
+		fields: columns === 'own' ? null : fields,
+		// After a change it is too late to refuse `--fields`.
+		known: columns === 'own' || writes !== true ? [] : (columns ?? []).map(({ key }) => key),
+		header: globals.header !== false,
+		truncate: globals.truncate !== false,
+		quiet: globals.quiet === true,
+		strong,
+	};
+	return createOut(io.stdout, options, {
+		sentence: talk.note,
+		listed: async (rows) => {
+			listed.push(rows);
+			if (rows.shown === 0 && io.stdout.isTTY && !isMachine(format)) await talk.note('nothing to show');
+			if (rows.cut) {
+				const of = rows.total === undefined ? 'more' : numberText(rows.total);
+				await talk.note(`showing ${numberText(rows.shown)} of ${of}; --all`);
+			}
+		},
+	});
+}
+
+interface LinkParts {
+	connect: Connect | null;
+	clock: ConnectDependencies['clock'];
+	talk: Talk;
+	io: Io;
+	globals: RawGlobals;
+	sources: ReturnType<typeof createSources>;
+	/** See `Command`; undefined: the default one is made, a named one is not. */
+	createsDatabase: boolean | undefined;
+	role: ConnectDependencies['role'];
+	signal: AbortSignal;
+}
+
+async function remoteOptions(
+	settings: Settings,
+	globals: RawGlobals,
+	caCert: string | null,
+): Promise<RemoteOptions> {
+	return {
+		timeoutMs: settings.timeoutMs.value,
+		retries: settings.retries.value,
+		caCert,
+		insecure: globals.insecure === true,
+		proxy: globals.proxy ?? null,
+	};
+}
+
+/** Reads the file once for all callers: a pipe gives its content to one reader only. */
+function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>) {
+	let read: Promise<string | null> | null = null;
+	return () => {
+		const { caCert } = globals;
+		if (caCert === undefined) return Promise.resolve(null);
+		read ??= import('../config/token.js').then(({ readAuthority }) => readAuthority(caCert, sources));
+		return read;
+	};
+}
+
+/** The connection, opened by the first who needs it and closed once. */
+function linker(settings: Settings, parts: LinkParts) {
+	let opened: Promise<Connection> | null = null;
+	const authority = authorityReader(parts);
+	const isTrial = parts.globals.dryRun === true;
+	const connectTo = async (target: Target): Promise<Connection> => {
+		const connect = parts.connect ?? (await import('../connect.js')).connect;
+		return connect(target, {
+			clock: parts.clock,
+			// A dry run does not register as a worker.
+			role: isTrial ? 'cli' : parts.role,
+			isTrial,
+			env: parts.io.env,
+			remote: await remoteOptions(settings, parts.globals, await authority()),
+			trace: parts.talk.trace,
+			warn: (text) => void parts.talk.warn(text),
+			signal: parts.signal,
+		});
+	};
+	const open = async (): Promise<Connection> => {
+		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
+		if (named.kind !== 'local') return connectTo(named);
+		const connection = await connectTo({ ...named, create: parts.createsDatabase ?? named.create });
+		// On another home than was meant it would look like one in which everything is gone.
+		if (parts.createsDatabase === undefined && connection.local?.isNew === true && !isTrial)
+			await parts.talk.note(`made a new database: ${connection.local.path}`);
+		return connection;
+	};
+	return {
+		authority,
+		connectTo,
+		/** False too without a connection: the command is about this machine. */
+		isRemote: async () => (await opened)?.target.kind === 'remote',
+		open: () => {
+			opened ??= open();
+			return opened;
+		},
+		close: async () => {
+			const connection = await opened?.catch(() => null);
+			await connection?.close();
+		},
+	};
+}

@@ -1,0 +1,92 @@
+/** Errors of the command line itself. All others come from the API, the store or the system. */
+import type { Hint } from './command-line.js';
+import type { ExitCode } from './exit.js';
+
+export interface CliErrorOptions {
+	hint?: Hint;
+	/** Listed one a line; unchanged in JSON. */
+	details?: readonly unknown[];
+	retryable?: boolean;
+	cause?: unknown;
+}
+
+/** An expected end of a command that is not success. `code` is for scripts, `exit` for the shell. */
+export class CliError extends Error {
+	override readonly name: string = 'CliError';
+	readonly code: string;
+	readonly exit: ExitCode;
+	readonly hint: Hint | null;
+	readonly details: readonly unknown[] | null;
+	readonly retryable: boolean;
+
+	constructor(code: string, exit: ExitCode, message: string, options: CliErrorOptions = {}) {
+		super(message, 'cause' in options ? { cause: options.cause } : undefined);
+		this.code = code;
+		this.exit = exit;
+		this.hint = options.hint ?? null;
+		this.details = options.details ?? null;
+		this.retryable = options.retryable ?? false;
+	}
+}
+
+/** Wrong words on the command line, or consent missing: exit 2, nothing was done. */
+export class UsageError extends CliError {
+	override readonly name = 'UsageError';
+	constructor(message: string, options: CliErrorOptions = {}) {
+		super('usage', 2, message, options);
+	}
+}
+
+/** A configuration file that is unreadable or invalid; it stays unchanged (exit 78). */
+export class ConfigError extends CliError {
+	override readonly name = 'ConfigError';
+	constructor(message: string, options: CliErrorOptions = {}) {
+		super('configuration', 78, message, options);
+	}
+}
+
+/** Ctrl-C or SIGTERM; also the reason of the command's abort signal. */
+export class Interrupted extends CliError {
+	override readonly name = 'Interrupted';
+	readonly signal: 'SIGINT' | 'SIGTERM';
+	constructor(signal: 'SIGINT' | 'SIGTERM') {
+		super('interrupted', signal === 'SIGINT' ? 130 : 143, signal === 'SIGINT' ? 'interrupted' : 'terminated');
+		this.signal = signal;
+	}
+}
+
+/** No mail server is configured: nothing can be sent. */
+export class NoSmtp extends Error {
+	override readonly name = 'NoSmtp';
+	constructor() {
+		super('no mail server is configured');
+	}
+}
+
+/** A command of the machine that owns the database, called for a deployment. `path`: `engine backup`. */
+export function onlyLocal(path: string): UsageError {
+	return new UsageError(`${path} works on the machine that owns the database only`, {
+		hint: 'give --db PATH, or --profile local for the default database of this machine',
+	});
+}
+
+/** The user declined at a prompt. */
+export class Declined extends CliError {
+	override readonly name = 'Declined';
+	constructor() {
+		super('declined', 130, 'declined, nothing was changed');
+	}
+}
+
+/** `--deadline` has passed; also the reason of the command's abort signal. */
+export class DeadlinePassed extends CliError {
+	override readonly name = 'DeadlinePassed';
+	constructor(text: string) {
+		super('deadline', 12, `out of time: --deadline ${text}`, { retryable: true });
+	}
+}
+
+/** The reader of our output went away (`| head`): a quiet end with 0. */
+export class OutputClosed extends Error {
+	override readonly name = 'OutputClosed';
+}

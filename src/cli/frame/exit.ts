@@ -1,0 +1,262 @@
+/** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
+import { MissingExtension } from '../../api/capabilities.js';
+import {
+	ApiError,
+	type ApiErrorCode,
+	listFieldErrors,
+	StoreError,
+	type StoreErrorCode,
+} from '../../api/errors.js';
+import { JobError, type JobFault } from '../../jobs/errors.js';
+import { DatabaseMissing, UnsupportedDatabase } from '../../store/errors.js';
+import { TableError } from '../../tables/finding.js';
+import { type Hint, joinHints, mailctl } from './command-line.js';
+import { CliError, NoSmtp } from './errors.js';
+
+export const exits = {
+	done: 0,
+	bug: 1,
+	usage: 2,
+	notFound: 3,
+	authentication: 4,
+	refused: 5,
+	network: 6,
+	server: 7,
+	empty: 8,
+	partly: 9,
+	failIf: 10,
+	found: 11,
+	outOfTime: 12,
+	uncertain: 13,
+	queued: 14,
+	disk: 74,
+	tryLater: 75,
+	configuration: 78,
+	interrupted: 130,
+	terminated: 143,
+} as const;
+
+export type ExitCode = (typeof exits)[keyof typeof exits];
+
+/** The texts of `help exit-codes`. */
+export const exitMeanings: Readonly<Record<ExitCode, string>> = {
+	0: 'done; an empty list, a dry run without findings and a closed pipe too',
+	1: 'a bug in mailctl',
+	2: 'usage, local validation, or consent missing',
+	3: 'not found',
+	4: 'authentication: no token, a wrong one, or one without the right',
+	5: 'refused by the service (400, 409, 422, most other 4xx)',
+	6: 'network, TLS, proxy, a cut, --timeout, database locked',
+	7: 'the server failed (5xx, 429 after retries, a redirect, an answer that is not the contract’s)',
+	8: 'a list was empty and --exit-empty was given',
+	9: 'partly done: some rows or messages failed or bounced, or no recipient got the mail (suppressed, canceled)',
+	10: '--fail-if was true',
+	11: 'smoke or doctor found something',
+	12: 'out of time (--deadline, --wait-timeout)',
+	13: 'a send may or may not have happened (no answer that can be read, 408, most 5xx): look before you repeat it',
+	14: 'accepted and queued, do not repeat: the mail server or the queue stands still, a worker sends it later',
+	74: 'the local disk or database failed',
+	75: 'engine bounces ingest alone: nothing is lost, bring the mail again (database locked or failed, or stopped)',
+	78: 'the configuration is unreadable',
+	130: 'interrupted (Ctrl-C), or a prompt was declined',
+	143: 'terminated (SIGTERM)',
+};
+
+/** An error as the command line reports it. `details` is one line each under the message. */
+export interface Complaint {
+	code: string;
+	exit: ExitCode;
+	message: string;
+	hint: Hint | null;
+	details: readonly unknown[] | null;
+	http: { status: number; method: string; path: string } | null;
+	retryable: boolean;
+}
+
+/** Classifies anything thrown; an unforeseen error is a bug (1). */
+export function classify(error: unknown): Complaint {
+	if (error instanceof CliError) return fromCliError(error);
+	if (error instanceof ApiError) return fromApiError(error);
+	if (error instanceof Error) {
+		// The worker's error names its task; the cause is the error of the store.
+		const cause = error.cause instanceof Error ? fromNamedError(error.cause) : null;
+		return fromNamedError(error) ?? cause ?? bug(error.message);
+	}
+	return bug(String(error));
+}
+
+/** The error as it is reported, with a further hint after its own. */
+export function hinted(error: unknown, hints: readonly Hint[]): unknown {
+	if (hints.length === 0) return error;
+	const { code, exit, message, details, retryable, hint } = classify(error);
+	const cause = error instanceof CliError ? (error.cause ?? error) : error;
+	const all = [...(hint === null ? [] : [hint]), ...hints];
+	return new CliError(code, exit, message, {
+		hint: joinHints(all),
+		...(details !== null && { details }),
+		retryable,
+		cause,
+	});
+}
+
+/** The exit code, its repeatability and its hint. */
+interface Meaning {
+	exit: ExitCode;
+	/** False by default. */
+	retryable?: boolean;
+	hint?: Hint;
+}
+
+/** 403 counts as authentication: some deployments answer it for a missing token (api: 401 and 403 are treated alike). */
+const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
+	invalid: { exit: exits.refused },
+	parse_error: { exit: exits.refused },
+	not_authenticated: {
+		exit: exits.authentication,
+		hint: ['give a token that is valid there: MAILCTL_TOKEN, --token-file or ', mailctl('login')],
+	},
+	permission_denied: {
+		exit: exits.authentication,
+		hint: 'this needs a token with more rights (read, send, admin)',
+	},
+	not_found: { exit: exits.notFound },
+	method_not_allowed: { exit: exits.refused },
+	conflict: { exit: exits.refused },
+	too_large: { exit: exits.refused },
+	unsupported_media_type: { exit: exits.refused },
+	unprocessable: { exit: exits.refused },
+	throttled: { exit: exits.server, retryable: true },
+	server_error: { exit: exits.server, retryable: true },
+	unavailable: { exit: exits.network, retryable: true },
+	storage_full: { exit: exits.disk },
+	storage_failed: { exit: exits.disk },
+	not_overwritten: { exit: exits.disk, retryable: true },
+	network: { exit: exits.network, retryable: true },
+	bad_answer: { exit: exits.server },
+};
+
+const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
+	locked: { exit: exits.network, retryable: true, hint: 'another process holds the database; try again' },
+	busy_elsewhere: {
+		exit: exits.disk,
+		retryable: true,
+		hint: 'stop the other mailctl process, then try again',
+	},
+	newer_schema: { exit: exits.disk, hint: 'this database needs a newer mailctl' },
+	not_a_database: { exit: exits.disk },
+	disk_full: { exit: exits.disk, hint: 'free some space, then run the command again' },
+	io: { exit: exits.disk },
+	damaged: { exit: exits.disk },
+	read_only: { exit: exits.disk },
+	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
+	key: {
+		exit: exits.configuration,
+		hint: ['MAILCTL_KEY_FILE names the file with the key; ', mailctl('engine', 'secrets', 'wrap', '--help')],
+	},
+};
+
+const jobCodes: Readonly<Record<JobFault, Meaning>> = {
+	in_use: { exit: exits.usage, hint: 'wait until it has ended, then try again', retryable: true },
+	other_road: {
+		exit: exits.usage,
+		hint: [
+			'look at what answers there: ',
+			mailctl('api', 'GET', '/'),
+			'; where the service was replaced for good, give another --campaign',
+		],
+	},
+	unwritable: { exit: exits.disk, hint: 'XDG_STATE_HOME names the folder above it' },
+};
+
+/** Of this machine: its set-up, its disk, and mailctl itself. */
+const machineCodes = {
+	database_missing: { exit: exits.usage },
+	unsupported_database: { exit: exits.usage },
+	no_smtp: {
+		exit: exits.usage,
+		hint: mailctl('engine', 'init', '--smtp', 'smtp://user@host:587', '--smtp-password-file', 'FILE'),
+	},
+	missing_extension: { exit: exits.usage },
+	sqlite_missing: { exit: exits.disk, hint: 'npm rebuild better-sqlite3' },
+	disk: { exit: exits.disk },
+	internal: { exit: exits.bug, hint: 'this is a bug in mailctl; --debug shows where' },
+} as const satisfies Readonly<Record<string, Meaning>>;
+
+function fromCliError(error: CliError): Complaint {
+	const cause = error.cause instanceof ApiError ? error.cause : null;
+	return {
+		code: error.code,
+		exit: error.exit,
+		message: error.message,
+		hint: error.hint,
+		details: error.details,
+		http: cause?.http ?? null,
+		retryable: error.retryable,
+	};
+}
+
+function fromApiError(error: ApiError): Complaint {
+	const found = complaint(error.code, apiCodes[error.code], error.message);
+	// On the embedded engine a 5xx is this machine's disk or lock; over HTTP it is the fault of a remote server.
+	const remote = error.http !== null && error.http.status >= 500;
+	return {
+		...found,
+		exit: remote ? exits.server : found.exit,
+		hint: error.code === 'throttled' ? waitHint(error) : found.hint,
+		details: error.fields === null ? null : flatten(error),
+		http: error.http,
+	};
+}
+
+function flatten(error: ApiError): readonly unknown[] {
+	return error.fields === null ? [] : listFieldErrors(error.fields);
+}
+
+function waitHint({ retryAfterMs }: ApiError): Hint | null {
+	return retryAfterMs === null ? null : `try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`;
+}
+
+function fromNamedError(error: Error): Complaint | null {
+	const { message } = error;
+	const ofMachine = (code: keyof typeof machineCodes, said = message) =>
+		complaint(code, machineCodes[code], said);
+	if (error instanceof DatabaseMissing)
+		return { ...ofMachine('database_missing'), hint: mailctl('engine', 'init', '--db', error.path) };
+	if (error instanceof UnsupportedDatabase) return ofMachine('unsupported_database');
+	if (error instanceof NoSmtp) return ofMachine('no_smtp');
+	if (error instanceof MissingExtension) return ofMachine('missing_extension');
+	if (error instanceof StoreError) return complaint(error.code, storeCodes[error.code], message);
+	if (error instanceof TableError) return fromTableError(error);
+	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
+	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);
+	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk') : null;
+}
+
+function fromTableError({ code, message, hint, details }: TableError): Complaint {
+	const exit = code === 'disk' || code === 'disk_full' ? exits.disk : exits.usage;
+	return { ...complaint(code, { exit }, message), hint, details };
+}
+
+const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;
+
+/**
+ * The binary of a package is missing, or of another Node: after an install without scripts, or a change of Node. Only
+ * texts identify the missing binary: of bindings 1.5, which loads it for better-sqlite3 12, and of Node's loader.
+ */
+function isAddonMissing({ message }: Error, code: string): boolean {
+	if (code === 'ERR_DLOPEN_FAILED') return true;
+	return /^Could not locate the bindings file|^Cannot find (module|package) '[^']*better[-_]sqlite3/.test(
+		message,
+	);
+}
+
+const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE']);
+
+function complaint(code: string, { exit, retryable = false, hint }: Meaning, message: string): Complaint {
+	return { code, exit, message, hint: hint ?? null, details: null, http: null, retryable };
+}
+
+function bug(message: string): Complaint {
+	return complaint('internal', machineCodes.internal, message);
+}

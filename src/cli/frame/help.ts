@@ -1,0 +1,199 @@
+/** Help pages, made from the descriptions of the commands; and "did you mean". */
+
+import { suggest } from '../../api/suggest.js';
+import { fitLines } from '../render/fit.js';
+import type { TreeEntry } from '../tree.js';
+import {
+	type ArgSpec,
+	type Command,
+	type CommandGroup,
+	flagOf,
+	type OptionSpec,
+	offFlagOf,
+} from './command.js';
+import { shellWord } from './command-line.js';
+import { exitMeanings } from './exit.js';
+import { globalOptions } from './globals.js';
+import { topicNames } from './topic-names.js';
+
+const globalLine = 'Global options: mailctl help';
+
+/** `mailctl --help`. */
+export function rootHelp(entries: readonly TreeEntry[]): string {
+	return page([
+		'mailctl: administer a mailing service, or the embedded engine, from the command line',
+		section('Usage', ['mailctl <command> [options]']),
+		section('Commands', pairs(entries.map(({ name, summary }) => [name, summary]))),
+		section(
+			'Global options',
+			pairs(
+				globalOptions
+					.filter(({ hidden }) => hidden !== true)
+					.map(({ flags, summary, environment }) => [
+						flags.startsWith('-') && !flags.startsWith('--') ? flags : `    ${flags}`,
+						environment === undefined ? summary : `${summary} [${environment}]`,
+					]),
+			),
+		),
+		section(
+			'Help',
+			pairs([
+				['mailctl <command> --help', 'what a command takes and prints'],
+				['mailctl help <topic>', `${topicNames.slice(0, 4).join(', ')},`],
+				['', topicNames.slice(4).join(', ')],
+			]),
+		),
+	]);
+}
+
+/** Fits the text to the width of a terminal; a pipe gets it unchanged. */
+export function fitHelp(text: string, { isTTY, columns }: { isTTY: boolean; columns: number }): string {
+	return isTTY ? fitLines(text, columns) : text;
+}
+
+/** `path`: the words of the group, without `mailctl`. Lists the command without a verb, and no hidden verbs. */
+export function groupHelp(group: CommandGroup, path: readonly string[]): string {
+	const name = `mailctl ${path.join(' ')}`;
+	const rows = group.commands
+		.filter((one) => !('hidden' in one && one.hidden === true))
+		.map((one): [string, string] => ['kind' in one ? usageWords(one) : one.name, one.summary]);
+	const self = group.self === undefined ? [] : details(group.self);
+	return page([
+		`${name}: ${group.summary}`,
+		...paragraph(group.description ?? group.self?.description),
+		section('Usage', [
+			...(group.self === undefined ? [] : [`${name} ${tail(group.self)}`.trimEnd()]),
+			...(rows.length === 0 ? [] : [`${name} <command> [options]`]),
+		]),
+		...(rows.length === 0 ? [] : [section('Commands', pairs(rows))]),
+		...self,
+		globalLine,
+	]);
+}
+
+/** `path` as for `groupHelp`. Lines are as long as they come: `fitHelp` breaks them. */
+export function commandHelp(command: Command, path: readonly string[]): string {
+	return page([
+		`mailctl ${path.join(' ')}: ${command.summary}`,
+		...paragraph(command.description),
+		section('Usage', [`mailctl ${path.join(' ')} ${tail(command)}`.trimEnd()]),
+		...details(command),
+		globalLine,
+	]);
+}
+
+function details(command: Command): string[] {
+	const { args, options, output, exits = [], examples = [], aliases = [] } = command;
+	const rows = Object.entries(options)
+		.filter(([, spec]) => spec.hidden !== true)
+		.map(([key, spec]): [string, string] => [optionWords(key, spec), optionSummary(spec)]);
+	return [
+		...(aliases.length === 0 ? [] : [section('Aliases', [aliases.join(', ')])]),
+		...(args.length === 0
+			? []
+			: [section('Arguments', pairs(args.map((arg) => [argWord(arg), arg.summary])))]),
+		...(rows.length === 0 ? [] : [section('Options', pairs(rows))]),
+		...(output === undefined ? [] : [section('Output (-o json)', [output])]),
+		...(exits.length === 0
+			? []
+			: [section('Exit codes', pairs(exits.map((code) => [String(code), exitMeanings[code]])))]),
+		...(examples.length === 0 ? [] : [section('Examples', examples)]),
+	];
+}
+
+function usageWords(command: Command): string {
+	return [command.name, ...command.args.map(argWord)].join(' ');
+}
+
+/** Arguments and required options, as in a usage line. */
+export function tail(command: Command): string {
+	const required = Object.entries(command.options).flatMap(([key, spec]) =>
+		spec.required === true ? [`${flagOf(key)} ${placeholder(spec)}`] : [],
+	);
+	const more = Object.values(command.options).some((spec) => spec.required !== true) ? ['[options]'] : [];
+	return [...command.args.map(argWord), ...required, ...more].join(' ');
+}
+
+/** `<list>`, `[file]`, `<list…>`. */
+export function argWord({ name, optional, many }: ArgSpec): string {
+	const word = many === true ? `${name}…` : name;
+	return optional === true ? `[${word}]` : `<${word}>`;
+}
+
+/** `-l, --list LIST`; four blanks stand for a missing short form. */
+export function optionWords(key: string, spec: OptionSpec): string {
+	const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
+	if (spec.kind === 'flag') return `${short}${flagOf(key)}`;
+	if (spec.kind === 'tri') return `${short}${flagOf(key)} | ${offFlagOf(key, spec)}`;
+	const word = `${short}${flagOf(key)} ${placeholder(spec)}`;
+	if (spec.kind === 'choices') return `${word},…`;
+	return spec.kind === 'list' || spec.kind === 'pairs' ? `${word}…` : word;
+}
+
+/** With its default, choices and variable in brackets. */
+export function optionSummary(spec: OptionSpec): string {
+	const notes = [
+		...(spec.required === true ? ['required'] : []),
+		...('choices' in spec ? [spec.choices.join(', ')] : []),
+		...('default' in spec && spec.default !== undefined && spec.kind !== 'duration'
+			? [`default ${spec.default}`]
+			: []),
+		...(spec.env === undefined ? [] : [spec.env]),
+	];
+	return notes.length === 0 ? spec.summary : `${spec.summary} [${notes.join('; ')}]`;
+}
+
+function placeholder(spec: OptionSpec): string {
+	if (spec.placeholder !== undefined) return spec.placeholder;
+	const words: Partial<Record<OptionSpec['kind'], string>> = {
+		integer: 'N',
+		pairs: 'K=V',
+		duration: 'DUR',
+		date: 'DATE',
+		file: 'FILE',
+		content: 'TEXT|@FILE|-',
+		choice: 'WORD',
+		choices: 'WORD',
+	};
+	return words[spec.kind] ?? 'TEXT';
+}
+
+/** Lines of at most so many characters: help is read on narrow terminals and in pagers. */
+const textWidth = 80;
+
+function paragraph(text: string | undefined): string[] {
+	if (text === undefined) return [];
+	const lines: string[] = [''];
+	for (const word of text.split(' ')) {
+		const last = lines.at(-1) ?? '';
+		if (last.length + 1 + word.length > textWidth) lines.push(word);
+		else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
+	}
+	return [lines.join('\n')];
+}
+
+function page(parts: readonly string[]): string {
+	return `${parts.join('\n\n')}\n`;
+}
+
+function section(title: string, lines: readonly string[]): string {
+	return [`${title}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+/** Two columns; a left side that is too long gets its own line. */
+function pairs(rows: readonly (readonly [string, string])[]): string[] {
+	const wide = Math.min(34, Math.max(...rows.map(([left]) => left.length)));
+	return rows.map(([left, right]) =>
+		left.length <= wide ? `${left.padEnd(wide)}  ${right}` : `${left}\n  ${' '.repeat(wide)}  ${right}`,
+	);
+}
+
+/** `did you mean a or 'b c'?`, or undefined. A name of several words is quoted: it may read like a command. */
+export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
+	const near = [...new Set(suggest(word, candidates))];
+	return near.length === 0 ? undefined : `did you mean ${near.map(asOneWord).join(' or ')}?`;
+}
+
+function asOneWord(name: string): string {
+	return /\s/.test(name) ? shellWord(name) : name;
+}

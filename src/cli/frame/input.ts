@@ -1,0 +1,149 @@
+/** Turns the parsed words of a command into typed values. A missing value is asked for, or exit 2. */
+import type { Clock } from '../../api/datetime.js';
+import type { Env, Settings } from '../config/settings.js';
+import { type ArgSpec, type Command, camel, flagOf, type OptionSpec, offFlagOf } from './command.js';
+import { UsageError } from './errors.js';
+import { didYouMean } from './help.js';
+import type { Sources } from './sources.js';
+import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
+
+export interface InputDependencies {
+	env: Env;
+	settings: Settings;
+	clock: Clock;
+	sources: Sources;
+	/** `null`: prompts are not possible. */
+	ask: ((question: string) => Promise<string>) | null;
+}
+
+export interface CommandInput {
+	args: Record<string, unknown>;
+	options: Record<string, unknown>;
+}
+
+/**
+ * Options first, then arguments, each in the order of the specs: prompts come in that order. Files are opened at their
+ * first read. Throws `UsageError`.
+ */
+export async function readInput(
+	command: Command,
+	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
+	dependencies: InputDependencies,
+): Promise<CommandInput> {
+	const options: Record<string, unknown> = {};
+	for (const [key, spec] of Object.entries(command.options))
+		options[key] = await readOption(key, spec, raw.options, dependencies);
+	return { args: await readArgs(command.args, raw.words, dependencies), options };
+}
+
+async function readArgs(
+	specs: readonly ArgSpec[],
+	words: readonly string[],
+	{ ask }: InputDependencies,
+): Promise<Record<string, unknown>> {
+	const args: Record<string, unknown> = {};
+	for (const [at, spec] of specs.entries()) {
+		const given = spec.many === true ? words.slice(at) : words.slice(at, at + 1);
+		if (given.some((word) => word === '')) throw new UsageError(`<${spec.name}> is empty`);
+		if (given.length === 0 && spec.optional !== true) {
+			if (ask === null || spec.ask === undefined)
+				throw new UsageError(`missing <${spec.name}>: ${spec.summary}`);
+			given.push(await ask(spec.ask));
+		}
+		args[spec.name] = spec.many === true ? given : given[0];
+	}
+	return args;
+}
+
+async function readOption(
+	key: string,
+	spec: OptionSpec,
+	raw: Readonly<Record<string, unknown>>,
+	dependencies: InputDependencies,
+): Promise<unknown> {
+	const flag = flagOf(key);
+	if (spec.kind === 'tri') return readTri(key, spec, raw);
+	if (spec.kind === 'flag') return raw[key] === true;
+	const given = raw[key] ?? fallbackOf(spec, dependencies);
+	if (isRepeated(spec)) return readRepeated(spec, given, flag);
+	if (given !== undefined) return readText(spec, String(given), flag, dependencies);
+	if ('default' in spec && spec.default !== undefined) return spec.default;
+	if (spec.required !== true) return undefined;
+	if (dependencies.ask === null || spec.ask === undefined)
+		throw new UsageError(
+			`missing ${flag}: ${spec.summary}`,
+			spec.env === undefined ? {} : { hint: `or set ${spec.env}` },
+		);
+	return readText(spec, await dependencies.ask(spec.ask), flag, dependencies);
+}
+
+function fallbackOf(spec: OptionSpec, { env, settings }: InputDependencies): string | undefined {
+	const variable = spec.env === undefined ? undefined : env[spec.env] || undefined;
+	const stored = spec.setting === 'list' ? (settings.list.value ?? undefined) : undefined;
+	return variable ?? stored;
+}
+
+function readTri(
+	key: string,
+	spec: Extract<OptionSpec, { kind: 'tri' }>,
+	raw: Readonly<Record<string, unknown>>,
+): boolean | undefined {
+	// Commander keeps `--no-x` under `x` itself, another word under its own name.
+	if (spec.off === undefined) return typeof raw[key] === 'boolean' ? raw[key] : undefined;
+	const on = raw[key] === true;
+	const off = raw[camel(spec.off)] === true;
+	if (on && off) throw new UsageError(`${flagOf(key)} and ${offFlagOf(key, spec)} cannot both be meant`);
+	return on ? true : off ? false : undefined;
+}
+
+type Repeated = Extract<OptionSpec, { kind: 'list' | 'choices' | 'pairs' }>;
+
+function isRepeated(spec: OptionSpec): spec is Repeated {
+	return spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
+}
+
+function readRepeated(spec: Repeated, given: unknown, flag: string): unknown {
+	const texts = Array.isArray(given) ? given.map(String) : given === undefined ? [] : [String(given)];
+	if (texts.length === 0 && spec.required === true) throw new UsageError(`missing ${flag}: ${spec.summary}`);
+	if (spec.kind === 'pairs') return parsePairs(texts, flag);
+	if (spec.kind === 'choices') return texts.flatMap((text) => readChoices(text, spec.choices, flag));
+	return texts;
+}
+
+function readText(
+	spec: Exclude<OptionSpec, Repeated>,
+	text: string,
+	flag: string,
+	{ clock, sources }: InputDependencies,
+): unknown {
+	switch (spec.kind) {
+		case 'integer':
+			return parseInteger(text, flag, spec);
+		case 'choice':
+			return readChoice(text, spec.choices, flag);
+		case 'duration':
+			return parseDuration(text, flag);
+		case 'date':
+			return parseDate(text, flag, clock);
+		case 'file':
+			if (text === '') throw new UsageError(`${flag}: an empty file name`);
+			return sources.file(text, flag);
+		case 'content':
+			return sources.content(text, flag);
+		default:
+			return text;
+	}
+}
+
+/** `a,b` is the same as the option twice: no choice has a comma in it. */
+function readChoices(text: string, choices: readonly string[], flag: string): string[] {
+	return text.split(',').map((one) => readChoice(one.trim(), choices, flag));
+}
+
+/** Without regard to case; the answer is spelled as the spec spells it. */
+function readChoice(text: string, choices: readonly string[], flag: string): string {
+	const found = choices.find((choice) => choice.toLowerCase() === text.toLowerCase());
+	if (found !== undefined) return found;
+	const hint = didYouMean(text, choices) ?? `one of: ${choices.join(', ')}`;
+	throw new UsageError(`${flag}: "${text}" is not a choice`, { hint });
+}

@@ -1,0 +1,92 @@
+/** The process's streams as values, so that a command can be run by a test as well as by a shell. */
+import type { Readable, Writable } from 'node:stream';
+import { OutputClosed } from './errors.js';
+
+export interface OutStream {
+	readonly isTTY: boolean;
+	/** Cells a line holds; 80 when unknown. */
+	readonly columns: number;
+	/** Resolves when the stream took it (back-pressure). Throws `OutputClosed` on stdout when the reader is gone. */
+	write(text: string | Uint8Array): Promise<void>;
+	readonly raw: Writable;
+}
+
+export interface InStream {
+	readonly isTTY: boolean;
+	readonly raw: Readable;
+}
+
+export interface Io {
+	readonly stdin: InStream;
+	readonly stdout: OutStream;
+	readonly stderr: OutStream;
+	readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface IoParts {
+	stdin?: Readable & { isTTY?: boolean };
+	stdout?: Writable & { isTTY?: boolean; columns?: number };
+	stderr?: Writable & { isTTY?: boolean; columns?: number };
+	env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** The process's own streams and environment, each replaceable. stdin is not touched before the first read. */
+export function createIo(parts: IoParts = {}): Io {
+	const stdin = parts.stdin;
+	return {
+		stdin: {
+			// A getter: creating process.stdin opens a handle, which most commands have no use for.
+			get isTTY() {
+				return (stdin ?? process.stdin).isTTY === true;
+			},
+			get raw() {
+				return stdin ?? process.stdin;
+			},
+		},
+		stdout: outStream(parts.stdout ?? process.stdout, 'required'),
+		stderr: outStream(parts.stderr ?? process.stderr, 'optional'),
+		env: parts.env ?? process.env,
+	};
+}
+
+/** How long a stream is written to without a turn of the loop. */
+const maxTurnMs = 20;
+
+/** A lost stderr is no reason to stop working; a lost stdout is. */
+function outStream(
+	raw: Writable & { isTTY?: boolean; columns?: number },
+	need: 'required' | 'optional',
+): OutStream {
+	let lost: Error | null = null;
+	let turnedAt = performance.now();
+	raw.on('error', (error: Error) => {
+		lost ??= error;
+	});
+	return {
+		isTTY: raw.isTTY === true,
+		get columns() {
+			return raw.columns !== undefined && raw.columns > 0 ? raw.columns : 80;
+		},
+		raw,
+		async write(text) {
+			if (lost === null) lost = await written(raw, text);
+			// A file takes all at once, and SQLite answers at once: without a turn of the loop neither signals nor the
+			// deadline are heard before the command is done.
+			if (performance.now() - turnedAt > maxTurnMs) {
+				await new Promise((resolve) => setImmediate(resolve));
+				turnedAt = performance.now();
+			}
+			if (lost === null || need === 'optional') return;
+			throw isClosedPipe(lost) ? new OutputClosed() : lost;
+		},
+	};
+}
+
+function written(raw: Writable, text: string | Uint8Array): Promise<Error | null> {
+	return new Promise((resolve) => raw.write(text, (error) => resolve(error ?? null)));
+}
+
+function isClosedPipe(error: Error): boolean {
+	const code = 'code' in error ? error.code : '';
+	return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED' || code === 'ECONNRESET';
+}

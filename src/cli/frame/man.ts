@@ -1,0 +1,121 @@
+/** Manual pages (man(7)), made from the descriptions of the commands as the help is. The build writes them. */
+import type { TreeEntry } from '../tree.js';
+import type { Command, CommandGroup } from './command.js';
+import { exitMeanings } from './exit.js';
+import { globalOptions } from './globals.js';
+import { argWord, optionSummary, optionWords, tail } from './help.js';
+
+export interface ManPage {
+	/** `mailctl-lists.1`. */
+	file: string;
+	text: string;
+}
+
+/** One page for the whole, and one for each first word with all its commands. */
+export async function manPages(entries: readonly TreeEntry[], version: string): Promise<ManPage[]> {
+	const pages = await Promise.all(entries.map((entry) => pageOf(entry, version)));
+	return [{ file: 'mailctl.1', text: mainPage(entries, version) }, ...pages];
+}
+
+function mainPage(entries: readonly TreeEntry[], version: string): string {
+	return lines(
+		heading('mailctl', version),
+		'.SH NAME',
+		'mailctl \\- administer a mailing service, or the embedded engine, from the command line',
+		'.SH SYNOPSIS',
+		'.B mailctl',
+		'.I command',
+		roff('[options]'),
+		'.SH COMMANDS',
+		...entries.flatMap(({ name, summary }) => term(`mailctl-${name}(1)`, summary)),
+		'.SH GLOBAL OPTIONS',
+		...globalOptions
+			.filter(({ hidden }) => hidden !== true)
+			.flatMap(({ flags, summary }) => term(flags, summary)),
+		'.SH ENVIRONMENT',
+		...globalOptions
+			.filter(({ environment, hidden }) => environment !== undefined && hidden !== true)
+			.flatMap(({ flags, environment = '' }) => term(environment, flags)),
+		'.SH EXIT STATUS',
+		...Object.entries(exitMeanings).flatMap(([code, meaning]) => term(code, meaning)),
+		'.SH SEE ALSO',
+		roff('mailctl help output, sending, importing, states, bounces, notifications'),
+	);
+}
+
+async function pageOf({ name, summary, load }: TreeEntry, version: string): Promise<ManPage> {
+	const loaded = await load();
+	const body = 'command' in loaded ? commandLines(loaded.command, [name]) : groupLines(loaded.group, [name]);
+	const text = lines(
+		heading(`mailctl-${name}`, version),
+		'.SH NAME',
+		`${roff(`mailctl-${name}`)} \\- ${roff(summary)}`,
+		...body,
+		'.SH EXIT STATUS',
+		roff('mailctl(1) has all exit codes.'),
+		'.SH SEE ALSO',
+		'.BR mailctl (1)',
+	);
+	return { file: `mailctl-${name}.1`, text };
+}
+
+/** The command without a verb, then each command; groups within a group with all their words. */
+function groupLines(group: CommandGroup, path: readonly string[]): string[] {
+	return [
+		...(group.self === undefined ? [] : commandLines(group.self, path)),
+		...group.commands
+			.filter((one) => !('hidden' in one && one.hidden === true))
+			.flatMap((one) =>
+				'kind' in one ? commandLines(one, [...path, one.name]) : groupLines(one, [...path, one.name]),
+			),
+	];
+}
+
+function commandLines(command: Command, path: readonly string[]): string[] {
+	const { args, options, output, exits = [], examples = [], aliases = [] } = command;
+	const given = Object.entries(options).filter(([, { hidden }]) => hidden !== true);
+	const words = `mailctl ${path.join(' ')}`;
+	return [
+		`.SH ${quoted(words.toUpperCase())}`,
+		roff(sentence(command.summary)),
+		...(command.description === undefined ? [] : ['.PP', roff(command.description)]),
+		'.PP',
+		`.B ${quoted(words)}`,
+		roff(tail(command)),
+		...(aliases.length === 0 ? [] : ['.PP', roff(`Aliases: ${aliases.join(', ')}`)]),
+		...args.flatMap((arg) => term(argWord(arg), arg.summary)),
+		...given.flatMap(([key, spec]) => term(optionWords(key, spec).trim(), optionSummary(spec))),
+		...(output === undefined ? [] : ['.PP', roff(`With -o json: ${output}`)]),
+		...exits.flatMap((code) => term(`exit ${code}`, exitMeanings[code])),
+		...(examples.length === 0 ? [] : ['.PP', 'Examples:', '.PP', '.EX', ...examples.map(roff), '.EE']),
+	].filter((line) => line !== '');
+}
+
+function heading(name: string, version: string): string {
+	return `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`mailctl ${version}`)} "mailctl manual"`;
+}
+
+function term(left: string, right: string): string[] {
+	return ['.TP', `.B ${quoted(left)}`, roff(right)];
+}
+
+function sentence(text: string): string {
+	return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** An argument of a macro. */
+function quoted(text: string): string {
+	return `"${roff(text).replaceAll('"', '\\(dq')}"`;
+}
+
+/** Text as it is: no control line, hyphens that can be copied. */
+function roff(text: string): string {
+	return text
+		.replaceAll('\\', '\\e')
+		.replaceAll('-', '\\-')
+		.replace(/^(?=[.'])/gm, '\\&');
+}
+
+function lines(...all: readonly string[]): string {
+	return `${all.join('\n')}\n`;
+}

@@ -1,0 +1,218 @@
+/**
+ * Commander underneath: the command line into a command, its raw words and the global options. Its errors become ours. The
+ * words are made safe for it first: it looks for global options everywhere.
+ */
+
+import { CommanderError, Option, Command as Parser } from 'commander';
+import { type Command, type CommandGroup, flagOf, isCommand, type OptionSpec, offFlagOf } from './command.js';
+import { mailctl } from './command-line.js';
+import { UsageError } from './errors.js';
+import { globalOptions, type RawGlobals } from './globals.js';
+import { commandHelp, didYouMean, groupHelp } from './help.js';
+
+export type Parsed =
+	| { kind: 'help'; text: string }
+	| {
+			kind: 'run';
+			command: Command;
+			/** The command with its groups, as typed. */
+			path: readonly string[];
+			words: readonly string[];
+			/** Text by option key: strings, or arrays of them; true and false for flags. */
+			options: Readonly<Record<string, unknown>>;
+			globals: RawGlobals;
+	  };
+
+/** Reads `argv` against one node of the tree. Throws `UsageError`. */
+export function parse(node: Command | CommandGroup, argv: readonly string[]): Parsed {
+	let result: Parsed | null = null;
+	const program = silent(new Parser('mailctl'));
+	program.helpInformation = () => helpOf(node, [node.name]);
+	for (const { flags, summary } of globalOptions) program.addOption(once(new Option(flags, summary)));
+	const words = joinValues(argv, follow(node, argv).nodes);
+	program.addCommand(
+		build(withoutSelf(node, words), [], (found) => {
+			result = { ...found, globals: program.opts<RawGlobals>() };
+		}),
+	);
+	try {
+		program.parse(words, { from: 'user' });
+	} catch (error) {
+		if (!(error instanceof CommanderError)) throw error;
+		return explain(error, node, words);
+	}
+	if (result === null) throw new UsageError('no command given', { hint: mailctl('--help') });
+	return result;
+}
+
+/**
+ * A group that is a command as well has options that its commands have too: the parser would take `--results` in
+ * `send resume J --results F` for that of `send`. Values are joined to their options: the first bare word decides.
+ */
+function withoutSelf(node: Command | CommandGroup, words: readonly string[]): Command | CommandGroup {
+	if (isCommand(node) || node.self === undefined) return node;
+	const next = words.slice(words.indexOf(node.name) + 1).find((word) => !word.startsWith('-'));
+	const names = node.commands.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
+	if (next === undefined || !names.includes(next)) return node;
+	const { self, ...group } = node;
+	return { ...group, summary: self.summary };
+}
+
+type Found = Omit<Extract<Parsed, { kind: 'run' }>, 'globals'>;
+
+function build(node: Command | CommandGroup, above: readonly string[], done: (found: Found) => void): Parser {
+	const path = [...above, node.name];
+	const parser = silent(new Parser(node.name));
+	parser.aliases([...(node.aliases ?? [])]);
+	parser.helpInformation = () => helpOf(node, path);
+	const self = isCommand(node) ? node : node.self;
+	if (self !== undefined) accept(parser, self, path, done);
+	if (!isCommand(node)) for (const child of node.commands) parser.addCommand(build(child, path, done));
+	return parser;
+}
+
+function accept(
+	parser: Parser,
+	command: Command,
+	path: readonly string[],
+	done: (found: Found) => void,
+): void {
+	// Missing words are ours to complain about: a person may be asked for them.
+	for (const arg of command.args) parser.argument(arg.many === true ? `[${arg.name}...]` : `[${arg.name}]`);
+	for (const [key, spec] of Object.entries(command.options))
+		for (const option of optionsOf(key, spec)) parser.addOption(option);
+	parser.action(() => done({ kind: 'run', command, path, words: parser.args, options: parser.opts() }));
+}
+
+function silent(parser: Parser): Parser {
+	return parser
+		.exitOverride()
+		.configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
+		.helpCommand(false)
+		.allowExcessArguments(false)
+		.helpOption('-h, --help', 'show help');
+}
+
+function optionsOf(key: string, spec: OptionSpec): Option[] {
+	const short = spec.short === undefined ? '' : `-${spec.short}, `;
+	const flag = flagOf(key);
+	if (spec.kind === 'flag') return [new Option(`${short}${flag}`)];
+	if (spec.kind === 'tri') return [new Option(`${short}${flag}`), new Option(offFlagOf(key, spec))];
+	const option = new Option(`${short}${flag} <value>`);
+	const repeated = spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
+	if (!repeated) return [once(option)];
+	return [option.argParser((value: string, previous: string[] | undefined) => [...(previous ?? []), value])];
+}
+
+/** Of two values one would be lost without a word. A flag without a value may come again. */
+function once(option: Option): Option {
+	if (!option.required) return option;
+	return option.argParser((value: string, previous: unknown) => {
+		if (typeof previous === 'string') throw new UsageError(`${option.long} is given twice`);
+		return value;
+	});
+}
+
+function explain(error: CommanderError, node: Command | CommandGroup, argv: readonly string[]): Parsed {
+	if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help') {
+		const { node: found, path } = follow(node, argv);
+		return { kind: 'help', text: helpOf(found, path) };
+	}
+	const { sentence, near, unknown } = saidByCommander(error);
+	const { node: found, path } = follow(node, argv);
+	if (unknown !== undefined && !isCommand(found)) throw unknownCommand(unknown, found, path);
+	// A group that is a command as well takes no words: one that is there was meant for a command.
+	const word = argv.slice(argv.indexOf(node.name) + 1).find((one) => !one.startsWith('-'));
+	if (error.code === 'commander.excessArguments' && !isCommand(found) && word !== undefined)
+		throw unknownCommand(word, found, path);
+	const hint = near === undefined ? mailctl(...path, '--help') : `did you mean ${near}?`;
+	throw new UsageError(sentence, { hint });
+}
+
+/** commander 14 has codes, but only its texts contain the unknown word and the suggestion. */
+function saidByCommander({ code, message }: CommanderError) {
+	const [sentence = '', suggestion = ''] = message.replace(/^error: /, '').split('\n');
+	const isUnknown = code === 'commander.unknownCommand';
+	return {
+		sentence,
+		near: /^\(Did you mean (.*)\?\)$/i.exec(suggestion)?.[1],
+		unknown: isUnknown ? /^unknown command '(.*)'$/.exec(sentence)?.[1] : undefined,
+	};
+}
+
+function unknownCommand(word: string, group: CommandGroup, path: readonly string[]): UsageError {
+	const names = group.commands.flatMap((one) => [one.name, ...(one.aliases ?? [])]);
+	const hint = didYouMean(word, names) ?? `commands: ${group.commands.map((one) => one.name).join(', ')}`;
+	return new UsageError(`unknown command "${path.join(' ')} ${word}"`, { hint });
+}
+
+/** The deepest node that the words name. */
+function follow(
+	node: Command | CommandGroup,
+	argv: readonly string[],
+): { node: Command | CommandGroup; nodes: readonly (Command | CommandGroup)[]; path: readonly string[] } {
+	let found = node;
+	const nodes = [node];
+	const path = [node.name];
+	for (const word of argv.slice(argv.indexOf(node.name) + 1)) {
+		if (isCommand(found)) break;
+		const next = found.commands.find((one) => one.name === word || one.aliases?.includes(word) === true);
+		if (next === undefined) continue;
+		found = next;
+		nodes.push(next);
+		path.push(next.name);
+	}
+	return { node: found, nodes, path };
+}
+
+function helpOf(node: Command | CommandGroup, path: readonly string[]): string {
+	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
+}
+
+/**
+ * Joins each of the command's own options with its value: `--sort -name` becomes `--sort=-name`, which would otherwise
+ * be read as `-n` (a dry run!) and rubbish. A word that is exactly a flag stays a flag, so that a forgotten value is
+ * noticed: `--name --json`. The form for such a value is `--name=--json`.
+ */
+export function joinValues(argv: readonly string[], commands: readonly (Command | CommandGroup)[]): string[] {
+	const { valued, known } = flagsOf(commands);
+	const joined: string[] = [];
+	for (let at = 0; at < argv.length; at += 1) {
+		const word = argv[at] ?? '';
+		if (word === '--') return [...joined, ...argv.slice(at)];
+		const value = argv[at + 1];
+		if (!valued.has(word) || value === undefined || known.has(value)) {
+			joined.push(word);
+			// The value of a global option is none of ours, whatever it looks like.
+			if (globalValued.has(word) && value !== undefined) joined.push(value);
+			if (globalValued.has(word)) at += 1;
+			continue;
+		}
+		joined.push(word.startsWith('--') ? `${word}=${value}` : `${word}${value}`);
+		at += 1;
+	}
+	return joined;
+}
+
+const globalFlags = globalOptions.map(({ flags }) => ({
+	names: flags.match(/--?[a-z][a-z-]*/g) ?? [],
+	takesValue: flags.includes('<'),
+}));
+const globalValued = new Set(globalFlags.flatMap(({ names, takesValue }) => (takesValue ? names : [])));
+
+function flagsOf(commands: readonly (Command | CommandGroup)[]) {
+	const specs = commands
+		.map((node) => (isCommand(node) ? node.options : (node.self?.options ?? {})))
+		.flatMap((options) => Object.entries(options));
+	const known = ['--', '--help', '-h', ...globalFlags.flatMap(({ names }) => names)];
+	const valued = specs.filter(([, { kind }]) => kind !== 'flag' && kind !== 'tri');
+	return {
+		known: new Set([...known, ...specs.flatMap(([key, spec]) => namesOf(key, spec))]),
+		valued: new Set(valued.flatMap(([key, spec]) => namesOf(key, spec))),
+	};
+}
+
+function namesOf(key: string, spec: OptionSpec): string[] {
+	const short = spec.short === undefined ? [] : [`-${spec.short}`];
+	return [flagOf(key), ...short, ...(spec.kind === 'tri' ? [offFlagOf(key, spec)] : [])];
+}

@@ -1,0 +1,179 @@
+/** One command from its parsed words to its exit code: settles the settings, builds the context, runs, closes. */
+
+import { MissingExtension } from '../../api/capabilities.js';
+import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/config.js';
+import { protectProfile } from '../config/protection.js';
+import { type Env, resolveSettings, type Settings } from '../config/settings.js';
+import { checkReach } from '../config/target.js';
+import { parseFields, selectColumns } from '../render/fields.js';
+import type { Shown } from '../render/out.js';
+import { type NamedTarget, namedTarget, unnamed } from './command-line.js';
+import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
+import { DeadlinePassed, OutputClosed, UsageError } from './errors.js';
+import { type ExitCode, exits, hinted } from './exit.js';
+import { isMachine, type RawGlobals } from './globals.js';
+import { readInput } from './input.js';
+
+/**
+ * The command’s own code, 0 without one, or 8 under `--exit-empty` when all its lists were empty. Rejects with the
+ * command's error, after the connection is closed; `main` maps it to an exit code.
+ */
+export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
+	const { io, interrupts, signals, onSettled } = options;
+	const start = monotonicMicros();
+	const paths = findPaths(io.env);
+	const settings = settle(parsed, io.env, paths);
+	const target = targetOf(parsed, settings);
+	onSettled({ target, format: settings.output.value });
+	checkReach(parsed.command, { ...parsed, target: settings.target });
+	const deadline = startDeadline(settings);
+	const signal = AbortSignal.any([interrupts, deadline.signal]);
+	const watched = signals !== null ? await watchEnd(settings, interrupts) : null;
+	const settled = { paths, settings, target, signal, leftMs: deadline.leftMs };
+	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
+	try {
+		checkFields(parsed, cx);
+		const ask = cx.canAsk ? cx.ask : null;
+		const { clock, sources } = cx;
+		const input = await readInput(parsed.command, parsed, { env: io.env, settings, clock, sources, ask });
+		await protectProfile(parsed, cx);
+		const ended = (reason: unknown) => parsed.command.whenStopped(reason, input);
+		const running = parsed.command.run(cx, input).catch(async (error: unknown) => {
+			throw named(error, parsed.path);
+		});
+		const code = await orAborted(running, { signal, ended });
+		return finalCode(code ?? exits.done, listed, parsed.globals);
+	} catch (error) {
+		// A closed output is not reported.
+		throw error instanceof OutputClosed ? error : hinted(error, takeHints());
+	} finally {
+		deadline.stop();
+		await close();
+		watched?.stop();
+		if (parsed.globals.verbose === true)
+			await cx.note(`took ${Math.round((monotonicMicros() - start) / microsPerMs)} ms`);
+	}
+}
+
+/** Names the command in the refusal of an extension: users know commands, not extensions. */
+function named(error: unknown, path: readonly string[]): unknown {
+	if (!(error instanceof MissingExtension) || error.wanted !== null) return error;
+	return new MissingExtension(error.extension, `mailctl ${path.join(' ')}`);
+}
+
+/** Commands that administer profiles work without a usable profile, and select none by themselves. */
+function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
+	const config = command.diagnoses === true ? readIfSound(paths, globals, env) : readConfig(paths);
+	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
+	const others = { ...globals };
+	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
+	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
+	const isThere = config.profile !== null && Object.hasOwn(config.profiles, config.profile);
+	return resolveSettings(others, rest, isThere ? config : { ...config, profile: null }, paths);
+}
+
+/** For commands that administer profiles a target is a value to store: their hints do not repeat it. */
+function targetOf({ command, globals }: Run, settings: Settings): NamedTarget {
+	return command.profiles === true ? unnamed : namedTarget(globals, settings);
+}
+
+/** A named profile needs a valid configuration; without a name `doctor` reports the fault itself. */
+function readIfSound(paths: Paths, globals: RawGlobals, env: Env): ConfigFile {
+	try {
+		return readConfig(paths);
+	} catch (error) {
+		if (globals.profile !== undefined || env['MAILCTL_PROFILE']) throw error;
+		return { profile: null, profiles: {} };
+	}
+}
+
+/** A refused change must be refused before it is made, so a wrong `--fields` cannot wait for the first record. */
+function checkFields({ command, path, globals }: Run, cx: CommandContext): void {
+	const fields = parseFields(globals.fields);
+	const { columns, writes } = command;
+	if (fields === null || columns === 'own') return;
+	if (columns === undefined && writes === true)
+		throw new UsageError(`--fields does not go with ${path.join(' ')}`);
+	if (columns !== undefined && (writes === true || !isMachine(cx.out.format))) selectColumns(columns, fields);
+}
+
+function finalCode(code: ExitCode, listed: readonly Shown[], globals: RawGlobals): ExitCode {
+	const isEmpty = listed.length > 0 && listed.every(({ shown }) => shown === 0);
+	return code === exits.done && globals.exitEmpty === true && isEmpty ? exits.empty : code;
+}
+
+/** How much longer a process may stay: a close that waits for its last commit takes some of it. */
+const watchedMs = 5_000;
+
+/** Time to clean up after a stop signal, in milliseconds; a second more than the worker gives deliveries in flight. */
+const graceMs = 10_000;
+
+/** The result of the command, or the reason of the signal when the command does not end within the grace period. */
+async function orAborted<T>(
+	running: Promise<T>,
+	{ signal, ended }: { signal: AbortSignal; ended: (reason: unknown) => unknown },
+): Promise<T> {
+	let timer: NodeJS.Timeout | undefined;
+	const stopped = new Promise<never>((_, reject) => {
+		const arm = () => {
+			timer = setTimeout(() => reject(signal.reason), graceMs);
+		};
+		if (signal.aborted) arm();
+		else signal.addEventListener('abort', arm, { once: true });
+	});
+	try {
+		return await Promise.race([running, stopped]);
+	} catch (error) {
+		// The error of an aborted call (AbortError, "database is closed") only follows from the abort.
+		throw signal.aborted ? ended(signal.reason) : error;
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
+/**
+ * Ends the process where neither the deadline nor a signal is heard, or the command does not end after it: SQLite and
+ * regular expressions keep the only thread that hears of them.
+ */
+async function watchEnd(settings: Settings, interrupts: AbortSignal): Promise<{ stop(): void }> {
+	const { value: deadline } = settings.deadline;
+	const { value: format } = settings.output;
+	const started: { stop(): void }[] = [];
+	const start = async (reason: Error, beforeMs: number) => {
+		const { watch } = await import('../connect/watch.js');
+		const afterMs = beforeMs + graceMs + watchedMs;
+		// Without its thread the command runs without a watchdog.
+		const watched = watch(reason, { afterMs, format });
+		if (watched !== null) started.push(watched);
+	};
+	if (deadline !== null) await start(new DeadlinePassed(deadline.text), deadline.ms);
+	const onInterrupt = () => void start(interrupts.reason, 0);
+	interrupts.addEventListener('abort', onInterrupt, { once: true });
+	return {
+		stop: () => {
+			interrupts.removeEventListener('abort', onInterrupt);
+			for (const { stop } of started) stop();
+		},
+	};
+}
+
+interface Deadline {
+	signal: AbortSignal;
+	leftMs: () => number | undefined;
+	stop: () => void;
+}
+
+function startDeadline(settings: Settings): Deadline {
+	const controller = new AbortController();
+	const { signal } = controller;
+	const deadline = settings.deadline.value;
+	if (deadline === null) return { signal, leftMs: () => undefined, stop: () => {} };
+	const endsAt = monotonicMicros() + deadline.ms * microsPerMs;
+	const timer = setTimeout(() => controller.abort(new DeadlinePassed(deadline.text)), deadline.ms);
+	return {
+		signal,
+		leftMs: () => Math.max(0, (endsAt - monotonicMicros()) / microsPerMs),
+		stop: () => clearTimeout(timer),
+	};
+}

@@ -1,0 +1,118 @@
+/** Files, `@FILE` and `-` as values: opened when read, and standard input given to one reader only. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import type { TableSource } from '../../tables/source.js';
+import type { ContentSource, FileSource } from './command.js';
+import { UsageError } from './errors.js';
+import type { Io } from './io.js';
+
+export interface Sources {
+	file(text: string, flag: string): FileSource;
+	content(text: string, flag: string): ContentSource;
+	/** Standard input, for an argument `-`. */
+	stdin(flag: string): Readable;
+	/** A table: a file's name, or standard input for `-`, which `flag` wants. */
+	table(text: string, flag: string): TableSource;
+}
+
+/** Standard input by another name than `-` is `-`; every other text stays. */
+export function inputName(text: string): string {
+	return ['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'].includes(text) ? '-' : text;
+}
+
+/** A folder where a file is wanted (exit 2); commands that accept folders catch it. */
+export class FolderGiven extends UsageError {}
+
+/**
+ * One for a whole call, so that standard input is given once: a second flag that wants it throws `UsageError`. Nothing
+ * is opened before it is read. Standard input ends with the signal, whose reason its reader gets.
+ */
+export function createSources(io: Io, signal: AbortSignal): Sources {
+	let taken: string | null = null;
+	const stdin = (flag: string): Readable => {
+		if (taken !== null && taken !== flag)
+			throw new UsageError(`${taken} and ${flag} both read standard input; give one of them a file`);
+		if (taken === null) endWith(io.stdin.raw, signal);
+		taken = flag;
+		return io.stdin.raw;
+	};
+	const file = (text: string, flag: string): FileSource => {
+		if (inputName(text) === '-') return streamSource('standard input', stdin(flag));
+		return fileSource(text, flag);
+	};
+	return {
+		stdin,
+		file,
+		table: (text, flag) => (inputName(text) === '-' ? { name: 'standard input', stream: stdin(flag) } : text),
+		content: (text, flag) => {
+			if (text === '-') return file('-', flag);
+			if (text.startsWith('@')) return file(text.slice(1), flag);
+			return { name: flag, text: async () => text };
+		},
+	};
+}
+
+/** A terminal left open for reading keeps the process until Enter, and takes input meant for the shell. */
+function endWith(stream: Readable, signal: AbortSignal): void {
+	// The reader may not have begun: then there is no other listener for errors.
+	stream.on('error', () => undefined);
+	const end = () => stream.destroy(signal.reason);
+	if (signal.aborted) end();
+	else signal.addEventListener('abort', end, { once: true });
+}
+
+/** Bytes, far above any service's limits: an endless device or pipe must not fill the memory. Tables stream. */
+const maxBytes = 64 * 1024 * 1024;
+
+async function readAll(stream: Readable, name: string): Promise<Buffer> {
+	const chunks: Buffer[] = [];
+	let size = 0;
+	for await (const chunk of stream) {
+		chunks.push(Buffer.from(chunk));
+		size += chunk.length;
+		if (size > maxBytes) throw new UsageError(`${name} holds more than 64 MiB`);
+	}
+	return Buffer.concat(chunks);
+}
+
+function streamSource(name: string, stream: Readable): FileSource {
+	const bytes = () => readAll(stream, name);
+	return { name, path: null, bytes, text: async () => decode(await bytes(), name), open: () => stream };
+}
+
+function fileSource(path: string, flag: string): FileSource {
+	const bytes = async () => {
+		await refuseFolder(path, flag);
+		return readAll(createReadStream(path), path).catch((error: unknown) => refuse(error, path, flag));
+	};
+	return {
+		name: path,
+		path,
+		bytes,
+		text: async () => decode(await bytes(), path),
+		open: () => createReadStream(path),
+	};
+}
+
+async function refuseFolder(path: string, flag: string): Promise<void> {
+	const found = await stat(path).catch((error: unknown) => refuse(error, path, flag));
+	if (found.isDirectory()) throw new FolderGiven(`${flag}: ${path} is a directory`);
+}
+
+function refuse(error: unknown, path: string, flag: string): never {
+	if (error instanceof UsageError) throw error;
+	const code = error instanceof Error && 'code' in error ? error.code : '';
+	const why =
+		code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : String(code);
+	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
+}
+
+/** UTF-8 or an error: a silent replacement character would end up in mails. */
+function decode(bytes: Buffer, name: string): string {
+	try {
+		return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+	} catch (cause) {
+		throw new UsageError(`${name} is not UTF-8 text`, { cause });
+	}
+}

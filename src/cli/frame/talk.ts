@@ -1,0 +1,119 @@
+/**
+ * stderr: all messages beside the data. Cleaned lines for people, an object a line in a machine's format. `--quiet`
+ * leaves only warnings.
+ */
+
+import { clean, cleanLines, jsonLine } from '../render/clean.js';
+import type { Paint } from '../render/color.js';
+import { createProgress, type Progress } from '../render/progress.js';
+import { fitSentences } from '../render/sentences.js';
+import type { OneLine } from '../render/standing.js';
+import { type Hint, hintText, joinHints, type NamedTarget } from './command-line.js';
+import { type Format, isMachine } from './globals.js';
+
+export interface Talk {
+	/** A sentence on a past or current event. */
+	note(text: string): Promise<void>;
+	/** The next step; its commands are on the target of this call. */
+	hint(hint: Hint): Promise<void>;
+	/** Printed under `--quiet` too, but without its hint. */
+	warn(text: string, ...hints: readonly Hint[]): Promise<void>;
+	/**
+	 * Rewrites one line on a terminal, else a line every ten seconds. `total` null: unknown. `before`: amount done by
+	 * earlier runs, 0 unless given.
+	 */
+	progress(label: string, total: number | null, before?: number): Progress;
+	/** Logs the traffic of the wire; null without `--debug`, so that no line is made. */
+	readonly trace: ((line: string) => void) | null;
+}
+
+/** The talk of one call, from its beginning to its end. */
+export interface WholeTalk extends Talk {
+	/** Hints not printed yet: an error that follows takes them as its own. */
+	takeHints(): Hint[];
+	/** Prints the hints that still wait. */
+	end(): Promise<void>;
+}
+
+export interface TalkOptions {
+	format: Format;
+	quiet: boolean;
+	debug: boolean;
+	paint: Paint;
+	/** The target that hints repeat. */
+	target: NamedTarget;
+	/** Milliseconds, only ever subtracted from each other. */
+	elapsedMs: () => number;
+}
+
+/** For one call. Texts may hold a stranger’s words: terminal controls are taken out here, and long lines broken. */
+export function createTalk(stderr: OneLine, options: TalkOptions): WholeTalk {
+	return isMachine(options.format) ? toMachines(stderr, options) : toPeople(stderr, options);
+}
+
+function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
+	const { quiet, debug, paint, target } = options;
+	const inLines = (text: string) => fitSentences(text, stderr);
+	const say = (text: string) => stderr.write(`${text}\n`);
+	const hint = async (what: Hint) => {
+		if (!quiet) await say(paint.dim(await inLines(`hint: ${clean(hintText(what, target))}`)));
+	};
+	return {
+		note: async (text) => {
+			if (!quiet) await say(await inLines(cleanLines(text)));
+		},
+		hint,
+		warn: async (text, ...hints) => {
+			const fitted = await inLines(`warning: ${clean(text)}`);
+			await say(fitted.replace('warning:', paint.yellow('warning:')));
+			for (const one of hints) await hint(one);
+		},
+		trace: debug ? (line) => void say(clean(line)) : null,
+		progress: progressOn(stderr, options, say),
+		takeHints: () => [],
+		end: async () => undefined,
+	};
+}
+
+function toMachines(stderr: OneLine, options: TalkOptions): WholeTalk {
+	const { quiet, debug, target } = options;
+	let waiting: Hint[] = [];
+	const takeHints = () => {
+		const taken = waiting;
+		waiting = [];
+		return taken;
+	};
+	const write = (what: Readonly<Record<string, string>>) => stderr.write(jsonLine(what));
+	const end = async () => {
+		for (const hint of takeHints()) await write({ hint: hintText(hint, target) });
+	};
+	const say = async (what: Readonly<Record<string, string>>) => {
+		await end();
+		await write(what);
+	};
+	return {
+		note: async (note) => {
+			if (!quiet) await say({ note });
+		},
+		hint: async (hint) => {
+			if (!quiet) waiting.push(hint);
+		},
+		warn: (warning, ...hints) => {
+			const hint = hintText(joinHints(hints), target);
+			return say({ warning, ...(hint !== '' && !quiet && { hint }) });
+		},
+		trace: debug ? (trace) => void write({ trace }) : null,
+		progress: progressOn(stderr, options, (progress) => say({ progress })),
+		takeHints,
+		end,
+	};
+}
+
+function progressOn(
+	stderr: OneLine,
+	{ quiet, elapsedMs }: TalkOptions,
+	say: (line: string) => Promise<void>,
+): Talk['progress'] {
+	return (label, total, before = 0) =>
+		createProgress(stderr, { label: clean(label), total, before, quiet, elapsedMs, say });
+}

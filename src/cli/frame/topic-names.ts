@@ -1,0 +1,16 @@
+/** The topics of `mailctl help`, without their texts. */
+
+/** In the order they are listed. */
+export const topicNames = [
+	'exit-codes',
+	'output',
+	'environment',
+	'sending',
+	'importing',
+	'states',
+	'bounces',
+	'notifications',
+] as const;
+
+/** A topic of `mailctl help`. */
+export type Topic = (typeof topicNames)[number];

@@ -1,0 +1,86 @@
+/** Words of the command line into values. Every refusal is exit 2 and names the flag it came from. */
+import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
+import { UsageError } from './errors.js';
+
+const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The longest timer, in milliseconds: 24 days. A longer one would fire at once. */
+const longestMs = 2 ** 31 - 1;
+
+/** `500ms 30s 5m 2h 7d` in milliseconds; a bare number would leave its unit to guesswork. */
+export function parseDuration(text: string, flag: string): number {
+	const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
+	const factor = unitsMs[unit ?? ''];
+	if (amount === undefined || factor === undefined)
+		throw new UsageError(`${flag}: "${text}" is no duration`, { hint: 'durations: 500ms 30s 5m 2h 7d' });
+	const ms = Math.round(Number(amount) * factor);
+	if (ms > longestMs) throw new UsageError(`${flag}: "${text}" is too long`, { hint: 'at most 24d' });
+	return ms;
+}
+
+/** `10`, `10/s`, `600/m` or `36000/h` of `--rate`, as so many a second. */
+export function parseRate(text: string): number {
+	const [, number, unit] = /^(\d{1,9}(?:\.\d{1,9})?)(?:\/([smh]))?$/.exec(text) ?? [];
+	const perSecond = (Number(number) * 1000) / (unitsMs[unit ?? 's'] ?? 1000);
+	if (number !== undefined && perSecond > 0) return perSecond;
+	throw new UsageError(`--rate "${text}" is no rate, such as 10/s`);
+}
+
+/** A whole number; `min` and `max` included. */
+export function parseInteger(
+	text: string,
+	flag: string,
+	{ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {},
+): number {
+	const value = /^[+-]?\d{1,16}$/.test(text.trim()) ? Number(text) : Number.NaN;
+	if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
+	const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
+	throw new UsageError(`${flag}: "${text}" is no whole number (${range})`);
+}
+
+/** `2026-11-01`, `01.11.2026`, `7d` (ago), `today`, `yesterday` as `YYYY-MM-DD`; relative ones count UTC days. */
+export function parseDate(text: string, flag: string, clock: Clock): string {
+	const given = text.trim().toLowerCase();
+	if (given === 'today') return day(clock.now());
+	if (given === 'yesterday') return day(clock.now() - microsPerDay);
+	const ago = /^(\d{1,5})d$/.exec(given)?.[1];
+	if (ago !== undefined) return day(clock.now() - Number(ago) * microsPerDay);
+	const iso = /^(\d{4})-(\d{2})-(\d{2})$/.exec(given);
+	const dotted = /^(\d{2})\.(\d{2})\.(\d{4})$/.exec(given);
+	const date = iso ? given : dotted ? `${dotted[3]}-${dotted[2]}-${dotted[1]}` : '';
+	if (date !== '' && isCalendarDay(date)) return date;
+	throw new UsageError(`${flag}: "${text}" is no date`, {
+		hint: 'dates: 2026-11-01, 01.11.2026, 7d, today, yesterday',
+	});
+}
+
+/** A moment: ISO 8601 (UTC by default) or seconds since 1970. */
+export function parseMoment(text: string, flag: string): Micros {
+	const given = text.trim();
+	if (/^\d{1,10}$/.test(given)) return Number(given) * 1_000_000;
+	const [, date, time, zone] =
+		/^(\d{4}-\d{2}-\d{2})(?:[T ]([\d:.]+))?(Z|[+-]\d{2}:?\d{2})?$/.exec(given) ?? [];
+	const ms = Date.parse(`${date}T${time ?? '00:00:00'}${zone ?? 'Z'}`);
+	if (date !== undefined && isCalendarDay(date) && Number.isFinite(ms)) return ms * 1000;
+	throw new UsageError(`${flag}: "${text}" is no time`, { hint: 'times: 2026-11-01T12:00:00Z' });
+}
+
+/** `k=v` pairs; the last of equal keys counts. Own keys only, so `__proto__` is a key like any other. */
+export function parsePairs(texts: readonly string[], flag: string): Record<string, string> {
+	return Object.fromEntries(
+		texts.map((text) => {
+			const at = text.indexOf('=');
+			if (at < 1) throw new UsageError(`${flag}: "${text}" is not KEY=VALUE`);
+			return [text.slice(0, at), text.slice(at + 1)];
+		}),
+	);
+}
+
+function day(at: Micros): string {
+	return new Date(at / 1000).toISOString().slice(0, 10);
+}
+
+function isCalendarDay(date: string): boolean {
+	const ms = Date.parse(`${date}T00:00:00Z`);
+	return Number.isFinite(ms) && new Date(ms).toISOString().slice(0, 10) === date;
+}

@@ -1,0 +1,43 @@
+/** Sizes and spans of time as sentences say them. */
+
+import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+import { counted } from './counted.js';
+
+/** In bytes. */
+export const mebibyte = 1024 ** 2;
+/** In bytes. */
+export const gibibyte = 1024 ** 3;
+
+/** `3.2 GiB`, `512 MiB`, `80 KiB`. */
+export function sizeText(bytes: number): string {
+	if (bytes >= gibibyte) return `${(bytes / gibibyte).toFixed(1)} GiB`;
+	if (bytes >= mebibyte) return `${Math.round(bytes / mebibyte)} MiB`;
+	return `${Math.ceil(bytes / 1024)} KiB`;
+}
+
+/** The largest unit alone, rounded down: `3 days`, `2 hours`, `5 minutes`, `12 seconds`. */
+export function spanText(span: Micros): string {
+	const seconds = Math.floor(Math.abs(span) / microsPerSecond);
+	const units = [
+		[microsPerDay / microsPerSecond, 'day'],
+		[3_600, 'hour'],
+		[60, 'minute'],
+		[1, 'second'],
+	] as const;
+	const [size, name] = units.find(([one]) => seconds >= one) ?? [1, 'second'];
+	return counted(Math.floor(seconds / size), name);
+}
+
+/** Of something to come: `in 12 seconds`, `at 2026-11-01 10:30 UTC` where that is more than an hour away, else `now`. */
+export function untilText(at: Micros, now: Micros): string {
+	if (at <= now) return 'now';
+	const left = at - now;
+	return left > 3_600 * microsPerSecond
+		? `at ${momentText(at)}`
+		: `in ${spanText(Math.max(left, microsPerSecond))}`;
+}
+
+/** `2026-11-01 10:30 UTC`. */
+export function momentText(at: Micros): string {
+	return `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;
+}

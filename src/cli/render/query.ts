@@ -1,0 +1,98 @@
+/** `--query`: a JMESPath expression over the output of `-o json`, for every command. */
+import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
+import { UsageError } from '../frame/errors.js';
+import type { OutStream } from '../frame/io.js';
+import { tsvCell } from './cells.js';
+
+/** How a result is written: as JSON, or an item a line, as JSON or as bare values. */
+export const queryFormats = ['json', 'ndjson', 'tsv'] as const;
+export type QueryFormat = (typeof queryFormats)[number];
+
+/** An expression between a command and its output. */
+export interface Query {
+	/** Takes the command's JSON in place of the stream. */
+	readonly stream: OutStream;
+	/** Writes the result. Throws `UsageError` where the expression does not fit the output. */
+	end(): Promise<void>;
+}
+
+/**
+ * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). `onMisfit`: for a command
+ * that has changed something; its answer is then written whole. Null: for a command that reads.
+ */
+export function openQuery(
+	to: OutStream,
+	{
+		expression,
+		format,
+		onMisfit,
+	}: {
+		expression: string;
+		format: QueryFormat;
+		onMisfit: ((why: string) => Promise<void>) | null;
+	},
+): Query {
+	const parsed = parse(expression);
+	const pieces: (string | Uint8Array)[] = [];
+	const passOn = async () => {
+		for (const piece of pieces) await to.write(piece);
+	};
+	return {
+		stream: {
+			...{ isTTY: to.isTTY, columns: to.columns, raw: to.raw },
+			write: async (piece) => void pieces.push(piece),
+		},
+		end: async () => {
+			const value = parsedJson(Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString('utf8'));
+			// Nothing, help, a message, or the part that a command has printed before it failed.
+			if (value === undefined) return passOn();
+			let result: string;
+			try {
+				result = written(TreeInterpreter.search(parsed, value), format);
+			} catch (error) {
+				const why = `--query: ${reasonOf(error)}`;
+				if (onMisfit === null) throw new UsageError(why, { cause: error });
+				await passOn();
+				return onMisfit(why);
+			}
+			await to.write(result);
+		},
+	};
+}
+
+function parse(expression: string) {
+	try {
+		return compile(expression, { enable_legacy_literals: true });
+	} catch (error) {
+		throw new UsageError(`--query: ${reasonOf(error)}`, {
+			hint: /^\w+=/.test(expression)
+				? 'a parameter of a raw request is --param KEY=VALUE'
+				: 'https://jmespath.org/tutorial.html',
+			cause: error,
+		});
+	}
+}
+
+function reasonOf(error: unknown): string {
+	return error instanceof Error ? error.message : String(error);
+}
+
+function parsedJson(text: string): JSONValue | undefined {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return undefined;
+	}
+}
+
+function written(value: JSONValue, format: QueryFormat): string {
+	if (format === 'json') return `${JSON.stringify(value, null, 2)}\n`;
+	const rows = Array.isArray(value) ? value : value === null ? [] : [value];
+	if (format === 'ndjson') return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+	return rows.map((row) => `${cellsIn(row).map(tsvCell).join('\t')}\n`).join('');
+}
+
+function cellsIn(row: JSONValue): readonly JSONValue[] {
+	if (Array.isArray(row)) return row;
+	return typeof row === 'object' && row !== null ? Object.values(row) : [row];
+}

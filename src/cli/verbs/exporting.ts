@@ -1,0 +1,165 @@
+/** Shared by every `export` verb: the format, a file or standard output, and records streamed into it. */
+import { basename, extname } from 'node:path';
+import type { WhenThere } from '../../tables/output-file.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { counted } from '../render/counted.js';
+
+const formats = ['csv', 'ndjson', 'json'] as const;
+export type ExportFormat = (typeof formats)[number];
+
+/** Where to. */
+export const exportArg = {
+	name: 'file',
+	summary: 'where to; - or nothing is standard output',
+	optional: true,
+} as const;
+
+/** The format, and the treatment of an existing file. */
+export const exportOptions = {
+	format: { kind: 'choice', choices: formats, summary: 'by default what the name of the file says, or csv' },
+	safeCsv: { kind: 'flag', summary: 'no cell is a formula; for spreadsheets, not for importing' },
+	force: { kind: 'flag', summary: 'replace the file if it is there' },
+} as const;
+
+/** Where an export goes, and in which form. */
+export interface Destination {
+	/** null: standard output. */
+	path: string | null;
+	format: ExportFormat;
+	whenThere: WhenThere;
+	/** Changes a cell of CSV once more before it is written. */
+	guard: (cell: string) => string;
+}
+
+/** The records to export. */
+export interface Exported<T> {
+	/** Whatever is read at once; each is written before the next is asked for. */
+	pieces: AsyncIterable<readonly T[]>;
+	/** The line of names of a CSV, with its end. */
+	header: string;
+	/** A record: a line of CSV with its end, or its JSON without one. */
+	line: (record: T) => string;
+	/** The number of records, for the progress line; null: unknown. */
+	total: number | null;
+	/** The word for one record. */
+	noun: string;
+	/** Keys of the answer beside `file`, `format` and `exported`. */
+	answer?: object;
+}
+
+/** Throws `UsageError` before anything is asked of the service. */
+export async function destinationOf(
+	cx: CommandContext,
+	file: string | undefined,
+	{ format, safeCsv, force }: { format: ExportFormat | undefined; safeCsv: boolean; force: boolean },
+): Promise<Destination> {
+	const path = file === undefined || file === '-' ? null : file;
+	const chosen = format ?? (path === null ? cx.out.format : formatOfName(path));
+	const found = formats.find((one) => one === chosen) ?? 'csv';
+	if (safeCsv && found !== 'csv') throw new UsageError(`--safe-csv goes with csv, not with ${found}`);
+	const { guardFormula } = await import('../../tables/write-csv.js');
+	const guard = safeCsv ? guardFormula : (cell: string) => cell;
+	return { path, format: found, whenThere: force ? 'replace' : 'refuse', guard };
+}
+
+/** Writes the records, reports the count, and returns the exit code: 8 for no records under `--exit-empty`. */
+export async function exportRecords<T>(
+	cx: CommandContext,
+	to: Destination,
+	what: Exported<T>,
+): Promise<ExitCode> {
+	const { path, format, whenThere } = to;
+	if (cx.dryRun && path !== null) {
+		const { createOutputFile } = await import('../../tables/output-file.js');
+		await (await createOutputFile(path, whenThere)).discard();
+		await cx.wouldDo(`export ${what.noun}s to ${path}`, { export: path, with: { ...what.answer, format } });
+		return exits.done;
+	}
+	const texts = textsOf(cx, format, what);
+	const exported = path === null ? await toOutput(cx, texts) : await toFile(path, texts, whenThere);
+	const said = `exported ${counted(exported, what.noun)}`;
+	if (path === null) await cx.note(said);
+	else await cx.out.document({ ...what.answer, file: path, format, exported }, `${said} to ${path}`);
+	return exported === 0 && cx.globals.exitEmpty === true ? exits.empty : exits.done;
+}
+
+const endings: ReadonlyMap<string, ExportFormat> = new Map([
+	['.csv', 'csv'],
+	['.ndjson', 'ndjson'],
+	['.jsonl', 'ndjson'],
+	['.json', 'json'],
+]);
+
+/** Endings of spreadsheets, archives and other forms of text: the content would not match them. */
+const others =
+	/\.(?:xlsx?|xlsm|xlsb|ods|numbers|gz|zip|bz2|xz|zst|7z|rar|tar|tgz|parquet|tsv|tab|xml|ya?ml|html?|md|pdf|sql)$/i;
+
+/** Undefined for a name without a known ending. */
+function formatOfName(path: string): ExportFormat | undefined {
+	const [name, ending] = [basename(path), extname(path)];
+	if (!others.test(name)) return endings.get(ending.toLowerCase());
+	const plain = name.replace(others, '').replace(/\.(?:csv|ndjson|jsonl|json)$/i, '');
+	throw new UsageError(`${name} would be no ${ending.slice(1)} file: csv, ndjson and json are written`, {
+		hint: `name it so, such as ${plain}.csv, or say --format csv`,
+	});
+}
+
+/** A piece of the file, and how many records are in it. */
+interface Text {
+	text: string;
+	count: number;
+}
+
+async function* textsOf<T>(
+	cx: CommandContext,
+	format: ExportFormat,
+	{ pieces, header, line, total }: Exported<T>,
+): AsyncGenerator<Text> {
+	const progress = cx.progress('exporting', total);
+	let exported = 0;
+	try {
+		if (format === 'csv' && cx.globals.header !== false) yield { text: header, count: 0 };
+		for await (const piece of pieces) {
+			const text = joined(piece.map(line), format, exported === 0 ? 'first' : 'later');
+			yield { text, count: piece.length };
+			exported += piece.length;
+			progress.update(exported);
+		}
+		if (format === 'json') yield { text: exported === 0 ? '[]\n' : '\n]\n', count: 0 };
+	} finally {
+		progress.stop();
+	}
+}
+
+function joined(lines: readonly string[], format: ExportFormat, place: 'first' | 'later'): string {
+	if (lines.length === 0 || format === 'csv') return lines.join('');
+	if (format === 'ndjson') return `${lines.join('\n')}\n`;
+	return `${place === 'first' ? '[\n' : ',\n'}${lines.join(',\n')}`;
+}
+
+async function toOutput(cx: CommandContext, texts: AsyncIterable<Text>): Promise<number> {
+	let exported = 0;
+	for await (const { text, count } of texts) {
+		if (text !== '') await cx.out.raw(text);
+		exported += count;
+	}
+	return exported;
+}
+
+async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenThere): Promise<number> {
+	const { createOutputFile } = await import('../../tables/output-file.js');
+	const file = await createOutputFile(path, whenThere);
+	try {
+		let exported = 0;
+		for await (const { text, count } of texts) {
+			await file.write(text);
+			exported += count;
+		}
+		await file.finish();
+		return exported;
+	} finally {
+		await file.discard();
+	}
+}

@@ -1,0 +1,74 @@
+/** Dry runs: their answers, and their rule: a dry run ends as the change itself would, and changes nothing. */
+import type { Api } from '../../api/api.js';
+import { type FieldErrors, invalid } from '../../api/errors.js';
+import { texts } from '../../api/schema/texts.js';
+import type { CommandContext } from '../frame/context.js';
+import { explained, type Refusal } from './refusals.js';
+
+/** The operations of dry runs, one word each. */
+export const operations = [
+	...(['create', 'update', 'skip', 'delete', 'clear', 'activate', 'deactivate', 'erase', 'lift'] as const),
+	...(['import', 'ingest', 'send', 'resume', 'cancel', 'retry', 'suppress', 'replay', 'rotate'] as const),
+	...(['test', 'check', 'listen', 'serve', 'init', 'set', 'unset', 'revoke', 'pause', 'use'] as const),
+	...(['wrap', 'unwrap', 'backup', 'export', 'request', 'login', 'logout'] as const),
+] as const;
+type Operation = (typeof operations)[number];
+
+/**
+ * The answer of a dry run: `{"create": {…}}`, `{"update": ID, "with": {…}}`, `{"delete": [ids]}`. The operation names
+ * its object, `with` holds the values; further facts (counts, the finished message) stand beside.
+ */
+export type Foreseen = {
+	readonly [O in Operation]: { readonly [K in O]: unknown } & {
+		readonly with?: object;
+		readonly [beside: string]: unknown;
+	};
+}[Operation];
+
+/** Part of every dry run on a deployment: rules that reading does not show are left to the change itself. */
+export const unchecked =
+	'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this';
+
+/** The fields of a resource, of which any set of fields is one. */
+interface Checked {
+	parse(
+		body: unknown,
+		mode: 'create' | 'patch',
+	): { kind: 'valid'; value: unknown } | { kind: 'invalid'; errors: FieldErrors };
+}
+
+interface Foresight extends Refusal {
+	fields: Checked;
+	mode: 'create' | 'patch';
+	/** Errors that a mailctl server would answer, as far as reading shows them. */
+	beside?: () => Promise<FieldErrors>;
+}
+
+/**
+ * Ends as `write` would, exit 5 for refused values. On a database of this machine `write` runs, and the connection of a
+ * dry run undoes it. A mailctl server gets no write: schema and reads are checked here. On other deployments nothing is
+ * checked.
+ */
+export async function foresee(
+	cx: CommandContext,
+	write: (api: Api) => Promise<unknown>,
+	{ fields, mode, beside, ...refusal }: Foresight,
+): Promise<void> {
+	const { api, local } = await cx.connection();
+	if (local !== null) return void (await explained(write(api), refusal));
+	if ((await api.capabilities()).service !== 'mailctl') return;
+	const parsed = fields.parse(refusal.input, mode);
+	const shape = parsed.kind === 'invalid' ? parsed.errors : {};
+	const errors = { ...shape, ...(await beside?.()) };
+	if (Object.keys(errors).length > 0) await explained(Promise.reject(invalid(errors)), refusal);
+}
+
+/** The complaint about a value of which there is one already; nothing where it is another one's own. */
+export async function notTaken<T>(
+	records: AsyncIterable<T>,
+	{ field, isTaken }: { field: string; isTaken: (record: T) => boolean },
+): Promise<FieldErrors> {
+	for await (const record of records)
+		if (isTaken(record)) return { [field]: [{ code: 'unique', message: texts.unique }] };
+	return {};
+}

@@ -1,0 +1,91 @@
+/** Items that arrive while a command listens and are not shown yet, until the inbox ends. */
+import type { CommandContext } from '../frame/context.js';
+import type { Columns } from '../render/columns.js';
+
+/** In the order of arrival; to be gone through once. */
+export interface Inbox<T> extends AsyncIterable<T> {
+	/** False: the inbox has ended, and the item is not in it. */
+	add(item: T): boolean;
+	/** The items that count. */
+	readonly count: number;
+	/** Ends the inbox with an error, which its reader gets behind the items that are in it. */
+	fail(error: unknown): void;
+}
+
+/** The limits of an inbox. */
+export interface InboxOptions<T> {
+	/** Ends after so many items that count; undefined: never by itself. */
+	most: number | undefined;
+	/** Milliseconds until the end; undefined: no limit. */
+	wait: number | undefined;
+	counts?: (item: T) => boolean;
+}
+
+/** Ends with the command's signal, with the `most`th item that counts, or when the time is over. */
+export function createInbox<T>(
+	cx: CommandContext,
+	{ most, wait, counts = () => true }: InboxOptions<T>,
+): Inbox<T> {
+	const waiting: T[] = [];
+	let count = 0;
+	let isOver = false;
+	let failure: { error: unknown } | null = null;
+	let wake = () => {};
+	const end = () => {
+		isOver = true;
+		wake();
+	};
+	if (cx.signal.aborted) end();
+	cx.signal.addEventListener('abort', end, { once: true });
+	const timer = wait === undefined ? null : setTimeout(end, wait).unref();
+	return {
+		get count() {
+			return count;
+		},
+		add: (item) => {
+			if (isOver) return false;
+			waiting.push(item);
+			if (counts(item)) count += 1;
+			if (count === most) end();
+			wake();
+			return true;
+		},
+		fail: (error) => {
+			failure ??= { error };
+			end();
+		},
+		async *[Symbol.asyncIterator]() {
+			try {
+				for (;;) {
+					const next = waiting.shift();
+					if (next !== undefined) yield next;
+					else if (failure !== null) throw failure.error;
+					else if (isOver) return;
+					else
+						await new Promise<void>((resolve) => {
+							wake = resolve;
+						});
+				}
+			} finally {
+				if (timer !== null) clearTimeout(timer);
+			}
+		},
+	};
+}
+
+/** Shows each item on arrival, a line of text on a terminal; one document of JSON, CSV or Markdown at the end. */
+export async function showArrivals<T>(
+	cx: CommandContext,
+	inbox: Inbox<T>,
+	{ columns, lineOf }: { columns: Columns<T>; lineOf: (item: T) => string },
+): Promise<void> {
+	const { format } = cx.out;
+	if (format === 'json' || format === 'csv' || format === 'markdown') {
+		await cx.out.rows(inbox, columns, { all: true });
+		return;
+	}
+	for await (const item of inbox) {
+		if (format === 'table' || format === 'wide') await cx.out.raw(`${lineOf(item)}\n`);
+		else await cx.out.rows([item], columns, { all: true });
+	}
+}

@@ -1,0 +1,151 @@
+/** Shared by every `list` verb: all records lazily, `--match`, `--where`, `--sort`, `--limit`, `--all`. */
+
+import type { Call, PageRequest } from '../../api/api.js';
+import { iterate } from '../../api/pages.js';
+import type { Page, Subscriber } from '../../api/records.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { didYouMean } from '../frame/help.js';
+import type { Columns } from '../render/columns.js';
+
+export const listOptions = {
+	match: { kind: 'text', summary: 'only those whose name contains this', placeholder: 'TEXT' },
+	sort: { kind: 'text', summary: 'by a column, descending with a leading -', placeholder: '[-]COLUMN' },
+	limit: { kind: 'integer', summary: 'at most so many', min: 1 },
+	all: { kind: 'flag', summary: 'all of them, on a terminal too' },
+} as const;
+
+export interface Listing<T> {
+	columns: Columns<T>;
+	/** The records; `limit` is given when nothing is left out or reordered on the way. */
+	rows: (limit: number | undefined) => Walk<T>;
+	/** Absent: `--match` was not offered. */
+	matches?: (record: T, text: string) => boolean;
+}
+
+export interface ListingOptions {
+	match?: string | undefined;
+	sort?: string | undefined;
+	limit?: number | undefined;
+	all: boolean;
+}
+
+/** Prints the list. Streams unless it has to be sorted. */
+export async function listRows<T>(
+	cx: CommandContext,
+	options: ListingOptions,
+	listing: Listing<T>,
+): Promise<void> {
+	const { match, sort, limit, all } = options;
+	if (limit !== undefined && all) throw new UsageError('--limit and --all cannot both be meant');
+	const order = sort === undefined ? null : orderBy(sort, listing.columns);
+	const isPlain = match === undefined && order === null;
+	const source = listing.rows(isPlain ? limit : undefined);
+	const matches = listing.matches;
+	const kept =
+		match === undefined || matches === undefined ? source : filtered(source, (one) => matches(one, match));
+	const rows = order === null ? kept : (await collect(kept)).sort(order);
+	const total = Array.isArray(rows) ? rows.length : match === undefined ? source.count : undefined;
+	await cx.out.rows(limit === undefined ? rows : take(rows, limit), listing.columns, {
+		...(total === undefined ? {} : { total }),
+		all: all || limit !== undefined,
+	});
+}
+
+async function* filtered<T>(rows: AsyncIterable<T>, test: (row: T) => boolean): AsyncGenerator<T> {
+	for await (const row of rows) if (test(row)) yield row;
+}
+
+async function* take<T>(rows: Iterable<T> | AsyncIterable<T>, limit: number): AsyncGenerator<T> {
+	let given = 0;
+	for await (const row of rows) {
+		yield row;
+		given += 1;
+		if (given >= limit) return;
+	}
+}
+
+async function collect<T>(rows: AsyncIterable<T>): Promise<T[]> {
+	const all: T[] = [];
+	for await (const row of rows) all.push(row);
+	return all;
+}
+
+/** Numbers by size, the rest as text without regard to case; equal ones stay in the service's order. */
+function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
+	const descending = sort.startsWith('-');
+	const key = descending ? sort.slice(1) : sort;
+	const column = columns.find((one) => one.key === key);
+	if (column === undefined) {
+		const keys = columns.map((one) => one.key);
+		throw new UsageError(`--sort: there is no column "${key}"`, {
+			hint: `${didYouMean(key, keys) ?? ''} valid: ${keys.join(', ')}`.trim(),
+		});
+	}
+	const direction = descending ? -1 : 1;
+	const collator = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
+	return (a, b) => {
+		const [left, right] = [column.value(a), column.value(b)];
+		if (typeof left === 'number' && typeof right === 'number') return direction * (left - right);
+		return direction * collator.compare(String(left ?? ''), String(right ?? ''));
+	};
+}
+
+export interface Walk<T> extends AsyncIterable<T> {
+	/** The count of the first page; undefined before it came. */
+	count(): number | undefined;
+}
+
+export interface WalkOptions {
+	signal: AbortSignal;
+	/** Stops after so many records; pages are asked for no larger than that. */
+	limit?: number | undefined;
+}
+
+/** The largest page a service is asked for; a deployment may answer fewer. */
+const largestPage = 1000;
+
+/** `filter` applies to every page. Throws errors of the collection, and `bad_answer` for pages without end. */
+export function walk<F extends object, T>(
+	collection: { page(request: F & PageRequest, call?: Call): Promise<Page<T>> },
+	filter: F,
+	{ signal, limit = Number.POSITIVE_INFINITY }: WalkOptions,
+): Walk<T> {
+	let count: number | undefined;
+	const readPage = async (request: PageRequest) => {
+		signal.throwIfAborted();
+		const page = await collection.page({ ...filter, ...request }, { signal });
+		count ??= page.count;
+		return page;
+	};
+	async function* records(): AsyncGenerator<T> {
+		let given = 0;
+		for await (const record of iterate(readPage, { page_size: Math.min(largestPage, limit) })) {
+			yield record;
+			given += 1;
+			if (given >= limit) return;
+		}
+	}
+	return { [Symbol.asyncIterator]: records, count: () => count };
+}
+
+/** All conditions must hold; values are compared as text. `null`: there are none. */
+export function parseWhere(conditions: readonly string[]): ((subscriber: Subscriber) => boolean) | null {
+	if (conditions.length === 0) return null;
+	const parsed = conditions.map(parseCondition);
+	return (subscriber) => parsed.every(({ key, value }) => metaText(subscriber, key) === value);
+}
+
+function parseCondition(text: string): { key: string; value: string } {
+	const [, key, value] = /^meta\.([A-Za-z_]\w{0,63})=(.*)$/s.exec(text) ?? [];
+	if (key === undefined || value === undefined) {
+		throw new UsageError(`--where "${text}" is no condition`, { hint: "--where 'meta.VARIABLE=VALUE'" });
+	}
+	return { key, value };
+}
+
+function metaText({ meta }: Subscriber, key: string): string | null {
+	if (!Object.hasOwn(meta, key)) return null;
+	const value = meta[key];
+	return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,122 @@
+/** Refusals of a service, with the value given and the way out: field errors, and exit 14. */
+
+import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
+import { isHeldReason, pauseSentence } from '../../api/pauses.js';
+import { unknownVariableOf } from '../../api/refusals.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+
+/** One field error of the service; `path` is a key of the input, items of lists behind a dot: `to.1`. */
+export type Refused = ReturnType<typeof listFieldErrors>[number];
+
+export interface Refusal {
+	/** The input, to quote the refused values. */
+	input: object;
+	/** A hint for a field error, where its code alone has no fitting one; the first hint found is shown. */
+	hint?: HintOf;
+}
+
+/** In characters. Longer values are bodies: the path suffices. */
+const maxQuoted = 80;
+/** A URL of a mail server may hold a password too. */
+const secrets = new Set(['password', 'smtp_password', 'smtp_url']);
+
+/** The work's result. Its `invalid` becomes exit 5 with values and a hint; other errors pass unchanged. */
+export async function explained<T>(work: Promise<T>, { input, hint }: Refusal): Promise<T> {
+	try {
+		return await work;
+	} catch (error) {
+		if (error instanceof ApiError && error.code === 'invalid' && error.fields !== null)
+			throw refusal(error, error.fields, { input, ...(hint !== undefined && { hint }) });
+		throw error;
+	}
+}
+
+function refusal(error: ApiError, fields: FieldErrors, { input, hint }: Refusal): CliError {
+	const complaints = listFieldErrors(fields);
+	const details = complaints.map((one) => ({ ...one, message: withValue(one, input) }));
+	const found = complaints
+		.map((one) => hint?.(one) ?? hints.get(one.code)?.(one))
+		.find((one) => one !== undefined);
+	const [first] = details;
+	const message = first === undefined ? error.message : `${first.path}: ${first.message}`;
+	return new CliError(error.code, exits.refused, message, {
+		details,
+		cause: error,
+		...(found !== undefined && { hint: found }),
+	});
+}
+
+type HintOf = (refused: Refused) => Hint | undefined;
+
+/** Hints by the code of a complaint, for all commands. */
+const hints: ReadonlyMap<string, HintOf> = new Map<string, HintOf>([
+	['not_verified', () => mailctl('senders', 'add', 'ADDRESS')],
+	[
+		'public_url_required',
+		() => [
+			mailctl('engine', 'init', '--public-url', 'https://mail.example.com'),
+			'; --transactional sends a list mails without such links',
+		],
+	],
+	['suppressed', () => [mailctl('suppressions', 'remove', 'ADDRESS'), ', if it was asked for']],
+	['erased', () => [mailctl('subscribers', 'erase', 'ADDRESS', '--lift'), ' takes the address again']],
+	[
+		'unknown_variable',
+		({ message }) => {
+			const variable = unknownVariableOf(message);
+			if (variable === null) return undefined;
+			return mailctl('fields', 'create', '--variable', variable, '--name', 'NAME');
+		},
+	],
+]);
+
+/** `Enter a valid email address. (ann@)`, unless the text names the value already. */
+function withValue({ path, message }: Refused, input: object): string {
+	const value = secrets.has(path) ? undefined : valueAt(input, path.split('.'));
+	const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+	if (text === '' || text.length > maxQuoted || message.includes(text)) return message;
+	return `${message} (${text})`;
+}
+
+function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {
+	if (key === undefined) return input;
+	if (typeof input !== 'object' || input === null) return undefined;
+	// An array of one is written as its item on the command line: `from` may be complained of as `from.0`.
+	const inner: unknown = Object.getOwnPropertyDescriptor(input, key)?.value;
+	return typeof inner === 'string' ? inner : valueAt(inner, rest);
+}
+
+/** The prefix of errors after messages were accepted. */
+export const doNotRepeat = 'accepted and queued, do not repeat';
+
+/** The pause of the queue, with its remedy. */
+export interface Paused {
+	reason: string | null;
+	/** The remedy for a mail server; `engine queue resume` ends a pause by hand. */
+	hint: Hint;
+	/** This command has accepted messages: another run would send them twice. Else the same command may run again. */
+	hasAccepted: boolean;
+}
+
+/** The mail server is out of reach, or a person has paused the queue. */
+export async function queuePaused(
+	cx: CommandContext,
+	{ reason, hint, hasAccepted }: Paused,
+): Promise<CliError> {
+	const isHeld = isHeldReason(reason);
+	const why = pauseSentence(reason);
+	const message = hasAccepted ? `${doNotRepeat}: ${why}` : why;
+	return new CliError(hasAccepted ? 'accepted_and_queued' : 'queue_paused', exits.queued, message, {
+		hint: isHeld ? await howToResume(cx) : hint,
+		retryable: !hasAccepted,
+	});
+}
+
+async function howToResume(cx: CommandContext): Promise<Hint> {
+	const { local } = await cx.connection();
+	const hint = ['nothing is lost: ', mailctl('engine', 'queue', 'resume')];
+	return local !== null ? hint : [hint, ', on the machine that owns the database'];
+}

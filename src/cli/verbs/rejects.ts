@@ -1,0 +1,91 @@
+/** The rejects of every `import` verb: where the file is, who writes it, and how the command reports them. */
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { ImportTotals } from '../../jobs/imports.js';
+import type { RejectedRow } from '../../tables/finding.js';
+import type { Table } from '../../tables/read-table.js';
+import type { RejectsOptions } from '../../tables/write-rejects.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { counted } from '../render/counted.js';
+import { holdAlone } from './importing.js';
+
+/**
+ * The path of the rejects: `--rejects`, or by default that of the source with `.rejects.csv`. Standard input has no
+ * default; in a dry run it needs none (null). Throws `UsageError`.
+ */
+export function rejectsPathOf(cx: CommandContext, file: string, rejects: string | undefined): string | null {
+	if (rejects !== undefined) return rejects;
+	if (file !== '-') return `${file}.rejects.csv`;
+	if (cx.dryRun) return null;
+	throw new UsageError('an import from standard input needs --rejects FILE');
+}
+
+/** One run at a time writes a rejects file: two of them double its lines. Throws `JobError` `in_use`. */
+export async function holdRejects(cx: CommandContext, path: string): Promise<void> {
+	const there = await stat(path).catch(() => null);
+	// A pipe or /dev/null is for all.
+	if (there === null || there.isFile())
+		await holdAlone(cx, ['rejects', resolve(path)], `the rejects file ${path}`);
+}
+
+/** The layout of the source, so that the same program opens both; always UTF-8, with a mark where the source is not. */
+export function layoutOfRejects(
+	{ header, delimiter, encoding, isMarked }: Table,
+	{ leftOut }: { leftOut: readonly number[] },
+): Pick<RejectsOptions, 'header' | 'leftOut' | 'delimiter' | 'isMarked'> {
+	return { header, leftOut, delimiter, isMarked: isMarked || encoding !== 'utf-8' };
+}
+
+/** Shows the first rejected rows of a plan below its table of counts; `rejected` is how many there are in all. */
+export async function sayPlannedRejects(
+	cx: CommandContext,
+	rejects: readonly Omit<RejectedRow, 'cells'>[],
+	rejected: number,
+): Promise<void> {
+	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
+	for (const { line, code, error } of rejects.slice(0, plannedRejects))
+		await cx.note(`line ${line}: ${error} (${code})`);
+	if (rejected > plannedRejects)
+		await cx.note(`and ${counted(rejected - plannedRejects, 'more rejected row')}`);
+}
+
+/** The most rejected rows of a plan that a table shows one by one. */
+const plannedRejects = 5;
+
+/** Options of an import that define its cells, and have to be given with its rejects file again. */
+export interface OptionsAgain {
+	map: readonly string[];
+	/** `suppressions import` alone: as given. */
+	reason?: string | undefined;
+	expires?: string | undefined;
+}
+
+/** Null: no row was left out. Duplicates alone leave nothing to do. */
+export function rejectsSentence(
+	{ rejected, duplicate }: ImportTotals,
+	path: string,
+	options: OptionsAgain,
+): string | null {
+	const duplicates = counted(duplicate, 'duplicate row');
+	if (rejected === 0 && duplicate === 0) return null;
+	if (rejected === 0)
+		return `${duplicates} left out, the first row of each address counts: ${duplicate === 1 ? 'it is' : 'they are'} in ${path}`;
+	const rows = counted(rejected, 'rejected row');
+	const that = `that file${sameOptions(options)}`;
+	if (duplicate > 0)
+		return `${rows} and ${duplicates} are in ${path}; mend what was rejected and import ${that}, which leaves the duplicates out`;
+	return rejected === 1
+		? `${rows} is in ${path}; mend it and import ${that}`
+		: `${rows} are in ${path}; mend them and import ${that}`;
+}
+
+/** Columns left out are left out again by themselves; names from `--map` are not in the file. */
+function sameOptions({ map, reason, expires }: OptionsAgain): string {
+	const again = [
+		...(map.some((pair) => !/=\s*-\s*$/.test(pair)) ? ['--map'] : []),
+		...(reason === undefined ? [] : ['--reason']),
+		...(expires === undefined ? [] : ['--expires']),
+	];
+	return again.length === 0 ? '' : ` with the same ${again.join(' and ')}`;
+}

@@ -1,0 +1,117 @@
+/** Resolves the words of a command line to records: ids, and lists by id or exact name. */
+
+import type { Api } from '../../api/api.js';
+import { need } from '../../api/capabilities.js';
+import { ApiError } from '../../api/errors.js';
+import type { Field, List, Sender, Template } from '../../api/records.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import { didYouMean } from '../frame/help.js';
+import { walk } from './listing.js';
+
+/** How `<list>` is meant; without it a number is an id, unless no list has that id. */
+export type By = 'id' | 'name';
+
+/** The option that every command with `<list>` offers. */
+export const byOption = {
+	kind: 'choice',
+	choices: ['id', 'name'],
+	summary: 'what <list> is, when unclear',
+} as const;
+
+/** Exit 3 with did-you-mean for an unknown one; exit 2 listing the ids when several bear the name. */
+export async function resolveList(
+	api: Api,
+	text: string,
+	options: { by?: By | undefined; signal: AbortSignal },
+): Promise<List> {
+	const { by, signal } = options;
+	const isId = isRecordId(text);
+	if (by === 'id' && !isId) throw new UsageError(`"${text}" is no id`, { hint: 'use --by name' });
+	if (isId && by !== 'name') {
+		const found = await orNull(api.lists.get(Number(text), { signal }));
+		if (found !== null) return found;
+		if (by === 'id') throw missing('list', text, mailctl('lists', 'list'));
+	}
+	return findByName(api, text, signal);
+}
+
+/** A field by id or variable. */
+export async function resolveField(api: Api, text: string, signal: AbortSignal): Promise<Field> {
+	return findBy('field', text, walk(api.fields, {}, { signal }), ({ id, variable }) => [
+		variable,
+		String(id),
+	]);
+}
+
+/** A sender by id or address, without regard to case. */
+export async function resolveSender(api: Api, text: string, signal: AbortSignal): Promise<Sender> {
+	const senders = walk(await need(api, 'senders'), {}, { signal });
+	return findBy('sender', text.toLowerCase(), senders, ({ id, email }) => [email.toLowerCase(), String(id)]);
+}
+
+/** A template by UUID or exact name. */
+export async function resolveTemplate(api: Api, text: string, signal: AbortSignal): Promise<Template> {
+	return findBy('template', text, walk(await need(api, 'templates'), {}, { signal }), ({ id, name }) => [
+		name,
+		id,
+	]);
+}
+
+async function findBy<T>(
+	kind: string,
+	text: string,
+	records: AsyncIterable<T>,
+	names: (record: T) => readonly [string, ...string[]],
+): Promise<T> {
+	const known: string[] = [];
+	for await (const record of records) {
+		const called = names(record);
+		if (called.includes(text)) return record;
+		if (known.length < 1000) known.push(called[0]);
+	}
+	throw missing(kind, text, didYouMean(text, known) ?? mailctl(`${kind}s`, 'list'));
+}
+
+/** `list 99 not found`, exit 3. */
+export function missing(kind: string, text: string, hint: Hint): CliError {
+	const shown = /\s|^$/.test(text) && !text.includes('"') ? `"${text}"` : text;
+	return new CliError('not_found', exits.notFound, `${kind} ${shown} not found`, { hint });
+}
+
+/** The record, or `null` for `not_found`; other errors pass. */
+export async function orNull<T>(promise: Promise<T>): Promise<T | null> {
+	try {
+		return await promise;
+	} catch (error) {
+		if (error instanceof ApiError && error.code === 'not_found') return null;
+		throw error;
+	}
+}
+
+async function findByName(api: Api, name: string, signal: AbortSignal): Promise<List> {
+	const named: List[] = [];
+	const names: string[] = [];
+	for await (const list of walk(api.lists, {}, { signal })) {
+		if (list.name === name) named.push(list);
+		// Enough to suggest from; a thousand lists need no more memory than that.
+		else if (names.length < 1000) names.push(list.name);
+	}
+	const [first, second] = named;
+	if (first === undefined) throw missing('list', name, didYouMean(name, names) ?? mailctl('lists', 'list'));
+	if (second === undefined) return first;
+	throw new UsageError(`${named.length} lists are called "${name}"`, {
+		hint: `give the id: ${named.map(({ id }) => id).join(', ')}`,
+	});
+}
+
+/** A canonical number from 1, short enough to lose no digits. */
+export function isRecordId(text: string): boolean {
+	return /^[1-9]\d{0,14}$/.test(text);
+}
+
+/** Of any version, in either case. */
+export function isUuid(text: string): boolean {
+	return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}

@@ -1,0 +1,125 @@
+/**
+ * The same change to several records, named by arguments or by lines of standard input. One consent covers all. A
+ * refusal is reported, and the other records follow.
+ */
+
+import { createInterface } from 'node:readline';
+import { ApiError } from '../../api/errors.js';
+import type { CommandContext } from '../frame/context.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { counted, numberText } from '../render/counted.js';
+
+/** More of them are a severe change: the count has to be typed. */
+const severeCount = 100;
+
+/** The records that are named, each once however often it is named: all are found before any is changed. */
+export async function findEach<T extends { id: number | string }>(
+	names: Iterable<string> | AsyncIterable<string>,
+	find: (name: string) => Promise<T>,
+): Promise<readonly T[]> {
+	const found = new Map<T['id'], T>();
+	for await (const name of names) {
+		const one = await find(name);
+		found.set(one.id, one);
+	}
+	return [...found.values()];
+}
+
+/** The change and the number of records; `what` completes "This will …". */
+export interface SeveralQuestion {
+	what: string;
+	count: number;
+	/** Whether a few of them are asked about too. */
+	few: 'ask' | 'go on';
+}
+
+/** Consent to the change. Throws `Declined` and `UsageError` as `confirm` does. */
+export async function agreeToAll(cx: CommandContext, { what, count, few }: SeveralQuestion): Promise<void> {
+	// A script that names the count has agreed, few as they are today.
+	if (count > severeCount || cx.globals.confirm !== undefined)
+		await cx.confirm({ kind: 'severe', what, name: String(count) });
+	else if (few === 'ask') await cx.confirm({ kind: 'mild', what });
+}
+
+/** One by its name, several by their count: `ann@example.com`, `3 subscribers`. */
+export function nameOrCount(names: readonly string[], plural: string): string {
+	const [only] = names;
+	return names.length === 1 && only !== undefined ? only : `${numberText(names.length)} ${plural}`;
+}
+
+/** The outcome for the records. */
+export interface Outcome<T> {
+	done: T[];
+	failed: number;
+}
+
+/** Deletes records one after the other; prints `{"deleted": [ids]}`. Exit 9 when one of several was refused. */
+export async function deleteEach<T extends { id: number | string }>(
+	cx: CommandContext,
+	records: readonly T[],
+	{ noun, remove }: { noun: string; remove: (record: T) => Promise<void> },
+): Promise<ExitCode> {
+	const { done, failed } = await eachOf(cx, records, remove);
+	const count = failed === 0 ? '' : `${numberText(done.length)} of `;
+	await cx.out.document(
+		{ deleted: done.map(({ id }) => id) },
+		`deleted ${count}${counted(records.length, noun)}`,
+	);
+	return failed === 0 ? exits.done : exits.partly;
+}
+
+/**
+ * One after the other, with progress. Of several, a refused or missing one is reported and counted, and the rest goes
+ * on. Any other error ends the run, after a report of how far it came.
+ */
+export async function eachOf<T extends { id: number | string }>(
+	cx: CommandContext,
+	records: readonly T[],
+	change: (record: T) => Promise<unknown>,
+): Promise<Outcome<T>> {
+	const done: T[] = [];
+	let failed = 0;
+	const progress = cx.progress('working', records.length);
+	try {
+		for (const record of records) {
+			cx.signal.throwIfAborted();
+			try {
+				await change(record);
+				done.push(record);
+			} catch (error) {
+				if (records.length === 1 || !isRefusal(error)) throw error;
+				failed += 1;
+				await cx.warn(`${record.id}: ${error.message}`);
+			}
+			progress.update(done.length + failed, failed === 0 ? '' : `${failed} failed`);
+		}
+	} catch (error) {
+		progress.stop();
+		if (done.length > 0)
+			await cx.warn(`stopped after ${numberText(done.length)} of ${numberText(records.length)}`);
+		throw error;
+	}
+	progress.stop();
+	return { done, failed };
+}
+
+function isRefusal(error: unknown): error is ApiError {
+	return (
+		error instanceof ApiError &&
+		['not_found', 'invalid', 'conflict', 'permission_denied'].includes(error.code)
+	);
+}
+
+/** In the given order; blank lines name nothing, and white space around a line is ignored. */
+export async function* namesOf(cx: CommandContext, texts: readonly string[]): AsyncGenerator<string> {
+	for (const text of texts) {
+		if (text !== '-') {
+			yield text;
+			continue;
+		}
+		const input = cx.sources.stdin('-');
+		for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+			if (line.trim() !== '') yield line.trim();
+		}
+	}
+}

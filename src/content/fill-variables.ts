@@ -1,0 +1,104 @@
+/**
+ * `#name#` variables: found once, filled for each recipient. One pass, no recursion: values are not searched for
+ * variables. Tokens are found from left to right, by their syntax alone: `#a##b#` is a and b, `#a#b#` is a followed by
+ * `b#`. A variable without a value and a default stays as it is written, so CSS colours and anchors survive.
+ */
+import { escapeHtml } from '../api/html.js';
+import { referencePattern, variableValue } from '../api/variables.js';
+import { loadsNothing } from './style-values.js';
+import { opensSafely, type ValueGuard } from './urls.js';
+
+/** A place for a value. */
+export interface Slot {
+	readonly kind: 'variable';
+	/** With its default, where it has one. */
+	readonly reference: string;
+	/** Set where the value determines the scheme of a link, or what a style loads. */
+	readonly guard: Exclude<ValueGuard, 'fixed'> | null;
+}
+
+/** A text split at its variables (or more: see `trackedTemplate`), with one literal more than slots. */
+export interface Template<S = Slot> {
+	readonly literals: readonly string[];
+	readonly slots: readonly S[];
+}
+
+export type Variables = Readonly<Record<string, string>>;
+/** How a value is written in its place: HTML-escaped, raw, or cleaned for a header. */
+export type Escape = (value: string) => string;
+
+const noGuards: ReadonlyMap<number, ValueGuard> = new Map();
+
+/**
+ * Splits a text at its variables. `guards` are by the offset of the opening hash (see `valueGuards`), `text` begins at
+ * `offset`.
+ */
+export function parseTemplate(text: string, guards = noGuards, offset = 0): Template {
+	const literals: string[] = [];
+	const slots: Slot[] = [];
+	// Two megabytes hold 700,000 variables: equal ones share one object.
+	const plain = new Map<string, Slot>();
+	let from = 0;
+	for (const match of text.matchAll(referencePattern())) {
+		const guard = guards.get(offset + match.index) ?? null;
+		if (guard === 'fixed') continue;
+		const reference = match[1] ?? '';
+		literals.push(text.slice(from, match.index));
+		const slot: Slot = (guard === null && plain.get(reference)) || { kind: 'variable', reference, guard };
+		if (guard === null) plain.set(reference, slot);
+		slots.push(slot);
+		from = match.index + match[0].length;
+	}
+	literals.push(text.slice(from));
+	return { literals, slots };
+}
+
+/** The content of a slot for this recipient, already escaped. */
+export function fillSlot(slot: Slot, variables: Variables, write: Escape): string {
+	const value = variableValue(slot.reference, variables);
+	if (value === null) return `#${slot.reference}#`;
+	// A value comes from a subscriber's form. When it would turn the link into `javascript:`, `data:` or another unusual
+	// scheme, the link becomes `href="#"`. The same for a style that would load something.
+	return isHarmless(slot, value, variables) ? write(value) : '#';
+}
+
+function isHarmless({ guard }: Slot, value: string, variables: Variables): boolean {
+	if (guard === null) return true;
+	return guard === 'style' ? loadsNothing(value) : opensSafely(guard, value, variables);
+}
+
+/** The whole text with its values filled in. */
+export function renderTemplate(template: Template, variables: Variables, write: Escape): string {
+	return renderSlots(template, (slot) => fillSlot(slot, variables, write));
+}
+
+/** The whole text, with the output of `fill` in its slots. */
+export function renderSlots<S>(template: Template<S>, fill: (slot: S) => string): string {
+	let text = template.literals[0] ?? '';
+	for (const [index, slot] of template.slots.entries()) {
+		text += fill(slot) + (template.literals[index + 1] ?? '');
+	}
+	return text;
+}
+
+/** The HTML form of a value: escaped, its line ends are LF. */
+export function htmlValue(value: string): string {
+	return escapeHtml(normalLineEnds(value));
+}
+
+/**
+ * CRLF and CR as LF. Texts and values are both normalised before they are joined, so that a CR that ends the one and an
+ * LF that begins the other stay two line ends; the encoders write CRLF.
+ */
+export function normalLineEnds(text: string): string {
+	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
+}
+
+/**
+ * One line, for a header: a line break becomes one space (so that words stay apart), other control characters are
+ * removed. U+2028 and U+2029 are line breaks to some readers.
+ */
+export function oneLine(value: string): string {
+	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
+	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
+}

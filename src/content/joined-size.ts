@@ -1,0 +1,129 @@
+/** The size of a message with its variables filled in, known before anything is joined. */
+import type { Content } from '../api/content.js';
+import { type FieldErrors, invalid } from '../api/errors.js';
+import { maxSubjectLength } from '../api/messages.js';
+import { countCodePoints } from '../api/schema/python.js';
+import { variablesIn, variableValue } from '../api/variables.js';
+import { htmlValue, oneLine, parseTemplate, renderTemplate, type Variables } from './fill-variables.js';
+
+/** Octets of text and HTML with their values, before transfer encoding. Anything larger is no mail. */
+export const maxJoinedBytes = 16 * 1024 * 1024;
+
+/** A message that cannot be made of these values. */
+export class TooLarge extends Error {
+	override readonly name = 'TooLarge';
+}
+
+/** The field error for the context of a request, the same for sending and for previews. */
+export function contextErrors(fault: string): FieldErrors {
+	return { context: [{ code: 'too_large', message: `With this context ${fault}.` }] };
+}
+
+/** The result of the work. `TooLarge` becomes the 400 of a send request. */
+export async function refusingTooLarge<T>(work: () => Promise<T>): Promise<T> {
+	try {
+		return await work();
+	} catch (error) {
+		if (error instanceof TooLarge) throw invalid(contextErrors(error.message));
+		throw error;
+	}
+}
+
+/** The constant part of a content's size, and how often it uses each variable. Plain data. */
+export interface ContentSize {
+	readonly subject: string;
+	/** Octets of text and HTML as written. */
+	readonly bytes: number;
+	readonly text: readonly (readonly [reference: string, times: number])[];
+	readonly html: readonly (readonly [reference: string, times: number])[];
+}
+
+export function contentSize({
+	subject,
+	text,
+	html,
+}: Pick<Content, 'subject' | 'text' | 'html'>): ContentSize {
+	const [inText, inHtml] = [text ?? '', html ?? ''];
+	return {
+		subject,
+		bytes: Buffer.byteLength(inText) + Buffer.byteLength(inHtml),
+		text: timesOf(inText),
+		html: timesOf(inHtml),
+	};
+}
+
+/** Octets of text and HTML with these values; `more` octets are added. */
+export function joinedBytes(size: ContentSize, variables: Variables, more = 0): number {
+	let bytes = size.bytes + more;
+	for (const [reference, times] of size.text)
+		bytes += times * octetsOf(reference, variables, (value) => value);
+	for (const [reference, times] of size.html) bytes += times * octetsOf(reference, variables, htmlValue);
+	return bytes;
+}
+
+/** Why these values give no message; null when they do. The cost does not grow with the message. */
+export function joinFault(size: ContentSize, variables: Variables, more = 0): string | null {
+	return subjectFault(size.subject, variables) ?? sizeFault(size, variables, more);
+}
+
+function sizeFault(size: ContentSize, variables: Variables, more: number): string | null {
+	if (isSurelyWithin(maxJoinedBytes - more, size, variables)) return null;
+	const bytes = joinedBytes(size, variables, more);
+	if (bytes <= maxJoinedBytes) return null;
+	return `the message would have ${bytes.toLocaleString('en-US')} bytes with its values, and may have ${maxJoinedBytes.toLocaleString('en-US')}`;
+}
+
+function subjectFault(subject: string, variables: Variables): string | null {
+	if (!subject.includes('#')) return null;
+	const template = parseTemplate(oneLine(subject));
+	const units = template.slots.reduce(
+		(sum, { reference }) => sum + lengthOf(reference, variables),
+		subject.length,
+	);
+	// An upper bound: the references are counted as well as their values.
+	if (units <= maxSubjectLength) return null;
+	const isEndless = units > 8 * maxSubjectLength + subject.length;
+	const length = isEndless
+		? charactersOf(subject, variables)
+		: countCodePoints(renderTemplate(template, variables, oneLine).trim());
+	if (length <= maxSubjectLength) return null;
+	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
+}
+
+/**
+ * The characters of a subject that may be too long to be made: each value is measured once, however often it occurs.
+ */
+function charactersOf(subject: string, variables: Variables): number {
+	return timesOf(subject).reduce((sum, [reference, times]) => {
+		const value = variableValue(reference, variables);
+		return value === null ? sum : sum + times * (countCodePoints(value) - countCodePoints(reference) - 2);
+	}, countCodePoints(subject));
+}
+
+/** Whether a message has no more octets, by a bound from the lengths of values alone. */
+export function isSurelyWithin(
+	octets: number,
+	{ bytes, text, html }: ContentSize,
+	variables: Variables,
+): boolean {
+	const times = ([reference, count]: readonly [string, number]) => count * lengthOf(reference, variables);
+	const sum = (all: ContentSize['text']) => all.reduce((total, each) => total + times(each), 0);
+	// A character has at most three octets, and an escaped one six.
+	return bytes + 3 * sum(text) + 6 * sum(html) <= octets;
+}
+
+function timesOf(text: string): [string, number][] {
+	const times = new Map<string, number>();
+	for (const reference of variablesIn(text)) times.set(reference, (times.get(reference) ?? 0) + 1);
+	return [...times];
+}
+
+function lengthOf(reference: string, variables: Variables): number {
+	return variableValue(reference, variables)?.length ?? 0;
+}
+
+/** What a value adds to the reference in its place; nothing when there is none. */
+function octetsOf(reference: string, variables: Variables, write: (value: string) => string): number {
+	const value = variableValue(reference, variables);
+	return value === null ? 0 : Buffer.byteLength(write(value)) - Buffer.byteLength(reference) - 2;
+}

@@ -1,0 +1,72 @@
+/**
+ * Everything that needs a parser of an HTML body, in one call: the body is untrusted, so this runs in a thread that can
+ * be ended (`AskHtml`). The composer gets offsets and texts, and does not parse.
+ */
+import { readMarkup } from './attributes.js';
+import { normalLineEnds } from './fill-variables.js';
+import { inlineStyles } from './inline-css.js';
+import { findLinks, type Link } from './links.js';
+import { isTooDeep, tooDeep } from './nesting.js';
+import { noAlternative, textAlternative } from './text-alternative.js';
+import { quoteAttributes, type ValueGuard, valueGuards } from './urls.js';
+
+/** An HTML body as written, and what is wanted besides its markup. */
+export interface HtmlQuestion {
+	readonly html: string;
+	/** Moves CSS into style attributes, where there is any. */
+	readonly inline: boolean;
+	/** Makes a text alternative. */
+	readonly alternative: boolean;
+}
+
+/** Plain data: it comes from a thread. */
+export interface ReadHtml {
+	/** The HTML of the mail; line ends are LF. All offsets refer to it. */
+	readonly html: string;
+	/** Null: not requested, could not be made, or the document has no visible text. */
+	readonly alternative: string | null;
+	/** What was requested and not done. */
+	readonly warnings: readonly string[];
+	readonly links: readonly Link[];
+	/** By the offset of the opening hash of a variable. */
+	readonly guards: ReadonlyMap<number, ValueGuard>;
+	/** Offset before the last `</body>`, or the end. */
+	readonly bodyEnd: number;
+}
+
+/** Reads in another thread; rejects past its deadline, and when no reader is available. */
+export type AskHtml = (question: HtmlQuestion) => Promise<ReadHtml>;
+
+/** Reads in this thread, without a deadline. `inlineCss` may throw. */
+export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => string): ReadHtml {
+	const { inline, alternative } = question;
+	const isDeep = isTooDeep(question.html);
+	const inlined = !inline
+		? { html: question.html, warnings: [] }
+		: inlineStyles(question.html, isDeep ? refuse : inlineCss);
+	const html = quoteAttributes(normalLineEnds(inlined.html));
+	const text = alternative ? alternativeOf(html, isDeep) : { text: null, warnings: [] };
+	return {
+		html,
+		alternative: text.text,
+		warnings: [...inlined.warnings, ...text.warnings],
+		links: findLinks(html),
+		guards: valueGuards(html),
+		bodyEnd: readMarkup(html, () => false).bodyEnd ?? html.length,
+	};
+}
+
+function refuse(): never {
+	throw new Error(tooDeep);
+}
+
+/** Null for HTML without visible text: an empty alternative is useless and looks like spam. */
+function alternativeOf(html: string, isDeep: boolean): { text: string | null; warnings: readonly string[] } {
+	if (isDeep) return { text: null, warnings: [noAlternative(tooDeep)] };
+	try {
+		const text = textAlternative(html);
+		return { text: text === '' ? null : text, warnings: [] };
+	} catch (error) {
+		return { text: null, warnings: [noAlternative(error instanceof Error ? error.message : String(error))] };
+	}
+}

@@ -1,0 +1,65 @@
+/** Where a style sheet or a style attribute uses variables, and which: none may load anything. */
+import { referencePattern } from '../api/variables.js';
+
+/**
+ * How a variable in CSS is guarded. `fixed`: it stands in `url(…)` or the like, which would load an address, and stays
+ * as it is written. `style`: a value that would load something by itself is refused (`loadsNothing`).
+ */
+export type StyleGuard = 'fixed' | 'style';
+
+/** Strings, brackets (with the name of a function that loads), imports and their ends. */
+const marks =
+	/"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|((?:url|src|image|image-set|-webkit-image-set|cross-fade|-webkit-cross-fade|element|expression)?\()|\)|@import\b|[;{}]/gi;
+
+/** The variables of a piece of CSS by the offset of their opening hash. */
+export function styleGuards(css: string): [offset: number, guard: StyleGuard][] {
+	const ranges = loadingRanges(css);
+	let next = 0;
+	return Array.from(css.matchAll(referencePattern()), ({ index }) => {
+		while ((ranges[next]?.end ?? Number.POSITIVE_INFINITY) <= index) next += 1;
+		const isFixed = (ranges[next]?.start ?? Number.POSITIVE_INFINITY) <= index;
+		return [index, isFixed ? 'fixed' : 'style'];
+	});
+}
+
+/** Whether an attribute of any other kind (`fill`, `mask`) may contain CSS that loads. */
+export function mayLoad(value: string): boolean {
+	return /url\s*\(/i.test(value);
+}
+
+/** Whether a value has no function except for colours and numbers, no import, and no escape that could spell one. */
+export function loadsNothing(value: string): boolean {
+	if (!/[(\\@]/.test(value)) return true;
+	if (/[\\@]/.test(value)) return false;
+	const calls = value.match(/(?<![\w-])[\w-]*\(/g) ?? [];
+	return calls.every((call) => /^(rgba?|hsla?|calc|min|max|clamp)\($/i.test(call));
+}
+
+interface Range {
+	start: number;
+	end: number;
+}
+
+/** In order, not overlapping. An unclosed one extends to the end. */
+function loadingRanges(css: string): Range[] {
+	const ranges: Range[] = [];
+	let start: number | null = null;
+	/** Open brackets within a range. */
+	let depth = 0;
+	let isImport = false;
+	for (const { 0: mark, 1: bracket, index } of css.matchAll(marks)) {
+		if (start === null) {
+			isImport = mark.toLowerCase() === '@import';
+			if (isImport || (bracket?.length ?? 0) > 1) {
+				start = index;
+				depth = 1;
+			}
+		} else if (bracket !== undefined) depth += 1;
+		else if (mark === ')' && !isImport) depth -= 1;
+		if (start === null || !(isImport ? ';{}'.includes(mark) : depth === 0)) continue;
+		ranges.push({ start, end: index + 1 });
+		start = null;
+	}
+	if (start !== null) ranges.push({ start, end: css.length });
+	return ranges;
+}

@@ -1,0 +1,307 @@
+/**
+ * Carries messages by calls of a service's send API. A call cannot be taken back: its start is durable before it is
+ * made, and its outcome before the next one. A process killed at any moment leaves only the calls in flight uncertain.
+ */
+
+import { type EmailKey, emailKey } from '../../api/address.js';
+import {
+	ApiError,
+	type FieldErrors,
+	listFieldErrors,
+	mayHaveHappened,
+	nonFieldErrors,
+} from '../../api/errors.js';
+import type { SendRequest } from '../../api/inputs.js';
+import type { SendResult, Uuid } from '../../api/records.js';
+import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
+import type { Leased, Queue } from '../../store/queue.js';
+import type { Reads } from '../../store/store.js';
+import type { StoredCall } from '../../store/submissions.js';
+import { createSubmissions } from '../composer.js';
+import type { Courier, Telling } from '../courier.js';
+import { cleanText } from '../reply.js';
+import type { Window } from '../window.js';
+
+export interface ApiCourierOptions {
+	reads: Pick<Reads, 'getSubmission'>;
+	queue: Pick<Queue, 'setCalling'>;
+	/** Makes one call; retries by itself what was certainly not processed. */
+	send: (request: SendRequest) => Promise<SendResult>;
+	/** Calls in flight, and so the most calls that may be left uncertain. */
+	connections: number;
+	/** Messages a second; absent = no limit. */
+	rate?: number;
+	/** A rejection by `send` with the reason of this signal means that the call was not processed. */
+	signal: AbortSignal;
+}
+
+export interface ApiCourier extends Courier {
+	/** Why no further call is made; null: calls go on. */
+	readonly error: unknown;
+}
+
+/** Assumption: the most addresses of one call, as our own service takes them (api-decisions 21). */
+const maxGroup = 1_000;
+/** Uncertain calls in a row after which the service counts as gone. */
+const maxUncertainInARow = 16;
+
+export function createApiCourier(options: ApiCourierOptions): ApiCourier {
+	return new Caller(options);
+}
+
+class Caller implements ApiCourier {
+	error: unknown = null;
+	readonly window: Window;
+	readonly mostTogether: number;
+	readonly mostUnderWay: number;
+	readonly leaseBatch = maxGroup;
+	readonly settles = 'at_once';
+	readonly #options: ApiCourierOptions;
+	readonly #submissions: ReturnType<typeof createSubmissions>;
+	/** Calls without an answer yet. */
+	#calls = 0;
+	#isHalted = false;
+	#uncertainInARow = 0;
+
+	constructor(options: ApiCourierOptions) {
+		const { connections, rate, reads } = options;
+		this.#options = options;
+		this.#submissions = createSubmissions(reads);
+		this.window = createLanes(connections);
+		// A call is one burst, so it carries at most a second's worth of messages.
+		this.mostTogether = rate === undefined ? maxGroup : Math.min(maxGroup, Math.max(1, Math.floor(rate)));
+		this.mostUnderWay = connections * this.mostTogether;
+	}
+
+	async deliver(group: readonly Leased[], tell: Telling): Promise<void> {
+		const submission = await this.#submissions.get(group[0]?.submission ?? '');
+		if (submission?.call === undefined) throw new Error('a message of no send call');
+		const { call } = submission;
+		const parts = [group];
+		for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+			if (this.#isHalted || this.error !== null) {
+				for (const message of part) tell.settled(message, { kind: 'released', why: 'drain' });
+				continue;
+			}
+			// Once all calls are answered, no other write can share the commit.
+			await this.#options.queue.setCalling({ fences: part, isCalling: true, gathers: this.#calls > 0 });
+			const { outcomes, again, stop } = await this.#call(part, call);
+			// Before any outcome is durable: no other group begins.
+			if (stop !== null) this.#stop(stop, tell);
+			for (const { message, outcome } of outcomes) tell.settled(message, outcome);
+			if (again.length > 0) await this.#options.queue.setCalling({ fences: again.flat(), isCalling: false });
+			parts.unshift(...again);
+			if (this.#countUncertain(outcomes)) this.#stop(gone(), tell);
+			if (stop === null) tell.worked();
+		}
+	}
+
+	halt(): void {
+		this.#isHalted = true;
+	}
+
+	/** Calls in flight are waited for: they cannot be taken back. */
+	abort(): void {}
+
+	async #call(group: readonly Leased[], call: StoredCall): Promise<Settled> {
+		this.#calls += 1;
+		try {
+			const answer = await this.#options.send(requestOf(group, call));
+			return settleAnswer(group, answer);
+		} catch (error) {
+			if (error instanceof ApiError) return settleError(group, call.content, error);
+			const { signal } = this.#options;
+			// The signal cuts only a pause short, and a paused call was not processed.
+			const isStopped = signal.aborted && error === signal.reason;
+			if (!isStopped) this.error ??= error;
+			const reply = { phase: 'call', code: null, enhanced: 'internal', text: String(error) } as const;
+			const outcome = isStopped
+				? ({ kind: 'released', why: 'drain' } as const)
+				: ({ kind: 'uncertain', reply } as const);
+			return { outcomes: group.map((message) => ({ message, outcome })), again: [], stop: null };
+		} finally {
+			this.#calls -= 1;
+		}
+	}
+
+	#stop(error: ApiError, tell: Telling): void {
+		this.error ??= error;
+		tell.failed(error.message);
+	}
+
+	/** True: the service does not answer any more. */
+	#countUncertain(outcomes: Settled['outcomes']): boolean {
+		const isUncertain = outcomes.some(({ outcome }) => outcome.kind === 'uncertain');
+		this.#uncertainInARow = isUncertain ? this.#uncertainInARow + 1 : 0;
+		return this.#uncertainInARow > maxUncertainInARow;
+	}
+}
+
+/** Limits the number of calls at a time, whatever their size. */
+function createLanes(connections: number): Window {
+	let inFlight = 0;
+	return {
+		get inFlight() {
+			return inFlight;
+		},
+		isFree: () => inFlight < connections,
+		enter: () => {
+			inFlight += 1;
+			return {
+				hold: () => undefined,
+				leave: () => {
+					inFlight -= 1;
+				},
+			};
+		},
+	};
+}
+
+/** A request of its own is sent as it was given. */
+function requestOf(group: readonly Leased[], { request, content }: StoredCall): SendRequest {
+	const to = group.map((message) => message.to);
+	const context = content === 'own' ? {} : (group[0]?.variables ?? {});
+	return { ...request, to, ...(Object.keys(context).length > 0 && { context }) };
+}
+
+function gone(): ApiError {
+	return new ApiError('network', 'The service has stopped answering.', { unanswered: true });
+}
+
+/** The outcome of a call for one of its messages. */
+export interface CallOutcome {
+	message: Leased;
+	outcome: DeliveryOutcome;
+}
+
+/**
+ * The outcome for each recipient of a send call, by the answer to the call:
+ *
+ * | answer | outcome |
+ * |---|---|
+ * | 2xx | sent: the service took it; without a message of its own: suppressed |
+ * | 2xx that is not the contract's, a cut, a timeout, 408, 5xx | uncertain: it may have been sent |
+ * | 400, 409, 413, 422 about recipients or their variables | failed; several recipients are tried again apart |
+ * | the same about anything else | not sent, as all further calls would be: the run ends; a request of its own: failed |
+ * | 401, 402, 403, 404, 405, 415, a redirect, 501, 505, 507, no connection | as above; a request of its own too |
+ * | 429, 503 with Retry-After | not processed: it was retried before it came here; the run ends |
+ */
+export interface Settled {
+	outcomes: readonly CallOutcome[];
+	/** From a refused group: recipients that may still be sent to, in calls of their own. */
+	again: readonly (readonly Leased[])[];
+	/** An error that concerns all further recipients; null = go on. */
+	stop: ApiError | null;
+}
+
+/**
+ * Outcomes for an answer that follows the contract. The id it gave a message is the text of its reply, empty = none.
+ */
+export function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
+	const { messages, result, messages_created } = answer;
+	if (!result && messages.length === 0 && messages_created === 0)
+		return settled(failed(group, { code: 'refused', error: 'The service says that it made no message.' }));
+	const made = new Map<EmailKey, Uuid>(messages.map(({ to, id }) => [emailKey(to), id]));
+	// Assumption: a service that counts as many messages as were asked for has omitted no recipient, whatever the spelling
+	// of addresses.
+	const isWhole = messages_created >= group.length;
+	const [only] = group.length === 1 ? messages : [];
+	return settled(
+		group.map((message): CallOutcome => {
+			const id = isWhole && group.length === 1 ? only?.id : made.get(emailKey(message.to));
+			if (id === undefined && !isWhole)
+				return { message, outcome: { kind: 'suppressed', reply: replyOf(null, '') } };
+			return { message, outcome: { kind: 'sent', reply: replyOf(null, id ?? '') } };
+		}),
+	);
+}
+
+/** Outcomes for a call that was refused, not answered, or not made. */
+export function settleError(
+	group: readonly Leased[],
+	content: StoredCall['content'],
+	error: ApiError,
+): Settled {
+	if (mayHaveHappened(error)) {
+		const reply = replyOf(error.code, error.message, error);
+		return settled(group.map((message) => ({ message, outcome: { kind: 'uncertain', reply } })));
+	}
+	if (!isRefusal(error)) return stopped(group, error);
+	if (!concernsContent(error)) return refused(group, error);
+	// Other requests have other content: one that is always refused must not hold them up for ever.
+	if (content === 'own') return settled(failed(group, complaintOf(error), error));
+	return stopped(group, error);
+}
+
+function refused(group: readonly Leased[], error: ApiError): Settled {
+	if (group.length <= 1) return settled(failed(group, complaintOf(error), error));
+	const named = namedIn(error.fields ?? {}, group);
+	if (named.size === 0) {
+		// The error does not name its recipient: try each half apart.
+		const middle = Math.ceil(group.length / 2);
+		return { outcomes: [], again: [group.slice(0, middle), group.slice(middle)], stop: null };
+	}
+	const rest = group.filter((message) => !named.has(message));
+	const outcomes = [...named].flatMap(([message, complaint]) => failed([message], complaint, error));
+	return { outcomes, again: rest.length === 0 ? [] : [rest], stop: null };
+}
+
+/** The recipients that `{"to": {"1": ["…"]}}` names. */
+function namedIn({ to }: FieldErrors, group: readonly Leased[]): Map<Leased, Complaint> {
+	const told = new Map<Leased, Complaint>();
+	if (to === undefined) return told;
+	for (const { path, code, message } of listFieldErrors({ to })) {
+		const index = /^to\.(\d+)/.exec(path)?.[1];
+		const one = index === undefined ? undefined : group[Number(index)];
+		if (one !== undefined) told.set(one, { code, error: message });
+	}
+	return told;
+}
+
+/**
+ * Assumption: on other services a refused recipient may also be 409, 413 or 422; 402 (RFC 9110 s.15.5.3) is about the
+ * account.
+ */
+function isRefusal({ code, http }: ApiError): boolean {
+	if (http?.status === 402) return false;
+	return ['invalid', 'parse_error', 'conflict', 'unprocessable', 'too_large'].includes(code);
+}
+
+const ofOne: ReadonlySet<string> = new Set(['to', 'context', nonFieldErrors]);
+
+/** Errors about the sender, the content or the template: no recipient would be sent to. */
+function concernsContent({ fields }: ApiError): boolean {
+	if (fields === null) return false;
+	const names = Object.keys(fields);
+	return names.length > 0 && names.every((name) => !ofOne.has(name));
+}
+
+interface Complaint {
+	code: string;
+	error: string;
+}
+
+function complaintOf(error: ApiError): Complaint {
+	const complaints = error.fields === null ? [] : listFieldErrors(error.fields);
+	const text = complaints.map(({ path, message }) => `${path}: ${message}`).join(' ') || error.message;
+	return { code: complaints[0]?.code ?? error.code, error: text };
+}
+
+function settled(outcomes: readonly CallOutcome[]): Settled {
+	return { outcomes, again: [], stop: null };
+}
+
+/** Nothing was sent, and further calls would not be either. */
+function stopped(group: readonly Leased[], stop: ApiError): Settled {
+	const outcome = { kind: 'released', why: 'infrastructure' } as const;
+	return { outcomes: group.map((message) => ({ message, outcome })), again: [], stop };
+}
+
+function failed(group: readonly Leased[], { code, error }: Complaint, answer?: ApiError): CallOutcome[] {
+	const reply = replyOf(code, error, answer);
+	return group.map((message) => ({ message, outcome: { kind: 'failed', reply } }));
+}
+
+function replyOf(code: string | null, text: string, answer?: ApiError): Reply {
+	return { phase: 'call', code: answer?.http?.status ?? null, enhanced: code, text: cleanText(text) };
+}

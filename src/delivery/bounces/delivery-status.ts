@@ -1,0 +1,243 @@
+/** Delivery status notifications (RFC 3464), with the addresses of RFC 6533 and the xtext of RFC 3461. */
+import { cleanText } from '../reply.js';
+import { addressIn } from './addresses.js';
+import { aboutAddress, type Extract, type Notice, noticeUpTo, ownLines } from './extract.js';
+import { type Field, fieldValue, findField, type Line, type Part, parseFields } from './mime.js';
+import {
+	type DeliveryAction,
+	type DeliveryReport,
+	deliveryReport,
+	finalAction,
+	inReturnedOnly,
+	judge,
+	moreTelling,
+	notJudged,
+	type ReportedRecipient,
+	type ReturnedMessage,
+	readCodes,
+	readStatus,
+} from './report.js';
+
+/** The fields about one recipient, read but not classified. */
+interface StatusEntry {
+	/** Final-Recipient; null when it is no address (a local name, an X.400 name). */
+	final: string | null;
+	/** Original-Recipient. */
+	original: string | null;
+	action: DeliveryAction;
+	/** As in the field. */
+	status: string | null;
+	/** Diagnostic-Code without its type; `''` when there is none. */
+	diagnostic: string;
+	remote_mta: string | null;
+	/** Line of the file where its fields begin. */
+	line: number;
+}
+
+/** One message/delivery-status. */
+interface DeliveryStatus {
+	reporting_mta: string | null;
+	envelope_id: string | null;
+	entries: StatusEntry[];
+}
+
+/** Names that only a delivery status has; a line with one of them opens the fields in a text without MIME. */
+const opening = /^(?:Reporting-MTA|Final-Recipient|Original-Recipient|Arrival-Date|Action):[ \t]?\S/i;
+const once = new Set(['final-recipient', 'original-recipient', 'action', 'status']);
+const maxEntries = 1000;
+
+/** RFC 3464 s.2.1: fields of the message, then a group of fields for each recipient. Null without a recipient. */
+function parseDeliveryStatus(lines: readonly Line[]): DeliveryStatus | null {
+	const groups = groupsOf(lines);
+	const entries = groups.filter(isAboutRecipient).slice(0, maxEntries).map(entryFrom);
+	if (entries.length === 0) return null;
+	const all = groups.flat();
+	const envelope = fieldValue(all, 'original-envelope-id');
+	return {
+		reporting_mta: typed(fieldValue(all, 'reporting-mta') ?? '') || null,
+		envelope_id: envelope === null ? null : fromXtext(envelope),
+		entries,
+	};
+}
+
+/** The line of the same fields within a text, as systems without MIME write them; -1 where there are none. */
+function writtenStatusAt(lines: readonly Line[]): number {
+	return lines.findIndex(({ text }) => opening.test(text));
+}
+
+/** A group begins at a blank line, and its fields come in any order (RFC 3464 s.2.1). */
+function groupsOf(lines: readonly Line[]): Field[][] {
+	const groups: Field[][] = [];
+	let from = 0;
+	for (let at = 0; at <= lines.length; at += 1) {
+		const text = lines[at]?.text ?? '';
+		if (text.trim() !== '') continue;
+		groups.push(...parted(parseFields(lines.slice(from, at))));
+		from = at + 1;
+	}
+	return groups.filter((fields) => fields.length > 0);
+}
+
+/**
+ * Some systems omit the blank lines between recipients. A group with several of them is split at a field that each
+ * recipient has once. An Original-Recipient after a Status then begins the next one.
+ */
+function parted(fields: Field[]): Field[][] {
+	const names = fields.map(({ name }) => name);
+	const key = ['final-recipient', 'original-recipient', 'action'].find((name) => names.includes(name)) ?? '';
+	if (names.indexOf(key) === names.lastIndexOf(key)) return [fields];
+	const groups: Field[][] = [];
+	let seen = new Set<string>();
+	for (const field of fields) {
+		const isNext = seen.has(field.name) || (field.name === 'original-recipient' && seen.has('status'));
+		if (groups.length === 0 || (once.has(field.name) && isNext)) {
+			groups.push([]);
+			seen = new Set();
+		}
+		groups.at(-1)?.push(field);
+		seen.add(field.name);
+	}
+	return groups;
+}
+
+function isAboutRecipient(group: readonly Field[]): boolean {
+	const has = (name: string) => findField(group, name) !== null;
+	return has('final-recipient') || has('original-recipient') || (has('action') && has('status'));
+}
+
+function entryFrom(group: readonly Field[]): StatusEntry {
+	const status = readStatus(fieldValue(group, 'status') ?? '');
+	const diagnostic = cleanText(typed(fieldValue(group, 'diagnostic-code') ?? ''));
+	const final = recipientOf(fieldValue(group, 'final-recipient'));
+	const original = recipientOf(fieldValue(group, 'original-recipient'));
+	return {
+		final: final ?? recipientOf(fieldValue(group, 'x-actual-recipient')),
+		original,
+		action: actionOf(fieldValue(group, 'action'), status ?? readCodes(diagnostic).status),
+		status,
+		diagnostic,
+		remote_mta: typed(fieldValue(group, 'remote-mta') ?? '') || null,
+		line: group[0]?.line ?? 1,
+	};
+}
+
+/** RFC 3464 s.2.3.1: `rfc822; a@b`, RFC 6533 s.3: `utf-8; \x{E9}ric@b`. Null when it is not an address. */
+function recipientOf(value: string | null): string | null {
+	if (value === null) return null;
+	const semicolon = value.indexOf(';');
+	const type = semicolon === -1 ? 'rfc822' : value.slice(0, semicolon).trim().toLowerCase();
+	const text = semicolon === -1 ? value : value.slice(semicolon + 1).trim();
+	return addressIn(type === 'utf-8' ? fromUtf8Xtext(text) : fromXtext(text));
+}
+
+/** Without the type in front of it: `smtp; 550 no` → `550 no`, `dns; mx.example.com` → `mx.example.com`. */
+function typed(value: string): string {
+	return value.replace(/^[\w-]{1,40}[ \t]*;[ \t]*/, '').trim();
+}
+
+/**
+ * RFC 3461 s.4 requires xtext only for `+` and `=`, so only these are decoded: `ann+2E@b` may be a literal address,
+ * while `+2B` hardly ever is.
+ */
+function fromXtext(text: string): string {
+	return text.replace(/\+2B/g, '+').replace(/\+3D/g, '=');
+}
+
+function fromUtf8Xtext(text: string): string {
+	return text.replace(/\\x\{([0-9a-f]{1,6})\}/gi, (whole, hex: string) => {
+		const point = Number.parseInt(hex, 16);
+		return point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff) ? whole : String.fromCodePoint(point);
+	});
+}
+
+function actionOf(value: string | null, status: string | null): DeliveryAction {
+	const word = /^[a-z]+/.exec((value ?? '').toLowerCase())?.[0] ?? '';
+	switch (word) {
+		case 'failed':
+		case 'delayed':
+		case 'delivered':
+		case 'relayed':
+		case 'expanded':
+			return word;
+		default:
+			return status?.startsWith('2') === true ? 'delivered' : word === 'deferred' ? 'delayed' : 'failed';
+	}
+}
+
+/** A status, its part, and the text for people beside it. */
+interface FoundStatus {
+	part: Part;
+	status: DeliveryStatus;
+	notice: Notice | null;
+}
+
+/** A part message/delivery-status; else the same fields within the text of a mail system. Null for any other mail. */
+export function readDeliveryStatus(found: Extract): DeliveryReport | null {
+	for (const { status, part, notice } of statusesIn(found)) {
+		const recipients = status.entries.flatMap((entry) =>
+			judgeEntry(entry, { part, notice, returned: found.returned }),
+		);
+		if (recipients.length > 0) return deliveryReport(recipients, { ...status, returned: found.returned() });
+	}
+	return null;
+}
+
+function statusesIn({ mail, sender, notice }: Extract): FoundStatus[] {
+	// A person's mail program forwards a report as its parts; only a report itself has the type of a report.
+	if (sender === 'person' && mail.type !== 'multipart/report') return [];
+	if (mail.parts.some(({ type }) => type === 'message/feedback-report')) return [];
+	const parts = mail.parts.filter(({ type }) => /^message\/(?:global-)?delivery-status$/.test(type));
+	const formal = parts.flatMap((part) => {
+		const status = parseDeliveryStatus(part.lines());
+		return status === null ? [] : [{ part, status, notice }];
+	});
+	if (formal.length > 0 || notice === null || sender === 'person' || sender === 'unknown') return formal;
+	const texts = mail.parts.filter((part) => part.type === 'text/plain' && part !== notice.part);
+	return [notice, ...texts.map((part) => ({ part, lines: ownLines(part.lines()) }))].flatMap(
+		({ part, lines }) => {
+			const at = writtenStatusAt(lines);
+			const status = at === -1 ? null : parseDeliveryStatus(lines.slice(at));
+			if (status === null) return [];
+			return [{ part, status, notice: part === notice.part ? noticeUpTo(notice, at) : notice }];
+		},
+	);
+}
+
+function judgeEntry(
+	entry: StatusEntry,
+	{ part, notice, returned }: Pick<FoundStatus, 'part' | 'notice'> & Pick<Extract, 'returned'>,
+): ReportedRecipient[] {
+	const told = entry.final ?? entry.original;
+	const address = told ?? onlyRecipient(returned());
+	if (address === null) return [];
+	const inText = notice === null ? null : aboutAddress(notice, address);
+	const own = readCodes(entry.diagnostic);
+	// Without a code of its own, the reply may be in the text for people.
+	const isSilent = own.reply_code === null && own.status === null;
+	const detail = isSilent ? (inText?.detail ?? '') : '';
+	const codes = isSilent ? readCodes(detail) : own;
+	const status = moreTelling(entry.status, codes.status);
+	const diagnostic = entry.diagnostic === '' ? detail : entry.diagnostic;
+	const text = `${entry.diagnostic} ${inText?.detail ?? ''}`;
+	const action = finalAction(entry.action, detail);
+	const verdict = judge({ action, reply_code: codes.reply_code, status, text });
+	return [
+		{
+			address,
+			original_address: entry.original,
+			action,
+			status,
+			reply_code: codes.reply_code,
+			diagnostic: diagnostic === '' ? null : diagnostic,
+			remote_mta: entry.remote_mta,
+			...(told === null && inText === null ? { hard: false, why: notJudged } : verdict),
+			form: told === null ? inReturnedOnly : 'RFC 3464',
+			place: { part: part.path, type: part.type, line: entry.line },
+		},
+	];
+}
+
+function onlyRecipient(returned: ReturnedMessage | null): string | null {
+	const [first = null, second] = returned?.to ?? [];
+	return second === undefined ? first : null;
+}

@@ -1,0 +1,311 @@
+/**
+ * The facts that every reader needs of a mail, computed once: its sender, its own text, and the message that came back
+ * with it. A report by RFC 6522 has a part for each; most mail systems write all of it into one text.
+ */
+import { addressesIn, isSame } from './addresses.js';
+import {
+	decodeWords,
+	type Field,
+	fieldsWithin,
+	fieldValue,
+	findField,
+	isFieldStart,
+	type Line,
+	type Mail,
+	type Part,
+	parseFields,
+} from './mime.js';
+import type { ReturnedMessage } from './report.js';
+import { recipientsIn, type TextRecipient } from './text-recipients.js';
+import { machineWords, roleNames, separators, systemNames } from './wordings.js';
+
+/** A parsed mail with what its readers share. */
+export interface Extract {
+	mail: Mail;
+	sender: Sender;
+	/** Decoded, at most 998 characters; `''` without one. */
+	subject: string;
+	/** Null for a mail without text. */
+	notice: Notice | null;
+	/** Null when no message came back; searched for once, at the first call. */
+	returned(): ReturnedMessage | null;
+}
+
+/**
+ * By the header alone. `system`: a name that only mail systems have, or none. `role`: a postmaster or the like, without
+ * a sign of a person's program. `machine`: a sign of a program. `unknown`: an address without a name. `person`: a name,
+ * an answer, a forwarded mail, a mailing list, or a mail program for people.
+ */
+export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
+
+/** The text of a report that is written for people. */
+export interface Notice {
+	part: Part;
+	/** Up to the returned message. */
+	lines: readonly Line[];
+	/** The recipients that the text names; searched for once, at the first call: a report may have a thousand. */
+	recipients(): readonly TextRecipient[];
+}
+
+export function extract(mail: Mail): Extract {
+	let returned: ReturnedMessage | null | undefined;
+	return {
+		mail,
+		sender: senderOf(mail),
+		subject: subjectOf(mail),
+		notice: findNotice(mail),
+		returned: () => {
+			if (returned === undefined) returned = findReturned(mail);
+			return returned;
+		},
+	};
+}
+
+function senderOf(mail: Mail): Sender {
+	const from = decodeWords(fieldValue(mail.fields, 'from') ?? '').slice(0, 998);
+	const path = fieldValue(mail.fields, 'return-path') ?? '';
+	// A text without a header is no mail, so no mail system sent it.
+	if (mail.fields.length === 0) return 'unknown';
+	if (/<\s?>|(?:mailer-?daemon|post_master)@/i.test(from) || /^<?mailer-daemon\b/i.test(path))
+		return 'system';
+	// A mailing list may have any name, and is no mail system.
+	if (systemNames.test(from)) return lists.some((name) => has(mail, name)) ? 'machine' : 'system';
+	if (roleNames.test(from)) return roleOf(mail);
+	if (isPersonal(mail)) return 'person';
+	const isReport = mail.type === 'multipart/report' || has(mail, 'x-failed-recipients');
+	const isAutomatic = /^(?:auto-generated|auto-replied.{0,40}(?:reject|fail))/i.test(
+		textOf(mail, 'auto-submitted'),
+	);
+	const names = from.replace(/@[^\s>]{0,255}/g, '');
+	if (from === '') return path === '<>' ? 'system' : 'machine';
+	if (path === '<>' || isReport || isAutomatic || machineWords.test(names)) return 'machine';
+	return /^\s*<?[^\s<>"()]{1,320}>?\s*$/.test(from) ? 'unknown' : 'person';
+}
+
+/** A postmaster may be a person: one that answers, forwards, or writes with a mail program. */
+function roleOf(mail: Mail): Sender {
+	if (isForwarded(mail) || /^auto-replied\s*$/i.test(textOf(mail, 'auto-submitted'))) return 'person';
+	return isAnswer(mail) || clients.test(programOf(mail)) ? 'unknown' : 'role';
+}
+
+/** A subject that a mail program makes for a reply or a forwarded mail. */
+const answers = /^\s*(?:re|aw|antw|sv|vs|odp|ynt|rif|回复|答复|返信)(?:\[\d{1,3}\])?\s?[:：]/i;
+const forwards = /^[\s[]*(?:fwd?|wg|tr|rv|enc|i|转发|転送)(?:\[\d{1,3}\])?\s?[:：]/i;
+/** After a repeated subject some systems write the outcome. */
+const verdictBehind = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|returned|fail)[^:()]{0,60}\)?\s*$/i;
+/** Programs that send mail automatically name themselves here, too. */
+const programs =
+	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
+/** Mail programs for people. */
+const clients =
+	/outlook|thunderbird|mozilla|apple mail|iphone|ipad|android|mutt|\bpine\b|alpine|kmail|evolution|eudora|lotus notes|gnus|mew\b|roundcube|horde|webmail|squirrelmail|the bat|airmail|claws|sylpheed|zimbra|pegasus|incredimail|becky/i;
+const lists = [
+	'list-id',
+	'list-post',
+	'list-unsubscribe',
+	'mailing-list',
+	'x-beenthere',
+	'x-mailman-version',
+];
+
+function isPersonal(mail: Mail): boolean {
+	const program = programOf(mail);
+	return (
+		isForwarded(mail) ||
+		isAnswer(mail) ||
+		[...lists, 'disposition-notification-to'].some((name) => has(mail, name)) ||
+		/^(?:list|bulk)$/i.test(textOf(mail, 'precedence')) ||
+		(program !== '' && (clients.test(program) || !programs.test(program)))
+	);
+}
+
+function isAnswer(mail: Mail): boolean {
+	const subject = subjectOf(mail);
+	return has(mail, 'in-reply-to') || (answers.test(subject) && !verdictBehind.test(subject));
+}
+
+function isForwarded(mail: Mail): boolean {
+	return forwards.test(subjectOf(mail)) || has(mail, 'resent-from');
+}
+
+function programOf(mail: Mail): string {
+	return textOf(mail, 'user-agent') || textOf(mail, 'x-mailer');
+}
+
+function has({ fields }: Mail, name: string): boolean {
+	return findField(fields, name) !== null;
+}
+
+/** Decoded, at most 998 characters; `''` when there is none. */
+function subjectOf({ fields }: Mail): string {
+	return decodeWords(fieldValue(fields, 'subject') ?? '').slice(0, 998);
+}
+
+function textOf({ fields }: Mail, name: string): string {
+	return (fieldValue(fields, name) ?? '').slice(0, 998);
+}
+
+/** The first text of a mail that is not the returned message; null when there is none. */
+export function findNotice(mail: Mail): Notice | null {
+	const texts = mail.parts.filter((part) => !part.isMultipart && !isReturned(part));
+	const part =
+		texts.find(({ type, body }) => type === 'text/plain' && body.trim() !== '') ??
+		texts.find(({ type }) => type === 'text/html') ??
+		// A multipart without its boundary: its text is still there.
+		texts.find(({ type, path }) => type.startsWith('multipart/') && path === '1') ??
+		texts.find(({ type }) => type.startsWith('multipart/'));
+	if (part === undefined) return null;
+	const lines = part.type === 'text/html' ? visibleText(part.lines()) : part.lines();
+	return noticeOf(part, ownLines(lines));
+}
+
+/** The same text up to a line: the status fields below it are read separately. */
+export function noticeUpTo({ part, lines }: Notice, end: number): Notice {
+	return noticeOf(part, lines.slice(0, end));
+}
+
+function noticeOf(part: Part, lines: readonly Line[]): Notice {
+	let recipients: readonly TextRecipient[] | null = null;
+	return {
+		part,
+		lines,
+		recipients: () => {
+			recipients ??= recipientsIn(lines, part);
+			return recipients;
+		},
+	};
+}
+
+/** The text of a notice about one address; null without one. */
+export function aboutAddress(notice: Notice, address: string): TextRecipient | null {
+	return notice.recipients().find((one) => isSame(one.address, address)) ?? null;
+}
+
+/** Lines as one text of at most 20,000 characters. */
+export function joinLines(lines: readonly Line[]): string {
+	return lines
+		.map(({ text }) => text.trim())
+		.join(' ')
+		.slice(0, 20_000);
+}
+
+/** RFC 6522 s.2 and other types in use; `message/global` is RFC 6533. */
+const returnedTypes = new Set([
+	'message/rfc822',
+	'message/rfc822-headers',
+	'message/rfc822-header',
+	'text/rfc822-headers',
+	'text/rfc822-header',
+	'message/partial',
+	'message/global',
+	'message/global-headers',
+]);
+
+/** Whether a part holds the returned message, or its header. */
+export function isReturned(part: Part): boolean {
+	return returnedTypes.has(part.type);
+}
+
+/** The message returned as a part of its own, or after a separator in the report's text; null without one. */
+function findReturned(mail: Mail): ReturnedMessage | null {
+	for (const part of mail.parts.filter(isReturned)) {
+		const fields = fieldsWithin(part);
+		if (fields.length > 0) return returnedFrom(fields, { part: part.path, type: part.type, line: part.line });
+	}
+	// A multipart without its boundary is read as text.
+	const texts = mail.parts.filter((one) => !one.isMultipart && /^(?:text|multipart)\//.test(one.type));
+	for (const text of texts) {
+		const lines = text.lines();
+		const fields = fieldsFrom(lines, endOfNotice(lines));
+		const first = fields[0];
+		if (fields.length >= 2 && first !== undefined)
+			return returnedFrom(fields, { part: text.path, type: text.type, line: first.line });
+	}
+	return null;
+}
+
+/** The report's own lines: up to the returned message. */
+export function ownLines(lines: readonly Line[]): readonly Line[] {
+	return lines.slice(0, endOfNotice(lines));
+}
+
+/**
+ * Index of the line where the report's own text ends and the returned message begins: a separator, or a header in the
+ * text without one. The number of lines when no message came back.
+ */
+function endOfNotice(lines: readonly Line[]): number {
+	const known = ends.get(lines);
+	if (known !== undefined) return known;
+	const at = lines.findIndex(
+		({ text }, index) =>
+			separators.some((separator) => separator.test(text)) || (index > 2 && isTrace(lines, index)),
+	);
+	const end = at === -1 ? lines.length : at;
+	ends.set(lines, end);
+	return end;
+}
+
+/**
+ * The lines of a part are read for its notice and for the returned message: caching saves a third of the time of a
+ * large mail.
+ */
+const ends = new WeakMap<readonly Line[], number>();
+
+function isTrace(lines: readonly Line[], at: number): boolean {
+	const isHeader = /^(?:Received|Return-Path|DKIM-Signature):\s?\S/i.test(lines[at]?.text ?? '');
+	const before = lines[at - 1]?.text.trim() ?? '';
+	return isHeader && (before === '' || !isFieldStart(before));
+}
+
+function fieldsFrom(lines: readonly Line[], end: number): Field[] {
+	const rest = lines.slice(end);
+	const first = rest.findIndex(({ text }) => isFieldStart(text));
+	return first === -1 || first > 5 ? [] : parseFields(rest.slice(first));
+}
+
+function returnedFrom(fields: readonly Field[], place: ReturnedMessage['place']): ReturnedMessage {
+	const subject = fieldValue(fields, 'subject');
+	const ours = fields.filter(({ name }) => name.startsWith('x-')).slice(0, 100);
+	return {
+		message_id: messageId(fieldValue(fields, 'message-id')),
+		subject: subject === null ? null : decodeWords(subject).slice(0, 998),
+		to: addressesIn(
+			fields
+				.filter(({ name }) => name === 'to')
+				.map(({ value }) => decodeWords(value))
+				.join(' '),
+		),
+		x_headers: Object.fromEntries(ours.map(({ name, value }) => [name, value.slice(0, 998)])),
+		place,
+	};
+}
+
+function messageId(value: string | null): string | null {
+	return value === null ? null : (/<([^<>\s]{1,998})>/.exec(value)?.[1] ?? value.slice(0, 998));
+}
+
+const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', nbsp: ' ' };
+
+/** Removes tags, styles and comments, and breaks the line at each block; line numbers are those of the source. */
+function visibleText(lines: readonly Line[]): Line[] {
+	let hidden = false;
+	return lines.flatMap(({ text, number }) => {
+		const shown: string[] = [];
+		for (const piece of text.split(/(<[^<>]{0,1000}>)/)) {
+			if (/^<(?:style|script)\b/i.test(piece)) hidden = true;
+			else if (/^<\/(?:style|script)\b/i.test(piece)) hidden = false;
+			else if (/^<\/?(?:p|div|br|tr|td|li|h\d|table)\b/i.test(piece)) shown.push('\n');
+			else if (!hidden && !/^<[a-z/!]/i.test(piece)) shown.push(piece);
+		}
+		return decoded(shown.join(''))
+			.split('\n')
+			.map((line) => ({ text: line, number }));
+	});
+}
+
+function decoded(text: string): string {
+	return text.replace(/&(lt|gt|amp|quot|nbsp|#\d{1,6});/gi, (whole, name: string) => {
+		if (name.startsWith('#')) return String.fromCodePoint(Math.min(Number(name.slice(1)), 0xffff));
+		return entities[name.toLowerCase()] ?? whole;
+	});
+}

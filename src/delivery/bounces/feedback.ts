@@ -1,0 +1,87 @@
+/** Complaints: feedback reports (RFC 5965, "ARF") and the form that Outlook.com sends instead. */
+import { addressesIn, addressIn } from './addresses.js';
+import { type Extract, isReturned } from './extract.js';
+import { type Field, fieldsWithin, fieldValue, type Mail, type Part } from './mime.js';
+import type { FeedbackReport } from './report.js';
+
+/**
+ * Feedback types (RFC 5965 s.7.3) of complaints by readers. `opt-out` is from the drafts and in use; readers also
+ * report unwanted mail as `fraud`. `not-spam`, `virus`, `other` and `auth-failure` (RFC 6591) are no complaints.
+ */
+const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
+
+/** Whether a feedback type, in lower case, is a complaint. */
+export function isComplaint(type: string): boolean {
+	return complaints.has(type);
+}
+
+/** The feedback report of a mail; null without one. */
+export function readFeedback(found: Extract): FeedbackReport | null {
+	const { mail, returned } = found;
+	const part = mail.parts.find((one) => one.type === 'message/feedback-report') ?? untypedIn(mail);
+	if (part === undefined) return readOutlook(found);
+	const fields = fieldsWithin(part);
+	const type = (fieldValue(fields, 'feedback-type') ?? 'other').toLowerCase().slice(0, 40);
+	return {
+		kind: isComplaint(type) ? 'complaint' : 'feedback',
+		feedback_type: type,
+		recipients: recipientsOf(fields, mail),
+		user_agent: fieldValue(fields, 'user-agent'),
+		envelope_id: fieldValue(fields, 'original-envelope-id'),
+		returned: returned(),
+		place: { part: part.path, type: part.type, line: part.line },
+	};
+}
+
+/** Its fields in a part of another type, where the mail's own type names such a report. */
+function untypedIn(mail: Mail): Part | undefined {
+	const [root] = mail.parts;
+	if (root?.parameters.get('report-type')?.toLowerCase() !== 'feedback-report') return undefined;
+	return mail.parts.find(
+		(part) => !part.isMultipart && fieldValue(fieldsWithin(part), 'feedback-type') !== null,
+	);
+}
+
+/**
+ * Complaints of Outlook.com (Junk Mail Reporting Program) do not follow RFC 5965: the message is returned within a
+ * multipart/mixed, and its first header field has the recipient.
+ */
+function readOutlook({ mail, subject, returned }: Extract): FeedbackReport | null {
+	const from = fieldValue(mail.fields, 'from') ?? '';
+	if (
+		!/\bstaff@(?:hotmail|outlook|live)\.com\b/i.test(from) &&
+		!/^complaint about message from/i.test(subject)
+	)
+		return null;
+	for (const part of mail.parts.filter((one) => !one.isMultipart)) {
+		const told = fieldValue(fieldsWithin(part), outlookField) ?? fieldValue(part.fields, outlookField);
+		if (told === null) continue;
+		return {
+			kind: 'complaint',
+			feedback_type: 'abuse',
+			recipients: addressesIn(told),
+			user_agent: null,
+			envelope_id: null,
+			returned: returned(),
+			place: { part: part.path, type: part.type, line: part.line },
+		};
+	}
+	return null;
+}
+
+const outlookField = 'x-hmxmroriginalrecipient';
+
+/** The recipients in the report, else in the returned message; some receivers remove both. */
+function recipientsOf(fields: readonly Field[], mail: Mail): string[] {
+	const told = fields.filter(({ name }) => name === 'original-rcpt-to' || name === 'removal-recipient');
+	const own = addressesIn(told.map(({ value }) => value).join(' '));
+	if (own.length > 0) return own;
+	const returned = mail.parts.find(isReturned);
+	if (returned === undefined) return [];
+	const within = fieldsWithin(returned);
+	for (const name of ['x-original-to', 'delivered-to', 'x-apparently-to', 'to']) {
+		const address = addressIn(fieldValue(within, name) ?? '');
+		if (address !== null) return [address];
+	}
+	return [];
+}

@@ -1,0 +1,163 @@
+/** Bounces in text, without RFC 3464: recognised by the sender, known wordings and lines with recipients. */
+import { cleanText } from '../reply.js';
+import { addressesIn, isSame } from './addresses.js';
+import { type Extract, isReturned, joinLines, type Notice, type Sender } from './extract.js';
+import { decodeWords, fieldValue, type Mail } from './mime.js';
+import {
+	type DeliveryAction,
+	type DeliveryReport,
+	deliveryReport,
+	inReturnedOnly,
+	judgeStatement,
+	notJudged,
+	type ReportedRecipient,
+} from './report.js';
+import { onlyMentioned, type TextRecipient } from './text-recipients.js';
+import { delays, deliveries, failing, failures, otherGoods, personal, statements } from './wordings.js';
+
+/** A mail system's report in text on undelivered or delayed mail; null for any other mail. */
+export function readTextBounce(found: Extract): DeliveryReport | null {
+	const { mail, sender, subject, notice, returned } = found;
+	if (notice === null || sender === 'person') return null;
+	const text = joinLines(notice.lines);
+	const isSaid = (wordings: readonly RegExp[]) => wordings.some((one) => one.test(subject) || one.test(text));
+	const isDelay = isSaid(delays);
+	if (!isDelay && !isSaid(failures) && failedRecipients(mail).length === 0) return null;
+	const isSystem = sender === 'system';
+	const isReturning = mail.parts.some(isReturned);
+	if (!isSystem && !isOwnStatement({ sender, subject, notice, isReturning })) return null;
+	const recipients = recipientsOf(found, notice).filter((one) => isSystem || one.isStated);
+	if (recipients.length === 0) return null;
+	const isDelivery =
+		isSaid([deliveries]) && !failing.test(subject) && !recipients.some(({ detail }) => failing.test(detail));
+	const action = isDelivery ? 'delivered' : isDelay ? 'delayed' : 'failed';
+	return deliveryReport(
+		recipients.map((one) => judgeRecipient(one, action)),
+		{ returned: returned() },
+	);
+}
+
+/** An address that only the returned message has, and a name without its host, are kept and never hard bounces. */
+function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRecipient {
+	const judged = judgeStatement(one, action);
+	if (one.form === inReturnedOnly) return { ...judged, hard: false, why: notJudged };
+	return one.form === 'local name' ? { ...judged, hard: false, why: 'a name without its host' } : judged;
+}
+
+/** The first lines of a notice name its subject; a person's mail begins otherwise. */
+const openingLines = 12;
+
+/** A mail without a mail system as its sender must begin with the statement that the reader's mail did not arrive. */
+function isOwnStatement({
+	sender,
+	subject,
+	notice,
+	isReturning,
+}: {
+	sender: Sender;
+	subject: string;
+	notice: Notice;
+	/** The undelivered mail is attached. */
+	isReturning: boolean;
+}): boolean {
+	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
+	const opening = joinLines(lines.slice(0, openingLines));
+	if (otherGoods.test(subject) || otherGoods.test(opening)) return false;
+	const isStated = statements.some((one) => one.test(opening));
+	const isSubject = failures.some((one) => one.test(subject));
+	const isPersonal = lines.some(({ text }) => personal.test(text));
+	if (sender === 'role')
+		return isStated || isSubject || (!isPersonal && failures.some((one) => one.test(opening)));
+	const isToldApart = isSubject || (sender === 'machine' && isReturning);
+	const isQuoting = lines.some(({ text }) => /^\s{0,8}>/.test(text) && !/^\s*>>>/.test(text));
+	return isStated && isToldApart && !isQuoting && !isPersonal;
+}
+
+function failedRecipients({ fields }: Mail): string[] {
+	return addressesIn(
+		fields
+			.filter(({ name }) => name === 'x-failed-recipients')
+			.map(({ value }) => value)
+			.join(' '),
+	);
+}
+
+/** The report's own sender and recipient: the report is not about them, unless it has no other address. */
+function sendersOf({ fields }: Mail): string[] {
+	const values = ['to', 'from', 'sender', 'reply-to', 'delivered-to', 'x-original-to'].map(
+		(name) => fieldValue(fields, name) ?? '',
+	);
+	return addressesIn(values.map((value) => decodeWords(value).slice(0, 998)).join(' '));
+}
+
+/**
+ * The recipients of the text, else of X-Failed-Recipients (Exim), which also separates them from other addresses of the
+ * text, else a local name, else the recipient of the returned message.
+ */
+function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipient[] {
+	const failed = failedRecipients(mail);
+	const sentTo = returned()?.to ?? [];
+	const inText = likeliest(notice.recipients(), { senders: sendersOf(mail), sentTo });
+	const place = { part: notice.part.path, type: notice.part.type, line: notice.part.line };
+	const detail = cleanText(joinLines(notice.lines));
+	const whole = { detail, place, original: null, isWeak: false, isStated: true };
+	if (failed.length > 0) {
+		return failed.map((address) => {
+			const known = inText.find((one) => isSame(one.address, address));
+			return known ?? { ...whole, address, form: 'X-Failed-Recipients' };
+		});
+	}
+	if (inText.length > 0) return inText;
+	const local = localNameIn(mail, notice, sentTo);
+	if (local !== null) return [{ ...whole, address: local, form: 'local name' }];
+	return sentTo.length === 1 ? sentTo.map((address) => ({ ...whole, address, form: inReturnedOnly })) : [];
+}
+
+/** A line with only a name, below a text that ends in a colon: one of the reporting host's own mailboxes. */
+function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): string | null {
+	const texts = lines.map(({ text }) => text.trim()).filter((text) => text !== '');
+	const at = texts.findIndex(
+		(text, index) => /^<?[\w.+-]{2,64}>?$/.test(text) && texts[index - 1]?.endsWith(':') === true,
+	);
+	const name = texts[at]?.replace(/[<>]/g, '');
+	if (name === undefined || !/[a-z]/i.test(name)) return null;
+	const known = sentTo.find((address) => address.toLowerCase().startsWith(`${name.toLowerCase()}@`));
+	const host = /@([^\s<>@]{1,255})/.exec(fieldValue(mail.fields, 'from') ?? '')?.[1];
+	return known ?? (host === undefined ? null : `${name}@${host.toLowerCase()}`);
+}
+
+/**
+ * The most likely recipients of a text: without weak ones beside better ones, and without the recipient and sender of
+ * the report itself. A sentence may contain any address, so it does not count beside a recipient of the returned
+ * message.
+ */
+function likeliest(
+	all: readonly TextRecipient[],
+	{ senders, sentTo }: { senders: readonly string[]; sentTo: readonly string[] },
+): TextRecipient[] {
+	const isOne = (of: readonly string[]) => (one: TextRecipient) =>
+		of.some((each) => isSame(each, one.address));
+	const others = all.filter((one) => !isOne(senders)(one) && !isRole(one.address));
+	const isOriginal = isOne(all.flatMap(({ original }) => original ?? []));
+	const isSentence = (one: TextRecipient) => one.form === 'sentence';
+	const strong = all.filter(
+		(one) => !one.isWeak && !(isSentence(one) && (isOriginal(one) || !others.includes(one))),
+	);
+	const confirmed = strong.filter(isOne(sentTo));
+	if (confirmed.length > 0) return strong.filter((one) => confirmed.includes(one) || !isSentence(one));
+	if (strong.length > 0) return strong;
+	const known = others.filter(isOne(sentTo));
+	if (known.length > 0) return known;
+	const lines = others.filter(({ form }) => form !== onlyMentioned);
+	if (lines.length > 0) return lines;
+	// For an unknown wording in any language: the only address there is.
+	if (others.length > 0) return others.length === 1 ? others : [];
+	return all.filter(({ form }) => form !== onlyMentioned);
+}
+
+/** Addresses in a report for its reader's questions. */
+function isRole(address: string): boolean {
+	return /^(?:post_?master|mailer-?daemon|abuse|support|help(?:desk)?|hostmaster|webmaster|noc|no-?reply)@/i.test(
+		address,
+	);
+}

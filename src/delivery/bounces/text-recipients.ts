@@ -1,0 +1,324 @@
+/** The recipients in the text of a report: addresses, by the text around each, and what the text says about them. */
+import { cleanText } from '../reply.js';
+import { type FoundAddress, findAddresses, isSame } from './addresses.js';
+import type { Line, Part } from './mime.js';
+import { hasCode, type Statement } from './report.js';
+import { aliases, bystanders, closings, failing, recipientLabels } from './wordings.js';
+
+/** One recipient of a text, with what the text says about it. */
+export interface TextRecipient extends Statement {
+	/** Found only by a line that also occurs for other reasons. */
+	isWeak: boolean;
+	/** Found by a line or a sentence that itself reports the failure, or stands below such a line. */
+	isStated: boolean;
+}
+
+/** An address in a line or a sentence that names a recipient. */
+interface Mention {
+	/** Index of its line. */
+	at: number;
+	address: string;
+	/** The address that the mail was sent to (`expanded from`); null when unknown. */
+	original: string | null;
+	/** The text after it on the same line. */
+	rest: string;
+	form: string;
+	/** Such lines also occur for other reasons. */
+	isWeak: boolean;
+	/** Its own text, or the text above, reports the failure. */
+	isStated: boolean;
+}
+
+/** The form of an address that is mentioned without any statement. */
+export const onlyMentioned = 'mentioned';
+
+type Said = 'sentence' | 'bystander' | typeof onlyMentioned;
+
+/** Text further below is about something else. */
+const openingLines = 10;
+/** The most mentions that are searched for: a report has a few. */
+const maxMentions = 500;
+/** The characters read before or after an address on its line, and of the sentence around it. */
+const maxBeside = 300;
+
+/** The state after the lines read so far. */
+interface Finding {
+	lines: readonly Line[];
+	mentions: Mention[];
+	/** Indent of the line of this paragraph that has a recipient: lines with more indent are about it. */
+	head: number | null;
+}
+
+/** In the order of the lines; an address may be mentioned more than once. At most about 500. */
+function mentionsIn(lines: readonly Line[]): Mention[] {
+	const finding: Finding = { lines, mentions: [], head: null };
+	for (const [at, line] of lines.entries()) {
+		if (finding.mentions.length >= maxMentions) break;
+		const text = spelledOut(line.text);
+		if (text.trim() === '') finding.head = null;
+		const found = findAddresses(text);
+		for (const one of found) if (readAddress(finding, { at, text, one, found })) break;
+	}
+	return finding.mentions;
+}
+
+interface Position {
+	at: number;
+	text: string;
+	one: FoundAddress;
+	/** All addresses of its line. */
+	found: readonly FoundAddress[];
+}
+
+/** Whether the rest of the line belongs to this address. */
+function readAddress(finding: Finding, { at, text, one, found }: Position): boolean {
+	const { lines, mentions } = finding;
+	const beside = besides(text, one);
+	if (aliases.test(beside.before)) {
+		const last = mentions.at(-1);
+		if (last !== undefined && at - last.at <= 3)
+			Object.assign(last, { original: one.address, isWeak: false });
+		else mentions.push(mentionOf({ at, one, form: 'alias', rest: '' }));
+		return true;
+	}
+	const shape = shapeOf(beside, one);
+	if (shape === null) {
+		const said = finding.head === null ? saidOf(lines, at, one) : 'bystander';
+		readWords(mentions, { at, one }, { said, beside });
+		return false;
+	}
+	const indent = text.length - text.trimStart().length;
+	const isInner = finding.head !== null && indent > finding.head && shape.form !== 'labelled';
+	if (isInner) return true;
+	finding.head ??= indent;
+	const isWeak = shape.isWeak === true;
+	const isStated = !isWeak || isBelowStatement(lines, at);
+	const { form, rest = beside.after.trim() } = shape;
+	mentions.push({ ...mentionOf({ at, one, form, rest }), isWeak, isStated });
+	for (const next of found.slice(found.indexOf(one) + 1)) {
+		if (!isListed(text, found, next)) break;
+		mentions.push({ ...mentionOf({ at, one: next, form, rest: '' }), isWeak, isStated });
+	}
+	return true;
+}
+
+/** Reads an address within other text. */
+function readWords(
+	mentions: Mention[],
+	{ at, one }: Pick<Position, 'at' | 'one'>,
+	{ said, beside }: { said: Said; beside: Beside },
+): void {
+	const form = isDialogue(beside.before) ? 'SMTP dialogue' : said;
+	if (said === 'sentence') mentions.push(mentionOf({ at, one, form: said, rest: beside.after }));
+	else if (form !== 'bystander' && (form !== onlyMentioned || at < openingLines))
+		mentions.push({ ...mentionOf({ at, one, form, rest: '' }), isWeak: true, isStated: false });
+}
+
+function mentionOf({ one, ...rest }: { at: number; one: FoundAddress; form: string; rest: string }): Mention {
+	return { ...rest, address: one.address, original: null, isWeak: false, isStated: true };
+}
+
+/** X.400 has no `@`; a gateway writes `(a)` for it in `RFC-822=ann(a)example.org`. */
+function spelledOut(text: string): string {
+	return /rfc-?822=[^\s;/]{1,64}\(a\)/i.test(text) ? text.replace(/\(a\)/gi, '@') : text;
+}
+
+interface Beside {
+	/** Without the opening bracket or quote. */
+	before: string;
+	/** Without the closing ones. */
+	after: string;
+	isAngled: boolean;
+	isQuoted: boolean;
+}
+
+const opener = /[<"'([]{1,4}(?:mailto:)?$/i;
+
+function besides(text: string, { start, end }: FoundAddress): Beside {
+	const before = text.slice(Math.max(0, start - maxBeside), start);
+	const after = text.slice(end, end + 700);
+	const close = /^[>"')\]]{0,4}/.exec(after)?.[0] ?? '';
+	return {
+		before: before.replace(opener, ''),
+		after: after.slice(close.length),
+		isAngled: /<(?:mailto:)?$/i.test(before),
+		isQuoted: before.endsWith('"') || before.endsWith("'"),
+	};
+}
+
+interface Shape {
+	form: string;
+	isWeak?: true;
+	/** All text after the address when absent. */
+	rest?: string;
+}
+
+/** The kind of a line that names a recipient, by the text before and after the address. */
+function shapeOf({ before, after, isAngled, isQuoted }: Beside, { address }: FoundAddress): Shape | null {
+	const label = before.trimStart();
+	if (isDecoration(before)) return headOf({ before, after, isAngled, isQuoted });
+	const code = /^[45]\d\d[ -](?:[45]\.\d\.\d{1,3} )?$/.exec(label);
+	if (code !== null && /^\.\.\. /.test(after))
+		return { form: 'sendmail', rest: `${label}${address}${after}` };
+	if (/^\[.{0,80}\bAddress: $/.test(before)) return { form: 'bracketed record' };
+	if (/\b(?:dda[:.])?(?:smtp|rfc-?822)=$/i.test(before) || /^[a-z]{1,4}=/i.test(label))
+		return { form: 'X.400' };
+	if (isDialogue(before)) return null;
+	const name =
+		/^[^\p{L}]{0,20}([\p{L}][\p{L}\p{N} '()/._-]{0,80}?) ?[:=](?: ?rfc-?822 ?;)?[\s\-*]{0,40}$/iu.exec(
+			before,
+		)?.[1];
+	if (name === undefined || bystanders.test(name) || !recipientLabels.test(name)) return null;
+	return /^to$/i.test(name) ? { form: 'To of a summary', isWeak: true } : { form: 'labelled' };
+}
+
+/** Nothing but white space, bullets and rules. */
+function isDecoration(before: string): boolean {
+	return (
+		before.length < 100 && /^[\s*•·>|#=\-–—.]{0,99}(?:\d{1,3}[.)] {1,9})?(?:"[^"]{0,80}" )?$/.test(before)
+	);
+}
+
+function headOf({ before, after, isAngled, isQuoted }: Beside): Shape | null {
+	const isBulleted = /[*•·>\-–—]/.test(before);
+	// An address may stand twice: `a@b <a@b>`.
+	const behind = after.replace(/^ <[^<>]{0,255}>/, '');
+	const rest = behind.replace(/^[:,;.]{0,2}\s{0,20}/, '');
+	if (rest.trim() === '') {
+		if (isAngled) return { form: 'address, colon', rest: '' };
+		if (isQuoted) return { form: 'quoted address', rest: '' };
+		return isBulleted ? { form: 'bulleted', rest: '' } : { form: 'address alone', isWeak: true, rest: '' };
+	}
+	if (isAngled) return { form: 'address, colon', rest };
+	if (/^: {0,4}\S/.test(behind)) return { form: 'address, words', rest };
+	if (/^,? on \S/.test(behind)) return { form: 'Exchange', rest: behind.replace(/^,? on /, '') };
+	const reason = /^\s{0,20}[[(]([^\])]{1,200})[\])]\s{0,20}$/.exec(behind)?.[1];
+	if (reason !== undefined) return { form: 'bracketed reason', rest: reason };
+	if (/^\s+Invalid Address, /.test(behind.slice(0, 60))) return { form: 'Zoho', rest };
+	const isApart = /^(?:\s{0,4}(?:\.\.\.|[-–—=>|]{1,3})\s{0,4}|[ \t]{2,40}|\t)\S/.test(behind);
+	return isApart && (failing.test(rest) || hasCode(rest)) ? { form: 'address, reason', rest } : null;
+}
+
+function isDialogue(before: string): boolean {
+	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
+}
+
+/** `a@b, c@d`: the next address of a list that has begun. */
+function isListed(text: string, found: readonly FoundAddress[], next: FoundAddress): boolean {
+	const previous = found[found.indexOf(next) - 1];
+	return (
+		previous !== undefined && /^[>"']?\s{0,4}[,;]\s{0,4}[<"']?$/.test(text.slice(previous.end, next.start))
+	);
+}
+
+/**
+ * The meaning of the sentence around an address, over at most three lines of its paragraph: mail to it failed, it is
+ * there for another reason, or neither.
+ */
+function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): Said {
+	const text = lines[at]?.text ?? '';
+	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
+	const after = `${text.slice(end)} ${paragraph(lines, at, 1)}`.slice(0, maxBeside);
+	const from = lastStop(before);
+	const opening = before.slice(from).replace(opener, '');
+	if (bystanders.test(opening)) return 'bystander';
+	const stop = /[.!?。](?:\s|$)/.exec(after)?.index ?? after.length;
+	return failing.test(`${opening} ${after.slice(0, stop)}`) ? 'sentence' : onlyMentioned;
+}
+
+function lastStop(text: string): number {
+	for (let at = text.length - 2; at > 0; at -= 1)
+		if ('.!?。'.includes(text[at] ?? '') && /\s/.test(text[at + 1] ?? '')) return at + 1;
+	return 0;
+}
+
+/** Up to two lines of the same paragraph, above or below. */
+function paragraph(lines: readonly Line[], at: number, step: 1 | -1): string {
+	const texts: string[] = [];
+	for (let next = at + step; texts.length < 2; next += step) {
+		const text = lines[next]?.text.trim() ?? '';
+		if (text === '') break;
+		texts.push(text);
+	}
+	return (step === 1 ? texts : texts.reverse()).join(' ');
+}
+
+/** Whether one of the two nearest text lines above, apart from addresses, reports a failure. */
+function isBelowStatement(lines: readonly Line[], at: number): boolean {
+	let words = 0;
+	for (let above = at - 1; above >= Math.max(0, at - 50) && words < 2; above -= 1) {
+		const text = lines[above]?.text ?? '';
+		if (!/\p{L}/u.test(text) || text.includes('@')) continue;
+		if (failing.test(text)) return true;
+		words += 1;
+	}
+	return false;
+}
+
+/** The statement about one of several recipients has at most this many lines. */
+const maxDetailLines = 100;
+
+/** Every recipient in these lines, in their order, each once. */
+export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | 'type'>): TextRecipient[] {
+	const all = mentionsIn(lines);
+	const better = all.filter(({ form }) => form !== onlyMentioned);
+	const mentions = better.length > 0 ? better : all;
+	const groups = new Map<string, Mention[]>();
+	for (const mention of mentions) {
+		const key = mention.address.toLowerCase();
+		const group = groups.get(key);
+		if (group === undefined) groups.set(key, [mention]);
+		else group.push(mention);
+	}
+	return [...groups.values()].flatMap((group) => {
+		const first = group.find(({ isWeak }) => !isWeak) ?? group[0];
+		if (first === undefined) return [];
+		const told =
+			groups.size === 1 ? [alone(lines, first)] : group.map((mention) => among(lines, mention, mentions));
+		const details = told.map(focused);
+		return {
+			address: first.address,
+			original: group.find(({ original }) => original !== null)?.original ?? null,
+			detail: details.find(hasCode) ?? details.find((detail) => detail !== '') ?? '',
+			form: first.form,
+			isWeak: first.isWeak,
+			isStated: group.some(({ isStated }) => isStated),
+			place: { part: part.path, type: part.type, line: lines[first.at]?.number ?? 1 },
+		};
+	});
+}
+
+/** The only address: all further text is about it, and where that has no code, the text before it too. */
+function alone(lines: readonly Line[], mention: Mention): readonly string[] {
+	const below = lines.slice(mention.at + 1).map(({ text }) => text);
+	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));
+	const after = [mention.rest, ...(closing === -1 ? below : below.slice(0, closing))];
+	const before = lines.slice(0, mention.at + 1).map(({ text }) => text);
+	const told = after.some(hasCode) || !before.some(hasCode) ? after : before;
+	return told.some((text) => text.trim() !== '') ? told : before;
+}
+
+/** Up to a blank line, another reply or the next recipient. */
+function among(lines: readonly Line[], mention: Mention, mentions: readonly Mention[]): readonly string[] {
+	const next = mentions.find((one) => one.at > mention.at && !isSame(one.address, mention.address));
+	const end = Math.min(next?.at ?? lines.length, mention.at + maxDetailLines);
+	const told = [mention.rest];
+	let isBlank = mention.rest.trim() === '';
+	let isCoded = hasCode(mention.rest);
+	for (const { text } of lines.slice(mention.at + 1, end)) {
+		if (text.trim() === '' && !isBlank) break;
+		if (isCoded && /^\d{3} /.test(text)) break;
+		told.push(text);
+		isBlank &&= text.trim() === '';
+		isCoded ||= hasCode(text);
+	}
+	return told;
+}
+
+/** From the first line with a code, up to a blank one; the whole text without a code. */
+function focused(texts: readonly string[]): string {
+	const from = texts.findIndex(hasCode);
+	const rest = texts.slice(Math.max(from, 0));
+	const end = from === -1 ? -1 : rest.findIndex((text, at) => at > 0 && text.trim() === '');
+	return cleanText((end === -1 ? rest : rest.slice(0, end)).join(' '));
+}

@@ -1,0 +1,38 @@
+/** The interface of couriers: they carry leased messages over SMTP, or by calls of a service's send API. */
+import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
+import type { Fence, Leased } from '../store/queue.js';
+import type { Window } from './window.js';
+
+/** One for each run. */
+export interface Courier {
+	/** How many messages may be under way, by the bounds of this courier. */
+	readonly window: Window;
+	/** The most messages in one group, of neighbours with the same `call`. */
+	readonly mostTogether: number;
+	/** The most messages under way, and the most that a lease takes. */
+	readonly mostUnderWay: number;
+	readonly leaseBatch: number;
+	/** `at_once`: an outcome is durable before the next group begins. `in_groups`: many share a commit, within 50 ms. */
+	readonly settles: 'at_once' | 'in_groups';
+	/**
+	 * Carries one group, and reports each of its messages once. Rejects only when the store does: then messages without a
+	 * report were not sent.
+	 */
+	deliver(group: readonly Leased[], tell: Telling): Promise<void>;
+	/** Begins nothing more. */
+	halt(): void;
+	/** Cuts what is under way, where that is possible. */
+	abort(): void;
+}
+
+/** How a courier reports on a group while it is under way. */
+export interface Telling {
+	/** Never throws. */
+	settled(message: Fence, outcome: DeliveryOutcome): void;
+	/** The size of the group in bytes. */
+	holds(bytes: number): void;
+	/** A server gave a reply about a message: the fault is over. */
+	worked(): void;
+	/** All mail is refused at the moment: the run pauses or ends. */
+	failed(reason: string): void;
+}

@@ -1,0 +1,102 @@
+/**
+ * Messages that a run has leased and not yet recorded: their fences, the ends of their leases, and those that wait to
+ * begin.
+ */
+import { type Micros, microsPerMs, steadyOf } from '../api/datetime.js';
+import type { Uuid } from '../api/records.js';
+import type { Fence, Leased } from '../store/queue.js';
+import type { WorkerOptions } from './worker.js';
+
+export interface Leases {
+	/** Messages leased and not recorded. */
+	readonly size: number;
+	/** Of these, messages not begun. */
+	readonly waiting: number;
+	/** False: this run held it already. */
+	take(leased: Leased, end: Micros): boolean;
+	/** The next messages to begin together; empty when there are none, or their leases ended while they waited. */
+	next(most: number): Leased[];
+	/** The number of these. */
+	sizeOfNext(most: number): number;
+	/** Whether the next group is complete, however much is leased after it. */
+	hasWhole(most: number): boolean;
+	putBack(message: Leased): void;
+	/** Removes and returns all messages not begun, to be given back. */
+	takeWaiting(): Leased[];
+	/** The current fence of a message. */
+	fenceOf(message: Uuid): number | undefined;
+	forget(message: Uuid): void;
+	/** The end of a lease requested now, by the steady clock: the machine's clock may change. */
+	leaseEnd(): Micros;
+	/** Renews all leases: a lease must outlive the longest conversation (10 min after the dot). */
+	renew(): void;
+}
+
+type Options = Pick<WorkerOptions, 'queue' | 'owner' | 'clock' | 'onEvent'> & { leaseMs: number };
+
+/** For one run, in memory. A failed renewal is reported to `onEvent`, and repeated at the next. */
+export function createLeases(options: Options): Leases {
+	const { queue, owner, clock, onEvent } = options;
+	const held = new Map<Uuid, Fence & { end: Micros }>();
+	const waiting: Leased[] = [];
+	const sizeOfNext = (most: number) => {
+		const call = waiting[0]?.call;
+		if (call === undefined) return Math.min(1, waiting.length);
+		const end = waiting.findIndex((one, index) => index === most || one.call !== call);
+		return end === -1 ? waiting.length : end;
+	};
+	const leaseEnd = () => steadyOf(clock) + options.leaseMs * microsPerMs;
+	return {
+		get size() {
+			return held.size;
+		},
+		get waiting() {
+			return waiting.length;
+		},
+		/**
+		 * A lease that ended while this process slept may come back to this run. The message is then in flight already,
+		 * perhaps sent: its outcome is recorded under the new fence, and it is not sent twice.
+		 */
+		take(leased, end) {
+			const { message, fence } = leased;
+			const isNew = !held.has(message);
+			held.set(message, { message, fence, end });
+			if (isNew) waiting.push(leased);
+			return isNew;
+		},
+		sizeOfNext,
+		hasWhole(most) {
+			const size = sizeOfNext(most);
+			return size < waiting.length || size === most || waiting[0]?.call === undefined;
+		},
+		next(most) {
+			const now = steadyOf(clock);
+			return waiting.splice(0, sizeOfNext(most)).filter(({ message }) => {
+				// After the machine slept for long, others may have leased the messages that wait here.
+				if ((held.get(message)?.end ?? 0) > now) return true;
+				held.delete(message);
+				onEvent?.({ kind: 'lost_lease', message, outcome: 'not begun' });
+				return false;
+			});
+		},
+		putBack: (message) => void waiting.push(message),
+		takeWaiting: () => waiting.splice(0),
+		fenceOf: (message) => held.get(message)?.fence,
+		forget: (message) => void held.delete(message),
+		leaseEnd,
+		renew() {
+			const leases = [...held.values()].filter(({ end }) => end > steadyOf(clock));
+			if (leases.length === 0) return;
+			const end = leaseEnd();
+			const now = clock.now();
+			const until = now + options.leaseMs * microsPerMs;
+			const fences = leases.map(({ message, fence }) => ({ message, fence }));
+			queue.renew({ owner, fences, now, until }).then(
+				() => {
+					for (const lease of leases) lease.end = end;
+				},
+				(error: unknown) => onEvent?.({ kind: 'renew_failed', error }),
+			);
+		},
+	};
+}

@@ -1,0 +1,145 @@
+/** Batches outcomes for the store: in groups of 50 or 50 ms with one commit for many, or each at once. */
+import type { Uuid } from '../api/records.js';
+import type { Queue, Settlement } from '../store/queue.js';
+
+export interface OutcomeBatcher {
+	/** Never throws; a failed write is reported to `onFault` and kept for the next flush. */
+	push(settlement: Settlement): void;
+	/** Outcomes not written yet. */
+	readonly unsettled: number;
+	/** Resolves when all is written; rejects with the store's error. */
+	flush(): Promise<void>;
+}
+
+export interface BatcherOptions {
+	queue: Pick<Queue, 'settle'>;
+	/** The current fence of a message; `undefined` = the one it was pushed with. */
+	fenceOf: (message: Uuid) => number | undefined;
+	onSettled: (settlement: Settlement, result: 'recorded' | 'lost_lease') => void;
+	onFault: (error: unknown) => void;
+	/** A group is about to be written: other store calls made now share its commit. */
+	onWrite: () => void;
+}
+
+/** Half of what may be unsettled, so that sending goes on during a write. */
+const groupSize = 50;
+const groupMs = 50;
+
+/**
+ * For one run, which flushes before it ends: pending outcomes are in memory only, and their messages are sent again if
+ * they are lost.
+ */
+export function createOutcomeBatcher({
+	queue,
+	fenceOf,
+	onSettled,
+	onFault,
+	onWrite,
+}: BatcherOptions): OutcomeBatcher {
+	const pending: Settlement[] = [];
+	let timer: NodeJS.Timeout | null = null;
+	let writing: Promise<void> | null = null;
+
+	const writeGroup = async () => {
+		const settlements = pending
+			.slice(0, groupSize)
+			.map((each) => ({ ...each, fence: fenceOf(each.message) ?? each.fence }));
+		const settling = queue.settle({ settlements });
+		onWrite();
+		const results = await settling;
+		pending.splice(0, settlements.length);
+		settlements.forEach((settlement, index) => {
+			const result = results[index] ?? 'lost_lease';
+			const fence = fenceOf(settlement.message);
+			// This run leased it anew while the group was on its way: repeat under that fence.
+			const isOurs = result === 'lost_lease' && fence !== undefined && fence !== settlement.fence;
+			if (isOurs) pending.push(settlement);
+			else onSettled(settlement, result);
+		});
+	};
+	const write = () => {
+		writing ??= writeGroup().finally(() => {
+			writing = null;
+		});
+		return writing;
+	};
+	const stopTimer = () => {
+		if (timer !== null) clearTimeout(timer);
+		timer = null;
+	};
+	const flush = async () => {
+		stopTimer();
+		while (pending.length > 0) await write();
+	};
+	/** Writes full groups, or the one whose time has come: small ones after it would cost a commit each. */
+	const writeDue = async () => {
+		stopTimer();
+		do await write();
+		while (pending.length >= groupSize);
+		startTimer();
+	};
+	const writeQuietly = () => void writeDue().catch(onFault);
+	const startTimer = () => {
+		if (pending.length > 0) timer ??= setTimeout(writeQuietly, groupMs);
+	};
+	return {
+		get unsettled() {
+			return pending.length;
+		},
+		flush,
+		push(settlement) {
+			pending.push(settlement);
+			if (pending.length === groupSize) writeQuietly();
+			else startTimer();
+		},
+	};
+}
+
+/**
+ * Writes each outcome at once. Other store calls in the same turn share its commit, so an outcome is durable before the
+ * call that follows it. For one run, which flushes before it ends.
+ */
+export function createPromptBatcher({
+	queue,
+	onSettled,
+	onFault,
+}: Pick<BatcherOptions, 'queue' | 'onSettled' | 'onFault'>): OutcomeBatcher {
+	let pushed: Settlement[] = [];
+	/** Not written because the store failed. */
+	let failed: Settlement[] = [];
+	let unsettled = 0;
+	let last: Promise<void> = Promise.resolve();
+	const write = async (settlements: readonly Settlement[]) => {
+		const results = await queue.settle({ settlements, gathers: true });
+		unsettled -= settlements.length;
+		for (const [index, settlement] of settlements.entries())
+			onSettled(settlement, results[index] ?? 'lost_lease');
+	};
+	const writePushed = () => {
+		const group = pushed;
+		pushed = [];
+		const writing = write(group).catch((error: unknown) => {
+			failed.push(...group);
+			onFault(error);
+		});
+		last = Promise.all([last, writing]).then(() => undefined);
+	};
+	return {
+		get unsettled() {
+			return unsettled;
+		},
+		flush: async () => {
+			if (pushed.length > 0) writePushed();
+			await last;
+			const again = failed;
+			if (again.length === 0) return;
+			await write(again);
+			failed = failed.filter((settlement) => !again.includes(settlement));
+		},
+		push: (settlement) => {
+			unsettled += 1;
+			pushed.push(settlement);
+			if (pushed.length === 1) queueMicrotask(() => pushed.length > 0 && writePushed());
+		},
+	};
+}

@@ -1,0 +1,118 @@
+/** Carries messages over SMTP: each is composed, handed to a connection of the pool, and classified by the replies. */
+
+import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
+import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
+import type { Leased } from '../../store/queue.js';
+import type { Composer } from '../composer.js';
+import type { Courier, Telling } from '../courier.js';
+import { classify, formatReply } from '../reply.js';
+import { nextAttempt } from '../schedule.js';
+import { createWindow } from '../window.js';
+import type { Conversation } from './conversation.js';
+import type { SmtpPool } from './pool.js';
+
+export interface SmtpCourierOptions {
+	composer: Composer;
+	/** Its owner closes it. */
+	pool: SmtpPool;
+	clock: Clock;
+	/** In [0, 1); spreads retries. */
+	random: () => number;
+	connections: number;
+}
+
+/** Outcomes are recorded in groups: a repeat after a crash has the same Message-ID. */
+export function createSmtpCourier(options: SmtpCourierOptions): Courier {
+	const { composer, pool, clock, random, connections } = options;
+	let isCutting = false;
+	const carry = async (message: Leased, tell: Telling) => {
+		const composed = await composer.compose(message);
+		if (composed.kind === 'mail') tell.holds(composed.mail.bytes.length);
+		const conversation = composed.kind === 'mail' ? await pool.send(composed.mail) : composed.conversation;
+		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting });
+		// A message that cannot be composed says nothing about the server.
+		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') tell.worked();
+		if (outcome.kind === 'released' && outcome.why === 'infrastructure')
+			tell.failed(formatReply(conversation.reply));
+		tell.settled(message, outcome);
+	};
+	return {
+		window: createWindow(connections),
+		mostTogether: 1,
+		mostUnderWay: 3 * connections,
+		leaseBatch: 100,
+		settles: 'in_groups',
+		deliver: async (group, tell) => {
+			for (const message of group) await carry(message, tell);
+		},
+		halt: () => {
+			isCutting = true;
+			pool.halt();
+		},
+		abort: () => pool.abort(),
+	};
+}
+
+/**
+ * `message.attempts` are those before this one. An infrastructure fault releases the message unchanged. Refused copies
+ * do not change its outcome; the reply names them.
+ */
+export function outcomeOf(
+	message: Pick<Leased, 'attempts' | 'created_at'>,
+	conversation: Conversation,
+	c: { now: Micros; random: () => number },
+): DeliveryOutcome {
+	const reply = replyWithCopies(conversation);
+	const { verdict } = classify(conversation);
+	switch (verdict) {
+		case 'sent':
+			return { kind: 'sent', reply };
+		case 'hard':
+			return { kind: 'bounced', reply, suppress: true };
+		case 'failed':
+			return { kind: 'failed', reply };
+		case 'uncertain':
+			return { kind: 'uncertain', reply };
+		case 'infrastructure':
+			return { kind: 'released', why: 'infrastructure' };
+		case 'deferred':
+			return deferred(message, reply, c);
+	}
+}
+
+function deferred(
+	message: Pick<Leased, 'attempts' | 'created_at'>,
+	reply: Reply,
+	c: { now: Micros; random: () => number },
+): DeliveryOutcome {
+	const next = nextAttempt({ ...c, attempts: message.attempts + 1, createdAt: message.created_at });
+	return next.kind === 'give_up'
+		? { kind: 'failed', reply }
+		: { kind: 'deferred', reply, due_at: next.due_at };
+}
+
+function replyWithCopies({ reply, refusedCopies }: Conversation): Reply {
+	if (refusedCopies.length === 0) return reply;
+	const refused = refusedCopies.map((copy) => `${copy.to} (${formatReply(copy.reply)})`).join(', ');
+	return { ...reply, text: `${reply.text} [copies refused: ${refused}]`.slice(0, 500) };
+}
+
+/**
+ * A reply to one recipient may concern that one alone, whatever the table says. After this time it is tried again, and
+ * another message before it, so that it cannot stop the queue for good.
+ */
+const stepBackMicros = 60 * microsPerSecond;
+
+/** `isCutting`: this side cuts slow conversations, so a break before the dot's answer is not the server's. */
+export function judge(
+	message: Leased,
+	conversation: Conversation,
+	c: { now: Micros; random: () => number; isCutting: boolean },
+): DeliveryOutcome {
+	const { phase } = conversation.reply;
+	if (c.isCutting && conversation.kind === 'broken' && phase !== 'answer')
+		return { kind: 'released', why: 'drain' };
+	const outcome = outcomeOf(message, conversation, c);
+	const isAboutOne = phase === 'rcpt' || phase === 'data';
+	return outcome.kind === 'released' && isAboutOne ? { ...outcome, due_at: c.now + stepBackMicros } : outcome;
+}

@@ -1,0 +1,147 @@
+/**
+ * Translates nodemailer's errors while a session is opened into phases and replies; TLS faults come with their remedy.
+ */
+
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
+import { localReply, parseReply } from '../reply.js';
+import type { SmtpSettings } from './settings.js';
+
+/** The error distinguishes connecting, TLS from the first byte and the greeting; the trace is silent there. */
+export function openingPhase(
+	error: SMTPConnection.SMTPError,
+	phase: SmtpPhase,
+	settings: SmtpSettings,
+): SmtpPhase {
+	const { code, timeoutType } = { timeoutType: undefined, ...error };
+	if (code === 'ETLS' || timeoutType === 'UPGRADE_TIMEOUT') return 'tls';
+	if (phase !== 'connect') return phase;
+	if (error.response !== undefined || timeoutType === 'GREETING_TIMEOUT') return 'greeting';
+	const syscall = 'syscall' in error ? error.syscall : undefined;
+	if (code === 'EDNS' || syscall === 'connect' || timeoutType === 'CONNECT_TIMEOUT') return 'connect';
+	return settings.security === 'implicit' ? 'tls' : 'greeting';
+}
+
+/** The remedy of a fault: a port that speaks TLS, the scheme or name in `smtp_url`, `smtp_ca`, or the login. */
+export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'login';
+
+/** Why no session was opened. */
+export interface OpeningFailure {
+	reply: Reply;
+	/** null: unknown. */
+	remedy: Remedy | null;
+}
+
+interface TlsFault {
+	text: string;
+	remedy: Remedy | null;
+}
+
+/** The server's reply if it had a code, else the local reason. */
+export function replyOf(
+	error: SMTPConnection.SMTPError,
+	{
+		phase,
+		settings,
+		offersTls,
+		hide,
+	}: {
+		phase: SmtpPhase;
+		settings: SmtpSettings;
+		offersTls: boolean;
+		/** Removes the login from a text of the server. */
+		hide: (text: string) => string;
+	},
+): OpeningFailure {
+	if (phase === 'tls') {
+		// The library asks for what was not offered; the answer to that explains nothing.
+		const isMissing = settings.security === 'required' && !offersTls;
+		const fault = isMissing ? noStartTls(settings) : tlsFault(error, settings);
+		if (fault !== null) return { reply: localReply('tls', fault.text), remedy: fault.remedy };
+	}
+	const reply = typeof error.response === 'string' ? parseReply(phase, hide(error.response)) : null;
+	const said = reply?.code === null || reply === null ? localReply(phase, hide(error.message)) : reply;
+	return { reply: said, remedy: phase === 'auth' ? 'login' : null };
+}
+
+/** null: the error itself is clear enough. */
+function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings): TlsFault | null {
+	const { originalCode, code } = { originalCode: undefined, ...error };
+	const cause = String(originalCode ?? code ?? '');
+	if (settings.security === 'implicit' && notTls.has(cause)) {
+		return {
+			text: 'the server does not speak TLS from the first byte: smtp:// instead of smtps:// in smtp_url takes STARTTLS',
+			remedy: 'smtp_url',
+		};
+	}
+	if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID')
+		return { text: wrongName(error, settings), remedy: 'smtp_url' };
+	if (untrusted.has(cause)) return { text: notVouchedFor(settings), remedy: 'smtp_ca' };
+	return lifetimes[cause]?.(settings) ?? null;
+}
+
+/** TLS is required, and the server's greeting did not offer it. */
+function noStartTls(settings: SmtpSettings): TlsFault {
+	const { because, otherwise } = whyTls(settings);
+	const text = `the server offers no STARTTLS, and ${because}: give smtp_url a port that speaks TLS (smtps://), or ${otherwise}`;
+	return { text, remedy: 'tls_port' };
+}
+
+function whyTls({ user, ca }: SmtpSettings): { because: string; otherwise: string } {
+	const inClear = 'end it with ?tls=never';
+	if (user !== null) return { because: 'no password is said in clear', otherwise: inClear };
+	if (ca !== null) return { because: 'with smtp_ca nothing is sent in clear', otherwise: 'unset smtp_ca' };
+	return { because: 'smtp_url says tls=required', otherwise: inClear };
+}
+
+/** Error codes of Node where OpenSSL finds no TLS. */
+const notTls: ReadonlySet<string> = new Set([
+	'ERR_SSL_WRONG_VERSION_NUMBER',
+	'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+]);
+
+/** Error codes of OpenSSL's verification: without a signature, or without a trusted one. */
+const untrusted: ReadonlySet<string> = new Set([
+	'SELF_SIGNED_CERT_IN_CHAIN',
+	'DEPTH_ZERO_SELF_SIGNED_CERT',
+	'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+	'UNABLE_TO_GET_ISSUER_CERT',
+	'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+	'CERT_SIGNATURE_FAILURE',
+	'CERT_UNTRUSTED',
+	'INVALID_CA',
+]);
+
+function notVouchedFor({ host, ca }: SmtpSettings): string {
+	return ca === null
+		? `no authority that this machine trusts has signed the certificate of ${host}: the certificate of your own authority belongs in smtp_ca`
+		: `no certificate in smtp_ca has signed the certificate of ${host}: set smtp_ca to that of the authority that has`;
+}
+
+function wrongName(error: Error, { host }: SmtpSettings): string {
+	const names = 'cert' in error ? namesOf(error.cert) : [];
+	const said = names.length === 0 ? 'another name' : names.join(', ');
+	return `the certificate of the mail server is for ${said}, not for ${host}: smtp_url must use a name that it is for`;
+}
+
+const mostNames = 3;
+
+/** `DNS:a.example, IP Address:192.0.2.1` as names only. */
+function namesOf(certificate: unknown): string[] {
+	if (typeof certificate !== 'object' || certificate === null || !('subjectaltname' in certificate))
+		return [];
+	const names = String(certificate.subjectaltname).split(', ');
+	const shown = names.slice(0, mostNames).map((name) => name.replace(/^[A-Za-z ]+:/, ''));
+	return names.length > mostNames ? [...shown, '…'] : shown;
+}
+
+const lifetimes: Readonly<Record<string, (settings: SmtpSettings) => TlsFault>> = {
+	CERT_HAS_EXPIRED: ({ host, ca }) => ({
+		text: `the certificate of ${host} has expired, or one that signed it${ca === null ? '' : ', which may be in smtp_ca'}: it has to be renewed there`,
+		remedy: ca === null ? null : 'smtp_ca',
+	}),
+	CERT_NOT_YET_VALID: ({ host }) => ({
+		text: `the certificate of ${host} is not valid yet: the clock of this machine may be wrong`,
+		remedy: null,
+	}),
+};

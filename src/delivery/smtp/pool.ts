@@ -1,0 +1,234 @@
+/** A bounded pool of reusable SMTP connections. */
+
+import { setMaxListeners } from 'node:events';
+import type { Reply } from '../../engine/rules/outcomes.js';
+import { localReply } from '../reply.js';
+import type { Conversation, Mail } from './conversation.js';
+import type { OpeningFailure } from './errors.js';
+import type { TraceEntry } from './phases.js';
+import { type Opened, openSession, type Session } from './session.js';
+import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
+
+export interface SmtpPool {
+	/** Waits for a free connection, at most `connections` at a time. Never rejects. */
+	send(mail: Mail): Promise<Conversation>;
+	/** Connects and logs in without sending: `null`, or the failure. */
+	verify(): Promise<OpeningFailure | null>;
+	/** Sends QUIT on idle connections; busy ones end after their message. Sending afterwards opens new ones. */
+	close(): void;
+	/** Cuts connections that carry no mail yet, and opens no more, for good; mails under way go on. */
+	halt(): void;
+	/** Cuts every connection now, for good: sending afterwards is `broken` at once. */
+	abort(): void;
+}
+
+export interface PoolOptions {
+	settings: SmtpSettings;
+	/** The most connections at once; 5. */
+	connections?: number;
+	/** A connection is replaced after this many messages; 1,000. */
+	maxMessages?: number;
+	/** An idle connection is closed after this many milliseconds; 30,000, below the 5 min servers wait. */
+	idleMs?: number;
+	timeouts?: Partial<SmtpTimeouts>;
+	onTrace?: (entry: TraceEntry) => void;
+}
+
+/** Connects at the first mail. Until the caller closes it, an idle connection keeps the process alive for `idleMs`. */
+export function createPool(options: PoolOptions): SmtpPool {
+	return new Pool(options);
+}
+
+const closedReply = localReply('mail', 'the connection was closed');
+const cutReply = localReply('connect', 'cut by this side');
+
+type Borrowed = { kind: 'session'; session: Session } | { kind: 'failed'; reply: Reply };
+
+class Pool implements SmtpPool {
+	readonly #options: PoolOptions;
+	readonly #idle = new Map<Session, NodeJS.Timeout>();
+	readonly #sessions = new Set<Session>();
+	readonly #waiting: ((borrowed: Borrowed | 'again') => void)[] = [];
+	readonly #halt = new AbortController();
+	readonly #cut = new AbortController();
+	#opening = 0;
+	/** The connections that the server allows at once; learned when it refuses one more while others work. */
+	#limit: number;
+
+	constructor(options: PoolOptions) {
+		this.#options = options;
+		setMaxListeners(0, this.#cut.signal, this.#halt.signal);
+		this.#limit = options.connections ?? 5;
+	}
+
+	async send(mail: Mail): Promise<Conversation> {
+		for (;;) {
+			const borrowed = await this.#borrow();
+			if (borrowed.kind === 'failed') return { kind: 'broken', reply: borrowed.reply, refusedCopies: [] };
+			const wasUsed = borrowed.session.tried > 0;
+			const conversation = await this.#sendOn(borrowed.session, mail);
+			// Each time an earlier message has ended with its connection, so this comes to an end.
+			if (conversation === null) continue;
+			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
+		}
+	}
+
+	async verify(): Promise<OpeningFailure | null> {
+		const opened = await this.#open();
+		if (opened.kind === 'failed') return opened;
+		opened.session.quit();
+		return null;
+	}
+
+	close(): void {
+		for (const session of [...this.#idle.keys()]) this.#retire(session);
+	}
+
+	halt(): void {
+		this.#halt.abort();
+	}
+
+	abort(): void {
+		this.#halt.abort();
+		this.#cut.abort();
+		for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply: cutReply });
+	}
+
+	/** Sends on a new connection, even if others are idle: they may be as stale. */
+	async #sendAfresh(mail: Mail): Promise<Conversation> {
+		const opened = await this.#open();
+		if (opened.kind === 'failed') return { kind: 'broken', reply: opened.reply, refusedCopies: [] };
+		const conversation = await this.#sendOn(opened.session, mail);
+		return conversation ?? { kind: 'broken', reply: closedReply, refusedCopies: [] };
+	}
+
+	async #sendOn(session: Session, mail: Mail): Promise<Conversation | null> {
+		const sending = session.send(mail);
+		// A waiting mail may follow this one on the connection.
+		if (this.#mayTakeMore(session)) this.#wake();
+		const conversation = await sending;
+		this.#giveBack(session);
+		return conversation;
+	}
+
+	async #borrow(): Promise<Borrowed> {
+		for (;;) {
+			const idle = this.#takeIdle();
+			if (idle !== null) return { kind: 'session', session: idle };
+			if (this.#sessions.size + this.#opening < this.#limit) {
+				const opened = await this.#open();
+				if (opened.kind === 'open') return { kind: 'session', session: opened.session };
+				if (this.#sessions.size === 0 && this.#opening === 0) return { kind: 'failed', reply: opened.reply };
+				// Other connections work, so the server allows no more than these: share them.
+				if (this.#sessions.size > 0) this.#limit = this.#sessions.size;
+			}
+			const busy = this.#findRoom();
+			if (busy !== null) return { kind: 'session', session: busy };
+			const told = await new Promise<Borrowed | 'again'>((resolve) => this.#waiting.push(resolve));
+			if (told !== 'again') return told;
+		}
+	}
+
+	/**
+	 * The last connection failed. Waiting mails would meet the same fault; passing it on saves the server an attempt each.
+	 */
+	#passOnFailure(reply: Reply): void {
+		if (this.#sessions.size > 0 || this.#opening > 0) return;
+		this.#limit = this.#options.connections ?? 5;
+		for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply });
+	}
+
+	#takeIdle(): Session | null {
+		for (const [session, timer] of this.#idle) {
+			clearTimeout(timer);
+			this.#idle.delete(session);
+			if (session.isOpen) return session;
+			this.#sessions.delete(session);
+		}
+		return null;
+	}
+
+	/** A place after a message under way, where the server allows it. */
+	#findRoom(): Session | null {
+		for (const session of this.#sessions) if (this.#mayTakeMore(session)) return session;
+		return null;
+	}
+
+	#mayTakeMore(session: Session): boolean {
+		return session.hasRoom && session.tried < this.#maxMessages;
+	}
+
+	get #maxMessages(): number {
+		return this.#options.maxMessages ?? 1_000;
+	}
+
+	async #open(): Promise<Opened> {
+		if (this.#halt.signal.aborted) return { kind: 'failed', reply: cutReply, remedy: null };
+		this.#opening += 1;
+		const opened = await openSession({
+			settings: this.#options.settings,
+			timeouts: { ...standardTimeouts, ...this.#options.timeouts },
+			onTrace: this.#options.onTrace,
+			signal: this.#cut.signal,
+			opening: this.#halt.signal,
+			onEnd: () => this.#dropEnded(),
+		});
+		this.#opening -= 1;
+		if (opened.kind === 'open') this.#sessions.add(opened.session);
+		else this.#passOnFailure(opened.reply);
+		return opened;
+	}
+
+	#giveBack(session: Session): void {
+		// Two messages may have ended in one turn; the first has handled it.
+		if (this.#idle.has(session)) return;
+		if (!session.isOpen) this.#dropEnded();
+		else if (session.size > 0) {
+			if (this.#mayTakeMore(session)) this.#wake();
+		} else if (session.tried >= this.#maxMessages) this.#retire(session);
+		else {
+			const timer = setTimeout(() => this.#retire(session), this.#options.idleMs ?? 30_000);
+			this.#idle.set(session, timer);
+			this.#wake();
+		}
+	}
+
+	#retire(session: Session): void {
+		clearTimeout(this.#idle.get(session));
+		this.#idle.delete(session);
+		this.#sessions.delete(session);
+		session.quit();
+		this.#limit = Math.min(this.#limit + 1, this.#options.connections ?? 5);
+		this.#wakeAll();
+	}
+
+	#dropEnded(): void {
+		const ended = [...this.#sessions].filter((session) => !session.isOpen);
+		for (const session of ended) {
+			clearTimeout(this.#idle.get(session));
+			this.#idle.delete(session);
+			this.#sessions.delete(session);
+		}
+		// A connection that never opened makes no room; waking for it would make the waiting mails try in turn for ever.
+		if (ended.length > 0) this.#wakeAll();
+	}
+
+	/** Wakes one waiting mail. */
+	#wake(): void {
+		this.#waiting.shift()?.('again');
+	}
+
+	/** Room for new connections: a mail that finds none waits again. */
+	#wakeAll(): void {
+		for (const waiter of this.#waiting.splice(0)) waiter('again');
+	}
+}
+
+/**
+ * A used connection that ended before the body says nothing about the message: the server may have closed it for being
+ * idle, or after enough messages (421).
+ */
+function isStale({ kind, reply }: Conversation): boolean {
+	if (reply.phase !== 'mail' && reply.phase !== 'rcpt' && reply.phase !== 'data') return false;
+	return kind === 'broken' || (kind === 'refused' && reply.code === 421);
+}

@@ -1,0 +1,330 @@
+/**
+ * One SMTP connection. nodemailer's `SMTPConnection` connects, upgrades to TLS and logs in; the rest of the dialogue is
+ * ours. nodemailer's own sending makes three streams and several packets a message, and cannot pipeline messages.
+ */
+
+import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { quote, redact } from '../../api/quote.js';
+import type { SmtpPhase } from '../../engine/rules/outcomes.js';
+import { localReply } from '../reply.js';
+import type { Conversation, Mail } from './conversation.js';
+import { createDialogue, type Dialogue } from './dialogue.js';
+import { type OpeningFailure, openingPhase, replyOf } from './errors.js';
+import { createPhaseTracker, type PhaseTracker, type TraceEntry } from './phases.js';
+import type { SmtpSettings, SmtpTimeouts } from './settings.js';
+
+export interface Session {
+	/** Messages tried so far. */
+	readonly tried: number;
+	/** Messages on it now. */
+	readonly size: number;
+	/** It can take one more message at once, after one under way. */
+	readonly hasRoom: boolean;
+	/** False: closed, by either side. */
+	readonly isOpen: boolean;
+	/** Never rejects. `null`: the connection ended while an earlier message was on it, without a reply about this one. */
+	send(mail: Mail): Promise<Conversation | null>;
+	/** Sends QUIT; the socket is closed within a second. */
+	quit(): void;
+}
+
+export interface SessionOptions {
+	settings: SmtpSettings;
+	timeouts: SmtpTimeouts;
+	/** Called once, when the connection is gone. */
+	onEnd: () => void;
+	/** Cuts the connection at once; a conversation in flight becomes `broken` in its phase. */
+	signal: AbortSignal;
+	/** Cuts the connection while it is being opened. */
+	opening: AbortSignal;
+	/** SMTP trace without secrets, bodies and control characters. */
+	onTrace?: ((entry: TraceEntry) => void) | undefined;
+}
+
+export type Opened = { kind: 'open'; session: Session } | ({ kind: 'failed' } & OpeningFailure);
+
+/** Connects, greets, upgrades and logs in. Never rejects. */
+export function openSession(options: SessionOptions): Promise<Opened> {
+	return new Promise((resolve) => new SmtpSession(options, resolve).start());
+}
+
+/** The limit of a reply without an end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
+const maxReplyBytes = 64 * 1024;
+const quitTimeoutMs = 1_000;
+
+/** The wiring between the connection's events, the phase deadlines and the dialogue. */
+class SmtpSession implements Session {
+	readonly #options: SessionOptions;
+	readonly #connection: SMTPConnection;
+	readonly #tracker: PhaseTracker;
+	/** Texts to mask when a server repeats the login. */
+	readonly #secrets: readonly string[];
+	readonly #deadline = createDeadline((ms) => this.#cut(`no answer within ${ms / 1000} s`));
+	#opened: ((opened: Opened) => void) | null;
+	#dialogue: Dialogue | null = null;
+	#tried = 0;
+	#isOpen = true;
+	readonly #onAbort = () => this.#cut('cut by this side');
+
+	constructor(options: SessionOptions, resolve: (opened: Opened) => void) {
+		this.#options = options;
+		this.#opened = resolve;
+		this.#secrets = secretsOf(options.settings);
+		this.#tracker = createPhaseTracker((phase) => this.#awaitPhase(phase));
+		this.#connection = new SMTPConnection({
+			...connectionOptions(options.settings, options.timeouts),
+			logger: traceLogger((entry) => this.#onTrace(entry)),
+			transactionLog: true,
+		});
+	}
+
+	start(): void {
+		this.#connection.on('error', (error: SMTPConnection.SMTPError) => this.#fail(error));
+		this.#connection.once('end', () => this.#onEnd());
+		this.#options.signal.addEventListener('abort', this.#onAbort);
+		this.#options.opening.addEventListener('abort', this.#onAbort);
+		this.#awaitPhase('connect');
+		this.#connection.connect((error) => (error === undefined ? this.#login() : this.#fail(error)));
+	}
+
+	get tried(): number {
+		return this.#tried;
+	}
+
+	get size(): number {
+		return this.#dialogue?.size ?? 0;
+	}
+
+	get hasRoom(): boolean {
+		return this.#isOpen && this.#dialogue !== null && this.#dialogue.size < this.#dialogue.capacity;
+	}
+
+	get isOpen(): boolean {
+		return this.#isOpen;
+	}
+
+	send(mail: Mail): Promise<Conversation | null> {
+		this.#tried += 1;
+		return this.#dialogue?.send(mail) ?? Promise.resolve(null);
+	}
+
+	quit(): void {
+		if (!this.#isOpen || this.#connection.destroyed) return;
+		setTimeout(() => this.#connection.close(), quitTimeoutMs).unref();
+		this.#dialogue?.quit();
+	}
+
+	#login(): void {
+		const { user, password, security } = this.#options.settings;
+		if (user === null) this.#takeOver();
+		// The library has checked TLS already; a password is worth a second check.
+		else if (!this.#connection.secure && security !== 'never') {
+			this.#failOpening({ reply: localReply('tls', 'the connection is not encrypted'), remedy: null });
+		} else if (!this.#connection.allowsAuth) {
+			this.#failOpening({ reply: localReply('auth', 'the server offers no login'), remedy: 'login' });
+		} else this.#authenticate(user, password ?? '');
+	}
+
+	#authenticate(user: string, pass: string): void {
+		this.#connection.login({ user, pass }, (error) => {
+			if (error) this.#fail(error, 'auth');
+			else this.#takeOver();
+		});
+	}
+
+	/** From here on the dialogue gets the server's replies; the connection still handles errors and the end. */
+	#takeOver(): void {
+		this.#deadline.clear();
+		const socket = this.#connection._socket;
+		// Closed in the turn of the loop that ended the login.
+		if (!socket || this.#connection.destroyed) {
+			this.#cut('the connection was closed');
+			return;
+		}
+		const dialogue = createDialogue({
+			extensions: this.#tracker.extensions,
+			write: (bytes) => socket.write(bytes),
+			close: () => this.#close(),
+			onWait: (phase) => (phase === null ? this.#deadline.clear() : this.#awaitPhase(phase)),
+			onTrace: (entry) => this.#tell(entry),
+			hide: (text) => redact(text, this.#secrets),
+		});
+		socket.removeAllListeners('data');
+		socket.on('data', (chunk: Buffer) => dialogue.receive(chunk));
+		socket.on('drain', () => dialogue.drained());
+		this.#dialogue = dialogue;
+		this.#settle({ kind: 'open', session: this });
+	}
+
+	#settle(opened: Opened): void {
+		this.#options.opening.removeEventListener('abort', this.#onAbort);
+		const settle = this.#opened;
+		this.#opened = null;
+		settle?.(opened);
+	}
+
+	#fail(error: SMTPConnection.SMTPError, phase?: SmtpPhase): void {
+		if (this.#dialogue !== null) this.#dialogue.ended(error.message);
+		else if (this.#opened !== null) {
+			const { settings } = this.#options;
+			const where = phase ?? openingPhase(error, this.#tracker.phase, settings);
+			const hide = (text: string) => redact(text, this.#secrets);
+			const { offersTls } = this.#tracker;
+			this.#failOpening(replyOf(error, { phase: where, settings, offersTls, hide }));
+		}
+	}
+
+	#failOpening(failure: OpeningFailure): void {
+		this.#deadline.clear();
+		// Before the end of the connection is reported, which has a reason of its own.
+		this.#settle({ kind: 'failed', ...failure });
+		this.#connection.close();
+	}
+
+	#cut(reason: string): void {
+		this.#stopOpening(reason);
+		this.#dialogue?.ended(reason);
+		this.#close();
+	}
+
+	#stopOpening(reason: string): void {
+		const { phase } = this.#tracker;
+		const remedy = phase === 'auth' ? 'login' : null;
+		if (this.#opened !== null) this.#failOpening({ reply: localReply(phase, reason), remedy });
+	}
+
+	/** Marks the session closed at once: the library reports it only when the socket is gone. */
+	#close(): void {
+		this.#isOpen = false;
+		this.#connection.close();
+	}
+
+	#onEnd(): void {
+		this.#isOpen = false;
+		this.#options.signal.removeEventListener('abort', this.#onAbort);
+		this.#stopOpening('the connection was closed');
+		this.#dialogue?.ended('the connection was closed');
+		this.#deadline.clear();
+		this.#options.onEnd();
+	}
+
+	#onTrace(entry: TraceEntry): void {
+		this.#tracker.note(entry);
+		this.#tell(entry);
+	}
+
+	#tell({ from, line }: TraceEntry): void {
+		this.#options.onTrace?.({ from, line: quote(line, this.#secrets) });
+	}
+
+	#awaitPhase(phase: SmtpPhase): void {
+		this.#deadline.set(deadlineOf(phase, this.#options.timeouts));
+	}
+}
+
+/** The password, and its forms in AUTH PLAIN (RFC 4616) and LOGIN. */
+function secretsOf({ user, password }: SmtpSettings): string[] {
+	// Too short to be masked: it occurs in any text.
+	if (password === null || password.length < 3) return [];
+	const forms = [password, `\0${user}\0${password}`, `${user}\0${user}\0${password}`];
+	const encoded = forms.map((form) => Buffer.from(form).toString('base64'));
+	const all = [...encoded, ...encoded.map((text) => text.replace(/={1,2}$/, '')), password];
+	// One may be part of another.
+	return all.sort((a, b) => b.length - a.length);
+}
+
+function connectionOptions(settings: SmtpSettings, timeouts: SmtpTimeouts): SMTPConnection.Options {
+	const { host, port, security, name, ca } = settings;
+	const isChecked = security !== 'opportunistic';
+	return {
+		host,
+		port,
+		secure: security === 'implicit',
+		requireTLS: security === 'required',
+		ignoreTLS: security === 'never',
+		opportunisticTLS: security === 'opportunistic',
+		...(name === null ? {} : { name }),
+		tls: { rejectUnauthorized: isChecked, ...(ca === null ? {} : { ca }) },
+		connectionTimeout: timeouts.connect,
+		dnsTimeout: timeouts.connect,
+		greetingTimeout: timeouts.greeting,
+		// Our deadlines are absolute; this one only detects silence, and must not fire before them.
+		socketTimeout: Math.max(...Object.values(timeouts)) + 60_000,
+		socketCloseTimeout: quitTimeoutMs,
+		maxResponseSize: maxReplyBytes,
+	};
+}
+
+/** The connection's log as trace entries. */
+function traceLogger(note: (entry: TraceEntry) => void) {
+	const log = (data: { tnx?: unknown }, line: unknown) => {
+		if (data.tnx === 'client' || data.tnx === 'server') note({ from: data.tnx, line: String(line) });
+	};
+	const ignore = () => undefined;
+	return { trace: ignore, debug: log, info: log, warn: ignore, error: ignore, fatal: ignore };
+}
+
+function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
+	switch (phase) {
+		case 'connect':
+			// Until the first command leaves, connecting and the greeting are one phase of the trace.
+			return timeouts.connect + timeouts.greeting;
+		case 'greeting':
+		case 'ehlo':
+		case 'tls':
+		case 'auth':
+			return timeouts.greeting;
+		case 'mail':
+		case 'rcpt':
+			return timeouts.command;
+		case 'data':
+		case 'body':
+		case 'answer':
+			return timeouts[phase];
+	}
+}
+
+export interface Deadline {
+	/** In `ms` milliseconds; replaces the last one. */
+	set(ms: number): void;
+	clear(): void;
+}
+
+/**
+ * `onMissed` gets the milliseconds that were set. A conversation sets four deadlines a mail, of minutes. The timer
+ * stays while it fires early enough, and then checks the current deadline.
+ */
+export function createDeadline(onMissed: (ms: number) => void): Deadline {
+	let given: number | null = null;
+	let dueAt = 0;
+	let ringsAt = 0;
+	let timer: NodeJS.Timeout | null = null;
+	const wind = (now: number) => {
+		if (timer !== null) clearTimeout(timer);
+		ringsAt = dueAt;
+		timer = setTimeout(ring, dueAt - now);
+	};
+	const ring = () => {
+		timer = null;
+		if (given === null) return;
+		const now = performance.now();
+		if (now < dueAt) return wind(now);
+		const missed = given;
+		given = null;
+		onMissed(missed);
+	};
+	return {
+		set(ms) {
+			const now = performance.now();
+			given = ms;
+			dueAt = now + ms;
+			if (timer === null || ringsAt > dueAt) wind(now);
+		},
+		clear() {
+			given = null;
+			// A timer of minutes would keep the process alive; on an idle connection there is no hurry to remove it.
+			if (timer !== null) clearTimeout(timer);
+			timer = null;
+		},
+	};
+}

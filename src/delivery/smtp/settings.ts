@@ -1,0 +1,156 @@
+/**
+ * How the sending worker reaches its SMTP server, and the URL with these settings, `smtp[s]://user@host:port?tls=…`.
+ */
+/**
+ * `never`: in clear, whatever the server offers. `opportunistic`: STARTTLS when it is offered, without a check of the
+ * certificate (an attacker who can strip the offer could replace the certificate; RFC 7435). `required`: STARTTLS with
+ * a valid certificate or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate (RFC 8314
+ * s.3.3).
+ */
+export type SmtpSecurity = 'never' | 'opportunistic' | 'required' | 'implicit';
+
+export interface SmtpSettings {
+	/** A host name or an IP address, IPv6 without brackets. */
+	host: string;
+	port: number;
+	security: SmtpSecurity;
+	/** `null` = no login. */
+	user: string | null;
+	/** Never part of a URL, a log line or an error. */
+	password: string | null;
+	/** The name in EHLO; `null` = this machine's. */
+	name: string | null;
+	/** PEM certificates to trust instead of the system's; `null` = the system's. */
+	ca: string | null;
+}
+
+/** Milliseconds; each bounds one whole step, so that a reply of a byte a second does not stretch it. */
+export interface SmtpTimeouts {
+	/** From the name look-up to the open connection. */
+	connect: number;
+	/** Greeting, EHLO, STARTTLS, login: each reply. */
+	greeting: number;
+	/** The replies to MAIL, RCPT and RSET. */
+	command: number;
+	/** The reply to DATA. */
+	data: number;
+	/** The whole body. */
+	body: number;
+	/** The reply after the final dot. */
+	answer: number;
+}
+
+/** RFC 5321 s.4.5.3.2, except `connect`, which it does not define, and `body`, where it bounds each block by 3 min. */
+export const standardTimeouts: SmtpTimeouts = {
+	connect: 120_000,
+	greeting: 300_000,
+	command: 300_000,
+	data: 120_000,
+	body: 600_000,
+	answer: 600_000,
+};
+
+export type ParsedSmtpUrl = { kind: 'settings'; settings: SmtpSettings } | { kind: 'error'; message: string };
+
+/**
+ * `smtps://` is TLS from the first byte (port 465). `smtp://` uses STARTTLS when it is offered, and requires it with a
+ * user: a password must not depend on an offer that an attacker on the way can strip. `?tls=never` and `?tls=required`
+ * override this. Port: 587 with a user, else 25. The password is never in the URL, because URLs end up in shell
+ * histories, process lists and logs; the message of an error never repeats it.
+ */
+export function parseSmtpUrl(text: string): ParsedSmtpUrl {
+	const scheme = /^(smtps?):\/\//i.exec(text.trim())?.[1]?.toLowerCase();
+	if (scheme === undefined) return error(`an SMTP URL starts with smtp:// or smtps://, as in ${example}`);
+	const url = parseUrl(text.trim());
+	if (url === null)
+		return error(`not a valid SMTP URL (host missing, or port not 1 to 65535), try ${example}`);
+	return fromUrl(scheme, url);
+}
+
+/** The URL of these settings; a password shows as `***`, which no parser accepts. */
+export function formatSmtpUrl(settings: SmtpSettings): string {
+	const scheme = settings.security === 'implicit' ? 'smtps' : 'smtp';
+	const secret = settings.password === null ? '' : ':***';
+	const user = settings.user === null ? '' : `${encodeURIComponent(settings.user)}${secret}@`;
+	const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host;
+	const isUsual = settings.security === usualSecurity(scheme, settings.user);
+	return `${scheme}://${user}${host}:${settings.port}${isUsual ? '' : `?tls=${settings.security}`}`;
+}
+
+const example = 'smtp://user@mail.example.com:587';
+
+function fromUrl(scheme: string, url: URL): ParsedSmtpUrl {
+	if (url.password !== '')
+		return error('no password in the URL: put it in a file and name it with --smtp-password-file');
+	if (url.hostname === '') return error(`the host is missing, try ${example}`);
+	if (url.port === '0') return error('the port must be 1 to 65535');
+	if (url.pathname !== '' && url.pathname !== '/') return error(`an SMTP URL has no path: ${url.pathname}`);
+	if (url.hash !== '') return error('an SMTP URL has no fragment');
+	const user = decodeUser(url.username);
+	if (user === null) return error('the user holds a broken %-escape or a control character');
+	const security = securityOf(scheme, user === '' ? null : user, url.searchParams);
+	if (security === null)
+		return error('the only parameter is tls=never|opportunistic|required (smtp:// only)');
+	if (security === 'opportunistic' && user !== '') return error('with a user, tls is required or never');
+	return { kind: 'settings', settings: settingsOf(url, scheme, user === '' ? null : user, security) };
+}
+
+function settingsOf(url: URL, scheme: string, user: string | null, security: SmtpSecurity): SmtpSettings {
+	const usualPort = scheme === 'smtps' ? 465 : user === null ? 25 : 587;
+	return {
+		host: url.hostname.replace(/^\[|\]$/g, ''),
+		port: url.port === '' ? usualPort : Number(url.port),
+		security,
+		user,
+		password: null,
+		name: null,
+		ca: null,
+	};
+}
+
+/** Parsed as http so that the host is treated as a host: names become punycode, ports are range-checked. */
+function parseUrl(text: string): URL | null {
+	try {
+		// http drops its own default port, and does not show an explicit 80.
+		const url = new URL(text.replace(/^smtps?:/i, 'http:'));
+		if (url.port === '' && /^[^/?#]*:0*80$/.test(authorityOf(text))) return withPort80(text);
+		return url;
+	} catch {
+		return null;
+	}
+}
+
+/** https keeps an explicit 80. */
+function withPort80(text: string): URL {
+	return new URL(text.replace(/^smtps?:/i, 'https:'));
+}
+
+function authorityOf(text: string): string {
+	return text.replace(/^smtps?:\/\//i, '').split(/[/?#]/)[0] ?? '';
+}
+
+function usualSecurity(scheme: string, user: string | null): SmtpSecurity {
+	if (scheme === 'smtps') return 'implicit';
+	return user === null ? 'opportunistic' : 'required';
+}
+
+function securityOf(scheme: string, user: string | null, query: URLSearchParams): SmtpSecurity | null {
+	const names = [...query.keys()];
+	if (names.length === 0) return usualSecurity(scheme, user);
+	const tls = query.get('tls');
+	if (names.length > 1 || scheme === 'smtps') return null;
+	return tls === 'never' || tls === 'opportunistic' || tls === 'required' ? tls : null;
+}
+
+function decodeUser(encoded: string): string | null {
+	try {
+		const user = decodeURIComponent(encoded);
+		return /[\u0000-\u001f\u007f]/.test(user) ? null : user;
+	} catch {
+		return null;
+	}
+}
+
+function error(message: string): ParsedSmtpUrl {
+	return { kind: 'error', message };
+}

@@ -1,0 +1,214 @@
+/** Campaigns: recipients are staged, checked, and released in one step. */
+import { basename, extname } from 'node:path';
+import type { Call } from '../api/api.js';
+import {
+	type CampaignOpening,
+	type RequestsSpec,
+	type ResultsRequest,
+	repeatedCampaign,
+} from '../api/campaigns.js';
+import type { AcceptCounts, Ack, CampaignSpec, Campaigns, RecipientBatch } from '../api/capabilities.js';
+import { dayOf, type Micros, parseDateTime } from '../api/datetime.js';
+import { ApiError, invalid, notFound } from '../api/errors.js';
+import type { SendRequest } from '../api/inputs.js';
+import { campaignFields, requestsFields } from '../api/messages.js';
+import { texts } from '../api/schema/texts.js';
+import type { CampaignAck, OpenCampaign } from '../store/campaigns.js';
+import { assertBatch, checkedRequests } from './campaign-requests.js';
+import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
+import { type CampaignContext, checked, deleted, found, seenBy } from './context.js';
+import { readPage } from './pages.js';
+import { campaignName } from './rules/campaign-name.js';
+import { parseRecipients } from './rules/recipient-rows.js';
+import { readSettings } from './settings.js';
+
+/** Campaigns of the database. */
+export function createCampaigns(context: CampaignContext): Campaigns {
+	const { store, clock } = context;
+	return {
+		open: (key, spec, call) => openCampaign(context, { key, spec, call }),
+		check: async (key, spec, call) => {
+			await openCampaign(context, { key, spec, call, isTrial: true });
+		},
+		addList: async (campaign, list_id, call) => {
+			found(await store.reads.getList({ id: list_id }));
+			const now = clock.now();
+			return found(await store.writes.addListToCampaign({ campaign, list_id, now, ...seenBy(call) }));
+		},
+		put: async (campaign, batch, call) => {
+			const rows = { ...checkedBatch(batch), now: clock.now() };
+			return acknowledged(await store.writes.putCampaignBatch({ campaign, ...rows, ...seenBy(call) }));
+		},
+		putRequests: async (campaign, batch, call) => {
+			const rows = { ...(await checkedRequests(context, campaign, batch)), now: clock.now() };
+			return acknowledged(await store.writes.putCampaignBatch({ campaign, ...rows, ...seenBy(call) }));
+		},
+		complete: async (campaign, { position }, call) => {
+			const outcome = await store.writes.completeCampaign({ campaign, position, ...seenBy(call) });
+			if (outcome.kind !== 'complete') throw refusalOf(outcome);
+		},
+		release: async (campaign, { expect_count }, call) => {
+			const now = clock.now();
+			const outcome = await store.writes.releaseCampaign({ campaign, expect_count, now, ...seenBy(call) });
+			switch (outcome.kind) {
+				case 'released':
+					return;
+				case 'not_found':
+					throw notFound();
+				case 'incomplete':
+					throw new ApiError('conflict', 'The list was not read to its end; nothing was released.');
+				case 'canceled':
+					throw new ApiError('conflict', 'This campaign was canceled.');
+				case 'count_differs':
+					throw new ApiError(
+						'conflict',
+						`This campaign has ${outcome.count} recipients, not ${expect_count}; nothing was released.`,
+					);
+			}
+		},
+		cancel: async (campaign, call) =>
+			deleted(
+				await store.writes.cancelCampaign({
+					campaign,
+					forget: call?.forget ?? false,
+					now: clock.now(),
+					...seenBy(call),
+				}),
+			),
+		status: async (id, call) => found(await store.reads.campaignStatus({ id, ...seenBy(call) })),
+		page: async ({ page, page_size, query: _, ...filter }, call) => {
+			const { since, ...stored } = filter;
+			const wanted = { ...stored, ...(since !== undefined && { since_at: sinceAt(since) }) };
+			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+			return readPage(context, request, { path: '/ext/mailings/', filters: filter }, (at) =>
+				store.reads.pageCampaigns({ ...at, ...wanted, ...seenBy(call) }),
+			);
+		},
+		results: async (id, request, call) => {
+			const slice = { after: 0, only: null, ...request, limit: limitOf(request) };
+			return found(await store.reads.sliceCampaignResults({ id, ...slice, ...seenBy(call) }));
+		},
+	};
+}
+
+async function openCampaign(
+	context: CampaignContext,
+	{
+		key,
+		spec,
+		call,
+		isTrial = false,
+	}: {
+		isTrial?: boolean;
+		key: string | null;
+		spec: OpenCampaign['spec'];
+		call: (Call & CampaignOpening) | undefined;
+	},
+) {
+	const { store, clock } = context;
+	const opened = 'requests' in spec ? openRequests(context, spec) : await openContent(context, spec);
+	const outcome = await store.writes.openCampaign({
+		...opened,
+		key: key ?? (await madeName(context, spec, opened)),
+		is_numbered: key === null,
+		spec,
+		courier: context.courier,
+		unless_sent: call?.unlessSent ?? false,
+		is_trial: isTrial,
+		...(call?.client !== undefined && { owner: call.client }),
+		...seenBy(call),
+		now: clock.now(),
+	});
+	if (outcome.kind === 'conflict')
+		throw new ApiError('conflict', `The campaign "${key}" stands for another campaign.`);
+	if (outcome.kind === 'repeated') throw repeatedCampaign(outcome.key);
+	if (outcome.kind === 'refused') throw invalid(outcome.errors);
+	return outcome.session;
+}
+
+/** Throws `invalid` for no time. */
+function sinceAt(since: string): Micros {
+	const at = parseDateTime(since);
+	if (at === null) throw invalid({ since: [{ code: 'invalid', message: texts.datetime }] });
+	return at;
+}
+
+/** After the subject, or the file of requests, and the day. */
+async function madeName(
+	{ store, clock }: CampaignContext,
+	{ source }: OpenCampaign['spec'],
+	{ submission }: Opened,
+): Promise<string> {
+	const { timeZone } = await readSettings(store);
+	const file = source?.['path'] ?? '';
+	const about = submission === null ? basename(file, extname(file)) : submission.content.subject;
+	return campaignName(about, dayOf(clock.now(), timeZone));
+}
+
+type Opened = Pick<OpenCampaign, 'id' | 'strict_vars' | 'submission'>;
+
+/** Each of its rows has its own content. */
+function openRequests({ newId }: CampaignContext, spec: RequestsSpec): Opened {
+	const { strict_vars, requests } = checked(requestsFields.parse(spec, 'create'));
+	if (!requests) throw invalid({ requests: [{ code: 'invalid', message: 'Give true, or leave it out.' }] });
+	return { id: newId(), strict_vars, submission: null };
+}
+
+async function openContent(context: CampaignContext, spec: CampaignSpec): Promise<Opened> {
+	const { clock, newId } = context;
+	const parsed = campaignFields.parse(spec);
+	const isOurs = context.courier === 'smtp';
+	if (parsed.kind === 'invalid') throw isOurs ? await refusalBeside(context, parsed) : invalid(parsed.errors);
+	const campaign = parsed.value;
+	const resolved = isOurs
+		? await resolveContent(context, campaign)
+		: { ...opaqueContent(campaign), request: callOf(spec) };
+	const { type, envelope, from_key, tag, strict_vars } = campaign;
+	const list_id = isOurs ? campaign.list_id : null;
+	const shared = { type, envelope, from_key, tag, list_id, context: campaign.context };
+	return {
+		id: campaign.campaign_unique_id ?? newId(),
+		strict_vars,
+		submission: { id: newId(), ...shared, ...resolved, now: clock.now() },
+	};
+}
+
+/** The content for all recipients, without fields that such a service does not know. */
+function callOf(spec: CampaignSpec): Omit<SendRequest, 'to'> {
+	const { list_id: _list, strict_vars: _strict, campaign_unique_id: _campaign, ...rest } = spec;
+	const { source: _source, context: _context, ...call } = rest;
+	return call;
+}
+
+const mostResults = 1_000;
+
+function limitOf({ limit }: ResultsRequest): number {
+	if (limit === undefined || !Number.isSafeInteger(limit) || limit < 1) return mostResults;
+	return Math.min(limit, mostResults);
+}
+
+function checkedBatch({ first, recipients }: RecipientBatch) {
+	assertBatch(first, { recipients });
+	return { first, rows: checked(parseRecipients(recipients)) };
+}
+
+function acknowledged(outcome: CampaignAck): Ack<AcceptCounts> {
+	if (outcome.kind === 'acknowledged') return outcome.ack;
+	throw refusalOf(outcome);
+}
+
+function refusalOf(outcome: Exclude<CampaignAck, { kind: 'acknowledged' }>): ApiError {
+	switch (outcome.kind) {
+		case 'gap':
+			return new ApiError('conflict', `The next row of this campaign is ${outcome.position}.`);
+		case 'not_found':
+			return notFound();
+		case 'closed':
+			return new ApiError('conflict', `This campaign is ${outcome.state}: it takes no more recipients.`);
+		case 'other_rows':
+			return new ApiError(
+				'conflict',
+				'A campaign takes either recipients or send requests, as it was opened.',
+			);
+	}
+}

@@ -1,0 +1,87 @@
+/** Which recipients of a message a report is about. A bounce never counts against an address it was not sent to. */
+import type { EmailKey } from '../../api/address.js';
+import type { Micros } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
+
+/** One mail that reports the outcome of one of our messages. */
+export interface ReturnedReport {
+	/** The hash of the mail, hex: reading the same mail again changes nothing. */
+	sha256: string;
+	at: Micros;
+	message: Uuid;
+	/** How the message was found: by its signed return path, or by its Message-ID within the report. */
+	matched: 'return_path' | 'message_id';
+	kind: 'bounce' | 'complaint';
+	/** The recipients named in the report: those that failed or complained (none where the receiver removes them). */
+	recipients: readonly ReportedAddress[];
+}
+
+/** One recipient as an unknown sender's report names it. */
+export interface ReportedAddress {
+	/** The failed address, and the address we sent to where the report has both; in the form for comparison. */
+	addresses: readonly EmailKey[];
+	/** The address is invalid (decision 31). False for a complaint. */
+	hard: boolean;
+	/** Reply code, else enhanced code; null when the report has neither. */
+	smtp_code: string | null;
+	/** One line of at most 500 characters; null without a text. */
+	diagnostic: string | null;
+}
+
+/** The recipients of a message: `to`, whose outcome is the message's own, and the copies. */
+export interface Recipients {
+	to: EmailKey;
+	copies: readonly EmailKey[];
+}
+
+/** The content of a report about one of them. */
+export interface Finding extends Omit<ReportedAddress, 'addresses'> {
+	address: EmailKey;
+	isTo: boolean;
+}
+
+/**
+ * Recipients that the report names, by the address that failed or by the original one. Where it names none of them, the
+ * mail was forwarded to another address. A signed return path still identifies our recipient, if there is only one. The
+ * mail to that recipient failed, but a bad address of the other says nothing about the recipient's own, which may be a
+ * list with one dead member. A complaint counts, as it is about that recipient's mail. A Message-ID is weaker: it is
+ * quoted in answers and archives.
+ */
+export function findingsOf(
+	recipients: Recipients,
+	report: Pick<ReturnedReport, 'kind' | 'matched' | 'recipients'>,
+): Finding[] {
+	const { to, copies } = recipients;
+	const { kind, matched } = report;
+	const named = [to, ...copies].flatMap((address) => {
+		const entries = report.recipients.filter(({ addresses }) => addresses.includes(address));
+		return foundAt(address, entries, to);
+	});
+	if (named.length > 0) return named;
+	if (copies.length > 0 || (matched === 'message_id' && report.recipients.length > 0)) return [];
+	return foundAt(to, report.recipients, to, kind).map((finding) => ({
+		...finding,
+		hard: finding.hard && report.recipients.every(({ addresses }) => addresses.some(isWithin(to))),
+	}));
+}
+
+/** The same mailbox at a host below its domain, as a domain's own servers may write it: `ann@mx1.example.org`. */
+function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
+	const at = recipient.lastIndexOf('@');
+	return (address) =>
+		address.startsWith(recipient.slice(0, at + 1)) && address.endsWith(`.${recipient.slice(at + 1)}`);
+}
+
+/** Several entries about one recipient are hard if all of them are: of two forwarding addresses, one may be alive. */
+function foundAt(
+	address: EmailKey,
+	entries: readonly ReportedAddress[],
+	to: EmailKey,
+	kind: ReturnedReport['kind'] = 'bounce',
+): Finding[] {
+	const telling = entries.find(({ hard }) => !hard) ?? entries[0];
+	// A complaint need not name an address; a bounce without an address does not count.
+	if (telling === undefined && kind === 'bounce') return [];
+	const { hard = false, smtp_code = null, diagnostic = null } = telling ?? {};
+	return [{ address, isTo: address === to, hard, smtp_code, diagnostic }];
+}

@@ -1,0 +1,87 @@
+/** The capability probe: `GET /` says whether a deployment is ours, and which extensions it has (api-decisions 37). */
+import type { Capabilities, Extensions } from '../../api/capabilities.js';
+import { ApiError } from '../../api/errors.js';
+import { readJson } from '../../api/json.js';
+import { openPaths } from '../routes.js';
+import { type Endpoint, requestPath, type Success } from './request.js';
+
+const unknown: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
+
+/** The endpoint to probe, and the extensions that it may have. */
+export interface Probe {
+	endpoint: Endpoint;
+	/** All extensions of this version. */
+	extensions: Extensions;
+	/** Ends the probe. */
+	signal: AbortSignal | undefined;
+}
+
+/**
+ * Probes at the first call and remembers the answer: the capabilities do not change while a command runs. After a
+ * failure the next call probes again.
+ */
+export function createProbe(probe: Probe): () => Promise<Capabilities> {
+	let found: Promise<Capabilities> | null = null;
+	return () => {
+		found ??= run(probe).catch((error: unknown) => {
+			found = null;
+			throw error;
+		});
+		return found;
+	};
+}
+
+/**
+ * Only an answer decides. If a proxy's single failure made our server look like a foreign one, it would get a request
+ * for each recipient, and known recipients would get the mail again.
+ */
+async function run({ endpoint, extensions, signal }: Probe): Promise<Capabilities> {
+	try {
+		return read(
+			// It needs no token, so none is sent.
+			await requestPath(
+				{ ...endpoint, token: null },
+				{ method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true },
+				{ call: signal === undefined ? {} : { signal } },
+			),
+			extensions,
+		);
+	} catch (error) {
+		if (!(error instanceof ApiError)) throw error;
+		if (error.http !== null && decides(error.http.status)) return unknown;
+		throw undecided(error);
+	}
+}
+
+/** Redirects and refusals come from another kind of service; the other statuses mean that it cannot answer now. */
+function decides(status: number): boolean {
+	return status < 500 && ![408, 425, 429].includes(status);
+}
+
+/** Nothing was requested but this, so nothing can have happened. */
+function undecided({ code, message, http, retryAfterMs, cause }: ApiError): ApiError {
+	return new ApiError(
+		code === 'invalid' ? 'network' : code,
+		`What this service is cannot be learnt: ${message}`,
+		{
+			cause,
+			...(http !== null && { http }),
+			...(retryAfterMs !== null && { retryAfterMs }),
+		},
+	);
+}
+
+function read({ answer }: Success, extensions: Extensions): Capabilities {
+	const json = readJson(answer.body);
+	if (json.kind !== 'valid' || typeof json.value !== 'object' || json.value === null) return unknown;
+	if (!('service' in json.value) || json.value.service !== 'mailctl') return unknown;
+	const announced = 'extensions' in json.value ? namesOf(json.value.extensions) : new Set<string>();
+	const ext = Object.fromEntries(Object.entries(extensions).filter(([name]) => announced.has(name)));
+	return { service: 'mailctl', idempotentSend: true, ext };
+}
+
+/** A list of names, or an object of name → number. */
+function namesOf(value: unknown): ReadonlySet<string> {
+	if (Array.isArray(value)) return new Set(value.filter((name) => typeof name === 'string'));
+	return new Set(typeof value === 'object' && value !== null ? Object.keys(value) : []);
+}

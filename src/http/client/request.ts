@@ -1,0 +1,219 @@
+/**
+ * One operation as HTTP requests: address, headers, attempts, pauses, and a line of the request log for each. The
+ * caller interprets the answer.
+ */
+import type { Call } from '../../api/api.js';
+import { parseRetryAfter } from '../../api/backoff.js';
+import { type Clock, microsPerMs } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
+import { quote, secretsOf } from '../../api/quote.js';
+import { sleep } from '../../api/sleep.js';
+import { headerNames } from '../errors.js';
+import { type Method, type Operation, pathOf, type Route, routes } from '../routes.js';
+import { errorOf, type Requested } from './errors.js';
+import { isPermanent, TransportFailure, toApiError } from './failure.js';
+import { nextTry, type Verdict, verdictOf } from './retry.js';
+import type { Answer, Transport } from './transport.js';
+
+declare const __VERSION__: string;
+
+/** A deployment, and how it is asked: what all requests of a client share. */
+export interface Endpoint {
+	transport: Transport;
+	/** Path of the base URL, without a slash at its end. */
+	prefix: string;
+	token: string | null;
+	timeoutMs: number;
+	retries: number;
+	/** The request log: one line at a time, without secrets. */
+	trace: ((line: string) => void) | null;
+	random: () => number;
+	clock: Clock;
+}
+
+/** The content of a request. */
+export interface RequestContent {
+	/** With its `?`, or empty. */
+	query?: string;
+	body?: unknown;
+	headers?: Readonly<Record<string, string>>;
+	call?: Call | undefined;
+}
+
+/** One operation of the table of routes, with its values. */
+export interface OperationRequest extends RequestContent {
+	operation: Operation;
+	/** Of the placeholders of the path. */
+	values?: Readonly<Record<string, string | number>>;
+	/** Whether doing it twice is doing it once; absent: by the method. */
+	isRepeatable?: boolean;
+}
+
+/** An answer 2xx, and its request, for an error about it. */
+export interface Success {
+	answer: Answer;
+	requested: Requested;
+}
+
+/** Where a request goes, and what decides whether it may be repeated. */
+export interface Target {
+	method: Method;
+	path: string;
+	isRepeatable: boolean;
+	/** A 409 may mean that the same request is still being worked on. */
+	isKeyed?: boolean;
+}
+
+/** Carries out one operation. Throws `ApiError`, and the signal's reason. */
+export async function requestOperation(endpoint: Endpoint, request: OperationRequest): Promise<Success> {
+	const { operation } = request;
+	const route: Route = routes[operation];
+	const path = endpoint.prefix + pathOf(operation, request.values);
+	const isRepeatable = request.isRepeatable ?? isRepeatableRoute(route);
+	return requestPath(
+		endpoint,
+		{ method: route.method, path, isRepeatable, isKeyed: operation === 'send' },
+		request,
+	);
+}
+
+/** The same for a path that is not in the table of routes. */
+export async function requestPath(
+	endpoint: Endpoint,
+	target: Target,
+	content: RequestContent,
+): Promise<Success> {
+	const { method, path, isRepeatable } = target;
+	const requested: Requested = { method, path, secrets: secretsOf(endpoint.token, content.body) };
+	let waitedMs = 0;
+	let wasUnclear = false;
+	for (let tries = 1; ; tries++) {
+		const tried = settled(await attempt(endpoint, content, requested), { target, wasUnclear });
+		if (tried.kind === 'success' || (wasUnclear && isGone(tried, target))) {
+			return { answer: tried.answer, requested };
+		}
+		if (tried.kind === 'refused' && tried.verdict === 'unprocessed' && content.call?.onThrottled === 'throw')
+			throw wasUnclear ? unclear(tried.error) : tried.error;
+		const random = endpoint.random();
+		const wait = nextTry({ ...tried, tries, waitedMs, isRepeatable, retries: endpoint.retries, random });
+		if (wait === null) throw wasUnclear && !isDefinite(tried) ? unclear(tried.error) : tried.error;
+		wasUnclear ||= tried.verdict === 'unclear';
+		endpoint.trace?.(`* again in ${wait} ms`);
+		await sleep(wait, content.call?.signal);
+		waitedMs += wait;
+	}
+}
+
+/** After a DELETE whose outcome is unknown, a 404 says that it was carried out. */
+function isGone(tried: Exclude<Attempt, { kind: 'success' }>, { method }: Target): tried is Refused {
+	return method === 'DELETE' && tried.kind === 'refused' && tried.status === 404;
+}
+
+/** An answer to a repeatable request speaks for the earlier attempts too. */
+function isDefinite(tried: Exclude<Attempt, { kind: 'success' }>): boolean {
+	return tried.kind === 'refused' && tried.verdict === 'final';
+}
+
+/** The last attempt says nothing about an earlier one that may have been carried out. */
+function unclear({ code, message, fields, http, retryAfterMs, cause }: ApiError): ApiError {
+	return new ApiError(code, message, {
+		cause,
+		unanswered: true,
+		...(fields !== null && { fields }),
+		...(http !== null && { http }),
+		...(retryAfterMs !== null && { retryAfterMs }),
+	});
+}
+
+/**
+ * A 409 for a key that was sent before: the earlier attempt is still at work (api-decisions 29), and its answer is the
+ * one that is wanted.
+ */
+function settled(tried: Attempt, { target, wasUnclear }: { target: Target; wasUnclear: boolean }): Attempt {
+	const isStillRunning =
+		target.isKeyed === true && wasUnclear && tried.kind === 'refused' && tried.status === 409;
+	return isStillRunning ? { ...tried, verdict: 'unprocessed' } : tried;
+}
+
+function isRepeatableRoute({ method, isUnsafe }: Route): boolean {
+	return isUnsafe !== true && (method === 'GET' || method === 'PUT' || method === 'DELETE');
+}
+
+/** An answer that is no success. */
+interface Refused {
+	kind: 'refused';
+	answer: Answer;
+	status: number;
+	error: ApiError;
+	verdict: Verdict;
+	retryAfterMs: number | null;
+}
+
+/** How one attempt ended; `verdict` says whether another one may follow. */
+type Attempt =
+	| { kind: 'success'; answer: Answer }
+	| Refused
+	| { kind: 'lost'; error: ApiError; verdict: Verdict; retryAfterMs: null };
+
+/** One request. Throws the signal's reason, and no other expected error. */
+async function attempt(endpoint: Endpoint, content: RequestContent, requested: Requested): Promise<Attempt> {
+	const { method, path, secrets } = requested;
+	const target = path + (content.query ?? '');
+	endpoint.trace?.(`> ${method} ${quote(target, secrets)}`);
+	try {
+		const answer = await endpoint.transport.exchange({
+			method,
+			path: target,
+			headers: headersOf(endpoint, content),
+			body: content.body === undefined ? null : JSON.stringify(content.body),
+			timeoutMs: endpoint.timeoutMs,
+			signal: content.call?.signal,
+		});
+		traceAnswer(endpoint, answer, secrets);
+		return answered(endpoint, answer, requested);
+	} catch (error) {
+		if (error instanceof TransportFailure) return lost(endpoint, error);
+		throw error;
+	}
+}
+
+function answered({ clock }: Endpoint, answer: Answer, requested: Requested): Attempt {
+	const { status, headers } = answer;
+	if (status >= 200 && status < 300) return { kind: 'success', answer };
+	const nowMs = clock.now() / microsPerMs;
+	const retryAfterMs = parseRetryAfter(headers[headerNames.retryAfter.toLowerCase()], nowMs);
+	const error = errorOf(answer, requested, retryAfterMs);
+	const verdict = verdictOf(status, retryAfterMs !== null);
+	return { kind: 'refused', answer, status, error, verdict, retryAfterMs };
+}
+
+function lost(endpoint: Endpoint, failure: TransportFailure): Attempt {
+	const error = toApiError(failure);
+	endpoint.trace?.(`< nothing: ${failure.message}`);
+	const ended = { kind: 'lost', error, retryAfterMs: null } as const;
+	if (isPermanent(failure)) return { ...ended, verdict: 'final' };
+	return { ...ended, verdict: failure.written ? 'unclear' : 'unprocessed' };
+}
+
+function headersOf({ token }: Endpoint, { body, headers }: RequestContent): Record<string, string> {
+	return {
+		Accept: 'application/json',
+		'Accept-Encoding': 'gzip',
+		'User-Agent': `mailctl/${__VERSION__}`,
+		...(body !== undefined && { 'Content-Type': 'application/json' }),
+		...(token !== null && { [headerNames.token]: token }),
+		...headers,
+	};
+}
+
+/** A line of the request log for an answer, and one for the body of an error. */
+export function traceAnswer(
+	endpoint: Pick<Endpoint, 'trace'>,
+	answer: Answer,
+	secrets: readonly string[],
+): void {
+	const { status, body, durationMs } = answer;
+	endpoint.trace?.(`< ${status} in ${Math.round(durationMs)} ms, ${body.length} bytes`);
+	if (status >= 400 && body.length > 0)
+		endpoint.trace?.(`< ${quote(body.toString('utf8', 0, 16_384), secrets)}`);
+}

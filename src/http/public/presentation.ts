@@ -1,0 +1,66 @@
+/** How a page is shown: in the reader's language, with name, logo and colour of the sender. */
+import { type Branding, type TrackingPorts, unbranded } from '../../delivery/tracking/ports.js';
+import type { PublicRequest } from '../messages.js';
+import { type Language, languages } from './texts.js';
+
+export interface Presentation {
+	language: Language;
+	branding: Branding;
+}
+
+/** Never rejects: the handler of the page reports an outage. */
+export async function presentationOf(
+	ports: Pick<TrackingPorts, 'branding'>,
+	{ headers }: Pick<PublicRequest, 'headers'>,
+): Promise<Presentation> {
+	const branding = await ports.branding().catch(() => unbranded);
+	return { language: chooseLanguage(headers['accept-language']), branding };
+}
+
+/** A browser sends fewer than ten; further ones are not read. */
+const maxRanges = 50;
+/** A language range with its weight is shorter; anything longer is none. */
+const maxRangeLength = 64;
+
+interface LanguageRange {
+	/** In lower case: `de`, `de-ch`, `*`. */
+	tag: string;
+	/** 0 to 1; 0 = not wanted. */
+	quality: number;
+}
+
+/**
+ * The reader's language, from Accept-Language (RFC 9110 s.12.5.4): the best of ours by weight, among equals the first.
+ * A region stands for its language (the lookup of RFC 4647 s.3.4: `de-CH` is `de`), `*` for an unnamed one. English
+ * where the header is missing, unreadable, or fits none.
+ */
+export function chooseLanguage(acceptLanguage: string | undefined): Language {
+	const ranges = (acceptLanguage ?? '')
+		.split(',', maxRanges)
+		.map(parseRange)
+		.filter((range) => range !== null);
+	const refused = new Set(ranges.filter(({ quality }) => quality === 0).map(({ tag }) => tag));
+	const named = new Set(ranges.map(({ tag }) => languageOf(tag)));
+	// The sort is stable.
+	const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality);
+	for (const { tag } of wanted) {
+		const found = languages.find((language) =>
+			tag === '*' ? !named.has(language) : language === languageOf(tag) && !refused.has(language),
+		);
+		if (found !== undefined) return found;
+	}
+	return languages[0];
+}
+
+/** Null: it is no range, or its weight is no number from 0 to 1. */
+function parseRange(text: string): LanguageRange | null {
+	if (text.length > maxRangeLength) return null;
+	const [tag = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+	if (!/^(?:\*|[a-z]{1,8}(?:-[a-z\d]{1,8})*)$/.test(tag)) return null;
+	const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1';
+	return /^(?:0(?:\.\d*)?|1(?:\.0*)?)$/.test(weight) ? { tag, quality: Number(weight) } : null;
+}
+
+function languageOf(tag: string): string {
+	return tag.split('-', 1)[0] ?? tag;
+}

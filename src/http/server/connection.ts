@@ -1,0 +1,332 @@
+/**
+ * The connections of a server and the exchanges under way on each of them, so that error responses and shutting down cut
+ * off nothing that is being answered.
+ */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP, type Socket } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { Micros } from '../../api/datetime.js';
+import type { HttpRequest } from '../messages.js';
+import { type Exchange, LazyAbortController } from './exchange.js';
+import { createFeed, createFeedQueue, type Feed } from './feed.js';
+import type { Limits, Share } from './limits.js';
+
+/** One connection. Requests of a pipeline are answered one after another, in order. */
+export interface Connection {
+	/** The TLS socket once there is one; until then, and without TLS, the one below. */
+	socket: Socket;
+	readonly tcpSocket: Socket;
+	/** IPv4 addresses in their own form. Stored, because a closed socket no longer has it. */
+	readonly remoteAddress: string | null;
+	readonly peer: Peer;
+	/** Begun and not finished yet; aborted when the client leaves. */
+	readonly exchanges: Set<SocketExchange>;
+	/** Null until the socket speaks HTTP. */
+	feed: Feed | null;
+	/** When it was opened, or its last response was sent; by the monotonic clock, in ms. */
+	idleSince: number;
+	/** One of its requests is being answered, and waits for nothing from the client. */
+	hasSlot: boolean;
+	/** Resolves when the last request of the pipeline is answered. */
+	pipeline: Promise<void>;
+	/** A request whose method node's parser does not support is read, or answered: it is the last of the connection. */
+	unknownMethod: 'head' | 'whole' | null;
+	/** Sent once everything before it is answered, and then the connection ends. */
+	finalResponse: FinalResponse | null;
+	isFinalSent: boolean;
+}
+
+/** A whole response, after which the connection ends. */
+export interface FinalResponse {
+	status: number;
+	/** For the log and for `X-Error-Code`. */
+	code: string;
+	/** Head and body as octets on the wire. */
+	text: string;
+}
+
+/** An exchange on a connection. */
+export interface SocketExchange extends Exchange {
+	readonly incoming: IncomingMessage;
+	readonly outgoing: ServerResponse;
+	readonly connection: Connection;
+	/** The address of the client: the connection's, or the one that a trusted proxy names. */
+	readonly ip: string | null;
+	/** The share of that address in the use of the server. */
+	readonly peer: Peer;
+	/** Aborted when the client leaves; its signal is the exchange's. */
+	readonly abort: LazyAbortController;
+	/** The client sends its body after `100 Continue`. */
+	expectsContinue: boolean;
+	/** When its turn in the pipeline came; by the steady clock. */
+	began: Micros;
+}
+
+/** A client: one IPv4 address, or one IPv6 /64, the range of one subscriber line. */
+export interface Peer extends Share {
+	readonly name: string;
+	/** The longest idle first. */
+	readonly connections: Set<Connection>;
+}
+
+export interface Connections {
+	/** A new connection. Null: there is no room, and it was destroyed. */
+	admit(tcpSocket: Socket): Connection | null;
+	/** Its octets are HTTP from now on, on this socket: its own, or the TLS one above it. */
+	open(socket: Socket): void;
+	/** The connection of an open socket; null when it has closed. */
+	of(socket: Socket): Connection | null;
+	all(): Iterable<Connection>;
+	/** A new request; it is not under way before `begin`. */
+	exchange(connection: Connection, node: NodeRequest): SocketExchange;
+	begin(exchange: SocketExchange): void;
+	/** The request was answered, or its client has left. */
+	finish(exchange: SocketExchange): void;
+}
+
+/** A request as node hands it over. */
+export interface NodeRequest {
+	incoming: IncomingMessage;
+	outgoing: ServerResponse;
+	expectsContinue: boolean;
+}
+
+export interface ConnectionsOptions {
+	limits: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress' | 'maxPipelined'>;
+	/** A proxy in front holds the connections of all clients, and names the client last in `X-Forwarded-For`. */
+	isProxied: boolean;
+}
+
+/** New connections of one address may exceed its limit by this factor. */
+const crowd = 4;
+/** How long a connection may take for its first request before it makes room for another of its address. */
+const graceMs = 2_000;
+
+/** Connections are forgotten, and the exchanges on them aborted, when they close. */
+export function createConnections({ limits, isProxied }: ConnectionsOptions): Connections {
+	const queue = createFeedQueue();
+	const peers = createPeers();
+	const bySocket = new Map<Socket, Connection>();
+	const byFarEnd = new Map<string, Connection>();
+	const forget = (connection: Connection) => {
+		bySocket.delete(connection.socket);
+		byFarEnd.delete(farEnd(connection.tcpSocket));
+		connection.peer.connections.delete(connection);
+		peers.forget(connection.peer);
+		for (const { abort } of connection.exchanges) abort.abort();
+	};
+	const hasRoom = (peer: Peer) => {
+		const own = isProxied ? 0 : peer.connections.size;
+		if (own >= crowd * limits.maxConnectionsPerAddress) return makeRoom([peer], 0);
+		// Many at once are a crowd behind one address, or a page of pictures: a new one has time for its request.
+		if (own >= limits.maxConnectionsPerAddress) makeRoom([peer], graceMs);
+		return bySocket.size < limits.maxConnections || makeRoom(peers.byConnections(), 0);
+	};
+	return {
+		admit: (tcpSocket) => {
+			const { remoteAddress: seen } = tcpSocket;
+			const remoteAddress = seen === undefined ? null : plainAddress(seen);
+			const peer = peers.of(remoteAddress);
+			if (!hasRoom(peer)) {
+				tcpSocket.destroy();
+				peers.forget(peer);
+				return null;
+			}
+			const connection = newConnection(tcpSocket, { remoteAddress, peer });
+			bySocket.set(tcpSocket, connection);
+			byFarEnd.set(farEnd(tcpSocket), connection);
+			peer.connections.add(connection);
+			tcpSocket.once('close', () => forget(connection));
+			return connection;
+		},
+		open: (socket) => {
+			const connection = bySocket.get(socket) ?? byFarEnd.get(farEnd(socket));
+			if (connection === undefined) return;
+			bySocket.delete(connection.socket);
+			bySocket.set(socket, connection);
+			connection.socket = socket;
+			connection.feed = createFeed(socket, queue);
+		},
+		of: (socket) => bySocket.get(socket) ?? null,
+		all: () => bySocket.values(),
+		exchange: (connection, node) => {
+			const ip = isProxied ? forwardedAddress(node.incoming, connection) : connection.remoteAddress;
+			return newExchange(connection, { ...node, ip, peer: isProxied ? peers.of(ip) : connection.peer });
+		},
+		begin: (exchange) => {
+			const { socket, exchanges, feed } = exchange.connection;
+			if (socket.destroyed) exchange.abort.abort();
+			exchanges.add(exchange);
+			queue.count();
+			if (exchanges.size >= limits.maxPipelined) feed?.hold();
+		},
+		finish: (exchange) => {
+			peers.forget(exchange.peer);
+			const { connection } = exchange;
+			const { exchanges, feed, peer } = connection;
+			if (!exchanges.delete(exchange)) return;
+			if (exchanges.size < limits.maxPipelined) feed?.release();
+			if (exchanges.size > 0) return;
+			connection.idleSince = performance.now();
+			// At the end: the first are the longest idle.
+			if (peer.connections.delete(connection)) peer.connections.add(connection);
+		},
+	};
+}
+
+function newConnection(socket: Socket, of: Pick<Connection, 'remoteAddress' | 'peer'>): Connection {
+	return {
+		socket,
+		tcpSocket: socket,
+		...of,
+		exchanges: new Set(),
+		feed: null,
+		idleSince: performance.now(),
+		hasSlot: false,
+		pipeline: Promise.resolve(),
+		unknownMethod: null,
+		finalResponse: null,
+		isFinalSent: false,
+	};
+}
+
+function newExchange(
+	connection: Connection,
+	{ incoming, outgoing, expectsContinue, ip, peer }: NodeRequest & Pick<SocketExchange, 'ip' | 'peer'>,
+): SocketExchange {
+	const abort = new LazyAbortController();
+	return {
+		id: randomUUID(),
+		method: incoming.method ?? 'GET',
+		target: incoming.url ?? '/',
+		headers: headersOf(incoming),
+		body: null,
+		get signal() {
+			return abort.signal;
+		},
+		match: null,
+		principal: null,
+		answered: null,
+		shownPath: '',
+		error: null,
+		incoming,
+		outgoing,
+		connection,
+		ip,
+		peer,
+		abort,
+		expectsContinue,
+		began: 0,
+	};
+}
+
+/** Of all headers node gives Set-Cookie alone as a list, and no client sends it. */
+function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
+	if (headers['set-cookie'] === undefined) return headers as HttpRequest['headers'];
+	const { 'set-cookie': _, ...rest } = headers;
+	return rest as HttpRequest['headers'];
+}
+
+/** The last address of the header is the proxy's word, the others are the client's own. */
+function forwardedAddress({ headers }: IncomingMessage, { remoteAddress }: Connection): string | null {
+	const forwarded = String(headers['x-forwarded-for'] ?? '');
+	const last = forwarded.split(',').at(-1)?.trim() ?? '';
+	return isIP(last) === 0 ? remoteAddress : plainAddress(last);
+}
+
+/** An IPv4 client of a socket that takes both is an IPv4 client. */
+function plainAddress(address: string): string {
+	return address.replace(/^::ffff:(?=\d+\.)/, '');
+}
+
+interface Peers {
+	of(address: string | null): Peer;
+	/** Drops the state of a peer that does not use the server. */
+	forget(peer: Peer): void;
+	/** Those with the most connections first. */
+	byConnections(): Peer[];
+}
+
+function createPeers(): Peers {
+	const peers = new Map<string, Peer>();
+	return {
+		of: (address) => {
+			const name = peerName(address);
+			const peer = peers.get(name) ?? { name, connections: new Set(), slots: 0, waiting: [], bytes: 0 };
+			peers.set(name, peer);
+			return peer;
+		},
+		forget: ({ name, connections, slots, bytes }) => {
+			if (connections.size === 0 && slots === 0 && bytes === 0) peers.delete(name);
+		},
+		byConnections: () => [...peers.values()].sort((a, b) => b.connections.size - a.connections.size),
+	};
+}
+
+/** The address, or the first 64 bits of an IPv6 one. */
+export function peerName(address: string | null): string {
+	if (address === null) return '';
+	const plain = plainAddress(address);
+	if (!plain.includes(':') || !ipaddr.IPv6.isValid(plain)) return plain;
+	return ipaddr.IPv6.parse(plain)
+		.parts.slice(0, 4)
+		.map((part) => part.toString(16))
+		.join(':');
+}
+
+/** A TLS socket and the one below it have the same remote end. */
+function farEnd({ remoteAddress, remotePort }: Socket): string {
+	return `${remoteAddress} ${remotePort}`;
+}
+
+/**
+ * Ends the longest idle connection of the first of these peers that has one; else one that waits for its client (for a
+ * head, a body, or that a response is read). So a peer with many connections loses one of them, and a new client is
+ * admitted. False: all are being answered, or idle for less than `idleMs` milliseconds.
+ */
+function makeRoom(peers: Iterable<Peer>, idleMs: number): boolean {
+	const before = performance.now() - idleMs;
+	const isOld = ({ idleSince }: Connection) => idleSince <= before;
+	for (const { connections } of peers) {
+		const victim =
+			first(connections, (one) => isOld(one) && isIdle(one)) ??
+			first(connections, (one) => isOld(one) && !one.hasSlot);
+		if (victim === null) continue;
+		victim.tcpSocket.destroy();
+		victim.socket.destroy();
+		victim.peer.connections.delete(victim);
+		return true;
+	}
+	return false;
+}
+
+function isIdle({ exchanges, socket }: Connection): boolean {
+	return exchanges.size === 0 && socket.writableLength === 0;
+}
+
+function first<T>(values: Iterable<T>, fits: (value: T) => boolean): T | null {
+	for (const value of values) if (fits(value)) return value;
+	return null;
+}
+
+/** How long the client may take to read the final response before the connection is destroyed. */
+const lingerMs = 1_000;
+
+/**
+ * Sends the final response where there is one, once, and ends the connection. Further input is read and dropped for a
+ * moment: closing a connection with unread octets resets it, and loses the response.
+ */
+export function closeLingering(connection: Connection): void {
+	const { socket, finalResponse, isFinalSent } = connection;
+	if (finalResponse === null || isFinalSent) return;
+	connection.isFinalSent = true;
+	if (!socket.writable) {
+		socket.destroy();
+		return;
+	}
+	socket.end(finalResponse.text);
+	const timer = setTimeout(() => socket.destroy(), lingerMs);
+	socket.once('close', () => clearTimeout(timer));
+	socket.resume();
+}

@@ -1,0 +1,349 @@
+/** The answers of the API as JSON Schemas: the records of `api/records.ts` and `api/capabilities.ts`. */
+import { deliveryStates } from '../../../api/deliveries.js';
+import { eventTypes, messageStates, webhookTypes } from '../../../api/records.js';
+import type { JsonSchema } from '../../../api/schema/field.js';
+import { suppressionReasons, suppressionSources } from '../../../api/suppressions.js';
+
+/** A reference to one of the document's schemas. */
+export function ref(name: string): JsonSchema {
+	return { $ref: `#/components/schemas/${name}` };
+}
+
+/** The envelope of a collection. */
+export function pageOf(name: string): JsonSchema {
+	const link = { type: ['string', 'null'], format: 'uri' };
+	return record({ count, next: link, previous: link, results: { type: 'array', items: ref(name) } });
+}
+
+const text = { type: 'string' };
+const textOrNull = { type: ['string', 'null'] };
+const id = { type: 'integer', minimum: 1 };
+const count = { type: 'integer', minimum: 0 };
+const flag = { type: 'boolean' };
+const uuid = { type: 'string', format: 'uuid' };
+const uuidOrNull = { type: ['string', 'null'], format: 'uuid' };
+const moment = {
+	type: 'string',
+	description: 'UTC without a zone, six fractional digits.',
+	pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$`,
+};
+const momentOrNull = { ...moment, type: ['string', 'null'] };
+const day = { type: 'string', pattern: String.raw`^\d{2}\.\d{2}\.\d{4}$` };
+const states = {
+	type: 'object',
+	description: 'Messages by state; absent = 0.',
+	properties: Object.fromEntries(messageStates.map((state) => [state, count])),
+	additionalProperties: false,
+};
+
+/** All keys are always present. */
+function record(properties: Record<string, JsonSchema>): JsonSchema {
+	return { type: 'object', properties, required: Object.keys(properties) };
+}
+
+function listOf(items: JsonSchema): JsonSchema {
+	return { type: 'array', items };
+}
+
+const message = {
+	id: uuid,
+	to: text,
+	from: text,
+	subject: text,
+	type: { type: 'string', enum: ['TRANSACTIONAL', 'BULK'] },
+	tag: textOrNull,
+	campaign_unique_id: uuidOrNull,
+	list_id: { type: ['integer', 'null'] },
+	state: { type: 'string', enum: [...messageStates] },
+	attempts: count,
+	due_at: momentOrNull,
+	date_created: moment,
+	date_sent: momentOrNull,
+	last_reply: textOrNull,
+};
+
+const messageDetail = {
+	...message,
+	delivery_attempts: { type: 'array', items: ref('DeliveryAttempt') },
+	events: { type: 'array', items: ref('MessageEvent') },
+	reports: { type: 'array', items: ref('MessageReport') },
+	held_by: listOf(record({ setting: text, limit: text, domain: textOrNull, until: moment })),
+};
+
+const visitor = { ip: textOrNull, user_agent: textOrNull, smtp_code: textOrNull, diagnostic: textOrNull };
+const delivered = { id: uuid, webhook_id: id, type: text, state: text, date_created: moment };
+const refused = { code: text, error: textOrNull };
+
+const subscriber = {
+	id,
+	list_id: id,
+	email: { type: 'string', format: 'email' },
+	name: text,
+	is_active: flag,
+	disable_reason: textOrNull,
+	is_email_verified: flag,
+	meta: { type: 'object', additionalProperties: true },
+	source: { type: 'string', enum: ['IMPORT', 'FORM', 'API', 'APP'] },
+	opt_in_signed: momentOrNull,
+	date_created: moment,
+};
+
+const webhookDelivery = {
+	id: uuid,
+	webhook_id: id,
+	type: text,
+	message_id: uuidOrNull,
+	state: { type: 'string', enum: [...deliveryStates] },
+	attempts: count,
+	last_status: { type: ['integer', 'null'] },
+	last_error: textOrNull,
+	answer_excerpt: textOrNull,
+	due_at: momentOrNull,
+	date_created: moment,
+	date_attempted: momentOrNull,
+	date_finished: momentOrNull,
+};
+
+const importCounts = {
+	type: 'object',
+	properties: {
+		...{ created: count, updated: count, unchanged: count, duplicate: count, rejected: count },
+		other_reasons: count,
+	},
+	required: ['created', 'updated', 'unchanged', 'duplicate', 'rejected'],
+};
+const acceptCounts = record({ staged: count, suppressed: count, rejected: count });
+
+/** Name → schema. */
+export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
+	List: record({
+		id,
+		name: text,
+		email_reason: text,
+		active_subscribers_count: count,
+		inactive_subscribers_count: count,
+		overall_subscribers_count: count,
+		date_created: moment,
+	}),
+	Subscriber: record(subscriber),
+	Field: record({ id, variable: text, name: text, date_created: moment }),
+	Webhook: record({
+		id,
+		url: { type: 'string', format: 'uri' },
+		type: { type: 'string', enum: [...webhookTypes] },
+		is_auth_enabled: flag,
+		login: text,
+		password: text,
+		date_created: moment,
+	}),
+	TestResult: record({
+		result: flag,
+		status_code: { type: ['integer', 'null'] },
+		error: textOrNull,
+		duration_ms: count,
+	}),
+	SendResult: record({
+		messages: { type: 'array', items: record({ to: text, id: uuid }) },
+		result: flag,
+		messages_created: count,
+	}),
+	Report: record({
+		results: record({
+			total: record({
+				sent: count,
+				opened: count,
+				opened_percent: text,
+				redirected_percent: { type: 'number' },
+				softbounced_percent: { type: 'number' },
+				unsubscribed_percent: { type: 'number' },
+				hardbounced_percent: { type: 'number' },
+			}),
+			data: { type: 'array', items: record({ date: day, opened: count, sent: count }) },
+		}),
+	}),
+	Template: record({
+		id: uuid,
+		name: text,
+		text_body: text,
+		html_body: text,
+		date_created: moment,
+		date_updated: moment,
+	}),
+	Sender: record({ id, email: { type: 'string', format: 'email' }, date_created: moment }),
+	Message: record(message),
+	MessageDetail: record(messageDetail),
+	MessageEvent: record({
+		type: { type: 'string', enum: [...eventTypes] },
+		time: moment,
+		count,
+		link: textOrNull,
+		machine: { type: 'boolean' },
+	}),
+	MessageReport: record({
+		at: moment,
+		event: { type: 'string', enum: ['HARDBOUNCED', 'SOFTBOUNCED', 'COMPLAINED'] },
+		code: textOrNull,
+		diagnostic: textOrNull,
+	}),
+	DeliveryAttempt: record({
+		number: count,
+		at: moment,
+		outcome: text,
+		phase: text,
+		code: { type: ['integer', 'null'] },
+		enhanced: textOrNull,
+		text,
+	}),
+	RawMessage: record({ id: uuid, raw_base64: { type: 'string', contentEncoding: 'base64' } }),
+	SendingProgress: record({ messages: states, paused: textOrNull }),
+	Deleted: record({ deleted: count }),
+	Count: record({ count }),
+	SubscriberSlice: record({
+		results: { type: 'array', items: ref('Subscriber') },
+		next: { type: ['integer', 'null'] },
+	}),
+	Erasure: record({ subscribers: count, messages: count, canceled: count, suppressions: count }),
+	Session: {
+		type: 'object',
+		properties: { id: uuid, position: count, counts: ref('ImportCounts') },
+		required: ['id', 'position'],
+	},
+	CampaignSession: record({ id: uuid, key: text, position: count }),
+	Reject: record({ row: count, code: text, error: text }),
+	ImportCounts: importCounts,
+	ImportAck: record({
+		position: count,
+		counts: ref('ImportCounts'),
+		rejects: { type: 'array', items: ref('Reject') },
+	}),
+	AcceptCounts: acceptCounts,
+	AcceptAck: record({
+		position: count,
+		counts: ref('AcceptCounts'),
+		rejects: { type: 'array', items: ref('Reject') },
+	}),
+	CampaignStatus: record({
+		id: uuid,
+		key: text,
+		state: { type: 'string', enum: ['staged', 'released', 'canceled'] },
+		is_finished: { type: 'boolean' },
+		messages: states,
+		counts: ref('AcceptCounts'),
+	}),
+	Campaign: record({
+		id: uuid,
+		key: text,
+		state: { type: 'string', enum: ['staged', 'released', 'canceled'] },
+		is_finished: { type: 'boolean' },
+		counts: ref('AcceptCounts'),
+		position: count,
+		is_complete: { type: 'boolean' },
+		type: { type: 'string', enum: ['TRANSACTIONAL', 'BULK'] },
+		subject: textOrNull,
+		list_id: { type: ['integer', 'null'] },
+		source: { type: ['object', 'null'], additionalProperties: text },
+		requests: { type: 'boolean' },
+		date_created: moment,
+		date_released: momentOrNull,
+		figures: { anyOf: [ref('CampaignFigures'), { type: 'null' }] },
+	}),
+	CampaignFigures: record({
+		sent: count,
+		opened: count,
+		machine_opened: count,
+		clicked: count,
+		machine_clicked: count,
+		unsubscribed: count,
+		softbounced: count,
+		hardbounced: count,
+	}),
+	CampaignResult: record({
+		line: { type: ['integer', 'null'] },
+		to: text,
+		id: { anyOf: [uuid, { type: 'null' }] },
+		state: { type: 'string', enum: [...messageStates, 'suppressed', 'rejected'] },
+		code: textOrNull,
+		text: textOrNull,
+		attempts: count,
+	}),
+	CampaignResults: record({
+		results: { type: 'array', items: ref('CampaignResult') },
+		next: { type: ['integer', 'null'] },
+	}),
+	Suppression: record({
+		email: { type: 'string', format: 'email' },
+		reason: { type: 'string', enum: [...suppressionReasons] },
+		list_id: { type: ['integer', 'null'] },
+		source: { type: 'string', examples: [...suppressionSources] },
+		date_created: moment,
+		expires_at: momentOrNull,
+	}),
+	SuppressionSlice: record({
+		results: { type: 'array', items: ref('Suppression') },
+		next: textOrNull,
+	}),
+	SuppressionAck: record({
+		counts: record({ created: count, updated: count, unchanged: count, rejected: count }),
+		rejects: { type: 'array', items: ref('Reject') },
+	}),
+	SuppressionRemoval: record({
+		removed: { type: 'array', items: ref('Suppression') },
+		inactive_subscribers: count,
+	}),
+	Person: record({
+		email: text,
+		subscribers: listOf(record({ ...subscriber, list_name: text })),
+		suppressions: listOf(ref('Suppression')),
+		date_erased: momentOrNull,
+		left_out: listOf(record({ campaign: uuid, key: text, state: text, date_created: moment, ...refused })),
+		copies: listOf(uuid),
+		date_sender: momentOrNull,
+		messages: count,
+		is_known: flag,
+	}),
+	PersonMessages: record({
+		results: listOf(
+			record({
+				...messageDetail,
+				variables: { type: 'object', additionalProperties: text },
+				visits: listOf(record({ type: text, at: moment, url: textOrNull, machine: flag, ...visitor })),
+				webhook_deliveries: listOf(record({ ...delivered, payload: text })),
+			}),
+		),
+		next: { type: ['integer', 'null'] },
+	}),
+	WebhookDelivery: record(webhookDelivery),
+	WebhookDeliveryDetail: record({
+		...webhookDelivery,
+		payload: text,
+		answer: textOrNull,
+		delivery_attempts: {
+			type: 'array',
+			items: record({
+				number: count,
+				at: moment,
+				status: { type: ['integer', 'null'] },
+				error: textOrNull,
+				duration_ms: count,
+			}),
+		},
+	}),
+	Replayed: record({ replayed: count }),
+	StoppedWebhooks: record({
+		stopped: { type: 'array', items: record({ webhook_id: count, date_stopped: moment, waiting: count }) },
+	}),
+	SigningSecrets: record({
+		secrets: {
+			type: 'array',
+			items: record({ secret: text, date_created: moment, date_retired: momentOrNull }),
+		},
+	}),
+	/** DRF's two shapes of a refusal. */
+	Refusal: record({ detail: text }),
+	Invalid: {
+		type: 'object',
+		description:
+			'Complaints by field; those of lists and dictionaries by index and key; of several fields: non_field_errors.',
+		additionalProperties: { anyOf: [{ type: 'array', items: text }, { type: 'object' }] },
+	},
+};

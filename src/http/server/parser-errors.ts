@@ -1,0 +1,183 @@
+/**
+ * Octets that node's parser refuses as a request: too long, too slow, no HTTP. They get an error response after the
+ * requests before them, and the connection ends. One of these errors is a valid request: any token is a method in HTTP
+ * (RFC 9110 s.9.1), and an unsupported one is a 405 with `Allow`. The parser leaves the head of such a request unread,
+ * so it is read here.
+ */
+import { STATUS_CODES } from 'node:http';
+import type { HttpResponse } from '../messages.js';
+import { type Connection, closeLingering, type FinalResponse } from './connection.js';
+import type { Limits } from './limits.js';
+import type { Router, UnknownRequest } from './pipeline.js';
+import { protocolError } from './respond.js';
+import type { Metrics, RequestLog } from './telemetry.js';
+
+export interface ParserErrorsOptions {
+	router: Pick<Router, 'routeUnknown'>;
+	limits: Pick<Limits, 'maxHeaderBytes'>;
+	metrics: Metrics | null;
+	log: RequestLog;
+}
+
+export interface ParserErrors {
+	/** An error of the parser or of its timeouts. Responses that are under way go out first. */
+	handle(connection: Connection, error: Error): void;
+	/** Ends the connection with the response for this code of the parser. */
+	breakOff(connection: Connection, code: string): void;
+}
+
+/** One for a server. */
+export function createParserErrors({ router, limits, metrics, log }: ParserErrorsOptions): ParserErrors {
+	const breakOff = (connection: Connection, code: string) => {
+		const { exchanges } = connection;
+		if (connection.finalResponse !== null) return;
+		const finalResponse = errorText(code);
+		connection.finalResponse = finalResponse;
+		connection.feed?.drop();
+		const last = [...exchanges].at(-1);
+		// The incomplete request stays incomplete: the final response is its response, and its line of the log.
+		if (last !== undefined && !last.incoming.complete) {
+			last.abort.abort();
+			// Octets of an unfinished response may be out: the final response would be taken for its rest.
+			if (exchanges.size === 1 && !last.outgoing.headersSent) closeLingering(connection);
+			return;
+		}
+		metrics?.begin()('refused', finalResponse.status);
+		log.refused({ ...finalResponse, ip: connection.remoteAddress });
+		if (last === undefined) closeLingering(connection);
+	};
+
+	/** The parser cannot continue: the head is read here, in any number of pieces. Node keeps its timeout. */
+	const collectHead = (connection: Connection, error: Error) => {
+		const { rawPacket, bytesParsed } = error as { rawPacket?: unknown; bytesParsed?: unknown };
+		const { feed } = connection;
+		if (feed === null || !Buffer.isBuffer(rawPacket) || typeof bytesParsed !== 'number') {
+			breakOff(connection, 'HPE_INVALID_METHOD');
+			return;
+		}
+		connection.unknownMethod = 'head';
+		let head = unknownHead(rawPacket, bytesParsed, feed.before());
+		const read = () => {
+			if (connection.unknownMethod !== 'head' || connection.finalResponse !== null) return;
+			const request = readUnknown(head);
+			if (request === null) breakOff(connection, 'HPE_INVALID_METHOD');
+			else if (request !== 'partial') {
+				connection.unknownMethod = 'whole';
+				feed.drop();
+				connection.pipeline = connection.pipeline.then(() => answerUnknown(connection, request));
+			} else if (head.length > limits.maxHeaderBytes) breakOff(connection, 'HPE_HEADER_OVERFLOW');
+		};
+		feed.divert((octets) => {
+			head = Buffer.concat([head, octets]);
+			read();
+		});
+		read();
+	};
+
+	/** In its turn, like any other request. */
+	const answerUnknown = async (connection: Connection, request: UnknownRequest) => {
+		const { remoteAddress: ip } = connection;
+		const { answered, error, shownPath } = await router.routeUnknown(request, ip);
+		connection.finalResponse ??= finalResponseOf(answered, error ?? 'method_not_allowed');
+		log.refused({ ...connection.finalResponse, ip, method: request.method, path: shownPath });
+		closeLingering(connection);
+	};
+
+	return {
+		breakOff,
+		handle: (connection, error) => {
+			const { socket } = connection;
+			const code = 'code' in error ? String(error.code) : '';
+			if (code === 'ECONNRESET' || socket.destroyed) {
+				socket.destroy();
+				return;
+			}
+			// Its response is on its way, whatever the parser reports about later octets.
+			if (connection.unknownMethod === 'whole') return;
+			const isFirst = connection.unknownMethod === null && connection.finalResponse === null;
+			if (code === 'HPE_INVALID_METHOD' && isFirst) collectHead(connection, error);
+			else breakOff(connection, code);
+		},
+	};
+}
+
+/**
+ * From the first octet of the method. `packet` was passed to the parser, which stopped in it at `offset`, maybe within
+ * the method; `before` was passed earlier.
+ */
+function unknownHead(packet: Buffer, offset: number, before: Buffer): Buffer {
+	const octets = Buffer.concat([before, packet]);
+	const stopped = before.length + offset;
+	const [known = ''] = knownSoFar.exec(octets.toString('latin1', 0, stopped)) ?? [];
+	return octets.subarray(stopped - known.length);
+}
+
+/** `partial`: more of the head has to come. Null: this is no head of a request, or one without a Host. */
+function readUnknown(head: Buffer): UnknownRequest | 'partial' | null {
+	const end = head.indexOf('\r\n\r\n');
+	if (end < 0) return mayBecomeOne(head) ? 'partial' : null;
+	const [first = '', ...lines] = head.toString('latin1', 0, end).split('\r\n');
+	const [, method, target] = requestLine.exec(first) ?? [];
+	const headers = readHeaders(lines);
+	if (method === undefined || target === undefined || headers?.['host'] === undefined) return null;
+	return { method, target, headers };
+}
+
+/** The part of a known method that the parser may have read: the longest is UNSUBSCRIBE. */
+const knownSoFar = /[!#-'*+.^_`|~\w-]{0,11}$/;
+const requestLine = /^([!#-'*+.^_`|~\w-]{1,64}) (\/\S*) HTTP\/1\.[01]$/;
+const beginning = /^[!#-'*+.^_`|~\w-]{1,64}(?: (?:\/\S*(?: [HTP/1.0]{0,8}\r?)?)?)?$/;
+
+function mayBecomeOne(head: Buffer): boolean {
+	const end = head.indexOf('\r\n');
+	return end < 0
+		? beginning.test(head.toString('latin1'))
+		: requestLine.test(head.toString('latin1', 0, end));
+}
+
+/** Null: one of the lines is no header. Of repeated ones the first counts, as node has it for tokens and the like. */
+function readHeaders(lines: readonly string[]): Record<string, string> | null {
+	const headers = new Map<string, string>();
+	for (const line of lines) {
+		const at = line.indexOf(':');
+		const name = line.slice(0, Math.max(0, at)).toLowerCase();
+		if (!/^[!#-'*+.^_`|~\w-]+$/.test(name)) return null;
+		if (!headers.has(name)) headers.set(name, line.slice(at + 1).trim());
+	}
+	return Object.fromEntries(headers);
+}
+
+/** By the code of the parser; the response repeats nothing of the input. */
+const errors: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
+	HPE_HEADER_OVERFLOW: {
+		status: 431,
+		code: 'too_large',
+		detail: 'The headers of the request are too large.',
+	},
+	ERR_HTTP_REQUEST_TIMEOUT: {
+		status: 408,
+		code: 'timeout',
+		detail: 'The request took too long to arrive.',
+	},
+};
+const badRequest = { status: 400, code: 'parse_error', detail: 'This is no valid HTTP request.' };
+
+function errorText(parserCode: string): FinalResponse {
+	const { status, code, detail } = errors[parserCode] ?? badRequest;
+	const { headers, body } = protocolError(status, code, detail);
+	return finalResponseOf({ status, headers, body }, code);
+}
+
+/** Head and body as octets: node has no response object to write them. */
+function finalResponseOf({ status, headers, body }: HttpResponse, code: string): FinalResponse {
+	const content = body === null ? '' : body.toString();
+	const text = [
+		`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+		...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+		`Content-Length: ${Buffer.byteLength(content)}`,
+		'Connection: close',
+		'',
+		content,
+	].join('\r\n');
+	return { status, code, text };
+}

@@ -1,0 +1,270 @@
+/**
+ * The requests of a connection: answered one after another, in order, and logged. A request passes the limits of the
+ * protocol, then the public pages, then the API.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Clock, steadyOf } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
+import type { HttpRequest, HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
+import { createUpload, type Upload } from './body.js';
+import { type Connection, type Connections, closeLingering, type SocketExchange } from './connection.js';
+import { createExchange, type Exchange, type Handler } from './exchange.js';
+import type { Budget, Limits, Slots } from './limits.js';
+import type { ParserErrors } from './parser-errors.js';
+import {
+	asApiError,
+	errorResponse,
+	isStorageFailure,
+	json,
+	protocolError,
+	type Responder,
+} from './respond.js';
+import type { Metrics, RequestLog } from './telemetry.js';
+
+export interface PipelineOptions {
+	connections: Connections;
+	router: Router;
+	responder: Responder;
+	parserErrors: ParserErrors;
+	slots: Slots;
+	budget: Budget;
+	log: RequestLog;
+	clock: Clock;
+	isClosing(): boolean;
+}
+
+/** Adds a request: it is answered after earlier ones of its connection. */
+export type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => void;
+
+/** One for a server. */
+export function createPipeline(options: PipelineOptions): Enqueue {
+	const { connections, router, responder, parserErrors, slots, budget, log, clock, isClosing } = options;
+
+	/** From the head of a request to the end of its response. Never throws: the next of the pipeline waits for it. */
+	const answer = async (exchange: SocketExchange) => {
+		const { connection } = exchange;
+		exchange.began = steadyOf(clock);
+		const upload = uploadOf(exchange);
+		exchange.body = upload.read;
+		exchange.answered = await routeAndSend(exchange).catch((error: unknown) => {
+			log.failed(exchange, error);
+			connection.socket.destroy();
+			return null;
+		});
+		upload.release();
+		slots.release(exchange);
+		connections.finish(exchange);
+		log.finished(exchange);
+		if (connection.exchanges.size > 0) return;
+		closeLingering(connection);
+		// The head of the response may be older than the signal to stop, and promise to keep the connection.
+		if (isClosing() && !connection.isFinalSent) connection.socket.end();
+	};
+
+	const uploadOf = (exchange: SocketExchange): Upload => {
+		const { incoming, outgoing, abort, peer, connection } = exchange;
+		const onRead = () => {
+			if (exchange.expectsContinue) outgoing.writeContinue();
+			exchange.expectsContinue = false;
+			slots.release(exchange);
+		};
+		const onWhole = () => slots.acquire(exchange);
+		const onLate = () => parserErrors.breakOff(connection, 'ERR_HTTP_REQUEST_TIMEOUT');
+		return createUpload({ incoming, budget, abort, peer, onRead, onWhole, onLate });
+	};
+
+	/** Null: the client left before its turn. */
+	const routeAndSend = async (exchange: SocketExchange): Promise<HttpResponse | null> => {
+		const { incoming, connection } = exchange;
+		if (exchange.abort.aborted) return null;
+		const response = await router.route(exchange);
+		// Reading the response is the client's work.
+		slots.release(exchange);
+		// An interrupted request gets the final response of the connection.
+		if (connection.finalResponse !== null && !incoming.complete) {
+			exchange.error = connection.finalResponse.code;
+			return { status: connection.finalResponse.status, headers: {}, body: null };
+		}
+		if (connection.socket.writable) await responder.send(exchange, response);
+		return response;
+	};
+
+	/**
+	 * Answers a request in the turn of the event loop in which it arrives, where no promise is needed. The pixel is
+	 * requested as often as everything else together, and promises cost more than its work. False: nothing was done.
+	 */
+	const answerSynchronously = (exchange: SocketExchange): boolean => {
+		const { connection } = exchange;
+		if (isClosing() || !isFree(connection)) return false;
+		exchange.began = steadyOf(clock);
+		const response = router.routeSynchronously(exchange);
+		if (response === null) return false;
+		exchange.answered = response;
+		// Under way until it is written: later requests of the connection, and the end of the server, wait for it.
+		connections.begin(exchange);
+		responder.sendSynchronously(exchange, response, () => {
+			connections.finish(exchange);
+			log.finished(exchange);
+			if (connection.exchanges.size === 0) closeLingering(connection);
+		});
+		return true;
+	};
+
+	return (incoming, outgoing, expectsContinue) => {
+		const connection = connections.of(incoming.socket);
+		if (connection === null) return;
+		const exchange = connections.exchange(connection, { incoming, outgoing, expectsContinue });
+		if (!expectsContinue && answerSynchronously(exchange)) return;
+		// A client that leaves is no error of the server.
+		outgoing.on('error', ignore);
+		connections.begin(exchange);
+		connection.pipeline = connection.pipeline.then(() => answer(exchange));
+	};
+}
+
+/** No earlier response is on its way or unread: unread responses would pile up. */
+function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
+	return exchanges.size === 0 && finalResponse === null && socket.writableLength === 0;
+}
+
+function ignore(): void {}
+
+export interface RouterOptions {
+	/** The API. */
+	handler: Handler;
+	/** Called first, for their paths; null: there are none. */
+	publicPages: PublicHandler | null;
+	limits: Pick<Limits, 'maxUrlBytes' | 'formTimeoutMs'>;
+	slots: Slots;
+	/** Counts the public pages; the handler counts the API. */
+	metrics: Metrics | null;
+	log: RequestLog;
+}
+
+/** Never throws. */
+export interface Router {
+	route(exchange: SocketExchange): Promise<HttpResponse>;
+	/** A request without a body whose method node's parser does not know. */
+	routeUnknown(request: UnknownRequest, ip: string | null): Promise<Exchange & { answered: HttpResponse }>;
+	/** The response of a public page that needs no promise; null: use `route`. */
+	routeSynchronously(exchange: SocketExchange): HttpResponse | null;
+}
+
+export type UnknownRequest = Pick<HttpRequest, 'method' | 'target' | 'headers'>;
+
+/** Forms of one-click unsubscribing are short. */
+const maxFormBytes = 64 * 1024;
+
+export function createRouter({ handler, publicPages, limits, slots, metrics, log }: RouterOptions): Router {
+	const askPages = async (pages: PublicHandler, exchange: SocketExchange, page: Page) => {
+		const { body: read } = exchange;
+		const body = async () => (typeof read === 'function' ? read(maxFormBytes, limits.formTimeoutMs) : read);
+		try {
+			return await pages(Object.assign(publicRequest(exchange, page, exchange.ip), { body }));
+		} catch (error) {
+			const known = asApiError(error);
+			if (known === null || isStorageFailure(known))
+				log.failed(exchange, error, { path: maskToken(page.path) });
+			if (known !== null) return shownOn(page, exchange, errorResponse(known));
+			const answer = json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
+			return shownOn(page, exchange, answer);
+		}
+	};
+	/** A reader of mail gets a page in place of what is for programs, where it helps to try again. */
+	const shownOn = (page: Page | null, exchange: SocketExchange, answer: HttpResponse): HttpResponse => {
+		if (page === null || publicPages?.unavailable === undefined || answer.status < 500) return answer;
+		exchange.shownPath = maskToken(page.path);
+		return publicPages.unavailable(publicRequest(exchange, page, exchange.ip));
+	};
+	return {
+		route: async (exchange) => {
+			const refused = refuseEarly(exchange.incoming, limits);
+			if (refused !== null) return refused;
+			const page = publicPages === null ? null : publicPath(exchange.target);
+			const full = await slots.acquire(exchange).catch(asApiError);
+			if (full instanceof ApiError) return shownOn(page, exchange, errorResponse(full));
+			if (page !== null && publicPages !== null) {
+				const finish = metrics?.begin();
+				const response = await askPages(publicPages, exchange, page);
+				finish?.(page.path.slice(0, 3), response?.status ?? 404);
+				if (response !== null) {
+					exchange.shownPath = maskToken(page.path);
+					return response;
+				}
+			}
+			return handler(exchange);
+		},
+		routeUnknown: async (request, ip) => {
+			const exchange = createExchange({ ...request, body: null });
+			const page = publicPath(request.target);
+			if (page !== null && publicPages !== null) {
+				const answered = await publicPages(publicRequest(request, page, ip)).catch(() => null);
+				if (answered !== null) return Object.assign(exchange, { answered, shownPath: maskToken(page.path) });
+			}
+			return Object.assign(exchange, { answered: await handler(exchange) });
+		},
+		routeSynchronously: (exchange) => {
+			const { incoming } = exchange;
+			if (publicPages?.synchronously === undefined || hasBody(incoming)) return null;
+			const page = publicPath(exchange.target);
+			if (page === null || refuseEarly(incoming, limits) !== null) return null;
+			const response = publicPages.synchronously(publicRequest(exchange, page, exchange.ip));
+			if (response === null) return null;
+			metrics?.begin()(page.path.slice(0, 3), response.status);
+			exchange.shownPath = maskToken(page.path);
+			return response;
+		},
+	};
+}
+
+/** Errors of the protocol, which do not depend on the path; null: none. */
+function refuseEarly(request: IncomingMessage, limits: Pick<Limits, 'maxUrlBytes'>): HttpResponse | null {
+	if (Buffer.byteLength(request.url ?? '') > limits.maxUrlBytes)
+		return protocolError(414, 'too_large', 'The URL of the request is too long.');
+	if (request.httpVersion === '1.1' && request.headers.host === undefined)
+		return protocolError(400, 'parse_error', 'The Host header is missing.');
+	const { expect } = request.headers;
+	if (expect !== undefined && expect.toLowerCase() !== '100-continue')
+		return protocolError(417, 'invalid', 'This expectation cannot be met.');
+	return null;
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+	return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+}
+
+/** The address of a page that mails link to. */
+interface Page {
+	path: string;
+	/** Without the question mark. */
+	search: string;
+}
+
+/** Null: it is not the address of one. */
+function publicPath(target: string): Page | null {
+	if (!/^\/[ocuv]\//.test(target)) return null;
+	const at = target.indexOf('?');
+	const path = at < 0 ? target : target.slice(0, at);
+	return { path, search: at < 0 ? '' : target.slice(at + 1) };
+}
+
+function publicRequest(
+	{ method, headers }: UnknownRequest,
+	{ path, search }: Page,
+	ip: string | null,
+): PublicRequest {
+	return {
+		method,
+		path,
+		get query() {
+			return new URLSearchParams(search);
+		},
+		headers,
+		ip,
+	};
+}
+
+/** A path for the log: a token follows its first letters. */
+function maskToken(path: string): string {
+	return `${path.slice(0, 3)}…`;
+}

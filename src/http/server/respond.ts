@@ -1,0 +1,210 @@
+/** Responses: made of records and errors in DRF's form of JSON, and written to their sockets. */
+import type { ServerResponse } from 'node:http';
+import { ApiError, apiErrorOf, StoreError } from '../../api/errors.js';
+import { bodyOf, errorCodeOf, headerNames, statusOf } from '../errors.js';
+import type { HttpResponse } from '../messages.js';
+import type { SocketExchange } from './connection.js';
+import type { Limits } from './limits.js';
+
+export type Headers = Record<string, string>;
+
+const jsonHeaders: Headers = {
+	'Content-Type': 'application/json',
+	'Cache-Control': 'no-store',
+	'X-Content-Type-Options': 'nosniff',
+};
+
+/** DRF's JSON: compact, in UTF-8, except for the two line ends that older JavaScript did not accept in strings. */
+export function json(status: number, value: unknown, headers: Headers = {}): HttpResponse {
+	const body = JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+	return { status, headers: { ...jsonHeaders, ...headers }, body };
+}
+
+/** Without a body, and without headers that describe one. */
+export function empty(status: number, headers: Headers = {}): HttpResponse {
+	const { 'Content-Type': _, ...rest } = jsonHeaders;
+	return { status, headers: { ...rest, ...headers }, body: null };
+}
+
+/** The response to HEAD: that of GET without its body. */
+export function headOf(response: HttpResponse): HttpResponse {
+	if (response.body === null) return response;
+	const length = String(Buffer.byteLength(response.body));
+	return { ...response, headers: { ...response.headers, 'Content-Length': length }, body: null };
+}
+
+/** An error of the Api as status, headers and body. */
+export function errorResponse(error: ApiError, headers: Headers = {}): HttpResponse {
+	const { code } = error;
+	const wait = code === 'throttled' || code === 'unavailable' ? retryAfter(error) : {};
+	const challenge = code === 'not_authenticated' ? { 'WWW-Authenticate': headerNames.token } : {};
+	return json(statusOf(code), bodyOf(error), {
+		[headerNames.errorCode]: headerText(errorCodeOf(error)),
+		...wait,
+		...challenge,
+		...headers,
+	});
+}
+
+/** An error of the protocol itself, for which the Api has no code. */
+export function protocolError(status: number, code: string, detail: string): HttpResponse {
+	return json(status, { detail }, { [headerNames.errorCode]: code });
+}
+
+/** The error as one of the Api; null for a bug. */
+export function asApiError(error: unknown): ApiError | null {
+	if (error instanceof ApiError) return error;
+	if (error instanceof StoreError) return apiErrorOf(error.code, error);
+	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+	if (fullDisk.has(code)) return apiErrorOf('disk_full', error);
+	return failedDisk.test(code) ? apiErrorOf('io', error) : null;
+}
+
+/** Errors whose cause is logged: the response names no file. */
+export const isStorageFailure = ({ code }: ApiError) =>
+	code === 'storage_failed' || code === 'not_overwritten';
+
+/** Codes of the system and of SQLite that no store has turned into an error of its own. */
+const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
+const failedDisk = /^(?:EIO|EROFS|ENODEV|ENXIO|SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY|CANTOPEN))/;
+
+/** Seconds, at least one: 0 would cause a busy loop. */
+function retryAfter({ retryAfterMs }: ApiError): Headers {
+	return { [headerNames.retryAfter]: String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
+}
+
+// Codes are ours, but a header must never contain a line end.
+function headerText(text: string): string {
+	return text.replace(/[^\x21-\x7e]/g, '_');
+}
+
+/** Writes responses to their sockets. */
+export interface Responder {
+	/** Resolves when the response is sent, or its client gone. */
+	send(exchange: SocketExchange, response: HttpResponse): Promise<void>;
+	/** Calls `written` when the response is handed to the socket: for a short one with no other before it. */
+	sendSynchronously(exchange: SocketExchange, response: HttpResponse, written: () => void): void;
+}
+
+export interface ResponderOptions {
+	limits: Pick<Limits, 'writeTimeoutMs' | 'lingerMs'>;
+	/** A closing server keeps no connection. */
+	isClosing(): boolean;
+}
+
+/** A shorter rest of a body is read to its end, so that the connection can be used again. */
+const maxDropped = 64 * 1024;
+/** Octets of a body that are worth copying. */
+const maxJoined = 4 * 1024;
+
+/** One for a server. */
+export function createResponder({ limits, isClosing }: ResponderOptions): Responder {
+	const enqueue = createWriteQueue();
+	const finish = ({ incoming, outgoing, connection }: SocketExchange, body: HttpResponse['body']) => {
+		// Node drops a body that was never read; one that was read in part is dropped here.
+		if (incoming.isPaused()) incoming.resume();
+		end(outgoing, body);
+		const { socket } = connection;
+		// Octets that the system has accepted need no timeout.
+		if (socket.writableLength > 0) outgoing.setTimeout(limits.writeTimeoutMs, () => socket.destroy());
+	};
+	return {
+		send: async (exchange, response) => {
+			const { incoming, outgoing } = exchange;
+			const isLast = isClosing() || !isSoonRead(exchange);
+			const done = new Promise<void>((resolve) => {
+				outgoing.once('close', resolve);
+				exchange.abort.onAbort(resolve);
+			});
+			outgoing.writeHead(response.status, rawHeaders(exchange, response, isLast));
+			if (isLast && !incoming.complete) await linger(exchange, response.body, limits.lingerMs);
+			else enqueue(() => finish(exchange, response.body));
+			await done;
+		},
+		sendSynchronously: (exchange, response, written) =>
+			enqueue(() => {
+				if (exchange.connection.socket.writable) {
+					// Checked now: the signal to stop may have come since the request arrived.
+					exchange.outgoing.writeHead(response.status, rawHeaders(exchange, response, isClosing()));
+					finish(exchange, response.body);
+				}
+				written();
+			}),
+	};
+}
+
+/** Names and values in turn: node takes them as they are. */
+function rawHeaders(
+	{ id }: SocketExchange,
+	{ status, headers, body }: HttpResponse,
+	isLast: boolean,
+): string[] {
+	const raw: string[] = [];
+	for (const name in headers) raw.push(name, headers[name] ?? '');
+	if (status !== 204 && status !== 304 && headers['Content-Length'] === undefined)
+		raw.push('Content-Length', String(body === null ? 0 : Buffer.byteLength(body)));
+	raw.push('X-Request-Id', id);
+	if (isLast) raw.push('Connection', 'close');
+	return raw;
+}
+
+/** Node copies a text into one piece with the head, and hands octets on apart: a short body is cheaper as a text. */
+function end(outgoing: ServerResponse, body: HttpResponse['body']): void {
+	if (body === null) outgoing.end();
+	else if (typeof body === 'string') outgoing.end(body);
+	else if (body.length > maxJoined) outgoing.end(body);
+	else outgoing.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1');
+}
+
+/** Whether the rest of the body should be read. A client that waits for `100 Continue` may never send it. */
+function isSoonRead({ incoming, expectsContinue }: SocketExchange): boolean {
+	if (incoming.complete) return true;
+	return (
+		!expectsContinue && Number(incoming.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= maxDropped
+	);
+}
+
+/**
+ * Sends the whole response, then drops the rest of the request until it ends or time is up: a reset would lose the
+ * response.
+ */
+async function linger(
+	{ incoming, outgoing }: SocketExchange,
+	body: HttpResponse['body'],
+	lingerMs: number,
+): Promise<void> {
+	if (body === null) outgoing.flushHeaders();
+	else outgoing.write(body);
+	incoming.resume();
+	await new Promise<void>((resolve) => {
+		const timer = setTimeout(resolve, lingerMs);
+		const stop = () => {
+			clearTimeout(timer);
+			resolve();
+		};
+		incoming.once('end', stop).once('close', stop);
+	});
+	outgoing.end();
+}
+
+/** With this many, it does not wait for the end of the turn: the first has waited long enough. */
+const maxQueued = 32;
+
+/**
+ * Groups writes of one turn of the event loop and carries them out in order. Under load a pixel took 37 µs of CPU this
+ * way, against 50 when each was written between other work: presumably fewer writes find their reader asleep. A `write`
+ * must not throw: later ones in the same turn would be lost.
+ */
+export function createWriteQueue(): (write: () => void) => void {
+	let queued: (() => void)[] = [];
+	const flush = () => {
+		const writes = queued;
+		queued = [];
+		for (const write of writes) write();
+	};
+	return (write) => {
+		if (queued.length === 0) setImmediate(flush);
+		queued.push(write);
+		if (queued.length >= maxQueued) flush();
+	};
+}

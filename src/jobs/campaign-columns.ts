@@ -1,0 +1,146 @@
+/** The columns of a table in a campaign: one is the address, the others are variables. Pure. */
+import { type HeaderFinding, mapHeader } from '../tables/header.js';
+
+/** The column of the address, and the variable of each other column. */
+export interface CampaignColumns {
+	email: number;
+	variables: readonly { index: number; name: string }[];
+	/** Columns without a variable: no variable name is possible, or they are left out by the user. */
+	ignored: readonly string[];
+}
+
+export type ColumnsResult =
+	| { kind: 'columns'; columns: CampaignColumns }
+	| { kind: 'refused'; findings: readonly HeaderFinding[] };
+
+/** `map` as `--map` gives it: `Town=city`; the target `-` leaves the column out. */
+export function campaignColumns(header: readonly string[], map: readonly string[]): ColumnsResult {
+	// As an import reads a header, but here every column, and every target of --map, is a field.
+	const fields = [...header.map(fieldOf), ...map.map(targetOf)].filter((field) => field !== null);
+	const known = [...new Map(fields.map((field) => [field.variable, field])).values()];
+	const mapped = mapHeader(header, { fields: known, map, unknown: 'ignore' });
+	if (mapped.kind === 'refused') return mapped;
+	const { columns, ignored } = mapped.mapping;
+	const email = columns.find(({ target }) => target === 'email');
+	// A header without one is refused above.
+	if (email === undefined) return { kind: 'refused', findings: [] };
+	const variables = columns.flatMap(({ index, target }) => {
+		const name = target.replace(/^meta\./, '');
+		const names = target === 'email' ? [] : [name];
+		return [...names, ...asWritten(header[index] ?? '', target)].map((one) => ({ index, name: one }));
+	});
+	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
+}
+
+/** The column `Name` is the name in any case; a text with `#Name#` means it too. */
+function asWritten(column: string, target: string): string[] {
+	const plain = plainName(column);
+	if (recordColumn(plain) !== target || reserved.has(plain) || !variable.test(plain)) return [];
+	return plain === target ? [] : [plain];
+}
+
+interface Named {
+	variable: string;
+	name: string;
+}
+
+const variable = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** `First Name` gives `first_name`, as in an import that creates fields. */
+function fieldOf(column: string): Named | null {
+	const plain = plainName(column);
+	// As in an import: `EMAIL` is the address, and not a variable as well.
+	if (recordColumn(plain) !== null) return null;
+	const bare = plain.replace(/^meta\./i, '');
+	const made = bare
+		.normalize('NFKD')
+		.replace(/\p{M}/gu, '')
+		.replace(/[\s\-./]+/g, '_')
+		.toLowerCase();
+	const name = variable.test(bare) ? bare : made;
+	return variable.test(name) && !reserved.has(name) ? { variable: name, name: plain } : null;
+}
+
+/** The meaning of a header's name by itself: an import would find the address in a table with only this column. */
+function recordColumn(column: string): 'email' | 'name' | null {
+	if (foldColumn(column) === 'name') return 'name';
+	return mapHeader([column], { fields: [], unknown: 'ignore' }).kind === 'mapped' ? 'email' : null;
+}
+
+/** Case, blanks and punctuation do not count, as in the header of an import. */
+export function foldColumn(name: string): string {
+	return name
+		.normalize('NFKC')
+		.toLowerCase()
+		.replace(/[\s\p{P}\p{Cf}]/gu, '');
+}
+
+function plainName(column: string): string {
+	return column.replace(/^\uFEFF/, '').trim();
+}
+
+function targetOf(pair: string): Named | null {
+	const target = pair.slice(pair.lastIndexOf('=') + 1).trim();
+	return variable.test(target) && !reserved.has(target) ? { variable: target, name: target } : null;
+}
+
+/** Reserved: the address, and a name that objects already have. */
+const reserved = new Set(['email', 'name', '__proto__']);
+
+/** A text between two `#` that means a column, but is none of the columns' variables. */
+export interface Misnamed {
+	/** As it stands in the text. */
+	written: string;
+	/** The column it means, as in the header. */
+	column: string;
+	/** The variable of that column; null: none. */
+	variable: string | null;
+}
+
+/**
+ * Each once, in order of appearance. Case, blanks and punctuation do not count, as in a header. A name with the syntax
+ * of a variable (`#City#` for `city`) may still come from another source: the caller decides.
+ */
+export function misnamedVariables(
+	texts: readonly string[],
+	header: readonly string[],
+	{ variables }: Pick<CampaignColumns, 'variables'>,
+): Misnamed[] {
+	const columns = new Map(header.map((name, index) => [foldColumn(name), { name: plain(name), index }]));
+	const given = new Set(variables.map(({ name }) => name));
+	const found = new Map<string, Misnamed>();
+	for (const written of texts.flatMap((text) => [...wordsIn(text, columns)])) {
+		const column = columns.get(foldColumn(written));
+		if (column === undefined || given.has(written)) continue;
+		const variable = variables.find(({ index }) => index === column.index)?.name ?? null;
+		found.set(written, { written, column: column.name, variable });
+	}
+	return [...found.values()];
+}
+
+/** Whether the name has the syntax of a variable. */
+export function isVariableName(name: string): boolean {
+	return /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name);
+}
+
+/** A variable uses both of its `#`: text between two variables is no word. */
+function* wordsIn(text: string, columns: ReadonlyMap<string, unknown>): Generator<string> {
+	const pieces = text.split('#');
+	// The last piece has no `#` behind it.
+	for (let at = 1; at < pieces.length - 1; at += 1) {
+		// With a default behind a bar or without.
+		const word = (pieces[at] ?? '').split('|', 1)[0] ?? '';
+		if (word.length > maxWord) continue;
+		const folded = foldColumn(word);
+		if (!isVariableName(word) && (folded === '' || !columns.has(folded))) continue;
+		yield word;
+		at += 1;
+	}
+}
+
+/** The longest name of a column in a text. */
+const maxWord = 200;
+
+function plain(name: string): string {
+	return name.replace(/^\uFEFF/, '').trim();
+}

@@ -1,0 +1,23 @@
+/** Folders of the owner alone. */
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Makes a folder (0700) and those above it; gives the topmost that was made, undefined where all were there. Throws what
+ * mkdir(2) says. Node's own `recursive` never returns where a folder that exists takes none, as below /proc.
+ */
+export function makeFolders(path: string): string | undefined {
+	try {
+		mkdirSync(path, { mode: 0o700 });
+		return path;
+	} catch (error) {
+		if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+		const above = dirname(path);
+		const isAboveMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+		if (!isAboveMissing || above === path || statSync(above, { throwIfNoEntry: false }) !== undefined)
+			throw error;
+		const topmost = makeFolders(above);
+		mkdirSync(path, { mode: 0o700 });
+		return topmost;
+	}
+}

@@ -1,0 +1,144 @@
+/**
+ * A batch of an import, bundled here or packed by the thread that reads; and the answers to batches of earlier runs,
+ * requested again.
+ */
+import type { Ack, ImportCounts, Imports, Reject } from '../api/capabilities.js';
+import type { RejectedRow } from '../tables/finding.js';
+import type { Mapping } from '../tables/header.js';
+import {
+	type Bundle,
+	type BundledRow,
+	cellsOf,
+	type LentBundle,
+	originalsOf,
+	type PackedBundle,
+	sizeOf,
+	unpackCells,
+} from './import-bundles.js';
+
+export interface Batch {
+	/** Number of its first row among the rows put. */
+	first: number;
+	/** Rows it puts. */
+	count: number;
+	/** Approximate bytes in memory. */
+	size: number;
+	/** Rows refused before they could be put. */
+	rejects: RejectedRow[];
+	put(imports: Imports, session: string): Promise<Ack<ImportCounts>>;
+	/** One of its rows as in the file, by its place from 0. */
+	original(row: number): Omit<BundledRow, 'cells'>;
+	withoutFirst(count: number): Batch;
+	/** The batch is settled: it is not needed any more. */
+	settle(): void;
+}
+
+/** Bytes of a usual row; bundles made here are not measured. */
+const usualRowLength = 100;
+
+/** A bundle made in this thread. */
+export function bundledBatch(bundle: Bundle, mapping: Mapping): Batch {
+	const { first, rows, rejects } = bundle;
+	const columns = columnsOf(mapping);
+	return {
+		first,
+		count: rows.length,
+		size: rows.length * usualRowLength,
+		rejects,
+		put: (imports, session) =>
+			imports.put(session, { first, columns, cells: rows.flatMap((row) => row.cells) }),
+		original: (row) => found(rows[row]),
+		withoutFirst: (count) =>
+			bundledBatch({ ...bundle, first: first + count, rows: rows.slice(count) }, mapping),
+		settle: () => undefined,
+	};
+}
+
+/** A packed bundle. Its checked rows are not read here. */
+export function packedBatch(packed: LentBundle, mapping: Mapping): Batch {
+	const { first, rejects, rows } = packed;
+	const columns = columnsOf(mapping);
+	return {
+		first,
+		count: rows.put.count,
+		size: sizeOf(packed),
+		rejects,
+		put: (imports, session) => {
+			if (packed.form === 'cells') return imports.put(session, { first, columns, cells: unpackCells(rows) });
+			if (imports.putChecked === undefined) throw new Error('checked rows are for an engine in this process');
+			return imports.putChecked(session, { first, variables: variablesOf(mapping), rows: rows.put });
+		},
+		original: originalsOf(rows),
+		withoutFirst: (count) => bundledBatch(unpackRows(packed, mapping), mapping).withoutFirst(count),
+		settle: () => packed.giveBack(),
+	};
+}
+
+/** Only after an interruption in the middle of a batch, so it need not be fast. */
+function unpackRows({ first, rows: packed, rejects }: PackedBundle, mapping: Mapping): Bundle {
+	const originalOf = originalsOf(packed);
+	const rows = Array.from({ length: packed.put.count }, (_, row) => {
+		const { line, original } = originalOf(row);
+		return { line, original, cells: cellsOf(original, mapping) };
+	});
+	return { first, rows, rejects };
+}
+
+function found<T>(row: T | undefined): T {
+	if (row === undefined) throw new RangeError('a row outside of its batch');
+	return row;
+}
+
+/** The targets of a batch's columns, in the order of the mapping: `email`, `name`, `meta.city`. */
+export function columnsOf({ columns }: Mapping): string[] {
+	return columns.map(({ target }) => target);
+}
+
+function variablesOf(mapping: Mapping): string[] {
+	const prefix = 'meta.';
+	return columnsOf(mapping).flatMap((column) =>
+		column.startsWith(prefix) ? [column.slice(prefix.length)] : [],
+	);
+}
+
+/** The answer to the batch that began with this row, requested without its rows; null where no batch began. */
+export type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
+
+/**
+ * Requests the answers batch by batch as they were cut then, so that this run may cut them otherwise: where each ends,
+ * the next began. Ranges are requested in order.
+ */
+export class EarlierAnswers {
+	readonly #ask: AskAgain;
+	/** Rows acknowledged by earlier runs. */
+	readonly #end: number;
+	/** A batch began here; earlier ones are answered or not needed. */
+	#next = 0;
+	/** Rejects of answered batches, not returned yet. */
+	#kept: Reject[] = [];
+
+	constructor(ask: AskAgain, end: number) {
+		this.#ask = ask;
+		this.#end = end;
+	}
+
+	/** Refused rows among `first` … `end` − 1, as far as the deployment still has them. */
+	async rejectsOf(first: number, end: number): Promise<Reject[]> {
+		const last = Math.min(end, this.#end);
+		// Mostly batches are cut as before; otherwise the search begins at the first row.
+		if (this.#next < first) await this.#take(first);
+		while (this.#next < last && (await this.#take(this.#next)));
+		const found = this.#kept.filter(({ row }) => row >= first && row < last);
+		this.#kept = this.#kept.filter(({ row }) => row >= last);
+		return found;
+	}
+
+	/** False: no batch began there. */
+	async #take(first: number): Promise<boolean> {
+		const ack = await this.#ask(first);
+		if (ack === null || ack.position <= first) return false;
+		this.#next = ack.position;
+		for (const reject of ack.rejects) this.#kept.push(reject);
+		return true;
+	}
+}

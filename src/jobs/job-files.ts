@@ -1,0 +1,96 @@
+/**
+ * The files of this machine about jobs on deployments: a database for each deployment that stores none itself, a lock
+ * for each job at work, and a mark for each job that its deployment stores.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, link, open, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { JobError } from './errors.js';
+import { makeFolders } from './folders.js';
+import { type FileLock, lockFile } from './lock.js';
+
+export interface JobFiles {
+	/** The jobs of the deployment; it may not exist yet. */
+	readonly database: string;
+	/** Locks the job for this process; `what` is its name in errors. Throws `JobError` `in_use` and `unwritable`. */
+	hold(key: string, what: string): Promise<FileLock>;
+	/**
+	 * Records that the deployment itself has the job. The caller holds it, and knows that the database has no such job.
+	 */
+	leaveToDeployment(key: string): Promise<void>;
+	/** Throws `JobError` `other_road` where the deployment itself has the job. */
+	assertNotThere(key: string): void;
+}
+
+/** `deployment`: its base URL, without a slash at its end. A job may have any name: names of files are hashes. */
+export function jobFiles(folder: string, deployment: string): JobFiles {
+	const database = join(folder, `${hashOf(deployment)}.db`);
+	const pathOf = (key: string) => join(folder, `job-${hashOf(deployment, key)}`);
+	return {
+		database,
+		hold: async (key, what) => {
+			try {
+				await makePrivateFolder(folder);
+				return await lockFile(pathOf(key), what);
+			} catch (error) {
+				if (!notAllowed.has(codeOf(error))) throw error;
+				throw new JobError('unwritable', `${folder} cannot be written (${codeOf(error)})`);
+			}
+		},
+		leaveToDeployment: async (key) => putNew(markOf(pathOf(key)), JSON.stringify({ deployment, key })),
+		assertNotThere: (key) => {
+			if (!existsSync(markOf(pathOf(key)))) return;
+			const text = `the campaign "${key}" is kept by ${deployment} itself, which says now that it is no mailctl server`;
+			throw new JobError('other_road', `${text}; nothing was sent`);
+		},
+	};
+}
+
+/** The job is in the database of this machine, but its deployment now stores jobs itself. */
+export function keptHere(key: string, path: string): JobError {
+	const text = `the campaign "${key}" was begun when this service was no mailctl server, and is kept in ${path}`;
+	return new JobError('other_road', `${text}; nothing was sent`);
+}
+
+/** Private to its owner, and durable itself. */
+export async function makePrivateFolder(path: string): Promise<void> {
+	const made = makeFolders(path);
+	// A folder made by another program, or under an odd umask, may be open to all.
+	await chmod(path, 0o700);
+	if (made !== undefined) await syncFolder(dirname(made));
+}
+
+const notAllowed = new Set(['EACCES', 'EPERM', 'ENOTDIR', 'EISDIR', 'EEXIST', 'EROFS']);
+
+function hashOf(...names: readonly string[]): string {
+	return createHash('sha256').update(JSON.stringify(names)).digest('hex').slice(0, 32);
+}
+
+function markOf(path: string): string {
+	return `${path}.elsewhere`;
+}
+
+/** Written whole or not at all; an existing file stays. */
+async function putNew(path: string, text: string): Promise<void> {
+	const whole = `${path}.${process.pid}`;
+	await writeFile(whole, text, { mode: 0o600, flush: true });
+	try {
+		await link(whole, path);
+		await syncFolder(dirname(path));
+	} catch (error) {
+		if (codeOf(error) !== 'EEXIST') throw error;
+	} finally {
+		await rm(whole, { force: true });
+	}
+}
+
+/** A name is durable when its folder is. */
+async function syncFolder(path: string): Promise<void> {
+	const folder = await open(path);
+	await folder.sync().finally(() => folder.close());
+}
+
+function codeOf(error: unknown): string {
+	return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

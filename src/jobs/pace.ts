@@ -1,0 +1,243 @@
+/**
+ * How fast a deployment is called. The number of requests at a time is limited; a throttled one waits as long as the
+ * service asks. When most of them are throttled, all wait, and then continue with half as many at a time, one more for
+ * each round without throttling (additive increase, multiplicative decrease). Stopping for a single one would cost a
+ * second for every third row on a service that throttles at random. A service that always throttles is slow, not
+ * failed: the job gives up only when no request succeeds.
+ */
+
+import type { Call } from '../api/api.js';
+import { backoff } from '../api/backoff.js';
+import { ApiError } from '../api/errors.js';
+import { sleep } from '../api/sleep.js';
+
+/** Milliseconds; rejects with the signal's reason when that is aborted. */
+export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
+
+/** `isAsked`: the service named this time; else it is our own. */
+export interface Pause {
+	ms: number;
+	isAsked: boolean;
+}
+
+/** Pass the `Call` on: it says that the waiting is done here. */
+export type Request<T> = (call: Call) => Promise<T>;
+
+export interface Pace {
+	/** One request that changes nothing: throttled (429) or refused as busy (503), it is repeated after a pause. */
+	read<T>(request: Request<T>): Promise<T>;
+	/**
+	 * One request that may change something: repeated after 429, or 503 with Retry-After, which say that nothing was done.
+	 * Any other 503 is thrown, as it may have been carried out; later requests still wait.
+	 */
+	write<T>(request: Request<T>): Promise<T>;
+	/** Waits for the next row's turn. */
+	row(): Promise<void>;
+}
+
+export interface PaceOptions {
+	/** Requests in flight at most; 1 unless given. */
+	ceiling?: number;
+	/** Rows a second at most. */
+	rowsPerSecond?: number;
+	signal?: AbortSignal;
+	sleep?: Sleep;
+	/** A clock of milliseconds that does not go back. */
+	nowMs?: () => number;
+	/** A pause begins, without requests. */
+	onPause?: (pause: Pause) => void;
+}
+
+/** After waiting so long without a successful request, the refusal is final. */
+const patienceMs = 10 * 60_000;
+/** The maximum of one pause: an absurd request is tried once more. */
+const longestPauseMs = 5 * 60_000;
+/** The weight of one answer in the share of refused ones. */
+const weight = 0.2;
+/** From this share on the service is overloaded, not a single request unlucky. */
+const tooMany = 0.5;
+/** In milliseconds. */
+const pauses = { first: 250, longest: 16_000 };
+
+/**
+ * For one job on one deployment; all its requests go through it. Rejects with a request's error, with the signal’s
+ * reason, and with the last refusal when ten minutes of pauses let no request succeed.
+ */
+export function createPace(options: PaceOptions): Pace {
+	return new AdaptivePace(options);
+}
+
+type Kind = 'read' | 'write';
+
+interface Asked {
+	/** The number among the requests begun. */
+	number: number;
+	kind: Kind;
+}
+
+class AdaptivePace implements Pace {
+	readonly #options: PaceOptions;
+	readonly #ceiling: number;
+	/** Requests that may be in flight; a fraction grows towards the next one. */
+	#width: number;
+	#running = 0;
+	#queue: (() => void)[] = [];
+	#pause: Promise<void> | null = null;
+	/** Requests begun so far, and how many when the width was lowered: earlier requests give no new information. */
+	#begun = 0;
+	#loweredAt = 0;
+	/** Of the last answers, the newest with the most weight. */
+	#refusedShare = 0;
+	/** Requests that wait and keep their places. */
+	#resting = 0;
+	/** The kind refused since a request of that kind succeeded. */
+	#refused: Kind | null = null;
+	/** Since then. */
+	#pauses = 0;
+	#waitedMs = 0;
+	#nextRowMs = 0;
+
+	constructor(options: PaceOptions) {
+		this.#options = options;
+		this.#ceiling = options.ceiling ?? 1;
+		this.#width = this.#ceiling;
+	}
+
+	read<T>(request: Request<T>): Promise<T> {
+		return this.#make(request, 'read');
+	}
+
+	write<T>(request: Request<T>): Promise<T> {
+		return this.#make(request, 'write');
+	}
+
+	async row(): Promise<void> {
+		const { rowsPerSecond, nowMs = () => performance.now() } = this.#options;
+		if (rowsPerSecond === undefined) return;
+		const now = nowMs();
+		const turn = Math.max(now, this.#nextRowMs);
+		this.#nextRowMs = turn + 1_000 / rowsPerSecond;
+		if (turn > now) await this.#sleep(turn - now);
+	}
+
+	async #make<T>(request: Request<T>, kind: Kind): Promise<T> {
+		for (;;) {
+			await this.#enter();
+			this.#begun += 1;
+			const number = this.#begun;
+			try {
+				const answer = await request({ onThrottled: 'throw' });
+				this.#gotThrough(kind);
+				return answer;
+			} catch (error) {
+				if (!(error instanceof ApiError)) throw error;
+				if (!isBusy(error)) {
+					if (error.http !== null) this.#gotThrough(kind);
+					throw error;
+				}
+				await this.#slowDown(error, { number, kind });
+				const mayRepeat = kind === 'read' || isThrottled(error);
+				if (!mayRepeat || this.#waitedMs > patienceMs) throw error;
+			} finally {
+				this.#leave();
+			}
+		}
+	}
+
+	async #enter(): Promise<void> {
+		for (;;) {
+			if (this.#pause !== null) await this.#pause;
+			else if (this.#running < Math.floor(this.#width)) break;
+			else await new Promise<void>((go) => this.#queue.push(go));
+		}
+		this.#running += 1;
+	}
+
+	#leave(): void {
+		this.#running -= 1;
+		for (const go of this.#queue.splice(0, Math.max(0, Math.floor(this.#width) - this.#running))) go();
+	}
+
+	#gotThrough(kind: Kind): void {
+		this.#refusedShare *= 1 - weight;
+		this.#width = Math.min(this.#ceiling, this.#width + 1 / this.#width);
+		// A service that can be read but not written has not recovered.
+		if (this.#refused === 'write' && kind === 'read') return;
+		this.#refused = null;
+		this.#pauses = 0;
+		this.#waitedMs = 0;
+	}
+
+	/** Resolves when the request may be repeated, or when all have to wait. */
+	async #slowDown({ retryAfterMs }: ApiError, { number, kind }: Asked): Promise<void> {
+		if (this.#refused !== 'write') this.#refused = kind;
+		this.#refusedShare += (1 - this.#refusedShare) * weight;
+		const isTooMuch = this.#refusedShare > tooMany;
+		if (isTooMuch && number > this.#loweredAt) {
+			this.#width = Math.max(1, this.#width / 2);
+			this.#loweredAt = this.#begun;
+		}
+		if (this.#pause !== null) return;
+		// Retry-After was zero, or repeatedly too short: our own pause grows until a request succeeds.
+		const own = backoff(pauses, this.#pauses + 1);
+		const ms = Math.min(longestPauseMs, Math.max(retryAfterMs ?? 0, own));
+		this.#pauses += 1;
+		this.#waitedMs += ms;
+		const pause = { ms, isAsked: ms === retryAfterMs };
+		if (!isTooMuch) return this.#rest(pause);
+		this.#options.onPause?.(pause);
+		this.#pause = this.#sleep(ms).finally(() => {
+			this.#pause = null;
+		});
+		// Waiting requests get the error; there may be none.
+		this.#pause.catch(() => undefined);
+	}
+
+	async #rest(pause: Pause): Promise<void> {
+		this.#resting += 1;
+		if (this.#resting === this.#running) this.#options.onPause?.(pause);
+		await this.#sleep(pause.ms).finally(() => {
+			this.#resting -= 1;
+		});
+	}
+
+	#sleep(ms: number): Promise<void> {
+		const { sleep: wait = sleep, signal } = this.#options;
+		return wait(ms, signal);
+	}
+}
+
+/**
+ * The service is overloaded, or a proxy before it cannot reach it; whether the request was carried out is another
+ * question.
+ */
+export function isBusy({ code, http }: ApiError): boolean {
+	return code === 'throttled' || code === 'unavailable' || http?.status === 502 || http?.status === 504;
+}
+
+/** The service says that nothing was done. */
+function isThrottled({ code, retryAfterMs, unanswered }: ApiError): boolean {
+	return !unanswered && (code === 'throttled' || (code === 'unavailable' && retryAfterMs !== null));
+}
+
+/**
+ * Works on 0 … count - 1, begun in this order, `width` at a time. After a failure nothing new begins, running work is
+ * waited for, and the failure of the lowest number is thrown.
+ */
+export async function inOrder(
+	count: number,
+	width: number,
+	work: (index: number) => Promise<void>,
+): Promise<void> {
+	const failures = new Map<number, unknown>();
+	let next = 0;
+	const lane = async () => {
+		while (next < count && failures.size === 0) {
+			const index = next;
+			next += 1;
+			await work(index).catch((error: unknown) => failures.set(index, error));
+		}
+	};
+	await Promise.all(Array.from({ length: Math.min(width, count) }, lane));
+	if (failures.size > 0) throw failures.get(Math.min(...failures.keys()));
+}

@@ -1,0 +1,308 @@
+/**
+ * The outcome of one row on a deployment that supports single subscribers only: POST, or PATCH for an existing address.
+ */
+import { type EmailKey, emailKey, isEmailAddress } from '../api/address.js';
+import type { ImportBatch, ImportSpec } from '../api/capabilities.js';
+import { ApiError, listFieldErrors, nonFieldErrors } from '../api/errors.js';
+import type { SubscriberInput } from '../api/inputs.js';
+import type { Meta, MetaValue, Subscriber } from '../api/records.js';
+import { type GivenRow, importRowReader, type RejectedRow } from '../engine/rules/import-rows.js';
+import { isBusy, type Pace } from './pace.js';
+import type { SubscriberPages, Subscribers } from './subscriber-pages.js';
+
+export type RowOutcome =
+	| { kind: 'created' | 'updated' | 'unchanged' }
+	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
+
+export interface RowParts {
+	subscribers: Subscribers;
+	pages: SubscriberPages;
+	pace: Pace;
+	spec: ImportSpec;
+	/** The subscriber was found, then deleted: a refusal now is final. */
+	isLast?: true;
+}
+
+/** The intent of a row when its request was made. */
+export type Intent = 'create' | 'update';
+
+/** The stored state of a row that is not acknowledged yet. */
+export interface RowIntents {
+	/** The intent of a run that ended before the outcome was known; null: the row was not begun. */
+	readonly earlier: Intent | null;
+	/** Resolves when it is stored: no request that changes something is made before. */
+	declare(intent: Intent): Promise<void>;
+}
+
+/** The code of a row that may have been written: the service answered neither the request nor the look-up after it. */
+export const unknownCode = 'unknown';
+
+/**
+ * Never leaves a row half counted: a refusal keeps the service's own words, a missing answer leads to a look-up. Throws
+ * errors that concern more than this row: list gone (`not_found`), token, network, throttled for too long.
+ */
+export async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
+	// An invalid address cannot exist there; the service refuses it in its own words.
+	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
+	if (found === null) return create(parts, row, intents);
+	return intents.earlier === 'create'
+		? meetOwn(parts, row, { found, intents })
+		: meet(parts, row, { found, intents });
+}
+
+/**
+ * An earlier run was about to create this subscriber and was killed before the answer: that run created it. Assumption:
+ * no other client created the same one in that moment; differences are changed as the options say.
+ */
+async function meetOwn(parts: RowParts, row: ForeignRow, met: Met): Promise<RowOutcome> {
+	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
+	const outcome = await meet(parts, row, met);
+	return outcome.kind === 'updated' || outcome.kind === 'unchanged' ? { kind: 'created' } : outcome;
+}
+
+interface Met {
+	found: { known: Known; isFresh: boolean };
+	intents: RowIntents;
+}
+
+async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
+	const { subscribers, pages, pace } = parts;
+	await intents.declare('create');
+	try {
+		await pace.write((call) => subscribers.create(creationOf(row), call));
+		return { kind: 'created' };
+	} catch (error) {
+		if (!(error instanceof ApiError)) throw error;
+		if (isOpen(error)) return createAgain(parts, row, error);
+		if (!isRefusal(error)) throw error;
+		const mayBeTaken = parts.isLast !== true && speaksOfAddress(error) && isEmailAddress(row.email);
+		const taken = mayBeTaken ? await pages.search(row.email) : null;
+		if (taken === null) return rejectedBy(error);
+		return meet(parts, row, { found: { known: taken, isFresh: true }, intents });
+	}
+}
+
+/** How many answers of 502, 503 or 504 a row gets, with pauses of all requests between. */
+const maxBusyAnswers = 12;
+
+/** The address was new before this call: if it is there now, this call created it. */
+async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): Promise<RowOutcome> {
+	const { subscribers, pages, pace } = parts;
+	let error = first;
+	for (let tries = 1; ; tries += 1) {
+		const known = await askAgain(() => pages.search(row.email));
+		if (known === 'unknown') return unknown(error);
+		if (known !== null) return { kind: 'created' };
+		const end = endOf(error, tries);
+		if (end !== null) return end;
+		const answer = await answerTo(() => pace.write((call) => subscribers.create(creationOf(row), call)));
+		if (answer === null) return { kind: 'created' };
+		error = answer;
+	}
+}
+
+/**
+ * The outcome of an answer when the request created nothing; null: it is repeated. Throws errors that concern every row.
+ */
+function endOf(error: ApiError, tries: number): RowOutcome | null {
+	if (isRefusal(error)) return rejectedBy(error);
+	if (isBusy(error)) {
+		if (tries === maxBusyAnswers) throw error;
+		return null;
+	}
+	// An answer of 5xx, and nothing was created: the service fails on this row.
+	if (error.code === 'server_error' && !error.unanswered) return rejectedBy(error);
+	return tries > 1 ? unknown(error) : null;
+}
+
+/** Null: it was done. Throws errors that are no answer about the row. */
+async function answerTo(write: () => Promise<unknown>): Promise<ApiError | null> {
+	try {
+		await write();
+		return null;
+	} catch (error) {
+		if (error instanceof ApiError && (isOpen(error) || isRefusal(error))) return error;
+		throw error;
+	}
+}
+
+async function meet(parts: RowParts, row: ForeignRow, { found, intents }: Met): Promise<RowOutcome> {
+	const { on_conflict, reactivate } = parts.spec;
+	if (on_conflict === 'skip') return { kind: 'unchanged' };
+	if (on_conflict === 'error') {
+		const error = 'email: Subscriber with this email already exists in this list.';
+		return { kind: 'rejected', code: 'unique', error };
+	}
+	// An earlier run may have made the change without getting the answer.
+	const asItIs: RowOutcome = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
+	if (patchOf(row, found.known, reactivate) === null) return asItIs;
+	// PATCH replaces meta whole: the row is merged into the current meta, not into that of the walk some time ago.
+	const known = found.isFresh || row.meta.size === 0 ? found.known : await fresh(parts, found.known.id);
+	if (known === null) return create(parts, row, intents);
+	const patch = patchOf(row, known, reactivate);
+	return patch === null ? asItIs : update(parts, row, { id: known.id, patch, intents });
+}
+
+async function update(
+	parts: RowParts,
+	row: ForeignRow,
+	{ id, patch, intents }: { id: number; patch: Partial<SubscriberInput>; intents: RowIntents },
+): Promise<RowOutcome> {
+	// A subscriber created for an earlier run's row still counts as created.
+	if (intents.earlier === null) await intents.declare('update');
+	const write = () => parts.pace.write((call) => parts.subscribers.patch(id, patch, call));
+	try {
+		await repeated(write);
+		return { kind: 'updated' };
+	} catch (error) {
+		if (!(error instanceof ApiError)) throw error;
+		// The subscriber was deleted meanwhile, or the whole list: then creating fails with that error.
+		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row, intents);
+		if (isRefusal(error)) return rejectedBy(error);
+		if (!isOpen(error) || isBusy(error)) throw error;
+		const after = await askAgain(() => fresh(parts, id));
+		if (after === 'unknown') return unknown(error);
+		if (after !== null && patchOf(row, after, parts.spec.reactivate) === null) return { kind: 'updated' };
+		return error.unanswered ? unknown(error) : rejectedBy(error);
+	}
+}
+
+/** Repeating a change is safe: once more after no answer, several times after 502, 503 and 504. */
+async function repeated(write: () => Promise<unknown>): Promise<void> {
+	for (let tries = 1; ; tries += 1) {
+		const error = await write().then(
+			() => null,
+			(failure: unknown) => failure,
+		);
+		if (error === null) return;
+		if (!(error instanceof ApiError)) throw error;
+		const mayRepeat =
+			isOpen(error) && isBusy(error) ? tries < maxBusyAnswers : error.unanswered && tries === 1;
+		if (!mayRepeat) throw error;
+	}
+}
+
+async function fresh({ subscribers, pace }: RowParts, id: number): Promise<Known | null> {
+	return pace
+		.read((call) => subscribers.get(id, call))
+		.catch((error: unknown) =>
+			error instanceof ApiError && error.code === 'not_found' ? null : Promise.reject(error),
+		);
+}
+
+/** The look-up that decides between the row and the service as the cause: without its answer nothing is known. */
+async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
+	return question().catch((error: unknown) => (isUnanswered(error) ? 'unknown' : Promise.reject(error)));
+}
+
+/** It may have been carried out. A request throttled for too long was not: that concerns every row. */
+function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
+	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
+}
+
+function isUnanswered(error: unknown): boolean {
+	return error instanceof ApiError && error.unanswered;
+}
+
+/** Assumption: on other services a refused row may also be 409 or 422. */
+function isRefusal({ code }: ApiError): boolean {
+	return code === 'invalid' || code === 'conflict' || code === 'unprocessable' || code === 'too_large';
+}
+
+/** Texts are never matched: a look-up decides whether the address is taken. */
+function speaksOfAddress({ fields }: ApiError): boolean {
+	return fields === null || Object.hasOwn(fields, 'email') || Object.hasOwn(fields, nonFieldErrors);
+}
+
+const maxErrorLength = 500;
+
+function rejectedBy(error: ApiError): RowOutcome {
+	const complaints = error.fields === null ? [] : listFieldErrors(error.fields);
+	const text = complaints.map(({ path, message }) => `${path}: ${message}`).join(' ') || error.message;
+	return { kind: 'rejected', code: complaints[0]?.code ?? error.code, error: text.slice(0, maxErrorLength) };
+}
+
+function unknown(error: ApiError): RowOutcome {
+	const text = `the service did not answer, so this row may or may not be there: ${error.message}`;
+	return { kind: 'rejected', code: unknownCode, error: text.slice(0, maxErrorLength) };
+}
+
+/** A row with readable cells; `null` keeps the stored value. */
+export interface ForeignRow {
+	kind: 'row';
+	/** Trimmed; the service checks whether it is an address. */
+	email: string;
+	key: EmailKey;
+	name: string | null;
+	/** A reason alone means inactive, as in our own engine. */
+	isActive: boolean | null;
+	/** The document has no way to set one. */
+	hasReason: boolean;
+	/** Only the cells that are given. */
+	meta: ReadonlyMap<string, MetaValue>;
+}
+
+/** The parts of a subscriber that decide whether a row changes anything. */
+export type Known = Pick<Subscriber, 'id' | 'email' | 'name' | 'is_active' | 'meta'>;
+
+/** One result for each row, in order. */
+export function readRows({ columns, cells }: ImportBatch): (ForeignRow | RejectedRow)[] {
+	const width = columns.length;
+	const read = importRowReader(columns);
+	const rows: (ForeignRow | RejectedRow)[] = [];
+	for (let start = 0; start + width <= cells.length; start += width) {
+		const row = read(cells.slice(start, start + width));
+		rows.push(row.kind === 'row' ? toForeign(row) : row);
+	}
+	return rows;
+}
+
+function toForeign({ email, name, is_active, disable_reason, meta }: GivenRow): ForeignRow {
+	const hasReason = disable_reason !== null;
+	return {
+		kind: 'row',
+		email: email.trim(),
+		key: emailKey(email.trim()),
+		name,
+		isActive: is_active ?? (hasReason ? false : null),
+		hasReason,
+		meta: new Map(meta),
+	};
+}
+
+/** Active unless the row says otherwise, which is the service's own default. */
+export function creationOf({ email, name, isActive, meta }: ForeignRow): SubscriberInput {
+	return {
+		email,
+		...(name !== null && { name }),
+		...(meta.size > 0 && { meta: Object.fromEntries(meta) }),
+		...(isActive === false && { is_active: false }),
+	};
+}
+
+/**
+ * The change of a subscriber by a row, null when nothing changes. Activity stays, unless the row removes it or
+ * `reactivate` restores it. PATCH replaces meta whole, so that of `known` is included.
+ */
+export function patchOf(
+	{ name, isActive, meta }: ForeignRow,
+	known: Known,
+	reactivate: boolean,
+): Partial<SubscriberInput> | null {
+	const isMetaChanged = [...meta].some(
+		([key, value]) => !Object.hasOwn(known.meta, key) || known.meta[key] !== value,
+	);
+	const patch: Partial<SubscriberInput> = {
+		...(name !== null && name !== known.name && { name }),
+		...(isMetaChanged && { meta: mergedMeta(known.meta, meta) }),
+		...(isActive === false && known.is_active && { is_active: false }),
+		...(isActive !== false && reactivate && !known.is_active && { is_active: true }),
+	};
+	return Object.keys(patch).length === 0 ? null : patch;
+}
+
+/** Entries, not assignments: a key may be called `__proto__`. */
+function mergedMeta(stored: Readonly<Record<string, unknown>>, given: ReadonlyMap<string, MetaValue>): Meta {
+	// A deployment may have any JSON in meta; it is sent back unchanged.
+	return Object.fromEntries([...Object.entries(stored), ...given]) as Meta;
+}

@@ -1,0 +1,286 @@
+/**
+ * Imports on a deployment without import support: each row is a POST or a PATCH, and the session is stored on this
+ * machine, so that a later run continues a killed one.
+ */
+
+import type { EmailKey } from '../api/address.js';
+import type { Ack, ImportBatch, ImportCounts, ImportSpec, Imports, Session } from '../api/capabilities.js';
+import { addImportCounts } from '../api/counts.js';
+import { ApiError, notFound } from '../api/errors.js';
+import {
+	type AckedBatch,
+	type AddressHash,
+	hashOf,
+	type KeepImport,
+	type KeptImport,
+	keepNothing,
+} from './kept-import.js';
+import { createPace, inOrder, type Pace, type Pause, type Sleep } from './pace.js';
+import {
+	type ForeignRow,
+	type RowIntents,
+	type RowOutcome,
+	type RowParts,
+	readRows,
+	settleRow,
+	unknownCode,
+} from './row-outcome.js';
+import { openSubscriberPages, type Subscribers } from './subscriber-pages.js';
+
+export interface SingleImportOptions {
+	/** The most rows at a time, and requests in flight; fewer while the service throttles. */
+	concurrency: number;
+	/** Rows a second at most. */
+	rowsPerSecond?: number;
+	/** Stores their progress; null: these imports cannot be resumed. */
+	keep: KeepImport | null;
+	/** Cuts pauses short; rows that are begun are finished. */
+	signal?: AbortSignal;
+	sleep?: Sleep;
+}
+
+/** `Imports`, with what could not be sent to the service. */
+export interface SingleImports extends Imports {
+	/** Acknowledged rows whose `disable_reason` was left out: the document has no way to set one. */
+	readonly reasonsLeftOut: number;
+	/** The service throttles, and there are no requests for this time; the last listener counts. */
+	onPause(listener: (pause: Pause) => void): void;
+	/** Releases the jobs for other processes; unfinished ones stay. */
+	close(): Promise<void>;
+}
+
+interface OpenImport {
+	session: SingleSession;
+	kept: KeptImport;
+}
+
+/**
+ * Counts and rejects are those of the rows in their order, however many are in flight. An error that concerns more than
+ * a row (the list is gone, the token, the network) rejects the batch. Its rows may have been written, and keep their
+ * outcome when they are put again: a row that was about to be created and exists by then is `created`.
+ */
+export function createSingleImports(api: WritableApi, options: SingleImportOptions): SingleImports {
+	const { concurrency, rowsPerSecond, signal, sleep } = options;
+	const keep = options.keep ?? keepNothing;
+	const imports = new Map<string, OpenImport>();
+	let listener: (pause: Pause) => void = () => {};
+	let reasonsLeftOut = 0;
+	const pace = createPace({
+		ceiling: concurrency,
+		...(rowsPerSecond !== undefined && { rowsPerSecond }),
+		...(signal !== undefined && { signal }),
+		...(sleep !== undefined && { sleep }),
+		onPause: (pause) => listener(pause),
+	});
+	const find = (key: string): OpenImport => {
+		const found = imports.get(key);
+		if (found === undefined) throw notFound();
+		return found;
+	};
+	return {
+		get reasonsLeftOut() {
+			return [...imports.values()].reduce((sum, { session }) => sum + session.reasonsLeftOut, reasonsLeftOut);
+		},
+		open: async (key, spec) => {
+			const known = imports.get(key);
+			if (known !== undefined) return sessionOf(key, known.session);
+			const kept = await keep(key);
+			try {
+				const session = await openSession(api, { spec, kept, pace, concurrency });
+				imports.set(key, { session, kept });
+				return sessionOf(key, session);
+			} catch (error) {
+				await kept.close();
+				throw error;
+			}
+		},
+		put: async (id, batch) => find(id).session.put(batch),
+		finish: async (id) => {
+			const { session, kept } = find(id);
+			await kept.remove();
+			imports.delete(id);
+			reasonsLeftOut += session.reasonsLeftOut;
+			return session.totals;
+		},
+		onPause: (heard) => {
+			listener = heard;
+		},
+		close: async () => {
+			for (const { kept } of imports.values()) await kept.close();
+			imports.clear();
+		},
+	};
+}
+
+function sessionOf(id: string, { position, totals }: SingleSession): Session {
+	return { id, position, counts: totals };
+}
+
+export interface SingleSession {
+	/** Rows acknowledged. */
+	readonly position: number;
+	/** Of all acknowledged rows, earlier runs included. */
+	readonly totals: ImportCounts;
+	/** Acknowledged rows whose `disable_reason` was left out. */
+	readonly reasonsLeftOut: number;
+	/** The same first row again gets the same answer, without a request. Throws `conflict` for any other row. */
+	put(batch: ImportBatch): Promise<Ack<ImportCounts>>;
+}
+
+export interface SessionParts {
+	spec: ImportSpec;
+	kept: KeptImport;
+	pace: Pace;
+	/** Rows that are settled at the same time. */
+	concurrency: number;
+}
+
+/** The calls of an import to a deployment. */
+export interface WritableApi {
+	subscribers(listId: number): Subscribers;
+}
+
+/** Continues where earlier runs ended. An unknown list is `not_found` here. */
+export async function openSession(api: WritableApi, parts: SessionParts): Promise<SingleSession> {
+	const { spec, pace, kept } = parts;
+	const subscribers = api.subscribers(spec.list_id);
+	const pages = await openSubscriberPages(subscribers, pace);
+	const session = new RowSession({ subscribers, pages, pace, spec }, parts);
+	for await (const hash of kept.taken()) session.stands(hash);
+	return session;
+}
+
+/** Rows with an unknown outcome in a row after which the service counts as gone. */
+const maxUnknownInARow = 16;
+
+class RowSession implements SingleSession {
+	position: number;
+	totals: ImportCounts;
+	reasonsLeftOut: number;
+	readonly #parts: RowParts;
+	readonly #kept: KeptImport;
+	readonly #concurrency: number;
+	/** Addresses that stand in this import already. */
+	readonly #taken = new Set<AddressHash>();
+	#last: { first: number; ack: Ack<ImportCounts> } | null;
+	#unknownInARow = 0;
+
+	constructor(parts: RowParts, { kept, concurrency }: SessionParts) {
+		this.#parts = parts;
+		this.#kept = kept;
+		this.position = kept.position;
+		this.totals = kept.counts;
+		this.reasonsLeftOut = kept.reasonsLeftOut;
+		this.#last = kept.last;
+		this.#concurrency = concurrency;
+	}
+
+	/** By an earlier run. */
+	stands(hash: AddressHash): void {
+		this.#taken.add(hash);
+	}
+
+	#take({ first, ack, reasonsLeftOut, taken }: AckedBatch): void {
+		for (const hash of taken) this.#taken.add(hash);
+		this.totals = addImportCounts(this.totals, ack.counts);
+		this.position = ack.position;
+		this.reasonsLeftOut += reasonsLeftOut;
+		this.#last = { first, ack };
+	}
+
+	async put(batch: ImportBatch): Promise<Ack<ImportCounts>> {
+		const { first } = batch;
+		if (this.#last?.first === first) return this.#last.ack;
+		if (first !== this.position)
+			throw new ApiError('conflict', `The next row of this import is ${this.position}.`);
+		const rows = readRows(batch);
+		await this.#parts.pages.prepare(rows.length);
+		const outcomes = await this.#settle(rows, first);
+		const ack = ackOf(first, outcomes);
+		const done = {
+			first,
+			ack,
+			reasonsLeftOut: rows.filter((row) => row.kind === 'row' && row.hasReason).length,
+			taken: rows.flatMap((row, index) =>
+				row.kind === 'row' && isStanding(outcomes[index]) ? [hashOf(row.key)] : [],
+			),
+		};
+		await this.#kept.acknowledge(done);
+		this.#take(done);
+		return ack;
+	}
+
+	/** Rows of one address wait for each other, so that the first in the file counts. */
+	async #settle(rows: ReturnType<typeof readRows>, first: number): Promise<RowOutcome[]> {
+		const outcomes = new Array<RowOutcome>(rows.length);
+		const ahead = new Map<EmailKey, Promise<boolean>>();
+		await inOrder(rows.length, this.#concurrency, async (index) => {
+			const row = rows[index];
+			if (row === undefined) return;
+			if (row.kind === 'rejected') {
+				outcomes[index] = row;
+				return;
+			}
+			const outcome = this.#settleOne(row, { before: ahead.get(row.key), number: first + index });
+			ahead.set(
+				row.key,
+				outcome.then(isTaken, () => false),
+			);
+			outcomes[index] = await outcome;
+		});
+		return outcomes;
+	}
+
+	async #settleOne(
+		row: ForeignRow,
+		{ before, number }: { before: Promise<boolean> | undefined; number: number },
+	): Promise<RowOutcome> {
+		await this.#parts.pace.row();
+		if (this.#taken.has(hashOf(row.key)) || (await before) === true) {
+			const error = `email: ${row.email} stands in this import already.`;
+			return { kind: 'duplicate', code: 'duplicate', error };
+		}
+		const outcome = await settleRow(this.#parts, row, this.#intentsOf(number));
+		const isUnknown = outcome.kind === 'rejected' && outcome.code === unknownCode;
+		this.#unknownInARow = isUnknown ? this.#unknownInARow + 1 : 0;
+		if (this.#unknownInARow > maxUnknownInARow)
+			throw new ApiError('network', 'The service has stopped answering.', { unanswered: true });
+		return outcome;
+	}
+
+	#intentsOf(number: number): RowIntents {
+		const earlier = this.#kept.begun.get(number) ?? null;
+		let last = earlier;
+		return {
+			earlier,
+			declare: async (intent) => {
+				if (intent === last) return;
+				await this.#kept.declare(number, intent);
+				last = intent;
+			},
+		};
+	}
+}
+
+function ackOf(first: number, outcomes: readonly RowOutcome[]): Ack<ImportCounts> {
+	const counts = noCounts();
+	for (const { kind } of outcomes) counts[kind] += 1;
+	const rejects = outcomes.flatMap((outcome, index) =>
+		'code' in outcome ? [{ row: first + index, code: outcome.code, error: outcome.error }] : [],
+	);
+	return { position: first + outcomes.length, counts, rejects };
+}
+
+/** Created, updated or unchanged. */
+function isStanding(outcome: RowOutcome | undefined): boolean {
+	return outcome !== undefined && !('code' in outcome);
+}
+
+/** The address stands in this import, by this row or by an earlier one. */
+function isTaken(outcome: RowOutcome): boolean {
+	return outcome.kind === 'duplicate' || isStanding(outcome);
+}
+
+function noCounts(): ImportCounts {
+	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+}

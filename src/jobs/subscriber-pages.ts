@@ -1,0 +1,156 @@
+/**
+ * The subscribers of a list, on a deployment that offers only pages and filters. An import looks up each row as long as
+ * that is cheaper. Once there were as many look-ups as the list has pages, it reads the whole list once instead. So it
+ * never takes more than twice the requests of the better way, without knowing beforehand how long the file is.
+ */
+import { type EmailKey, emailKey, parseAddress } from '../api/address.js';
+import type { Api, Call, PageRequest } from '../api/api.js';
+import type { SubscriberInput } from '../api/inputs.js';
+import { iterate } from '../api/pages.js';
+import type { Page, Subscriber, SubscriberFilter } from '../api/records.js';
+import type { Pace } from './pace.js';
+import type { Known } from './row-outcome.js';
+
+/** The subscribers of one list; answers to changes are ignored. */
+export interface Subscribers extends Pick<ReturnType<Api['subscribers']>, 'page' | 'get'> {
+	create(input: SubscriberInput, call?: Call): Promise<unknown>;
+	patch(id: number, input: Partial<SubscriberInput>, call?: Call): Promise<unknown>;
+}
+
+export interface SubscriberPages {
+	/** Called before this many further rows are looked up. */
+	prepare(rows: number): Promise<void>;
+	/** Looks up an address; `isFresh` false: the result comes from the walk and may have changed. */
+	find(email: string): Promise<{ known: Known; isFresh: boolean } | null>;
+	/** Asks the service again, without regard to case, after it refused the address as taken or did not answer. */
+	search(email: string): Promise<Known | null>;
+}
+
+const pageSize = 1_000;
+/** About 200 bytes each; in a larger list each row is looked up, however long it takes. */
+const maxWalked = 200_000;
+
+/** Reads the first page, so an unknown list is `not_found` here. */
+export async function openSubscriberPages(subscribers: Subscribers, pace: Pace): Promise<SubscriberPages> {
+	const first = await pace.read((call) => subscribers.page({ page: 1, page_size: pageSize }, call));
+	return new KnownSubscribers(subscribers, pace, first);
+}
+
+class KnownSubscribers implements SubscriberPages {
+	readonly #subscribers: Subscribers;
+	readonly #pace: Pace;
+	readonly #count: number;
+	readonly #pages: number;
+	#asked = 0;
+	#walked: Map<EmailKey, Known> | null = null;
+
+	constructor(subscribers: Subscribers, pace: Pace, first: Page<Subscriber>) {
+		this.#subscribers = subscribers;
+		this.#pace = pace;
+		this.#count = first.count;
+		// A deployment decides how many it returns on a page.
+		this.#pages = first.next === null ? 1 : Math.ceil(first.count / Math.max(1, first.results.length));
+		if (first.next === null) this.#walked = new Map(first.results.map(entryOf));
+	}
+
+	async prepare(rows: number): Promise<void> {
+		this.#asked += rows;
+		if (this.#walked === null && this.#asked >= this.#pages && this.#count <= maxWalked) await this.#walk();
+	}
+
+	async find(email: string): Promise<{ known: Known; isFresh: boolean } | null> {
+		if (this.#walked === null) {
+			// Without regard to case: where uniqueness depends on case, the service would create the same person twice.
+			const known = await this.search(email);
+			return known === null ? null : { known, isFresh: true };
+		}
+		const known = this.#walked.get(emailKey(email));
+		return known === undefined ? null : { known, isFresh: false };
+	}
+
+	async search(email: string): Promise<Known | null> {
+		const read: ReadSubscribers = (request) =>
+			this.#pace.read((call) => this.#subscribers.page(request, call));
+		const found = await searchAddress(read, email);
+		return found === null ? null : knownOf(found);
+	}
+
+	async #walk(): Promise<void> {
+		const walked = new Map<EmailKey, Known>();
+		const read = (request: PageRequest) => this.#pace.read((call) => this.#subscribers.page(request, call));
+		for await (const one of iterate(read, { page_size: pageSize })) walked.set(...entryOf(one));
+		this.#walked = walked;
+	}
+}
+
+function entryOf(one: Subscriber): [EmailKey, Known] {
+	return [emailKey(one.email), knownOf(one)];
+}
+
+function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
+	return { id, email, name, is_active, meta };
+}
+
+/** Reads one page of the list. */
+export type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
+
+/**
+ * Compared as addresses here, whatever the service finds. `email__exact` may depend on case elsewhere: first the
+ * address as given, then in lower case, as most are stored, then in any case.
+ */
+export async function searchAddress(read: ReadSubscribers, email: string): Promise<Subscriber | null> {
+	const exact = [...new Set([email, email.toLowerCase()])].map((email__exact) => ({ email__exact }));
+	for (const filter of [...exact, { email__icontains: email }]) {
+		const found = await matching(read, filter, email);
+		if (found !== null) return found;
+	}
+	return null;
+}
+
+/** A deployment may ignore the filter, so its answer is compared again. */
+async function matching(
+	read: ReadSubscribers,
+	filter: SubscriberFilter,
+	email: string,
+): Promise<Subscriber | null> {
+	const key = emailKey(email);
+	for await (const one of iterate((request: PageRequest) => read({ ...filter, ...request }))) {
+		if (emailKey(one.email) === key) return one;
+	}
+	return null;
+}
+
+/** In the form for staging; `to_key` null: not a valid address. */
+export interface PersonOfList {
+	email: string;
+	to_key: string | null;
+	name: string;
+	email_reason: string;
+	meta: Readonly<Record<string, unknown>>;
+}
+
+/** At most a thousand at a time, fewer at the end. Throws `not_found`, and the signal's reason. */
+export async function* peopleOfList(
+	api: Api,
+	listId: number,
+	signal: AbortSignal | undefined,
+): AsyncGenerator<PersonOfList[], void, undefined> {
+	const call = signal === undefined ? {} : { signal };
+	const { email_reason } = await api.lists.get(listId, call);
+	const subscribers = api.subscribers(listId);
+	const readPage = (request: PageRequest) => {
+		signal?.throwIfAborted();
+		return subscribers.page({ is_active: true, ...request }, call);
+	};
+	let people: PersonOfList[] = [];
+	for await (const { email, name, meta, is_active } of iterate(readPage, { page_size: pageSize })) {
+		// A deployment may ignore the filter.
+		if (!is_active) continue;
+		const address = parseAddress(email);
+		people.push({ email: address?.address ?? email, to_key: address?.key ?? null, name, email_reason, meta });
+		if (people.length < pageSize) continue;
+		yield people;
+		people = [];
+	}
+	yield people;
+}

@@ -1,0 +1,141 @@
+/** Commands that open and fill a campaign, and their outcomes: plain data. */
+
+import type { CampaignSession, RequestsSpec } from '../api/campaigns.js';
+import type { AcceptCounts, Ack, CampaignSpec } from '../api/capabilities.js';
+import type { Micros } from '../api/datetime.js';
+import type { FieldErrors } from '../api/errors.js';
+import type { Uuid } from '../api/records.js';
+import type { RecipientRow } from '../engine/rules/recipient-rows.js';
+import type { Courier } from '../engine/rules/request-rows.js';
+import type { RefusedRow } from '../engine/rules/row-place.js';
+import type { Seen } from './store.js';
+import type { Submission } from './submissions.js';
+
+export interface OpenCampaign {
+	/** The campaign's UUID, used when the key is new. */
+	id: Uuid;
+	key: string;
+	/** A new campaign in any case: where the name is taken, a number is added. */
+	is_numbered?: boolean;
+	/** The spec as it was given: stored, and compared when the job is opened again. */
+	spec: CampaignSpec | RequestsSpec;
+	/** From the spec: a variable without a value rejects its row. */
+	strict_vars: boolean;
+	/**
+	 * The courier of its messages. Senders, lists and fields of a service (`api`) are not in this database, so they are not
+	 * looked up. Absent: `smtp`.
+	 */
+	courier?: Courier;
+	/** `null`: each row has its own. */
+	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
+	/** The new owner; absent: the database owner. */
+	owner?: string;
+	/**
+	 * Another client's campaign with this key is a conflict, also with the same spec. `unless_sent` ignores campaigns of
+	 * other clients.
+	 */
+	only_of?: string;
+	/** Opens nothing new beside a campaign of the same mail: see `CampaignOpening.unlessSent`. */
+	unless_sent?: boolean;
+	/** Answers as it would, and changes nothing. */
+	is_trial?: boolean;
+	now: Micros;
+}
+
+export type CampaignOpened =
+	| { kind: 'opened'; session: CampaignSession }
+	/** The key stands for another spec. */
+	| { kind: 'conflict' }
+	/** The key of a campaign of the same mail. */
+	| { kind: 'repeated'; key: string }
+	| { kind: 'refused'; errors: FieldErrors };
+
+export type CampaignAck =
+	| { kind: 'acknowledged'; ack: Ack<AcceptCounts> }
+	| { kind: 'gap'; position: number }
+	| { kind: 'not_found' }
+	/** It takes no more recipients. */
+	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
+	/** Recipients for a campaign of requests, or the other way round. */
+	| { kind: 'other_rows' };
+
+/** A subscriber of a list on a service, as the service returns it. */
+export interface ListedPerson {
+	email: string;
+	/** The form for comparison; null: not a valid address. */
+	to_key: string | null;
+	name: string;
+	email_reason: string;
+	meta: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * A page of such a list. `first`: deletes what was staged, since a list that changes is read from its beginning again.
+ * `last`: the list was read to its end.
+ */
+export interface ListedPeople {
+	campaign: Uuid;
+	list_id: number;
+	part: 'first' | 'next' | 'last';
+	people: readonly ListedPerson[];
+	now: Micros;
+}
+
+/** The result of adding such subscribers to a campaign. */
+export type PeopleAck =
+	/** Counts of the list as far as it was read. `isWhole`: it was read to its end, and nothing changes any more. */
+	| { kind: 'acknowledged'; ack: Ack<AcceptCounts>; isWhole: boolean }
+	| { kind: 'not_found' }
+	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
+	/** It has rows of a file, or another list. */
+	| { kind: 'other_rows' };
+
+/** One row of a campaign of send requests after the check of its shape and template: a request, or the error. */
+export type RequestedRow =
+	| {
+			kind: 'request';
+			/** The same for requests of the campaign that readers see alike: of these an address gets one message. */
+			alike: Uuid;
+			/** For SMTP the same for requests that differ in `to` alone; for an API each has its own, as it was given. */
+			submission: Omit<Submission, 'recipients' | 'campaign'>;
+			recipients: readonly { to: string; to_key: string }[];
+			line?: number;
+	  }
+	| RefusedRow;
+
+/** Writes of campaigns. */
+export interface CampaignWrites {
+	openCampaign(c: OpenCampaign): Promise<CampaignOpened>;
+	/** Expands a list's active subscribers into staged messages. Adding the same list again adds no address twice. */
+	addListToCampaign(
+		c: { campaign: Uuid; list_id: number; now: Micros } & Seen,
+	): Promise<Ack<AcceptCounts> | null>;
+	/** Adds a list of a service, page by page, to a campaign that goes by its API. */
+	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
+	/** `isAgain`: uncertain messages wait for one more send; otherwise those that wait for it are uncertain again. */
+	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
+	/** The same `first` again gets the stored ack. Rules that need stored state are checked here, row by row. */
+	putCampaignBatch(
+		c: {
+			campaign: Uuid;
+			first: number;
+			rows: readonly (RecipientRow | RequestedRow)[];
+			now: Micros;
+		} & Seen,
+	): Promise<CampaignAck>;
+	/** The campaign takes no further row. `gap`: the number of rows put. */
+	completeCampaign(
+		c: { campaign: Uuid; position: number } & Seen,
+	): Promise<Exclude<CampaignAck, { kind: 'acknowledged' }> | { kind: 'complete' }>;
+	/** Changes one row, and deletes the stored acks. `count_differs` releases nothing. */
+	releaseCampaign(c: { campaign: Uuid; expect_count: number; now: Micros } & Seen): Promise<
+		| { kind: 'released' }
+		| { kind: 'count_differs'; count: number }
+		| { kind: 'not_found' }
+		| { kind: 'canceled' }
+		/** Its list was not read to its end. */
+		| { kind: 'incomplete' }
+	>;
+	/** `forget`: one that was never released is deleted. */
+	cancelCampaign(c: { campaign: Uuid; forget?: boolean; now: Micros } & Seen): Promise<boolean>;
+}

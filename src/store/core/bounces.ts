@@ -1,0 +1,217 @@
+/** Reports on messages that came back: what a report changes for its message and for the recipient. */
+
+import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
+import type { EventType, MessageState } from '../../api/records.js';
+import { erasedAddress } from '../../engine/rules/erasure.js';
+import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
+import { type Finding, findingsOf, type Recipients } from '../../engine/rules/reported-recipients.js';
+import type { RecordedReport, ReportEffect, ReportOutcome } from '../bounces.js';
+import type { Operations } from '../operations.js';
+import { recordEvent } from './events.js';
+import { createTally } from './figures.js';
+import { readEnvelope } from './rows.js';
+import { reportedSoftBounce } from './soft-bounces.js';
+import type { Sql } from './sql.js';
+import { stopMail } from './suppressions.js';
+
+interface ReturnedRow {
+	id: number;
+	to_key: EmailKey;
+	state: MessageState;
+	envelope: string;
+}
+
+/** `recordReport` needs one transaction around it. `foreseeReport` has the same result without writing. */
+export function createBounces(sql: Sql) {
+	return {
+		recordReport: (report) => recordReport(sql, report),
+		foreseeReport: (report) => {
+			const foreseen = assess(sql, report);
+			if (foreseen.kind !== 'recorded') return foreseen;
+			const { effect, address } = foreseen;
+			return { kind: 'recorded', effect, address };
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** The changes by a report: the new facts about each recipient, the message's own recipient first. */
+type Assessment =
+	| Exclude<ReportOutcome, { kind: 'recorded' }>
+	| ({ kind: 'recorded'; message: ReturnedRow; changes: Change[]; isAboutTo: boolean } & RecordedReport);
+
+function recordReport(sql: Sql, report: ReturnedReport): ReportOutcome {
+	const assessment = assess(sql, report);
+	if (assessment.kind !== 'recorded') return assessment;
+	const { effect, address, message, changes, isAboutTo } = assessment;
+	for (const change of changes) apply(sql, change);
+	rememberMail(sql, message, report, effect);
+	if (isAboutTo && effect === 'soft_bounce') reportedSoftBounce(sql, message, report);
+	return { kind: 'recorded', effect, address };
+}
+
+/** Only reads. */
+function assess(sql: Sql, report: ReturnedReport): Assessment {
+	if (isKnownMail(sql, report.sha256)) return { kind: 'known' };
+	const message = findMessage(sql, report);
+	if (message === null) return { kind: 'unmatched' };
+	// The outcome is recorded in a moment, and would overwrite a state that is written now.
+	if (message.state === 'leased') return { kind: 'in_flight' };
+	const findings = findingsOf(recipientsOf(message), report);
+	if (findings.length === 0) return { kind: 'unmatched' };
+	const changes = findings.flatMap((finding) => {
+		const effect = effectOf(sql, { message, report, finding });
+		return effect === null ? [] : [{ message, report, finding, effect }];
+	});
+	const [first] = changes;
+	if (first === undefined) return { kind: 'known' };
+	const { effect, finding } = first;
+	return {
+		kind: 'recorded',
+		effect,
+		address: finding.address,
+		message,
+		changes,
+		isAboutTo: findings[0]?.isTo === true,
+	};
+}
+
+function isKnownMail(sql: Sql, sha256: string): boolean {
+	return sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', sha256) === 1;
+}
+
+function rememberMail(
+	sql: Sql,
+	message: ReturnedRow,
+	{ sha256, at }: ReturnedReport,
+	kind: ReportEffect,
+): void {
+	sql.run(
+		'INSERT INTO bounce_reports (sha256, message_id, kind, at) VALUES (?, ?, ?, ?)',
+		sha256,
+		message.id,
+		kind,
+		at,
+	);
+}
+
+/** Nothing is recorded of an erased person. A message that was never sent cannot have come back. */
+function findMessage(sql: Sql, { message }: ReturnedReport): ReturnedRow | null {
+	const row = sql.get<ReturnedRow>(
+		`SELECT m.id, m.to_key, m.state, s.envelope
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE m.uuid = ? AND m.fence > 0`,
+		message,
+	);
+	return row === undefined || row.to_key === erasedAddress ? null : row;
+}
+
+function recipientsOf({ to_key, envelope }: ReturnedRow): Recipients {
+	const { cc, bcc } = readEnvelope(envelope);
+	const copies = [...cc, ...bcc].map((text) => parseMailbox(text)?.key ?? emailKey(text));
+	return { to: to_key, copies: [...new Set(copies)].filter((key) => key !== to_key) };
+}
+
+interface Application {
+	message: ReturnedRow;
+	report: ReturnedReport;
+	finding: Finding;
+}
+
+interface Change extends Application {
+	effect: ReportEffect;
+}
+
+/** The effect of a finding; null where the same was known of this recipient. Of a copy only its address is known. */
+function effectOf(sql: Sql, { message, report, finding }: Application): ReportEffect | null {
+	if (report.kind === 'complaint')
+		return finding.isTo && wasReported(sql, message, 'complaint') ? null : 'complaint';
+	const effect = finding.hard ? 'hard_bounce' : 'soft_bounce';
+	if (!finding.isTo) return effect;
+	const isKnown =
+		hasEvent(sql, message, 'HARDBOUNCED') || (!finding.hard && hasEvent(sql, message, 'SOFTBOUNCED'));
+	return isKnown ? null : effect;
+}
+
+function apply(sql: Sql, change: Change): void {
+	const { report, finding } = change;
+	if (report.kind === 'complaint') stop(sql, change, 'COMPLAINED');
+	else if (finding.isTo) bounce(sql, change);
+	// The message's state is that of its `to`: a finding about a copy changes only the address.
+	else if (finding.hard) stop(sql, change, 'HARDBOUNCED');
+}
+
+function stop(sql: Sql, { report, finding }: Change, reason: 'COMPLAINED' | 'HARDBOUNCED'): void {
+	const { address } = finding;
+	const source = reason === 'COMPLAINED' ? 'COMPLAINT' : 'BOUNCE';
+	stopMail(sql, { address, list_id: null, reason, source, now: report.at });
+}
+
+function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): boolean {
+	return (
+		sql.number(
+			// bounce_reports_of_message
+			'SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE message_id = ? AND kind = ?)',
+			message.id,
+			kind,
+		) === 1
+	);
+}
+
+function bounce(sql: Sql, change: Change): void {
+	if (change.effect === 'hard_bounce') {
+		const from: MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
+		setState(sql, change, { to: 'bounced', from });
+		record(sql, change, 'HARDBOUNCED');
+	} else {
+		setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
+		record(sql, change, 'SOFTBOUNCED');
+	}
+}
+
+function hasEvent(sql: Sql, message: ReturnedRow, type: EventType): boolean {
+	return (
+		sql.number(
+			'SELECT EXISTS (SELECT 1 FROM message_firsts WHERE message_id = ? AND type = ?)',
+			message.id,
+			type,
+		) === 1
+	);
+}
+
+function setState(
+	sql: Sql,
+	{ message, finding }: Application,
+	{ to, from }: { to: MessageState; from: readonly MessageState[] },
+): void {
+	if (!from.includes(message.state)) return;
+	sql.run(
+		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
+		to,
+		lastReply(finding),
+		message.id,
+	);
+}
+
+/** The reply with its code once, where the text has none of its own; null without either. */
+function lastReply({ smtp_code: code, diagnostic: text }: Finding): string | null {
+	if (code === null || text === null) return text ?? code;
+	return new RegExp(`(?:^|\\D)${code.replaceAll('.', '\\.')}(?!\\d)`).test(text) ? text : `${code} ${text}`;
+}
+
+function record(sql: Sql, { report, finding }: Application, type: 'HARDBOUNCED' | 'SOFTBOUNCED'): void {
+	const tally = createTally(sql);
+	recordEvent(sql, tally, {
+		message: report.message,
+		type,
+		at: report.at,
+		link: null,
+		machine: false,
+		ip: null,
+		user_agent: null,
+		url: null,
+		smtp_code: finding.smtp_code,
+		diagnostic: finding.diagnostic,
+	});
+	tally.write();
+}

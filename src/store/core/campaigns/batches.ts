@@ -1,0 +1,281 @@
+/**
+ * A campaign's rows in numbered batches: recipients, send requests, or subscribers of a list on another deployment. The
+ * position, the answer and the results commit with the rows.
+ */
+
+import type { AcceptCounts, Ack, Reject } from '../../../api/capabilities.js';
+import type { Micros } from '../../../api/datetime.js';
+import { listFieldErrors } from '../../../api/errors.js';
+import { builtInVariables } from '../../../api/fields.js';
+import { texts } from '../../../api/schema/texts.js';
+import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
+import { missingVariables } from '../../../engine/rules/meta.js';
+import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
+import type { CampaignAck, ListedPeople, ListedPerson, PeopleAck, RequestedRow } from '../../campaigns.js';
+import { findList } from '../lists.js';
+import { parseStored } from '../rows.js';
+import { findSender } from '../senders.js';
+import type { Sql } from '../sql.js';
+import { insertSubmission } from '../submissions.js';
+import { createResultLog } from './results.js';
+import { type CampaignRow, maxListedRejects, noCounts } from './rows.js';
+import {
+	addToCounts,
+	keepRejects,
+	keptRejects,
+	type RowOutcome,
+	readStaging,
+	type StagedRecipient,
+	type Staging,
+	stageMessage,
+	stageRecipient,
+} from './staging.js';
+
+interface Batch {
+	first: number;
+	rows: readonly (RecipientRow | RequestedRow)[];
+	now: Micros;
+}
+
+/**
+ * Runs in one transaction of the caller. A repeated batch gets its first answer, without reading its rows; `closed`
+ * once the campaign is released or canceled.
+ */
+export function putBatch(sql: Sql, campaign: CampaignRow, { first, rows, now }: Batch): CampaignAck {
+	if (campaign.state !== 'staged') return { kind: 'closed', state: campaign.state };
+	const stored = findAck(sql, campaign.seq, first);
+	if (stored !== null) return { kind: 'acknowledged', ack: stored };
+	if (first !== campaign.position) return { kind: 'gap', position: campaign.position };
+	if (campaign.is_complete === 1 && rows.length > 0) return { kind: 'closed', state: 'complete' };
+	const wanted = campaign.requests === 1 ? 'request' : 'recipient';
+	if (rows.some(({ kind }) => kind !== 'rejected' && kind !== wanted)) return { kind: 'other_rows' };
+	const ack = stageRows(sql, campaign, { first, rows, now });
+	// An empty batch does not move the position: the next batch has the same number and must not get its answer.
+	if (rows.length > 0) keepAck(sql, campaign, ack);
+	return { kind: 'acknowledged', ack };
+}
+
+/** Once the campaign takes no rows, its answers are never read again. */
+export function dropAcks(sql: Sql, campaign_seq: number): void {
+	sql.run('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
+}
+
+function findAck(sql: Sql, campaign_seq: number, first: number): Ack<AcceptCounts> | null {
+	const row = sql.get<{ ack: string }>(
+		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',
+		campaign_seq,
+		first,
+	);
+	// Written by keepAck and by nothing else.
+	return row === undefined ? null : (parseStored(row.ack) as Ack<AcceptCounts>);
+}
+
+function stageRows(sql: Sql, campaign: CampaignRow, { first, rows, now }: Batch): Ack<AcceptCounts> {
+	const stage = stagerOf(sql, campaign, now);
+	const counts = noCounts();
+	const rejects: Reject[] = [];
+	const log = createResultLog(sql, campaign);
+	rows.forEach((row, index) => {
+		for (const { to, outcome } of stage(row)) {
+			counts[outcome.kind] += 1;
+			log.add({ line: row.line ?? null, to, outcome });
+			if (outcome.kind !== 'rejected') continue;
+			rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
+		}
+	});
+	return { position: first + rows.length, counts, rejects };
+}
+
+/** Returns what stages a row: all its recipients, or its error. Made once for each batch. */
+function stagerOf(
+	sql: Sql,
+	campaign: CampaignRow,
+	now: Micros,
+): (row: RecipientRow | RequestedRow) => StagedRecipient[] {
+	// A campaign of requests has no content of its own to read.
+	const staging = campaign.requests === 1 ? null : readStaging(sql, campaign, now);
+	const list_id = staging?.submission.list_id ?? null;
+	const email_reason = reasonOf(sql, campaign, list_id);
+	return (row) => {
+		switch (row.kind) {
+			case 'rejected':
+				return [{ to: row.to ?? '', outcome: row }];
+			case 'request':
+				return stageRequest(sql, campaign, row);
+			case 'recipient':
+				if (staging === null) throw new Error(`campaign ${campaign.seq} takes requests`);
+				return [{ to: row.to, outcome: stageRecipient(sql, staging, { ...row, email_reason }) }];
+		}
+	};
+}
+
+/** Why an address that is not in the list is skipped; null: the service decides. */
+function reasonOf(sql: Sql, { courier }: CampaignRow, list_id: number | null): string | null {
+	if (courier === 'api') return null;
+	return list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
+}
+
+function keepAck(sql: Sql, campaign: CampaignRow, ack: Ack<AcceptCounts>): void {
+	addToCounts(sql, campaign.seq, ack.counts);
+	sql.run('UPDATE campaigns SET position = ? WHERE seq = ?', ack.position, campaign.seq);
+	sql.run(
+		'INSERT INTO campaign_acks (campaign_seq, first, ack) VALUES (?, ?, ?)',
+		campaign.seq,
+		campaign.position,
+		JSON.stringify(ack),
+	);
+}
+
+type Request = Extract<RequestedRow, { kind: 'request' }>;
+
+/** Stages each recipient; a refused request is one rejected row with all its addresses. */
+export function stageRequest(sql: Sql, campaign: CampaignRow, row: Request): StagedRecipient[] {
+	const { submission, recipients, alike } = row;
+	const refusal = campaign.courier === 'api' ? lackOf(campaign, row) : refusalOf(sql, row);
+	if (refusal !== null) {
+		const to = recipients.map((recipient) => recipient.to).join(', ');
+		return [{ to, outcome: { kind: 'rejected', ...refusal } }];
+	}
+	const { list_id, type, context, variables, now } = submission;
+	const staging: Staging = {
+		campaign,
+		scope: alike,
+		submission: { seq: submissionSeq(sql, campaign, row), type, list_id },
+		// A service fills in what it knows of its subscribers.
+		used: campaign.courier === 'api' ? [] : [...(variables ?? [])],
+		context,
+		now,
+	};
+	const email_reason = list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
+	return recipients.map(({ to, to_key }) => ({
+		to,
+		outcome: stageRecipient(sql, staging, { to, to_key, context: {}, email_reason }),
+	}));
+}
+
+/** The refusal by stored state, in the words of a send call. */
+function refusalOf(
+	sql: Sql,
+	{ submission: { from_key, list_id } }: Request,
+): { code: string; error: string } | null {
+	const errors = {
+		...(findSender(sql, from_key) === null && unverifiedSender),
+		...(list_id !== null && findList(sql, list_id) === null && noSuch('list_id', list_id)),
+	};
+	const [first] = listFieldErrors(errors);
+	return first === undefined ? null : { code: 'invalid', error: `${first.path}: ${first.message}` };
+}
+
+/** For a request that goes to a service: the service fills in its own fields, so they are not looked up. */
+function lackOf(
+	{ strict_vars }: CampaignRow,
+	{ submission: { variables, context } }: Request,
+): { code: string; error: string } | null {
+	const builtIn: readonly string[] = builtInVariables;
+	const missing = missingVariables({}, variables, context).filter((name) => !builtIn.includes(name));
+	if (strict_vars === 0 || missing.length === 0) return null;
+	return {
+		code: 'missing_variable',
+		error: `No value for ${missing.map((name) => `#${name}#`).join(', ')}.`,
+	};
+}
+
+function submissionSeq(sql: Sql, campaign: CampaignRow, { submission }: Request): number {
+	const known = sql.get<{ seq: number }>('SELECT seq FROM submissions WHERE id = ?', submission.id);
+	return known?.seq ?? insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign);
+}
+
+/** Runs in one transaction of the caller. An address gets one message, however often it is listed. */
+export function addPeople(sql: Sql, campaign: CampaignRow, c: Omit<ListedPeople, 'campaign'>): PeopleAck {
+	const { list_id, part, people, now } = c;
+	if (campaign.state !== 'staged') return { kind: 'closed', state: campaign.state };
+	if (campaign.position > 0 || isOfOther(sql, campaign, list_id)) return { kind: 'other_rows' };
+	const place = { campaign_seq: campaign.seq, list_id };
+	const answer = (row: CampaignRow, isWhole: boolean): PeopleAck => {
+		const { position, staged, suppressed, rejected } = row;
+		const rejects = keptRejects(sql, campaign.seq, list_id);
+		return {
+			kind: 'acknowledged',
+			ack: { position, counts: { staged, suppressed, rejected }, rejects },
+			isWhole,
+		};
+	};
+	if (campaign.is_complete === 1) return answer(campaign, true);
+	const begun = part === 'first' ? begin(sql, campaign, place) : campaign;
+	const { counts, rejects } = stagePeople(sql, begun, {
+		people,
+		now,
+		kept: keptRejects(sql, campaign.seq, list_id),
+	});
+	addToCounts(sql, campaign.seq, counts);
+	keepRejects(sql, place, rejects);
+	if (part === 'last') sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', campaign.seq);
+	return answer({ ...begun, ...sumOf(begun, counts) }, part === 'last');
+}
+
+/** Whether its list was begun and not read to its end. */
+export function isListOpen(sql: Sql, { seq, is_complete, courier }: CampaignRow): boolean {
+	if (courier !== 'api' || is_complete === 1) return false;
+	return sql.number('SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ?)', seq) === 1;
+}
+
+function isOfOther(sql: Sql, { seq }: CampaignRow, list_id: number): boolean {
+	const others = 'SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ? AND list_id <> ?)';
+	return sql.number(others, seq, list_id) === 1;
+}
+
+/** Nothing was released: what an earlier walk staged is deleted with its results. */
+function begin(
+	sql: Sql,
+	campaign: CampaignRow,
+	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
+): CampaignRow {
+	sql.run('DELETE FROM campaign_results WHERE campaign_seq = ?', campaign_seq);
+	sql.run('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
+	sql.run('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', campaign_seq);
+	sql.run(
+		'INSERT INTO campaign_lists (campaign_seq, list_id, after_id) VALUES (?, ?, 0) ON CONFLICT DO NOTHING',
+		campaign_seq,
+		list_id,
+	);
+	keepRejects(sql, { campaign_seq, list_id }, []);
+	return { ...campaign, ...noCounts() };
+}
+
+function stagePeople(
+	sql: Sql,
+	campaign: CampaignRow,
+	{ people, now, kept }: Pick<ListedPeople, 'people' | 'now'> & { kept: readonly Reject[] },
+): { counts: AcceptCounts; rejects: Reject[] } {
+	const staging = readStaging(sql, campaign, now);
+	const log = createResultLog(sql, campaign);
+	const counts = noCounts();
+	const rejects = [...kept];
+	for (const [row, person] of people.entries()) {
+		const outcome = stagePerson(sql, staging, person);
+		if (outcome === null) continue;
+		counts[outcome.kind] += 1;
+		log.add({ line: null, to: person.email, outcome });
+		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
+			rejects.push({ row, code: outcome.code, error: outcome.error });
+	}
+	return { counts, rejects };
+}
+
+/** Null: it was staged before. */
+function stagePerson(sql: Sql, staging: Staging, { to_key, ...person }: ListedPerson): RowOutcome | null {
+	if (to_key === null) {
+		return { kind: 'rejected', code: 'invalid', error: `${person.email}: ${texts.email}` };
+	}
+	const nobodyHere = { list_id: null, subscriber_id: null, is_active: null, given: {} };
+	const outcome = stageMessage(sql, staging, { person, to_key, ...nobodyHere });
+	return outcome.kind === 'rejected' && outcome.code === 'duplicate' ? null : outcome;
+}
+
+function sumOf(a: AcceptCounts, b: AcceptCounts): AcceptCounts {
+	return {
+		staged: a.staged + b.staged,
+		suppressed: a.suppressed + b.suppressed,
+		rejected: a.rejected + b.rejected,
+	};
+}

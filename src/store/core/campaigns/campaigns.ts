@@ -1,0 +1,306 @@
+/** Campaigns: rows are staged under a campaign whose one row says whether they may be leased. */
+
+import { jobIdentity, mailIdentity } from '../../../api/campaign-identity.js';
+import type { CampaignSession, RequestsSpec } from '../../../api/campaigns.js';
+import type { CampaignSpec, CampaignStatus } from '../../../api/capabilities.js';
+import type { Micros } from '../../../api/datetime.js';
+import type { FieldErrors } from '../../../api/errors.js';
+import { canonicalJson } from '../../../api/json.js';
+import type { Uuid } from '../../../api/records.js';
+import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
+import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
+import type { Command, Operations } from '../../operations.js';
+import type { Seen } from '../../store.js';
+import { createTally } from '../figures.js';
+import { findList } from '../lists.js';
+import { countByState } from '../messages.js';
+import { flag, parseStored } from '../rows.js';
+import { findSender } from '../senders.js';
+import { loseLeases } from '../settle.js';
+import type { Sql } from '../sql.js';
+import { insertSubmission } from '../submissions.js';
+import { addPeople, dropAcks, isListOpen, putBatch } from './batches.js';
+import { pageCampaigns, sliceResults } from './results.js';
+import { type CampaignRow, campaignColumns, isSeen, isSending, type Slices } from './rows.js';
+import { stageList } from './staging.js';
+
+/**
+ * Each runs in one transaction of the caller. `stageSlice` and `dropStaged` do a slice: call them until nothing is
+ * left.
+ */
+export function createCampaigns(sql: Sql) {
+	return {
+		campaignStatus: ({ id, ...seen }) => {
+			const row = findCampaign(sql, id, seen);
+			return row === null ? null : status(sql, row);
+		},
+		openCampaign: (command) => openCampaign(sql, command),
+		stageSlice: (command) => {
+			const row = findCampaign(sql, command.campaign, command);
+			return row === null || !takesLists(row) ? null : stageList(sql, row, command);
+		},
+		addListToCampaign: ({ campaign, list_id, now, ...seen }) => {
+			const row = findCampaign(sql, campaign, seen);
+			if (row === null || !takesLists(row)) return null;
+			return stageList(sql, row, { list_id, now, limit: Number.MAX_SAFE_INTEGER });
+		},
+		addPeopleToCampaign: ({ campaign, ...command }) => {
+			const row = findCampaign(sql, campaign, {});
+			if (row === null) return { kind: 'not_found' };
+			return row.requests === 1 ? { kind: 'other_rows' } : addPeople(sql, row, command);
+		},
+		putCampaignBatch: ({ campaign, ...batch }) => {
+			const row = findCampaign(sql, campaign, batch);
+			return row === null ? { kind: 'not_found' } : putBatch(sql, row, batch);
+		},
+		completeCampaign: (command) => complete(sql, command),
+		pageCampaigns: (command) => pageCampaigns(sql, command),
+		sliceCampaignResults: (command) => sliceResults(sql, command),
+		releaseCampaign: (command) => release(sql, command),
+		cancelCampaign: ({ campaign, now, ...seen }) => {
+			const row = findCampaign(sql, campaign, seen);
+			if (row === null) return false;
+			sql.run(
+				`UPDATE campaigns
+				SET state = 'canceled', has_open_work = (released_at IS NOT NULL), canceled_at = coalesce(canceled_at, ?)
+				WHERE seq = ?`,
+				now,
+				row.seq,
+			);
+			dropAcks(sql, row.seq);
+			if (row.courier === 'api') loseLeases(sql, { lane: row.seq, owner: null, now });
+			return true;
+		},
+		forgetCampaign: ({ campaign }) => forget(sql, campaign),
+		dropStaged: (command) => Math.max(dropMessages(sql, command), dropResults(sql, command)),
+	} satisfies Partial<Operations & Slices>;
+}
+
+/** Canceled before its release, and its rows are dropped. */
+function forget(sql: Sql, id: Uuid): void {
+	const row = sql.get<{ seq: number }>(
+		"SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL",
+		id,
+	);
+	if (row === undefined) return;
+	sql.run('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
+	// submissions_of_campaign
+	sql.run('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
+	sql.run('DELETE FROM campaigns WHERE seq = ?', row.seq);
+}
+
+/** The number of a campaign that was canceled before its release. */
+const neverReleased =
+	"(SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL)";
+
+/** By messages_due: what is staged waits in the lane of its campaign. */
+function dropMessages(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
+	return sql.run(
+		`DELETE FROM messages
+				WHERE id IN (
+					SELECT id FROM messages
+					WHERE wake_at IS NOT NULL AND lane = ${neverReleased}
+					LIMIT ?
+				)`,
+		campaign,
+		limit,
+	).changes;
+}
+
+function dropResults(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
+	return sql.run(
+		`DELETE FROM campaign_results
+		WHERE (campaign_seq, n) IN (
+			SELECT campaign_seq, n FROM campaign_results
+			WHERE campaign_seq = ${neverReleased}
+			LIMIT ?
+		)`,
+		campaign,
+		limit,
+	).changes;
+}
+
+function findCampaign(sql: Sql, id: Uuid, seen: Seen): CampaignRow | null {
+	const row = sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE id = ?`, id);
+	return row !== undefined && isSeen(row, seen) ? row : null;
+}
+
+function session({ id, key, position }: CampaignRow): { kind: 'opened'; session: CampaignSession } {
+	return { kind: 'opened', session: { id, key, position } };
+}
+
+function openCampaign(sql: Sql, command: OpenCampaign): CampaignOpened {
+	const { id, spec, is_numbered = false, unless_sent = false, is_trial = false, now } = command;
+	const seen: Seen = command.only_of === undefined ? {} : { only_of: command.only_of };
+	const key = is_numbered ? freeName(sql, command.key) : command.key;
+	const known = sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, key);
+	if (known !== undefined && !(is_trial ? isFree(known) : freeKey(sql, known)))
+		return isSeen(known, seen) && isSame(known, command) ? session(known) : { kind: 'conflict' };
+	const same = unless_sent ? findSame(sql, spec, { now, ...seen }) : undefined;
+	if (same !== undefined) return { kind: 'repeated', key: same.key };
+	const errors = errorsOf(sql, command);
+	if (errors !== null) return { kind: 'refused', errors };
+	if (!is_trial) insertCampaign(sql, { ...command, key });
+	return { kind: 'opened', session: { id, key, position: 0 } };
+}
+
+/** Senders and lists of a service are not in this database. */
+function errorsOf(sql: Sql, { id, submission, courier = 'smtp' }: OpenCampaign): FieldErrors | null {
+	const isOurs = courier === 'smtp';
+	if (isOurs && submission !== null && findSender(sql, submission.from_key) === null) return unverifiedSender;
+	const list_id = isOurs ? (submission?.list_id ?? null) : null;
+	if (list_id !== null && findList(sql, list_id) === null) return noSuch('list_id', list_id);
+	if (findCampaign(sql, id, {}) === null) return null;
+	return { campaign_unique_id: [{ code: 'unique', message: 'Another job is this campaign already.' }] };
+}
+
+function insertCampaign(
+	sql: Sql,
+	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner }: OpenCampaign,
+): void {
+	const { lastInsertRowid } = sql.run(
+		`INSERT INTO campaigns (id, key, spec, strict_vars, requests, courier, state, created_at, owner)
+		VALUES (?, ?, ?, ?, ?, ?, 'staged', ?, ?)`,
+		id,
+		key,
+		canonicalJson(spec),
+		flag(strict_vars),
+		flag(submission === null),
+		courier,
+		now,
+		owner ?? null,
+	);
+	const campaign = { seq: Number(lastInsertRowid), owner: owner ?? null };
+	if (submission !== null) insertSubmission(sql, { ...submission, campaign: id }, campaign);
+}
+
+/** `id` is that of the spec, in its one form, or a new one. */
+function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
+	const isNamed = !('requests' in spec) && (spec.campaign_unique_id ?? null) !== null;
+	return (!isNamed || id === known.id) && jobIdentity(specOf(known)) === jobIdentity(spec);
+}
+
+/** The name, with the first number that makes it one of no campaign. */
+function freeName(sql: Sql, name: string): string {
+	const isTaken = (key: string) =>
+		sql.number('SELECT EXISTS (SELECT 1 FROM campaigns WHERE key = ?)', key) === 1;
+	for (let number = 1; ; number += 1) {
+		const numbered = number === 1 ? name : `${name}-${number}`;
+		if (!isTaken(numbered)) return numbered;
+	}
+}
+
+function isFree({ state, released_at }: CampaignRow): boolean {
+	return state === 'canceled' && released_at === null;
+}
+
+/** A campaign canceled before its release reached no recipient: its name may stand for another. */
+function freeKey(sql: Sql, { seq }: CampaignRow): boolean {
+	const freed = sql.run(
+		`UPDATE campaigns
+		SET key = key || ' (canceled ' || seq || ')'
+		WHERE seq = ? AND state = 'canceled' AND released_at IS NULL`,
+		seq,
+	);
+	return freed.changes > 0;
+}
+
+/** So long after a release the same mail is taken for a repetition. */
+const repetition: Micros = 24 * 3_600_000_000;
+
+/**
+ * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
+ * reached a recipient. Unfinished ones first, then the newest.
+ */
+function findSame(
+	sql: Sql,
+	spec: OpenCampaign['spec'],
+	{ now, ...seen }: Seen & { now: Micros },
+): CampaignRow | undefined {
+	const rows = sql.all<CampaignRow>(
+		`SELECT ${campaignColumns}
+		FROM campaigns g
+		WHERE state = 'staged' OR ${isSending}
+			OR (released_at > ? AND EXISTS (
+				SELECT 1
+				FROM submissions s
+				JOIN messages m ON m.submission_seq = s.seq
+				WHERE s.campaign_seq = g.seq AND (g.state = 'released' OR m.attempts > 0)
+			))
+		ORDER BY state = 'staged' OR ${isSending} DESC, seq DESC`,
+		now - repetition,
+	);
+	const wanted = mailIdentity(spec);
+	return rows.find((row) => isSeen(row, seen) && mailIdentity(specOf(row)) === wanted);
+}
+
+/** A list has no content of its own, so a campaign of requests takes none. */
+function takesLists({ state, requests }: CampaignRow): boolean {
+	return state === 'staged' && requests === 0;
+}
+
+function specOf({ spec }: CampaignRow): CampaignSpec | RequestsSpec {
+	// Written by openCampaign and by nothing else.
+	return parseStored(spec) as CampaignSpec | RequestsSpec;
+}
+
+function complete(
+	sql: Sql,
+	{ campaign, position, ...seen }: Command<'completeCampaign'>,
+): ReturnType<Operations['completeCampaign']> {
+	const row = findCampaign(sql, campaign, seen);
+	if (row === null) return { kind: 'not_found' };
+	if (row.state !== 'staged') return { kind: 'closed', state: row.state };
+	if (row.position !== position) return { kind: 'gap', position: row.position };
+	sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', row.seq);
+	return { kind: 'complete' };
+}
+
+function release(
+	sql: Sql,
+	{ campaign, expect_count, now, ...seen }: Command<'releaseCampaign'>,
+): ReturnType<Operations['releaseCampaign']> {
+	const row = findCampaign(sql, campaign, seen);
+	if (row === null) return { kind: 'not_found' };
+	if (row.state === 'canceled') return { kind: 'canceled' };
+	if (isListOpen(sql, row)) return { kind: 'incomplete' };
+	if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
+	// The client repeats a release whose answer was lost.
+	if (row.state === 'released') return { kind: 'released' };
+	sql.run(
+		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ? WHERE seq = ?",
+		now,
+		row.seq,
+	);
+	dropAcks(sql, row.seq);
+	// Until now nothing that a recipient could get was created.
+	const tally = createTally(sql);
+	tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
+	tally.write();
+	return { kind: 'released' };
+}
+
+function status(sql: Sql, row: CampaignRow): CampaignStatus {
+	const { id, key, state, staged, suppressed, rejected } = row;
+	const counted = countByState(sql, { campaign: id });
+	const messages = row.courier === 'api' ? toldMessages(counted, state) : counted;
+	const is_sending = sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, row.seq) === 1;
+	const is_finished = state === 'released' && !is_sending;
+	return { id, key, state, is_finished, messages, counts: { staged, suppressed, rejected } };
+}
+
+/**
+ * The messages of a campaign that a service makes. `accepted` counts what the service took; the service does not report
+ * their outcome. A message that is being sent counts as waiting.
+ */
+function toldMessages(
+	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
+	state: CampaignStatus['state'],
+): CampaignStatus['messages'] {
+	const waiting = leased + queued + deferred;
+	return {
+		...others,
+		...(waiting > 0 && { queued: waiting }),
+		...((sent > 0 || state !== 'staged') && { accepted: sent }),
+	};
+}

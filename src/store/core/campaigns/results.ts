@@ -1,0 +1,219 @@
+/** The results of a campaign's rows: kept row by row, read with the state of their messages. */
+
+import type { Campaign, CampaignResult, CampaignResults, CampaignState } from '../../../api/campaigns.js';
+import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import type { MessageState, Uuid } from '../../../api/records.js';
+import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
+import type { Courier } from '../../../engine/rules/request-rows.js';
+import type { Command, Operations } from '../../operations.js';
+import { figuresOf } from '../figures.js';
+import { seenState } from '../messages.js';
+import { parseStored, span } from '../rows.js';
+import type { Sql } from '../sql.js';
+import { type CampaignRow, campaignColumns, isSeen, isSending, seenRows } from './rows.js';
+import type { RowOutcome } from './staging.js';
+
+/** Records the recipients of one batch, in their order. */
+export interface ResultLog {
+	add(row: { line: number | null; to: string; outcome: RowOutcome }): void;
+}
+
+/** Numbers continue after all counted rows: recipients of a list leave a gap. */
+export function createResultLog(sql: Sql, campaign: CampaignRow): ResultLog {
+	let n = campaign.staged + campaign.suppressed + campaign.rejected;
+	return {
+		add: ({ line, to, outcome }) => {
+			n += 1;
+			const isStaged = outcome.kind === 'staged';
+			sql.run(
+				`INSERT INTO campaign_results (campaign_seq, n, line, message_id, to_email, code, error)
+				VALUES (?, ?, ?, ?, ?, ?, ?)`,
+				campaign.seq,
+				n,
+				line,
+				isStaged ? outcome.message : null,
+				isStaged ? null : to,
+				isStaged ? null : outcome.kind === 'rejected' ? outcome.code : 'suppressed',
+				outcome.kind === 'rejected' ? outcome.error : null,
+			);
+		},
+	};
+}
+
+interface ResultRow {
+	n: number;
+	line: number | null;
+	to_email: string;
+	uuid: Uuid | null;
+	state: MessageState | null;
+	code: string | null;
+	text: string | null;
+	attempts: number | null;
+	courier: Courier;
+	is_calling: number | null;
+	outcome: DeliveryOutcome['kind'] | null;
+	said_code: string | null;
+	said: string | null;
+}
+
+/** Rows after `after`; one more than asked for, to tell whether any follows. */
+export function sliceResults(
+	sql: Sql,
+	{ id, after, limit, only, ...seen }: Command<'sliceCampaignResults'>,
+): CampaignResults | null {
+	const campaign = sql.get<{ seq: number; owner: string | null }>(
+		'SELECT seq, owner FROM campaigns WHERE id = ?',
+		id,
+	);
+	if (campaign === undefined || !isSeen(campaign, seen)) return null;
+	const findings = only === 'findings' ? "AND r.code IS NOT NULL AND r.code <> 'suppressed'" : '';
+	const rows = sql.all<ResultRow>(
+		`SELECT r.n, r.line, coalesce(r.to_email, m.to_email, '') AS to_email, m.uuid,
+			CASE WHEN m.id IS NULL THEN NULL ELSE ${seenState} END AS state,
+			r.code, coalesce(r.error, m.last_reply) AS text, m.attempts,
+			g.courier, m.called = m.fence AS is_calling, a.outcome, a.enhanced AS said_code, a.text AS said
+		FROM campaign_results r
+		JOIN campaigns g ON g.seq = r.campaign_seq
+		LEFT JOIN messages m ON m.id = r.message_id
+		LEFT JOIN attempts a ON g.courier = 'api' AND a.message_id = m.id AND a.number = m.attempts
+		WHERE r.campaign_seq = ? AND r.n > ? ${findings}
+		ORDER BY r.n
+		LIMIT ?`,
+		campaign.seq,
+		after,
+		limit + 1,
+	);
+	const shown = rows.slice(0, limit);
+	return {
+		results: shown.map((row) =>
+			row.courier === 'api' && row.uuid !== null ? toldResult(row) : toResult(row),
+		),
+		next: rows.length > limit ? (shown.at(-1)?.n ?? null) : null,
+	};
+}
+
+function toResult({ line, to_email, uuid, state, code, text, attempts }: ResultRow): CampaignResult {
+	const without = code === 'suppressed' ? 'suppressed' : 'rejected';
+	return {
+		line,
+		to: to_email,
+		id: uuid,
+		// A message that is gone was staged and never released.
+		state: state ?? (code === null ? 'canceled' : without),
+		code,
+		text,
+		attempts: attempts ?? 0,
+	};
+}
+
+const complained: ReadonlySet<unknown> = new Set(['failed', 'uncertain']);
+
+/**
+ * For a message that a service makes: the service's id for it, and the error that the service gave, as far as known.
+ */
+function toldResult(row: ResultRow): CampaignResult {
+	const { line, to_email, attempts, text, said, said_code } = row;
+	const state = toldState(row);
+	const complaint = complained.has(state);
+	return {
+		line,
+		to: to_email,
+		// Empty: the service gave none.
+		id: state === 'accepted' ? text || null : null,
+		state,
+		code: complaint ? said_code : null,
+		text: complaint ? said : null,
+		attempts: attempts ?? 0,
+	};
+}
+
+function toldState({ state, outcome, is_calling }: ResultRow): CampaignResult['state'] {
+	if (state === 'sent') return 'accepted';
+	if (state === 'leased') return is_calling === 1 ? 'uncertain' : 'queued';
+	if (state === 'canceled' && outcome === 'suppressed') return 'suppressed';
+	return state === 'deferred' ? 'queued' : (state ?? 'canceled');
+}
+
+interface ListedRow extends CampaignRow {
+	created_at: Micros;
+	is_sending: number;
+	type: 'TRANSACTIONAL' | 'BULK' | null;
+	subject: string | null;
+	list_id: number | null;
+	source: string | null;
+}
+
+/** What each state for people is, as a condition on `g`. */
+const inState: Readonly<Record<CampaignState, string>> = {
+	planned: '0',
+	staged: "g.state = 'staged'",
+	sending: isSending,
+	finished: `(g.state = 'released' AND NOT ${isSending})`,
+	canceled: "g.state = 'canceled'",
+};
+
+function conditions({ key, id, state, since_at, only_of }: Command<'pageCampaigns'>) {
+	const own = seenRows('g.owner', only_of === undefined ? {} : { only_of });
+	const parts = [own.where, ...(state === undefined ? [] : [inState[state]])];
+	const values: (string | number)[] = [...own.values];
+	const add = (condition: string, value: string | number | undefined) => {
+		if (value === undefined) return;
+		parts.push(condition);
+		values.push(value);
+	};
+	add('g.key = ?', key);
+	add('g.id = ?', id);
+	add('coalesce(g.released_at, g.created_at) >= ?', since_at);
+	return { where: `WHERE ${parts.join(' AND ')}`, values };
+}
+
+/** Campaigns as they are listed. */
+export function pageCampaigns(
+	sql: Sql,
+	command: Command<'pageCampaigns'>,
+): ReturnType<Operations['pageCampaigns']> {
+	const { where, values } = conditions(command);
+	return {
+		count: sql.number(`SELECT count(*) FROM campaigns g ${where}`, ...values),
+		results: sql
+			.all<ListedRow>(
+				`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
+					spec ->> 'source' AS source,
+					spec ->> 'type' AS type, spec ->> 'list_id' AS list_id,
+					(SELECT nullif(c.subject, '')
+					FROM submissions s
+					JOIN contents c ON c.sha256 = s.content_sha256
+					WHERE s.campaign_seq = g.seq AND g.requests = 0
+					LIMIT 1) AS subject
+				FROM campaigns g
+				${where}
+				ORDER BY g.seq ${command.ordering === '-date_created' ? 'DESC' : ''}
+				LIMIT ? OFFSET ?`,
+				...values,
+				...span(command),
+			)
+			.map((row) => toCampaign(row, row.courier === 'api' ? null : figuresOf(sql, row.id))),
+	};
+}
+
+function toCampaign(row: ListedRow, figures: Campaign['figures']): Campaign {
+	const { id, key, state, staged, suppressed, rejected, position, subject, list_id } = row;
+	return {
+		id,
+		key,
+		state,
+		is_finished: state === 'released' && row.is_sending === 0,
+		counts: { staged, suppressed, rejected },
+		position,
+		is_complete: row.is_complete === 1,
+		type: row.type ?? 'TRANSACTIONAL',
+		subject,
+		list_id,
+		// Part of a spec, checked when it came in.
+		source: row.source === null ? null : (parseStored(row.source) as Record<string, string>),
+		requests: row.requests === 1,
+		date_created: formatDateTime(row.created_at),
+		date_released: row.released_at === null ? null : formatDateTime(row.released_at),
+		figures,
+	};
+}

@@ -1,0 +1,119 @@
+/** The row of a campaign, and the types of an expansion of a list into it. */
+
+import type {
+	AcceptCounts,
+	Ack,
+	CampaignStatus,
+	ImportBatch,
+	ImportCounts,
+	Reject,
+} from '../../../api/capabilities.js';
+import type { Micros } from '../../../api/datetime.js';
+import type { Uuid } from '../../../api/records.js';
+import type { CheckedBatch } from '../../../api/row-texts.js';
+import type { Courier } from '../../../engine/rules/request-rows.js';
+import type { ImportAck, Seen } from '../../store.js';
+
+/** One bounded part of an expansion; see `addListToCampaign`. */
+export interface StageSlice {
+	campaign: Uuid;
+	list_id: number;
+	now: Micros;
+	limit: number;
+	only_of?: string;
+}
+
+export interface StagedSlice {
+	position: number;
+	counts: AcceptCounts;
+	/** The first rejects of the list, including those of earlier slices. */
+	rejects: Reject[];
+	isDone: boolean;
+}
+
+/** One bounded part of a batch: its rows `from` … `from` + `limit` − 1. */
+export interface ImportSlice {
+	batch: ImportBatch | CheckedBatch;
+	from: number;
+	limit: number;
+}
+
+/** Parts of operations that would hold the write lock for too long in one transaction. */
+export interface Slices {
+	/** Of `addListToCampaign`; null where that is null. */
+	stageSlice(command: StageSlice): StagedSlice | null;
+	/**
+	 * For `putImportBatch`: the answer to rows from `first` on without putting them, when they were put before or cannot
+	 * be put. Null: they are the next, behind `ahead` rows that are about to be put.
+	 */
+	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): ImportAck | null;
+	/**
+	 * Puts rows that are next, each slice behind the one before. Each slice has its own acknowledgement, which a repeated
+	 * put of the same first row gets again.
+	 */
+	putImportSlices(command: {
+		session: Uuid;
+		slices: readonly ImportSlice[];
+		now: Micros;
+	}): Ack<ImportCounts>[];
+	/** For `cancelCampaign`: removes messages that were never released; returns how many. */
+	dropStaged(command: { campaign: Uuid; limit: number }): number;
+	/** Of `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
+	forgetCampaign(command: { campaign: Uuid }): void;
+}
+
+/** The number of rejects that an expansion lists; it counts all of them. */
+export const maxListedRejects = 100;
+
+export interface CampaignRow {
+	seq: number;
+	id: Uuid;
+	key: string;
+	spec: string;
+	strict_vars: number;
+	state: CampaignStatus['state'];
+	requests: number;
+	courier: Courier;
+	is_complete: number;
+	released_at: Micros | null;
+	staged: number;
+	suppressed: number;
+	rejected: number;
+	/** Rows of acknowledged batches; recipients of lists are numbered apart. */
+	position: number;
+	/** The client that opened it; null: the database's owner, or it was opened before that was kept. */
+	owner: string | null;
+}
+
+/** Whether a campaign is visible to a caller: the one place that decides it. */
+export function isSeen({ owner }: Pick<CampaignRow, 'owner'>, { only_of }: Seen): boolean {
+	return only_of === undefined || owner === only_of;
+}
+
+/** The same as `isSeen`, for rows with this column, as a condition for a WHERE. */
+export function seenRows(column: string, { only_of }: Seen): { where: string; values: string[] } {
+	return only_of === undefined ? { where: '1', values: [] } : { where: `${column} = ?`, values: [only_of] };
+}
+
+/** Subscribers read from lists so far. */
+export function readFromLists({ staged, suppressed, rejected, position }: CampaignRow): number {
+	return staged + suppressed + rejected - position;
+}
+
+/**
+ * Whether a released campaign `g` is not finished: a message waits, by messages_due (a campaign whose last message has
+ * its outcome may not be closed yet), or an API may have received one and a person has to decide, by messages_uncertain.
+ */
+export const isSending = `(g.state = 'released' AND (
+	(g.has_open_work = 1 AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL))
+	OR (g.courier = 'api' AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND state = 'uncertain'))
+))`;
+
+/** The columns of a campaign's row, in this order. */
+export const campaignColumns =
+	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, position, owner';
+
+/** Counts that begin at zero. */
+export function noCounts(): AcceptCounts {
+	return { staged: 0, suppressed: 0, rejected: 0 };
+}

@@ -1,0 +1,122 @@
+/** Messages that are composed with care, and messages whose worker ended while composing them. */
+import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+import type { MessageState, Uuid } from '../../api/records.js';
+import type { Operations } from '../operations.js';
+import type { Settlement, UnfinishedMessage } from '../queue.js';
+import type { Sql } from './sql.js';
+
+/** The number of workers that may end while they compose one message. */
+const mostDeaths = 2;
+
+/**
+ * How long a message waits after a worker ended on it. Other messages go first, so it cannot stop the queue. A process
+ * that something else ends at each start does not meet the same message each time.
+ */
+const stepBackMicros: Micros = 60 * microsPerSecond;
+
+/** The settlement of a message that is `fatal`. */
+export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fence'>, at: Micros): Settlement {
+	const text = 'a worker ended twice while it prepared this message';
+	const reply = { phase: 'mail', code: null, enhanced: null, text } as const;
+	return { message: uuid, fence, at, outcome: { kind: 'failed', reply } };
+}
+
+/** Each in one transaction of the caller. */
+export function createCompositions(sql: Sql) {
+	return {
+		beginComposing: ({ message, fence }) => {
+			sql.run(
+				`INSERT INTO compositions (message_id, fence)
+				SELECT id, fence
+				FROM messages
+				WHERE uuid = ? AND fence = ? AND state = 'leased'
+				ON CONFLICT DO NOTHING`,
+				message,
+				fence,
+			);
+		},
+		endComposing: ({ message, fence }) => {
+			sql.run(
+				`DELETE FROM compositions
+				WHERE message_id = (SELECT id FROM messages WHERE uuid = ?) AND fence <= ?`,
+				message,
+				fence,
+			);
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** Forgets deaths of workers on a message: all of them, or the one under that fence. */
+export function forgetCompositions(sql: Sql, { id, fence }: { id: number; fence?: number }): void {
+	sql.run('DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)', id, fence ?? null);
+}
+
+interface DueMessage {
+	id: number;
+	uuid: Uuid;
+	fence: number;
+	state: MessageState;
+	attempts: number;
+}
+
+/**
+ * For one lease operation: whether a due message goes as usual, with care, or not now. A lost lease says nothing about
+ * the about two hundred messages that the worker held, only about the one it composed. That message waits from now on
+ * (`waits`), and fails at the second death (`fatal`).
+ */
+export function openCompositions(
+	sql: Sql,
+	now: Micros,
+): { judge(message: DueMessage): 'free' | 'careful' | 'waits' | 'fatal' } {
+	// One statement for a hundred messages, as such messages are rare.
+	const hasAny = sql.number('SELECT EXISTS (SELECT 1 FROM compositions)') === 1;
+	return {
+		judge: (message) => {
+			const isLost = message.state === 'leased';
+			const fences = hasAny ? fencesOf(sql, message.id) : [];
+			if (!isLost || !fences.includes(message.fence)) return isLost || fences.length > 0 ? 'careful' : 'free';
+			if (fences.length >= mostDeaths) return 'fatal';
+			stepBack(sql, message, now + stepBackMicros);
+			return 'waits';
+		},
+	};
+}
+
+function fencesOf(sql: Sql, id: number): number[] {
+	return sql
+		.all<{ fence: number }>('SELECT fence FROM compositions WHERE message_id = ?', id)
+		.map(({ fence }) => fence);
+}
+
+function stepBack(sql: Sql, { id, attempts }: DueMessage, until: Micros): void {
+	sql.run(
+		`UPDATE messages
+		SET state = ?, due_at = ?, wake_at = ?, lease_owner = NULL
+		WHERE id = ?`,
+		attempts > 0 ? 'deferred' : 'queued',
+		until,
+		until,
+		id,
+	);
+}
+
+const shownMicros: Micros = 7 * microsPerDay;
+const mostShown = 50;
+
+/** See `QueueState.unfinished`. Messages that are being composed now are not among them. */
+export function unfinishedMessages(sql: Sql, now: Micros): UnfinishedMessage[] {
+	const rows = sql.all<UnfinishedMessage & { last_at: Micros | null }>(
+		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,
+			(SELECT max(at) FROM attempts WHERE message_id = m.id) AS last_at
+		FROM compositions c
+		JOIN messages m ON m.id = c.message_id
+		WHERE m.state IN ('queued', 'deferred', 'leased', 'failed')
+			AND NOT (m.state = 'leased' AND c.fence = m.fence)
+		GROUP BY m.id
+		ORDER BY m.id DESC`,
+	);
+	return rows
+		.filter(({ state, last_at }) => state !== 'failed' || (last_at ?? 0) > now - shownMicros)
+		.slice(0, mostShown)
+		.map(({ last_at: _, ...found }) => found);
+}

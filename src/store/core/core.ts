@@ -1,0 +1,96 @@
+/**
+ * Every operation of the store as a synchronous function of a plain command. The caller decides about transactions:
+ * inline behind the writer, or behind a thread that dispatches `{method, command}`.
+ */
+import type { Command, Operations } from '../operations.js';
+import { createBounces } from './bounces.js';
+import { createCampaigns } from './campaigns/campaigns.js';
+import type { Slices } from './campaigns/rows.js';
+import { createCompositions } from './compositions.js';
+import { createDeliveries } from './deliveries.js';
+import { createErasures } from './erasures.js';
+import { createEvents } from './events.js';
+import { createFieldErrors } from './field-errors.js';
+import { createFields } from './fields.js';
+import { createFigures } from './figures.js';
+import { createBatchRows } from './imports/batch-rows.js';
+import { createImports } from './imports/imports.js';
+import { createRowImports } from './imports/row-imports.js';
+import { createDkimKeys, createKeyring, createTokens } from './keys.js';
+import { createLimitHolders } from './limits/holders.js';
+import { createLimitTurns, createWaking, type Waking } from './limits/turns.js';
+import { createLists } from './lists.js';
+import { createMessageActions } from './message-actions.js';
+import { createMessages } from './messages.js';
+import { createNotifications } from './notifications.js';
+import { createPeople } from './people.js';
+import { createQueue } from './queue.js';
+import { createQueuePauses, createQueueState } from './queue-state.js';
+import { createSenders } from './senders.js';
+import { createSettings } from './settings.js';
+import { createCalls } from './settle.js';
+import type { Sql } from './sql.js';
+import { createSubmissions } from './submissions.js';
+import { createSubscribers } from './subscribers.js';
+import { createSuppressions } from './suppression-records.js';
+import { createTemplates } from './templates.js';
+import { createWebhookSecrets, createWebhooks } from './webhooks.js';
+
+export interface Core extends Operations, Slices, Waking {
+	/** Does the work on a command that needs no transaction, ahead of the operation. Returns the number of rows. */
+	prepareBatch(command: Command<'putImportBatch'>): number;
+	/** The last lease spent its time on messages that limits hold back: other messages may be due. */
+	wasLeaseCut(): boolean;
+}
+
+/**
+ * One for each connection, which its owner closes. Begins no transaction: writes need one around them, reads a
+ * snapshot. `isTrial`: the transactions are undone.
+ */
+export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } = {}): Core {
+	const batchRows = createBatchRows();
+	return {
+		...createLists(sql),
+		...createSubscribers(sql),
+		...createErasures(sql),
+		...createSuppressions(sql),
+		...createFieldErrors(sql),
+		...createFields(sql),
+		...createWebhooks(sql),
+		...createDeliveries(sql),
+		...createNotifications(sql),
+		...createWebhookSecrets(sql),
+		...createTemplates(sql),
+		...createSenders(sql),
+		...createSettings(sql),
+		...createKeyring(sql),
+		...createTokens(sql),
+		...createDkimKeys(sql),
+		...createSubmissions(sql),
+		...createCampaigns(sql),
+		...createImports(sql, { batchRows, isTrial }),
+		...createRowImports(sql),
+		...createMessages(sql),
+		...createPeople(sql),
+		...createEvents(sql),
+		...createBounces(sql),
+		...createFigures(sql),
+		...createQueue(sql),
+		...createCalls(sql),
+		...createCompositions(sql),
+		...createLimitTurns(sql),
+		...createLimitHolders(sql),
+		...createWaking(sql),
+		...createQueuePauses(sql),
+		...createQueueState(sql),
+		...createMessageActions(sql),
+		prepareBatch: ({ batch }) => batchRows.prepare(batch),
+	};
+}
+
+/** Carries out an operation by its name, for drivers made from the table; `command` is that of this operation. */
+export function carryOut(core: Core, name: string, command: unknown): unknown {
+	const operation: ((command: unknown) => unknown) | undefined = Reflect.get(core, name);
+	if (operation === undefined) throw new Error(`the store has no operation ${name}`);
+	return operation(command);
+}

@@ -1,0 +1,196 @@
+/** The log of webhook deliveries, and replays of some of them. */
+
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../api/deliveries.js';
+import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../notifications.js';
+import type { Operations } from '../operations.js';
+import { span } from './rows.js';
+import type { Sql, SqlValue } from './sql.js';
+
+/** The state that readers see: a delivery that waits for a webhook that answered 410 is stopped. */
+const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;
+
+const joined = `webhook_deliveries d
+	JOIN webhooks w ON w.id = d.webhook_id
+	LEFT JOIN messages m ON m.id = d.message_id`;
+
+/** The length of an answer in a list, in characters. */
+const excerptLength = 200;
+
+const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, ${seenState} AS state, d.attempts,
+	d.status_code, d.error, substr(d.answer, 1, ${excerptLength}) AS excerpt, d.due_at, d.created_at, d.attempted_at,
+	d.finished_at`;
+
+/**
+ * A replay makes up to `limit` deliveries due in the caller’s transaction. `last` says where to go on; null: nothing is
+ * left.
+ */
+export function createDeliveries(sql: Sql) {
+	return {
+		pageDeliveries: ({ page, page_size, ...conditions }) => {
+			const { where, values } = whereOf(conditions);
+			return {
+				count: sql.number(
+					`SELECT count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE ${where}`,
+					...values,
+				),
+				results: sql
+					.all<DeliveryRow>(
+						// webhook_deliveries_of_hook (webhook_id, rowid)
+						`SELECT ${columns} FROM ${joined} WHERE ${where} ORDER BY d.id LIMIT ? OFFSET ?`,
+						...values,
+						...span({ page, page_size }),
+					)
+					.map(toDelivery),
+			};
+		},
+		getDelivery: ({ webhook_id, id }) => {
+			const row = sql.get<DeliveryRow & { payload: string; answer: string | null }>(
+				`SELECT ${columns}, d.payload, d.answer FROM ${joined} WHERE d.uuid = ? AND d.webhook_id = ?`,
+				id,
+				webhook_id,
+			);
+			if (row === undefined) return null;
+			const { payload, answer } = row;
+			return { ...toDelivery(row), payload, answer, delivery_attempts: attemptsOf(sql, row.seq) };
+		},
+		replayDeliveries: (command) => replay(sql, command),
+	} satisfies Partial<Operations>;
+}
+
+function whereOf({ webhook_id, state, since }: DeliveryConditions): { where: string; values: SqlValue[] } {
+	const parts = ['d.webhook_id = ?'];
+	const values: SqlValue[] = [webhook_id];
+	if (state !== null) {
+		parts.push(`${seenState} = ?`);
+		values.push(state);
+	}
+	if (since !== null) {
+		parts.push('d.created_at >= ?');
+		values.push(since);
+	}
+	return { where: parts.join(' AND '), values };
+}
+
+interface DeliveryRow {
+	seq: number;
+	uuid: string;
+	webhook_id: number;
+	type: string;
+	message: string | null;
+	state: DeliveryState;
+	attempts: number;
+	status_code: number | null;
+	error: string | null;
+	excerpt: string | null;
+	due_at: Micros | null;
+	created_at: Micros;
+	attempted_at: Micros | null;
+	finished_at: Micros | null;
+}
+
+function toDelivery(row: DeliveryRow): WebhookDelivery {
+	return {
+		id: row.uuid,
+		webhook_id: row.webhook_id,
+		type: row.type,
+		message_id: row.message,
+		state: row.state,
+		attempts: row.attempts,
+		last_status: row.status_code,
+		last_error: row.error,
+		answer_excerpt: row.excerpt,
+		// While a row is leased this is the end of the lease, which is internal.
+		due_at: row.state === 'pending' ? wireTime(row.due_at) : null,
+		date_created: formatDateTime(row.created_at),
+		date_attempted: wireTime(row.attempted_at),
+		date_finished: wireTime(row.finished_at),
+	};
+}
+
+function wireTime(at: Micros | null): string | null {
+	return at === null ? null : formatDateTime(at);
+}
+
+function attemptsOf(sql: Sql, delivery: number): WebhookAttempt[] {
+	return sql
+		.all<{ number: number; at: Micros; status: number | null; error: string | null; duration_ms: number }>(
+			`SELECT number, at, status_code AS status, error, duration_ms
+			FROM webhook_attempts
+			WHERE delivery_id = ?
+			ORDER BY number`,
+			delivery,
+		)
+		.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
+}
+
+/** States in which a delivery may be replayed without being named: all in which it does not wait. */
+const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
+
+function replay(sql: Sql, command: ReplayDeliveries): Replayed {
+	const refused = firstRefused(sql, command);
+	if (refused !== null) return refused;
+	const ids =
+		command.deliveries === null ? slice(sql, command) : command.deliveries.flatMap((id) => seqOf(sql, id));
+	for (const id of ids) makeDue(sql, id, command.now);
+	const isLast = command.deliveries !== null || ids.length < command.limit;
+	// Only in the last slice: until then nothing is sent, and `stopped` shows what is still to be found. A replay of
+	// failed deliveries also restarts a webhook whose log is gone by now.
+	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
+		sql.run('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
+	}
+	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
+}
+
+/** A waiting delivery keeps its place in the schedule and is due sooner. A stopped or final one begins anew. */
+function makeDue(sql: Sql, id: number, now: Micros): void {
+	sql.run(
+		`UPDATE webhook_deliveries AS d
+		SET state = 'pending',
+			due_at = min(coalesce(due_at, ?), ?),
+			attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
+			finished_at = NULL
+		FROM webhooks w
+		WHERE w.id = d.webhook_id AND d.id = ?`,
+		now,
+		now,
+		id,
+	);
+}
+
+function firstRefused(sql: Sql, { webhook_id, deliveries }: ReplayDeliveries): Replayed | null {
+	for (const delivery of deliveries ?? []) {
+		const row = sql.get<{ state: DeliveryState }>(
+			`SELECT d.state FROM webhook_deliveries d WHERE d.uuid = ? AND d.webhook_id = ?`,
+			delivery,
+			webhook_id,
+		);
+		if (row === undefined) return { kind: 'refused', delivery, why: 'unknown' };
+		if (row.state === 'sending') return { kind: 'refused', delivery, why: 'sending' };
+	}
+	return null;
+}
+
+function seqOf(sql: Sql, uuid: string): number[] {
+	return sql
+		.all<{ id: number }>('SELECT id FROM webhook_deliveries WHERE uuid = ?', uuid)
+		.map(({ id }) => id);
+}
+
+function slice(sql: Sql, { webhook_id, failed, since, after, limit }: ReplayDeliveries): number[] {
+	const { where, values } = whereOf({ webhook_id, state: null, since });
+	const isWanted = failed ? `${seenState} IN ('failed', 'stopped')` : isFinal;
+	return sql
+		.all<{ id: number }>(
+			`SELECT d.id
+			FROM webhook_deliveries d
+			JOIN webhooks w ON w.id = d.webhook_id
+			WHERE ${where} AND ${isWanted} AND d.id > ?
+			ORDER BY d.id
+			LIMIT ?`,
+			...values,
+			after,
+			limit,
+		)
+		.map(({ id }) => id);
+}

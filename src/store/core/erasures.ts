@@ -1,0 +1,278 @@
+/**
+ * Erasure of a person. Messages stay as figures, without address, variables, replies or places of opens. A submission
+ * without another recipient also loses its context, copies and content. The address also goes from copies of other
+ * people's messages and from kept answers. Of the address only a keyed hash stays.
+ */
+import { type EmailKey, parseMailbox } from '../../api/address.js';
+import { erasedAddress, erasedHash } from '../../engine/rules/erasure.js';
+import type { StoredKey } from '../keys.js';
+import type { Command, Operations } from '../operations.js';
+import { counterMove, moveCounters } from './list-counters.js';
+import { readEnvelope } from './rows.js';
+import type { Sql } from './sql.js';
+
+type EraseCommand = Command<'erasePerson'>;
+
+/** Each runs in one transaction of the caller. What an erasure deletes is overwritten with zeros. */
+export function createErasures(sql: Sql) {
+	return {
+		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),
+		liftErasure: ({ email_key }) => {
+			const lifted = erasureKeys(sql).map(
+				({ secret }) =>
+					sql.run('DELETE FROM erased WHERE email_hash = ?', erasedHash(secret, email_key)).changes,
+			);
+			return lifted.some((changes) => changes > 0);
+		},
+	} satisfies Partial<Operations>;
+}
+
+function erase(sql: Sql, { email_key, fresh, now }: EraseCommand): ReturnType<Operations['erasePerson']> {
+	const addresses = writtenForms(sql, email_key);
+	const { messages, canceled } = eraseMessages(sql, email_key);
+	eraseTraces(sql, email_key, addresses);
+	const subscribers = deleteSubscribers(sql, email_key);
+	const suppressions = sql.run('DELETE FROM suppressions WHERE email_key = ?', email_key).changes;
+	remember(sql, { email_key, fresh, now });
+	return { subscribers, messages, canceled, suppressions };
+}
+
+/** The address as it is compared and as it was typed: texts of answers and replies quote either form. */
+export function writtenForms(sql: Sql, email_key: EmailKey): string[] {
+	const typed = sql.all<{ email: string }>(
+		`SELECT email FROM subscribers WHERE email_key = ?
+		UNION
+		SELECT to_email FROM messages WHERE to_key = ?`,
+		email_key,
+		email_key,
+	);
+	return [...new Set([email_key, ...typed.map(({ email }) => email)])];
+}
+
+function deleteSubscribers(sql: Sql, email_key: EmailKey): number {
+	const rows = sql.all<{ list_id: number; is_active: number }>(
+		// subscribers_by_key (email_key, list_id)
+		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active',
+		email_key,
+	);
+	for (const { list_id, is_active } of rows) {
+		moveCounters(sql, list_id, counterMove(is_active === 1, null));
+	}
+	return rows.length;
+}
+
+function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): void {
+	if (erasureKeys(sql).length === 0) {
+		sql.run(
+			"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('erasure', ?, wrap(?, ?), ?)",
+			fresh.id,
+			fresh.secret,
+			`keyring erasure ${fresh.id}`,
+			now,
+		);
+	}
+	const [key] = erasureKeys(sql);
+	if (key === undefined) throw new Error('the key of erasures is missing');
+	sql.run(
+		'INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+		erasedHash(key.secret, email_key),
+		key.id,
+		now,
+	);
+}
+
+/** The number of erased messages, and how many of them were waiting. */
+export interface ErasedMessages {
+	messages: number;
+	canceled: number;
+}
+
+/**
+ * A leased message is canceled too. Its fence moves on, so the outcome, whose reply may quote the address, is not
+ * recorded. The message may still have arrived.
+ */
+export function eraseMessages(sql: Sql, address: EmailKey): ErasedMessages {
+	const own = sql.all<{ id: number; submission_seq: number; wake_at: number | null }>(
+		// messages_of_address
+		'SELECT id, submission_seq, wake_at FROM messages WHERE to_key = ?',
+		address,
+	);
+	for (const { id } of own) eraseMessage(sql, id);
+	for (const seq of new Set(own.map(({ submission_seq }) => submission_seq))) eraseSubmission(sql, seq);
+	return { messages: own.length, canceled: own.filter(({ wake_at }) => wake_at !== null).length };
+}
+
+function eraseMessage(sql: Sql, id: number): void {
+	sql.run(
+		// The id of a campaign's message is a hash of the address that anyone can compute, so a new id replaces it.
+		`UPDATE messages
+		SET uuid = CASE WHEN lane > 0 THEN ${randomUuid} ELSE uuid END,
+			to_email = ?, to_key = ?, subscriber_id = NULL, variables = '{}', last_reply = NULL,
+			state = CASE WHEN wake_at IS NULL THEN state ELSE 'canceled' END,
+			wake_at = NULL, lease_owner = NULL, fence = fence + 1
+		WHERE id = ?`,
+		erasedAddress,
+		erasedAddress,
+		id,
+	);
+	sql.run("UPDATE attempts SET text = '' WHERE message_id = ?", id);
+	sql.run(
+		'UPDATE events SET ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL WHERE message_id = ?',
+		id,
+	);
+	eraseDeliveries(sql, id);
+}
+
+/** Webhook deliveries name the address, and their answers may too: they are deleted, sent or not. */
+function eraseDeliveries(sql: Sql, message_id: number): void {
+	sql.run(
+		`DELETE FROM webhook_attempts
+		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
+		message_id,
+	);
+	// webhook_deliveries_of_message
+	sql.run('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
+}
+
+const randomUuid = `lower(
+	hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) ||
+	'-a' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))
+)`;
+
+/**
+ * A submission with other recipients stays: they share its context and content. So does that of a campaign, which may
+ * still take rows, unless its rows are requests of their own.
+ */
+function eraseSubmission(sql: Sql, seq: number): void {
+	const isShared = sql.number(
+		'SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?)',
+		seq,
+		erasedAddress,
+	);
+	const row = sql.get<{ envelope: string; content_sha256: string }>(
+		`SELECT s.envelope, s.content_sha256
+		FROM submissions s
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE s.seq = ? AND (g.seq IS NULL OR g.requests = 1)`,
+		seq,
+	);
+	if (row === undefined || isShared === 1) return;
+	sql.run(
+		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
+		VALUES ('erased', '(erased)', '(erased)', NULL, 0)
+		ON CONFLICT DO NOTHING`,
+	);
+	const { from } = readEnvelope(row.envelope);
+	sql.run(
+		"UPDATE submissions SET context = '{}', envelope = ?, content_sha256 = 'erased' WHERE seq = ?",
+		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
+		seq,
+	);
+	// Walks all submissions: erasures are rare, and an index would cost every send.
+	sql.run(
+		`DELETE FROM contents
+		WHERE sha256 = ? AND sha256 <> 'erased'
+			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,
+		row.content_sha256,
+	);
+}
+
+/**
+ * `addresses`: every way the address was written. Walks submissions and answers, as no index leads to them: erasures
+ * are rare.
+ */
+export function eraseTraces(sql: Sql, address: EmailKey, addresses: readonly string[]): void {
+	eraseCopies(sql, address, addresses);
+	for (const table of answerTables) replaceIn(sql, table, addresses);
+	for (const text of addresses) eraseResults(sql, text);
+}
+
+/** Columns with JSON of ours in which an address may stand, and the key of their rows. */
+const answerTables = [
+	{ name: 'idempotency_keys', column: 'answer' },
+	{ name: 'import_acks', column: 'ack' },
+	{ name: 'campaign_acks', column: 'ack' },
+] as const;
+
+function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): void {
+	for (const text of addresses) {
+		const found = sql.all<{ seq: number; envelope: string }>(
+			'SELECT seq, envelope FROM submissions WHERE instr(lower(envelope), lower(?)) > 0',
+			text,
+		);
+		for (const { seq, envelope } of found) {
+			const stored = readEnvelope(envelope);
+			const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
+			const { reply_to, cc, bcc } = stored;
+			const rest = { ...stored, reply_to: kept(reply_to), cc: kept(cc), bcc: kept(bcc) };
+			sql.run('UPDATE submissions SET envelope = ? WHERE seq = ?', JSON.stringify(rest), seq);
+		}
+	}
+}
+
+function replaceIn(
+	sql: Sql,
+	{ name, column }: (typeof answerTables)[number],
+	addresses: readonly string[],
+): void {
+	for (const text of addresses) {
+		// The text as it stands within JSON, without the quotes around it.
+		const inner = JSON.stringify(text).slice(1, -1);
+		const found = sql.all<{ rowid: number; text: string }>(
+			`SELECT rowid, ${column} AS text FROM ${name} WHERE instr(lower(${column}), lower(?)) > 0`,
+			inner,
+		);
+		for (const row of found) {
+			sql.run(`UPDATE ${name} SET ${column} = ? WHERE rowid = ?`, withoutAddress(row.text, inner), row.rowid);
+		}
+	}
+}
+
+/** Rows of campaigns without a message: they keep the address from the row. */
+function eraseResults(sql: Sql, address: string): void {
+	const found = sql.all<{ campaign_seq: number; n: number; to_email: string; error: string | null }>(
+		`SELECT campaign_seq, n, to_email, error
+		FROM campaign_results
+		WHERE instr(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
+		address,
+	);
+	for (const { campaign_seq, n, to_email, error } of found) {
+		sql.run(
+			'UPDATE campaign_results SET to_email = ?, error = ? WHERE campaign_seq = ? AND n = ?',
+			withoutAddress(to_email, address),
+			error === null ? null : withoutAddress(error, address),
+			campaign_seq,
+			n,
+		);
+	}
+}
+
+/** `ann@example.com` is not part of `joann@example.com` or `ann@example.com.au`, but may end a sentence. */
+function withoutAddress(text: string, address: string): string {
+	const escaped = address.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+	const whole = new RegExp(`(?<![-\\w.!#$%&'*+/=?^\`{|}~])${escaped}(?![-\\w]|\\.\\w)`, 'gi');
+	return text.replace(whole, erasedAddress);
+}
+
+/** For many addresses: reads the keys once. `null` where no address was erased, as in nearly every database. */
+export function openErased(sql: Sql): ((address: EmailKey) => boolean) | null {
+	if (sql.number('SELECT EXISTS (SELECT 1 FROM erased)') === 0) return null;
+	const keys = erasureKeys(sql);
+	return (address) => keys.some(({ secret }) => isKept(sql, erasedHash(secret, address)));
+}
+
+/** Looks for erasures and reads their keys each time; for many addresses use `openErased`. */
+export function isErased(sql: Sql, address: EmailKey): boolean {
+	return openErased(sql)?.(address) ?? false;
+}
+
+/** Newest first. */
+export function erasureKeys(sql: Sql): Pick<StoredKey, 'id' | 'secret'>[] {
+	return sql.all<Pick<StoredKey, 'id' | 'secret'>>(
+		"SELECT id, unwrap(secret, 'keyring erasure ' || id) AS secret FROM keyring WHERE purpose = 'erasure' ORDER BY created_at DESC, id DESC",
+	);
+}
+
+function isKept(sql: Sql, hash: string): boolean {
+	return sql.number('SELECT EXISTS (SELECT 1 FROM erased WHERE email_hash = ?)', hash) === 1;
+}

@@ -1,0 +1,165 @@
+/** Events after a message was sent: what they change for the recipient, and what they add to counts and figures. */
+
+import type { Micros } from '../../api/datetime.js';
+import type { EventType, MessageState, Uuid } from '../../api/records.js';
+import { erasedAddress } from '../../engine/rules/erasure.js';
+import { type Firsts, figureMoves, isTooSoon } from '../../engine/rules/events.js';
+import { suppressedList } from '../../engine/rules/suppressions.js';
+import type { Operations } from '../operations.js';
+import type { TrackedEvent } from '../store.js';
+import { createTally, type Tally } from './figures.js';
+import { findList } from './lists.js';
+import { cancelMessage } from './message-actions.js';
+import type { NoticedEvent } from './notifications.js';
+import { flag } from './rows.js';
+import { softBounce } from './soft-bounces.js';
+import type { Sql } from './sql.js';
+import { stopMail, unsubscribeScope } from './suppressions.js';
+
+interface TrackedRow {
+	id: number;
+	to_key: string;
+	list_id: number | null;
+	subscriber_id: number | null;
+	campaign: Uuid | null;
+	state: MessageState;
+	sent_at: Micros | null;
+}
+
+/** Runs in one transaction of the caller; figures are written once, after all events. */
+export function createEvents(sql: Sql) {
+	return {
+		recordEvents: ({ events }) => {
+			const tally = createTally(sql);
+			for (const event of events) recordEvent(sql, tally, event);
+			tally.write();
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** Records one event with its effects; skips an unknown message. The caller writes the tally. */
+export function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): void {
+	const message = sql.get<TrackedRow>(
+		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, m.state, m.sent_at
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE m.uuid = ?`,
+		reported.message,
+	);
+	// Nothing is recorded of an erased person, even when an old link is followed.
+	if (message === undefined || message.to_key === erasedAddress) return;
+	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
+	writeEvent(sql, message.id, event);
+	const isFirst = countEvent(sql, tally, message, event);
+	changeRecipient(sql, message, event, isFirst);
+}
+
+function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): void {
+	sql.run(
+		`INSERT INTO events (message_id, type, at, link, machine, ip, user_agent, url, smtp_code, diagnostic)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		message_id,
+		event.type,
+		event.at,
+		event.link,
+		flag(event.machine),
+		event.ip,
+		event.user_agent,
+		event.url,
+		event.smtp_code,
+		event.diagnostic,
+	);
+}
+
+function changeRecipient(sql: Sql, message: TrackedRow, event: TrackedEvent, isFirst: boolean): void {
+	switch (event.type) {
+		case 'UNSUBSCRIBED':
+			// Each time, not only the first: the address may have been subscribed again in between.
+			unsubscribe(sql, message, event);
+			return;
+		case 'HARDBOUNCED':
+			stopMail(sql, {
+				...{ address: message.to_key, list_id: null, now: event.at },
+				...{ reason: 'HARDBOUNCED', source: 'BOUNCE' },
+			});
+			stopWaiting(sql, message.id);
+			return;
+		case 'SOFTBOUNCED':
+			if (isFirst) softBounce(sql, message.to_key, event.at);
+			return;
+		case 'OPENED':
+		case 'REDIRECTED':
+			return;
+	}
+}
+
+/**
+ * Applies to both addresses where the subscriber's address has changed since: the person who followed the link leaves
+ * the list.
+ */
+function unsubscribe(sql: Sql, { to_key, list_id, subscriber_id }: TrackedRow, event: TrackedEvent): void {
+	const list = list_id === null || findList(sql, list_id) === null ? null : list_id;
+	const scope = event.from_all_lists === true ? 'all' : unsubscribeScope(sql);
+	const moved = sql.get<{ email_key: string }>(
+		'SELECT email_key FROM subscribers WHERE id = ?',
+		subscriber_id,
+	);
+	for (const address of new Set([to_key, moved?.email_key ?? to_key])) {
+		stopMail(sql, {
+			...{ address, list_id: suppressedList('UNSUBSCRIBED', list, scope), now: event.at },
+			...{ reason: 'UNSUBSCRIBED', source: 'RECIPIENT' },
+		});
+	}
+}
+
+// A report may come before the next attempt, which is then pointless.
+function stopWaiting(sql: Sql, id: number): void {
+	const row = sql.get<{ state: string }>('SELECT state FROM messages WHERE id = ?', id);
+	if (row?.state === 'deferred' || row?.state === 'queued') cancelMessage(sql, id, null);
+}
+
+export interface CountedEvent extends NoticedEvent {
+	link: number | null;
+}
+
+/**
+ * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
+ * machine and by human. Later events change only an internal count.
+ */
+export function countEvent(
+	sql: Sql,
+	tally: Tally,
+	message: { id: number; campaign: Uuid | null },
+	event: CountedEvent,
+): boolean {
+	const firsts = findFirsts(sql, message.id, event.type);
+	for (const { audience, from, to } of figureMoves(firsts, event)) {
+		const figure = { campaign: message.campaign, type: event.type, audience };
+		if (from !== null) tally.add({ ...figure, at: from, by: -1 });
+		tally.add({ ...figure, at: to });
+	}
+	const [counted] = sql.tuples<[count: number]>(
+		`INSERT INTO message_firsts (message_id, type, link, machine, first_at, count)
+		VALUES (?, ?, ?, ?, ?, 1)
+		ON CONFLICT DO UPDATE SET first_at = min(first_at, excluded.first_at), count = count + 1
+		RETURNING count`,
+		message.id,
+		event.type,
+		event.link ?? -1,
+		flag(event.machine),
+		event.at,
+	);
+	if (counted?.[0] === 1) tally.notices.add(message.id, event);
+	return firsts.all === null;
+}
+
+function findFirsts(sql: Sql, message_id: number, type: EventType): Firsts {
+	const row = sql.get<Firsts>(
+		`SELECT min(first_at) AS "all", min(CASE machine WHEN 0 THEN first_at END) AS human
+		FROM message_firsts
+		WHERE message_id = ? AND type = ?`,
+		message_id,
+		type,
+	);
+	return row ?? { all: null, human: null };
+}

@@ -1,0 +1,71 @@
+/** Field errors that stored state raises against an input, without a write: also for an input refused for its shape. */
+import { emailKey } from '../../api/address.js';
+import type { FieldErrors } from '../../api/errors.js';
+import { erasedComplaint } from '../../engine/rules/erasure.js';
+import { duplicateAddress, notUnique } from '../../engine/rules/errors.js';
+import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
+import { changeActivation } from '../../engine/rules/subscription.js';
+import type { Question } from '../field-errors.js';
+import type { Operations } from '../operations.js';
+import { isErased } from './erasures.js';
+import { isVariableTaken, knownVariables } from './fields.js';
+import { parseRecord, type SubscriberRow } from './rows.js';
+import type { Sql } from './sql.js';
+import { findSubscriber, hasAddress } from './subscribers.js';
+import { findLasting, findSuppressions } from './suppressions.js';
+import { isNameTaken } from './templates.js';
+
+export function createFieldErrors(sql: Sql) {
+	return {
+		fieldErrors: (question) => {
+			switch (question.kind) {
+				case 'subscriber':
+					return ofSubscriber(sql, question);
+				case 'field':
+					return question.variable !== undefined && isVariableTaken(sql, question.variable, question.id ?? 0)
+						? notUnique('variable')
+						: {};
+				case 'template':
+					return question.name !== undefined && isNameTaken(sql, question.name, question.id ?? '')
+						? notUnique('name')
+						: {};
+			}
+		},
+	} satisfies Partial<Operations>;
+}
+
+type AboutSubscriber = Extract<Question, { kind: 'subscriber' }>;
+
+function ofSubscriber(sql: Sql, about: AboutSubscriber): FieldErrors {
+	const { list_id, id, patch } = about;
+	const row = id === null ? null : findSubscriber(sql, list_id, id);
+	const email_key = patch.email === undefined ? row?.email_key : emailKey(patch.email);
+	const isMoved = email_key !== undefined && email_key !== row?.email_key;
+	return {
+		...(isMoved && hasAddress(sql, list_id, email_key) && duplicateAddress),
+		...(isMoved && isErased(sql, email_key) && erasedComplaint),
+		...ofMeta(sql, row, patch),
+		...(row !== null && email_key !== undefined && ofActivation(sql, row, { ...about, email_key })),
+	};
+}
+
+function ofMeta(sql: Sql, row: SubscriberRow | null, patch: AboutSubscriber['patch']): FieldErrors | null {
+	if ((patch.meta ?? patch.merge_meta ?? patch.unset_meta) === undefined) return null;
+	return checkMeta(changeMeta(row === null ? {} : parseRecord(row.meta), patch), knownVariables(sql));
+}
+
+function ofActivation(
+	sql: Sql,
+	row: SubscriberRow,
+	{ list_id, patch, now, email_key }: AboutSubscriber & { email_key: string },
+): FieldErrors {
+	const mailTo = { address: email_key, list_id };
+	const change = changeActivation({
+		stored: { is_active: row.is_active === 1, disable_reason: row.disable_reason },
+		wanted: patch.is_active,
+		isMoved: email_key !== row.email_key,
+		reasons: findSuppressions(sql, mailTo, now),
+		lasting: findLasting(sql, mailTo),
+	});
+	return change.kind === 'refused' ? change.errors : {};
+}

@@ -1,0 +1,339 @@
+/**
+ * Daily figures: they change with the rows they count, so a report of any range is a sum. They are kept in total and by
+ * campaign; the report of a tag counts the messages.
+ */
+import type { CampaignFigures } from '../../api/campaigns.js';
+import { addDays, dayOf, type Micros, microsPerMs } from '../../api/datetime.js';
+import { type EventType, eventTypes, type Uuid } from '../../api/records.js';
+import { type Audience, hasAudiences } from '../../engine/rules/events.js';
+import type { Operations } from '../operations.js';
+import type { ReportFigures } from '../reports.js';
+import type { Day } from '../store.js';
+import { createNotices, type Notices } from './notifications.js';
+import type { Sql } from './sql.js';
+
+/** The scope of the total; any other scope is a campaign. */
+const total = '';
+
+/** A quarter of an hour lies within one day in every supported time zone. */
+const quarterHour: Micros = 900_000_000;
+
+/** Collects the counts of one operation, so that a hundred messages write one row for each (scope, day, type). */
+export interface Tally {
+	add(figure: { at: Micros; campaign: Uuid | null; type: EventType; audience: Audience; by?: number }): void;
+	write(): void;
+	/** Webhook deliveries for the counted events. */
+	readonly notices: Notices;
+}
+
+/** For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. */
+export function createTally(sql: Sql): Tally {
+	const zone = timeZone(sql);
+	const counts = new Map<string, { key: readonly string[]; by: number }>();
+	// Events that are counted together mostly happened together, and finding the day costs as much as the rest of
+	// counting.
+	let last = { quarter: Number.NaN, day: '' };
+	const dayAt = (at: Micros): Day => {
+		const quarter = Math.floor(at / quarterHour);
+		if (quarter !== last.quarter) last = { quarter, day: dayOf(at, zone) };
+		return last.day;
+	};
+	const addTo = (key: readonly string[], by: number) => {
+		const name = key.join('\0');
+		const entry = counts.get(name) ?? { key, by: 0 };
+		counts.set(name, { key, by: entry.by + by });
+	};
+	return {
+		add: ({ at, campaign, type, audience, by = 1 }) => {
+			const day = dayAt(at);
+			addTo([total, day, type, audience], by);
+			if (campaign !== null) addTo([campaign, day, type, audience], by);
+		},
+		write: () => {
+			for (const { key, by } of counts.values()) if (by !== 0) addFigure(sql, key, by);
+			counts.clear();
+		},
+		notices: createNotices(sql),
+	};
+}
+
+/** The zone whose days the figures count. */
+export function timeZone(sql: Sql): string {
+	const row = sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'time_zone'");
+	return row?.value ?? 'UTC';
+}
+
+interface ReportRange {
+	from: Day;
+	to: Day;
+	campaign: Uuid | null;
+	human: boolean;
+}
+
+/** Only reads. With a tag it counts messages, as there are no figures by tag; otherwise it adds up daily sums. */
+export function createFigures(sql: Sql) {
+	return {
+		campaignLife: ({ campaign }) => campaignLife(sql, campaign),
+		reportFigures: (query) => {
+			const zone = timeZone(sql);
+			const { tag } = query;
+			const daily = tag === null ? dailyFigures(sql, query) : reportOfTag(sql, { ...query, tag, zone });
+			const sent = daily.reduce((sum, { type, count }) => (type === 'SENT' ? sum + count : sum), 0);
+			return { daily, attempted: sent + countNeverSent(sql, { ...query, zone }) };
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** Of one campaign, over all days. */
+export function figuresOf(sql: Sql, campaign: Uuid): CampaignFigures {
+	const rows = sql.all<{ type: EventType; audience: Audience; count: number }>(
+		`SELECT type, audience, sum(count) AS count
+		FROM daily_figures
+		WHERE scope = ?
+		GROUP BY type, audience`,
+		campaign,
+	);
+	const counted = (type: EventType, audience: Audience = 'all') =>
+		rows.find((row) => row.type === type && row.audience === audience)?.count ?? 0;
+	return {
+		sent: counted('SENT'),
+		opened: counted('OPENED', 'human'),
+		machine_opened: counted('OPENED') - counted('OPENED', 'human'),
+		clicked: counted('REDIRECTED', 'human'),
+		machine_clicked: counted('REDIRECTED') - counted('REDIRECTED', 'human'),
+		unsubscribed: counted('UNSUBSCRIBED'),
+		softbounced: counted('SOFTBOUNCED'),
+		hardbounced: counted('HARDBOUNCED'),
+	};
+}
+
+function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaignLife']> {
+	const isKnown = sql.number(
+		// submissions_of_campaign; a campaign of requests has no submission before its first row.
+		`SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ?)
+			OR EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`,
+		campaign,
+		campaign,
+	);
+	if (isKnown === 0) return null;
+	const row = sql.get<{ from: Day | null; to: Day | null }>(
+		`SELECT min(day) AS "from", max(day) AS "to" FROM daily_figures WHERE scope = ? AND count > 0`,
+		campaign,
+	);
+	const { from = null, to = null } = row ?? {};
+	return { days: from === null || to === null ? null : { from, to } };
+}
+
+function dailyFigures(sql: Sql, { from, to, campaign, human }: ReportRange): ReportFigures['daily'] {
+	return sql
+		.all<{ day: Day; type: EventType; audience: Audience; count: number }>(
+			`SELECT day, type, audience, sum(count) AS count
+			FROM daily_figures
+			WHERE scope = ? AND day BETWEEN ? AND ?
+			GROUP BY day, type, audience
+			HAVING sum(count) > 0
+			ORDER BY day, type`,
+			campaign ?? total,
+			from,
+			to,
+		)
+		.filter(({ type, audience }) => audience === (human && hasAudiences(type) ? 'human' : 'all'))
+		.map(({ day, type, count }) => ({ day, type, count }));
+}
+
+interface BouncedGroup {
+	sent: number | null;
+	soft: number | null;
+	hard: number | null;
+	count: number;
+}
+
+/**
+ * Messages that bounced within the range and were not sent within it. Daily sums cannot tell: one message may be sent,
+ * deferred for good and refused on three days. Grouped by quarter of an hour, many bounces give few rows.
+ */
+function countNeverSent(
+	sql: Sql,
+	{ from, to, campaign, tag, zone }: ReportRange & { tag: string | null; zone: string },
+): number {
+	const quarter = (at: string) => `${at} / ${quarterHour}`;
+	const groups = sql.all<BouncedGroup>(
+		// message_firsts_bounced (first_at)
+		`SELECT ${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard,
+			count(*) AS count
+		FROM (
+			SELECT f.message_id, min(CASE f.type WHEN 'SOFTBOUNCED' THEN f.first_at END) AS soft,
+				min(CASE f.type WHEN 'HARDBOUNCED' THEN f.first_at END) AS hard
+			FROM (
+				SELECT DISTINCT message_id
+				FROM message_firsts
+				WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?
+			) w
+			JOIN message_firsts f ON f.message_id = w.message_id
+			WHERE f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
+			GROUP BY f.message_id
+		) b
+		JOIN messages m ON m.id = b.message_id
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE (? IS NULL OR s.campaign = ?) AND (? IS NULL OR s.tag = ?)
+		GROUP BY 1, 2, 3`,
+		// A day of any zone lies within those of UTC around it.
+		startOfDay(addDays(from, -1)),
+		startOfDay(addDays(to, 2)),
+		campaign,
+		campaign,
+		tag,
+		tag,
+	);
+	const isWithin = (quarter: number | null) => {
+		const day = quarter === null ? null : dayOf(quarter * quarterHour, zone);
+		return day !== null && day >= from && day <= to;
+	};
+	return groups
+		.filter(({ sent, soft, hard }) => !isWithin(sent) && (isWithin(soft) || isWithin(hard)))
+		.reduce((sum, { count }) => sum + count, 0);
+}
+
+function startOfDay(day: Day): Micros {
+	return Date.parse(day) * microsPerMs;
+}
+
+interface Counted {
+	campaign: Uuid | null;
+	type: EventType;
+	audience: Audience;
+	quarter: number;
+	count: number;
+}
+
+/** Counts everything anew by the days of a zone. */
+export function recountFigures(sql: Sql, zone: string): void {
+	sql.run('DELETE FROM daily_figures');
+	const tally = createTally(sql);
+	if (timeZone(sql) !== zone) throw new Error('the zone is a setting: store it first');
+	for (const { quarter, campaign, type, audience, count } of countEverything(sql)) {
+		tally.add({ at: quarter * quarterHour, campaign, type, audience, by: count });
+	}
+	tally.write();
+}
+
+function countEverything(sql: Sql): Counted[] {
+	return sql.all<Counted>(
+		`SELECT campaign, 'CREATED' AS type, 'all' AS audience, at / ${quarterHour} AS quarter, count(*) AS count
+		FROM (
+			SELECT s.campaign, coalesce(g.released_at, m.created_at) AS at
+			FROM messages m
+			JOIN submissions s ON s.seq = m.submission_seq
+			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+			WHERE s.campaign_seq IS NULL OR g.released_at IS NOT NULL
+		)
+		GROUP BY campaign, quarter
+		UNION ALL
+		SELECT s.campaign, 'SENT', 'all', m.sent_at / ${quarterHour} AS quarter, count(*)
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE m.sent_at IS NOT NULL
+		GROUP BY s.campaign, quarter
+		UNION ALL
+		SELECT s.campaign, f.type, f.audience, f.first_at / ${quarterHour} AS quarter, count(*)
+		FROM (
+			SELECT message_id, type, 'all' AS audience, min(first_at) AS first_at
+			FROM message_firsts
+			GROUP BY message_id, type
+			UNION ALL
+			SELECT message_id, type, 'human', min(first_at)
+			FROM message_firsts
+			WHERE machine = 0
+			GROUP BY message_id, type
+		) f
+		JOIN messages m ON m.id = f.message_id
+		JOIN submissions s ON s.seq = m.submission_seq
+		GROUP BY s.campaign, f.type, f.audience, quarter`,
+	);
+}
+
+function addFigure(sql: Sql, key: readonly string[], by: number): void {
+	sql.run(
+		`INSERT INTO daily_figures (scope, day, type, audience, shard, count)
+		VALUES (?, ?, ?, ?, 0, ?)
+		ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+		...key,
+		by,
+	);
+}
+
+export interface TagQuery {
+	from: Day;
+	to: Day;
+	campaign: Uuid | null;
+	tag: string;
+	human: boolean;
+	zone: string;
+}
+
+interface Instant {
+	type: EventType;
+	at: Micros;
+	count: number;
+}
+
+/** Distinct messages by the day of the first such event; walks submissions_of_tag and their messages. */
+export function reportOfTag(sql: Sql, query: TagQuery): { day: Day; type: EventType; count: number }[] {
+	const counts = new Map<string, number>();
+	for (const { type, at, count } of instants(sql, query)) {
+		const key = `${dayOf(at, query.zone)} ${type}`;
+		counts.set(key, (counts.get(key) ?? 0) + count);
+	}
+	return [...counts]
+		.map(([key, count]) => ({ day: key.slice(0, 10), type: key.slice(11), count }))
+		.filter(({ day }) => day >= query.from && day <= query.to)
+		.sort((a, b) => (a.day + a.type < b.day + b.type ? -1 : 1))
+		.flatMap(({ day, type, count }) => {
+			const known = eventTypes.find((each) => each === type);
+			return known === undefined ? [] : [{ day, type: known, count }];
+		});
+}
+
+// Groups by quarter of an hour, which is one day in every zone: result rows enter this process instead of messages.
+function instants(sql: Sql, { campaign, tag, human }: TagQuery): Instant[] {
+	const scope = `s.tag = ? AND (? IS NULL OR s.campaign = ?)`;
+	const values = [tag, campaign, campaign];
+	const quarter = (at: string) => `${at} / 900000000 * 900000000`;
+	const created = sql.all<Instant>(
+		`SELECT 'CREATED' AS type, ${quarter('coalesce(g.released_at, m.created_at)')} AS at, count(*) AS count
+		FROM submissions s
+		JOIN messages m ON m.submission_seq = s.seq
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE ${scope} AND (s.campaign_seq IS NULL OR g.released_at IS NOT NULL)
+		GROUP BY 2`,
+		...values,
+	);
+	const sent = sql.all<Instant>(
+		`SELECT 'SENT' AS type, ${quarter('m.sent_at')} AS at, count(*) AS count
+		FROM submissions s
+		JOIN messages m ON m.submission_seq = s.seq
+		WHERE ${scope} AND m.sent_at IS NOT NULL
+		GROUP BY 2`,
+		...values,
+	);
+	const firsts = sql.all<Instant>(
+		`SELECT type, ${quarter('first_at')} AS at, count(*) AS count
+		FROM (
+			SELECT f.type, min(f.first_at) AS first_at
+			FROM submissions s
+			JOIN messages m ON m.submission_seq = s.seq
+			JOIN message_firsts f ON f.message_id = m.id
+			WHERE ${scope} AND (f.machine = 0 OR ? = 0 OR f.type NOT IN (${audienceTypes}))
+			GROUP BY m.id, f.type
+		)
+		GROUP BY 1, 2`,
+		...values,
+		human ? 1 : 0,
+	);
+	return [...created, ...sent, ...firsts];
+}
+
+const audienceTypes = eventTypes
+	.filter(hasAudiences)
+	.map((type) => `'${type}'`)
+	.join(', ');

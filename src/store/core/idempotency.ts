@@ -1,0 +1,55 @@
+/** Idempotency keys of send calls: each has its answer for 24 hours (docs/api-decisions.md). */
+import { type Micros, microsPerDay } from '../../api/datetime.js';
+import type { SendResult, Uuid } from '../../api/records.js';
+import type { Acceptance, IdempotencyKey } from '../submissions.js';
+import { parseStored } from './rows.js';
+import type { Sql } from './sql.js';
+
+interface KeyRow {
+	fingerprint: string;
+	submission_id: Uuid;
+	campaign: Uuid | null;
+	answer: string;
+}
+
+/** The answer to the same key within 24 hours; null for a new key. */
+export function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): Acceptance | null {
+	const row = sql.get<KeyRow>(
+		`SELECT fingerprint, submission_id, campaign, answer
+		FROM idempotency_keys
+		WHERE scope = ? AND key = ? AND created_at > ?`,
+		key.scope,
+		key.key,
+		now - microsPerDay,
+	);
+	if (row === undefined) return null;
+	if (row.fingerprint !== key.fingerprint) return { kind: 'key_conflict' };
+	// Written by rememberKey and by nothing else.
+	const answer = parseStored(row.answer) as SendResult;
+	return { kind: 'replayed', answer, submission: row.submission_id, campaign: row.campaign };
+}
+
+/** Replaces an answer that is too old to count. */
+export function rememberKey(
+	sql: Sql,
+	key: IdempotencyKey,
+	said: { submission: Uuid; campaign: Uuid | null; answer: SendResult; now: Micros },
+): void {
+	sql.run(
+		`INSERT INTO idempotency_keys (scope, key, fingerprint, submission_id, campaign, answer, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (scope, key) DO UPDATE SET
+			fingerprint = excluded.fingerprint,
+			submission_id = excluded.submission_id,
+			campaign = excluded.campaign,
+			answer = excluded.answer,
+			created_at = excluded.created_at`,
+		key.scope,
+		key.key,
+		key.fingerprint,
+		said.submission,
+		said.campaign,
+		JSON.stringify(said.answer),
+		said.now,
+	);
+}

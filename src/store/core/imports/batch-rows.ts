@@ -1,0 +1,130 @@
+/**
+ * Rows of batches, read once, and the order in which a transaction puts them: roughly that of their addresses, as in
+ * the index. Neighbours in an index page are put together, so each page is read and written once. In file order each
+ * row touches another page, and a large index has more pages than the cache holds.
+ */
+import type { ImportBatch } from '../../../api/capabilities.js';
+import { type CheckedBatch, type RowTexts, TextReader } from '../../../api/row-texts.js';
+import {
+	decodeRow,
+	keyPlace,
+	metaVariables,
+	type ParsedRow,
+	parseImportRows,
+} from '../../../engine/rules/import-rows.js';
+
+type Batch = ImportBatch | CheckedBatch;
+
+export interface BatchRows {
+	/** Does the work that needs no transaction, ahead of it. Returns the number of rows of the batch. */
+	prepare(batch: Batch): number;
+	/** The rows `from` … `from` + `limit` − 1. */
+	slice(batch: Batch, from: number, limit: number): RowSlice;
+	/** The variables of the columns, in their order. */
+	variables(batch: Batch): readonly string[];
+}
+
+/** Rows by their place in the slice, from 0. */
+export interface RowSlice {
+	count: number;
+	row(index: number): ParsedRow;
+	/** See `rankOf`. */
+	rank(index: number): number;
+}
+
+/** Keeps the parsed rows of batches that came as cells while the batch is in use. */
+export function createBatchRows(): BatchRows {
+	const parsed = new WeakMap<ImportBatch, ParsedRow[]>();
+	const rowsOf = (batch: ImportBatch) => {
+		const rows = parsed.get(batch) ?? parseImportRows(batch);
+		parsed.set(batch, rows);
+		return rows;
+	};
+	return {
+		// Checked rows stay bytes until their turn: many batches wait at once, and as objects they take five times the
+		// memory.
+		prepare: (batch) => ('rows' in batch ? batch.rows.count : rowsOf(batch).length),
+		slice: (batch, from, limit) =>
+			'rows' in batch ? sliceTexts(batch.rows, from, limit) : sliceRows(rowsOf(batch), from, limit),
+		variables: (batch) => ('rows' in batch ? batch.variables : metaVariables(batch.columns)),
+	};
+}
+
+function sliceTexts(texts: RowTexts, from: number, limit: number): RowSlice {
+	const reader = new TextReader(texts);
+	const shared = new Map<string, string>();
+	return {
+		count: Math.max(0, Math.min(texts.count - from, limit)),
+		row: (index) => share(decodeRow(reader.at(from + index)), shared),
+		rank: (index) => rankOf((place) => reader.octet(from + index, keyPlace + place)),
+	};
+}
+
+function sliceRows(all: readonly ParsedRow[], from: number, limit: number): RowSlice {
+	const rows = all.slice(from, from + limit);
+	const row = (index: number) => rows[index] ?? outside();
+	return {
+		count: rows.length,
+		row,
+		rank: (index) => {
+			const found = row(index);
+			const key = found.kind === 'row' ? found.email_key : '';
+			return rankOf((place) => (place < key.length ? key.charCodeAt(place) : 0));
+		},
+	};
+}
+
+function outside(): never {
+	throw new RangeError('a row outside of its batch');
+}
+
+/** Thousands of rows may be refused for one reason. A separate text for each would keep the text of its row alive. */
+function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
+	if (row.kind === 'row') return row;
+	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
+}
+
+function sameText(text: string, shared: Map<string, string>): string {
+	const known = shared.get(text) ?? text;
+	shared.set(known, known);
+	return known;
+}
+
+/**
+ * The number of characters of a key that are read, and the number of different ones: printable ASCII, as most keys are.
+ */
+const ranked = 5;
+const firstCode = 0x20;
+const codes = 96;
+
+/** The most rows of one call: with a rank they make up a number that a double holds. */
+export const maxOrderedRows = 2 ** 20;
+
+/**
+ * Ranks keys roughly in their order. A key has the same rank whether `codeAt` gives its UTF-16 units or its octets:
+ * nothing is read past the first character that is not ASCII. `codeAt` returns 0 past the end.
+ */
+export function rankOf(codeAt: (place: number) => number): number {
+	let rank = 0;
+	let isPlain = true;
+	for (let place = 0; place < ranked; place += 1) {
+		const code: number = isPlain ? Math.max(codeAt(place) - firstCode, 0) : codes;
+		isPlain = code < codes - 1;
+		rank = rank * codes + Math.min(code, codes - 1);
+	}
+	return rank;
+}
+
+/**
+ * Yields the numbers 0 … `count` − 1 by rank. Numbers of one rank, so all rows of one key, keep their order. Throws
+ * `RangeError` for more rows than `maxOrderedRows`.
+ */
+export function* orderByRank(
+	count: number,
+	rankAt: (index: number) => number,
+): Generator<number, void, undefined> {
+	if (count > maxOrderedRows) throw new RangeError(`${count} rows at once`);
+	const order = new Float64Array(count);
+	for (let index = 0; index < count; index += 1) order[index] = rankAt(index) * maxOrderedRows + index;
+	for (const ranking of order.sort()) yield ranking % maxOrderedRows;
+}

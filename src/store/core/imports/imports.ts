@@ -1,0 +1,307 @@
+/** Imports as sessions of numbered batches; the position commits with the rows. */
+import { AddressSet } from '../../../api/address-set.js';
+import type { Ack, ImportCounts, ImportSpec, Reject, Session } from '../../../api/capabilities.js';
+import { addImportCounts } from '../../../api/counts.js';
+import type { Micros } from '../../../api/datetime.js';
+import { canonicalJson } from '../../../api/json.js';
+import type { Uuid } from '../../../api/records.js';
+import { importedReason } from '../../../api/suppressions.js';
+import type { ImportRow } from '../../../engine/rules/import-rows.js';
+import type { Command, Operations } from '../../operations.js';
+import type { ImportAck } from '../../store.js';
+import type { ImportSlice, Slices } from '../campaigns/rows.js';
+import { moveCounters } from '../list-counters.js';
+import { findList } from '../lists.js';
+import { parseRecord, parseStored } from '../rows.js';
+import type { Sql } from '../sql.js';
+import { takeSubscriberIds } from '../subscribers.js';
+import { type BatchRows, orderByRank, type RowSlice } from './batch-rows.js';
+import { type ImportRun, importRow, openImportRun, type RowOutcome } from './run.js';
+
+interface SessionRow {
+	seq: number;
+	id: string;
+	spec: string;
+	list_id: number;
+	position: number;
+	counts: string;
+	finished_at: Micros | null;
+}
+
+const columns = 'seq, id, spec, list_id, position, counts, finished_at';
+
+interface ImportParts {
+	batchRows: BatchRows;
+	/** The transactions are undone: what one of them did is forgotten, unless it is kept here. */
+	isTrial: boolean;
+}
+
+/** How far a trial import is. Its rows are undone; `standing` holds what they decide about later rows. */
+interface Progress extends Pick<Session, 'position'> {
+	counts: ImportCounts;
+	/** Addresses of the import: the same as `import_seq` of subscribers where rows are committed. */
+	standing: AddressSet;
+}
+
+type Trials = Map<Uuid, Progress>;
+
+/** The operations on import sessions and their batches. Each runs within a transaction of the caller. */
+export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
+	const trials: Trials | null = isTrial ? new Map() : null;
+	const parts = { batchRows, trials };
+	return {
+		openImport: (command) => openImport(sql, command, trials),
+		putImportBatch: ({ session, batch, now }) => {
+			const answer = findAnswer(sql, { session, first: batch.first, ahead: 0 });
+			if (answer !== null) return answer;
+			const slices = [{ batch, from: 0, limit: Number.POSITIVE_INFINITY }];
+			const [ack] = putSlices(sql, parts, { session, slices, now });
+			if (ack === undefined) throw new Error('a batch without an answer');
+			return { kind: 'acknowledged', ack };
+		},
+		findImportAnswer: (command) => findAnswer(sql, command),
+		putImportSlices: (command) => putSlices(sql, parts, command),
+		finishImport: ({ session, now }) => {
+			const row = findSession(sql, session);
+			if (row === null) return null;
+			sql.run('DELETE FROM import_acks WHERE import_seq = ?', row.seq);
+			sql.run('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', now, row.seq);
+			return readCounts(row.counts);
+		},
+	} satisfies Partial<Operations & Slices>;
+}
+
+function findAnswer(
+	sql: Sql,
+	{ session, first, ahead }: Parameters<Slices['findImportAnswer']>[0],
+): ImportAck | null {
+	const row = findSession(sql, session);
+	if (row === null) return { kind: 'not_found' };
+	const stored = findAck(sql, row.seq, first);
+	if (stored !== null) return { kind: 'acknowledged', ack: stored };
+	if (row.finished_at !== null) return { kind: 'not_found' };
+	const position = row.position + ahead;
+	if (first !== position) return { kind: 'gap', position };
+	return findList(sql, row.list_id) === null ? { kind: 'list_gone' } : null;
+}
+
+function openImport(
+	sql: Sql,
+	{ id, key, spec, now }: Command<'openImport'>,
+	trials: Trials | null,
+): ReturnType<Operations['openImport']> {
+	if (findList(sql, spec.list_id) === null) return null;
+	const known = sql.get<SessionRow>(
+		// imports_unfinished
+		`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
+		key,
+	);
+	const text = canonicalJson(spec);
+	if (known !== undefined) {
+		if (known.spec !== text) return 'conflict';
+		return { id: known.id, position: known.position, counts: readCounts(known.counts) };
+	}
+	const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
+	sql.run(
+		'INSERT INTO imports (id, key, spec, list_id, position, counts, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+		id,
+		key,
+		text,
+		spec.list_id,
+		position,
+		JSON.stringify(counts),
+		now,
+	);
+	return { id, position, counts };
+}
+
+function nothingPut() {
+	return { position: 0, counts: noCounts() };
+}
+
+function progressOf(trials: Trials, id: Uuid): Progress {
+	const progress = trials.get(id) ?? { ...nothingPut(), standing: new AddressSet() };
+	trials.set(id, progress);
+	return progress;
+}
+
+function findSession(sql: Sql, id: string): SessionRow | null {
+	return sql.get<SessionRow>(`SELECT ${columns} FROM imports WHERE id = ?`, id) ?? null;
+}
+
+function findAck(sql: Sql, seq: number, first: number): Ack<ImportCounts> | null {
+	const row = sql.get<{ ack: string }>(
+		'SELECT ack FROM import_acks WHERE import_seq = ? AND first = ?',
+		seq,
+		first,
+	);
+	// Written by putRows and by nothing else.
+	return row === undefined ? null : (parseStored(row.ack) as Ack<ImportCounts>);
+}
+
+function putSlices(
+	sql: Sql,
+	{ batchRows, trials }: { batchRows: BatchRows; trials: Trials | null },
+	{ session: id, slices, now }: Parameters<Slices['putImportSlices']>[0],
+): Ack<ImportCounts>[] {
+	const session = findSession(sql, id);
+	if (session === null) throw new Error('an import that was never begun');
+	const progress = trials?.get(id);
+	const standing = progress?.standing ?? null;
+	const run = openImportRun(sql, { seq: session.seq, spec: readSpec(session), now, standing });
+	const parts = slices.map((slice) => openPart(batchRows, run, slice));
+	putParts(sql, run, parts);
+	moveCounters(sql, session.list_id, run.moved);
+	const { acks, ...sum } = keepAcks(sql, session, parts);
+	if (progress !== undefined) Object.assign(progress, sum);
+	return acks;
+}
+
+function keepAcks(
+	sql: Sql,
+	session: SessionRow,
+	parts: readonly ImportPart[],
+): { acks: Ack<ImportCounts>[]; position: number; counts: ImportCounts } {
+	let { position } = session;
+	const acks = parts.map(({ rows, counts, rejects }) => {
+		const first = position;
+		for (const reject of rejects) reject.row += first;
+		position += rows.count;
+		const ack = { position, counts, rejects };
+		// An empty batch does not move the position: the next batch has the same number and must not get its answer.
+		if (rows.count > 0) keepAck(sql, session.seq, first, ack);
+		return ack;
+	});
+	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), readCounts(session.counts));
+	sql.run(
+		'UPDATE imports SET position = ?, counts = ? WHERE seq = ?',
+		position,
+		JSON.stringify(counts),
+		session.seq,
+	);
+	return { acks, position, counts };
+}
+
+function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): void {
+	sql.run(
+		'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
+		seq,
+		first,
+		JSON.stringify(ack),
+	);
+}
+
+function readSpec({ spec, list_id }: SessionRow): ImportSpec {
+	const stored = parseRecord(spec);
+	const on_conflict = stored['on_conflict'];
+	return {
+		list_id,
+		on_conflict: on_conflict === 'skip' || on_conflict === 'error' ? on_conflict : 'update',
+		reactivate: stored['reactivate'] === true,
+	};
+}
+
+function readCounts(text: string): ImportCounts {
+	const stored = parseRecord(text);
+	const count = (name: keyof ImportCounts) => Number(stored[name] ?? 0);
+	const other_reasons = count('other_reasons');
+	return {
+		created: count('created'),
+		updated: count('updated'),
+		unchanged: count('unchanged'),
+		duplicate: count('duplicate'),
+		rejected: count('rejected'),
+		...(other_reasons > 0 && { other_reasons }),
+	};
+}
+
+export interface ImportPart {
+	rows: RowSlice;
+	/** See `RowPlace`. */
+	unknown: readonly string[];
+	/** Counts of the rows put. */
+	counts: ImportCounts;
+	/** By places in the part, from 0. */
+	rejects: Reject[];
+}
+
+/** Begins a part: no row of it is put yet. */
+export function openPart(
+	batchRows: BatchRows,
+	run: ImportRun,
+	{ batch, from, limit }: ImportSlice,
+): ImportPart {
+	return {
+		rows: batchRows.slice(batch, from, limit),
+		unknown: batchRows.variables(batch).filter((variable) => !run.known.has(variable)),
+		counts: noCounts(),
+		rejects: [],
+	};
+}
+
+/**
+ * Puts rows of one address in their order, and other rows in that of the index. The result is the same: each row has an
+ * id by its number, used or not, so ids follow the order of the rows. Ids are never used twice, but may have gaps.
+ */
+export function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): void {
+	const { count, find } = numberRows(parts);
+	if (count === 0) return;
+	const firstId = takeSubscriberIds(sql, count);
+	const rankAt = (number: number) => {
+		const { part, index } = find(number);
+		return part.rows.rank(index);
+	};
+	for (const number of orderByRank(count, rankAt)) {
+		const { part, index } = find(number);
+		putRow(sql, run, { part, index, id: firstId + number });
+	}
+	for (const { rejects } of parts) rejects.sort((a, b) => a.row - b.row);
+}
+
+interface Numbered {
+	part: ImportPart;
+	/** Place in the part. */
+	index: number;
+}
+
+/** Numbers the rows of all parts from 0. Numbers, because objects of a hundred thousand rows would outlive the rows. */
+function numberRows(parts: readonly ImportPart[]): { count: number; find(number: number): Numbered } {
+	const count = parts.reduce((sum, { rows }) => sum + rows.count, 0);
+	const owners = new Uint32Array(count);
+	const starts: number[] = [];
+	let start = 0;
+	parts.forEach(({ rows }, owner) => {
+		starts.push(start);
+		owners.fill(owner, start, start + rows.count);
+		start += rows.count;
+	});
+	const find = (number: number) => {
+		const owner = owners[number] ?? 0;
+		const part = parts[owner];
+		if (part === undefined) throw new RangeError('a row of no part');
+		return { part, index: number - (starts[owner] ?? 0) };
+	};
+	return { count, find };
+}
+
+function putRow(sql: Sql, run: ImportRun, { part, index, id }: Numbered & { id: number }): void {
+	const row = part.rows.row(index);
+	const outcome = row.kind === 'rejected' ? row : importRow(sql, run, row, { id, unknown: part.unknown });
+	part.counts[outcome.kind] += 1;
+	if (row.kind === 'row' && keepsText(run, row, outcome.kind)) {
+		part.counts.other_reasons = (part.counts.other_reasons ?? 0) + 1;
+	}
+	if (outcome.kind === 'rejected' || outcome.kind === 'duplicate')
+		part.rejects.push({ row: index, code: outcome.code, error: outcome.error });
+}
+
+/** Whether a reason of the file was kept that stops mail of this list only. */
+function keepsText({ spec }: ImportRun, { disable_reason }: ImportRow, kind: RowOutcome['kind']): boolean {
+	if (disable_reason === null || importedReason(disable_reason) !== null) return false;
+	return kind === 'created' || kind === 'updated' || (kind === 'unchanged' && spec.on_conflict === 'update');
+}
+
+/** The counts of no rows, to be added to. */
+export function noCounts(): ImportCounts {
+	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+}

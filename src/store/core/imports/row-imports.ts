@@ -1,0 +1,120 @@
+/** Imports row by row on a service: acknowledged batches, and what rows of the next batch were about to do. */
+import type { Ack, ImportCounts } from '../../../api/capabilities.js';
+import { addImportCounts } from '../../../api/counts.js';
+import type { Sync } from '../../operations.js';
+import type { RowImport, RowImportReads, RowImportWrites, RowIntent } from '../../row-imports.js';
+import { parseStored } from '../rows.js';
+import type { Sql } from '../sql.js';
+import { noCounts } from './imports.js';
+
+interface Row {
+	seq: number;
+	position: number;
+	counts: string;
+}
+
+/** The content of `imports.counts` of such an import. */
+interface Counted {
+	counts: ImportCounts;
+	reasons_left_out: number;
+}
+
+/** Each runs in one transaction of the caller. Addresses are kept as hashes. */
+export function createRowImports(sql: Sql): Sync<RowImportReads & RowImportWrites> {
+	return {
+		openRowImport: ({ key, now }) => {
+			const columns = 'SELECT seq, position, counts FROM imports WHERE key = ? AND finished_at IS NULL';
+			const row = sql.get<Row>(columns, key);
+			return row === undefined ? begin(sql, key, now) : read(sql, row);
+		},
+		declareRow: ({ import: seq, row, intent }) => {
+			sql.run(
+				`INSERT INTO import_intents (import_seq, row, intent) VALUES (?, ?, ?)
+				ON CONFLICT DO UPDATE SET intent = excluded.intent`,
+				seq,
+				row,
+				intent,
+			);
+		},
+		acknowledgeRows: ({ import: seq, first, ack, reasons_left_out, taken }) => {
+			const row = sql.get<Row>('SELECT seq, position, counts FROM imports WHERE seq = ?', seq);
+			if (row === undefined) throw new Error(`import ${seq} is gone`);
+			const before = countedOf(row);
+			const counted: Counted = {
+				counts: addImportCounts(before.counts, ack.counts),
+				reasons_left_out: before.reasons_left_out + reasons_left_out,
+			};
+			const text = JSON.stringify(counted);
+			sql.run('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', ack.position, text, seq);
+			dropDetails(sql, seq);
+			sql.run(
+				'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
+				seq,
+				first,
+				JSON.stringify(ack),
+			);
+			for (const hash of taken)
+				sql.run(
+					'INSERT INTO import_addresses (import_seq, hash) VALUES (?, ?) ON CONFLICT DO NOTHING',
+					seq,
+					hash,
+				);
+		},
+		dropRowImport: ({ import: seq }) => {
+			dropDetails(sql, seq);
+			sql.run('DELETE FROM import_addresses WHERE import_seq = ?', seq);
+			sql.run('DELETE FROM imports WHERE seq = ?', seq);
+		},
+		sliceImportAddresses: ({ import: seq, after, limit }) =>
+			sql
+				.tuples<[string]>(
+					'SELECT hash FROM import_addresses WHERE import_seq = ? AND hash > ? ORDER BY hash LIMIT ?',
+					seq,
+					after,
+					limit,
+				)
+				.map(([hash]) => hash),
+	};
+}
+
+function begin(sql: Sql, key: string, now: number): RowImport {
+	const counted: Counted = { counts: noCounts(), reasons_left_out: 0 };
+	const { lastInsertRowid } = sql.run(
+		"INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, '{}', 0, ?, ?)",
+		key,
+		key,
+		JSON.stringify(counted),
+		now,
+	);
+	return { import: Number(lastInsertRowid), position: 0, ...counted, last: null, intents: [] };
+}
+
+function read(sql: Sql, row: Row): RowImport {
+	const last = sql.get<{ first: number; ack: string }>(
+		'SELECT first, ack FROM import_acks WHERE import_seq = ? ORDER BY first DESC',
+		row.seq,
+	);
+	const intents = sql.all<{ row: number; intent: RowIntent }>(
+		'SELECT row, intent FROM import_intents WHERE import_seq = ? ORDER BY row',
+		row.seq,
+	);
+	return {
+		import: row.seq,
+		position: row.position,
+		...countedOf(row),
+		// Written by acknowledgeRows and by nothing else.
+		last: last === undefined ? null : { first: last.first, ack: parseStored(last.ack) as Ack<ImportCounts> },
+		intents,
+	};
+}
+
+function countedOf({ counts }: Row): Counted {
+	// Written here and by nothing else.
+	return parseStored(counts) as Counted;
+}
+
+/** Deletes details that are of no use once the next batch is acknowledged. */
+function dropDetails(sql: Sql, seq: number): void {
+	sql.run('DELETE FROM import_intents WHERE import_seq = ?', seq);
+	sql.run('DELETE FROM import_acks WHERE import_seq = ?', seq);
+}

@@ -1,0 +1,272 @@
+/** One batch of an import, row by row: create, update, leave or refuse a subscriber. */
+import type { AddressSet } from '../../../api/address-set.js';
+import type { ImportSpec } from '../../../api/capabilities.js';
+import type { Micros } from '../../../api/datetime.js';
+import { refusalTexts, unknownVariableText } from '../../../api/refusals.js';
+import { maxMetaBytes } from '../../../api/subscribers.js';
+import { importedReason, type SuppressionReason } from '../../../api/suppressions.js';
+import { duplicateAddress } from '../../../engine/rules/errors.js';
+import {
+	type ImportRow,
+	importedActivation,
+	reimportedActivation,
+} from '../../../engine/rules/import-rows.js';
+import { changeMeta } from '../../../engine/rules/meta.js';
+import { type Activation, changeActivation } from '../../../engine/rules/subscription.js';
+import { suppressedList, type UnsubscribeScope } from '../../../engine/rules/suppressions.js';
+import { openErased } from '../erasures.js';
+import { knownVariables } from '../fields.js';
+import { counterMove } from '../list-counters.js';
+import { flag, parseRecord, type SubscriberRow, subscriberColumns } from '../rows.js';
+import type { Sql } from '../sql.js';
+import { insertSubscriber } from '../subscribers.js';
+import {
+	findLasting,
+	findSuppressions,
+	hasSuppressions,
+	liftSuppressions,
+	stopMail,
+	unsubscribeScope,
+} from '../suppressions.js';
+
+/** State that the rows of one transaction share. `moved` sums the changes of the list's counters. */
+export interface ImportRun {
+	seq: number;
+	spec: ImportSpec;
+	now: Micros;
+	known: ReadonlySet<string>;
+	/**
+	 * Read once, until a row adds a suppression: most databases have none, and a look-up for each row costs a tenth of the
+	 * import.
+	 */
+	hasSuppressions: boolean;
+	unsubscribeScope: UnsubscribeScope;
+	/** `null`: no address was erased, so there are no look-ups. */
+	isErased: ReturnType<typeof openErased>;
+	moved: { active: number; inactive: number };
+	/** Addresses that stand in this import by rows that were undone; null: no row was undone. */
+	standing: AddressSet | null;
+}
+
+export type RowOutcome =
+	| { kind: 'created' | 'updated' | 'unchanged' }
+	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
+
+/** Begins one transaction of the import `seq`: reads once what each row would otherwise look up. */
+export function openImportRun(
+	sql: Sql,
+	{ standing, seq, spec, now }: Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing'>,
+): ImportRun {
+	return {
+		seq,
+		spec,
+		now,
+		known: knownVariables(sql),
+		hasSuppressions: hasSuppressions(sql),
+		unsubscribeScope: unsubscribeScope(sql),
+		isErased: openErased(sql),
+		moved: { active: 0, inactive: 0 },
+		standing,
+	};
+}
+
+/** Stored with a row besides its cells. */
+export interface RowPlace {
+	/** The subscriber's id, if the row creates one. */
+	id: number;
+	/** Variables of the batch that no field defines, in the order of the columns; mostly empty. */
+	unknown: readonly string[];
+}
+
+/**
+ * Puts one row: stored state decides its outcome. A refusal changes nothing, with one exception: a reason of the file
+ * about an existing address still stops its mail.
+ */
+export function importRow(sql: Sql, run: ImportRun, row: ImportRow, place: RowPlace): RowOutcome {
+	const unknown = place.unknown.length === 0 && !row.has_meta_cell ? undefined : findUnknown(run, row);
+	if (unknown !== undefined) {
+		return { kind: 'rejected', code: 'unknown_variable', error: `meta: ${unknownVariableText(unknown)}` };
+	}
+	if (run.isErased?.(row.email_key)) return erased;
+	if (run.standing?.has(row.email_key)) return duplicateOf(row);
+	const outcome: RowOutcome = create(sql, run, row, place.id)
+		? { kind: 'created' }
+		: meetExisting(sql, run, row);
+	if (run.standing !== null && !('code' in outcome)) run.standing.add(row.email_key);
+	return outcome;
+}
+
+function duplicateOf(row: ImportRow): RowOutcome {
+	// Joined: a template literal would keep the row's text alive as long as the error.
+	const error = ['email: ', row.email, ' stands in this import already.'].join('');
+	return { kind: 'duplicate', code: 'duplicate', error };
+}
+
+function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
+	return Object.keys(parseRecord(row.meta_json)).find((variable) => !known.has(variable));
+}
+
+// The unique index decides in one statement whether the row is new, as most rows are.
+function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): boolean {
+	const reasons = suppressionsAfterLift(sql, run, row);
+	const activation = importedActivation(row, reasons.kept);
+	// Spelled out: spreading `activation` made this literal a quarter of an import's time.
+	const isNew = insertSubscriber(sql, {
+		is_active: activation.is_active,
+		disable_reason: activation.disable_reason,
+		id,
+		list_id: run.spec.list_id,
+		email: row.email,
+		email_key: row.email_key,
+		email_folded: row.email_folded,
+		name: row.name ?? '',
+		meta: row.meta_json,
+		source: 'IMPORT',
+		created_at: run.now,
+		import_seq: run.seq,
+	});
+	if (!isNew) return false;
+	lift(sql, run, row, reasons.lifted);
+	move(run, null, activation.is_active);
+	impose(sql, run, row);
+	return true;
+}
+
+interface Standing {
+	kept: readonly SuppressionReason[];
+	lifted: readonly SuppressionReason[];
+}
+
+const nothingStands: Standing = { kept: [], lifted: [] };
+
+/** The suppressions that stand against a row: `reactivate` lifts what `is_active: true` would lift. */
+function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Standing {
+	if (!run.hasSuppressions) return nothingStands;
+	const mail = { address: row.email_key, list_id: run.spec.list_id };
+	const reasons = findSuppressions(sql, mail, run.now);
+	if (reasons.length === 0) return nothingStands;
+	const kept = findLasting(sql, mail);
+	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null) {
+		return { kept, lifted: [] };
+	}
+	const stored = { is_active: false, disable_reason: null };
+	const change = changeActivation({ stored, wanted: true, isMoved: false, reasons, lasting: kept });
+	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
+}
+
+function lift(sql: Sql, { spec, now }: ImportRun, row: ImportRow, reasons: Standing['lifted']): void {
+	liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
+}
+
+/**
+ * A reason of the file stops mail as if it had happened here: the row is already inactive, those of other lists follow.
+ */
+function impose(sql: Sql, run: ImportRun, row: ImportRow): void {
+	const reason = importedReason(row.disable_reason);
+	if (reason === null) return;
+	const list_id = suppressedList(reason, run.spec.list_id, run.unsubscribeScope);
+	stopMail(sql, { address: row.email_key, list_id, reason, source: 'IMPORT', now: run.now });
+	run.hasSuppressions = true;
+}
+
+function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
+	const stored = sql.get<SubscriberRow>(
+		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
+		row.email_key,
+		run.spec.list_id,
+	);
+	if (stored === undefined) throw new Error('the subscriber of a taken address was not found');
+	if (stored.import_seq === run.seq) return duplicateOf(row);
+	switch (run.spec.on_conflict) {
+		case 'error':
+			impose(sql, run, row);
+			return { kind: 'rejected', code: 'unique', error: `email: ${duplicateMessage}` };
+		case 'skip':
+			markSeen(sql, run, stored.id);
+			impose(sql, run, row);
+			return { kind: isStopped(sql, row, stored) ? 'updated' : 'unchanged' };
+		case 'update':
+			return update(sql, run, row, stored);
+	}
+}
+
+/** Whether a reason of the file has made an active subscriber inactive, or added a reason. */
+function isStopped(sql: Sql, row: ImportRow, { id, is_active, disable_reason }: SubscriberRow): boolean {
+	if (importedReason(row.disable_reason) === null) return false;
+	const after = sql.get<Pick<SubscriberRow, 'is_active' | 'disable_reason'>>(
+		'SELECT is_active, disable_reason FROM subscribers WHERE id = ?',
+		id,
+	);
+	return after?.is_active !== is_active || after.disable_reason !== disable_reason;
+}
+
+const duplicateMessage = Object.values(duplicateAddress)
+	.flatMap((errors) => (Array.isArray(errors) ? errors : []))
+	.map((error: { message: string }) => error.message)
+	.join(' ');
+
+function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow): RowOutcome {
+	const before: Activation = { is_active: stored.is_active === 1, disable_reason: stored.disable_reason };
+	const reasons = suppressionsAfterLift(sql, run, row);
+	const after = reimportedActivation(before, row, {
+		reactivate: run.spec.reactivate,
+		kept: reasons.kept,
+	});
+	const meta = mergedMeta(stored.meta, row);
+	if (isTooLarge(meta)) return tooLarge;
+	lift(sql, run, row, reasons.lifted);
+	const name = row.name ?? stored.name;
+	const isSame =
+		name === stored.name &&
+		meta === stored.meta &&
+		after.is_active === before.is_active &&
+		after.disable_reason === before.disable_reason;
+	if (isSame) {
+		impose(sql, run, row);
+		markSeen(sql, run, stored.id);
+		return { kind: 'unchanged' };
+	}
+	sql.run(
+		`UPDATE subscribers
+		SET name = ?, meta = ?, is_active = ?, disable_reason = ?, import_seq = ?
+		WHERE id = ?`,
+		name,
+		meta,
+		flag(after.is_active),
+		after.disable_reason,
+		run.seq,
+		stored.id,
+	);
+	move(run, before.is_active, after.is_active);
+	impose(sql, run, row);
+	return { kind: 'updated' };
+}
+
+function mergedMeta(stored: string, row: ImportRow): string {
+	if (row.meta_json === '{}') return stored;
+	return JSON.stringify(changeMeta(parseRecord(stored), { merge_meta: parseRecord(row.meta_json) }));
+}
+
+// Also where nothing changes: the same address further down is a duplicate, not another unchanged row.
+function markSeen(sql: Sql, run: ImportRun, id: number): void {
+	sql.run('UPDATE subscribers SET import_seq = ? WHERE id = ?', run.seq, id);
+}
+
+function move(run: ImportRun, before: boolean | null, after: boolean): void {
+	const { active, inactive } = counterMove(before, after);
+	run.moved.active += active;
+	run.moved.inactive += inactive;
+}
+
+const erased: RowOutcome = { kind: 'rejected', code: 'erased', error: `email: ${refusalTexts.erased}` };
+
+const tooLarge: RowOutcome = {
+	kind: 'rejected',
+	code: 'max_length',
+	error: `meta: Ensure this field has no more than ${maxMetaBytes} bytes.`,
+};
+
+function isTooLarge(json: string): boolean {
+	// A UTF-16 unit has at most three octets: short texts need no count.
+	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
+}

@@ -1,0 +1,231 @@
+/**
+ * Keys and secrets: the keyring, keys for DKIM signatures, API tokens (hashes, never their secrets), and the wrapping
+ * of stored secrets.
+ *
+ * A wrapping key is stored elsewhere, so a copy of the database reveals no secret. AES-256-GCM. The place of a secret
+ * is bound to it, so a wrapped secret cannot be moved to a place where it would be shown.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { StoreError } from '../../api/errors.js';
+import type { StoredDkimKey, StoredKey, StoredToken, WrappingKey } from '../keys.js';
+import type { Operations } from '../operations.js';
+import type { Sql } from './sql.js';
+
+const prefix = 'wrapped:v1:';
+/** For a user's text that looks like a wrapped one. */
+const plainPrefix = 'plain:';
+const algorithm = 'aes-256-gcm';
+const ivBytes = 12;
+const tagBytes = 16;
+
+/**
+ * Every secret column, with the place of each row as SQL. Names and places never change: they are part of the wrapping.
+ */
+export const secretColumns = [
+	{ table: 'settings', column: 'value', place: "'settings ' || name", where: "name = 'smtp_password'" },
+	{ table: 'keyring', column: 'secret', place: "'keyring ' || purpose || ' ' || id", where: '1' },
+	{ table: 'webhooks', column: 'password', place: "'webhooks ' || id", where: "password <> ''" },
+] as const;
+
+/** Wraps with the first key; without a key, stores the plain text. `place` as in `secretColumns`. */
+export function wrapSecret(plain: string, place: string, [current]: readonly WrappingKey[]): string {
+	if (current !== undefined) return wrapped(plain, place, current);
+	return plain.startsWith(prefix) || plain.startsWith(plainPrefix) ? plainPrefix + plain : plain;
+}
+
+/** Returns the plain text of `wrapSecret`. Throws `StoreError` "key". */
+export function unwrapSecret(stored: string, place: string, keys: readonly WrappingKey[]): string {
+	if (stored.startsWith(plainPrefix)) return stored.slice(plainPrefix.length);
+	return stored.startsWith(prefix) ? unwrapped(stored, place, keys) : stored;
+}
+
+/** `null` for a secret that is not wrapped. */
+export function keyIdOf(stored: string): string | null {
+	return stored.startsWith(prefix) ? (stored.slice(prefix.length).split(':')[0] ?? '') : null;
+}
+
+function wrapped(text: string, place: string, { id, bytes }: WrappingKey): string {
+	const iv = randomBytes(ivBytes);
+	const cipher = createCipheriv(algorithm, bytes, iv).setAAD(Buffer.from(`${id} ${place}`));
+	const sealed = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+	return `${prefix}${id}:${sealed.toString('base64')}`;
+}
+
+function unwrapped(text: string, place: string, keys: readonly WrappingKey[]): string {
+	const id = keyIdOf(text) ?? '';
+	const key = keys.find((one) => one.id === id);
+	if (key === undefined) throw keyMissing(id, keys);
+	const sealed = Buffer.from(text.slice(prefix.length + id.length + 1), 'base64');
+	try {
+		const decipher = createDecipheriv(algorithm, key.bytes, sealed.subarray(0, ivBytes));
+		decipher.setAAD(Buffer.from(`${id} ${place}`)).setAuthTag(sealed.subarray(-tagBytes));
+		const plain = Buffer.concat([decipher.update(sealed.subarray(ivBytes, -tagBytes)), decipher.final()]);
+		return plain.toString('utf8');
+	} catch (cause) {
+		throw new StoreError('key', `a secret (${place}) was changed since it was wrapped with key ${id}`, {
+			cause,
+		});
+	}
+}
+
+function keyMissing(id: string, keys: readonly WrappingKey[]): StoreError {
+	const given = keys.map((key) => key.id).join(', ');
+	return new StoreError(
+		'key',
+		`the secrets of this database are wrapped with key ${id}, and ${given === '' ? 'no key is given' : `the key given is ${given}`}`,
+	);
+}
+
+/** The number of secrets by the id of their key, `null` for those that are not wrapped. */
+export function countSecrets(sql: Sql): Map<string | null, number> {
+	const counts = new Map<string | null, number>();
+	for (const { table, column, where } of secretColumns) {
+		const stored = sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where}`);
+		for (const [text] of stored) counts.set(keyIdOf(text), (counts.get(keyIdOf(text)) ?? 0) + 1);
+	}
+	return counts;
+}
+
+/** Throws `StoreError` "key" where a secret is wrapped with a key that is not among these. */
+export function assertKeys(sql: Sql, keys: readonly WrappingKey[]): void {
+	for (const id of countSecrets(sql).keys())
+		if (id !== null && keys.every((key) => key.id !== id)) throw keyMissing(id, keys);
+}
+
+/**
+ * Writes each secret anew, wrapped with the first key or plain, and overwrites the old one. Runs in a transaction of
+ * the caller.
+ */
+export function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): void {
+	sql.overwriting(() => {
+		for (const { table, column, place, where } of secretColumns) {
+			const plain = `unwrap(${column}, ${place})`;
+			const fresh = as === 'wrapped' ? `wrap(${plain}, ${place})` : plain;
+			sql.run(`UPDATE ${table} SET ${column} = ${fresh} WHERE ${where}`);
+		}
+	});
+}
+
+/** The keyring, and the wrapping of all secrets. */
+export function createKeyring(sql: Sql) {
+	return {
+		ensureKey: ({ purpose, fresh, rotateAfter, now }) => {
+			const keys = findKeys(sql, purpose);
+			const [newest] = keys;
+			if (newest !== undefined && newest.created_at > now - rotateAfter) return keys;
+			sql.run(
+				'INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, wrap(?, ?), ?)',
+				purpose,
+				fresh.id,
+				fresh.secret,
+				`keyring ${purpose} ${fresh.id}`,
+				now,
+			);
+			return findKeys(sql, purpose);
+		},
+		rewriteSecrets: ({ as, isTrial }) => {
+			if (!isTrial) rewriteSecrets(sql, as);
+			return [];
+		},
+		secretCounts: () => [...countSecrets(sql)].map(([key, secrets]) => ({ key, secrets })),
+	} satisfies Partial<Operations>;
+}
+
+function findKeys(sql: Sql, purpose: string): StoredKey[] {
+	return sql.all<StoredKey>(
+		`SELECT id, unwrap(secret, 'keyring ' || purpose || ' ' || id) AS secret, created_at
+		FROM keyring
+		WHERE purpose = ? AND retired_at IS NULL
+		ORDER BY created_at DESC, id DESC`,
+		purpose,
+	);
+}
+
+interface TokenRow extends Omit<StoredToken, 'scopes'> {
+	/** Separated by blanks. */
+	scopes: string;
+}
+
+const tokenColumns = 'name, scopes, created_at, revoked_at';
+
+/** Names are unique among valid tokens: a revoked token stays in the list, and its name may be used again. */
+export function createTokens(sql: Sql) {
+	return {
+		listTokens: () =>
+			sql.all<TokenRow>(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at, sha256`).map(toToken),
+		findToken: ({ sha256 }) => {
+			const row = sql.get<TokenRow>(
+				`SELECT ${tokenColumns} FROM tokens WHERE sha256 = ? AND revoked_at IS NULL`,
+				sha256,
+			);
+			return row === undefined ? null : toToken(row);
+		},
+		createToken: ({ sha256, name, scopes, now }) => {
+			const living = sql.number('SELECT count(*) FROM tokens WHERE name = ? AND revoked_at IS NULL', name);
+			if (living > 0) return false;
+			sql.run(
+				'INSERT INTO tokens (sha256, name, scopes, created_at) VALUES (?, ?, ?, ?)',
+				sha256,
+				name,
+				scopes.join(' '),
+				now,
+			);
+			return true;
+		},
+		revokeToken: ({ name, now }) =>
+			sql.run('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL', now, name).changes >
+			0,
+	} satisfies Partial<Operations>;
+}
+
+function toToken(row: TokenRow): StoredToken {
+	return { ...row, scopes: row.scopes.split(' ') };
+}
+
+/**
+ * Keys that sign outgoing mail: their names in a table, their secrets in the keyring. Both are written and deleted in one
+ * transaction of the caller. A deleted secret is overwritten with zeros.
+ */
+export function createDkimKeys(sql: Sql) {
+	return {
+		listDkimKeys: () =>
+			sql.all<StoredDkimKey>(
+				`SELECT d.domain, d.selector, d.type,
+					unwrap(k.secret, 'keyring dkim ' || k.id) AS secret, d.created_at
+				FROM dkim_keys d
+				JOIN keyring k ON k.purpose = 'dkim' AND k.id = d.id
+				ORDER BY d.domain, d.id`,
+			),
+		addDkimKey: ({ domain, selector, type, secret, now }) => {
+			const [added] = sql.tuples<[id: number]>(
+				`INSERT INTO dkim_keys (domain, selector, type, created_at)
+				VALUES (?, ?, ?, ?)
+				ON CONFLICT (domain, selector) DO NOTHING
+				RETURNING id`,
+				domain,
+				selector,
+				type,
+				now,
+			);
+			if (added === undefined) return false;
+			sql.run(
+				"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('dkim', ?, wrap(?, ?), ?)",
+				added[0],
+				secret,
+				`keyring dkim ${added[0]}`,
+				now,
+			);
+			return true;
+		},
+		removeDkimKey: ({ domain, selector }) => {
+			const [removed] = sql.tuples<[id: number]>(
+				'DELETE FROM dkim_keys WHERE domain = ? AND selector = ? RETURNING id',
+				domain,
+				selector,
+			);
+			if (removed === undefined) return false;
+			sql.overwriting(() => sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", removed[0]));
+			return true;
+		},
+	} satisfies Partial<Operations>;
+}

@@ -1,0 +1,246 @@
+/**
+ * Messages that wait for a limit: until when, and how they are woken when the limits change. Waking a million in one
+ * transaction would hold up every other write for seconds. So they are woken in slices, from the latest turn backwards;
+ * the place reached is kept beside the settings, and each lease goes on from there. A process that dies loses nothing.
+ */
+import type { MessageScope } from '../../../api/capabilities.js';
+import type { Micros } from '../../../api/datetime.js';
+import { limitSettings, parseLimits, rateLimit, type SendLimit } from '../../../engine/rules/limits.js';
+import type { Operations } from '../../operations.js';
+import { parseStored } from '../rows.js';
+import type { Sql } from '../sql.js';
+
+/** The limits of the settings, and the rate of a worker. */
+export function readLimits(sql: Sql, perSecond?: number): SendLimit[] {
+	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
+	for (const [name, scope] of Object.entries(limitSettings)) {
+		const row = sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', name);
+		if (row === undefined) continue;
+		const parsed = parseLimits(scope, row.value);
+		// Checked before it was stored; a later version may store limits that this one does not know.
+		if (parsed.kind === 'limits') limits.push(...parsed.limits);
+	}
+	return limits;
+}
+
+/** Only reads: says when another lease is worth a try, not whether it will find a message. */
+export function createLimitTurns(sql: Sql) {
+	return {
+		nextTurn: ({ scope, now, search, perSecond }) => {
+			const limits = readLimits(sql, perSecond);
+			if (limits.length === 0) return null;
+			const isGlobal = limits.some((limit) => limit.scope === 'all');
+			if (isGlobal && wakesBefore(sql, scope, { condition: due, horizon: now }) !== null)
+				return nextEnd(sql, now) ?? now;
+			const lastTurn = sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
+			const horizon = Math.max(lastTurn, now);
+			return search === 'exactly' || (scope !== null && 'submission' in scope)
+				? wakesBefore(sql, scope, { condition: held, horizon })
+				: wakesAbout(sql, scope, horizon);
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** Whether something could be leased without the limits. */
+export function wakesNow(sql: Sql, now: Micros): boolean {
+	return wakesBefore(sql, null, { condition: due, horizon: now }) !== null;
+}
+
+function lanesOf(scope: MessageScope | null): string {
+	return scope === null
+		? `SELECT 0 AS seq UNION ALL SELECT -1
+			UNION ALL SELECT seq FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
+		: "SELECT seq FROM campaigns WHERE id = ? AND state = 'released'";
+}
+
+/**
+ * The earliest moment at which a limit has room again. A limit on everything puts nothing back: all due messages wait.
+ */
+function nextEnd(sql: Sql, now: Micros): Micros | null {
+	const row = sql.get<{ until: Micros | null }>(
+		"SELECT min(until) AS until FROM limit_uses WHERE limit_key >= 'all ' AND limit_key < 'all!' AND until > ?",
+		now,
+	);
+	return row?.until ?? null;
+}
+
+/** All waiting messages. */
+const due = '1';
+/** Messages put back: each waits for a moment before the end of its line. */
+const held = "m.wake_at > m.due_at AND m.state <> 'leased'";
+
+/** The first message that wakes by `horizon`; null: none. */
+function wakesBefore(
+	sql: Sql,
+	scope: MessageScope | null,
+	{ condition, horizon }: { condition: string; horizon: Micros },
+): Micros | null {
+	if (scope !== null && 'submission' in scope) {
+		const row = sql.get<{ wake_at: Micros | null }>(
+			`SELECT min(m.wake_at) AS wake_at
+			FROM submissions s
+			JOIN messages m ON m.submission_seq = s.seq
+			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+			WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released') AND m.wake_at <= ? AND ${condition}`,
+			scope.submission,
+			horizon,
+		);
+		return row?.wake_at ?? null;
+	}
+	return firstOfLanes(sql, scope, (lane) =>
+		// messages_due (lane, wake_at)
+		sql.get<{ wake_at: Micros | null }>(
+			`SELECT m.wake_at
+			FROM messages m INDEXED BY messages_due
+			WHERE m.lane = ? AND m.wake_at IS NOT NULL AND m.wake_at <= ? AND ${condition}
+			ORDER BY m.wake_at
+			LIMIT 1`,
+			lane,
+			horizon,
+		),
+	);
+}
+
+/** The number of rows read: a million deferred messages may stand before the first that was put back. */
+const mostLookedAt = 200;
+
+/**
+ * The first held message that wakes by `horizon`, else the last row read if there may be more rows.
+ */
+function wakesAbout(
+	sql: Sql,
+	scope: Exclude<MessageScope, { submission: string }> | null,
+	horizon: Micros,
+): Micros | null {
+	return firstOfLanes(sql, scope, (lane) =>
+		// messages_due (lane, wake_at)
+		sql.get<{ wake_at: Micros | null }>(
+			`SELECT coalesce(
+				min(CASE WHEN ${held} THEN m.wake_at END),
+				CASE WHEN count(*) = ${mostLookedAt} THEN max(m.wake_at) END
+			) AS wake_at
+			FROM (
+				SELECT wake_at, due_at, state
+				FROM messages INDEXED BY messages_due
+				WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+				ORDER BY wake_at
+				LIMIT ${mostLookedAt}
+			) m`,
+			lane,
+			horizon,
+		),
+	);
+}
+
+function firstOfLanes(
+	sql: Sql,
+	scope: Exclude<MessageScope, { submission: string }> | null,
+	firstOf: (lane: number) => { wake_at: Micros | null } | undefined,
+): Micros | null {
+	const lanes = sql.all<{ seq: number }>(lanesOf(scope), ...(scope === null ? [] : [scope.campaign]));
+	const times = lanes.map(({ seq }) => firstOf(seq)?.wake_at ?? null).filter((at) => at !== null);
+	return times.length === 0 ? null : Math.min(...times);
+}
+
+export interface Waking {
+	/** Wakes some messages of one lane, at most `limit`; true: there may be more. */
+	wakeHeldSlice(c: { limit: number }): boolean;
+}
+
+/** A setting that users cannot set. */
+const placeName = 'waking_held';
+
+interface Place {
+	/** The lanes that are left; the first is in work. */
+	lanes: number[];
+	/** Messages with an earlier turn need no waking. */
+	since: Micros;
+	/** The last turn read in the first lane; null: none yet. */
+	before: Turn | null;
+}
+
+type Turn = [wake_at: Micros, id: number];
+
+/** Begins anew where waking was already under way. */
+export function startWaking(sql: Sql, now: Micros): void {
+	const lanes = sql.all<{ seq: number }>(
+		`SELECT 0 AS seq UNION ALL SELECT -1
+		UNION ALL SELECT seq FROM campaigns WHERE has_open_work = 1 AND state = 'released'`,
+	);
+	keepPlace(sql, { lanes: lanes.map(({ seq }) => seq), since: now, before: null });
+	sql.run('DELETE FROM limit_lines');
+}
+
+/** For a lease: one slice a transaction until none is left, then the lease. */
+export function createWaking(sql: Sql): Waking {
+	return {
+		wakeHeldSlice: ({ limit }) => {
+			const place = readPlace(sql);
+			if (place === null) return false;
+			wakeLane(sql, place, limit);
+			keepPlace(sql, place);
+			return place.lanes.length > 0;
+		},
+	};
+}
+
+/** Wakes at most `room` messages of the first lane, which is removed at its end. */
+function wakeLane(sql: Sql, place: Place, room: number): void {
+	const [lane = 0] = place.lanes;
+	const before = place.before ?? [Number.MAX_SAFE_INTEGER, 0];
+	const last = lastOfSlice(sql, { lane, since: place.since, before, room });
+	sql.run(
+		// messages_due (lane, wake_at, rowid)
+		`UPDATE messages
+		SET wake_at = due_at
+		WHERE lane = ? AND wake_at > ? AND (wake_at, id) < (?, ?) AND (wake_at, id) >= (?, ?)
+			AND wake_at > due_at AND state <> 'leased'`,
+		lane,
+		place.since,
+		...before,
+		...(last ?? [place.since, 0]),
+	);
+	place.before = last;
+	if (last === null) place.lanes.shift();
+}
+
+/** The last turn of a slice of this size; null: the lane has fewer. */
+function lastOfSlice(
+	sql: Sql,
+	{ lane, since, before, room }: { lane: number; since: Micros; before: Turn; room: number },
+): Turn | null {
+	const row = sql.get<{ wake_at: Micros; id: number }>(
+		// messages_due (lane, wake_at, rowid)
+		`SELECT wake_at, id
+		FROM messages
+		WHERE lane = ? AND wake_at > ? AND (wake_at, id) < (?, ?)
+		ORDER BY wake_at DESC, id DESC
+		LIMIT 1 OFFSET ?`,
+		lane,
+		since,
+		...before,
+		room - 1,
+	);
+	return row === undefined ? null : [row.wake_at, row.id];
+}
+
+function readPlace(sql: Sql): Place | null {
+	const row = sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', placeName);
+	// Written below.
+	return row === undefined ? null : (parseStored(row.value) as Place);
+}
+
+function keepPlace(sql: Sql, place: Place): void {
+	if (place.lanes.length === 0) {
+		sql.run('DELETE FROM settings WHERE name = ?', placeName);
+		return;
+	}
+	sql.run(
+		`INSERT INTO settings (name, value, updated_at)
+		VALUES (?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+		placeName,
+		JSON.stringify(place),
+		place.since,
+	);
+}

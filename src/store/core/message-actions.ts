@@ -1,0 +1,101 @@
+/**
+ * Changes to waiting messages: one canceled or retried by a person, all of a list or an address canceled. A leased
+ * message cannot be changed: its outcome will be recorded.
+ */
+import type { Micros } from '../../api/datetime.js';
+import type { MessageState } from '../../api/records.js';
+import { erasedAddress } from '../../engine/rules/erasure.js';
+import { ruleOf } from '../../engine/rules/message-actions.js';
+import type { Operations } from '../operations.js';
+import { seenRows } from './campaigns/rows.js';
+import { forgetCompositions } from './compositions.js';
+import { seenState } from './messages.js';
+import type { Sql } from './sql.js';
+
+interface ActedOn {
+	id: number;
+	lane: number;
+	to_key: string;
+	state: MessageState;
+	campaign_state: string | null;
+}
+
+/** Reads and changes in one transaction of the caller, by the visible state. */
+export function createMessageActions(sql: Sql) {
+	return {
+		changeMessage: ({ id, action, now, ...seen }) => {
+			const own = seenRows('s.owner', seen);
+			const message = sql.get<ActedOn>(
+				`SELECT m.id, m.lane, m.to_key, ${seenState} AS state, g.state AS campaign_state
+				FROM messages m
+				JOIN submissions s ON s.seq = m.submission_seq
+				LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+				WHERE m.uuid = ? AND ${own.where}`,
+				id,
+				...own.values,
+			);
+			if (message === undefined) return { kind: 'not_found' };
+			const rule = ruleOf(action, message.state);
+			if (rule.kind === 'refused') return rule;
+			if (action === 'cancel') cancelMessage(sql, message.id, null);
+			else if (message.to_key === erasedAddress)
+				return { kind: 'refused', why: 'went to a person who was erased' };
+			else if (message.campaign_state === 'canceled')
+				return { kind: 'refused', why: 'is of a campaign that was canceled' };
+			else makeDue(sql, message, { state: rule.state, now });
+			return { kind: 'changed' };
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** A message that is already due keeps its place. */
+function makeDue(
+	sql: Sql,
+	{ id, lane }: ActedOn,
+	{ state, now }: { state: MessageState; now: Micros },
+): void {
+	sql.run(
+		`UPDATE messages
+		SET state = ?, due_at = min(due_at, ?), wake_at = min(coalesce(wake_at, ?), ?)
+		WHERE id = ?`,
+		state,
+		now,
+		now,
+		now,
+		id,
+	);
+	forgetCompositions(sql, { id });
+	// A finished campaign has left the index that a lease reads.
+	if (lane > 0) sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
+}
+
+// "Waiting" is the partial index messages_due (wake_at IS NOT NULL) without leased messages.
+const cancel = `UPDATE messages SET state = 'canceled', wake_at = NULL, lease_owner = NULL`;
+const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BULK')`;
+
+/**
+ * Cancels bulk mail to the subscribers of a list. Walks everything that waits: it is rare, and an index would cost
+ * every send.
+ */
+export function cancelWaitingOfList(sql: Sql, list_id: number): void {
+	sql.run(
+		`${cancel}, last_reply = 'not sent: the subscriber was deleted'
+		WHERE wake_at IS NOT NULL AND state <> 'leased' AND list_id = ? AND +${isBulk}`,
+		list_id,
+	);
+}
+
+/** Cancels bulk mail to one subscriber of a list; found by messages_of_address. */
+export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_key: string }): void {
+	sql.run(
+		`${cancel}, last_reply = 'not sent: the subscriber was deleted'
+		WHERE to_key = ? AND wake_at IS NOT NULL AND state <> 'leased' AND subscriber_id = ? AND +${isBulk}`,
+		person.email_key,
+		person.id,
+	);
+}
+
+/** Cancels one message. `why`: the reason shown afterwards; null keeps the last reply of a server. */
+export function cancelMessage(sql: Sql, id: number, why: string | null): void {
+	sql.run(`${cancel}, last_reply = coalesce(?, last_reply) WHERE id = ?`, why, id);
+}

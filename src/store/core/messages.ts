@@ -1,0 +1,306 @@
+/**
+ * Messages as people see them. The state of a campaign decides that of its messages: release and cancel change one row.
+ */
+
+import type { MessageScope } from '../../api/capabilities.js';
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { EventType, MessageEvent, MessageReport, MessageState } from '../../api/records.js';
+import { joinVariables } from '../../engine/rules/meta.js';
+import type { Command, Operations } from '../operations.js';
+import type { Leased } from '../queue.js';
+import type { Seen } from '../store.js';
+import type { StoredCall, StoredSubmission } from '../submissions.js';
+import { seenRows } from './campaigns/rows.js';
+import {
+	type AttemptRow,
+	type MessageRow,
+	parseStored,
+	parseTexts,
+	parseUsed,
+	readEnvelope,
+	span,
+	toAttempt,
+	toMessage,
+} from './rows.js';
+import type { Sql, SqlValue } from './sql.js';
+
+/**
+ * The visible state: a canceled campaign cancels waiting messages, a released one queues staged ones. Written row by
+ * row, a release of a million messages would be a million writes.
+ */
+export const seenState = `CASE
+	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
+	WHEN g.state = 'canceled' THEN 'canceled'
+	WHEN g.state = 'released' AND m.state = 'staged' THEN 'queued'
+	ELSE m.state
+END`;
+
+const joined = `messages m
+	JOIN submissions s ON s.seq = m.submission_seq
+	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
+
+const columns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
+	${seenState} AS state, m.attempts, m.due_at, coalesce(g.released_at, m.created_at) AS created_at,
+	m.sent_at, m.last_reply`;
+
+/** Only reads. States in filters and counts too are the visible ones (`seenState`). */
+export function createMessages(sql: Sql) {
+	return {
+		pageMessages: ({ filter, ...page }) => {
+			const { where, values } = conditions(filter, page);
+			return {
+				// Without a filter there is no join: the smallest index gives the count.
+				count: sql.number(
+					values.length === 0
+						? 'SELECT count(*) FROM messages'
+						: `SELECT count(*) FROM ${joined} WHERE ${where}`,
+					...values,
+				),
+				results: sql
+					.all<MessageRow>(
+						`SELECT ${columns}
+						FROM ${joined}
+						JOIN contents c ON c.sha256 = s.content_sha256
+						WHERE ${where}
+						ORDER BY m.id
+						LIMIT ? OFFSET ?`,
+						...values,
+						...span(page),
+					)
+					.map(toMessage),
+			};
+		},
+		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
+		getSubmission: ({ id }) => getSubmission(sql, id),
+		countMessages: ({ scope, ...seen }) => countByState(sql, scope, seen),
+		nextDue: ({ scope }) => nextDue(sql, scope),
+	} satisfies Partial<Operations>;
+}
+
+/** Counts by visible state; a state without messages is absent. Walks all of the scope; null is everything. */
+export function countByState(
+	sql: Sql,
+	scope: MessageScope | null,
+	seen: Seen = {},
+): Partial<Record<MessageState, number>> {
+	const { where, values } = scopeCondition(scope);
+	const own = seenRows('s.owner', seen);
+	const rows = sql.all<{ state: MessageState; count: number }>(
+		`SELECT ${seenState} AS state, count(*) AS count
+		FROM ${joined}
+		WHERE ${where} AND ${own.where}
+		GROUP BY 1`,
+		...values,
+		...own.values,
+	);
+	return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+}
+
+function scopeCondition(scope: MessageScope | null): { where: string; values: SqlValue[] } {
+	if (scope === null) return { where: '1', values: [] };
+	return 'submission' in scope
+		? { where: 's.id = ?', values: [scope.submission] }
+		: { where: 'g.id = ?', values: [scope.campaign] };
+}
+
+function conditions(filter: Command<'pageMessages'>['filter'], seen: Seen) {
+	const own = seenRows('s.owner', seen);
+	const parts = [own.where];
+	const values: SqlValue[] = [...own.values];
+	const add = (condition: string, value: SqlValue | undefined) => {
+		if (value === undefined) return;
+		parts.push(condition);
+		values.push(value);
+	};
+	add(`${seenState} = ?`, filter.status);
+	add('m.to_key = ?', filter.to_key);
+	add('s.campaign = ?', filter.campaign_unique_id);
+	add('coalesce(g.released_at, m.created_at) >= ?', filter.since_at);
+	return { where: parts.join(' AND '), values };
+}
+
+interface RenderingRow {
+	id: number;
+	submission: string;
+	fence: number;
+	variables: string;
+	used: string;
+	context: string;
+}
+
+/** Null where it is of another owner than `seen`, too. */
+export function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
+	const own = seenRows('s.owner', seen);
+	const row = sql.get<MessageRow & RenderingRow>(
+		`SELECT ${columns}, m.id, s.id AS submission, m.fence, m.variables, s.variables AS used, s.context
+		FROM ${joined}
+		JOIN contents c ON c.sha256 = s.content_sha256
+		WHERE m.uuid = ? AND ${own.where}`,
+		uuid,
+		...own.values,
+	);
+	if (row === undefined) return null;
+	const attempts = sql
+		.all<AttemptRow>(
+			`SELECT number, at, outcome, phase, code, enhanced, text
+			FROM attempts
+			WHERE message_id = ?
+			ORDER BY number`,
+			row.id,
+		)
+		.map(toAttempt);
+	return {
+		message: toMessage(row),
+		attempts,
+		events: eventsOf(sql, row),
+		reports: reportsOf(sql, row.id),
+		rendering: rendering(row),
+	};
+}
+
+interface FirstRow {
+	type: EventType;
+	first_at: Micros;
+	count: number;
+	url: string | null;
+	machine: number;
+}
+
+/** CREATED and SENT are columns of the message; a staged message has no CREATED yet. */
+function eventsOf(sql: Sql, { id, state, created_at, sent_at }: MessageRow & RenderingRow): MessageEvent[] {
+	const once = (type: EventType, first_at: Micros) => ({ type, first_at, count: 1, url: null, machine: 0 });
+	const firsts = sql.all<FirstRow>(
+		`SELECT f.type, f.first_at, f.count, f.machine, (
+			-- events_of_message
+			SELECT e.url FROM events e
+			WHERE e.message_id = f.message_id AND e.type = f.type AND e.link = f.link AND e.url IS NOT NULL
+			LIMIT 1
+		) AS url
+		FROM message_firsts f
+		WHERE f.message_id = ?
+		ORDER BY f.first_at, f.type, f.link, f.machine`,
+		id,
+	);
+	const all = [
+		...(state === 'staged' ? [] : [once('CREATED', created_at)]),
+		...(sent_at === null ? [] : [once('SENT', sent_at)]),
+		...firsts,
+	];
+	// A stable sort: at the same moment CREATED and SENT stay first.
+	return all
+		.sort((a, b) => a.first_at - b.first_at)
+		.map(({ type, first_at, count, url, machine }) => ({
+			...{ type, time: formatDateTime(first_at), count, link: url, machine: machine === 1 },
+		}));
+}
+
+interface ReportRow {
+	at: Micros;
+	event: MessageReport['event'];
+	smtp_code: string | null;
+	diagnostic: string | null;
+}
+
+/** A bounce's reply is in the event recorded at the same time; a bounce of a copy and a complaint have none. */
+function reportsOf(sql: Sql, id: number): MessageReport[] {
+	const rows = sql.all<ReportRow>(
+		// bounce_reports_of_message, events_of_message
+		`SELECT r.at, r.event, e.smtp_code, e.diagnostic
+		FROM (
+			SELECT sha256, at, message_id, CASE kind
+				WHEN 'hard_bounce' THEN 'HARDBOUNCED'
+				WHEN 'soft_bounce' THEN 'SOFTBOUNCED'
+				ELSE 'COMPLAINED'
+			END AS event
+			FROM bounce_reports
+			WHERE message_id = ?
+		) r
+		LEFT JOIN events e ON e.message_id = r.message_id AND e.type = r.event AND e.at = r.at
+		ORDER BY r.at, r.sha256`,
+		id,
+	);
+	return rows.map(({ at, event, smtp_code, diagnostic }) => ({
+		at: formatDateTime(at),
+		event,
+		code: smtp_code,
+		diagnostic,
+	}));
+}
+
+function rendering(row: MessageRow & RenderingRow): Leased {
+	return {
+		message: row.uuid,
+		fence: row.fence,
+		submission: row.submission,
+		to: row.to_email,
+		list_id: row.list_id,
+		variables: joinVariables(parseTexts(row.variables), parseUsed(row.used), parseTexts(row.context)),
+		attempts: row.attempts,
+		created_at: row.created_at,
+	};
+}
+
+interface SubmissionRow {
+	id: string;
+	type: 'TRANSACTIONAL' | 'BULK';
+	envelope: string;
+	tag: string | null;
+	campaign: string | null;
+	content_sha256: string;
+	subject: string;
+	text: string | null;
+	html: string | null;
+	disable_inline: number;
+	request: string | null;
+	requests: number | null;
+}
+
+function getSubmission(sql: Sql, id: string): StoredSubmission | null {
+	const row = sql.get<SubmissionRow>(
+		`SELECT s.id, s.type, s.envelope, s.tag, s.campaign, s.content_sha256,
+			c.subject, c.text, c.html, c.disable_inline, s.request, g.requests
+		FROM submissions s
+		JOIN contents c ON c.sha256 = s.content_sha256
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE s.id = ?`,
+		id,
+	);
+	if (row === undefined) return null;
+	const { type, tag, campaign, content_sha256, subject, text, html } = row;
+	const content = { subject, text, html, disable_inline: row.disable_inline === 1 };
+	const envelope = readEnvelope(row.envelope);
+	return { id, type, envelope, tag, campaign, content, content_sha256, ...callOf(row) };
+}
+
+function callOf({ request, requests }: SubmissionRow): Pick<StoredSubmission, 'call'> {
+	if (request === null) return {};
+	// Written by insertSubmission and by nothing else.
+	const stored = parseStored(request) as StoredCall['request'];
+	return { call: { request: stored, content: requests === 1 ? 'own' : 'shared' } };
+}
+
+/** Leases count too: the message comes back when its lease ends. Lanes are few; each is one look-up in messages_due. */
+export function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
+	if (scope !== null && 'submission' in scope) return nextOfSubmission(sql, scope.submission);
+	const lanes =
+		scope === null
+			? `SELECT 0 AS seq UNION ALL SELECT -1
+				UNION ALL SELECT seq FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
+			: "SELECT seq FROM campaigns WHERE id = ? AND state = 'released'";
+	const row = sql.get<{ due: Micros | null }>(
+		`SELECT min((SELECT min(wake_at) FROM messages WHERE lane = l.seq AND wake_at IS NOT NULL)) AS due
+		FROM (${lanes}) l`,
+		...(scope === null ? [] : [scope.campaign]),
+	);
+	return row?.due ?? null;
+}
+
+function nextOfSubmission(sql: Sql, submission: string): Micros | null {
+	const row = sql.get<{ due: Micros | null }>(
+		`SELECT min(m.wake_at) AS due
+		FROM ${joined}
+		WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,
+		submission,
+	);
+	return row?.due ?? null;
+}

@@ -1,0 +1,308 @@
+/**
+ * Webhook deliveries: made in the transaction of their event, one for each webhook of that type; leased and settled by
+ * workers.
+ */
+import type { Micros } from '../../api/datetime.js';
+import { formatNotification } from '../../api/notifications.js';
+import type { EventType, Uuid } from '../../api/records.js';
+import type {
+	DeliveryAnswer,
+	DeliverySettled,
+	DeliverySettlement,
+	LeaseDeliveries,
+	LeasedDelivery,
+} from '../notifications.js';
+import type { Operations } from '../operations.js';
+import { readEnvelope } from './rows.js';
+import type { Sql } from './sql.js';
+import { signingSecrets } from './webhooks.js';
+
+/** Runs in the caller’s transaction. A lease raises the fence: settling under an older fence is `lost_lease`. */
+export function createNotifications(sql: Sql) {
+	return {
+		leaseDeliveries: (command) => ({
+			deliveries: lease(sql, command),
+			secrets: signingSecrets(sql, command.now),
+		}),
+		settleDeliveries: ({ settlements }) => settlements.map((each) => settle(sql, each)),
+	} satisfies Partial<Operations>;
+}
+
+interface HookRow {
+	id: number;
+	url: string;
+	is_auth_enabled: number;
+	login: string;
+	password: string;
+}
+
+interface DueRow {
+	id: number;
+	uuid: string;
+	payload: string;
+	attempts: number;
+	attempts_before: number;
+	fence: number;
+}
+
+/**
+ * Gives every webhook its share, however much waits for the others. Rows of deleted and stopped webhooks are not read.
+ */
+function lease(sql: Sql, command: LeaseDeliveries): LeasedDelivery[] {
+	// webhook_deliveries_due: mostly nothing is due, and then nothing else is read.
+	const isAnyDue = sql.number(
+		'SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?)',
+		command.now,
+	);
+	if (isAnyDue === 0) return [];
+	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
+	const hooks = sql.all<HookRow>(
+		`SELECT id, url, is_auth_enabled, login, unwrap(password, 'webhooks ' || id) AS password
+		FROM webhooks
+		WHERE stopped_at IS NULL
+		ORDER BY id`,
+	);
+	const leased: LeasedDelivery[] = [];
+	for (const hook of hooks) {
+		const room = Math.min(shares.get(hook.id) ?? command.each, command.max - leased.length);
+		if (room > 0) leased.push(...leaseHook(sql, hook, room, command));
+	}
+	return leased;
+}
+
+function leaseHook(
+	sql: Sql,
+	hook: HookRow,
+	room: number,
+	{ owner, now, until }: LeaseDeliveries,
+): LeasedDelivery[] {
+	const rows = sql.all<DueRow>(
+		// webhook_deliveries_turn (webhook_id, due_at)
+		`SELECT id, uuid, payload, attempts, attempts_before, fence
+		FROM webhook_deliveries INDEXED BY webhook_deliveries_turn
+		WHERE webhook_id = ? AND due_at IS NOT NULL AND due_at <= ?
+		ORDER BY due_at, id
+		LIMIT ?`,
+		hook.id,
+		now,
+		room,
+	);
+	const credentials = hook.is_auth_enabled === 1 ? { login: hook.login, password: hook.password } : null;
+	return rows.map((row) => {
+		sql.run(
+			`UPDATE webhook_deliveries
+			SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
+			WHERE id = ?`,
+			owner,
+			until,
+			row.id,
+		);
+		return {
+			delivery: row.uuid,
+			fence: row.fence + 1,
+			webhook_id: hook.id,
+			url: hook.url,
+			credentials,
+			payload: row.payload,
+			attempts: row.attempts - row.attempts_before,
+		};
+	});
+}
+
+interface SendingRow {
+	id: number;
+	webhook_id: number;
+	attempts: number;
+}
+
+function settle(sql: Sql, { delivery, fence, at, result }: DeliverySettlement): DeliverySettled {
+	// Deleting a webhook deletes its deliveries.
+	const row = sql.get<SendingRow>(
+		`SELECT id, webhook_id, attempts
+		FROM webhook_deliveries
+		WHERE uuid = ? AND fence = ? AND state = 'sending'
+			AND EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_id)`,
+		delivery,
+		fence,
+	);
+	if (row === undefined) return 'lost_lease';
+	switch (result.kind) {
+		case 'released':
+			sql.run(
+				"UPDATE webhook_deliveries SET state = 'pending', due_at = ?, lease_owner = NULL WHERE id = ?",
+				at,
+				row.id,
+			);
+			return 'recorded';
+		case 'again':
+			record(sql, row, { at, answer: result.answer, state: 'pending', due_at: result.due_at });
+			return 'recorded';
+		case 'delivered':
+		case 'failed':
+			record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
+			return 'recorded';
+		case 'gone':
+			return settleGone(sql, row, { at, ...result });
+	}
+}
+
+function settleGone(
+	sql: Sql,
+	row: SendingRow,
+	{ at, answer, url }: { at: Micros; answer: DeliveryAnswer; url: string },
+): DeliverySettled {
+	const stop = 'UPDATE webhooks SET stopped_at = ? WHERE id = ? AND url = ?';
+	// The URL may have been corrected while the call to the old one was under way.
+	const isStopped = sql.run(stop, at, row.webhook_id, url).changes === 1;
+	if (isStopped) record(sql, row, { at, answer, state: 'failed', due_at: null });
+	else record(sql, row, { at, answer, state: 'pending', due_at: at });
+	return isStopped ? 'recorded' : 'moved';
+}
+
+interface Outcome {
+	at: Micros;
+	answer: DeliveryAnswer;
+	state: 'pending' | 'delivered' | 'failed';
+	/** null: the delivery is final. */
+	due_at: Micros | null;
+}
+
+function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcome): void {
+	sql.run(
+		`UPDATE webhook_deliveries
+		SET state = ?, due_at = ?, lease_owner = NULL, attempts = attempts + 1, attempted_at = ?,
+			status_code = ?, error = ?, answer = ?, finished_at = ?
+		WHERE id = ?`,
+		state,
+		due_at,
+		at,
+		answer.status,
+		answer.error,
+		answer.answer,
+		due_at === null ? at : null,
+		row.id,
+	);
+	sql.run(
+		`INSERT INTO webhook_attempts (delivery_id, number, at, status_code, error, duration_ms)
+		VALUES (?, ?, ?, ?, ?, ?)`,
+		row.id,
+		row.attempts + 1,
+		at,
+		answer.status,
+		answer.error,
+		answer.duration_ms,
+	);
+}
+
+/** The facts about an event in a webhook delivery; absent = null. */
+export interface NoticedEvent {
+	type: EventType;
+	at: Micros;
+	machine: boolean;
+	ip?: string | null;
+	user_agent?: string | null;
+	url?: string | null;
+	smtp_code?: string | null;
+	diagnostic?: string | null;
+}
+
+/** The webhook deliveries of one operation. It reads the webhooks once, and mostly finds none. */
+export interface Notices {
+	/** `message`: its number within the database. */
+	add(message: number, event: NoticedEvent): void;
+}
+
+/** For one operation, in its transaction: reads the webhooks once, at the first `add`. */
+export function createNotices(sql: Sql): Notices {
+	let hooks: Hook[] | null = null;
+	const submissions = new Map<number, SubmissionRow>();
+	return {
+		add: (message, event) => {
+			hooks ??= sql.all<Hook>('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id');
+			const told = hooks.filter(({ type }) => type === event.type);
+			if (told.length === 0) return;
+			const about = readMessage(sql, submissions, message);
+			for (const hook of told) insertDelivery(sql, hook, { message, about, event });
+		},
+	};
+}
+
+interface Hook {
+	id: number;
+	type: string;
+}
+
+interface SubmissionRow {
+	envelope: string;
+	subject: string;
+	tag: string | null;
+	campaign: Uuid | null;
+}
+
+type About = Parameters<typeof formatNotification>[0]['message'];
+
+function readMessage(sql: Sql, submissions: Map<number, SubmissionRow>, id: number): About {
+	const row = sql.get<{ uuid: Uuid; to_email: string; submission_seq: number }>(
+		'SELECT uuid, to_email, submission_seq FROM messages WHERE id = ?',
+		id,
+	);
+	if (row === undefined) throw new Error(`message ${id} of an event is missing`);
+	const known = submissions.get(row.submission_seq) ?? readSubmission(sql, row.submission_seq);
+	submissions.set(row.submission_seq, known);
+	const { subject, tag, campaign } = known;
+	const { from } = readEnvelope(known.envelope);
+	return { id: row.uuid, to: row.to_email, from, subject, tag, campaign_unique_id: campaign };
+}
+
+function readSubmission(sql: Sql, seq: number): SubmissionRow {
+	const row = sql.get<SubmissionRow>(
+		`SELECT s.envelope, c.subject, s.tag, s.campaign
+		FROM submissions s
+		JOIN contents c ON c.sha256 = s.content_sha256
+		WHERE s.seq = ?`,
+		seq,
+	);
+	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
+	return row;
+}
+
+function insertDelivery(
+	sql: Sql,
+	hook: Hook,
+	{ message, about, event }: { message: number; about: About; event: NoticedEvent },
+): void {
+	const { ip = null, user_agent = null, url = null, smtp_code = null, diagnostic = null } = event;
+	const id = newUuid(sql);
+	const payload = formatNotification({
+		id,
+		type: event.type,
+		at: event.at,
+		message: about,
+		data: { url, ip, user_agent, machine: event.machine, smtp_code, diagnostic },
+	});
+	sql.run(
+		`INSERT INTO webhook_deliveries (uuid, webhook_id, message_id, type, payload, state, due_at, created_at)
+		VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
+		id,
+		hook.id,
+		message,
+		event.type,
+		payload,
+		event.at,
+		event.at,
+	);
+}
+
+/** Made of SQLite's own random octets: an operation of the store has no other source. Version 4 (RFC 9562 s.5.4). */
+function newUuid(sql: Sql): Uuid {
+	const row = sql.get<{ hex: string }>('SELECT lower(hex(randomblob(16))) AS hex');
+	const hex = row?.hex ?? '';
+	const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+	return [
+		hex.slice(0, 8),
+		hex.slice(8, 12),
+		`4${hex.slice(13, 16)}`,
+		`${variant}${hex.slice(18, 20)}`,
+		hex.slice(20, 32),
+	].join('-');
+}

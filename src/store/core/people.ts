@@ -1,0 +1,220 @@
+/** All that is stored about the person behind one address, wherever the address stands. */
+import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { LeftOut, ListedSubscriber, PersonDelivery, PersonMessage, Visit } from '../../api/people.js';
+import type { Uuid } from '../../api/records.js';
+import { erasedHash } from '../../engine/rules/erasure.js';
+import type { Command, Operations } from '../operations.js';
+import { erasureKeys, writtenForms } from './erasures.js';
+import { holdsOfMessage } from './limits/holders.js';
+import { getMessage } from './messages.js';
+import { parseTexts, readEnvelope, type SubscriberRow, subscriberColumns, toSubscriber } from './rows.js';
+import type { Sql } from './sql.js';
+import { selectSuppressions } from './suppression-records.js';
+
+/** Only reads. */
+export function createPeople(sql: Sql) {
+	return {
+		getPerson: ({ email_key }) => getPerson(sql, email_key),
+		slicePersonMessages: (command) => sliceMessages(sql, command),
+	} satisfies Partial<Operations>;
+}
+
+/** The most rows of one kind that an answer has. */
+const most = 1000;
+
+function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['getPerson']> {
+	const forms = writtenForms(sql, email_key);
+	const found = {
+		subscribers: subscribersOf(sql, email_key),
+		suppressions: selectSuppressions(sql, 'email_key = ? ORDER BY reason, list_id', [email_key]),
+		date_erased: dateOf(erasedAt(sql, email_key)),
+		left_out: [...leftOutOfLists(sql, email_key), ...leftOutOf(sql, email_key, forms)],
+		copies: copiesOf(sql, email_key, forms),
+		date_sender: dateOf(
+			sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', email_key)?.at,
+		),
+		// messages_of_address
+		messages: sql.number('SELECT count(*) FROM messages WHERE to_key = ?', email_key),
+	};
+	const { date_erased, date_sender, messages, ...lists } = found;
+	const is_known =
+		date_erased !== null ||
+		date_sender !== null ||
+		messages > 0 ||
+		Object.values(lists).some(({ length }) => length > 0);
+	return { email: email_key, ...found, is_known };
+}
+
+function dateOf(at: Micros | undefined): string | null {
+	return at === undefined ? null : formatDateTime(at);
+}
+
+function subscribersOf(sql: Sql, email_key: EmailKey): ListedSubscriber[] {
+	return sql
+		.all<SubscriberRow & { list_name: string }>(
+			// subscribers_by_key (email_key, list_id)
+			`SELECT ${subscriberColumns}, (SELECT name FROM lists l WHERE l.id = list_id) AS list_name
+			FROM subscribers
+			WHERE email_key = ?
+			ORDER BY list_id`,
+			email_key,
+		)
+		.map((row) => ({ ...toSubscriber(row), list_name: row.list_name }));
+}
+
+function erasedAt(sql: Sql, email_key: EmailKey): Micros | undefined {
+	for (const { secret } of erasureKeys(sql)) {
+		const row = sql.get<{ erased_at: Micros }>(
+			'SELECT erased_at FROM erased WHERE email_hash = ?',
+			erasedHash(secret, email_key),
+		);
+		if (row !== undefined) return row.erased_at;
+	}
+	return undefined;
+}
+
+interface LeftOutRow extends Pick<LeftOut, 'key' | 'state' | 'code' | 'error'> {
+	id: Uuid;
+	created_at: Micros;
+	to_email: string;
+}
+
+/** A duplicate has its message by another row. A refused request names all its recipients in one row. */
+function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): LeftOut[] {
+	const rows = sql.all<LeftOutRow>(
+		`SELECT g.id, g.key, g.state, g.created_at, r.to_email, r.code, r.error
+		FROM campaign_results r
+		JOIN campaigns g ON g.seq = r.campaign_seq
+		WHERE r.message_id IS NULL AND r.code <> 'duplicate' AND (${anyOf('r.to_email', forms)})
+		ORDER BY g.seq DESC, r.n
+		LIMIT ${most}`,
+		...forms,
+	);
+	return rows
+		.filter(({ to_email }) => to_email.split(', ').some((one) => keyOf(one) === email_key))
+		.map(({ id: campaign, key, state, created_at, code, error }) => ({
+			...{ campaign, key, state, date_created: formatDateTime(created_at), code, error },
+		}));
+}
+
+/**
+ * Campaigns to a list of the address that made no message for it. A list's outcomes are counted and not kept by address:
+ * the reason is what holds now and held then, else unknown.
+ */
+function leftOutOfLists(sql: Sql, email_key: EmailKey): LeftOut[] {
+	return sql
+		.all<Omit<LeftOutRow, 'to_email' | 'code' | 'error'> & { is_active: number; reason: string | null }>(
+			// subscribers_by_key (email_key, list_id), messages_of_address
+			`SELECT g.id, g.key, g.state, g.created_at, b.is_active, (
+				SELECT s.reason FROM suppressions s
+				WHERE s.email_key = b.email_key AND s.list_id IN (0, b.list_id) AND s.created_at <= g.created_at
+				ORDER BY s.created_at LIMIT 1
+			) AS reason
+			FROM subscribers b
+			JOIN campaign_lists l ON l.list_id = b.list_id
+			JOIN campaigns g ON g.seq = l.campaign_seq
+			WHERE b.email_key = ? AND g.state = 'released' AND g.courier = 'smtp' AND b.created_at <= g.created_at
+				AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = b.email_key AND m.lane = g.seq)
+			ORDER BY g.seq DESC
+			LIMIT ${most}`,
+			email_key,
+		)
+		.map(({ id: campaign, key, state, created_at, is_active, reason }) => {
+			const code = reason !== null ? 'suppressed' : is_active === 0 ? 'inactive' : 'not_staged';
+			const error = code === 'not_staged' ? 'suppressed, inactive or without a value at that time' : reason;
+			return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
+		});
+}
+
+function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Uuid[] {
+	const rows = sql.all<{ uuid: Uuid; envelope: string }>(
+		`SELECT m.uuid, s.envelope
+		FROM submissions s
+		JOIN messages m ON m.submission_seq = s.seq
+		WHERE ${anyOf('s.envelope', forms)}
+		ORDER BY m.id DESC
+		LIMIT ${most}`,
+		...forms,
+	);
+	return rows.flatMap(({ uuid, envelope }) => {
+		const { cc, bcc, reply_to } = readEnvelope(envelope);
+		return [...cc, ...bcc, ...reply_to].some((text) => keyOf(text) === email_key) ? [uuid] : [];
+	});
+}
+
+function keyOf(text: string): EmailKey {
+	return parseMailbox(text)?.key ?? emailKey(text);
+}
+
+function anyOf(column: string, forms: readonly string[]): string {
+	return forms.map(() => `instr(lower(${column}), lower(?)) > 0`).join(' OR ');
+}
+
+function sliceMessages(
+	sql: Sql,
+	{ email_key, since_at, before, limit, now }: Command<'slicePersonMessages'>,
+): ReturnType<Operations['slicePersonMessages']> {
+	const rows = sql.all<{ id: number; uuid: Uuid; variables: string }>(
+		// messages_of_address (to_key, rowid)
+		`SELECT m.id, m.uuid, m.variables
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE m.to_key = ? AND m.id < ? AND coalesce(g.released_at, m.created_at) >= ?
+		ORDER BY m.id DESC
+		LIMIT ?`,
+		email_key,
+		before ?? Number.MAX_SAFE_INTEGER,
+		since_at ?? 0,
+		limit + 1,
+	);
+	const shown = rows.slice(0, limit);
+	return {
+		results: shown.flatMap(({ id, uuid, variables }) => {
+			const found = getMessage(sql, uuid, {});
+			if (found === null) return [];
+			const { message, attempts, events, reports } = found;
+			const held_by = holdsOfMessage(sql, uuid, now).map(({ until_at, ...limit }) => ({
+				...{ ...limit, until: formatDateTime(until_at) },
+			}));
+			const more = { variables: parseTexts(variables), visits: visitsOf(sql, id) };
+			const whole: PersonMessage = {
+				...{ ...message, delivery_attempts: attempts, events, reports, held_by, ...more },
+				webhook_deliveries: deliveriesOf(sql, id),
+			};
+			return [whole];
+		}),
+		next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null,
+	};
+}
+
+function visitsOf(sql: Sql, message_id: number): Visit[] {
+	return sql
+		.all<Omit<Visit, 'at' | 'machine'> & { at: Micros; machine: number }>(
+			// events_of_message
+			`SELECT type, at, url, machine, ip, user_agent, smtp_code, diagnostic
+			FROM events
+			WHERE message_id = ?
+			ORDER BY at, id`,
+			message_id,
+		)
+		.map(({ type, at, machine, ...rest }) => ({
+			...{ type, at: formatDateTime(at), machine: machine === 1, ...rest },
+		}));
+}
+
+function deliveriesOf(sql: Sql, message_id: number): PersonDelivery[] {
+	return sql
+		.all<Omit<PersonDelivery, 'date_created'> & { created_at: Micros }>(
+			// webhook_deliveries_of_message
+			`SELECT uuid AS id, webhook_id, type, state, created_at, payload
+			FROM webhook_deliveries
+			WHERE message_id = ?
+			ORDER BY id`,
+			message_id,
+		)
+		.map(({ created_at, payload, ...rest }) => ({
+			...{ ...rest, date_created: formatDateTime(created_at), payload },
+		}));
+}

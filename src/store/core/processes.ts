@@ -1,0 +1,67 @@
+/** The other processes that have this database open: heartbeats that migrations and bulk writes read. */
+import type { Micros } from '../../api/datetime.js';
+import { microsPerSecond } from '../../api/datetime.js';
+import type { Sql } from './sql.js';
+
+/** The process of an older heartbeat is gone. */
+export const heartbeatFreshMicros: Micros = 15 * microsPerSecond;
+/** How often a process writes its own. */
+export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
+
+export interface ProcessIdentity {
+	id: string;
+	role: string;
+	host: string;
+	pid: number;
+}
+
+export interface LiveProcess extends ProcessIdentity {
+	heartbeat_at: Micros;
+}
+
+/** Within a write of the process; its first beat makes the row. */
+export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
+	sql.run(
+		`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
+		VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
+		me.id,
+		me.role,
+		me.host,
+		me.pid,
+		now,
+		now,
+	);
+}
+
+/** Ends the heartbeat, so that other processes need not wait for it to grow old. Does nothing without a heartbeat. */
+export function endBeat(sql: Sql, me: ProcessIdentity): void {
+	sql.run('DELETE FROM processes WHERE id = ?', me.id);
+}
+
+/**
+ * Other processes with a fresh heartbeat. A killed process of this machine is recognised by its pid, without waiting
+ * for its heartbeat to grow old.
+ */
+export function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): LiveProcess[] {
+	const fresh = sql.all<LiveProcess>(
+		`SELECT id, role, host, pid, heartbeat_at
+		FROM processes
+		WHERE id <> ? AND heartbeat_at > ?
+		ORDER BY id`,
+		me.id,
+		now - heartbeatFreshMicros,
+	);
+	return fresh.filter((other) => other.host !== me.host || isRunning(other.pid));
+}
+
+/** Only for processes of this machine. */
+export function isRunning(pid: number): boolean {
+	try {
+		process.kill(pid, 0);
+		return true;
+	} catch (error) {
+		// EPERM: it runs, as another user.
+		return error instanceof Error && 'code' in error && error.code === 'EPERM';
+	}
+}

@@ -1,0 +1,145 @@
+/**
+ * The queue as a person sees it: how much waits, why, which processes work on it, and what holds it up for all of them.
+ */
+import { hostname } from 'node:os';
+import type { Micros } from '../../api/datetime.js';
+import type { Operations } from '../operations.js';
+import type { DeferredDomain, QueuePause, QueueState, QueueWorker } from '../queue.js';
+import { unfinishedMessages } from './compositions.js';
+import { holdingLimits } from './limits/holders.js';
+import { countByState, nextDue } from './messages.js';
+import { heartbeatFreshMicros, isRunning } from './processes.js';
+import type { Sql } from './sql.js';
+
+const mostDomains = 50;
+
+/** Only reads, and walks everything that waits. At most 50 domains and 50 limits. */
+export function createQueueState(sql: Sql) {
+	return {
+		queueState: ({ now }): QueueState => ({
+			messages: countByState(sql, null),
+			...waiting(sql, now),
+			next_due_at: nextDue(sql, null),
+			pauses: findPauses(sql),
+			workers: findWorkers(sql, now),
+			deferred: deferredDomains(sql),
+			unfinished: unfinishedMessages(sql, now),
+			...holdingLimits(sql, now, { from: joined, onItsWay, domain }),
+		}),
+	} satisfies Partial<Operations>;
+}
+
+/** Messages of campaigns count only when released and not canceled: others are not on their way. */
+const onItsWay = "m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')";
+// The lane of a campaign's messages is its seq, so a million submissions need not be read.
+const joined = 'messages m LEFT JOIN campaigns g ON g.seq = m.lane';
+
+function waiting(sql: Sql, now: Micros): Pick<QueueState, 'due' | 'oldest_at'> {
+	const row = sql.get<{ due: number | null; oldest_at: Micros | null }>(
+		`SELECT sum(m.wake_at <= ?) AS due, min(coalesce(g.released_at, m.created_at)) AS oldest_at
+		FROM ${joined}
+		WHERE ${onItsWay}`,
+		now,
+	);
+	return { due: row?.due ?? 0, oldest_at: row?.oldest_at ?? null };
+}
+
+/** The part behind the last @. A quoted local part may hold others; rtrim removes everything but them. */
+const domain = `CASE
+	WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
+	ELSE substr(m.to_key, instr(m.to_key, '@') + 1)
+END`;
+
+function deferredDomains(sql: Sql): DeferredDomain[] {
+	const rows = sql.all<DeferredDomain & { last_due_at: Micros }>(
+		// SQLite takes last_reply from the row of max().
+		`SELECT ${domain} AS domain, count(*) AS messages, min(m.due_at) AS next_due_at, m.last_reply,
+			max(m.due_at) AS last_due_at
+		FROM ${joined}
+		WHERE m.state = 'deferred' AND ${onItsWay}
+		GROUP BY 1
+		ORDER BY messages DESC, domain
+		LIMIT ${mostDomains}`,
+	);
+	return rows.map(({ last_due_at: _, ...found }) => found);
+}
+
+/**
+ * Processes that hold leases or could take some; owners are called `host:pid:…` (see `Queue.lease`). A killed process
+ * of this machine is recognised by its pid, before its heartbeat is old.
+ */
+function findWorkers(sql: Sql, now: Micros): QueueWorker[] {
+	const workers = new Map<string, QueueWorker>();
+	const known = sql.all<{ role: string; host: string; pid: number; heard_at: Micros }>(
+		'SELECT role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
+		now - heartbeatFreshMicros,
+	);
+	const here = hostname();
+	for (const { role, host, pid, heard_at } of known) {
+		const isGone = host === here && !isRunning(pid);
+		workers.set(`${host}:${pid}`, { role: isGone ? null : role, host, pid, messages: 0, heard_at });
+	}
+	const leases = sql.all<{ lease_owner: string; count: number }>(
+		`SELECT lease_owner, count(*) AS count
+		FROM messages
+		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
+		GROUP BY lease_owner`,
+	);
+	for (const { lease_owner, count } of leases) {
+		const [host = '', pid = ''] = lease_owner.split(':');
+		const name = `${host}:${pid}`;
+		const { role = null, messages = 0, heard_at = null } = workers.get(name) ?? {};
+		workers.set(name, { role, host, pid: Number(pid), messages: messages + count, heard_at });
+	}
+	const isWorthTelling = ({ role, messages }: QueueWorker) =>
+		messages > 0 || (role !== 'cli' && role !== null);
+	return [...workers.values()].filter(isWorthTelling);
+}
+
+const columns = 'kind, reason, since, retry_at, faults';
+
+/** A pause added to one of its kind keeps `since` and the later `retry_at`, takes the new reason, and counts faults. */
+export function createQueuePauses(sql: Sql) {
+	return {
+		queuePauses: () => findPauses(sql),
+		pause: ({ kind, reason, retry_at, now }) => {
+			const fault = kind === 'fault' ? 1 : 0;
+			const pause = sql.get<QueuePause>(
+				// Of several workers that meet the same fault, the one with the longest wait has met it most often.
+				`INSERT INTO queue_pauses (${columns})
+				VALUES (?, ?, ?, ?, ?)
+				ON CONFLICT (kind) DO UPDATE
+				SET reason = excluded.reason, faults = faults + excluded.faults,
+					retry_at = max(retry_at, excluded.retry_at)
+				RETURNING ${columns}`,
+				kind,
+				reason,
+				now,
+				retry_at,
+				fault,
+			);
+			if (pause === undefined) throw new Error('a row that was just written is not there');
+			return pause;
+		},
+		resume: ({ kinds }) => {
+			let changes = 0;
+			for (const kind of kinds) changes += sql.run('DELETE FROM queue_pauses WHERE kind = ?', kind).changes;
+			return changes > 0;
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** `manual` first. */
+export function findPauses(sql: Sql): QueuePause[] {
+	return sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind DESC`);
+}
+
+/** A person paused the queue: nothing is leased. */
+export function isHeld(sql: Sql): boolean {
+	return sql.number("SELECT EXISTS (SELECT 1 FROM queue_pauses WHERE kind = 'manual')") === 1;
+}
+
+/** Another mail server, or another password, may work where the last one failed. */
+export function forgetFault(sql: Sql): void {
+	sql.run("DELETE FROM queue_pauses WHERE kind = 'fault'");
+}

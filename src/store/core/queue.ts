@@ -1,0 +1,336 @@
+/** The queue's lease: which messages a worker may deliver, and for how long. `settle.ts` records the outcomes. */
+
+import type { EmailKey } from '../../api/address.js';
+import type { MessageScope } from '../../api/capabilities.js';
+import type { Micros } from '../../api/datetime.js';
+import type { MessageState } from '../../api/records.js';
+import { joinVariables } from '../../engine/rules/meta.js';
+import type { Command, Operations } from '../operations.js';
+import type { Leased } from '../queue.js';
+import { fatalSettlement, openCompositions } from './compositions.js';
+import { type Limiter, openLimiter } from './limits/limits.js';
+import { readLimits } from './limits/turns.js';
+import { cancelMessage } from './message-actions.js';
+import { isHeld } from './queue-state.js';
+import { parseTexts, parseUsed, readEnvelope } from './rows.js';
+import { loseLeases, lostCall, settle } from './settle.js';
+import type { Sql } from './sql.js';
+import { lanes, stoppedCopies } from './submissions.js';
+import { unwantedBecause } from './suppressions.js';
+
+interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
+	/** Null: no limit is set. */
+	limiter: Limiter | null;
+}
+
+/**
+ * One for each connection: `wasLeaseCut` is about the last `lease` of this one. Each runs in one transaction of the
+ * caller.
+ */
+export function createQueue(sql: Sql) {
+	let wasCut = false;
+	return {
+		wasLeaseCut: () => wasCut,
+		lease: ({ perSecond, ...command }) => {
+			const limits = readLimits(sql, perSecond);
+			const limiter = limits.length === 0 ? null : openLimiter(sql, limits, command.now);
+			const max = Math.min(command.max, limiter?.room ?? command.max);
+			const leased = max > 0 ? lease(sql, { ...command, max, limiter }) : [];
+			limiter?.finish();
+			wasCut = limiter?.isCut ?? false;
+			return leased;
+		},
+		renew: ({ owner, fences, until }) => {
+			for (const { message, fence } of fences) {
+				sql.run(
+					`UPDATE messages
+					SET wake_at = ?
+					WHERE uuid = ? AND fence = ? AND lease_owner = ? AND state = 'leased'`,
+					until,
+					message,
+					fence,
+					owner,
+				);
+			}
+		},
+		settle: ({ settlements }) => settle(sql, settlements),
+	} satisfies Partial<Operations> & { wasLeaseCut(): boolean };
+}
+
+interface DueRow {
+	id: number;
+	uuid: string;
+	submission_seq: number;
+	to_email: string;
+	to_key: string;
+	list_id: number | null;
+	subscriber_id: number | null;
+	variables: string;
+	attempts: number;
+	fence: number;
+	called: number | null;
+	lease_owner: string | null;
+	state: MessageState;
+	created_at: Micros;
+}
+
+const columns =
+	'id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence, called, lease_owner, state, created_at';
+
+function lease(sql: Sql, command: LeaseCommand): Leased[] {
+	if (isHeld(sql)) return [];
+	if (command.scope !== null && 'submission' in command.scope) {
+		const ofSubmission = leaseSubmission(sql, command, command.scope.submission);
+		if (ofSubmission !== null) return ofSubmission;
+	}
+	const open = lanesOf(sql, command.scope);
+	if (command.alone) for (const lane of open.bulk) loseLeases(sql, { ...command, lane });
+	const leased: Leased[] = [];
+	// Transactional first; then every lane its share, then once more what the others left over.
+	if (open.hasTransactional) leased.push(...leaseLane(sql, command, lanes.transactional, command.max));
+	for (const round of [1, 2]) {
+		let left = open.bulk.length;
+		for (const lane of open.bulk) {
+			const room = command.max - leased.length;
+			if (room <= 0) break;
+			const share = round === 1 ? Math.ceil(room / left) : room;
+			leased.push(...leaseLane(sql, command, lane, share));
+			left -= 1;
+		}
+	}
+	for (const lane of open.canceled) sweepCanceled(sql, lane, command.now);
+	for (const lane of [...open.bulk, ...open.canceled]) closeIfDone(sql, lane);
+	return leased;
+}
+
+interface OpenLanes {
+	hasTransactional: boolean;
+	bulk: number[];
+	canceled: number[];
+}
+
+/** The lane that waited longest comes first, so every lane gets its turn with many lanes and few places. */
+function lanesOf(sql: Sql, scope: MessageScope | null): OpenLanes {
+	if (scope === null) {
+		// campaigns_open (last_leased_at)
+		const open = sql.all<{ seq: number; state: string }>(
+			'SELECT seq, state FROM campaigns WHERE has_open_work = 1 ORDER BY last_leased_at, seq',
+		);
+		const ofState = (state: string) => open.filter((each) => each.state === state).map(({ seq }) => seq);
+		return {
+			hasTransactional: true,
+			bulk: [lanes.bulk, ...ofState('released')],
+			canceled: ofState('canceled'),
+		};
+	}
+	const lane =
+		'campaign' in scope
+			? sql.get<{ seq: number }>(
+					"SELECT seq FROM campaigns WHERE id = ? AND state = 'released'",
+					scope.campaign,
+				)
+			: sql.get<{ seq: number }>(
+					`SELECT g.seq
+					FROM submissions s
+					JOIN campaigns g ON g.seq = s.campaign_seq
+					WHERE s.id = ? AND g.state = 'released'`,
+					scope.submission,
+				);
+	return { hasTransactional: false, bulk: lane === undefined ? [] : [lane.seq], canceled: [] };
+}
+
+/** Messages of one send call, at most a thousand; null when it is a campaign's. */
+function leaseSubmission(sql: Sql, command: LeaseCommand, submission: string): Leased[] | null {
+	const row = sql.get<{ seq: number; campaign_seq: number | null }>(
+		'SELECT seq, campaign_seq FROM submissions WHERE id = ?',
+		submission,
+	);
+	if (row === undefined) return [];
+	if (row.campaign_seq !== null) return null;
+	return takeUntilFull(sql, command, command.max, (limit) =>
+		sql.all<DueRow>(
+			// messages_of_submission
+			`SELECT ${columns}
+			FROM messages
+			WHERE submission_seq = ? AND +wake_at <= ?
+			ORDER BY id
+			LIMIT ?`,
+			row.seq,
+			command.now,
+			limit,
+		),
+	);
+}
+
+function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Leased[] {
+	const taken = takeUntilFull(sql, command, max, (limit) =>
+		sql.all<DueRow>(
+			// messages_due (lane, wake_at, rowid): staged rows of other campaigns are never looked at.
+			`SELECT ${columns}
+			FROM messages INDEXED BY messages_due
+			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+			ORDER BY wake_at, id
+			LIMIT ?`,
+			lane,
+			command.now,
+			limit,
+		),
+	);
+	if (lane > 0 && taken.length > 0) {
+		sql.run('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', command.now, lane);
+	}
+	return taken;
+}
+
+/** Unwanted rows are canceled and replaced by the next ones. */
+function takeUntilFull(
+	sql: Sql,
+	command: LeaseCommand,
+	max: number,
+	due: (limit: number) => DueRow[],
+): Leased[] {
+	const leased: Leased[] = [];
+	const shared = new Map<number, Shared>();
+	const compositions = openCompositions(sql, command.now);
+	command.limiter?.startLane();
+	while (leased.length < max) {
+		const rows = due(max - leased.length);
+		const before = leased.length;
+		for (const row of rows) {
+			if (command.limiter?.isLaneFull) return leased;
+			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq, command.now);
+			shared.set(row.submission_seq, submission);
+			const message = takeOne(sql, row, { ...command, submission, compositions });
+			if (message !== null) leased.push(message);
+		}
+		if (leased.length - before === rows.length) break;
+	}
+	return leased;
+}
+
+/** Null: the message may not go now, or never. */
+function takeOne(
+	sql: Sql,
+	row: DueRow,
+	command: LeaseCommand & { submission: Shared; compositions: ReturnType<typeof openCompositions> },
+): Leased | null {
+	const { submission, limiter, now } = command;
+	if (row.state === 'leased' && row.called === row.fence) return keepCall(sql, row, command);
+	const why = unwantedBecause(sql, row, submission.type, now);
+	if (why !== null) {
+		cancelMessage(sql, row.id, why);
+		return null;
+	}
+	const care = command.compositions.judge(row);
+	if (care === 'fatal') settle(sql, [fatalSettlement(row, now)]);
+	if (care === 'fatal' || care === 'waits') return null;
+	if (limiter !== null && !limiter.admit(row, submission.type)) return null;
+	const message = take(sql, row, submission, command);
+	return care === 'careful' ? { ...message, is_suspect: true } : message;
+}
+
+/** A call is under way, or was when its worker ended; the lease of a worker that slept goes on. */
+function keepCall(sql: Sql, row: DueRow, { owner, until, now }: LeaseCommand): null {
+	if (row.lease_owner === owner) sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', until, row.id);
+	else settle(sql, [lostCall(row, now)]);
+	return null;
+}
+
+interface Shared {
+	id: string;
+	type: 'TRANSACTIONAL' | 'BULK';
+	/** The variables that the context gives to every message of the submission. */
+	variables: Record<string, string>;
+	released_at: Micros | null;
+	stopped: EmailKey[];
+	/**
+	 * Goes by an API, in calls of all messages without variables of their own (`shared`), or a request for each (`own`).
+	 */
+	calls: 'shared' | 'own' | null;
+}
+
+function readShared(sql: Sql, seq: number, now: Micros): Shared {
+	const row = sql.get<{
+		id: string;
+		type: 'TRANSACTIONAL' | 'BULK';
+		context: string;
+		variables: string;
+		envelope: string;
+		released_at: Micros | null;
+		calls: Shared['calls'];
+	}>(
+		`SELECT s.id, s.type, s.context, s.variables, s.envelope, g.released_at,
+			CASE WHEN s.request IS NULL THEN NULL WHEN g.requests = 1 THEN 'own' ELSE 'shared' END AS calls
+		FROM submissions s
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE s.seq = ?`,
+		seq,
+	);
+	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
+	const { id, type, released_at, calls } = row;
+	const variables = joinVariables({}, parseUsed(row.variables), parseTexts(row.context));
+	const stopped = stoppedCopies(sql, readEnvelope(row.envelope), now);
+	return { id, type, released_at, variables, stopped, calls };
+}
+
+function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: LeaseCommand): Leased {
+	sql.run(
+		`UPDATE messages
+		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
+		WHERE id = ?`,
+		owner,
+		until,
+		row.id,
+	);
+	return {
+		message: row.uuid,
+		fence: row.fence + 1,
+		submission: submission.id,
+		to: row.to_email,
+		list_id: row.list_id,
+		variables: { ...submission.variables, ...parseTexts(row.variables) },
+		attempts: row.attempts,
+		...(mayShare(row, submission) && { call: submission.id }),
+		...(submission.stopped.length > 0 && { stopped_copies: submission.stopped }),
+		created_at: submission.released_at ?? row.created_at,
+	};
+}
+
+function mayShare({ variables }: DueRow, { calls }: Shared): boolean {
+	return calls === 'own' || (calls === 'shared' && variables === '{}');
+}
+
+const maxSwept = 500;
+
+/**
+ * Cancels the messages of a canceled campaign, a few at each lease; leases of a worker that died in the meantime end
+ * here too.
+ */
+function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
+	sql.run(
+		`UPDATE messages
+		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
+		WHERE id IN (
+			SELECT id
+			FROM messages INDEXED BY messages_due
+			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+			ORDER BY wake_at, id
+			LIMIT ${maxSwept}
+		)`,
+		lane,
+		now,
+	);
+}
+
+/** A campaign without messages to wake leaves the index that a lease reads. */
+function closeIfDone(sql: Sql, lane: number): void {
+	if (lane <= 0) return;
+	sql.run(
+		`UPDATE campaigns
+		SET has_open_work = 0
+		WHERE seq = ? AND has_open_work = 1
+			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
+		lane,
+		lane,
+	);
+}

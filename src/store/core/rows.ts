@@ -1,0 +1,292 @@
+/** Rows as SQLite has them, with structured columns as JSON, and the records made from them. */
+
+import type { Envelope } from '../../api/content.js';
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
+import type {
+	DeliveryAttempt,
+	Field,
+	List,
+	Message,
+	MessageState,
+	Sender,
+	Subscriber,
+	Template,
+	Webhook,
+	WebhookType,
+} from '../../api/records.js';
+import type { PageOf } from '../store.js';
+
+export interface ListRow {
+	id: number;
+	name: string;
+	email_reason: string;
+	active_count: number;
+	inactive_count: number;
+	created_at: Micros;
+}
+
+/** `overall_subscribers_count` has no column: it is the sum of the other two. */
+export function toList(row: ListRow): List {
+	return {
+		id: row.id,
+		name: row.name,
+		email_reason: row.email_reason,
+		active_subscribers_count: row.active_count,
+		inactive_subscribers_count: row.inactive_count,
+		overall_subscribers_count: row.active_count + row.inactive_count,
+		date_created: formatDateTime(row.created_at),
+	};
+}
+
+export interface SubscriberRow {
+	id: number;
+	list_id: number;
+	email: string;
+	email_key: string;
+	name: string;
+	is_active: number;
+	disable_reason: string | null;
+	is_email_verified: number;
+	meta: string;
+	source: string;
+	opt_in_signed: Micros | null;
+	created_at: Micros;
+	import_seq: number | null;
+}
+
+export const subscriberColumns =
+	'id, list_id, email, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq';
+
+/** `email_key` and `import_seq` are internal. Throws when the stored meta is no object. */
+export function toSubscriber(row: SubscriberRow): Subscriber {
+	return {
+		id: row.id,
+		list_id: row.list_id,
+		email: row.email,
+		name: row.name,
+		is_active: row.is_active === 1,
+		disable_reason: row.disable_reason,
+		is_email_verified: row.is_email_verified === 1,
+		meta: parseRecord(row.meta),
+		source: row.source,
+		opt_in_signed: row.opt_in_signed === null ? null : formatDateTime(row.opt_in_signed),
+		date_created: formatDateTime(row.created_at),
+	};
+}
+
+/** The columns of a subscriber's record, in the order of `SubscriberTuple`. */
+export const shownColumns =
+	'id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at';
+
+export type SubscriberTuple = readonly [
+	id: number,
+	list_id: number,
+	email: string,
+	name: string,
+	is_active: number,
+	disable_reason: string | null,
+	is_email_verified: number,
+	meta: string,
+	source: string,
+	opt_in_signed: Micros | null,
+	created_at: Micros,
+];
+
+/** As `toSubscriber`, for rows of `shownColumns`, which pages use. An empty meta is not parsed. */
+export function tupleToSubscriber(tuple: SubscriberTuple): Subscriber {
+	const [
+		id,
+		list_id,
+		email,
+		name,
+		is_active,
+		disable_reason,
+		is_email_verified,
+		meta,
+		source,
+		opt_in_signed,
+	] = tuple;
+	return {
+		id,
+		list_id,
+		email,
+		name,
+		is_active: is_active === 1,
+		disable_reason,
+		is_email_verified: is_email_verified === 1,
+		meta: meta === '{}' ? {} : parseRecord(meta),
+		source,
+		opt_in_signed: opt_in_signed === null ? null : formatDateTime(opt_in_signed),
+		date_created: formatDateTime(tuple[10]),
+	};
+}
+
+export interface FieldRow {
+	id: number;
+	variable: string;
+	name: string;
+	created_at: Micros;
+}
+
+/** Times leave the store in the API’s form (`formatDateTime`). */
+export function toField({ created_at, ...row }: FieldRow): Field {
+	return { ...row, date_created: formatDateTime(created_at) };
+}
+
+export interface WebhookRow {
+	id: number;
+	url: string;
+	type: WebhookType;
+	is_auth_enabled: number;
+	login: string;
+	password: string;
+	created_at: Micros;
+}
+
+/** Returns the password as it was set, as in the service document; a command that prints it masks it. */
+export function toWebhook({ created_at, is_auth_enabled, ...row }: WebhookRow): Webhook {
+	const { id, url, type, login, password } = row;
+	const date_created = formatDateTime(created_at);
+	return { id, url, type, is_auth_enabled: is_auth_enabled === 1, login, password, date_created };
+}
+
+export interface TemplateRow {
+	id: string;
+	name: string;
+	text_body: string;
+	html_body: string;
+	created_at: Micros;
+	updated_at: Micros;
+}
+
+/** `date_updated` is the time of creation until the first change. */
+export function toTemplate({ created_at, updated_at, ...row }: TemplateRow): Template {
+	return { ...row, date_created: formatDateTime(created_at), date_updated: formatDateTime(updated_at) };
+}
+
+export interface SenderRow {
+	id: number;
+	email: string;
+	created_at: Micros;
+}
+
+/** `email` as it was given; the form for comparison is internal. */
+export function toSender({ created_at, ...row }: SenderRow): Sender {
+	return { ...row, date_created: formatDateTime(created_at) };
+}
+
+export interface MessageRow {
+	uuid: string;
+	to_email: string;
+	envelope: string;
+	subject: string;
+	type: 'TRANSACTIONAL' | 'BULK';
+	tag: string | null;
+	campaign: string | null;
+	list_id: number | null;
+	state: MessageState;
+	attempts: number;
+	due_at: Micros;
+	created_at: Micros;
+	sent_at: Micros | null;
+	last_reply: string | null;
+}
+
+const waiting: ReadonlySet<MessageState> = new Set(['staged', 'queued', 'deferred']);
+
+/**
+ * `row.state` and `row.created_at` are the visible ones, see `seenState`; `due_at` is null for a message that does not
+ * wait.
+ */
+export function toMessage(row: MessageRow): Message {
+	return {
+		id: row.uuid,
+		to: row.to_email,
+		from: String(parseRecord(row.envelope)['from']),
+		subject: row.subject,
+		type: row.type,
+		tag: row.tag,
+		campaign_unique_id: row.campaign,
+		list_id: row.list_id,
+		state: row.state,
+		attempts: row.attempts,
+		due_at: waiting.has(row.state) ? formatDateTime(row.due_at) : null,
+		date_created: formatDateTime(row.created_at),
+		date_sent: row.sent_at === null ? null : formatDateTime(row.sent_at),
+		last_reply: row.last_reply,
+	};
+}
+
+export interface AttemptRow extends Omit<DeliveryAttempt, 'at'> {
+	at: Micros;
+}
+
+/** `code` and `enhanced` are null where no server sent them. */
+export function toAttempt({ number, at, outcome, phase, code, enhanced, text }: AttemptRow): DeliveryAttempt {
+	return { number, at: formatDateTime(at), outcome, phase, code, enhanced, text };
+}
+
+/** Parses JSON that this program wrote. Throws `StoreError` `io` for any other text: then the database is damaged. */
+export function parseStored(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch (cause) {
+		throw damaged(cause);
+	}
+}
+
+function damaged(cause: unknown): StoreError {
+	return new StoreError('io', 'a row of the database is damaged: it holds JSON that cannot be read', {
+		cause,
+	});
+}
+
+/** As `parseStored`, an object. */
+export function parseRecord(text: string): Record<string, unknown> {
+	const value = parseStored(text);
+	if (typeof value !== 'object' || value === null) throw damaged(new TypeError('a stored object is none'));
+	return Object.fromEntries(Object.entries(value));
+}
+
+/** As `parseRecord`, where all values are texts. */
+export function parseTexts(text: string): Record<string, string> {
+	return Object.fromEntries(Object.entries(parseRecord(text)).map(([key, value]) => [key, String(value)]));
+}
+
+/** A stored JSON array; any other JSON gives an empty one. */
+export function parseNames(text: string): string[] {
+	const value = parseStored(text);
+	return Array.isArray(value) ? value.map(String) : [];
+}
+
+/** As `parseNames`; null where only the service that makes the messages knows the names. */
+export function parseUsed(text: string): string[] | null {
+	return text === 'null' ? null : parseNames(text);
+}
+
+/** SQLite has no booleans, and the driver refuses to bind one. */
+export function flag(value: boolean): 0 | 1 {
+	return value ? 1 : 0;
+}
+
+/** LIMIT and OFFSET of a page. */
+export function span({ page, page_size }: PageOf): [limit: number, offset: number] {
+	return [page_size, (page - 1) * page_size];
+}
+
+/** Missing lists and headers are empty. Throws when the text is no JSON object. */
+export function readEnvelope(text: string): Envelope {
+	const stored = parseRecord(text);
+	return {
+		from: String(stored['from']),
+		reply_to: texts(stored['reply_to']),
+		cc: texts(stored['cc']),
+		bcc: texts(stored['bcc']),
+		headers: parseTexts(JSON.stringify(stored['headers'] ?? {})),
+	};
+}
+
+function texts(value: unknown): string[] {
+	return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,320 @@
+/** Subscribers of a list: pages use counters where no filter needs a scan; rules apply to the row at hand. */
+import { emailKey } from '../../api/address.js';
+import type { Micros } from '../../api/datetime.js';
+import type { SubscriberFilter } from '../../api/records.js';
+import { erasedComplaint } from '../../engine/rules/erasure.js';
+import { duplicateAddress } from '../../engine/rules/errors.js';
+import { foldCase, foldedColumn } from '../../engine/rules/folding.js';
+import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
+import { changeActivation, startActivation } from '../../engine/rules/subscription.js';
+import type { Command, Operations } from '../operations.js';
+import type { PageOf, Slice, SubscriberPatch } from '../store.js';
+import { isErased } from './erasures.js';
+import { knownVariables } from './fields.js';
+import { counterMove, moveCounters } from './list-counters.js';
+import { findList } from './lists.js';
+import { cancelWaitingOfSubscriber } from './message-actions.js';
+import {
+	flag,
+	parseRecord,
+	type SubscriberRow,
+	type SubscriberTuple,
+	shownColumns,
+	span,
+	subscriberColumns,
+	toSubscriber,
+	tupleToSubscriber,
+} from './rows.js';
+import type { Sql, SqlValue } from './sql.js';
+import { carryUnsubscription, findLasting, findSuppressions, liftSuppressions } from './suppressions.js';
+
+/**
+ * One for each connection: counts of filters are kept until the next write. Each runs in one transaction of the caller.
+ */
+export function createSubscribers(sql: Sql) {
+	const count = createFilteredCounts(sql);
+	return {
+		pageSubscribers: (command) => pageSubscribers(sql, count, command),
+		getSubscriber: ({ list_id, id }) => {
+			const row = findSubscriber(sql, list_id, id);
+			return row === null ? null : toSubscriber(row);
+		},
+		sliceSubscribers: (command) => sliceSubscribers(sql, command),
+		createSubscriber: (command) => createSubscriber(sql, command),
+		patchSubscriber: (command) => patchSubscriber(sql, command),
+		deleteSubscriber: ({ list_id, id }) => {
+			const row = findSubscriber(sql, list_id, id);
+			if (row === null) return false;
+			cancelWaitingOfSubscriber(sql, row);
+			sql.run('DELETE FROM subscribers WHERE id = ?', id);
+			moveCounters(sql, list_id, counterMove(row.is_active === 1, null));
+			return true;
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** Null also where the subscriber is in another list. */
+export function findSubscriber(sql: Sql, list_id: number, id: number): SubscriberRow | null {
+	const row = sql.get<SubscriberRow>(
+		`SELECT ${subscriberColumns} FROM subscribers WHERE id = ? AND list_id = ?`,
+		id,
+		list_id,
+	);
+	return row ?? null;
+}
+
+/** Takes `count` new ids; returns the first. */
+export function takeSubscriberIds(sql: Sql, count: number): number {
+	const last = sql.number(
+		"UPDATE id_sequences SET last = last + ? WHERE name = 'subscribers' RETURNING last",
+		count,
+	);
+	return last - count + 1;
+}
+
+export interface NewSubscriber {
+	id: number;
+	list_id: number;
+	email: string;
+	email_key: string;
+	/** See `foldedColumn`. */
+	email_folded: string | null;
+	name: string;
+	is_active: boolean;
+	disable_reason: string | null;
+	meta: string;
+	source: 'API' | 'IMPORT';
+	created_at: Micros;
+	import_seq: number | null;
+}
+
+/** False when the list has the address already; then nothing changes. The caller updates the counters. */
+export function insertSubscriber(sql: Sql, row: NewSubscriber): boolean {
+	const { changes } = sql.run(
+		`INSERT INTO subscribers
+			(id, list_id, email, email_key, email_folded, name, is_active, disable_reason, meta, source, created_at, import_seq)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (email_key, list_id) DO NOTHING`,
+		row.id,
+		row.list_id,
+		row.email,
+		row.email_key,
+		row.email_folded,
+		row.name,
+		flag(row.is_active),
+		row.disable_reason,
+		row.meta,
+		row.source,
+		row.created_at,
+		row.import_seq,
+	);
+	return changes === 1;
+}
+
+function pageSubscribers(
+	sql: Sql,
+	countRows: CountSubscribers,
+	{ list_id, filter, ...page }: PageOf & { list_id: number; filter: SubscriberFilter },
+): Slice<ReturnType<typeof toSubscriber>> | null {
+	const list = findList(sql, list_id);
+	if (list === null) return null;
+	const { where, values } = conditions(list_id, filter);
+	const isCounted = filter.email__icontains === undefined && filter.email__exact === undefined;
+	const counted = countOf(list.active_count, list.inactive_count, filter.is_active);
+	return {
+		count: isCounted ? counted : countRows(where, values),
+		results: sql
+			.tuples<SubscriberTuple>(
+				`SELECT ${shownColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`,
+				...values,
+				...span(page),
+			)
+			.map(tupleToSubscriber),
+	};
+}
+
+function sliceSubscribers(
+	sql: Sql,
+	{ list_id, after, limit, filter }: Command<'sliceSubscribers'>,
+): ReturnType<Operations['sliceSubscribers']> {
+	if (findList(sql, list_id) === null) return null;
+	const { where, values } = conditions(list_id, filter);
+	return (
+		sql
+			// subscribers_of_list (list_id, rowid)
+			.tuples<SubscriberTuple>(
+				`SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`,
+				...values,
+				after,
+				limit,
+			)
+			.map(tupleToSubscriber)
+	);
+}
+
+function countOf(active: number, inactive: number, isActive: boolean | undefined): number {
+	if (isActive === undefined) return active + inactive;
+	return isActive ? active : inactive;
+}
+
+function conditions(list_id: number, filter: SubscriberFilter): { where: string; values: SqlValue[] } {
+	const parts = ['list_id = ?'];
+	const values: SqlValue[] = [list_id];
+	if (filter.is_active !== undefined) {
+		parts.push('is_active = ?');
+		values.push(flag(filter.is_active));
+	}
+	if (filter.email__exact !== undefined) {
+		parts.push('email_key = ?');
+		values.push(emailKey(filter.email__exact));
+	}
+	if (filter.email__icontains !== undefined) {
+		// instr, not LIKE: % and _ are literal, and LIKE folds ASCII only.
+		parts.push('instr(coalesce(email_folded, email_key), ?) > 0');
+		values.push(foldCase(filter.email__icontains));
+	}
+	return { where: parts.join(' AND '), values };
+}
+
+function createSubscriber(
+	sql: Sql,
+	{ list_id, input, if_exists, now }: Command<'createSubscriber'>,
+): ReturnType<Operations['createSubscriber']> {
+	if (findList(sql, list_id) === null) return { kind: 'not_found' };
+	const meta = input.meta ?? {};
+	const email_key = emailKey(input.email);
+	const there = if_exists === undefined ? null : findByAddress(sql, list_id, email_key);
+	if (there !== null) {
+		if (if_exists === 'skip') return written(sql, list_id, there);
+		const { email: _, meta: merge_meta, ...given } = input;
+		const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
+		return patchSubscriber(sql, { list_id, id: there, patch, now });
+	}
+	const complaints = {
+		...checkMeta(meta, knownVariables(sql)),
+		...(hasAddress(sql, list_id, email_key) && duplicateAddress),
+		...(isErased(sql, email_key) && erasedComplaint),
+	};
+	if (Object.keys(complaints).length > 0) return { kind: 'refused', errors: complaints };
+	const start = startActivation(input.is_active ?? true, findLasting(sql, { address: email_key, list_id }));
+	const id = takeSubscriberIds(sql, 1);
+	insertSubscriber(sql, {
+		...start,
+		id,
+		list_id,
+		email: input.email,
+		email_key,
+		email_folded: foldedColumn(input.email, email_key),
+		name: input.name ?? '',
+		meta: JSON.stringify(meta),
+		source: 'API',
+		created_at: now,
+		import_seq: null,
+	});
+	moveCounters(sql, list_id, counterMove(null, start.is_active));
+	return written(sql, list_id, id);
+}
+
+function patchSubscriber(
+	sql: Sql,
+	{ list_id, id, patch, now }: Command<'patchSubscriber'>,
+): ReturnType<Operations['patchSubscriber']> {
+	const row = findSubscriber(sql, list_id, id);
+	if (row === null) return { kind: 'not_found' };
+	const email_key = patch.email === undefined ? row.email_key : emailKey(patch.email);
+	const isMoved = email_key !== row.email_key;
+	const change = changeActivation({
+		stored: { is_active: row.is_active === 1, disable_reason: row.disable_reason },
+		wanted: patch.is_active,
+		isMoved,
+		reasons: findSuppressions(sql, { address: email_key, list_id }, now),
+		lasting: findLasting(sql, { address: email_key, list_id }),
+	});
+	const meta = patchedMeta(sql, row, patch);
+	const complaints = {
+		...(meta.kind === 'refused' && meta.errors),
+		...(isMoved && hasAddress(sql, list_id, email_key) && duplicateAddress),
+		...(isMoved && isErased(sql, email_key) && erasedComplaint),
+		...(change.kind === 'refused' && change.errors),
+	};
+	if (meta.kind === 'refused' || change.kind === 'refused' || Object.keys(complaints).length > 0) {
+		return { kind: 'refused', errors: complaints };
+	}
+	liftSuppressions(sql, { address: email_key, list_id }, { reasons: change.lift, now });
+	const email = patch.email ?? row.email;
+	sql.run(
+		`UPDATE subscribers
+		SET email = ?, email_key = ?, email_folded = ?, name = ?, is_active = ?, disable_reason = ?, meta = ?,
+			soft_bounces = CASE email_key WHEN ? THEN soft_bounces ELSE 0 END,
+			soft_bounced_since = CASE email_key WHEN ? THEN soft_bounced_since END
+		WHERE id = ?`,
+		email,
+		email_key,
+		foldedColumn(email, email_key),
+		patch.name ?? row.name,
+		flag(change.activation.is_active),
+		change.activation.disable_reason,
+		meta.text,
+		// The bounces of the old address do not count against the new one.
+		email_key,
+		email_key,
+		id,
+	);
+	moveCounters(sql, list_id, counterMove(row.is_active === 1, change.activation.is_active));
+	if (isMoved && patch.is_active !== true)
+		carryUnsubscription(sql, { from: row.email_key, to: email_key, list_id }, now);
+	return written(sql, list_id, id);
+}
+
+function patchedMeta(sql: Sql, row: SubscriberRow, patch: SubscriberPatch) {
+	const isTouched = patch.meta ?? patch.merge_meta ?? patch.unset_meta;
+	if (isTouched === undefined) return { kind: 'kept', text: row.meta } as const;
+	const meta = changeMeta(parseRecord(row.meta), patch);
+	const errors = checkMeta(meta, knownVariables(sql));
+	return errors === null
+		? ({ kind: 'changed', text: JSON.stringify(meta) } as const)
+		: ({ kind: 'refused', errors } as const);
+}
+
+/** Whether the list has this address. */
+export function hasAddress(sql: Sql, list_id: number, email_key: string): boolean {
+	return findByAddress(sql, list_id, email_key) !== null;
+}
+
+function findByAddress(sql: Sql, list_id: number, email_key: string): number | null {
+	const found = 'SELECT id FROM subscribers WHERE email_key = ? AND list_id = ?';
+	return sql.get<{ id: number }>(found, email_key, list_id)?.id ?? null;
+}
+
+function written(sql: Sql, list_id: number, id: number) {
+	const row = findSubscriber(sql, list_id, id);
+	return row === null
+		? ({ kind: 'not_found' } as const)
+		: ({ kind: 'written', record: toSubscriber(row) } as const);
+}
+
+/** Rows of `subscribers` that fulfil a condition. */
+export type CountSubscribers = (where: string, values: readonly SqlValue[]) => number;
+
+/** Each is a filter of a listing in use. */
+const mostCounts = 200;
+
+/**
+ * `data_version` changes with the first read after a commit of another connection, `total_changes()` with each row that
+ * this one changes. Together they identify the state that a read sees.
+ */
+export function createFilteredCounts(sql: Sql): CountSubscribers {
+	const counts = new Map<string, number>();
+	let seen = '';
+	return (where, values) => {
+		const state = `${sql.number('PRAGMA data_version')} ${sql.number('SELECT total_changes()')}`;
+		if (state !== seen || counts.size >= mostCounts) counts.clear();
+		seen = state;
+		const key = JSON.stringify([where, values]);
+		const known = counts.get(key);
+		if (known !== undefined) return known;
+		const count = sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, ...values);
+		counts.set(key, count);
+		return count;
+	};
+}

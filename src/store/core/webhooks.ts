@@ -1,0 +1,182 @@
+/** Webhooks and the secrets that sign their deliveries: one signs, and for a time the previous one as well. */
+import { type Micros, microsPerDay } from '../../api/datetime.js';
+import type { StoredSecret } from '../notifications.js';
+import type { Operations } from '../operations.js';
+import { flag, span, toWebhook, type WebhookRow } from './rows.js';
+import type { Sql } from './sql.js';
+
+const columns =
+	"id, url, type, is_auth_enabled, login, unwrap(password, 'webhooks ' || id) AS password, created_at";
+
+/** Any change restarts a webhook that was stopped (410). */
+export function createWebhooks(sql: Sql) {
+	return {
+		pageWebhooks: (page) => ({
+			count: sql.number('SELECT count(*) FROM webhooks'),
+			results: sql
+				.all<WebhookRow>(`SELECT ${columns} FROM webhooks ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
+				.map(toWebhook),
+		}),
+		getWebhook: ({ id }) => findWebhook(sql, id),
+		stoppedWebhooks: () =>
+			sql.all<{ id: number; stopped_at: Micros; waiting: number }>(
+				// webhook_deliveries_turn (webhook_id, due_at)
+				`SELECT w.id, w.stopped_at, (
+					SELECT count(*)
+					FROM webhook_deliveries d
+					WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL
+				) AS waiting
+				FROM webhooks w
+				WHERE w.stopped_at IS NOT NULL
+				ORDER BY w.id`,
+			),
+		createWebhook: ({ input, now }) => {
+			const { lastInsertRowid } = sql.run(
+				`INSERT INTO webhooks (url, type, is_auth_enabled, login, password, created_at)
+				VALUES (?, ?, ?, ?, '', ?)`,
+				input.url,
+				input.type,
+				flag(input.is_auth_enabled),
+				input.login,
+				now,
+			);
+			// The wrapping is bound to the webhook's id.
+			setPassword(sql, Number(lastInsertRowid), input.password);
+			return written(sql, Number(lastInsertRowid));
+		},
+		patchWebhook: ({ id, patch }) => {
+			const stored = findWebhook(sql, id);
+			if (stored === null) return { kind: 'not_found' };
+			const { url, type, is_auth_enabled, login, password } = { ...stored, ...patch };
+			sql.run(
+				`UPDATE webhooks
+				SET url = ?, type = ?, is_auth_enabled = ?, login = ?, stopped_at = NULL
+				WHERE id = ?`,
+				url,
+				type,
+				flag(is_auth_enabled),
+				login,
+				id,
+			);
+			setPassword(sql, id, password);
+			return written(sql, id);
+		},
+		deleteWebhook: ({ id }) => sql.run('DELETE FROM webhooks WHERE id = ?', id).changes === 1,
+	} satisfies Partial<Operations>;
+}
+
+/** An empty password means none. */
+function setPassword(sql: Sql, id: number, password: string): void {
+	if (password === '') sql.run("UPDATE webhooks SET password = '' WHERE id = ?", id);
+	else sql.run('UPDATE webhooks SET password = wrap(?, ?) WHERE id = ?', password, `webhooks ${id}`, id);
+}
+
+function findWebhook(sql: Sql, id: number) {
+	const row = sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, id);
+	return row === undefined ? null : toWebhook(row);
+}
+
+function written(sql: Sql, id: number) {
+	const record = findWebhook(sql, id);
+	return record === null ? ({ kind: 'not_found' } as const) : ({ kind: 'written', record } as const);
+}
+
+/** Both return the secrets that sign at `now`: the current one, then the previous one until it expires. */
+export function createWebhookSecrets(sql: Sql) {
+	return {
+		ensureWebhookSecret: ({ fresh, now }) => {
+			const known = living(sql, now);
+			if (known.length > 0) return known;
+			insert(sql, fresh, now);
+			return living(sql, now);
+		},
+		rotateWebhookSecret: ({ fresh, now, retire_at }) => {
+			// Two at most: receivers get their new secret one at a time.
+			sql.run("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?", now, now);
+			sql.run(
+				"UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at IS NULL",
+				retire_at,
+			);
+			insert(sql, fresh, now);
+			return living(sql, now);
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** base64url, newest first. */
+export function signingSecrets(sql: Sql, now: Micros): string[] {
+	return living(sql, now).map(({ secret }) => secret);
+}
+
+function living(sql: Sql, now: Micros): StoredSecret[] {
+	return sql.all<StoredSecret>(
+		`SELECT id, unwrap(secret, 'keyring ' || purpose || ' ' || id) AS secret, created_at, retired_at AS retires_at
+		FROM keyring
+		WHERE purpose = 'webhooks' AND (retired_at IS NULL OR retired_at > ?)
+		ORDER BY retired_at IS NOT NULL, created_at DESC, id DESC`,
+		now,
+	);
+}
+
+function insert(sql: Sql, { id, secret }: Pick<StoredSecret, 'id' | 'secret'>, now: Micros): void {
+	sql.run(
+		"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('webhooks', ?, wrap(?, ?), ?)",
+		id,
+		secret,
+		`keyring webhooks ${id}`,
+		now,
+	);
+}
+
+const keptFor: Micros = 30 * microsPerDay;
+
+/** Deletes one slice of at most `limit` rows; returns the number. Waiting deliveries stay, however old. */
+export function dropDeliveries(
+	sql: Sql,
+	{ now, limit }: { now: Micros; limit: number },
+): { changes: number } {
+	const ids = [...ofDeletedWebhooks(sql, limit), ...expired(sql, { now, limit })].slice(0, limit);
+	for (const id of ids) {
+		sql.run('DELETE FROM webhook_attempts WHERE delivery_id = ?', id);
+		sql.run('DELETE FROM webhook_deliveries WHERE id = ?', id);
+	}
+	return { changes: ids.length };
+}
+
+function expired(sql: Sql, { now, limit }: { now: Micros; limit: number }): number[] {
+	return idsOf(
+		sql,
+		// webhook_deliveries_by_time
+		`SELECT d.id
+		FROM webhook_deliveries d
+		JOIN webhooks w ON w.id = d.webhook_id
+		WHERE d.created_at <= ? AND (d.due_at IS NULL OR w.stopped_at IS NOT NULL)
+		ORDER BY d.created_at, d.id
+		LIMIT ?`,
+		now - keptFor,
+		limit,
+	);
+}
+
+/** Goes from webhook to webhook along the index (webhook_id): a log of millions of rows names few webhooks. */
+function ofDeletedWebhooks(sql: Sql, limit: number): number[] {
+	return idsOf(
+		sql,
+		`WITH RECURSIVE named (id) AS (
+			SELECT min(webhook_id) FROM webhook_deliveries
+			UNION ALL
+			SELECT (SELECT min(webhook_id) FROM webhook_deliveries WHERE webhook_id > named.id)
+			FROM named
+			WHERE named.id IS NOT NULL
+		)
+		SELECT d.id
+		FROM webhook_deliveries d
+		WHERE d.webhook_id IN (SELECT id FROM named WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM webhooks))
+		LIMIT ?`,
+		limit,
+	);
+}
+
+function idsOf(sql: Sql, text: string, ...values: number[]): number[] {
+	return sql.all<{ id: number }>(text, ...values).map(({ id }) => id);
+}

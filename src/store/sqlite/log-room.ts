@@ -1,0 +1,84 @@
+/**
+ * Reserves room on the disk for copying the log back. The log takes the very room that the file needs to grow by its
+ * content. A log that fills the disk can never be copied back, and blocks all writes until that much room is freed.
+ */
+
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type Database from 'better-sqlite3';
+import { StoreError } from '../../api/errors.js';
+import { memoryPath } from './connection.js';
+import { sqliteCode } from './failures.js';
+
+export interface LogRoom {
+	/** Outside any transaction: copies the log back where the disk has little room left, or was full. */
+	prepare(): void;
+	/** Within a transaction before its commit. Throws `StoreError` "disk_full" where the log would not fit back. */
+	assertFits(): void;
+	/** The disk was full: the next `prepare` copies the log back first, whatever the disk reports. */
+	wasFull(): void;
+}
+
+const mebibyte = 1_048_576;
+/**
+ * Free room besides a second copy of the log. With less, the log is copied back after each transaction, so that it
+ * holds only one transaction when another program fills the disk.
+ */
+const spareBytes = 512 * mebibyte;
+/** A smaller growth of the file is always tried: there is room for it when the next MiB is freed. */
+const smallBytes = mebibyte / 4;
+/** Pages of a transaction that SQLite still holds in memory: the size of its cache. */
+const heldBytes = 16 * mebibyte;
+
+/** For one connection. Where a disk does not report its free room, nothing is reserved. */
+export function createLogRoom(db: Database.Database, path: string): LogRoom {
+	if (path === memoryPath)
+		return { prepare: () => undefined, assertFits: () => undefined, wasFull: () => undefined };
+	const pages = db.prepare<[], number>('PRAGMA page_count').pluck();
+	const pageSize = Number(db.pragma('page_size', { simple: true }));
+	let isFull = false;
+	let isScarce = false;
+	return {
+		prepare: () => {
+			const free = freeBytes(path);
+			const log = sizeOf(`${path}-wal`);
+			isScarce = free < log + spareBytes;
+			if (log === 0 || !(isScarce || isFull)) return;
+			isFull = false;
+			copyBack(db);
+		},
+		assertFits: () => {
+			if (!isScarce) return;
+			const growth = (pages.get() ?? 0) * pageSize - sizeOf(path);
+			if (growth <= smallBytes || freeBytes(path) >= growth + Math.min(growth, heldBytes)) return;
+			throw new StoreError('disk_full', `too little room left on the disk of ${path}`);
+		},
+		wasFull: () => {
+			isFull = true;
+			// At once: a failed transaction's content in the log keeps others from writing as well.
+			copyBack(db);
+		},
+	};
+}
+
+// A failure loses nothing: the log stays, and is tried again before the next transaction.
+function copyBack(db: Database.Database): void {
+	try {
+		db.pragma('wal_checkpoint(TRUNCATE)');
+	} catch (error) {
+		if (sqliteCode(error) === null) throw error;
+	}
+}
+
+function freeBytes(path: string): number {
+	try {
+		const { bavail, bsize } = statfsSync(dirname(path));
+		return bavail * bsize;
+	} catch {
+		return Number.POSITIVE_INFINITY;
+	}
+}
+
+function sizeOf(path: string): number {
+	return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

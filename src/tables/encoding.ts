@@ -1,0 +1,94 @@
+/** Detects from the first bytes which UTF a text is in, if any. Pure; one of three rules decides, in this order. */
+import { isUtf8 } from 'node:buffer';
+
+export interface EncodingFound {
+	/** A name iconv-lite knows: `utf-8`, `utf-16le`, `utf-16be`, `windows-1251` … */
+	encoding: string;
+	/** Length of the byte order mark, 0 without one. */
+	bomBytes: number;
+}
+
+/**
+ * A byte order mark decides. Without one: UTF-16 where every NUL lies on one side of the pairs, UTF-8 where the bytes
+ * are valid UTF-8 or nearly so; null: a code page. `isWhole`: nothing follows the prefix.
+ */
+export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
+	const marked = byMark(prefix);
+	if (marked !== null) return marked;
+	const wide = wideWithoutMark(prefix);
+	if (wide !== null) return { encoding: wide, bomBytes: 0 };
+	const text = isWhole ? prefix : cutPartialCharacter(prefix);
+	if (isUtf8(text) || isDamagedUtf8(text)) return { encoding: 'utf-8', bomBytes: 0 };
+	return null;
+}
+
+/** The byte order mark at the beginning, or null. */
+export function byMark(prefix: Buffer): EncodingFound | null {
+	if (prefix[0] === 0xef && prefix[1] === 0xbb && prefix[2] === 0xbf)
+		return { encoding: 'utf-8', bomBytes: 3 };
+	if (prefix[0] === 0xff && prefix[1] === 0xfe) return { encoding: 'utf-16le', bomBytes: 2 };
+	if (prefix[0] === 0xfe && prefix[1] === 0xff) return { encoding: 'utf-16be', bomBytes: 2 };
+	return null;
+}
+
+/** Without the bytes of a UTF-8 character that the end of the buffer cuts: at most three. */
+export function cutPartialCharacter(bytes: Buffer): Buffer {
+	for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+		const byte = bytes[bytes.length - back] ?? 0;
+		if (byte < 0x80) return bytes;
+		if (byte >= 0xc0) {
+			const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+			return length > back ? bytes.subarray(0, bytes.length - back) : bytes;
+		}
+	}
+	return bytes;
+}
+
+/**
+ * A few broken bytes among many characters of several bytes: in a code page those sequences do not occur by chance, and
+ * reading the file as one would garble every name. Only the rows with broken bytes are refused.
+ */
+function isDamagedUtf8(bytes: Buffer): boolean {
+	const text = bytes.toString();
+	const broken = text.match(/\ufffd/g)?.length ?? 0;
+	const whole = text.match(/[^\x00-\x7f\ufffd]/g)?.length ?? 0;
+	return whole >= 2 && whole >= broken * 2;
+}
+
+/**
+ * Too many broken bytes for UTF-8, but hardly any other encoding has so much of it: at least half of the lines beyond
+ * ASCII are UTF-8, and half of their characters. `evidence`: such lines, each with its line feed.
+ */
+export function isNearlyUtf8(evidence: Buffer): boolean {
+	const lines = evidence
+		.toString()
+		.split('\n')
+		.filter((line) => /[^\x00-\x7f]/.test(line));
+	const broken = lines.filter((line) => line.includes('\ufffd')).length;
+	const whole = lines.join('').match(/[^\x00-\x7f\ufffd]/gu)?.length ?? 0;
+	const brokenCharacters = lines.join('').match(/\ufffd/g)?.length ?? 0;
+	return whole > 0 && broken * 2 <= lines.length && brokenCharacters <= whole;
+}
+
+/**
+ * Addresses, delimiters and line ends are ASCII. So in UTF-16 at least a fifth of the pairs have one zero byte, always
+ * on the same side. A stray NUL in 8-bit text never reaches that share.
+ */
+function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
+	const pairs = Math.floor(prefix.length / 2);
+	let even = 0;
+	let odd = 0;
+	for (let index = 0; index < pairs * 2; index += 2) {
+		if (prefix[index] === 0) even += 1;
+		if (prefix[index + 1] === 0) odd += 1;
+	}
+	if (Math.max(even, odd) < Math.max(4, pairs / 5) || !hasWideLine(prefix)) return null;
+	if (even === 0) return 'utf-16le';
+	return odd === 0 ? 'utf-16be' : null;
+}
+
+/** A header has a delimiter or a line end, and both have their zero: NULs only after it are errors of a cell. */
+function hasWideLine(prefix: Buffer): boolean {
+	const feed = prefix.indexOf(10);
+	return feed === -1 || prefix.subarray(0, feed).includes(0) || (feed % 2 === 0 && prefix[feed + 1] === 0);
+}

@@ -1,0 +1,133 @@
+/** Errors in a table or in one of its rows, in words for people and a code for scripts; limits for reading one. */
+
+/** A cell, in bytes of UTF-8. */
+export const maxCellBytes = 1024 * 1024;
+/** A row, in bytes of UTF-8: a batch of an import is at most 4 MiB, so a longer row could not be put. */
+export const maxRowBytes = 4 * 1024 * 1024;
+/** Columns of a header. More is a matrix or a wrong delimiter, not a list of people. */
+export const maxColumns = 2_000;
+/** The bytes read to detect encoding and delimiter. */
+export const sniffBytes = 256 * 1024;
+
+export type RowFault =
+	| 'unclosed_quote'
+	| 'stray_quote' // a quote in a cell that is not quoted, or text after a closing quote
+	| 'too_few_cells'
+	| 'too_many_cells'
+	| 'nul' // U+0000 in a cell
+	| 'cell_too_long'
+	| 'row_too_long'
+	| 'encoding' // bytes that are no text in the encoding of the file
+	| 'bad_json' // a line of NDJSON that is no object, or has a value without a text form
+	| 'unknown_key'; // a key without a column: too late in the file to become one
+
+/**
+ * One row of a table. `line` counts from 1 and is the line the row begins on. A bad row has the cells that could be
+ * separated; a row that could not be split has its first line as one cell.
+ */
+export type TableRow =
+	| { kind: 'row'; line: number; cells: readonly string[] }
+	| { kind: 'bad'; line: number; code: RowFault; error: string; cells: readonly string[] };
+
+export type TableFault =
+	| 'no_such_file'
+	| 'directory'
+	| 'unreadable'
+	| 'empty'
+	| 'binary' // zip, xlsx, gz, images, databases
+	| 'json' // one JSON document, where an object for each line is expected
+	| 'wrong_encoding'
+	| 'unknown_encoding'
+	| 'unsure_encoding' // a code page, where several are plausible
+	| 'bad_delimiter'
+	| 'bad_header'
+	| 'file_exists'
+	| 'disk_full'
+	| 'disk'; // any other refusal of the system to write
+
+export interface TableErrorOptions {
+	/** The remedy. */
+	hint?: string;
+	/** Listed one a line. */
+	details?: readonly unknown[];
+	cause?: unknown;
+}
+
+/** A file that cannot be read or written as a table. The message names the problem and the remedy. */
+export class TableError extends Error {
+	override readonly name = 'TableError';
+	readonly code: TableFault;
+	readonly hint: string | null;
+	readonly details: readonly unknown[] | null;
+
+	constructor(code: TableFault, message: string, options: TableErrorOptions = {}) {
+		super(message, 'cause' in options ? { cause: options.cause } : undefined);
+		this.code = code;
+		this.hint = options.hint ?? null;
+		this.details = options.details ?? null;
+	}
+}
+
+/** The columns of a rejects file that are no data; they are left out when it is imported. */
+export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
+
+/** The code of a row whose address an earlier row of the same import has: there is nothing to correct. */
+export const duplicateCode = 'duplicate';
+
+export interface RejectedRow {
+	/** Line of the source the row begins on. */
+	line: number;
+	code: string;
+	error: string;
+	/** As many as the source's row has. */
+	cells: readonly string[];
+}
+
+/** Without regard to case and to blanks around it. */
+export function isRejectColumn(name: string): boolean {
+	return rejectColumns.includes(name.trim().toLowerCase());
+}
+
+/**
+ * Where the columns begin that were left out by the import of this rejects file's source. They stand after `_line`,
+ * `_code`, `_error`, so that the file can be imported again unchanged. The header's length where there are none.
+ */
+export function findLeftOutStart(header: readonly string[]): number {
+	if (findCodeColumn(header) === null) return header.length;
+	return header.findLastIndex(isRejectColumn) + 1;
+}
+
+/** The position of the codes if this is the header of a rejects file, else null. */
+export function findCodeColumn(header: readonly string[]): number | null {
+	const names = header.map((name) => name.trim().toLowerCase());
+	return rejectColumns.every((name) => names.includes(name)) ? names.indexOf('_code') : null;
+}
+
+/** Texts for `_error`; an error of one cell also names the cell. */
+export const faultMessages = {
+	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
+	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',
+	row_too_long: `longer than ${maxRowBytes / 1024 / 1024} MiB`,
+	encoding: 'bytes that are no text in the encoding of the file (--encoding names another)',
+	nul: 'a NUL character in a cell',
+	cell_too_long: `a cell of more than ${maxCellBytes / 1024 / 1024} MiB`,
+	too_few_cells: 'too few cells',
+	too_many_cells: 'too many cells',
+	bad_json: 'no JSON object',
+	unknown_key: 'a key that no earlier line has',
+} satisfies Record<RowFault, string>;
+
+/** The first cell that cannot be used, or null. */
+export function findCellFault(cells: readonly string[]): { code: RowFault; error: string } | null {
+	for (const [index, cell] of cells.entries()) {
+		if (cell.includes('\0')) return { code: 'nul', error: `${faultMessages.nul} (cell ${index + 1})` };
+		if (isTooLong(cell))
+			return { code: 'cell_too_long', error: `${faultMessages.cell_too_long} (cell ${index + 1})` };
+	}
+	return null;
+}
+
+/** A UTF-16 unit has at most three octets: short texts need no count. */
+function isTooLong(cell: string): boolean {
+	return cell.length * 3 > maxCellBytes && Buffer.byteLength(cell) > maxCellBytes;
+}

@@ -1,0 +1,144 @@
+/**
+ * A file that is written whole or not at all: under another name in the same folder, synced, then renamed. A pipe or a
+ * device is written directly.
+ */
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, link, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { TableError } from './finding.js';
+
+export interface OutputFile {
+	/** Its temporary path, for code that writes by itself; that code must not close it before `finish`. */
+	readonly path: string;
+	/** Throws the error of the disk (`ENOSPC`, `EIO`). */
+	write(text: string): Promise<void>;
+	/** Puts it into place: from then on it is durable. Throws `TableError` when such a file was created meanwhile. */
+	finish(): Promise<void>;
+	/** Removes the written data; does nothing once it is in place. */
+	discard(): Promise<void>;
+}
+
+/** The treatment of an existing file of that name. */
+export type WhenThere = 'refuse' | 'replace';
+
+/**
+ * `ending`: of its temporary name; a caller that sets one removes the leftovers of killed processes. Throws
+ * `TableError` before writing: the file exists, is a folder, or cannot be created.
+ */
+export async function createOutputFile(
+	path: string,
+	whenThere: WhenThere,
+	ending = 'part',
+): Promise<OutputFile> {
+	const there = await stat(path).catch(() => null);
+	if (there?.isDirectory()) throw new TableError('directory', `${path} is a directory`);
+	if (there !== null && !there.isFile()) return direct(await opened(path, path, 'w'), path);
+	if (there !== null && whenThere === 'refuse') throw alreadyThere(path);
+	// Replaces the target of a symbolic link, not the link.
+	const target = there === null ? path : await realpath(path);
+	const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.${ending}`);
+	const file = await opened(temporary, path, 'wx');
+	if (ending === 'part') await removeLeftovers(target, (await file.stat()).mtimeMs).catch(() => undefined);
+	return beside(file, { path, target, temporary, whenThere });
+}
+
+/** A live process has written within this time. */
+export const leftoverMs = 3_600_000;
+
+/** Removes temporary files for the same name whose process was killed. `nowMs` is the disk's own time. */
+async function removeLeftovers(target: string, nowMs: number): Promise<void> {
+	const folder = dirname(target);
+	const start = `.${basename(target)}.`;
+	for (const name of await readdir(folder)) {
+		if (!name.startsWith(start) || !/^[0-9a-f]{12}\.part$/.test(name.slice(start.length))) continue;
+		const path = join(folder, name);
+		const { mtimeMs } = await stat(path);
+		if (nowMs - mtimeMs > leftoverMs) await rm(path, { force: true });
+	}
+}
+
+function direct(file: FileHandle, path: string): OutputFile {
+	return {
+		path,
+		write: async (text) => {
+			await file.writeFile(text);
+		},
+		finish: () => file.close(),
+		discard: () => file.close().catch(() => undefined),
+	};
+}
+
+interface Place {
+	/** The path as given. */
+	path: string;
+	target: string;
+	temporary: string;
+	whenThere: WhenThere;
+}
+
+function beside(file: FileHandle, place: Place): OutputFile {
+	let isPlaced = false;
+	return {
+		path: place.temporary,
+		write: async (text) => {
+			await file.writeFile(text);
+		},
+		finish: async () => {
+			await file.sync();
+			await file.close();
+			await putInPlace(place);
+			isPlaced = true;
+			await syncFolder(dirname(place.target));
+		},
+		discard: async () => {
+			if (isPlaced) return;
+			await file.close().catch(() => undefined);
+			await rm(place.temporary, { force: true });
+			// The journal of SQLite, where SQLite wrote the file.
+			await rm(`${place.temporary}-journal`, { force: true });
+		},
+	};
+}
+
+// A rename would replace a file created since the beginning; a link does not. Some file systems do not support links.
+async function putInPlace({ path, target, temporary, whenThere }: Place): Promise<void> {
+	if (whenThere === 'replace') return rename(temporary, target);
+	try {
+		await link(temporary, target);
+	} catch (error) {
+		if (codeOf(error) === 'EEXIST') throw alreadyThere(path);
+		if ((await stat(target).catch(() => null)) !== null) throw alreadyThere(path);
+		return rename(temporary, target);
+	}
+	await rm(temporary);
+}
+
+function opened(file: string, path: string, flags: string): Promise<FileHandle> {
+	return openOwn(file, flags).catch((cause: unknown) => {
+		if (!refusals.has(codeOf(cause))) throw cause;
+		throw new TableError('unreadable', `${path} cannot be written: no folder, or no permission`, { cause });
+	});
+}
+
+/** Readable by its owner alone whatever the umask: one of 0777 leaves nothing, and the file cannot be opened again. */
+async function openOwn(file: string, flags: string): Promise<FileHandle> {
+	const opened = await open(file, flags, 0o600);
+	if (flags === 'wx') await opened.chmod(0o600);
+	return opened;
+}
+
+const refusals = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM']);
+
+function alreadyThere(path: string): TableError {
+	return new TableError('file_exists', `${path} exists already`, { hint: '--force replaces it' });
+}
+
+function codeOf(error: unknown): string {
+	return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/** A name is durable when its folder is. */
+async function syncFolder(path: string): Promise<void> {
+	const folder = await open(path);
+	await folder.sync().finally(() => folder.close());
+}

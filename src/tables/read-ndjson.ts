@@ -1,0 +1,219 @@
+/**
+ * NDJSON as a table, with constant memory: an object for each line, its keys the columns. An unreadable line is a
+ * finding with its number, and the next one is read.
+ */
+import { isUtf8 } from 'node:buffer';
+import { isRecord, parseJson } from '../api/json.js';
+import { faultMessages, findCellFault, type RowFault, sniffBytes, type TableRow } from './finding.js';
+import { type Line, readLines } from './read-lines.js';
+
+export interface NdjsonTable {
+	/** Keys of all objects at the beginning, in their order; empty without an object. */
+	header: readonly string[];
+	/** The first line that is no object, when there is no header, with the error. */
+	fault: { line: number; error: string } | null;
+	/** Every line is blank. */
+	isEmpty: boolean;
+	rows: AsyncGenerator<TableRow, void, undefined>;
+}
+
+/** The shown part of a line that is no object. */
+const shownCharacters = 1000;
+
+/**
+ * `source` is UTF-8 without a byte order mark, cut anywhere. Objects need not have the same keys: the columns are those
+ * of the first 256 KiB. A row with a later key is a finding, since leaving the key out would lose data. Keys of `meta`
+ * may come at any place: their values then stand in the cell `meta`.
+ */
+export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<NdjsonTable> {
+	const lines = objectLines(readLines(source));
+	const first: Read[] = [];
+	const columns = new Map<string, number>();
+	for (let bytes = 0; bytes < sniffBytes; ) {
+		const next = await lines.next();
+		if (next.done) break;
+		const read = readLine(next.value);
+		first.push(read);
+		bytes += next.value.length;
+		if (read.record.kind === 'record')
+			for (const key of read.record.cells.keys()) if (!columns.has(key)) columns.set(key, columns.size);
+	}
+	const bad = first.find(({ record }) => record.kind === 'bad');
+	const fault =
+		columns.size === 0 && bad?.record.kind === 'bad' ? { line: bad.line, error: bad.record.error } : null;
+	return {
+		header: [...columns.keys()],
+		fault,
+		isEmpty: first.length === 0,
+		rows: toRows(first, lines, columns),
+	};
+}
+
+interface Read {
+	line: number;
+	record: JsonRecord;
+	/** The line's beginning, for a bad record. */
+	shown: string;
+}
+
+function readLine({ line, bytes, isCut }: Line): Read {
+	const shown = () =>
+		bytes
+			.subarray(0, shownCharacters * 4)
+			.toString()
+			.slice(0, shownCharacters);
+	const bad = (code: RowFault): Read => {
+		return { line, record: { kind: 'bad', code, error: faultMessages[code] }, shown: shown() };
+	};
+	if (isCut) return bad('row_too_long');
+	if (!isUtf8(bytes)) return bad('encoding');
+	const record = parseRecord(bytes.toString());
+	return { line, record, shown: record.kind === 'bad' ? shown() : '' };
+}
+
+/** The lines with objects: an array with an object a line is read too, without the brackets around them. */
+async function* objectLines(
+	lines: AsyncGenerator<Line, void, undefined>,
+): AsyncGenerator<Line, void, undefined> {
+	let isArray: boolean | null = null;
+	for await (const one of lines) {
+		const isFirst = isArray === null;
+		isArray ??= isBracket(one, '[') || isBracket(one, '[]');
+		if (isArray && (isFirst || isBracket(one, ']'))) continue;
+		yield isArray ? withoutComma(one) : one;
+	}
+}
+
+function isBracket({ bytes }: Line, bracket: '[' | ']' | '[]'): boolean {
+	return bytes.length < 100 && bytes.toString().replace(/\s/g, '') === bracket;
+}
+
+function withoutComma(line: Line): Line {
+	const { bytes } = line;
+	let end = bytes.length;
+	while (end > 0 && (bytes[end - 1] === 32 || bytes[end - 1] === 9)) end -= 1;
+	return bytes[end - 1] === 44 ? { ...line, bytes: bytes.subarray(0, end - 1) } : line;
+}
+
+async function* toRows(
+	first: Read[],
+	rest: AsyncGenerator<Line, void, undefined>,
+	columns: ReadonlyMap<string, number>,
+): AsyncGenerator<TableRow, void, undefined> {
+	try {
+		for (const read of first.splice(0)) yield toRow(read, columns);
+		for await (const line of rest) yield toRow(readLine(line), columns);
+	} finally {
+		await rest.return();
+	}
+}
+
+function toRow({ line, record, shown }: Read, columns: ReadonlyMap<string, number>): TableRow {
+	if (record.kind === 'bad') {
+		return { kind: 'bad', line, code: record.code, error: record.error, cells: [shown] };
+	}
+	const cells = new Array<string>(columns.size).fill('');
+	const lateMeta: [variable: string, text: string][] = [];
+	let late: string | null = null;
+	for (const [key, cell] of record.cells) {
+		const index = columns.get(key);
+		if (index !== undefined) cells[index] = cell;
+		else if (key.startsWith('meta.') && columns.has('meta')) lateMeta.push([key.slice('meta.'.length), cell]);
+		else late ??= key;
+	}
+	addToMeta(cells, columns.get('meta'), lateMeta);
+	if (late !== null) {
+		const error = `${faultMessages.unknown_key}: ${JSON.stringify(late.slice(0, 60))}`;
+		return { kind: 'bad', line, code: 'unknown_key', error, cells };
+	}
+	const fault = findCellFault(cells);
+	return fault === null ? { kind: 'row', line, cells } : { kind: 'bad', line, ...fault, cells };
+}
+
+/** Values without a text form are in the cell already. */
+function addToMeta(cells: string[], index: number | undefined, late: readonly [string, string][]): void {
+	const texts = late.filter(([, text]) => text !== '');
+	if (index === undefined || texts.length === 0) return;
+	const typed = cells[index] ?? '';
+	// Made by `parseRecord` from an object.
+	const known = typed === '' ? [] : Object.entries(JSON.parse(typed) as object);
+	cells[index] = JSON.stringify(Object.fromEntries([...known, ...texts]));
+}
+
+/** `cells` by column, in the order of the object; a Map, as names may be those of objects (`__proto__`). */
+export type JsonRecord =
+	| { kind: 'record'; cells: ReadonlyMap<string, string> }
+	| { kind: 'bad'; code: RowFault; error: string };
+
+/**
+ * An import takes texts. Numbers and booleans become their text; null and a missing key become an empty cell (which
+ * keeps the stored value). `meta` as an object, or as the text of one, becomes columns `meta.x`, and a column `meta`
+ * for values without a text form. Any other object or array stays JSON, so that an unused column does not cost the row.
+ */
+export function parseRecord(line: string): JsonRecord {
+	const parsed = parseJson(line);
+	if (parsed.kind === 'invalid') return refusals[parsed.code];
+	if (!isRecord(parsed.value)) return bad('bad_json', faultMessages.bad_json);
+	const cells = new Map<string, string>();
+	for (const [key, value] of Object.entries(parsed.value)) {
+		const meta = key === 'meta' ? metaOf(value) : null;
+		const entries = meta === null ? [[key, value] as const] : metaEntries(meta);
+		for (const [name, item] of entries) {
+			if (!isAsWritten(item, line))
+				return bad('bad_json', `${name}: a number this long would be changed: quote it`);
+			if (meta === null || !isTyped(item)) cells.set(name, cellOf(item));
+			else cells.set(name, '');
+		}
+		if (meta !== null) cells.set('meta', typedValues(meta));
+	}
+	return { kind: 'record', cells };
+}
+
+/** Whether a value has no cell of its own: an empty cell keeps the stored value. */
+function isTyped(value: unknown): boolean {
+	return value === null || value === '' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+/** The JSON of an object, empty when all values are texts. */
+function typedValues(meta: Readonly<Record<string, unknown>>): string {
+	const typed = Object.entries(meta).filter(([, value]) => isTyped(value));
+	return typed.length === 0 ? '' : JSON.stringify(Object.fromEntries(typed));
+}
+
+/**
+ * JSON's numbers are read with 53 bits: a longer one must stand in the line in the form in which it would be written
+ * again.
+ */
+function isAsWritten(value: unknown, line: string): boolean {
+	if (typeof value !== 'number' || Number.isSafeInteger(value)) return true;
+	return Number.isFinite(value) && (!Number.isInteger(value) || line.includes(String(value)));
+}
+
+function bad(code: RowFault, error: string): JsonRecord & { kind: 'bad' } {
+	return { kind: 'bad', code, error };
+}
+
+const refusals = {
+	syntax: bad('bad_json', faultMessages.bad_json),
+	too_deep: bad('bad_json', 'JSON that is nested too deep'),
+	null_characters_not_allowed: bad('nul', faultMessages.nul),
+	surrogate_characters_not_allowed: bad('encoding', 'half a character (a lone surrogate)'),
+} as const;
+
+/** The service document shows meta as the text of an object, while its answers hold the object. */
+function metaOf(value: unknown): Readonly<Record<string, unknown>> | null {
+	if (isRecord(value)) return value;
+	if (typeof value !== 'string') return null;
+	const parsed = parseJson(value);
+	return parsed.kind === 'valid' && isRecord(parsed.value) ? parsed.value : null;
+}
+
+function metaEntries(meta: Readonly<Record<string, unknown>>): (readonly [string, unknown])[] {
+	return Object.entries(meta).map(([variable, value]) => [`meta.${variable}`, value] as const);
+}
+
+function cellOf(value: unknown): string {
+	if (value === null || value === undefined) return '';
+	if (typeof value === 'string') return value;
+	return typeof value === 'number' ? String(value) : JSON.stringify(value);
+}

@@ -1,0 +1,219 @@
+/** Opens a table: reads its first bytes, then returns its header, and its rows on demand. */
+import { isAscii, isUtf8 } from 'node:buffer';
+import iconv from 'iconv-lite';
+import { detectUnicode } from './encoding.js';
+import { maxColumns, sniffBytes, TableError, type TableRow } from './finding.js';
+import { evidenceBytes, linesBeyondAscii } from './guess-encoding.js';
+import { type CsvOptions, readCsv } from './read-csv.js';
+import { readLines } from './read-lines.js';
+import { readNdjson } from './read-ndjson.js';
+import { type Sniffed, type SniffOptions, sniff } from './sniff.js';
+import { isRepeatable, readBytes, sourceName, type TableSource } from './source.js';
+
+export interface TableOptions {
+	/** `auto` (default), or a name iconv-lite knows. */
+	encoding?: string;
+	/** `auto` (default), `tab`, or one character. */
+	delimiter?: string;
+	/** Aborts reading with the signal's reason, also while a read hangs. */
+	signal?: AbortSignal;
+}
+
+export interface Table {
+	format: 'csv' | 'ndjson';
+	/** The detected or given value, for people: `windows-1251`, `;` (empty for NDJSON). */
+	encoding: string;
+	delimiter: string;
+	/** The encoding is a guess that the user should see. */
+	isGuessed: boolean;
+	/** It begins with a byte order mark. */
+	isMarked: boolean;
+	/** The columns' names; those of NDJSON are the keys of the objects, `meta.x` for keys of `meta`. */
+	header: readonly string[];
+	/** Once only. Unusable rows are among them as `bad`, in the order of the file. */
+	rows: AsyncIterable<TableRow>;
+	/** Releases the source when the rows are not read to their end. */
+	close(): Promise<void>;
+}
+
+/** Throws `TableError` for a source that is no table; holds at most the sniffed prefix and one row in memory. */
+export async function openTable(source: TableSource, options: TableOptions = {}): Promise<Table> {
+	const name = sourceName(source);
+	const bytes = readBytes(source, options.signal);
+	try {
+		const { prefix, isWhole } = await readPrefix(bytes);
+		const settings = {
+			...sniffOptions(name, options, isWhole),
+			...(await evidenceOf(source, prefix, options)),
+		};
+		const sniffed = sniff(prefix.subarray(0, sniffBytes), settings);
+		if (sniffed.kind === 'refused' && sniffed.isNearlyUtf8)
+			throw await nearlyUtf8(name, sniffed, { source, prefix });
+		const found = accept(name, sniffed);
+		const text = toUtf8(joined(prefix.subarray(found.bomBytes), bytes), found.encoding);
+		const { header, rows } = await (found.format === 'csv'
+			? openCsv(name, without(text, found.hintBytes), found)
+			: openNdjson(name, text));
+		const close = async () => {
+			await rows.return();
+			await bytes.return();
+		};
+		const { format, encoding, delimiter, isGuessed } = found;
+		const isMarked = found.bomBytes > 0;
+		return { format, encoding, delimiter, isGuessed, isMarked, header: accepted(name, header), rows, close };
+	} catch (error) {
+		await bytes.return();
+		throw error;
+	}
+}
+
+/** Names the first line that is not UTF-8, by a second reading where that is possible. */
+async function nearlyUtf8(
+	name: string,
+	{ code, more }: Extract<Sniffed, { kind: 'refused' }>,
+	{ source, prefix }: { source: TableSource; prefix: Buffer },
+): Promise<TableError> {
+	const bytes = (await isRepeatable(source)) ? readBytes(source) : [prefix];
+	for await (const { line, bytes: own } of readLines(bytes))
+		if (!isUtf8(own)) {
+			const message = `${name} is nearly UTF-8, but line ${line} is not`;
+			const hint =
+				'name the one that reads right; --encoding utf-8 reads it, and rejects the lines that are none';
+			return new TableError(code, message, { ...more, hint });
+		}
+	return new TableError(code, `${name} is nearly UTF-8`, more);
+}
+
+/** A name may show that it is NDJSON; the bytes show other formats. */
+function sniffOptions(name: string, options: TableOptions, isWhole: boolean): SniffOptions {
+	const { encoding = 'auto', delimiter = 'auto' } = options;
+	return { encoding, delimiter, format: /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto', isWhole };
+}
+
+function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text' }> {
+	if (sniffed.kind === 'refused') throw new TableError(sniffed.code, `${name} ${sniffed.what}`, sniffed.more);
+	return sniffed;
+}
+
+/**
+ * Bytes beyond ASCII, which reveal the encoding, may come late: they are searched for where a second reading is
+ * possible.
+ */
+async function evidenceOf(
+	source: TableSource,
+	prefix: Buffer,
+	{ encoding = 'auto', signal }: TableOptions,
+): Promise<{ evidence?: Buffer }> {
+	const isFound = encoding !== 'auto' || (!isAscii(prefix) && detectUnicode(prefix, false) !== null);
+	if (isFound || prefix.length < sniffBytes || !(await isRepeatable(source))) return {};
+	return { evidence: await readBeyondAscii(source, signal) };
+}
+
+async function readBeyondAscii(source: TableSource, signal: AbortSignal | undefined): Promise<Buffer> {
+	const found: Buffer[] = [];
+	let rest = Buffer.alloc(0);
+	let length = 0;
+	for await (const chunk of readBytes(source, signal)) {
+		// A chunk of ASCII alone can be skipped, apart from the parts of lines at its ends.
+		if (isAscii(chunk)) {
+			found.push(linesBeyondAscii(rest));
+			rest = Buffer.alloc(0);
+			continue;
+		}
+		const bytes = Buffer.concat([rest, chunk]);
+		const end = Math.max(bytes.lastIndexOf(10), bytes.lastIndexOf(13)) + 1;
+		const lines = linesBeyondAscii(bytes.subarray(0, end === 0 ? bytes.length : end));
+		rest = end === 0 ? Buffer.alloc(0) : Buffer.from(bytes.subarray(end));
+		found.push(lines);
+		length += lines.length;
+		if (length >= evidenceBytes) return Buffer.concat(found);
+	}
+	return Buffer.concat([...found, linesBeyondAscii(rest)]);
+}
+
+async function readPrefix(bytes: AsyncGenerator<Uint8Array>): Promise<{ prefix: Buffer; isWhole: boolean }> {
+	const chunks: Uint8Array[] = [];
+	let length = 0;
+	while (length < sniffBytes) {
+		const next = await bytes.next();
+		if (next.done) return { prefix: Buffer.concat(chunks), isWhole: true };
+		chunks.push(next.value);
+		length += next.value.length;
+	}
+	return { prefix: Buffer.concat(chunks), isWhole: length === 0 };
+}
+
+async function* joined(prefix: Buffer, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+	yield prefix;
+	yield* rest;
+}
+
+/**
+ * Converts other encodings to UTF-8; a character cut by two chunks is joined again. An invalid character is passed on
+ * as an invalid byte, so that its row is refused and not imported with a replacement mark.
+ */
+async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
+	if (encoding === 'utf-8') return yield* bytes;
+	const decoder = iconv.getDecoder(encoding, { stripBOM: false });
+	for await (const chunk of bytes) yield markBroken(decoder.write(Buffer.from(chunk)));
+	yield markBroken(decoder.end() ?? '');
+}
+
+function markBroken(text: string): Buffer {
+	const bytes = Buffer.from(text);
+	if (!bytes.includes(replacementMark)) return bytes;
+	return Buffer.from(
+		bytes.toString('latin1').replaceAll(replacementMark.toString('latin1'), '\xff'),
+		'latin1',
+	);
+}
+
+/** U+FFFD. */
+const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);
+
+/** The text after its first bytes; the line end stays, so that lines are counted as in the file. */
+async function* without(text: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
+	let left = bytes;
+	for await (const chunk of text) {
+		const cut = Math.min(left, chunk.length);
+		left -= cut;
+		yield cut === 0 ? chunk : chunk.subarray(cut);
+	}
+}
+
+interface Opened {
+	header: readonly string[];
+	rows: AsyncGenerator<TableRow, void, undefined>;
+}
+
+async function openCsv(name: string, text: AsyncIterable<Uint8Array>, options: CsvOptions): Promise<Opened> {
+	const rows = readCsv(text, options);
+	const first = await rows.next();
+	if (first.done) throw empty(name);
+	if (first.value.kind === 'bad') throw noHeader(name, first.value);
+	return { header: first.value.cells, rows };
+}
+
+async function openNdjson(name: string, text: AsyncIterable<Uint8Array>): Promise<Opened> {
+	const { header, fault, isEmpty, rows } = await readNdjson(text);
+	if (fault !== null) throw noHeader(name, fault);
+	// Without an object there are no column names; an empty list is no error, as a header alone is none.
+	if (isEmpty) return { header: ['email'], rows };
+	if (header.length === 0) throw empty(name);
+	return { header, rows };
+}
+
+function empty(name: string): TableError {
+	return new TableError('empty', `${name} is empty: it has no header`);
+}
+
+function noHeader(name: string, { line, error }: { line: number; error: string }): TableError {
+	return new TableError('bad_header', `${name} has no usable header (line ${line}): ${error}`);
+}
+
+function accepted(name: string, header: readonly string[]): readonly string[] {
+	if (header.length <= maxColumns) return header;
+	const count = header.length.toLocaleString('en-US');
+	const message = `${name} has ${count} columns; at most ${maxColumns.toLocaleString('en-US')} are read`;
+	throw new TableError('bad_header', message, { hint: 'is it the right delimiter? (--delimiter)' });
+}

@@ -1,0 +1,258 @@
+/**
+ * Where the rows of a CSV text begin and end, by its quotes, delimiters and line ends. Each byte is read at most a few
+ * times, whatever the quotes are. After a line with an open quote come lines that each close by themselves, so giving
+ * it up never starts another long search.
+ */
+import { maxRowBytes } from './finding.js';
+
+export interface TextBlock {
+	/** UTF-8. */
+	bytes: Buffer;
+	delimiter: string;
+	/** The line the block begins on. */
+	line: number;
+	/** Nothing follows: the last row needs no line end. */
+	isLast: boolean;
+	/** The most rows (default: all). */
+	limit?: number;
+}
+
+/**
+ * A row without the blank lines before it. A row with a `fault` is its first line alone: the next row begins after it.
+ */
+export interface RowSpan {
+	begin: number;
+	/** After its line end. */
+	end: number;
+	line: number;
+	fault: QuoteFault | null;
+}
+
+export type QuoteFault = 'unclosed_quote' | 'stray_quote';
+
+export interface Scanned {
+	spans: RowSpan[];
+	/** Bytes of the spans and of blank lines; the rest must be passed again with more data. */
+	used: number;
+	/** The line at `used`. */
+	line: number;
+	/** The row at `used` is longer than a row may be: the fault, or null while its quotes are in order. */
+	long: { fault: QuoteFault | null } | null;
+}
+
+const lf = 10;
+const cr = 13;
+const quote = 34;
+
+/** The rows of the block, in order. The result does not depend on where the blocks were cut. */
+export function scanRows({
+	bytes,
+	delimiter,
+	line,
+	isLast,
+	limit = Number.POSITIVE_INFINITY,
+}: TextBlock): Scanned {
+	const mark = Buffer.from(delimiter);
+	const spans: RowSpan[] = [];
+	const next = { at: 0, line };
+	passBlankLines(bytes, next, isLast);
+	while (spans.length < limit && next.at < bytes.length) {
+		const { at: begin, line } = next;
+		const { end: rowEnd, fault, lines } = scanRow(bytes, { begin, mark, isLast });
+		const end = fault === null ? rowEnd : endOfFirstLine(bytes, begin, isLast);
+		const isCut = end === -1 || end - begin > maxRowBytes;
+		const named = fault && nameFault(fault, bytes.subarray(begin, isCut ? begin + maxRowBytes : end));
+		if (isCut) {
+			const isLong = bytes.length - begin > maxRowBytes;
+			return { spans, used: begin, line, long: isLong ? { fault: named } : null };
+		}
+		spans.push({ begin, end, line, fault: named });
+		next.at = end;
+		next.line += fault === null ? lines : 1;
+		passBlankLines(bytes, next, isLast);
+	}
+	return { spans, used: next.at, line: next.line, long: null };
+}
+
+/** As `endOfLine`; a last line needs no line end. */
+function endOfFirstLine(bytes: Buffer, begin: number, isLast: boolean): number {
+	const end = endOfLine(bytes, begin, isLast);
+	return end === -1 && isLast ? bytes.length : end;
+}
+
+/** Offset after the next line end at or after `start`; -1 without one, or where it may go on after the block. */
+export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number {
+	for (let at = start; at < bytes.length; at += 1) {
+		if (isLineEnd(bytes[at])) return behindLineEnd(bytes, at, isLast);
+	}
+	return -1;
+}
+
+/** Skips a row that is too long to be kept, of any length: only its state is stored. */
+export class LongRow {
+	/** Line ends skipped. */
+	lines = 0;
+	/** A quote is open. */
+	isQuoted = false;
+	readonly #mark: Buffer;
+	readonly #heedsQuotes: boolean;
+	#isCellStart = true;
+
+	/** `heedsQuotes`: line ends within quotes do not end it. A misplaced quote is text. */
+	constructor({ delimiter, heedsQuotes }: { delimiter: string; heedsQuotes: boolean }) {
+		this.#mark = Buffer.from(delimiter);
+		this.#heedsQuotes = heedsQuotes;
+	}
+
+	/**
+	 * Returns the bytes to skip, and whether the row ends with them; the few bytes left must be passed again with the
+	 * next.
+	 */
+	pass(bytes: Buffer, isLast: boolean): { used: number; hasEnded: boolean } {
+		const end = isLast ? bytes.length : bytes.length - this.#mark.length;
+		let at = 0;
+		while (at < end) {
+			const byte = bytes[at];
+			if (byte === lf || byte === cr) {
+				at += byte === cr && bytes[at + 1] === lf ? 2 : 1;
+				this.lines += 1;
+				this.#isCellStart = false;
+				if (!this.isQuoted) return { used: at, hasEnded: true };
+			} else if (byte === quote && this.#heedsQuotes) at += this.#quoteAt(bytes, at);
+			else {
+				const isMark = !this.isQuoted && isAt(bytes, at, this.#mark);
+				this.#isCellStart = isMark;
+				at += isMark ? this.#mark.length : 1;
+			}
+		}
+		return { used: at, hasEnded: isLast };
+	}
+
+	/** The length of the quote in bytes. */
+	#quoteAt(bytes: Buffer, at: number): 1 | 2 {
+		const isOpening = !this.isQuoted && this.#isCellStart;
+		this.#isCellStart = false;
+		if (isOpening) this.isQuoted = true;
+		else if (this.isQuoted && bytes[at + 1] === quote) return 2;
+		else if (this.isQuoted && isCellEnd(bytes, at + 1, this.#mark)) this.isQuoted = false;
+		return 1;
+	}
+}
+
+/** A last CR stays where an LF may follow: they are one line end. */
+function passBlankLines(bytes: Buffer, next: { at: number; line: number }, isLast: boolean): void {
+	while (next.at < bytes.length && isLineEnd(bytes[next.at])) {
+		const end = behindLineEnd(bytes, next.at, isLast);
+		if (end === -1) return;
+		next.at = end;
+		next.line += 1;
+	}
+}
+
+/** `opening`: a quote in a cell that is not quoted. `closing`: text after a closing one. `open`: none closes it. */
+type Fault = 'opening' | 'closing' | 'open';
+
+interface ScannedRow {
+	/** After its line end; -1 where that is not in the block, or beyond the maximum length of a row. */
+	end: number;
+	fault: Fault | null;
+	/** Line ends in it, the last one counted. */
+	lines: number;
+}
+
+function scanRow(
+	bytes: Buffer,
+	{ begin, mark, isLast }: { begin: number; mark: Buffer; isLast: boolean },
+): ScannedRow {
+	const stop = Math.min(bytes.length, begin + maxRowBytes);
+	const first = mark[0];
+	let at = begin;
+	let isCellStart = true;
+	let lines = 0;
+	while (at < stop) {
+		const byte = bytes[at];
+		if (isLineEnd(byte)) return { end: behindLineEnd(bytes, at, isLast), fault: null, lines: lines + 1 };
+		if (byte === quote) {
+			const end = isCellStart ? endOfQuotes(bytes, at, { stop, mark, isLast }) : 'opening';
+			if (typeof end === 'string') return { end: -1, fault: unlessCut(end), lines };
+			lines += countLineEnds(bytes, at, end);
+			at = end;
+			isCellStart = false;
+		} else {
+			isCellStart = byte === first && isAt(bytes, at, mark);
+			at += isCellStart ? mark.length : 1;
+		}
+	}
+	return { end: isLast && stop === bytes.length ? stop : -1, fault: null, lines };
+}
+
+function unlessCut(found: Fault | 'cut'): Fault | null {
+	return found === 'cut' ? null : found;
+}
+
+/**
+ * Offset after the quote that closes the one at `start`. `cut`: the end of the block, or the maximum length of a row.
+ */
+function endOfQuotes(
+	bytes: Buffer,
+	start: number,
+	{ stop, mark, isLast }: { stop: number; mark: Buffer; isLast: boolean },
+): number | 'cut' | 'open' | 'closing' {
+	for (let at = start + 1; at < stop; at += 1) {
+		if (bytes[at] !== quote) continue;
+		if (bytes[at + 1] !== quote) return checkBehind(bytes, at + 1, { mark, isLast });
+		at += 1;
+	}
+	return isLast && stop === bytes.length ? 'open' : 'cut';
+}
+
+/** Returns `at` where the quote before it closes its cell. */
+function checkBehind(
+	bytes: Buffer,
+	at: number,
+	{ mark, isLast }: { mark: Buffer; isLast: boolean },
+): number | 'cut' | 'closing' {
+	if (at === bytes.length) return isLast ? at : 'cut';
+	if (isCellEnd(bytes, at, mark)) return at;
+	return !isLast && at + mark.length > bytes.length && bytes[at] === mark[0] ? 'cut' : 'closing';
+}
+
+/** Offset after the line end at `at`; -1 where its line feed may follow in the next block. */
+function behindLineEnd(bytes: Buffer, at: number, isLast: boolean): number {
+	if (bytes[at] === lf) return at + 1;
+	if (at + 1 === bytes.length && !isLast) return -1;
+	return at + (bytes[at + 1] === lf ? 2 : 1);
+}
+
+function countLineEnds(bytes: Buffer, start: number, end: number): number {
+	let lines = 0;
+	for (let at = start; at < end; at += 1) {
+		if (bytes[at] === lf || (bytes[at] === cr && bytes[at + 1] !== lf)) lines += 1;
+	}
+	return lines;
+}
+
+function isCellEnd(bytes: Buffer, at: number, mark: Buffer): boolean {
+	return at === bytes.length || isLineEnd(bytes[at]) || isAt(bytes, at, mark);
+}
+
+function isAt(bytes: Buffer, at: number, mark: Buffer): boolean {
+	for (let index = 0; index < mark.length; index += 1) if (bytes[at + index] !== mark[index]) return false;
+	return true;
+}
+
+function isLineEnd(byte: number | undefined): boolean {
+	return byte === lf || byte === cr;
+}
+
+/**
+ * An odd number of quotes on the row's first line: the quote was never closed, and its apparent end is the opening
+ * quote of a later row.
+ */
+function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
+	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
+	const end = endOfLine(bytes, 0, true);
+	let quotes = 0;
+	for (let at = 0; at < (end === -1 ? bytes.length : end); at += 1) if (bytes[at] === quote) quotes += 1;
+	return quotes % 2 === 1 ? 'unclosed_quote' : 'stray_quote';
+}

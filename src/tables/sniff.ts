@@ -1,0 +1,322 @@
+/**
+ * Detects the kind of a source from its first bytes: text with an encoding and a delimiter, or another named kind.
+ * Pure.
+ */
+import { isAscii, isUtf8 } from 'node:buffer';
+import iconv from 'iconv-lite';
+import { byMark, cutPartialCharacter, detectUnicode, type EncodingFound, isNearlyUtf8 } from './encoding.js';
+import type { TableErrorOptions, TableFault } from './finding.js';
+import { type EncodingGuess, guessEncoding, linesBeyondAscii } from './guess-encoding.js';
+import { parseBlock } from './parse-block.js';
+import { recognizeBinary } from './signatures.js';
+
+export interface SniffOptions {
+	/** A name iconv-lite knows, or `auto`. */
+	encoding: string;
+	/** One character, `tab`, or `auto`; a given one means CSV. */
+	delimiter: string;
+	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
+	format: 'auto' | 'ndjson';
+	/** The prefix is the whole source. */
+	isWhole: boolean;
+	/** Lines beyond ASCII of the whole source, where a second reading is possible. */
+	evidence?: Buffer;
+}
+
+/**
+ * `hintBytes`: the length of a beginning in UTF-8 that is a hint for spreadsheets and no row. `blankColumns`: the
+ * number of delimiters at the end of its header without a name and a cell after them.
+ */
+export type Sniffed =
+	| ({
+			kind: 'text';
+			format: 'csv' | 'ndjson';
+			delimiter: string;
+			hintBytes: number;
+			blankColumns: number;
+	  } & Chosen)
+	| Refused;
+
+/** `isGuessed`: another encoding is possible. */
+interface Chosen extends EncodingFound {
+	isGuessed: boolean;
+}
+
+interface Refused {
+	kind: 'refused';
+	code: TableFault;
+	/** Continues the file's name: "people.xlsx is a zip archive". */
+	what: string;
+	more?: TableErrorOptions;
+	/** It is UTF-8 except for some lines, of which the first is worth naming. */
+	isNearlyUtf8?: boolean;
+}
+
+/** Delimiters that are detected, most likely first. */
+export const delimiters = [',', ';', '\t', '|'] as const;
+
+/** `prefix` is at most `sniffBytes` long; an empty one is refused as `empty`. */
+export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
+	if (prefix.length === 0 && options.format === 'ndjson') return noLines;
+	if (prefix.length === 0) return refuse('empty', 'is empty: it has no header');
+	const what = isUtf32(options.encoding) ? null : recognizeBinary(prefix);
+	if (what !== null) return refuse('binary', `is ${what}`);
+	const found = chooseEncoding(prefix, options);
+	if ('kind' in found) return found;
+	const text = decodePrefix(prefix, found);
+	if (looksBinary(text)) return refuse('binary', 'is a binary file, no text');
+	const json = options.delimiter === 'auto' ? recognizeJson(text, options.format) : 'none';
+	if (json === 'array') return refuse('json', arrayOfObjects);
+	if (json === 'lines') return { ...noLines, ...found };
+	const hint = readHint(text);
+	const delimiter = chooseDelimiter(hint, text, options);
+	if (delimiter === null) {
+		return refuse('bad_delimiter', `cannot be read with the delimiter ${JSON.stringify(options.delimiter)}`);
+	}
+	const hintBytes = hint?.bytes ?? 0;
+	const blankColumns = countBlankColumns(text, { delimiter, hintBytes, isWhole: options.isWhole });
+	return { kind: 'text', ...found, format: 'csv', delimiter, hintBytes, blankColumns };
+}
+
+/** Without an object: an export of an empty list is like that. */
+const noLines = {
+	kind: 'text',
+	format: 'ndjson',
+	delimiter: '',
+	hintBytes: 0,
+	blankColumns: 0,
+	encoding: 'utf-8',
+	bomBytes: 0,
+	isGuessed: false,
+} as const;
+
+/**
+ * A first line `sep=;` is a hint for spreadsheets and no header (Microsoft Support, "Import or export text files");
+ * after saving it may be quoted or filled up with delimiters. Null: no hint.
+ */
+function readHint(text: string): { delimiter: string; bytes: number } | null {
+	const found = /^"?sep=([^"\r\n\w])"?\1*(?=[\r\n]|$)/i.exec(text);
+	return found === null ? null : { delimiter: found[1] ?? '', bytes: Buffer.byteLength(found[0]) };
+}
+
+const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
+
+/**
+ * A header may begin with a bracket or a brace, but hardly with a brace and a quote or a bracket and a brace. An array
+ * is read when it has one object a line, as an export has.
+ */
+function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
+	const start = text.trimStart();
+	if (start.startsWith('[')) {
+		const items = start.slice(1).trimStart();
+		if (items.startsWith(']') && items.slice(1).trim() === '') return 'lines';
+		const gap = start.slice(1, start.length - items.length);
+		if (gap.includes('\n') && beginsWithObjectLine(items)) return 'lines';
+		if (beginsWithObject(items)) return 'array';
+	}
+	return format === 'ndjson' || beginsWithObject(start) ? 'lines' : 'none';
+}
+
+function beginsWithObject(text: string): boolean {
+	return text.startsWith('{') && /^["}]/.test(text.slice(1).trimStart());
+}
+
+/** The first line is an object, with or without a comma after it. */
+function beginsWithObjectLine(text: string): boolean {
+	const end = text.indexOf('\n');
+	const line = text.slice(0, Math.max(0, end)).trimEnd();
+	const object = line.endsWith(',') ? line.slice(0, -1).trimEnd() : line;
+	return object.startsWith('{') && object.endsWith('}');
+}
+
+/**
+ * The delimiter that gives the first 20 records the same width of at least two cells; of several the one with the
+ * larger width, then the first of `delimiters`. A comma for a file of one column.
+ */
+export function detectDelimiter(text: string, isWhole: boolean): string {
+	const bytes = Buffer.from(text);
+	let best = { delimiter: ',', agreement: 0, width: 1 };
+	for (const delimiter of delimiters) {
+		const parsed = parseBlock({ bytes, delimiter, line: 1, isLast: isWhole, limit: 20 });
+
+		const widths = parsed.rows.flatMap((row) => (row.kind === 'record' ? [row.cells.length] : []));
+		const width = widths[0] ?? firstLineWidth(text, delimiter);
+		const same = widths.filter((one) => one === width).length;
+		const agreement = widths.length === 0 ? 0 : same / widths.length;
+		const isBetter =
+			agreement > best.agreement || (agreement === best.agreement && width > best.width) || best.width === 1;
+		if (width > 1 && isBetter) best = { delimiter, agreement, width };
+	}
+	return best.delimiter;
+}
+
+/**
+ * Spreadsheets fill lines up with delimiters. Where one of the first 1,000 rows has a cell in such a column, it is a
+ * column without a name, and all its cells count.
+ */
+function countBlankColumns(
+	text: string,
+	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
+): number {
+	const bytes = Buffer.from(text).subarray(hintBytes);
+	const { rows } = parseBlock({ bytes, delimiter, line: 1, isLast: isWhole, limit: 1_000 });
+	const header = rows[0]?.kind === 'record' ? rows[0].cells : [];
+	if (header.at(-1)?.trim() !== '') return 0;
+	const width = rows.reduce(
+		(widest, row) => (row.kind === 'record' ? Math.max(widest, filledWidth(row.cells)) : widest),
+		0,
+	);
+	return Math.max(0, header.length - Math.max(1, width));
+}
+
+/** Cells up to the last one that is not blank. */
+function filledWidth(cells: readonly string[]): number {
+	return cells.findLastIndex((cell) => cell.trim() !== '') + 1;
+}
+
+/** When even the header is unreadable (a quote that is never closed). */
+function firstLineWidth(text: string, delimiter: string): number {
+	return (/^[^\r\n]*/.exec(text)?.[0] ?? '').split(delimiter).length;
+}
+
+function refuse(code: TableFault, what: string, more?: TableErrorOptions): Refused {
+	return { kind: 'refused', code, what, ...(more !== undefined && { more }) };
+}
+
+function chooseEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused {
+	return options.encoding === 'auto' ? findEncoding(prefix, options) : checkEncoding(prefix, options);
+}
+
+/** A first part of ASCII alone decides nothing: then the lines beyond ASCII do. */
+function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chosen | Refused {
+	const isSilent = evidence !== undefined && evidence.length > 0 && isAscii(prefix);
+	const unicode = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
+	if (unicode !== null) return { ...unicode, isGuessed: false };
+	if (looksBinary(prefix.toString('latin1'))) return refuse('binary', 'is a binary file, no text');
+	const lines = evidence ?? linesBeyondAscii(isWhole ? prefix : cutPartialCharacter(prefix));
+	const guess = guessEncoding(lines);
+	if (isNearlyUtf8(lines)) return { ...unsure(withUtf8(guess, lines)), isNearlyUtf8: true };
+	return guess.isStrong ? { encoding: guess.encoding, bomBytes: 0, isGuessed: true } : unsure(guess);
+}
+
+function unsure({ candidates }: EncodingGuess): Refused {
+	const details = candidates.map(({ encoding, sample }) => `${encoding}: ${sample}`);
+	const first = candidates[0]?.encoding ?? 'windows-1252';
+	return refuse('unsure_encoding', 'is not UTF-8, and does not tell which encoding it is in', {
+		details: ['it may be one of these, and would read so:', ...details],
+		hint: `name the one that reads right: --encoding ${first}`,
+	});
+}
+
+/** The most likely encoding, with the first of its lines that are UTF-8. */
+function withUtf8({ candidates, ...guess }: EncodingGuess, lines: Buffer): EncodingGuess {
+	const sample =
+		lines
+			.toString()
+			.split('\n')
+			.find((line) => !line.includes('\ufffd')) ?? '';
+	const utf8 = { encoding: 'utf-8', sample: sample.trim().slice(0, 50) };
+	return { ...guess, candidates: [utf8, ...candidates.slice(0, 3)] };
+}
+
+function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused {
+	const encoding = canonical(options.encoding);
+	if (!iconv.encodingExists(encoding) || noText.has(encoding)) {
+		const what = `cannot be read: unknown encoding ${options.encoding} (utf-8, utf-16, windows-1250, gb18030, koi8-r, …)`;
+		return refuse('unknown_encoding', what);
+	}
+	const chosen = { encoding, bomBytes: 0, isGuessed: false };
+	if (isUtf32(encoding))
+		return { ...chosen, bomBytes: /^(?:0000feff|fffe0000)/.test(prefix.toString('hex', 0, 4)) ? 4 : 0 };
+	const marked = byMark(prefix);
+	const seems =
+		marked ??
+		detectUnicode(prefix, options.isWhole) ??
+		(encoding === 'utf-8' ? nearly(prefix, options) : null);
+	if (
+		contradicts(encoding, seems?.encoding ?? null, marked !== null) ||
+		isPlainUtf8(prefix, encoding, seems)
+	) {
+		const name = seems?.encoding ?? guessEncoding(linesBeyondAscii(prefix)).encoding;
+		return refuse('wrong_encoding', `is not ${options.encoding}: it seems to be ${name}`);
+	}
+	if (encoding !== 'utf-16') return { ...chosen, bomBytes: marked?.bomBytes ?? 0 };
+	return { ...chosen, encoding: 'utf-16le', ...(seems?.encoding.startsWith('utf-16') && seems) };
+}
+
+/** Only its rows that are not UTF-8 are refused. */
+function nearly(prefix: Buffer, { isWhole }: SniffOptions): EncodingFound | null {
+	const lines = linesBeyondAscii(isWhole ? prefix : cutPartialCharacter(prefix));
+	return isNearlyUtf8(lines) ? { encoding: 'utf-8', bomBytes: 0 } : null;
+}
+
+/** Codecs of iconv-lite that are no encodings of texts. */
+const noText = new Set(['base64', 'hex']);
+
+function isUtf32(encoding: string): boolean {
+	return /^utf-?32/i.test(encoding) || /^ucs-?4/i.test(encoding);
+}
+
+/**
+ * Letters of UTF-8 are byte pairs that no text in a code page has, except for a few ideographs: in the given encoding
+ * each of them would be garbage.
+ */
+function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
+	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
+	const text = cutPartialCharacter(prefix);
+	if (!isUtf8(text)) return false;
+	const letters = text.toString().match(/[^\x00-\x7f]/gu)?.length ?? 0;
+	return letters >= (iconv.encode('語中가가', encoding).length > 4 ? 3 : 1);
+}
+
+/** Other names of these encodings. */
+const otherNames: Readonly<Record<string, string>> = {
+	utf8: 'utf-8',
+	unicode11utf8: 'utf-8',
+	utf16: 'utf-16',
+	utf16le: 'utf-16le',
+	ucs2: 'utf-16le',
+	utf16be: 'utf-16be',
+	cp1251: 'windows-1251',
+	cp1252: 'windows-1252',
+	windows1251: 'windows-1251',
+	windows1252: 'windows-1252',
+};
+
+function canonical(name: string): string {
+	const plain = name.toLowerCase().replace(/[\s_-]/g, '');
+	return Object.hasOwn(otherNames, plain) ? (otherNames[plain] ?? name) : name.toLowerCase();
+}
+
+/** A mark, UTF-16's zero bytes and invalid UTF-8 are evidence; a guessed code page is not. Null: a code page. */
+function contradicts(named: string, seems: string | null, isMarked: boolean): boolean {
+	const isWide = (encoding: string | null) => encoding?.startsWith('utf-16') === true;
+	if (isWide(named) || isWide(seems)) {
+		return named === 'utf-16' ? !isWide(seems) : named !== seems;
+	}
+	return isMarked ? named !== seems : named === 'utf-8' && seems !== 'utf-8';
+}
+
+function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): string {
+	const bytes = prefix.subarray(bomBytes);
+	if (encoding === 'utf-8') return (isUtf8(bytes) ? bytes : cutPartialCharacter(bytes)).toString();
+	return iconv.decode(bytes, encoding, { stripBOM: false });
+}
+
+/**
+ * A stray NUL is an error of one row; a text with a tenth of control characters, or a NUL in the header, is no table.
+ */
+function looksBinary(text: string): boolean {
+	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
+	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));
+}
+
+function chooseDelimiter(
+	hint: { delimiter: string } | null,
+	text: string,
+	{ delimiter, isWhole }: SniffOptions,
+): string | null {
+	if (delimiter === 'auto') return hint?.delimiter ?? detectDelimiter(text, isWhole);
+	if (delimiter === 'tab' || delimiter === '\\t') return '\t';
+	return /^[^"\r\n\0]$/u.test(delimiter) ? delimiter : null;
+}

@@ -1,0 +1,121 @@
+/** The source of a table: a file by path, or a stream such as stdin. Effects only; other files interpret the bytes. */
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { TableError } from './finding.js';
+
+/** A path, or bytes with a name for messages: a stream, or stored bytes that can be read several times. */
+export type TableSource =
+	| string
+	| { name: string; stream: AsyncIterable<Uint8Array> }
+	| { name: string; again: () => AsyncIterable<Uint8Array> };
+
+const chunkBytes = 256 * 1024;
+
+/** A file by the last part of its path: for messages, not for identity. */
+export function sourceName(source: TableSource): string {
+	return typeof source === 'string' ? basename(source) : source.name;
+}
+
+/** Whether its bytes can be read again; those of a pipe cannot. */
+export async function isRepeatable(source: TableSource): Promise<boolean> {
+	return typeof source === 'string' ? (await stat(source)).isFile() : 'again' in source;
+}
+
+/**
+ * The bytes, in order; throws `TableError` for a missing file, a directory, an unreadable one, and the signal's reason.
+ */
+export async function* readBytes(
+	source: TableSource,
+	signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+	const iterator = bytesOf(source)[Symbol.asyncIterator]();
+	try {
+		for (;;) {
+			const next = await orAborted(iterator.next(), signal);
+			if (next.done) return;
+			yield next.value;
+		}
+	} finally {
+		// Not awaited: a hanging stream (a terminal, a pipe) would hold up the end of an interrupted command.
+		iterator.return?.().catch(() => undefined);
+	}
+}
+
+/** The result of reading a whole file once. */
+export interface Survey {
+	/** SHA-256, lower-case hex: a later run uses it to recognise the same file. */
+	sha256: string;
+	/** Line feeds: approximately the number of rows, for a progress display. 0 where lines end in CR alone. */
+	lineFeeds: number;
+}
+
+/** Throws the errors of `readBytes`. `take` gets each piece, and the number of line feeds before it. */
+export async function surveySource(
+	source: TableSource,
+	signal?: AbortSignal,
+	take?: (chunk: Uint8Array, lineFeeds: number) => Promise<void>,
+): Promise<Survey> {
+	const hash = createHash('sha256');
+	let lineFeeds = 0;
+	for await (const chunk of readBytes(source, signal)) {
+		await take?.(chunk, lineFeeds);
+		hash.update(chunk);
+		for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lineFeeds += 1;
+	}
+	return { sha256: hash.digest('hex'), lineFeeds };
+}
+
+async function* readFile(path: string): AsyncGenerator<Uint8Array, void, undefined> {
+	const file = await open(path).catch((error: unknown) => Promise.reject(unreadable(path, error)));
+	try {
+		if ((await file.stat()).isDirectory()) throw new TableError('directory', `${path} is a directory`);
+		yield* readChunks(file, null);
+	} finally {
+		await file.close();
+	}
+}
+
+/** An open file from its first byte, or from its position (null), the only way for a pipe. */
+export async function* readChunks(
+	file: FileHandle,
+	start: 0 | null,
+): AsyncGenerator<Uint8Array, void, undefined> {
+	for (let position: number | null = start; ; ) {
+		const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position);
+		if (bytesRead === 0) return;
+		if (position !== null) position += bytesRead;
+		yield buffer.subarray(0, bytesRead);
+	}
+}
+
+function bytesOf(source: TableSource): AsyncIterable<Uint8Array> {
+	if (typeof source === 'string') return readFile(source);
+	return 'again' in source ? source.again() : source.stream;
+}
+
+function unreadable(path: string, error: unknown): TableError {
+	const code = error instanceof Error && 'code' in error ? error.code : '';
+	if (code === 'ENOENT' || code === 'ENOTDIR') return new TableError('no_such_file', `${path}: no such file`);
+	if (code === 'EISDIR') return new TableError('directory', `${path} is a directory`);
+	const why = code === 'EACCES' || code === 'EPERM' ? 'permission denied' : String(code);
+	return new TableError('unreadable', `cannot read ${path}: ${why}`, { cause: error });
+}
+
+/** A read that hangs must not outlive Ctrl-C. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+	if (signal === undefined) return work;
+	// An error after the abort has no listener.
+	work.catch(() => undefined);
+	signal.throwIfAborted();
+	let onAbort = () => {};
+	const aborted = new Promise<never>((_, reject) => {
+		onAbort = () => reject(signal.reason);
+		signal.addEventListener('abort', onAbort, { once: true });
+	});
+	try {
+		return await Promise.race([work, aborted]);
+	} finally {
+		signal.removeEventListener('abort', onAbort);
+	}
+}

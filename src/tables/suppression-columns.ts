@@ -1,0 +1,179 @@
+/** Maps the columns of a table to the parts of a suppression, and writes such tables. Pure. */
+
+import { suggest } from '../api/suggest.js';
+import {
+	type Suppression,
+	type SuppressionRow,
+	suppressionReasons,
+	suppressionSources,
+} from '../api/suppressions.js';
+import { findLeftOutStart, isRejectColumn } from './finding.js';
+import { formatCsvRow } from './write-csv.js';
+
+/** In the order of an export. */
+export const suppressionParts = [
+	'email',
+	'reason',
+	'list_id',
+	'source',
+	'date_created',
+	'expires_at',
+] as const;
+/** One of `suppressionParts`. */
+export type SuppressionPart = (typeof suppressionParts)[number];
+
+export interface SuppressionMapping {
+	columns: readonly { index: number; part: SuppressionPart }[];
+	/** Names of columns that are left out. */
+	ignored: readonly string[];
+	/** Positions of columns that the user left out, now or in the import that made this rejects file. */
+	leftOut: readonly number[];
+}
+
+export type SuppressionHeader =
+	| { kind: 'mapped'; mapping: SuppressionMapping }
+	| { kind: 'refused'; findings: readonly string[] };
+
+/** Names of the parts in other services; without case, blanks and punctuation. */
+const names: ReadonlyMap<string, SuppressionPart> = new Map([
+	['email', 'email'],
+	['emailaddress', 'email'],
+	['mail', 'email'],
+	['address', 'email'],
+	['recipient', 'email'],
+	['reason', 'reason'],
+	['disablereason', 'reason'],
+	['type', 'reason'],
+	['listid', 'list_id'],
+	['list', 'list_id'],
+	['source', 'source'],
+	['datecreated', 'date_created'],
+	['createdat', 'date_created'],
+	['created', 'date_created'],
+	['date', 'date_created'],
+	['expiresat', 'expires_at'],
+	['expires', 'expires_at'],
+]);
+
+/** `map`: `COLUMN=PART` as given, `-` for a column that is left out. */
+export function mapSuppressionHeader(
+	header: readonly string[],
+	{ map, unknown }: { map: readonly string[]; unknown: 'refuse' | 'ignore' },
+): SuppressionHeader {
+	const { named, findings } = readMap(header, map);
+	const columns: { index: number; part: SuppressionPart }[] = [];
+	const ignored: string[] = [];
+	const leftOut: number[] = [];
+	const leftOutStart = findLeftOutStart(header);
+	for (const [index, raw] of header.entries()) {
+		const column = raw.trim();
+		const wanted = named.get(fold(column));
+		const part = wanted ?? names.get(fold(column));
+		const wasLeftOut = wanted === undefined && index >= leftOutStart;
+		if (wanted === undefined && isRejectColumn(column)) ignored.push(column);
+		else if (part === '-' || wasLeftOut || (part === undefined && unknown === 'ignore')) {
+			ignored.push(column);
+			leftOut.push(index);
+		} else if (part === undefined) findings.push(`unknown column ${show(column)}${near(column)}`);
+		else if (columns.some((one) => one.part === part))
+			findings.push(`a second column for ${part}: ${show(column)}`);
+		else columns.push({ index, part });
+	}
+	findings.push(...findTwins(header.slice(0, leftOutStart), named));
+	if (!columns.some(({ part }) => part === 'email')) findings.push('no column for email');
+	return findings.length > 0
+		? { kind: 'refused', findings }
+		: { kind: 'mapped', mapping: { columns, ignored, leftOut } };
+}
+
+/** Names that differ only in case, also where they would be silently left out. */
+function findTwins(header: readonly string[], named: ReadonlyMap<string, unknown>): string[] {
+	const columns = header
+		.map((raw) => raw.trim())
+		.filter((column) => column !== '' && !named.has(fold(column)));
+	const seen = new Map<string, string>();
+	return columns.flatMap((column) => {
+		const first = seen.get(column.toLowerCase());
+		seen.set(column.toLowerCase(), first ?? column);
+		// Parts are reported above.
+		if (first === undefined || names.has(fold(column))) return [];
+		return [`the columns ${show(first)} and ${show(column)} have one name: --map ${show(`${column}=-`)}`];
+	});
+}
+
+/** The row of a table; `missing` supplies the values of empty cells. It is checked later. */
+export function toSuppressionRow(
+	cells: readonly string[],
+	{ columns }: SuppressionMapping,
+	missing: Pick<SuppressionRow, 'reason' | 'expires_at'>,
+): SuppressionRow {
+	const given = columns.flatMap(({ index, part }) => {
+		const cell = (cells[index] ?? '').trim();
+		return cell === '' ? [] : [[part, readCell(part, cell)] as const];
+	});
+	// Any texts of a file: the service checks each row.
+	return { email: '', ...missing, ...Object.fromEntries(given) } as SuppressionRow;
+}
+
+/** The line of names of an export. */
+export function suppressionHeader(parts: readonly SuppressionPart[]): string {
+	return formatCsvRow(parts);
+}
+
+/** One line of an export. `guard` changes a cell once more before it is written. */
+export function suppressionLine(
+	suppression: Suppression,
+	parts: readonly SuppressionPart[],
+	guard: (cell: string) => string = (cell) => cell,
+): string {
+	return formatCsvRow(parts.map((part) => guard(String(suppression[part] ?? ''))));
+}
+
+function readCell(part: SuppressionPart, cell: string): string {
+	if (part === 'reason') return oneOf(suppressionReasons, cell);
+	if (part === 'source') return oneOf(suppressionSources, cell);
+	const isDay = part !== 'email' && /^\d{4}-\d{2}-\d{2}$/.test(cell);
+	return isDay ? `${cell}T00:00:00` : cell;
+}
+
+/** `Hard-bounced` is HARDBOUNCED; an unknown word stays unchanged, to be quoted. */
+function oneOf(words: readonly string[], cell: string): string {
+	const word = fold(cell).toUpperCase();
+	return words.find((one) => one === word) ?? cell;
+}
+
+function readMap(
+	header: readonly string[],
+	map: readonly string[],
+): { named: Map<string, SuppressionPart | '-'>; findings: string[] } {
+	const named = new Map<string, SuppressionPart | '-'>();
+	const findings: string[] = [];
+	const known = new Set(header.map(fold));
+	for (const pair of map) {
+		const cut = pair.lastIndexOf('=');
+		const column = fold(pair.slice(0, Math.max(0, cut)));
+		const target = pair.slice(cut + 1).trim();
+		const part = target === '-' ? target : names.get(fold(target));
+		if (cut < 1 || part === undefined) findings.push(`--map ${show(pair)}: COLUMN=FIELD is needed`);
+		else if (!known.has(column)) findings.push(`--map ${show(pair)}: the file has no such column`);
+		else named.set(column, part);
+	}
+	return { named, findings };
+}
+
+function fold(name: string): string {
+	return name
+		.normalize('NFKC')
+		.toLowerCase()
+		.replace(/[\s\p{P}\p{Cf}]/gu, '');
+}
+
+function near(column: string): string {
+	const found = suggest(column, suppressionParts);
+	return found.length === 0 ? '' : ` (did you mean ${found.join(' or ')}?)`;
+}
+
+/** A hostile name may be long. */
+function show(name: string): string {
+	return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
+}

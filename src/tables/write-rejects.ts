@@ -1,0 +1,330 @@
+/**
+ * The rejects file: the rows that an import refused, with the original columns first and `_line`, `_code`, `_error`
+ * after them, so that it imports again unchanged. Columns that were left out come last, and are left out again. It is
+ * created with the first reject, and replaces no file except one of duplicates alone.
+ */
+import { constants } from 'node:fs';
+import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
+import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
+import { openTable } from './read-table.js';
+import { readBytes } from './source.js';
+import { formatCsvRow } from './write-csv.js';
+
+export interface RejectsFile {
+	readonly path: string;
+	/** Rows written by this run. */
+	readonly written: number;
+	/**
+	 * Appends in the order of lines and syncs to the disk: when it resolves, the rows are stored. A full disk is exit 74.
+	 * One call at a time.
+	 */
+	write(rows: Iterable<RejectedRow>): Promise<void>;
+	close(): Promise<void>;
+}
+
+export interface RejectsOptions {
+	path: string;
+	/** The header of the source. */
+	header: readonly string[];
+	/** Positions in it of columns that were left out: they come last. Empty: all were imported. */
+	leftOut?: readonly number[];
+	/** Of the source, whose reader must read this file too; a comma where it has none. */
+	delimiter?: string;
+	/** Begins with a byte order mark: without one a spreadsheet assumes the code page of its own machine. */
+	isMarked?: boolean;
+	/** For a resumed job: continues the file of the earlier run, without writing its rows twice. */
+	resume?: boolean;
+}
+
+/** Throws `TableError` before the import begins: the file exists already, or its folder cannot be written. */
+export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
+	const state = await stateOf(options);
+	const { path, layout, exists, isStream } = state;
+	if (!exists || isStream) return new Rejects(state);
+	if (options.resume !== true) return replaceDuplicates(state);
+	const lastLine = await resumeRejects(path, layout);
+	if (lastLine === null) throw alreadyThere(path);
+	return new Rejects({ ...state, lastLine });
+}
+
+/** Throws the errors of `openRejects` for a new run, and changes nothing. */
+export async function assertRejects(options: RejectsOptions): Promise<void> {
+	const state = await stateOf(options);
+	if (state.exists && !state.isStream && options.resume !== true) await assertReplaceable(state);
+}
+
+async function stateOf(options: RejectsOptions): Promise<State> {
+	const { path, header, leftOut = [], delimiter, isMarked = false } = options;
+	const there = await stat(path).catch(() => null);
+	// A pipe or /dev/null contains nothing to lose or to continue.
+	const isStream = there !== null && !there.isFile() && !there.isDirectory();
+	if (there?.isDirectory()) throw new TableError('directory', `the rejects file ${path} is a directory`);
+	const data = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
+	const out = new Set(leftOut);
+	const kept = data.filter((index) => !out.has(index));
+	const behind = data.filter((index) => out.has(index));
+	const named = (indexes: readonly number[]) => indexes.map((index) => header[index] ?? '');
+	const columns = [...named(kept), ...rejectColumns, ...named(behind)];
+	const layout = { columns, delimiter: delimiter || ',', mark: isMarked ? '\uFEFF' : '' } as const;
+	const state = {
+		path,
+		layout,
+		kept,
+		behind,
+		last: data.at(-1),
+		width: header.length,
+		lastLine: 0,
+		exists: there !== null,
+		isStream,
+	};
+	if (there === null) await assertFolder(path);
+	return state;
+}
+
+/** Duplicates are no failure: tomorrow's run of the same command must not stop at the file that lists today's. */
+async function assertReplaceable({ path, layout }: State): Promise<void> {
+	if (!(await holdsDuplicatesOnly(path, layout))) throw alreadyThere(path);
+}
+
+async function replaceDuplicates(state: State): Promise<RejectsFile> {
+	await assertReplaceable(state);
+	await rm(state.path).catch((cause: unknown) => Promise.reject(noFolder(state.path, cause)));
+	return new Rejects({ ...state, exists: false });
+}
+
+function assertFolder(path: string): Promise<void> {
+	return access(dirname(path), constants.W_OK).catch((cause: unknown) =>
+		Promise.reject(noFolder(path, cause)),
+	);
+}
+
+interface State {
+	path: string;
+	layout: RejectsLayout;
+	/** Indexes of the source's data columns that were imported. */
+	kept: readonly number[];
+	/** Indexes of data columns that were left out. */
+	behind: readonly number[];
+	/** The last data column. */
+	last: number | undefined;
+	/** Columns of the source. */
+	width: number;
+	/** The file is complete up to this line of the source. */
+	lastLine: number;
+	exists: boolean;
+	/** Not a file: it cannot be synced. */
+	isStream: boolean;
+}
+
+class Rejects implements RejectsFile {
+	written = 0;
+	readonly #state: State;
+	readonly #lines = newTexts();
+	#file: FileHandle | null = null;
+
+	constructor(state: State) {
+		this.#state = state;
+	}
+
+	get path(): string {
+		return this.#state.path;
+	}
+
+	async write(rows: Iterable<RejectedRow>): Promise<void> {
+		this.#formatNews(rows);
+		const { bytes, count } = this.#lines;
+		if (count === 0) return;
+		try {
+			this.#file ??= await this.#open();
+			await this.#file.appendFile(bytes.subarray(0, bytesOf(this.#lines)));
+			if (!this.#state.isStream) await this.#file.datasync();
+		} catch (error) {
+			throw error instanceof TableError ? error : notWritten(this.path, error);
+		}
+		this.written += count;
+	}
+
+	/** Row by row into bytes: during the sync, thousands of row objects would outlive many others. */
+	#formatNews(rows: Iterable<RejectedRow>): void {
+		this.#lines.count = 0;
+		const writer = new TextWriter(this.#lines);
+		for (const row of rows) if (row.line > this.#state.lastLine) writer.add(this.#format(row));
+	}
+
+	async close(): Promise<void> {
+		await this.#file?.close();
+		this.#file = null;
+	}
+
+	async #open(): Promise<FileHandle> {
+		const { path, layout, exists } = this.#state;
+		const file = await open(path, exists ? 'a' : 'wx', 0o600).catch((error: unknown) => {
+			const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+			return Promise.reject(isThere ? alreadyThere(path) : error);
+		});
+		try {
+			if ((await file.stat()).size === 0) await file.appendFile(formatRejectsHeader(layout));
+			if (!this.#state.isStream) await syncFolder(dirname(path));
+			return file;
+		} catch (error) {
+			await file.close();
+			throw error;
+		}
+	}
+
+	/** Every row has the header's width: missing cells are empty, surplus ones are joined to the last. */
+	#format({ line, code, error, cells }: RejectedRow): string {
+		const { width, kept, behind, last, layout } = this.#state;
+		const extra = cells.slice(width);
+		const cellAt = (index: number) => {
+			const cell = cells[index] ?? '';
+			return index === last ? [cell, ...extra].join(layout.delimiter) : cell;
+		};
+		const row = [...kept.map(cellAt), String(line), code, error, ...behind.map(cellAt)];
+		return formatCsvRow(row, layout.delimiter);
+	}
+}
+
+function alreadyThere(path: string): TableError {
+	return new TableError('file_exists', `the rejects file ${path} exists already`, {
+		hint: 'move it away, or name another with --rejects FILE',
+	});
+}
+
+/** A resumed run cuts the file back to whole rows, so only the work of a batch is lost. */
+function notWritten(path: string, cause: unknown): TableError {
+	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+	const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+	const why = isFull ? 'no space is left on the disk' : code || String(cause);
+	return new TableError(isFull ? 'disk_full' : 'disk', `the rejects file ${path} cannot be written: ${why}`, {
+		hint: isFull ? 'free some space, then run the same command with --resume' : 'run it again with --resume',
+		cause,
+	});
+}
+
+function noFolder(path: string, cause: unknown): TableError {
+	return new TableError(
+		'unreadable',
+		`the rejects file ${path} cannot be written: no folder, or no permission`,
+		{ cause },
+	);
+}
+
+/** A name is durable when its folder is. */
+async function syncFolder(path: string): Promise<void> {
+	const folder = await open(path);
+	await folder.sync().finally(() => folder.close());
+}
+
+/** The beginning of a rejects file, and its delimiter. */
+export interface RejectsLayout {
+	columns: readonly string[];
+	delimiter: string;
+	/** Empty, or the byte order mark by which spreadsheets recognise UTF-8. */
+	mark: '' | '\uFEFF';
+}
+
+/** The first bytes of the file. */
+export function formatRejectsHeader({ columns, delimiter, mark }: RejectsLayout): string {
+	return mark + formatCsvRow(columns, delimiter);
+}
+
+/**
+ * Whether the file has rejects with these columns that are all duplicates: importing it would change nothing, so it may
+ * be replaced.
+ */
+export async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise<boolean> {
+	const { columns, delimiter } = layout;
+	const table = await openTable(path, { encoding: 'utf-8', delimiter }).catch(nullIfNoTable);
+	if (table === null) return false;
+	try {
+		if (table.header.join('\0') !== columns.join('\0')) return false;
+		const at = columns.lastIndexOf('_code');
+		for await (const row of table.rows)
+			if (row.kind === 'bad' || row.cells[at] !== duplicateCode) return false;
+		return true;
+	} finally {
+		await table.close();
+	}
+}
+
+function nullIfNoTable(error: unknown): null {
+	if (error instanceof TableError) return null;
+	throw error;
+}
+
+/**
+ * The last line of the source in the file (0: none). Null when it does not begin as expected, or its last row names no
+ * line: then it is another file. A crash may have cut the last row: that is removed, and comes once more.
+ */
+export async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
+	const { size } = await stat(path);
+	const start = Buffer.from(formatRejectsHeader(layout));
+	const found = await readStart(path, Math.min(size, start.length));
+	if (!found.equals(start.subarray(0, found.length))) return null;
+	if (size < start.length) {
+		await truncate(path, 0);
+		return 0;
+	}
+	const whole = await findWholeRows(path);
+	const last = whole.last < start.length ? 0 : await readLine(path, layout, whole);
+	if (last !== null && whole.end < size) await truncate(path, whole.end);
+	return last;
+}
+
+async function readStart(path: string, length: number): Promise<Buffer> {
+	const file = await open(path);
+	try {
+		const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
+		return buffer.subarray(0, bytesRead);
+	} finally {
+		await file.close();
+	}
+}
+
+/** Byte offsets: where the last whole row begins, and where it ends. */
+interface WholeRows {
+	last: number;
+	end: number;
+}
+
+/**
+ * By quotes and line feeds alone: these rows may be unreadable as rows of a table (NUL, cells that are too long), which
+ * is why they were rejected. Quotes occur only in quoted cells, doubled.
+ */
+async function findWholeRows(path: string): Promise<WholeRows> {
+	let [last, end, offset] = [0, 0, 0];
+	let isQuoted = false;
+	for await (const chunk of readBytes(path)) {
+		for (let at = 0; at < chunk.length; at += 1) {
+			if (chunk[at] === quote) isQuoted = !isQuoted;
+			if (chunk[at] !== lineFeed || isQuoted) continue;
+			last = end;
+			end = offset + at + 1;
+		}
+		offset += chunk.length;
+	}
+	return { last, end };
+}
+
+const quote = 0x22;
+const lineFeed = 0x0a;
+
+async function readLine(
+	path: string,
+	{ columns, delimiter }: RejectsLayout,
+	{ last, end }: WholeRows,
+): Promise<number | null> {
+	const file = await open(path);
+	try {
+		const { buffer } = await file.read(Buffer.alloc(end - last), 0, end - last, last);
+		const [cells = []]: string[][] = parse(buffer, { delimiter, relax_column_count: true });
+		const line = Number(cells[columns.lastIndexOf('_line')]);
+		return Number.isSafeInteger(line) && line > 0 ? line : null;
+	} finally {
+		await file.close();
+	}
+}

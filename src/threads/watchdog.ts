@@ -1,0 +1,25 @@
+/** A thread that ends the process when the main thread is stuck. */
+import { spawnThread } from './spawn.js';
+
+export interface Overdue {
+	/** Milliseconds from now. */
+	afterMs: number;
+	/** Written to standard error then, with its line end. */
+	text: string;
+	/** The signal that the process then sends itself; a handler in the main thread would not run. */
+	signal: NodeJS.Signals;
+}
+
+/**
+ * Ends the process after `afterMs`, unless it is stopped before. It does not keep the process alive. Null: the thread
+ * cannot be started.
+ */
+export function startWatchdog(overdue: Overdue): { stop(): void } | null {
+	try {
+		const worker = spawnThread('watchdog', { workerData: overdue });
+		worker.on('error', () => undefined).unref();
+		return { stop: () => void worker.terminate() };
+	} catch {
+		return null;
+	}
+}

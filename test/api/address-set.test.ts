@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { AddressSet } from '../../src/api/address-set.js';
+
+describe('a set of addresses', () => {
+	it('knows each address again, however many there are, in 22 bytes each', () => {
+		const set = new AddressSet();
+		const addresses = Array.from({ length: 50_000 }, (_, index) => `p${index}@example.com`);
+		expect(addresses.filter((address) => !set.add(address))).toEqual([]);
+		expect(addresses.filter((address) => set.add(address))).toEqual([]);
+		expect([set.has('p7@example.com'), set.has('q7@example.com')]).toEqual([true, false]);
+		expect(set.size).toBe(50_000);
+		expect(set.bytes / set.size).toBeLessThanOrEqual(22);
+	});
+});

@@ -1,0 +1,87 @@
+// `api` where what comes back cannot be handled: an answer nested without end, a row of the database that is damaged.
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { cli } from '../../support/cli.js';
+import { wireOf } from '../../support/wire.js';
+
+describe('an answer nested a million deep', () => {
+	const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
+	const call = (words: readonly string[], options: { columns?: number } = {}) =>
+		cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/', ...words], {
+			connect: wireOf(() => ({ body: deep })).connect,
+			...options,
+		});
+
+	it('is 7, printed to a pipe as it came and to nothing else', async () => {
+		const piped = await call([]);
+		expect({ code: piped.code, stdout: piped.stdout.length }).toEqual({ code: 7, stdout: deep.length });
+		expect(piped.stderr).toContain('the answer is nested too deep');
+		expect(await call(['-o', 'json'])).toMatchObject({ code: 7, stdout: '' });
+		expect(await call(['--paginate'])).toMatchObject({
+			code: 7,
+			stderr: expect.stringContaining('too deep'),
+		});
+		expect(await call([], { columns: 80 })).toMatchObject({ code: 7, stdout: '' });
+	});
+
+	it('of a refusal leaves its status what it is', async () => {
+		const { connect } = wireOf(() => ({ status: 404, body: deep }));
+		expect(
+			await cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/'], { connect }),
+		).toMatchObject({
+			code: 3,
+		});
+	});
+
+	it('that is to be sent is 2 where it would have to be looked at', async () => {
+		const { connect } = wireOf(() => ({}));
+		const words = [
+			'--base-url',
+			'https://mail.example.com',
+			'api',
+			'POST',
+			'/x/',
+			'--dry-run',
+			'--data',
+			deep,
+		];
+		expect(await cli(words, { connect })).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('too deep'),
+		});
+	});
+});
+
+describe('a row that is damaged', () => {
+	it.each([
+		[
+			'subscribers',
+			'meta',
+			['/sub/lists/1/subscribers/', '/sub/lists/1/subscribers/1/'],
+			[
+				['subscribers', 'list', '-l', '1', '-o', 'json'],
+				['subscribers', 'get', '1', '-l', '1'],
+			],
+		],
+	] as const)('of %s is 74 by api, and by every command that reads it', async (table, column, paths, commands) => {
+		const home = await mkdtemp(join(tmpdir(), 'mailctl-damage-'));
+		const file = join(home, 'news.db');
+		const call = (...words: readonly string[]) =>
+			cli(['--db', file, '--no-input', ...words], { env: { HOME: home } });
+		await call('engine', 'init');
+		await call('lists', 'create', '--name', 'L', '--email-reason', 'r');
+		await call('subscribers', 'create', '-l', '1', '--email', 'a@example.com');
+		const db = new Sqlite(file);
+		db.exec(`UPDATE ${table} SET ${column} = '{broken'`);
+		db.close();
+		for (const words of [...paths.map((path) => ['api', 'GET', path]), ...commands]) {
+			const { code, stderr } = await call(...words);
+			expect({ words, code }).toEqual({ words, code: 74 });
+			expect(stderr).toContain('a row of the database is damaged');
+		}
+		expect(await call('api', 'GET', '/sub/lists/')).toMatchObject({ code: 0 });
+	});
+});

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
+import { typing } from '../../support/typing.js';
+
+let sink: SmtpSink;
+let project: Project;
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	for (const name of ['ann', 'bob'])
+		await project.json(['subscribers', 'create', '-l', '1', '--email', `${name}@example.com`]);
+});
+afterEach(() => sink.close());
+
+const content = ['send', '--from', 'news@example.com', '--list', '1', '--text', 'Hi'];
+const words = [...content, '--subject', 'Spring news!'];
+const agreed = [...words, '--yes', '--expect-count', '2'];
+
+interface Sent {
+	name: string;
+	id: string;
+}
+
+describe('mailctl campaigns', () => {
+	it('takes the name or the UUID of a campaign, whichever is given', async () => {
+		const { name, id } = (await project.json(agreed)) as Sent;
+		expect(name).toMatch(/^spring-news-\d{4}-\d\d-\d\d$/);
+		const one = await project.json(['campaigns', 'get', name]);
+		expect(one).toMatchObject({ name, id, state: 'finished', sent: 2, opened: 0, machine_opened: 0 });
+		expect(await project.json(['campaigns', 'get', id.toUpperCase()])).toEqual(one);
+		const report = await project.json(['campaigns', 'report', name]);
+		expect(report).toMatchObject({ total: { sent: 2 }, data: [{ sent: 2 }] });
+		expect(await project.json(['report', '--campaign', id])).toEqual(report);
+		const results = (await project.json(['campaigns', 'results', id, '--only', 'sent'])) as { to: string }[];
+		expect(results.map(({ to }) => to)).toEqual(['ann@example.com', 'bob@example.com']);
+		expect(await project.json(['campaigns', 'results', id, '--only', 'bounced'])).toEqual([]);
+		for (const verb of ['get', 'report', 'results'])
+			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
+	});
+
+	it('are listed newest first, and by state', async () => {
+		await project.json([...agreed, '--campaign', 'older']);
+		await project.json([...agreed, '--again', '--campaign', 'newer', '--no-wait']);
+		const names = async (...more: string[]) =>
+			((await project.json(['campaigns', 'list', ...more])) as Sent[]).map(({ name }) => name);
+		expect(await names()).toEqual(['newer', 'older']);
+		expect(await names('--sort', 'name', '--limit', '1')).toEqual(['newer']);
+		expect(await names('--state', 'sending')).toEqual(['newer']);
+		expect(await names('--state', 'finished')).toEqual(['older']);
+		expect(await names('--state', 'planned')).toEqual([]);
+		expect(await names('--since', '2999-01-01')).toEqual([]);
+	});
+
+	it('resume without a name takes the only unfinished one, and names several to a script', async () => {
+		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
+		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
+		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
+		const several = await project.run(['campaigns', 'resume']);
+		expect(several).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(/2 campaigns are unfinished.*\n.*two \(sending.*\n.*one \(sending/),
+		});
+		await project.json(['campaigns', 'cancel', 'two', '--yes']);
+		expect(await project.json(['campaigns', 'resume'])).toMatchObject({ name: 'one', messages: { sent: 2 } });
+	});
+});
+
+describe('the same mail to the same list on a terminal', () => {
+	it('is resumed after a yes while it is unfinished, and sent once more when it is finished', async () => {
+		await project.json([...agreed, '--campaign', 'first', '--no-wait']);
+		const resumed = await typing([['Resume it?', 'y']], (options) => project.run(words, options));
+		expect(resumed.stderr).toContain('"first" was sent to this list less than a minute ago, 2 not sent yet');
+		expect(resumed.code).toBe(0);
+		expect(sink.received).toHaveLength(2);
+		const declined = await typing([['Send it once more?', 'n']], (options) => project.run(words, options));
+		expect(declined.code).toBe(130);
+		expect(sink.received).toHaveLength(2);
+		expect(await project.json(['campaigns', 'list'])).toHaveLength(1);
+	});
+});

@@ -1,0 +1,75 @@
+/** Tables in old code pages: every command that reads one tells what it took it for, or ends with 2 and says what to name. */
+import iconv from 'iconv-lite';
+import { beforeEach, expect, it } from 'vitest';
+import { makeProject, type Project } from '../../support/project.js';
+
+let project: Project;
+
+beforeEach(async () => {
+	project = await makeProject();
+	await project.run(['engine', 'settings', 'set', 'smtp_url', 'smtp://mail.example.com']);
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+});
+
+const verbs = [
+	['subscribers import', (path: string) => ['subscribers', 'import', path, '-l', '1', '-n']],
+	['suppressions import', (path: string) => ['suppressions', 'import', path, '--ignore-unknown', '-n']],
+	[
+		'send --csv',
+		(path: string) => [
+			'send',
+			'--csv',
+			path,
+			'--from',
+			'news@example.com',
+			'--subject',
+			's',
+			'--text',
+			'#name#',
+			'-n',
+		],
+	],
+] as const;
+
+function polish(name: string): Promise<string> {
+	return project.file('people.csv', iconv.encode(`email;name\na@example.com;${name}\n`, 'windows-1250'));
+}
+
+it.each(
+	verbs,
+)('%s tells its guess, under --quiet too, and takes --encoding for certain', async (_, words) => {
+	const path = await polish('Władysław Mączyński');
+	const told = await project.run([...words(path), '--quiet']);
+	expect(told.stderr).toContain('people.csv: read as windows-1250, probably');
+	const named = await project.run([...words(path), '--encoding', 'windows-1250']);
+	expect(named.stderr).not.toContain('probably');
+});
+
+it.each(verbs)('%s ends with 2 where several may be, with a sample of each', async (_, words) => {
+	const path = await polish('Szűrte');
+	const result = await project.run(words(path));
+	expect(result.code).toBe(2);
+	for (const text of [
+		'windows-1250: a@example.com;Szűrte',
+		'windows-1252: a@example.com;Szûrte',
+		'--encoding',
+	])
+		expect(result.stderr).toContain(text);
+});
+
+it.each(
+	verbs,
+)('%s of UTF-8 with a line that is none names the line, and reads the rest as told', async (_, words) => {
+	const path = await project.file(
+		'people.csv',
+		Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1'),
+	);
+	const result = await project.run(words(path));
+	expect(result.code).toBe(2);
+	for (const text of ['line 3', 'utf-8: x@example.com,Jörg', '--encoding utf-8'])
+		expect(result.stderr).toContain(text);
+	const named = await project.run([...words(path), '--encoding', 'utf-8']);
+	// A send is all or nothing: there the row stops it.
+	expect(named.stdout + named.stderr).toContain('no text in the encoding');
+	expect(named.stdout + named.stderr).not.toContain('nearly UTF-8');
+});

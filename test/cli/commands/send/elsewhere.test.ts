@@ -1,0 +1,106 @@
+// A deployment by other hands makes its messages by itself: what is shown here is what it will be asked, nothing else.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cli } from '../../../support/cli.js';
+import { type Foreign, startForeign } from '../../../support/foreign.js';
+import { makeProject, type Project } from '../../../support/project.js';
+
+let foreign: Foreign;
+let project: Project;
+beforeEach(async () => {
+	foreign = await startForeign();
+	project = await makeProject();
+});
+afterEach(() => foreign.close());
+
+const run = (words: readonly string[]) =>
+	cli(['--base-url', foreign.baseUrl, ...words], { env: { MAILCTL_TOKEN: 't', HOME: project.folder } });
+const shared = { from: 'news@example.com', subject: 'In #city#', text_body: 'Hi #name#' };
+const mail = ['--from', shared.from, '--subject', shared.subject, '--text', shared.text_body];
+
+/** Each kind of a send, and the first request it comes to. */
+async function sends() {
+	const table = await project.file('people.csv', 'email,name,city,age\nann@example.com,Ann,Oslo,7\n');
+	const batch = await project.file(
+		'b.ndjson',
+		`${JSON.stringify({ ...shared, text_body: 'T', subject: 'S', to: ['ann@example.com'] })}\n`,
+	);
+	const context = { name: 'Ann', city: 'Oslo' };
+	return [
+		{
+			words: ['send', ...mail, '--to', 'ann@example.com', '--context', 'city=Oslo'],
+			send: { ...shared, type: 'TRANSACTIONAL', to: ['ann@example.com'], context: { city: 'Oslo' } },
+		},
+		{
+			words: ['send', ...mail, '--list', '1'],
+			send: { ...shared, type: 'BULK', to: ['ann@example.com'], context },
+		},
+		{
+			words: ['send', ...mail, '--csv', table],
+			send: { ...shared, type: 'TRANSACTIONAL', to: ['ann@example.com'], context },
+		},
+		{
+			words: ['send', '--batch', batch],
+			send: { ...shared, text_body: 'T', subject: 'S', to: ['ann@example.com'] },
+		},
+	];
+}
+
+describe('a send to a deployment by other hands', () => {
+	it('has no variable with a default, which would be sent as it is written', async () => {
+		const table = await project.file('d.csv', 'email,name\nann@example.com,\n');
+		const text = ['--from', shared.from, '--subject', 'S', '--text', 'Hi #name|friend#'];
+		const recipients = [
+			['--to', 'ann@example.com'],
+			['--list', '1'],
+			['--csv', table],
+		];
+		for (const to of recipients) {
+			for (const more of [['-n'], to[0] === '--to' ? [] : ['--yes', '--expect-count', '1']]) {
+				const { code, stderr } = await run(['send', ...text, ...to, ...more]);
+				expect({ code, stderr }).toMatchObject({
+					code: 2,
+					stderr: expect.stringContaining('#name|friend# cannot be kept'),
+				});
+			}
+		}
+		const request = { ...shared, subject: 'S', text_body: 'Hi #name|friend#', to: ['ann@example.com'] };
+		const batch = await project.file('d.ndjson', `${JSON.stringify(request)}\n`);
+		const { code, stderr } = await run(['send', '--batch', batch, '--yes', '--expect-count', '1']);
+		expect({ code, stderr }).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('text_body: this service knows no defaults of variables.'),
+		});
+		expect(foreign.writes).toEqual([]);
+	});
+
+	it('shows in a dry run what will be requested, and no message made here', async () => {
+		for (const { words, send } of await sends()) {
+			const { code, stdout } = await run([...words, '-n', '-o', 'json']);
+			const plan = JSON.parse(stdout);
+			expect({ code, plan }).toMatchObject({ code: 0, plan: { dry_run: true } });
+			expect(plan['send']).toEqual(send);
+			expect(plan).not.toHaveProperty('message');
+			const seen = await run([...words, '-n', '-o', 'table']);
+			expect(JSON.parse(seen.stdout)).toEqual(send);
+			expect(seen.stderr).toContain('; this deployment makes the message from the request\n');
+		}
+		expect(foreign.writes).toEqual([]);
+	});
+
+	it('refuses --preview and --eml, which would show another message than the one that is sent', async () => {
+		for (const { words } of await sends())
+			for (const option of [
+				['--preview', 'text'],
+				['--preview', 'html'],
+				['--eml', '-'],
+				['--eml', '-', '-n'],
+			]) {
+				const { code, stdout, stderr } = await run([...words, ...option]);
+				expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+				expect(stderr).toMatch(
+					/^error: --(preview|eml) cannot be kept: this deployment makes its messages by itself and shows none\nhint: --dry-run shows what it will be asked\n$/,
+				);
+			}
+		expect(foreign.writes).toEqual([]);
+	});
+});

@@ -1,0 +1,183 @@
+// What the exit code of a send promises: 13 may have happened, 14 is accepted and queued, 9 reached no recipient.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { cli } from '../../../support/cli.js';
+import { errorOf, makeProject } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
+import { startSmtpSink } from '../../../support/smtp-sink.js';
+
+const mail = ['--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi'];
+const toAnn = ['send', ...mail, '--to', 'ann@example.com'];
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+	for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+interface Answer {
+	status: number;
+	headers?: Readonly<Record<string, string>>;
+	body?: string;
+}
+
+/** A deployment by other hands whose answer to every POST is this one; counts them. */
+async function startAnswering({ status, headers = {}, body = '{"detail": "no"}' }: Answer) {
+	const sends: string[] = [];
+	const server = createServer((request, response) => {
+		request.resume().on('end', () => {
+			if (request.method === 'GET') return response.writeHead(404).end();
+			sends.push(request.url ?? '');
+			return response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+		});
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	opened.push({ close: () => new Promise((resolve) => server.close(resolve)) });
+	// A TCP server has an address of this kind once it listens.
+	const { port } = server.address() as AddressInfo;
+	const run = (argv: readonly string[]) =>
+		cli(['--base-url', `http://127.0.0.1:${port}`, '--retries', '0', ...argv, '-o', 'json'], {
+			env: { MAILCTL_TOKEN: 't' },
+		});
+	return { run, sends };
+}
+
+const request = JSON.stringify({
+	from: 'news@example.com',
+	to: ['ann@example.com'],
+	subject: 'S',
+	text_body: 'T',
+});
+const roads = [
+	['send', toAnn],
+	['api', ['api', 'POST', '/message/send/', '--data', request]],
+] as const;
+
+describe.each(roads)('a single send by mailctl %s', (_, words) => {
+	it.each([408, 500, 502, 503, 504, 520])('that is answered %d may have happened: 13', async (status) => {
+		const { run, sends } = await startAnswering({ status });
+		const ended = await run(words);
+		expect(ended.code).toBe(13);
+		expect(errorOf(ended)).toMatchObject({
+			code: 'uncertain',
+			exit_code: 13,
+			message: expect.stringMatching(/^it may or may not have been sent: .*/),
+			http: { status, method: 'POST', path: '/message/send/' },
+			retryable: false,
+		});
+		expect(sends).toHaveLength(1);
+	});
+
+	it.each([
+		[{ status: 503, headers: { 'retry-after': '1' } }, 7],
+		[{ status: 429 }, 7],
+		[{ status: 501 }, 7],
+		[{ status: 507 }, 7],
+		[{ status: 302, headers: { location: '/elsewhere/' } }, 7],
+		[{ status: 400 }, 5],
+		[{ status: 401 }, 4],
+	])('that is answered %j has not happened: %d', async (answer, code) => {
+		const { run } = await startAnswering(answer);
+		expect((await run(words)).code).toBe(code);
+	});
+});
+
+it.each([
+	'<html>welcome</html>',
+	'null',
+	'{"ok": true}',
+	'[]',
+])('a send that is answered 200 with %s may have happened: 13', async (body) => {
+	const { run } = await startAnswering({ status: 200, body });
+	expect(errorOf(await run(toAnn))).toMatchObject({ exit_code: 13, retryable: false });
+});
+
+describe('a send that is accepted and not sent', () => {
+	async function withoutMailServer() {
+		const gone = await startSmtpSink();
+		await gone.close();
+		return makeProject({ smtp: gone.port });
+	}
+	const queued = {
+		code: 'accepted_and_queued',
+		exit_code: 14,
+		message: expect.stringMatching(/^accepted and queued, do not repeat: /),
+		retryable: false,
+	};
+
+	it('is 14 where the mail server is out of reach, by one message and by a job', async () => {
+		const project = await withoutMailServer();
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const job = ['send', ...mail, '--csv', people, '--yes', '--expect-count', '1'];
+		for (const words of [toAnn, job]) {
+			const ended = await project.run([...words, '-o', 'json']);
+			expect(ended.code).toBe(14);
+			expect(errorOf(ended)).toMatchObject(queued);
+		}
+		expect(await project.json(['messages', 'list'])).toMatchObject([
+			{ state: 'queued' },
+			{ state: 'queued' },
+		]);
+	});
+
+	it('is 14 where a person has paused the queue, and on a server', async () => {
+		const sink = await startSmtpSink();
+		opened.push(sink);
+		const project = await makeProject({ smtp: sink.port });
+		await project.json(['engine', 'queue', 'pause', '--reason', 'moving']);
+		expect(errorOf(await project.run([...toAnn, '-o', 'json']))).toMatchObject({
+			...queued,
+			message: 'accepted and queued, do not repeat: the queue is paused (moving)',
+			hint: expect.stringContaining('engine queue resume'),
+		});
+		const server = await startServer(project.db);
+		opened.push({ close: () => server.stop() });
+		const ended = await cli(['--base-url', server.baseUrl, ...toAnn, '-o', 'json'], {
+			env: { MAILCTL_TOKEN: server.token },
+		});
+		expect([ended.code, errorOf(ended)]).toMatchObject([14, queued]);
+		await project.json(['engine', 'queue', 'resume']);
+		expect(await project.json(['engine', 'queue', 'drain'])).toMatchObject({ queued: 0 });
+		expect(sink.received).toHaveLength(2);
+	});
+
+	it('is 14 for a queue that is worked off, which may be done again', async () => {
+		const project = await withoutMailServer();
+		await project.json([...toAnn, '--no-wait']);
+		const ended = await project.run(['worker', '--drain', '-o', 'json']);
+		expect([ended.code, errorOf(ended)]).toMatchObject([14, { code: 'queue_paused', retryable: true }]);
+	});
+});
+
+describe('a send that no recipient gets', () => {
+	it('is 9 where all are suppressed: one message, a table, a list, and a job that is looked at again', async () => {
+		const sink = await startSmtpSink();
+		opened.push(sink);
+		const project = await makeProject({ smtp: sink.port });
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', 'L', '--email', 'ann@example.com']);
+		await project.json(['subscribers', 'create', '-l', 'L', '--email', 'bob@example.com']);
+		await project.json(['suppressions', 'add', 'ann@example.com', '--reason', 'COMPLAINED', '--yes']);
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const agreed = ['--yes', '--expect-count', '1'];
+		expect(await project.json(toAnn, { code: 9 })).toMatchObject({ messages_created: 0 });
+		const job = ['send', ...mail, '--csv', people, ...agreed, '--job', 'j'];
+		for (const words of [job, job, ['send', 'resume', 'j'], [...job.slice(0, -1), 'k', '--no-wait']]) {
+			const ended = await project.run(words);
+			expect([ended.code, ended.stderr]).toEqual([
+				9,
+				expect.stringContaining('warning: no recipient gets it: all are suppressed or canceled\n'),
+			]);
+		}
+		expect(
+			await project.json(['send', ...mail, '--to', 'ann@example.com', '--to', 'bob@example.com']),
+		).toMatchObject({ messages_created: 1 });
+		expect(sink.received.map(({ to }) => to)).toEqual([['bob@example.com']]);
+	});
+
+	it('is 9 where a deployment by other hands makes no message', async () => {
+		const body = JSON.stringify({ messages: [], result: true, messages_created: 0 });
+		const { run } = await startAnswering({ status: 200, body });
+		expect((await run(toAnn)).code).toBe(9);
+	});
+});

@@ -1,0 +1,125 @@
+// What comes through a pipe is read to its end before a job is opened; a look at it reads no further than it has to.
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import iconv from 'iconv-lite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+describe('rows through a pipe', () => {
+	let project: Project;
+	let sink: SmtpSink;
+	let temporary: string;
+
+	beforeEach(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+		temporary = await mkdtemp(join(tmpdir(), 'mailctl-piped-'));
+	});
+	afterEach(() => sink.close());
+
+	const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'];
+	const csv = [...mail, '--csv', '-', '--yes', '--expect-count', '1'];
+	const batch = ['send', '--batch', '-', '--yes', '--expect-count', '1'];
+	const jobs = () => project.json(['send', 'status']);
+
+	/** A pipe whose writer has not ended. */
+	function open(text: string): PassThrough {
+		const pipe = new PassThrough();
+		pipe.write(text);
+		return pipe;
+	}
+
+	it.each([
+		['Ctrl-C', csv, 130, 'interrupted'],
+		['Ctrl-C', batch, 130, 'interrupted'],
+		['SIGTERM', csv, 143, 'terminated'],
+	])('ends with %s while they come, and nothing is sent', async (name, words, code, message) => {
+		const interrupts = new AbortController();
+		let asked = 0;
+		const stdin = new Readable({
+			read() {
+				asked += 1;
+				if (asked === 1) this.push('email,name\nann@example.com,Ann\n');
+				if (asked === 2) interrupts.abort(new Interrupted(name === 'SIGTERM' ? 'SIGTERM' : 'SIGINT'));
+			},
+		});
+		const env = { TMPDIR: temporary };
+		expect(await project.run(words, { stdin, interrupts: interrupts.signal, env })).toEqual({
+			code,
+			stdout: '',
+			stderr: `nothing was sent: standard input was still being read\n${message}\n`,
+		});
+		expect([await jobs(), await readdir(temporary)]).toEqual([[], []]);
+	});
+
+	it('end with the deadline', async () => {
+		const stdin = open('email,name\n');
+		const run = await project.run([...csv, '--deadline', '200ms'], { stdin });
+		expect([run.code, run.stderr]).toEqual([12, expect.stringContaining('out of time: --deadline 200ms')]);
+		expect(await jobs()).toEqual([]);
+	});
+
+	it('want consent and a mail server before they are read', async () => {
+		for (const words of [csv, batch]) {
+			const stdin = open('email,name\n');
+			const run = await project.run(words.slice(0, -3), { stdin });
+			expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('needs consent')]);
+		}
+	});
+
+	it('are looked at without their end', async () => {
+		const row = 'email,name\nann@example.com,Ann\n';
+		// More than is looked at to find the encoding.
+		const more = 'bob@example.com,Bob\n'.repeat(100_000);
+		const shown = await project.run([...mail, '--csv', '-', '--preview', 'text'], {
+			stdin: open(row + more),
+		});
+		expect([shown.code, shown.stdout.trim()]).toEqual([0, 'Hi Ann']);
+		const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
+		const lines = `${JSON.stringify(request)}\n`.repeat(10_000);
+		const first = await project.run(['send', '--batch', '-', '--preview', 'text'], { stdin: open(lines) });
+		expect([first.code, first.stdout.trim()]).toEqual([0, 'T']);
+	});
+
+	it('are counted by a dry run, which leaves nothing', async () => {
+		const plan = await project.json([...mail, '--csv', '-', '--dry-run'], {
+			stdin: 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n',
+			env: { TMPDIR: temporary },
+		});
+		expect(plan).toMatchObject({ dry_run: true, rows: 2, recipients: 2 });
+		expect(await readdir(temporary)).toEqual([]);
+	});
+
+	it('are read as a file is, whose letters come late', async () => {
+		const ascii = Array.from({ length: 20_000 }, (_, row) => `r${row}@example.com,Reader ${row}\n`);
+		const late = ['Екатерина', 'Владимир', 'Анастасия Петрова', 'Дмитрий Николаевич'].map(
+			(name, row) => `x${row}@example.com,${name}\n`,
+		);
+		const bytes = iconv.encode(`email,name\n${ascii.join('')}${late.join('')}`, 'windows-1251');
+		const file = await project.file('late.csv', bytes);
+		const [ofFile, ofPipe] = [
+			await project.run([...mail, '--csv', file, '--preview', 'text', '--dry-run']),
+			await project.run([...mail, '--csv', '-', '--preview', 'text', '--dry-run'], { stdin: bytes }),
+		];
+		const warning = 'warning: standard input: read as windows-1251, probably (--encoding names another)\n';
+		expect([ofPipe.code, ofPipe.stderr]).toEqual([0, warning]);
+		expect(ofFile.stderr).toBe(warning.replace('standard input', 'late.csv'));
+	});
+
+	it('want a folder for temporary files', async () => {
+		const run = await project.run([...csv, '-o', 'json'], {
+			stdin: 'email,name\nann@example.com,Ann\n',
+			env: { TMPDIR: join(temporary, 'none') },
+		});
+		expect(run.code).toBe(74);
+		expect(errorOf(run)).toMatchObject({
+			code: 'disk',
+			message: `${join(temporary, 'none')} takes no file for standard input (ENOENT); nothing was sent`,
+			hint: 'TMPDIR names another folder; or put it into a file and give that',
+		});
+	});
+});

@@ -1,0 +1,322 @@
+// Ctrl-C, up-arrow, Enter: the same job beside one that is not finished would mail everybody twice.
+import { readdir, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type CliResult, cli, withValues } from '../../../support/cli.js';
+import { startForeign } from '../../../support/foreign.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { runProgram } from '../../../support/run-program.js';
+import { startServer } from '../../../support/running-server.js';
+import { startSmtpSink } from '../../../support/smtp-sink.js';
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+	for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
+const agreed = ['--yes', '--expect-count', '1'];
+const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
+
+async function start() {
+	const sink = await startSmtpSink();
+	opened.push(sink);
+	const project = await makeProject({ smtp: sink.port });
+	await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+	await project.json(['subscribers', 'create', '-l', 'L', '--email', 'ann@example.com']);
+	return { project, sink };
+}
+
+/** What is typed, and what comes through the pipe. */
+interface Typed {
+	words: readonly string[];
+	piped?: string;
+}
+
+const kinds = ['list', 'csv', 'batch', 'csv-pipe', 'batch-pipe'] as const;
+type Kind = (typeof kinds)[number];
+
+const people = 'email\nann@example.com\n';
+const requests = `${JSON.stringify(request)}\n`;
+
+/** Each kind of a job, over one recipient; what is piped is not what is in the files. */
+async function jobs(project: Project): Promise<Record<Kind, Typed>> {
+	const table = await project.file('people.csv', people);
+	const batch = await project.file('requests.ndjson', requests);
+	return {
+		list: { words: ['send', ...mail, '--list', '1', ...agreed] },
+		csv: { words: ['send', ...mail, '--csv', table, ...agreed] },
+		batch: { words: ['send', '--batch', batch, ...agreed] },
+		'csv-pipe': { words: ['send', ...mail, '--csv', '-', ...agreed], piped: `${people}\n` },
+		'batch-pipe': { words: ['send', '--batch', '-', ...agreed], piped: `${requests}\n` },
+	};
+}
+
+/** As it is typed, with more words behind it. */
+type Run = (typed: Typed, ...more: readonly string[]) => Promise<CliResult>;
+
+const runIn =
+	(project: Project): Run =>
+	({ words, piped }, ...more) =>
+		project.run([...words, ...more], piped === undefined ? {} : { stdin: piped });
+
+const expecting = ({ words, ...rest }: Typed, count: string): Typed => ({
+	words: withValues(words, { '--expect-count': count }),
+	...rest,
+});
+
+const documentOf = ({ code, stdout, stderr }: CliResult): unknown => {
+	if (code !== 0) throw new Error(`ended with ${code}: ${stderr}`);
+	return JSON.parse(stdout);
+};
+
+const waysOn = (name: string) =>
+	`mailctl .*campaigns resume ${name} goes on with it, mailctl .*campaigns cancel ${name} drops what is not sent, `;
+const refusal = (what: string, ways = '') =>
+	expect.stringMatching(
+		new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}--again sends all of it once more\n$`),
+	);
+/** Released, with one message that waits. */
+const refused = (name: string) =>
+	refusal(
+		`"${name}" was sent to (this list|these recipients) less than a minute ago, 1 not sent yet`,
+		waysOn(name),
+	);
+/** Staged, and nothing sent. */
+const refusedStaged = (name: string) =>
+	refusal(`"${name}" is the same to (this list|these recipients), staged and not released`, waysOn(name));
+/** Released, and done. */
+const refusedSent = (name: string) =>
+	refusal(`"${name}" was sent to (this list|these recipients) less than a minute ago`);
+
+describe.each(kinds)('a job over a %s', (kind) => {
+	it('is refused beside one that is released and not sent, which can be gone on with or canceled', async () => {
+		const { project, sink } = await start();
+		const run = runIn(project);
+		const typed = (await jobs(project))[kind];
+		const json = async (...more: string[]) => documentOf(await run(typed, '-o', 'json', ...more));
+		const first = (await json('--no-wait')) as { name: string };
+		for (const more of [[], ['--no-wait'], ['--rate', '5/s'], ['-n']])
+			expect(await run(typed, ...more)).toEqual({
+				code: 2,
+				stdout: '',
+				stderr: expect.stringContaining(`"${first.name}" was sent to`),
+			});
+		expect(await project.json(['send', 'status'])).toHaveLength(1);
+		expect(await project.json(['send', 'resume', first.name])).toMatchObject({ messages: { sent: 1 } });
+		const finished = await run(typed);
+		expect([finished.code, finished.stderr]).toEqual([2, refusedSent(first.name)]);
+		// One that was canceled before it reached a recipient is none.
+		await json('--no-wait', '--again', '--job', 'second');
+		const again = await run(typed);
+		expect([again.code, again.stderr]).toEqual([2, refused('second')]);
+		await project.json(['send', 'cancel', 'second', '--yes']);
+		expect((await run(typed)).stderr).toEqual(refusedSent(first.name));
+		expect(await json('--again')).toMatchObject({ messages: { sent: 1 } });
+		expect(sink.received).toHaveLength(2);
+	});
+
+	it('is refused beside one that is staged, under another name too, and sent with --again', async () => {
+		const { project, sink } = await start();
+		const run = runIn(project);
+		const typed = (await jobs(project))[kind];
+		expect((await run(expecting(typed, '7'), '--job', 'monthly')).code).toBe(2);
+		expect((await run(typed)).stderr).toEqual(refusedStaged('monthly'));
+		expect((await run(typed, '--job', 'other')).stderr).toEqual(refusedStaged('monthly'));
+		expect(await run(typed, '--again', '--job', 'monthly')).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--again begins a new campaign, and "monthly" is there already'),
+		});
+		const other = await run(typed, '--again', '--job', 'other', '-o', 'json');
+		expect(documentOf(other)).toMatchObject({ messages: { sent: 1 } });
+		expect(sink.received).toHaveLength(1);
+	});
+
+	it('goes on with its job when it has that name', async () => {
+		const { project, sink } = await start();
+		const run = runIn(project);
+		const typed = (await jobs(project))[kind];
+		expect((await run(expecting(typed, '7'), '--job', 'monthly')).code).toBe(2);
+		const again = await run(typed, '--job', 'monthly', '-o', 'json');
+		expect(documentOf(again)).toMatchObject({ name: 'monthly', messages: { sent: 1 } });
+		expect(sink.received).toHaveLength(1);
+	});
+});
+
+it('is refused on a mailctl server as on its database', async () => {
+	const { project } = await start();
+	const server = await startServer(project.db, ['--no-worker']);
+	opened.push({ close: () => server.stop() });
+	const run: Run = ({ words, piped }, ...more) =>
+		cli(['--base-url', server.baseUrl, ...words, ...more], {
+			env: { MAILCTL_TOKEN: server.token },
+			...(piped !== undefined && { stdin: piped }),
+		});
+	for (const [kind, typed] of Object.entries(await jobs(project))) {
+		expect((await run(typed, '--job', kind, '--no-wait')).code).toBe(0);
+		const again = await run(typed);
+		expect([again.code, again.stderr]).toEqual([2, refused(kind)]);
+		expect((await run(otherCase(typed))).stderr).toEqual(refused(kind));
+	}
+});
+
+it('leaves no job and no file on this machine after a dry run', async () => {
+	const foreign = await startForeign();
+	opened.push(foreign);
+	const project = await makeProject();
+	const { list } = await jobs(project);
+	const env = { MAILCTL_TOKEN: 't', HOME: project.folder };
+	const before = await readdir(project.folder, { recursive: true });
+	for (const job of [[], ['--job', 'monthly']]) {
+		const dry = await cli(['--base-url', foreign.baseUrl, ...list.words, ...job, '-n'], { env });
+		expect(dry).toMatchObject({ code: 0 });
+	}
+	expect(await readdir(project.folder, { recursive: true })).toEqual(before);
+});
+
+it('is refused where a ledger of this machine keeps the job', async () => {
+	const foreign = await startForeign();
+	opened.push(foreign);
+	const project = await makeProject();
+	const run: Run = ({ words, piped }, ...more) =>
+		cli(['--base-url', foreign.baseUrl, ...words, ...more], {
+			env: { MAILCTL_TOKEN: 't', HOME: project.folder },
+			...(piped !== undefined && { stdin: piped }),
+		});
+	for (const [kind, typed] of Object.entries(await jobs(project))) {
+		expect((await run(typed, '-n')).code).toBe(0);
+		expect((await run(expecting(typed, '7'), '--job', kind)).code).toBe(2);
+		const again = await run(typed);
+		expect([again.code, again.stderr]).toEqual([2, refusedStaged(kind)]);
+		expect(await run(typed, '-n')).toEqual(again);
+		expect((await run(otherCase(typed))).stderr).toEqual(refusedStaged(kind));
+		expect(foreign.writes).toEqual([]);
+	}
+	// The host is the same one, however the URL is written.
+	const elsewhere: Run = ({ words }) =>
+		cli(['--base-url', `${foreign.baseUrl.replace('http', 'HTTP')}//`, ...words], {
+			env: { MAILCTL_TOKEN: 't', HOME: project.folder },
+		});
+	expect((await elsewhere((await jobs(project)).csv)).stderr).toEqual(refusedStaged('csv'));
+	for (const [kind, typed] of Object.entries(await jobs(project))) {
+		expect((await run({ words: ['send', 'resume', kind, ...agreed] })).code).toBe(0);
+		expect((await run(typed)).stderr).toEqual(refusedSent(kind));
+		expect((await run(typed, '--again')).code).toBe(0);
+	}
+	expect(foreign.writes).toHaveLength(2 * kinds.length);
+});
+
+/** A domain has no case, and the sender is the same one. */
+function otherCase({ words, ...rest }: Typed): Typed {
+	return { words: words.map((word) => word.replace(/^news@example\.com$/, 'news@Example.COM')), ...rest };
+}
+
+describe('the same mail to the same recipients', () => {
+	const rows = 'email,city\nann@example.com,Oslo\n';
+	const options = ['--reply-to', 'a@example.com', '--reply-to', 'b@example.com', '--header', 'X-Id: 1'];
+	const values = ['--header', 'X-Nr: 2', '--context', 'a=1', '--context', 'b=2', '--tag', 'november'];
+	const base = (file: string, ...more: string[]) => [
+		...['send', '--csv', file, ...mail, ...options, ...values, ...more, ...agreed],
+	];
+	/** As it is called, where it differs. */
+	const instead = (words: readonly string[], changes: Readonly<Record<string, string>>) =>
+		words.map((word) => changes[word] ?? word);
+
+	async function begin() {
+		const project = await makeProject({ smtp: 9 });
+		const file = await project.file('people.csv', rows);
+		await project.json([...base(file), '--no-wait', '--job', 'first']);
+		return { project, file };
+	}
+
+	/** What is typed the second time. */
+	type Change = (file: string, project: Project) => string[] | Promise<string[]>;
+
+	it.each<[name: string, change: Change]>([
+		['in another order', (file) => ['send', ...values, ...agreed, ...options, ...mail, '--csv', file]],
+		['with another tag', (file) => instead(base(file), { november: 'december' })],
+		['of another campaign', (file) => base(file, '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f')],
+		['with --no-strict-vars', (file) => base(file, '--no-strict-vars')],
+		[
+			'from the same sender, written otherwise',
+			(file) => instead(base(file), { 'news@example.com': '<News@EXAMPLE.com>' }),
+		],
+		['with a header in another case', (file) => instead(base(file), { 'X-Id: 1': 'x-id: 1' })],
+		[
+			'with answers to the same mailboxes',
+			(file) => instead(base(file), { 'a@example.com': 'b@Example.com', 'b@example.com': 'a@example.com' }),
+		],
+		['by a relative path', (file) => base(relative(process.cwd(), file))],
+		['from a copy of the file', async (_, project) => base(await project.file('copy.txt', rows))],
+		[
+			'with its text from a file',
+			async (file, project) => [
+				...without(base(file), '--text'),
+				'--text-file',
+				await project.file('t.txt', 'T'),
+			],
+		],
+		['with its encoding named', (file) => base(file, '--encoding', 'UTF8')],
+	])('is refused %s', async (_name, change) => {
+		const { project, file } = await begin();
+		const again = await project.run(await change(file, project));
+		expect([again.code, again.stderr]).toEqual([2, refused('first')]);
+	});
+
+	it('is refused through a pipe, and by the name of one', async () => {
+		const { project, file } = await begin();
+		const piped = await project.run(base('-'), { stdin: rows });
+		expect([piped.code, piped.stderr]).toEqual([2, refused('first')]);
+		const fifo = join(project.folder, 'fifo');
+		runProgram('mkfifo', [fifo]);
+		for (const job of [[], ['--job', 'second'], []]) {
+			const writing = writeFile(fifo, job.length > 0 ? `${rows}bob@example.com,Bonn\n` : rows);
+			const count = job.length > 0 ? '2' : '1';
+			const again = await project.run([
+				...withValues(base(fifo, '--no-wait'), { '--expect-count': count }),
+				...job,
+			]);
+			expect([again.code, again.stderr]).toEqual(
+				job.length > 0 ? [0, expect.anything()] : [2, refused('first')],
+			);
+			await writing;
+		}
+		expect(await project.run(base(file, '--job', 'second'))).toMatchObject({
+			code: 5,
+			stderr: expect.stringContaining(
+				'the name "second" stands for another campaign: its file was another one',
+			),
+		});
+	});
+
+	it.each<[name: string, change: Change]>([
+		['subject', (file) => instead(base(file), { S: 'Other' })],
+		['name of the sender', (file) => instead(base(file), { 'news@example.com': 'News <news@example.com>' })],
+		['header', (file) => instead(base(file), { 'X-Id: 1': 'X-Id: 2' })],
+		['value', (file) => instead(base(file), { 'a=1': 'a=2' })],
+		['type', (file) => base(file, '--bulk')],
+		['variable', (file) => base(file, '--map', 'city=town')],
+		['row', async (_, project) => base(await project.file('more.csv', `${rows}\n`))],
+	])('is another campaign with another %s', async (_name, change) => {
+		const { project, file } = await begin();
+		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
+	});
+
+	it('is another campaign for the name of a job when what is asked differs in what nobody sees', async () => {
+		const { project, file } = await begin();
+		const same = instead(base(file, '--job', 'first', '--no-wait'), {
+			'news@example.com': 'news@Example.com',
+		});
+		expect((await project.run(same)).code).toBe(0);
+		const other = await project.run(instead(base(file, '--job', 'first'), { november: 'december' }));
+		expect([other.code, other.stderr]).toEqual([
+			5,
+			expect.stringContaining('the name "first" stands for another campaign: its content or options differ'),
+		]);
+	});
+});
+
+function without(words: readonly string[], flag: string): string[] {
+	const at = words.indexOf(flag);
+	return [...words.slice(0, at), ...words.slice(at + 2)];
+}

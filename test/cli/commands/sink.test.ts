@@ -1,0 +1,146 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+import { describe, expect, it } from 'vitest';
+import { Interrupted } from '../../../src/cli/frame/errors.js';
+import { type CliOptions, cli } from '../../support/cli.js';
+
+/** Starts `mailctl sink` on a free port; `port` is known once it listens. */
+function start(argv: readonly string[], options: CliOptions = {}) {
+	let tell: (port: number) => void;
+	const port = new Promise<number>((resolve) => {
+		tell = resolve;
+	});
+	const running = cli(['sink', '--port', '0', ...argv], {
+		...options,
+		heard: (all: string) => {
+			const found = /listening on smtp:\/\/\S+:(\d+)/.exec(all)?.[1];
+			if (found !== undefined) tell(Number(found));
+		},
+	});
+	const ended = running.then((end) => Promise.reject(new Error(`it ended: ${JSON.stringify(end)}`)));
+	ended.catch(() => undefined);
+	return { running, port: Promise.race([port, ended]) };
+}
+
+interface Mail {
+	from?: string;
+	to?: string | string[];
+	subject?: string;
+	auth?: { user: string; pass: string };
+}
+
+async function mail(port: number, { auth, ...more }: Mail = {}): Promise<void> {
+	const transport = createTransport({ host: '127.0.0.1', port, ...(auth !== undefined && { auth }) });
+	const message = { from: 'news@example.com', to: 'ann@example.com', subject: 'Hello', ...more };
+	try {
+		await transport.sendMail({ ...message, text: '.leading dot\n' });
+	} finally {
+		transport.close();
+	}
+}
+
+describe('mailctl sink', () => {
+	it('counts what arrives, keeps each mail as a file, and ends with the last one', async () => {
+		const dir = join(await mkdtemp(join(tmpdir(), 'mailctl-sink-')), 'mails');
+		const { running, port } = start(['--dir', dir, '--count', '2', '--wait', '1m', '-o', 'json']);
+		await mail(await port, { subject: 'Grüße', auth: { user: 'any', pass: 'thing' } });
+		await mail(await port, { to: ['bob@example.com', 'eve@example.com'] });
+		const { code, stdout, stderr } = await running;
+		expect(code, stderr).toBe(0);
+		const files = (await readdir(dir)).sort();
+		expect(JSON.parse(stdout)).toEqual([
+			{
+				time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+				from: 'news@example.com',
+				to: ['ann@example.com'],
+				subject: 'Grüße',
+				message_id: expect.stringMatching(/^<.*@example\.com>$/),
+				bytes: expect.any(Number),
+				file: join(dir, files[0] ?? ''),
+			},
+			expect.objectContaining({
+				to: ['bob@example.com', 'eve@example.com'],
+				file: join(dir, files[1] ?? ''),
+			}),
+		]);
+		expect(files).toEqual([
+			expect.stringMatching(/-0001-ann@example\.com\.eml$/),
+			expect.stringMatching(/-0002-bob@example\.com\.eml$/),
+		]);
+		expect(await readFile(join(dir, files[0] ?? ''), 'utf8')).toContain('\r\n\r\n.leading dot\r\n');
+		const modes = await Promise.all([dir, join(dir, files[0] ?? '')].map((path) => stat(path)));
+		expect(modes.map(({ mode }) => mode & 0o777)).toEqual([0o700, 0o600]);
+	});
+
+	it('shows each in a line of its own, with what could harm a terminal spelled out', async () => {
+		const { running, port } = start(['--count', '1'], { columns: 100 });
+		await mail(await port, { subject: 'Red \u001b[31malert\u202e' });
+		const { code, stdout } = await running;
+		expect(code).toBe(0);
+		expect(stdout).toMatch(
+			/^news@example\.com → ann@example\.com {2}Red \\x1b\[31malert\\u202e {2}[\d,]+ bytes\n$/,
+		);
+	});
+
+	it('is 12 when fewer came in time, telling how many', async () => {
+		const { running, port } = start(['--count', '2', '--wait', '5s']);
+		await mail(await port);
+		expect(await running).toMatchObject({
+			code: 12,
+			stderr: expect.stringContaining('1 of 2 mails came within --wait'),
+		});
+		expect(await start(['--wait', '50ms']).running).toMatchObject({
+			code: 12,
+			stderr: expect.stringContaining('no mail came within --wait'),
+		});
+	});
+
+	it('waits no longer than asked once something has come', async () => {
+		const { running, port } = start(['--wait', '5s']);
+		await mail(await port);
+		expect((await running).code).toBe(0);
+	});
+
+	it('is 130 on Ctrl-C, and what came is shown', async () => {
+		const interrupts = new AbortController();
+		const { running, port } = start(['-o', 'json'], { interrupts: interrupts.signal });
+		await mail(await port);
+		interrupts.abort(new Interrupted('SIGINT'));
+		const { code, stdout } = await running;
+		expect(code).toBe(130);
+		expect(JSON.parse(stdout)).toHaveLength(1);
+	});
+
+	it('refuses a port that is taken, an address of others and a folder that is none', async () => {
+		const server = createServer();
+		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+		const address = server.address();
+		const port = typeof address === 'object' && address !== null ? address.port : 0;
+		expect(await cli(['sink', '--port', String(port)])).toMatchObject({
+			code: 2,
+			stderr: `error: port ${port} of 127.0.0.1 is in use\nhint: give another --port\n`,
+		});
+		server.close();
+		expect((await cli(['sink', '--host', '203.0.113.1'])).stderr).toContain(
+			'--host 203.0.113.1 is no address of this machine',
+		);
+		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-sink-')), 'file');
+		await writeFile(file, '');
+		expect((await cli(['sink', '--dir', file])).stderr).toContain(`--dir ${file} is no folder`);
+	});
+
+	it('tells the sender to try again where it cannot keep a mail, and ends with 74', async () => {
+		const dir = await mkdtemp(join(tmpdir(), 'mailctl-sink-'));
+		const { running, port } = start(['--dir', dir]);
+		const at = await port;
+		await rm(dir, { recursive: true });
+		await expect(mail(at)).rejects.toMatchObject({ responseCode: 451 });
+		expect(await running).toMatchObject({
+			code: 74,
+			stderr: expect.stringContaining(`cannot keep a mail in ${dir}: ENOENT`),
+		});
+	});
+});

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { errorOf, makeProject, type Project } from '../../support/project.js';
+import { type FaultServer, startFaultServer } from '../../support/smtp-fault.js';
+
+describe('mailctl why', () => {
+	let project: Project;
+	let server: FaultServer;
+	const now = ['--now', '2026-11-03T10:00:00Z'];
+	const later = ['--now', '2026-11-05T10:00:00Z'];
+
+	const send = (to: string) =>
+		project.run([
+			...['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi', '--to', to],
+			...now,
+		]);
+
+	beforeAll(async () => {
+		server = await startFaultServer({
+			on: (phase, line) =>
+				phase === 'RCPT' && line.includes('ann@') ? { answer: '550 5.1.1 No such user \x1b[31m' } : undefined,
+		});
+		project = await makeProject({ smtp: server.port });
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r', ...now]);
+		for (const email of ['Ann@example.com', 'bob@example.com', 'eve@example.com'])
+			await project.json(['subscribers', 'create', '-l', '1', '--email', email, ...now]);
+		for (const to of ['ann@example.com', 'bob@example.com']) await send(to);
+		await project.json(['subscribers', 'deactivate', 'eve@example.com', '-l', '1', ...now]);
+	});
+	afterAll(() => server.close());
+
+	const why = async (...words: string[]) => project.run(['why', ...words, ...later, '-o', 'table']);
+
+	it('says first that a hard bounce suppressed the address, with its text, and what to do next', async () => {
+		const { code, stdout, stderr } = await why('ANN@example.com');
+		expect({ code, isHostile: stdout.includes('\x1b') }).toEqual({ code: 0, isHostile: false });
+		expect(stdout.replace(/[0-9a-f-]{36}/, 'ID')).toBe(
+			[
+				'ann@example.com gets no mail from list Readers: a hard bounce of 2026-11-03 suppressed the address: 550 5.1.1 No such user [31m.',
+				'',
+				'Lists',
+				'  Readers (list 1, subscriber 1): inactive (HARDBOUNCED 2026-11-03 10:00), API 2026-11-03 10:00',
+				'',
+				'Suppressions',
+				'  HARDBOUNCED of all lists, by DELIVERY, 2026-11-03 10:00',
+				'',
+				'Messages of the last 30 days, the newest first',
+				'  2026-11-03 10:00 bounced "Hello" ID',
+				'    1. 2026-11-03 10:00 bounced at rcpt: 550 5.1.1 No such user [31m',
+				'    2026-11-03 10:00 HARDBOUNCED',
+				'',
+				'Left out of campaigns',
+				'  none',
+				'',
+			].join('\n'),
+		);
+		expect(stderr).toBe(
+			[
+				`hint: once the mailbox takes mail again: mailctl --db ${project.db} suppressions remove ann@example.com --reason HARDBOUNCED --yes`,
+				`hint: then mailctl --db ${project.db} subscribers activate ann@example.com --list 1`,
+				'',
+			].join('\n'),
+		);
+	});
+
+	it('says of an address that gets its mail what the server said to the last message', async () => {
+		const { stdout } = await why('bob@example.com');
+		expect(stdout.split('\n').slice(0, 2)).toEqual([
+			'bob@example.com gets the mail of list Readers.',
+			expect.stringMatching(
+				/^The last message, "Hello" of 2026-11-03, was accepted by .* on 2026-11-03: 250/,
+			),
+		]);
+	});
+
+	it('says of an inactive subscriber that it is inactive', async () => {
+		const { stdout, stderr } = await why('eve@example.com');
+		expect(stdout).toContain(
+			'eve@example.com gets no mail from list Readers: the subscriber is inactive, made so by hand or by an import.',
+		);
+		expect(stderr).toContain('subscribers activate eve@example.com --list 1');
+	});
+
+	it('shows messages of the last 30 days, with --all those of any age', async () => {
+		const days = (stdout: string) => stdout.match(/2026-11-03 10:00 sent "Hello"/g)?.length ?? 0;
+		const winter = ['--now', '2027-01-05T10:00:00Z', '-o', 'table'];
+		const recent = await project.run(['why', 'bob@example.com', ...winter]);
+		expect([days(recent.stdout), recent.stdout.includes('1 older: --all')]).toEqual([0, true]);
+		expect(days((await project.run(['why', 'bob@example.com', '--all', ...winter])).stdout)).toBe(1);
+	});
+
+	it('gives all that is kept as JSON', async () => {
+		expect(await project.json(['why', 'bob@example.com', '--all', ...later])).toMatchObject({
+			email: 'bob@example.com',
+			answer: expect.any(Array),
+			subscribers: [{ list_name: 'Readers', is_active: true }],
+			...{ suppressions: [], date_erased: null, date_sender: null, left_out: [], copies: [] },
+			message_count: 1,
+			messages: [{ to: 'bob@example.com', variables: {}, visits: [], webhook_deliveries: [] }],
+		});
+	});
+
+	it('ends with 3 for an address that is not known, and with 2 for a text that is none', async () => {
+		const unknown = await project.run(['why', 'unknown@example.com', '-o', 'json']);
+		expect({ code: unknown.code, error: errorOf(unknown) }).toMatchObject({
+			code: 3,
+			error: { code: 'not_found', message: expect.stringContaining('is in no list, and no mail went to it') },
+		});
+		expect((await project.run(['why', 'nobody'])).code).toBe(2);
+	});
+
+	it('says which campaigns to a list left the address out, and why', async () => {
+		await project.json([
+			...['send', '--from', 'news@example.com', '--subject', 'News', '--text', 'Hi', '--list', '1', '--yes'],
+			...['--expect-count', '1', '--job', 'november', '--now', '2026-11-04T10:00:00Z'],
+		]);
+		const leftOut = async (email: string) =>
+			((await project.json(['why', email, ...later])) as { left_out: object[] }).left_out;
+		expect(await leftOut('ann@example.com')).toMatchObject([
+			{ key: 'november', state: 'released', code: 'suppressed', error: 'HARDBOUNCED' },
+		]);
+		expect(await leftOut('eve@example.com')).toMatchObject([
+			{ key: 'november', code: 'inactive', error: null },
+		]);
+		expect(await leftOut('bob@example.com')).toEqual([]);
+	});
+});

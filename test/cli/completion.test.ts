@@ -1,0 +1,139 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { complete } from '../../src/cli/completion/complete.js';
+import { cli, makeHome } from '../support/cli.js';
+import { makeProject } from '../support/project.js';
+
+const sources = {
+	names: async (kind: string) => [`one ${kind}`, `two ${kind}`],
+	profiles: () => ['local', 'prod'],
+};
+
+async function offered(...words: string[]): Promise<string[] | 'files'> {
+	const { candidates, files } = await complete(words, sources);
+	return files ? 'files' : candidates.map(({ value }) => value);
+}
+
+describe('a Tab offers', () => {
+	it.each<[words: string[], expected: string[] | 'files']>([
+		[['sub'], ['subscribers']],
+		[['lists', 'CL'], ['clear']],
+		[
+			['engine', 'settings', ''],
+			['get', 'set', 'unset'],
+		],
+		[['-p', 'prod', 'lists', 'cl'], ['clear']],
+		[['--db', 'lists', 'lists', 'cl'], ['clear']],
+		[['lists', 'create', '--em'], ['--email-reason']],
+		[['lists', 'create', '--email-reason', 'r', '--email'], []],
+		[
+			['send', '--to', 'a@example.com', '--to'],
+			['--to', '--token-file', '--token-stdin'],
+		],
+		[['lists', 'list', '-o', 'm'], ['markdown']],
+		[
+			['lists', 'list', '--output=t'],
+			['--output=table', '--output=tsv'],
+		],
+		[['send', '--list', 't'], ['two list']],
+		[['send', '--list=t'], ['--list=two list']],
+		[
+			['send', '--template', ''],
+			['one template', 'two template'],
+		],
+		[['send', '--from', 'one'], ['one sender']],
+		[['report', '--from', ''], []],
+		[['lists', 'delete', 'one list', ''], ['two list']],
+		[['lists', 'delete', '--', '-'], []],
+		[['subscribers', 'import', ''], 'files'],
+		[['send', '--html-file', ''], 'files'],
+		[['--db', ''], 'files'],
+		[['--profile', 'p'], ['prod']],
+		[['profile', 'use', 'p'], ['prod']],
+		[['help', 'bou'], ['bounces']],
+		[['webhooks', 'create', '--type', 'O'], ['OPENED']],
+		[['nothing', 'of', 'ours', ''], []],
+	])('behind %j: %j', async (words, expected) => {
+		const found = await offered(...words);
+		expect(found === 'files' ? found : [...found].sort()).toEqual(
+			expected === 'files' ? expected : [...expected].sort(),
+		);
+	});
+
+	it('whatever stands before: nothing makes it throw', async () => {
+		for (const words of [
+			[''],
+			['--'],
+			['-'],
+			['=', '='],
+			['--db'],
+			['send', '--list', '--list', ''],
+			['__proto__', ''],
+		])
+			await offered(...words);
+	});
+});
+
+describe('names', () => {
+	const words = async (
+		project: { run: (argv: string[]) => Promise<{ stdout: string; code: number }> },
+		...argv: string[]
+	) => (await project.run(['completion', 'words', '--', ...argv])).stdout;
+
+	it('are those that commands have shown, of that target alone, without what was deleted', async () => {
+		const project = await makeProject();
+		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: project.folder } });
+		const at = ['--db', project.db];
+		for (const name of ['News', 'Notes', 'Novel'])
+			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+		await project.json(['lists', 'delete', 'Notes', '--confirm', 'Notes']);
+		await project.json(['lists', 'update', 'Novel', '--name', 'Nouvelle']);
+		const html = await project.file('welcome.html', '<p>Hi</p>');
+		await project.json(['templates', 'create', '--name', 'Welcome', '--html-file', html]);
+		expect(await words({ run }, ...at, 'send', '--list', '.n')).toBe('News\nNouvelle\n');
+		expect(await words({ run }, ...at, 'send', '--template', '.')).toBe('Welcome\n');
+		expect(await words({ run }, ...at, 'send', '--from', '.')).toBe('news@example.com\n');
+		expect(await words({ run }, 'send', '--list', '.n')).toBe('');
+		expect(await words({ run }, '-p', 'unknown', 'send', '--list', '.n')).toBe('');
+	});
+
+	it.each([
+		'',
+		'{',
+		'[]',
+		'{"x":{"list":{"1":2}}}',
+		'\0',
+	])('are none of a damaged cache: %j', async (text) => {
+		const home = await makeHome();
+		const file = join(home, '.cache/mailctl/names.json');
+		await mkdir(dirname(file), { recursive: true });
+		await writeFile(file, text);
+		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
+		expect(await words({ run }, 'lists', 'get', '.')).toBe('');
+		expect(await run(['lists', 'create', '--name', 'A', '--email-reason', 'r'])).toMatchObject({ code: 0 });
+		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
+		expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(expect.any(Object));
+	});
+
+	it('are kept of the last twenty targets, the one just used among them', async () => {
+		const home = await makeHome();
+		const file = join(home, '.cache/mailctl/names.json');
+		await mkdir(dirname(file), { recursive: true });
+		const old = Array.from({ length: 30 }, (_, at) => [`/tmp/${at}.db`, { list: { 1: `L${at}` } }]);
+		await writeFile(file, JSON.stringify(Object.fromEntries(old)));
+		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
+		await run(['lists', 'create', '--name', 'A', '--email-reason', 'r']);
+		const kept = Object.keys(JSON.parse(await readFile(file, 'utf8')));
+		expect(kept).toEqual([...old.slice(11).map(([path]) => path), expect.stringContaining('mailctl.db')]);
+		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
+	});
+
+	it('are not learnt from a dry run', async () => {
+		const home = await makeHome();
+		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
+		await run(['engine', 'init']);
+		await run(['lists', 'create', '--name', 'A', '--email-reason', 'r', '-n']);
+		expect(await words({ run }, 'lists', 'get', '.')).toBe('');
+	});
+});

@@ -1,0 +1,34 @@
+// One writer of the configuration at a time, whatever the clock says of the age of the other's lock.
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { findPaths } from '../../src/cli/config/config.js';
+import { exclusively } from '../../src/cli/config/config-write.js';
+
+function lockedSince(hours: number) {
+	const home = mkdtempSync(join(tmpdir(), 'mailctl-lock-'));
+	const paths = { ...findPaths({ HOME: home }), folder: home };
+	const file = join(home, 'lock');
+	writeFileSync(file, '');
+	const at = Date.now() / 1_000 - hours * 3_600;
+	utimesSync(file, at, at);
+	return { paths, file };
+}
+
+it('a lock that looks hours old, because the clock was set, is waited for', async () => {
+	const { paths, file } = lockedSince(8);
+	const order: string[] = [];
+	const ours = exclusively(paths, async () => void order.push('ours'));
+	await delay(200);
+	order.push('theirs');
+	rmSync(file);
+	await ours;
+	expect(order).toEqual(['theirs', 'ours']);
+});
+
+it('a lock that a process left behind is removed after a few seconds', async () => {
+	const { paths } = lockedSince(0);
+	expect(await exclusively(paths, async () => 'done')).toBe('done');
+});

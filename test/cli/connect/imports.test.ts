@@ -1,0 +1,183 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ImportSpec } from '../../../src/api/capabilities.js';
+import { systemClock } from '../../../src/api/datetime.js';
+import { ApiError } from '../../../src/api/errors.js';
+import { type KeptWhere, keepImports } from '../../../src/cli/connect/imports.js';
+import { createSingleImports } from '../../../src/jobs/single-imports.js';
+import { type Deployment, type DeploymentOptions, startDeployment } from '../../support/deployment.js';
+import { keptImports } from '../../support/kept-rows.js';
+
+let deployment: Deployment;
+let folder: string;
+
+beforeEach(async () => {
+	folder = join(await mkdtemp(join(tmpdir(), 'mailctl-jobs-')), 'jobs');
+});
+afterEach(() => deployment.close());
+
+const start = async (options: DeploymentOptions = {}) => {
+	deployment = await startDeployment(options);
+};
+
+/** A run of its own, as after a kill: nothing of an earlier one is in this process but the files. */
+function run(
+	more: { concurrency?: number; earlier?: KeptWhere['earlier']; on?: ImportSpec['on_conflict'] } = {},
+) {
+	const { concurrency = 1, earlier = 'resume', on = 'update' } = more;
+	const where = { folder, deployment: 'https://news.example.com', clock: systemClock };
+	const imports = createSingleImports(deployment.api, {
+		concurrency,
+		keep: keepImports({ ...where, earlier }),
+		sleep: async () => {},
+	});
+	const spec = { list_id: deployment.listId, on_conflict: on, reactivate: false };
+	return {
+		...imports,
+		begin: () => imports.open('k', spec),
+		put: (first: number, ...rows: (readonly [string, (string | null)?])[]) =>
+			imports.put('k', {
+				first,
+				columns: ['email', 'name'],
+				cells: rows.flatMap(([email, name]) => [email, name ?? null]),
+			}),
+		end: () => imports.finish('k'),
+		leftOut: () => imports.reasonsLeftOut,
+	};
+}
+
+const counts = (more: Record<string, number>) => ({
+	created: 0,
+	updated: 0,
+	unchanged: 0,
+	duplicate: 0,
+	rejected: 0,
+	...more,
+});
+
+/** The answer is lost, and so is the process: nothing is asked after it. */
+const dies = () => new ApiError('not_authenticated', 'the process ends here');
+
+const nothing = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+
+describe('an import that is gone on with', () => {
+	it('stands where it was acknowledged, with the counts and the addresses of the whole job', async () => {
+		await start();
+		const first = run();
+		await first.begin();
+		await first.put(0, ['a@example.com'], ['bad'], ['A@example.com']);
+		await first.close();
+		const second = run();
+		const soFar = { ...nothing, created: 1, duplicate: 1, rejected: 1 };
+		expect(await second.begin()).toEqual({ id: 'k', position: 3, counts: soFar });
+		const { counts: found } = await second.put(3, ['A@EXAMPLE.com'], ['b@example.com']);
+		expect(found).toEqual(counts({ created: 1, duplicate: 1 }));
+		expect(await second.end()).toEqual(counts({ created: 2, duplicate: 2, rejected: 1 }));
+		expect(await keptImports(folder)).toEqual({ keys: [], rows: 0 });
+	});
+
+	it('answers the last batch again as it was answered, for whoever had no time to write its rejects', async () => {
+		await start();
+		const first = run();
+		await first.begin();
+		const ack = await first.put(0, ['a@example.com'], ['bad']);
+		await first.close();
+		const second = run();
+		await second.begin();
+		const calls = deployment.calls.length;
+		expect(await second.put(0, ['a@example.com'], ['bad'])).toEqual(ack);
+		expect(deployment.calls).toHaveLength(calls);
+		await expect(second.put(1, ['bad'])).rejects.toMatchObject({ code: 'conflict' });
+		await second.close();
+	});
+
+	it('counts as created who was being created when it died, written or not', async () => {
+		let isDead = false;
+		await start({
+			before: (call) => {
+				if (isDead || call === 'create c@example.com') throw dies();
+			},
+			after: (call) => {
+				if (call !== 'create b@example.com') return;
+				isDead = true;
+				throw dies();
+			},
+		});
+		await deployment.add({ email: 'old@example.com' });
+		const rows = [
+			['old@example.com'],
+			['a@example.com', 'A'],
+			['b@example.com', 'B'],
+			['B@example.com'],
+			['c@example.com'],
+		] as const;
+		const first = run({ concurrency: 4 });
+		await first.begin();
+		await expect(first.put(0, ...rows)).rejects.toMatchObject({ message: 'the process ends here' });
+		await first.close();
+		const people = deployment;
+		isDead = false;
+		const second = run();
+		expect(await second.begin()).toEqual({ id: 'k', position: 0, counts: nothing });
+		const { counts: found } = await second.put(0, ...rows.slice(0, 4));
+		expect(found).toEqual(counts({ created: 2, unchanged: 1, duplicate: 1 }));
+		expect(people.calls.filter((call) => call === 'create b@example.com')).toHaveLength(1);
+		await second.close();
+	});
+
+	it.each(['skip', 'error'] as const)('does so under --on-conflict %s too', async (on) => {
+		await start({
+			after: (call) => {
+				if (call === 'create a@example.com') throw dies();
+			},
+		});
+		const first = run({ on });
+		await first.begin();
+		await expect(first.put(0, ['a@example.com', 'A'])).rejects.toThrow();
+		await first.close();
+		const second = run({ on });
+		await second.begin();
+		expect((await second.put(0, ['a@example.com', 'A'])).counts).toEqual(counts({ created: 1 }));
+		await second.close();
+	});
+
+	it('counts as updated who was being changed when it died', async () => {
+		await start({
+			after: (call) => {
+				if (call === 'patch 1') throw dies();
+			},
+		});
+		await deployment.add({ email: 'ann@example.com' });
+		const first = run();
+		await first.begin();
+		await expect(first.put(0, ['ann@example.com', 'Ann'])).rejects.toThrow();
+		await first.close();
+		const second = run();
+		await second.begin();
+		expect((await second.put(0, ['ann@example.com', 'Ann'])).counts).toEqual(counts({ updated: 1 }));
+		await second.close();
+	});
+
+	it('is begun anew when told to forget, and what is there is unchanged', async () => {
+		await start();
+		const first = run();
+		await first.begin();
+		await first.put(0, ['a@example.com']);
+		await first.close();
+		const second = run({ earlier: 'forget' });
+		expect(await second.begin()).toEqual({ id: 'k', position: 0, counts: nothing });
+		expect((await second.put(0, ['a@example.com'])).counts).toEqual(counts({ unchanged: 1 }));
+		await second.close();
+	});
+
+	it('belongs to one run at a time', async () => {
+		await start();
+		const first = run();
+		await first.begin();
+		await expect(run().begin()).rejects.toMatchObject({ name: 'JobError', code: 'in_use' });
+		await expect(run({ earlier: 'forget' }).begin()).rejects.toMatchObject({ code: 'in_use' });
+		await first.close();
+	});
+});

@@ -1,0 +1,560 @@
+import { mkdtemp, readdir, stat } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { CampaignResult, RequestsSpec } from '../../../src/api/campaigns.js';
+import type { CampaignSpec, Recipient } from '../../../src/api/capabilities.js';
+import { systemClock } from '../../../src/api/datetime.js';
+import { type JobDelivery, type Jobs, openJobs } from '../../../src/cli/connect/jobs.js';
+import { createClient } from '../../../src/http/client/client.js';
+import {
+	type MailService,
+	type MailServiceOptions,
+	startMailService,
+} from '../../support/campaigns-service.js';
+
+const plain: CampaignSpec = {
+	from: 'news@example.com',
+	type: 'TRANSACTIONAL',
+	subject: 'News',
+	text_body: 'Hello',
+};
+const personal: CampaignSpec = { ...plain, text_body: 'Hello #name# of #city#' };
+const how: JobDelivery = { connections: 4, rate: null, uncertain: 'leave' };
+
+const endings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+	for (const end of endings.splice(0).reverse()) await end();
+});
+
+interface Desk {
+	service: MailService;
+	folder: string;
+	campaigns: Jobs;
+	/** As a process that starts later finds it: the jobs of those before it are let go. */
+	restart(): Promise<Jobs>;
+}
+
+async function setUp(options: MailServiceOptions = {}): Promise<Desk> {
+	const service = await startMailService(options);
+	endings.push(service.close);
+	const folder = join(await mkdtemp(join(tmpdir(), 'mailctl-campaigns-')), 'jobs');
+	let campaigns = openCampaigns(service, folder);
+	return {
+		service,
+		folder,
+		get campaigns() {
+			return campaigns;
+		},
+		restart: async () => {
+			await campaigns.close();
+			campaigns = openCampaigns(service, folder);
+			return campaigns;
+		},
+	};
+}
+
+function openCampaigns({ baseUrl }: MailService, folder: string): Jobs {
+	const client = createClient({
+		baseUrl,
+		token: 't',
+		remote: { timeoutMs: 60_000, retries: 0, caCert: null, insecure: false, proxy: null },
+		env: {},
+		trace: () => {},
+		warn: () => {},
+	});
+	const campaigns = openJobs(client.api, {
+		folder,
+		deployment: baseUrl,
+		clock: systemClock,
+		sleep: async (_ms, signal) => signal?.throwIfAborted(),
+	});
+	endings.push(async () => {
+		await campaigns.close();
+		await client.close();
+	});
+	return campaigns;
+}
+
+function people(count: number): Recipient[] {
+	return Array.from({ length: count }, (_, index) => ({ to: `p${index}@example.com`, line: index + 2 }));
+}
+
+async function releaseAll(
+	campaigns: Jobs,
+	recipients: readonly Recipient[],
+	spec: CampaignSpec = plain,
+): Promise<string> {
+	const { id } = await campaigns.open('job', spec);
+	const { counts } = await campaigns.put(id, { first: 0, recipients });
+	await campaigns.release(id, { expect_count: counts.staged });
+	return id;
+}
+
+async function allResults(campaigns: Jobs, id: string): Promise<CampaignResult[]> {
+	const all: CampaignResult[] = [];
+	for (let after: number | null = 0; after !== null; ) {
+		const page = await campaigns.results(id, { after, limit: 2 });
+		all.push(...page.results);
+		after = page.next;
+	}
+	return all;
+}
+
+describe('staging', () => {
+	it('rejects what is no address, what is there already, and what lacks a variable, and nothing is called', async () => {
+		const { campaigns, service } = await setUp();
+		const { id } = await campaigns.open('job', personal);
+		const context = { name: 'Ann', city: 'Oslo', secret: 'x' };
+		const ack = await campaigns.put(id, {
+			first: 0,
+			recipients: [
+				{ to: 'ann@example.com', context, line: 2 },
+				{ to: 'nobody', context, line: 3 },
+				{ to: 'Ann@EXAMPLE.com', context, line: 4 },
+				{ to: 'bob@example.com', context: { name: 'Bob' }, line: 5 },
+				{ to: '', line: 6 },
+				{ to: 'x', line: 7, refused: { code: 'too_few_cells', error: 'two cells' } },
+			],
+		});
+		expect(ack).toEqual({
+			position: 6,
+			counts: { staged: 1, suppressed: 0, rejected: 5 },
+			rejects: [
+				{ row: 1, code: 'invalid', error: 'to: Enter a valid email address.' },
+				{ row: 2, code: 'duplicate', error: 'Ann@EXAMPLE.com is in this campaign already.' },
+				{ row: 3, code: 'missing_variable', error: 'bob@example.com: no value for #city#.' },
+				{ row: 4, code: 'blank', error: 'to: This field may not be blank.' },
+				{ row: 5, code: 'too_few_cells', error: 'two cells' },
+			],
+		});
+		expect(service.calls).toEqual([]);
+	});
+
+	it('answers the same batch the same way, refuses a gap, and knows addresses of earlier runs', async () => {
+		const desk = await setUp();
+		const { id } = await desk.campaigns.open('job', plain);
+		const batch = { first: 0, recipients: people(2) };
+		const ack = await desk.campaigns.put(id, batch);
+		expect(await desk.campaigns.put(id, batch)).toEqual(ack);
+		const later = await desk.restart();
+		expect(await later.open('job', plain)).toEqual({ id, key: 'job', position: 2 });
+		expect(await later.put(id, batch)).toEqual(ack);
+		await expect(later.put(id, { first: 3, recipients: people(1) })).rejects.toMatchObject({
+			code: 'conflict',
+			message: 'The next row of this campaign is 2.',
+		});
+		expect((await later.put(id, { first: 2, recipients: people(3) })).counts).toEqual({
+			staged: 1,
+			suppressed: 0,
+			rejected: 2,
+		});
+	});
+
+	it('is another campaign with another spec, and the same one with its file moved', async () => {
+		const { campaigns } = await setUp();
+		const source = { sha256: 'a', path: '/one' };
+		const { id } = await campaigns.open('job', { ...plain, source });
+		expect((await campaigns.open('job', { ...plain, source: { ...source, path: '/two' } })).id).toBe(id);
+		await expect(campaigns.open('job', { ...plain, source: { sha256: 'b' } })).rejects.toMatchObject({
+			code: 'conflict',
+			message: 'The campaign "job" stands for another campaign.',
+		});
+	});
+
+	it('refuses a spec that no send call would take, and leaves no file', async () => {
+		const { campaigns, folder } = await setUp();
+		await expect(campaigns.open('job', { ...plain, from: 'nobody' })).rejects.toMatchObject({
+			code: 'invalid',
+		});
+		await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' });
+	});
+
+	it('releases the expected count alone, once, and takes nobody after it', async () => {
+		const { campaigns } = await setUp();
+		const { id } = await campaigns.open('job', plain);
+		await campaigns.put(id, { first: 0, recipients: people(2) });
+		await expect(campaigns.release(id, { expect_count: 3 })).rejects.toMatchObject({
+			message: 'This campaign has 2 recipients, not 3; nothing was released.',
+		});
+		await campaigns.release(id, { expect_count: 2 });
+		await campaigns.release(id, { expect_count: 2 });
+		expect(await campaigns.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
+		await expect(campaigns.put(id, { first: 2, recipients: people(3) })).rejects.toMatchObject({
+			message: 'This campaign is released: it takes no more recipients.',
+		});
+	});
+
+	it('keeps jobs private: 0600 in a folder of 0700', async () => {
+		const { campaigns, folder } = await setUp();
+		await campaigns.open('job', plain);
+		const modes = await Promise.all(
+			[folder, ...(await readdir(folder)).map((name) => join(folder, name))].map(
+				async (path) => (await stat(path)).mode & 0o077,
+			),
+		);
+		expect(new Set(modes)).toEqual(new Set([0]));
+	});
+});
+
+describe('a list', () => {
+	const subscribers = [
+		{ email: 'ann@example.com', name: 'Ann', meta: { city: 'Oslo', plan: 'gold' } },
+		{ email: 'gone@example.com', is_active: false },
+		{ email: 'bob@example.com', name: 'Bob', meta: { city: null } },
+		{ email: 'ANN@example.com', name: 'Ann again', meta: { city: 'Rome' } },
+	];
+
+	it('stages its active subscribers with the variables the content uses, whatever the service filters', async () => {
+		const { campaigns, service } = await setUp({ subscribers, pageSize: 2 });
+		const { id } = await campaigns.open('job', { ...personal, strict_vars: false, list_id: 1 });
+		expect(await campaigns.addList(id, 1)).toMatchObject({
+			counts: { staged: 2, suppressed: 0, rejected: 0 },
+		});
+		await campaigns.release(id, { expect_count: 2 });
+		await campaigns.deliver(id, how);
+		expect(service.messages.map(({ to, context }) => ({ to, context }))).toEqual([
+			{ to: 'ann@example.com', context: { name: 'Ann', city: 'Oslo' } },
+			{ to: 'bob@example.com', context: { name: 'Bob' } },
+		]);
+		expect(service.calls[0]).not.toHaveProperty('list_id');
+	});
+
+	it('rejects who lacks a variable, and the campaign’s own context goes over what is known', async () => {
+		const { campaigns, service } = await setUp({ subscribers });
+		const spec = { ...personal, context: { name: 'friend' }, list_id: 1 };
+		const { id } = await campaigns.open('job', spec);
+		expect(await campaigns.addList(id, 1)).toMatchObject({
+			counts: { staged: 1, rejected: 1 },
+			rejects: [{ code: 'missing_variable', error: 'bob@example.com: no value for #city#.' }],
+		});
+		await campaigns.release(id, { expect_count: 1 });
+		await campaigns.deliver(id, how);
+		expect(service.messages[0]?.context).toEqual({ name: 'friend', city: 'Oslo' });
+	});
+
+	it('is walked from its beginning again after a walk that was broken off', async () => {
+		const many = Array.from({ length: 2_500 }, () => ({}));
+		const desk = await setUp({ subscribers: many });
+		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 1 });
+		const stop = new AbortController();
+		const walk = desk.campaigns.addList(id, 1, { signal: stop.signal });
+		for (;;) {
+			const { counts } = await desk.campaigns.status(id);
+			if (counts.staged > 0) break;
+			await nextTurn();
+		}
+		stop.abort(new Error('stopped'));
+		await expect(walk).rejects.toThrow('stopped');
+		await expect(desk.campaigns.release(id, { expect_count: 1_000 })).rejects.toMatchObject({
+			code: 'conflict',
+		});
+		const later = await desk.restart();
+		await later.open('job', { ...plain, list_id: 1 });
+		expect((await later.addList(id, 1)).counts).toEqual({ staged: 2_500, suppressed: 0, rejected: 0 });
+		await later.release(id, { expect_count: 2_500 });
+		await later.deliver(id, how);
+		expect(Object.keys(desk.service.timesSent())).toHaveLength(2_500);
+		expect(desk.service.messages).toHaveLength(2_500);
+	});
+});
+
+describe('delivering', () => {
+	it('says the same to a thousand in one call, and something of one’s own in a call of one’s own', async () => {
+		const same = await setUp();
+		await same.campaigns.deliver(await releaseAll(same.campaigns, people(2_100)), how);
+		expect(same.service.calls.map(({ to }) => to.length).sort()).toEqual([100, 1000, 1000]);
+		const own = await setUp();
+		const recipients = people(3).map((one) => ({ ...one, context: { name: one.to, city: 'Oslo' } }));
+		await own.campaigns.deliver(await releaseAll(own.campaigns, recipients, personal), how);
+		expect(own.service.calls.map(({ to, context }) => [to.length, context])).toEqual(
+			recipients.map(({ context }) => [1, context]),
+		);
+	});
+
+	it('never asks for more at a time than it may, and reaches everybody once', async () => {
+		const { campaigns, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 30 }) });
+		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(campaigns, recipients, personal);
+		const { counts, error } = await campaigns.deliver(id, { ...how, connections: 3 });
+		expect({ counts, error, busiest: service.busiest }).toMatchObject({
+			counts: { accepted: 50, waiting: 0 },
+			error: null,
+			busiest: 3,
+		});
+		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 50 }, () => 1));
+		expect(await campaigns.deliver(id, how)).toMatchObject({ error: null });
+		expect(service.calls).toHaveLength(50);
+	});
+
+	it('fails whom the service refuses by name, and sends to the others of the call', async () => {
+		const { campaigns, service } = await setUp({
+			react: ({ to }) => {
+				const at = to.indexOf('p1@example.com');
+				if (at === -1) return { kind: 'make' };
+				const body = { to: { [at]: ['Not this one.'] } };
+				return { kind: 'refuse', status: 400, body };
+			},
+		});
+		const id = await releaseAll(campaigns, people(3));
+		expect(await campaigns.deliver(id, how)).toMatchObject({
+			counts: { accepted: 2, failed: 1 },
+			error: null,
+		});
+		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p2@example.com': 1 });
+		expect(await allResults(campaigns, id)).toMatchObject([
+			{ line: 2, to: 'p0@example.com', state: 'accepted', id: expect.stringMatching(/^0{8}-/), attempts: 1 },
+			{ line: 3, to: 'p1@example.com', state: 'failed', code: 'invalid', text: 'Not this one.' },
+			{ line: 4, to: 'p2@example.com', state: 'accepted' },
+		]);
+	});
+
+	it('finds by halves whom a refusal without a name is about', async () => {
+		const { campaigns, service } = await setUp({
+			react: ({ to }) =>
+				to.includes('p5@example.com')
+					? { kind: 'refuse', status: 400, body: { detail: 'Somebody is bad.' } }
+					: { kind: 'make' },
+		});
+		const id = await releaseAll(campaigns, people(8));
+		expect(await campaigns.deliver(id, how)).toMatchObject({
+			counts: { accepted: 7, failed: 1 },
+			error: null,
+		});
+		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 7 }, () => 1));
+	});
+
+	it('stops where everybody would be refused, with nobody failed for it', async () => {
+		const { campaigns, service } = await setUp({
+			react: () => ({ kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } }),
+		});
+		const id = await releaseAll(campaigns, people(8));
+		const { counts, error } = await campaigns.deliver(id, { ...how, rate: 1, connections: 1 });
+		expect({ counts, error }).toMatchObject({
+			counts: { waiting: 8, failed: 0 },
+			error: { code: 'invalid' },
+		});
+		expect(service.calls).toHaveLength(1);
+	});
+
+	it.each([
+		{ status: 401, code: 'not_authenticated' },
+		{ status: 404, code: 'not_found' },
+		{ status: 302, code: 'bad_answer' },
+		{ status: 501, code: 'server_error' },
+	])('stops at $status: nothing was sent, everybody is waiting', async ({ status, code }) => {
+		const { campaigns } = await setUp({ react: () => ({ kind: 'refuse', status }) });
+		const id = await releaseAll(campaigns, people(2));
+		expect(await campaigns.deliver(id, how)).toMatchObject({ counts: { waiting: 2 }, error: { code } });
+	});
+
+	it.each([
+		{ what: 'a cut answer', reaction: { kind: 'cut' } as const },
+		{ what: '500', reaction: { kind: 'refuse', status: 500 } as const },
+		{ what: '503 without Retry-After', reaction: { kind: 'refuse', status: 503 } as const },
+		{ what: 'an answer of another shape', reaction: { kind: 'refuse', status: 200, body: [] } as const },
+	])('$what leaves its recipients unknown; they go out again only when that is asked for', async ({
+		reaction,
+	}) => {
+		let isBroken = true;
+		const desk = await setUp({
+			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? reaction : { kind: 'make' }),
+		});
+		const recipients = people(3).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(desk.campaigns, recipients, personal);
+		expect(await desk.campaigns.deliver(id, how)).toMatchObject({
+			counts: { accepted: 2, uncertain: 1 },
+			error: null,
+		});
+		isBroken = false;
+		const later = await desk.restart();
+		await later.open('job', personal);
+		await later.deliver(id, how);
+		expect(desk.service.calls).toHaveLength(3);
+		expect(await later.status(id)).toMatchObject({ messages: { accepted: 2, uncertain: 1 } });
+		await later.deliver(id, { ...how, uncertain: 'retry' });
+		expect(desk.service.calls.at(-1)?.to).toEqual(['p1@example.com']);
+		expect(await later.status(id)).toMatchObject({ messages: { accepted: 3 } });
+	});
+
+	it('gets through a storm of 429 and 503 with Retry-After, and nobody is asked for twice', async () => {
+		const { campaigns, service } = await setUp({
+			react: (_request, number) =>
+				number % 3 === 0
+					? { kind: 'make' }
+					: { kind: 'refuse', status: number % 3 === 1 ? 429 : 503, headers: { 'retry-after': '1' } },
+		});
+		const recipients = people(9).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(campaigns, recipients, personal);
+		expect(await campaigns.deliver(id, { ...how, connections: 1 })).toMatchObject({
+			counts: { accepted: 9 },
+			error: null,
+		});
+		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 9 }, () => 1));
+	});
+
+	it('takes a service that never answers for gone, and leaves the rest waiting', async () => {
+		const { campaigns, service } = await setUp({ react: () => ({ kind: 'cut' }) });
+		const recipients = people(40).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(campaigns, recipients, personal);
+		const { counts, error } = await campaigns.deliver(id, { ...how, connections: 1 });
+		expect({ counts, error }).toMatchObject({
+			counts: { uncertain: 17, waiting: 23 },
+			error: { code: 'network', unanswered: true },
+		});
+		expect(service.calls).toHaveLength(17);
+	});
+
+	it('counts who has no message as suppressed', async () => {
+		const { campaigns } = await setUp({ react: () => ({ kind: 'make', but: ['p1@example.com'] }) });
+		const id = await releaseAll(campaigns, people(3));
+		expect((await campaigns.deliver(id, how)).counts).toMatchObject({ accepted: 2, suppressed: 1 });
+		expect((await allResults(campaigns, id)).map(({ state }) => state)).toEqual([
+			'accepted',
+			'suppressed',
+			'accepted',
+		]);
+	});
+
+	it('ends after what is in flight when it is told to stop', async () => {
+		const stop = new AbortController();
+		const { campaigns, service } = await setUp({
+			react: (_request, number) => {
+				if (number === 3) stop.abort(new Error('stopped'));
+				return { kind: 'make', delayMs: 5 };
+			},
+		});
+		const recipients = people(30).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
+		const id = await releaseAll(campaigns, recipients, personal);
+		const { counts, error } = await campaigns.deliver(id, { ...how, connections: 2, signal: stop.signal });
+		expect({ error, unknown: counts.uncertain, sum: counts.accepted + counts.waiting }).toEqual({
+			error: stop.signal.reason,
+			unknown: 0,
+			sum: 30,
+		});
+		expect(counts.accepted).toBe(service.messages.length);
+	});
+
+	it('calls nobody once the campaign is canceled', async () => {
+		const { campaigns, service } = await setUp();
+		const id = await releaseAll(campaigns, people(3));
+		await campaigns.cancel(id);
+		await expect(campaigns.deliver(id, how)).rejects.toMatchObject({ message: 'This campaign is canceled.' });
+		expect(await campaigns.status(id)).toMatchObject({ state: 'canceled', messages: { canceled: 3 } });
+		expect(service.calls).toEqual([]);
+	});
+});
+
+describe('send requests as rows', () => {
+	const spec: RequestsSpec = { requests: true };
+	const request = {
+		from: 'news@example.com',
+		to: ['a@example.com', 'b@example.com'],
+		subject: 'S',
+		text_body: 'T',
+	};
+
+	it('go out as they are, each recipient of the same content once', async () => {
+		const { campaigns, service } = await setUp();
+		const { id } = await campaigns.open('job', spec);
+		const ack = await campaigns.putRequests(id, {
+			first: 0,
+			requests: [
+				{ request: { ...request, cc: ['c@example.com'], context: { x: '1' } }, line: 1 },
+				{
+					request: { ...request, cc: ['c@example.com'], context: { x: '1' }, to: ['B@example.com'] },
+					line: 2,
+				},
+				{ request: { ...request, subject: 'Other' }, line: 3 },
+				{ request: { ...request, from: 'nobody' }, line: 4 },
+				{ request: { ...request, text_body: '#y#' }, line: 5 },
+				{ request: { ...request, list_id: 3 }, line: 6 },
+				{ request: null, refused: { code: 'parse_error', error: 'no JSON' }, line: 7 },
+			],
+		});
+		expect(ack.counts).toEqual({ staged: 4, suppressed: 0, rejected: 5 });
+		expect(ack.rejects.map(({ row, code }) => [row, code])).toEqual([
+			[1, 'duplicate'],
+			[3, 'invalid'],
+			[4, 'missing_variable'],
+			[5, 'invalid'],
+			[6, 'parse_error'],
+		]);
+		await campaigns.complete(id, { position: 7 });
+		await campaigns.release(id, { expect_count: 4 });
+		await campaigns.deliver(id, { ...how, connections: 1 });
+		expect(service.calls).toEqual([
+			{ ...request, cc: ['c@example.com'], context: { x: '1' } },
+			{ ...request, subject: 'Other' },
+		]);
+		expect((await allResults(campaigns, id)).map(({ line, state }) => [line, state])).toEqual([
+			[1, 'accepted'],
+			[1, 'accepted'],
+			[2, 'rejected'],
+			[3, 'accepted'],
+			[3, 'accepted'],
+			[4, 'rejected'],
+			[5, 'rejected'],
+			[6, 'rejected'],
+			[7, 'rejected'],
+		]);
+	});
+
+	it('fail alone where the service refuses what one of them says, and the others are sent', async () => {
+		const { campaigns, service } = await setUp({
+			react: ({ from }) =>
+				from === request.from
+					? { kind: 'make' }
+					: { kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } },
+		});
+		const { id } = await campaigns.open('job', spec);
+		const requests = ['one', 'two', 'three'].map((subject, index) => ({
+			request: { ...request, subject, ...(subject === 'two' && { from: 'other@example.com' }) },
+			line: index + 1,
+		}));
+		await campaigns.putRequests(id, { first: 0, requests });
+		await campaigns.complete(id, { position: 3 });
+		await campaigns.release(id, { expect_count: 6 });
+		const { counts, error } = await campaigns.deliver(id, { ...how, connections: 1 });
+		expect(error).toBeNull();
+		expect(counts).toMatchObject({ accepted: 4, failed: 2, waiting: 0 });
+		expect(service.calls).toHaveLength(3);
+		const failed = (await allResults(campaigns, id)).filter(({ state }) => state === 'failed');
+		expect(failed.map(({ line, text }) => [line, text])).toEqual([
+			[2, 'from: Sender address is not verified.'],
+			[2, 'from: Sender address is not verified.'],
+		]);
+	});
+});
+
+describe('finding a job', () => {
+	it('by its name, on the deployment it was made for', async () => {
+		const desk = await setUp();
+		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 4 });
+		await desk.campaigns.put(id, { first: 0, recipients: people(1) });
+		await desk.campaigns.open('other', plain);
+		const later = await desk.restart();
+		expect((await later.page({ key: 'job' })).results).toMatchObject([
+			{ id, key: 'job', state: 'staged', position: 1, is_complete: false, subject: 'News', list_id: 4 },
+		]);
+		expect(await later.page({ key: 'nope' })).toMatchObject({ count: 0, results: [] });
+		expect((await later.page({})).results.map(({ key }) => key)).toEqual(['job', 'other']);
+		expect(await later.status(id)).toMatchObject({ id, key: 'job' });
+		const elsewhere = await setUp();
+		expect(await openCampaigns(elsewhere.service, desk.folder).page({})).toMatchObject({ count: 0 });
+	});
+
+	it('while another is at work on it: looked at, but not changed', async () => {
+		const desk = await setUp();
+		const { id } = await desk.campaigns.open('job', plain);
+		const second = openCampaigns(desk.service, desk.folder);
+		expect((await second.page({ key: 'job' })).results).toMatchObject([{ id }]);
+		await expect(second.cancel(id)).rejects.toMatchObject({
+			code: 'in_use',
+			message: expect.stringContaining(
+				`process ${process.pid} on ${hostname()} is at work on this campaign ("job")`,
+			),
+		});
+	});
+});

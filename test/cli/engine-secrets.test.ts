@@ -1,0 +1,247 @@
+// Secrets wrapped by a key that is not in the database.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { cli } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { makeProject, type Project } from '../support/project.js';
+import { type RunningServer, startServer } from '../support/running-server.js';
+import { startSmtpSink } from '../support/smtp-sink.js';
+
+const password = 'mail-server-password-1';
+const hookPassword = 'webhook-password-2';
+let project: Project;
+let keyFile: string;
+let env: { MAILCTL_KEY_FILE: string };
+
+beforeEach(async () => {
+	project = await makeProject();
+	keyFile = await project.file('key', `${randomBytes(32).toString('hex')}\n`);
+	await chmod(keyFile, 0o600);
+	env = { MAILCTL_KEY_FILE: keyFile };
+	const smtp = ['--smtp', 'smtp://user@127.0.0.1:2525', '--smtp-password-file'];
+	await project.json(['engine', 'init', ...smtp, await project.file('pass', password)]);
+	const hook = [
+		'webhooks',
+		'create',
+		'--url',
+		'https://hooks.example.com/',
+		'--type',
+		'OPENED',
+		'--login',
+		'me',
+	];
+	await project.json([...hook, '--password-file', await project.file('hook', hookPassword)]);
+	await project.json([
+		'engine',
+		'dkim',
+		'add',
+		'--domain',
+		'example.com',
+		'--selector',
+		's1',
+		'--type',
+		'ed25519',
+	]);
+	await project.json(['webhooks', 'secret']);
+});
+
+/** Every secret column as it is stored. */
+function stored(): string[] {
+	const db = new Database(project.db);
+	const texts = db
+		.prepare<[], string>(
+			`SELECT value FROM settings WHERE name = 'smtp_password'
+			UNION ALL SELECT secret FROM keyring
+			UNION ALL SELECT password FROM webhooks`,
+		)
+		.pluck()
+		.all();
+	db.close();
+	return texts;
+}
+
+describe('engine secrets', () => {
+	it('wraps what is there and what comes, and everything works with the key', async () => {
+		const before = stored();
+		expect(before).toContain(password);
+		expect(await project.json(['engine', 'secrets', 'wrap'], { env })).toEqual([
+			{ key: expect.stringMatching(/^[\da-f]{12}$/), secrets: before.length },
+		]);
+		for (const text of stored()) expect(text).toMatch(/^wrapped:v1:[\da-f]{12}:/);
+		const file = readFileSync(project.db).toString('latin1');
+		for (const text of before) expect(file).not.toContain(text);
+		await project.json(['engine', 'backup', join(project.folder, 'copy.db')]);
+		const backup = readFileSync(join(project.folder, 'copy.db')).toString('latin1');
+		for (const text of before) expect(backup).not.toContain(text);
+		await project.json(['webhooks', 'secret', '--rotate'], { env });
+		expect(stored().filter((text) => !text.startsWith('wrapped:'))).toEqual([]);
+		const [hook] = (await project.json(['webhooks', 'list', '--show-secrets'], { env })) as {
+			password: string;
+		}[];
+		expect(hook?.password).toBe(hookPassword);
+		await project.json(['engine', 'secrets', 'unwrap', '--yes'], { env });
+		expect(stored()).toEqual(expect.arrayContaining(before));
+		expect((await project.run(['engine', 'status'])).code).toBe(0);
+	});
+
+	it('sends with the wrapped password', async () => {
+		const logins: string[] = [];
+		const sink = await startSmtpSink({
+			authOptional: false,
+			allowInsecureAuth: true,
+			onAuth: ({ password: given }, _session, callback) => {
+				logins.push(given ?? '');
+				callback(null, { user: 'user' });
+			},
+		});
+		const url = `smtp://user@127.0.0.1:${sink.port}?tls=never`;
+		await project.json(['engine', 'secrets', 'wrap'], { env });
+		const set = await project.run(['engine', 'settings', 'set', 'smtp_url', url], { env });
+		expect(set.code, set.stderr).toBe(0);
+		await project.run(['engine', 'smtp-test'], { env });
+		await sink.close();
+		expect(logins).toEqual([password]);
+	});
+
+	it('without the key, or with another one, ends with 78 and says so', async () => {
+		await project.json(['engine', 'secrets', 'wrap'], { env });
+		const other = {
+			MAILCTL_KEY_FILE: await project.file('other', `${randomBytes(32).toString('base64')}\n`),
+		};
+		const short = { MAILCTL_KEY_FILE: await project.file('short', 'abc\n') };
+		for (const [given, says] of [
+			[{}, 'no key is given'],
+			[other, 'the key given is'],
+			[short, 'is not 32 bytes'],
+			[{ MAILCTL_KEY_FILE: '/nowhere' }, 'cannot be read (ENOENT)'],
+		] as const)
+			for (const words of [
+				['lists', 'list'],
+				['worker', '--drain'],
+				['engine', 'secrets', 'unwrap', '--yes'],
+			]) {
+				const { code, stderr } = await project.run(words, { env: given });
+				expect({ code, stderr }).toMatchObject({ code: 78, stderr: expect.stringContaining(says) });
+			}
+		for (const [given, level] of [
+			[{}, 'problem'],
+			[other, 'problem'],
+			[short, 'problem'],
+			[env, 'ok'],
+		] as const) {
+			const { stdout } = await project.run(['doctor', '--offline', '-o', 'json'], { env: given });
+			const found = JSON.parse(stdout).find(({ check }: { check: string }) => check === 'settings.secrets');
+			expect(found).toMatchObject({ level });
+		}
+	});
+
+	it('changes the key: the new one above the old one, wrapped again, the old one taken out', async () => {
+		await project.json(['engine', 'secrets', 'wrap'], { env });
+		const old = readFileSync(keyFile, 'utf8');
+		const fresh = `# November\n${randomBytes(32).toString('base64')}\n`;
+		const both = { MAILCTL_KEY_FILE: await project.file('both', `${fresh}${old}`) };
+		const { stdout } = await project.run(['doctor', '--offline', '-o', 'json'], { env: both });
+		expect(stdout).toContain('engine secrets wrap');
+		expect(await project.json(['engine', 'secrets', 'wrap'], { env: both })).toHaveLength(1);
+		const alone = { MAILCTL_KEY_FILE: await project.file('alone', fresh) };
+		expect((await project.run(['lists', 'list'], { env: alone })).code).toBe(0);
+		expect((await project.run(['lists', 'list'], { env })).code).toBe(78);
+	});
+
+	it('status tells the key that is wanted without having it, and changes nothing', async () => {
+		const [wrapped] = (await project.json(['engine', 'secrets', 'wrap'], { env })) as object[];
+		const broken = { MAILCTL_KEY_FILE: '/nowhere' };
+		for (const given of [{}, broken])
+			expect(await project.json(['engine', 'secrets', 'status'], { env: given })).toEqual([wrapped]);
+		const elsewhere = await project.run(['--db', '/nowhere.db', 'engine', 'secrets', 'status']);
+		expect(elsewhere.code).not.toBe(0);
+		await project.json(['engine', 'backup', join(project.folder, 'copy.db')]);
+	});
+
+	it('warns of a key file that others may read, and doctor says how to close it', async () => {
+		await chmod(keyFile, 0o644);
+		const open = await project.run(['engine', 'secrets', 'wrap'], { env });
+		expect(open).toMatchObject({ code: 0, stderr: expect.stringContaining(`chmod 600 ${keyFile}`) });
+		const access = async () => {
+			const { stdout } = await project.run(['doctor', '--offline', '-o', 'json'], { env });
+			return (JSON.parse(stdout) as { check: string; message: string; fix: string | null }[]).filter(
+				({ check, message }) => check === 'config.access' && message.includes(keyFile),
+			);
+		};
+		expect(await access()).toMatchObject([{ level: 'problem', fix: `chmod 600 ${keyFile}` }]);
+		await chmod(keyFile, 0o600);
+		expect(await access()).toEqual([]);
+		expect((await project.run(['engine', 'settings', 'get'], { env })).stderr).toBe('');
+	});
+
+	it('a wrapped secret is bound to its place', async () => {
+		await project.json(['engine', 'secrets', 'wrap'], { env });
+		const db = new Database(project.db);
+		db.prepare(
+			"UPDATE webhooks SET password = (SELECT value FROM settings WHERE name = 'smtp_password')",
+		).run();
+		db.close();
+		const shown = await project.run(['webhooks', 'list', '--show-secrets'], { env });
+		expect(shown.code).toBe(78);
+		expect(`${shown.stdout}${shown.stderr}`).not.toContain(password);
+	});
+});
+
+describe('engine secrets beside a server', () => {
+	let server: RunningServer;
+	beforeEach(async () => {
+		await project.run(['engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:2525']);
+		await project.run(['engine', 'settings', 'unset', 'smtp_password']);
+		server = await startServer(project.db);
+		return async () => {
+			await server.stop();
+		};
+	});
+
+	it.each([
+		['wrap'],
+		['wrap', '--dry-run'],
+		['unwrap', '--yes'],
+		['unwrap', '--dry-run'],
+	])('%s %s is refused with 2, names who runs and the way on, and changes nothing', async (...words) => {
+		const before = stored();
+		const { code, stderr } = await project.run(['engine', 'secrets', ...words], { env });
+		expect({ code, stderr }).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining(`serve (pid ${process.pid} on ${hostname()})`),
+		});
+		expect(stderr).toMatch(/stop .* start/);
+		// The server makes keys of its own meanwhile.
+		expect(stored()).toEqual(expect.arrayContaining(before));
+		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
+	});
+
+	it('one that meets secrets wrapped behind its back says so, and is not ready', async () => {
+		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
+		// As a process of another machine whose heartbeats do not come through.
+		await eventually(async () => {
+			const db = new Database(project.db);
+			db.exec('DELETE FROM processes');
+			db.close();
+			expect((await project.run(['engine', 'secrets', 'wrap'], { env })).code).toBe(0);
+		});
+		const ready = await fetch(`${server.baseUrl}/readyz`);
+		expect(ready.status).toBe(503);
+		expect(await ready.json()).toMatchObject({
+			detail: expect.stringMatching(/^The secrets of the database are wrapped with key [\da-f]{12}/),
+		});
+		const there = { MAILCTL_BASE_URL: server.baseUrl, MAILCTL_TOKEN: server.token };
+		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.org', '--subject', 'Hello'];
+		const sent = await cli([...words, '--text', 'Hello'], { env: { ...there, HOME: project.folder } });
+		expect(sent.code, sent.stderr).toBe(14);
+		expect(sent.stderr).toContain(
+			'accepted and queued, do not repeat: nothing is sent: the secrets of this database are wrapped with key',
+		);
+		expect(sent.stderr).not.toMatch(/takes no mail|StoreError/);
+	});
+});

@@ -1,0 +1,162 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { flagOf } from '../../src/cli/frame/command.js';
+import { globalOptions } from '../../src/cli/frame/globals.js';
+import { cli } from '../support/cli.js';
+import { allCommands } from '../support/command-tree.js';
+import { makeProject } from '../support/project.js';
+
+const commands = await allCommands();
+const connect = () => Promise.reject(new Error('nothing is to be opened'));
+
+describe('--fields', () => {
+	const changing = commands.filter(({ command }) => command.writes === true);
+
+	it.each(
+		changing.map(({ path }) => path),
+	)('of no such name is refused before %s does anything', async (path) => {
+		for (const format of ['tsv', 'json']) {
+			const argv = [...path.split(' '), '--fields', 'nosuch', '-o', format];
+			const { code, stderr } = await cli(argv, { connect });
+			expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--fields') });
+		}
+	});
+
+	it('are of the file that an export writes, and its answer is whole', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
+		await project.json(['subscribers', 'create', '-l', '1', ...ann]);
+		await project.json(['suppressions', 'add', 'bob@example.com']);
+		const at = (name: string) => join(project.folder, name);
+		const subscribers = ['subscribers', 'export', at('a.csv'), '-l', '1', '--fields', 'email,name'];
+		const list = { list_id: 1, file: at('a.csv'), format: 'csv', exported: 1 };
+		expect(await project.json(subscribers)).toEqual(list);
+		const suppressions = ['suppressions', 'export', at('b.csv'), '--fields', 'email'];
+		expect(await project.run(suppressions)).toMatchObject({ code: 0 });
+		expect(await readFile(at('a.csv'), 'utf8')).toBe('email,name\nann@example.com,Ann\n');
+		expect(await readFile(at('b.csv'), 'utf8')).toBe('email\nbob@example.com\n');
+		const bare = ['suppressions', 'export', '--fields', 'email', '--no-header'];
+		expect((await project.run(bare)).stdout).toBe('bob@example.com\n');
+	});
+
+	it('leave a plan whole: a dry run ends as its command does', async () => {
+		const project = await makeProject();
+		const list = ['lists', 'create', '--name', 'Readers', '--email-reason', 'r'];
+		const named = ['--fields', 'id,name'];
+		expect(await project.json([...list, ...named, '--dry-run'])).toMatchObject({ dry_run: true });
+		expect(await project.json([...list, ...named])).toEqual({ id: 1, name: 'Readers' });
+	});
+
+	it('that an answer has not got this time are left out', async () => {
+		const project = await makeProject();
+		const erase = ['subscribers', 'erase', 'ann@example.com', '--confirm', 'ann@example.com'];
+		expect(await project.json([...erase, '--fields', 'email,lifted'])).toEqual({ email: 'ann@example.com' });
+		expect((await project.run(['version', '--fields', 'version'])).stdout).toBe('0.0.0-test\n');
+	});
+});
+
+describe('what says where a command goes, or how', () => {
+	const remote = [
+		['--token-stdin'],
+		['--token-file', 'f'],
+		['--ca-cert', 'f'],
+		['--insecure'],
+		['--proxy', 'http://p'],
+	];
+	const [token, file, ca, insecure, proxy] = remote;
+	const db = ['--db', 'x.db'];
+	const url = ['--base-url', 'https://mail.example.com'];
+	const profile = ['--profile', 'local'];
+	const reaches = [token, file, ca, insecure, proxy];
+
+	it.each([
+		['profile list', [...reaches, db, url, profile]],
+		['profile show', [...reaches, db, url]],
+		['profile add x --base-url http://a', [...reaches, profile]],
+		['profile use local', [...reaches, db, url, profile]],
+		['profile rename x y', [...reaches, db, url, profile]],
+		['profile remove x', [...reaches, db, url, profile]],
+		['logout', [...reaches, db, url]],
+		['config list', [...reaches, db, url]],
+		['config get timeout', [...reaches, db, url]],
+		['config set timeout 1m', [...reaches, db, url]],
+		['config unset timeout', [...reaches, db, url]],
+		['config path', [...reaches, db, url, profile]],
+		['demo', [...reaches, db, url, profile]],
+		['lists list', reaches],
+		['doctor', reaches],
+	] as const)('is refused by %s where it would have no effect', async (line, refused) => {
+		for (const flag of refused) {
+			const words = [...line.split(' '), ...(flag ?? [])];
+			const result = await cli(words, { stdin: 'mctl_secret' });
+			expect({ words, ...result }).toEqual({
+				words,
+				code: 2,
+				stdout: '',
+				stderr: expect.stringMatching(`^error: ${flag?.[0]} `),
+			});
+		}
+	});
+
+	it('names the command that keeps a token', async () => {
+		const words = ['profile', 'add', 'prod', ...url, '--token-stdin'];
+		expect((await cli(words, { stdin: 'mctl_secret' })).stderr).toBe(
+			'error: --token-stdin does not go with profile add\n' +
+				'hint: mailctl login keeps a deployment and its token as a profile\n',
+		);
+	});
+});
+
+describe('an option of one value given twice', () => {
+	const repeated = ['flag', 'tri', 'list', 'choices', 'pairs'];
+	const own = commands.map(({ path, command }) => ({
+		path,
+		flags: Object.entries(command.options).flatMap(([key, { kind }]) =>
+			repeated.includes(kind) ? [] : [flagOf(key)],
+		),
+	}));
+	const twice = (flag: string) => ({ code: 2, stdout: '', stderr: `error: ${flag} is given twice\n` });
+
+	it.each(own.filter(({ flags }) => flags.length > 0))('is refused by $path', async ({ path, flags }) => {
+		for (const flag of flags)
+			expect(await cli([...path.split(' '), flag, '1', flag, '1'], { connect })).toEqual(twice(flag));
+	});
+
+	const valued = globalOptions.flatMap(({ flags }) => /^(?:-\w, )?(--[\w-]+) </.exec(flags)?.[1] ?? []);
+
+	it.each(valued)('is refused when it is %s, before and after the command too', async (flag) => {
+		const words = ['lists', 'list'];
+		expect(await cli([...words, flag, '1', flag, '2'], { connect })).toEqual(twice(flag));
+		expect(await cli([flag, '1', ...words, `${flag}=2`], { connect })).toEqual(twice(flag));
+	});
+
+	it('is refused by its short name, and what has no value or many may come again', async () => {
+		expect(await cli(['lists', 'list', '-p', 'a', '--profile', 'b'])).toEqual(twice('--profile'));
+		expect(await cli(['-o', 'json', 'lists', 'list', '-o', 'csv'])).toMatchObject({ code: 2 });
+		const quiet = ['-q', 'lists', 'list', '-q', '--all', '--all', '--json', '--json'];
+		expect(await cli(quiet)).toMatchObject({ code: 0, stdout: '[]\n' });
+	});
+});
+
+describe('--dry-run', () => {
+	it('writes no file and runs no demo', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const path = join(project.folder, 'a.csv');
+		for (const words of [
+			['subscribers', 'export', path, '-l', '1'],
+			['suppressions', 'export', path],
+		]) {
+			expect(await project.json([...words, '--dry-run'])).toMatchObject({ dry_run: true });
+			await expect(readFile(path)).rejects.toThrow('ENOENT');
+		}
+		expect(await cli(['demo', '--keep', path, '--dry-run'])).toMatchObject({ code: 2 });
+		await expect(readFile(path)).rejects.toThrow('ENOENT');
+		await project.file('a.csv', 'mine');
+		const taken = ['subscribers', 'export', path, '-l', '1', '--dry-run'];
+		expect(await project.run(taken)).toMatchObject({ code: 2 });
+		expect(await readFile(path, 'utf8')).toBe('mine');
+	});
+});

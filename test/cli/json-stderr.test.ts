@@ -1,0 +1,155 @@
+// With -o json and ndjson standard error is JSON too, an object a line: what a script reads it takes apart with one rule.
+import { PassThrough } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
+import { unnamed } from '../../src/cli/frame/command-line.js';
+import { Interrupted } from '../../src/cli/frame/errors.js';
+import { createIo } from '../../src/cli/frame/io.js';
+import { createTalk } from '../../src/cli/frame/talk.js';
+import { paint } from '../../src/cli/render/color.js';
+import { withOneLine } from '../../src/cli/render/standing.js';
+import { cli, makeHome } from '../support/cli.js';
+import { startForeign } from '../support/foreign.js';
+import { makeProject } from '../support/project.js';
+import { startSmtpSink } from '../support/smtp-sink.js';
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+	for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+/** What was said, an object a line. */
+function said(stderr: string): unknown[] {
+	return stderr
+		.split('\n')
+		.slice(0, -1)
+		.map((line) => JSON.parse(line));
+}
+
+const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'];
+
+describe('standard error with -o json', () => {
+	it('holds notes, warnings and hints as objects, and the error as one', async () => {
+		const sink = await startSmtpSink();
+		opened.push(sink);
+		const project = await makeProject({ smtp: sink.port });
+		const file = await project.file('people.csv', 'email,name,\u001b[1mx\nann@example.com,Ann,\n');
+		const words = [...mail, '--bulk', '--csv', file, '--yes', '--expect-count', '1'];
+		for (const format of ['json', 'ndjson']) {
+			const run = await project.run([...words, '--again', '--job', format, '-o', format]);
+			expect({ code: run.code, said: said(run.stderr) }).toEqual({
+				code: 0,
+				said: [
+					{ note: 'left out: \u001b[1mx' },
+					{ note: `campaign ${format}: staging people.csv` },
+					{ note: '1 recipient of people.csv' },
+					{
+						warning: 'links to unsubscribe point to this machine: no other machine can follow them',
+						hint: expect.stringMatching(/^mailctl --db \S+ engine init --public-url /),
+					},
+					{ note: expect.stringMatching(`^campaign ${format}, `) },
+					{ note: 'sent 1' },
+				],
+			});
+			expect(run.stderr).not.toContain('\u001b');
+		}
+		const refused = await project.run([...words, '--job', 'json', '--tag', 'x', '-o', 'json', '-q']);
+		expect(said(refused.stderr)).toEqual([
+			{ error: expect.objectContaining({ exit_code: 5, hint: 'give another --campaign' }) },
+		]);
+	});
+
+	it('has the way on in the error, and nowhere else', async () => {
+		const project = await makeProject({ smtp: 9 });
+		const interrupts = new AbortController();
+		const file = await project.file('people.csv', 'email,name\nann@example.com,Ann\n');
+		const heard = (text: string) => {
+			if (text.includes('staging')) interrupts.abort(new Interrupted('SIGINT'));
+		};
+		const run = await project.run(
+			[...mail, '--csv', file, '--yes', '--expect-count', '1', '--job', 'j', '-o', 'json'],
+			{ interrupts: interrupts.signal, heard },
+		);
+		expect({ code: run.code, said: said(run.stderr) }).toEqual({
+			code: 130,
+			said: [
+				{ note: 'campaign j: staging people.csv' },
+				{
+					error: {
+						code: 'interrupted',
+						exit_code: 130,
+						message: 'interrupted',
+						http: null,
+						details: null,
+						hint: expect.stringMatching(
+							/^nothing was sent; mailctl --db \S+ campaigns resume j goes on, mailctl --db \S+ campaigns cancel j drops it$/,
+						),
+						retryable: false,
+					},
+				},
+			],
+		});
+	});
+
+	it('adds it to what the error hints at itself', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		const file = await project.file('people.csv', 'email\nann@example.com\nnobody\nno\n');
+		const words = ['subscribers', 'import', file, '-l', 'L', '--max-errors', '1', '--batch-size', '1'];
+		const run = await project.run([...words, '-o', 'json']);
+		expect(run.code).toBe(9);
+		expect(said(run.stderr)).toEqual([
+			{
+				error: expect.objectContaining({
+					code: 'too_many_errors',
+					hint: expect.stringMatching(/people\.csv\.rejects\.csv; .*import that file/),
+				}),
+			},
+		]);
+	});
+
+	it('has what went over the wire, with --debug', async () => {
+		const foreign = await startForeign();
+		opened.push(foreign);
+		const run = await cli(['--base-url', foreign.baseUrl, 'lists', 'get', '99', '--debug', '-o', 'json'], {
+			env: { MAILCTL_TOKEN: 't' },
+		});
+		expect(run.code).toBe(3);
+		const lines = said(run.stderr);
+		expect(lines.length).toBeGreaterThan(1);
+		expect(lines.slice(0, -1)).toEqual(lines.slice(0, -1).map(() => ({ trace: expect.any(String) })));
+		expect(lines.at(-1)).toHaveProperty('error');
+	});
+
+	it('is the same where a profile asks for JSON', async () => {
+		const home = await makeHome();
+		const run = (...words: string[]) => cli(words, { env: { HOME: home } });
+		await run('lists', 'list');
+		expect((await run('config', 'set', 'output', 'json')).code).toBe(0);
+		expect(said((await run('lists', 'get', '99')).stderr)).toEqual([
+			{ error: expect.objectContaining({ exit_code: 3 }) },
+		]);
+	});
+
+	it('has progress as objects, but on a terminal a line that is rewritten', async () => {
+		for (const isTTY of [false, true]) {
+			const stderr = Object.assign(new PassThrough(), { isTTY, columns: 80 });
+			let now = 0;
+			const talk = createTalk(withOneLine(createIo({ stderr }).stderr), {
+				...{ format: 'json', quiet: false, debug: false, paint: await paint(false) },
+				target: unnamed,
+				elapsedMs: () => now,
+			});
+			const progress = talk.progress('staging', 5_000);
+			now = 10_000;
+			progress.update(1_000, '3 rejected');
+			progress.stop();
+			await talk.note('done');
+			const text = String(stderr.read());
+			expect(text).toBe(
+				isTTY
+					? '\r\u001b[Kstaging 1,000 of 5,000 · 20% · 100/s · 40s left · 3 rejected\r\u001b[K{"note":"done"}\n'
+					: '{"progress":"staging 1,000 of 5,000 · 20% · 100/s · 40s left · 3 rejected"}\n{"note":"done"}\n',
+			);
+		}
+	});
+});

@@ -1,0 +1,71 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeProject, type Project } from '../support/project.js';
+
+let project: Project;
+beforeAll(async () => {
+	project = await makeProject();
+	for (const name of ['A\tb', 'B', 'C'])
+		await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+});
+
+async function asked(query: string, ...more: string[]) {
+	const words = more.length > 0 && !more[0]?.startsWith('-') ? more : ['lists', 'list', ...more];
+	const { code, stdout, stderr } = await project.run([...words, '--query', query]);
+	return { code, stdout, stderr };
+}
+
+describe('--query', () => {
+	it.each<[query: string, words: string[], stdout: string]>([
+		['[].name', [], '[\n  "A\\tb",\n  "B",\n  "C"\n]\n'],
+		['[1].name', [], '"B"\n'],
+		['[1].name', ['-o', 'tsv'], 'B\n'],
+		['[].name', ['-o', 'tsv'], 'A\\tb\nB\nC\n'],
+		['[].[id, name]', ['-o', 'tsv'], '1\tA\\tb\n2\tB\n3\tC\n'],
+		['[].{number: id, meta: {a: id}}', ['-o', 'tsv'], '1\t{"a":1}\n2\t{"a":2}\n3\t{"a":3}\n'],
+		['[].{number: id}', ['-o', 'ndjson'], '{"number":1}\n{"number":2}\n{"number":3}\n'],
+		['[?name == `B`] | [0].id', [], '2\n'],
+		["[?name == 'C'].id", ['-o', 'tsv'], '3\n'],
+		['length(@)', [], '3\n'],
+		['nothing', [], 'null\n'],
+		['nothing', ['-o', 'tsv'], ''],
+		['name', ['lists', 'get', '2'], '"B"\n'],
+		['results[0].name', ['api', 'GET', '/sub/lists/2/subscribers/'], 'null\n'],
+		['name', ['api', 'GET', '/sub/lists/2/'], '"B"\n'],
+		['[0].command', ['commands'], '"lists list"\n'],
+	])('%s of %j', async (query, words, stdout) => {
+		expect(await asked(query, ...words)).toEqual({ code: 0, stdout, stderr: '' });
+	});
+
+	it('is refused before anything is done when it is no expression', async () => {
+		const ended = await asked('[', 'lists', 'create', '--name', 'D', '--email-reason', 'r');
+		expect(ended).toMatchObject({
+			code: 2,
+			stdout: '',
+			stderr: expect.stringContaining('--query: Syntax error'),
+		});
+		expect((await asked('length(@)')).stdout).toBe('3\n');
+		expect(await asked('name', '-o', 'table')).toMatchObject({
+			code: 2,
+			stderr: 'error: --query does not go with --output table\n',
+		});
+	});
+
+	it('that does not fit is exit 2 for what reads, and a warning for what has changed something', async () => {
+		expect(await asked('sum(@)')).toMatchObject({
+			code: 2,
+			stdout: '',
+			stderr: expect.stringContaining('--query: Invalid type: sum()'),
+		});
+		const changed = await asked('sum(@)', 'lists', 'update', '3', '--name', 'Changed');
+		expect(changed).toMatchObject({
+			code: 0,
+			stderr: expect.stringContaining('--query: Invalid type: sum()'),
+		});
+		expect(JSON.parse(changed.stdout)).toMatchObject({ id: 3, name: 'Changed' });
+	});
+
+	it('leaves errors, help and bytes as they are', async () => {
+		expect(await asked('id', 'lists', 'get', '99')).toMatchObject({ code: 3, stdout: '' });
+		expect((await asked('id', 'help', 'exit-codes')).stdout).toContain('130');
+	});
+});

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { column } from '../../../src/cli/render/columns.js';
+import { card, table } from '../../../src/cli/render/table.js';
+import { startCpuClock } from '../../support/cpu-clock.js';
+
+interface Row {
+	email: string;
+	name: string;
+}
+
+const layout = { width: 80, header: true, truncate: false, strong: (text: string) => text };
+const columns = [column<Row, 'email'>('email', 'EMAIL'), column<Row, 'name'>('name', 'NAME')];
+
+describe('a cell of 100,000 characters', () => {
+	it.each([
+		['blanks', ' '],
+		['letters', 'a'],
+		['letters of other alphabets', 'ж'],
+		['ideographs', '語'],
+		['letters and blanks', 'ж '],
+	])('%s is shown in time by its length, whole, cut and as a card', async (_, piece) => {
+		const row = { email: 'a@example.com', name: `${piece.repeat(100_000 / piece.length)}.` };
+		for (const truncate of [true, false]) {
+			const cpuMs = startCpuClock();
+			await table([row, row], columns, { ...layout, truncate });
+			card(row, columns, { ...layout, truncate });
+			expect(cpuMs()).toBeLessThan(5_000);
+		}
+	});
+});

@@ -1,0 +1,317 @@
+/** What a job needs of campaigns besides recipients: its name, its rows' results, and send requests as rows. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RequestRow } from '../../src/api/campaigns.js';
+import { type CampaignSpec, need } from '../../src/api/capabilities.js';
+import type { Subject } from './api.suite.js';
+
+const none = {
+	...{ sent: 0, opened: 0, machine_opened: 0, clicked: 0, machine_clicked: 0 },
+	...{ unsubscribed: 0, softbounced: 0, hardbounced: 0 },
+};
+
+export function campaignJobsSuite(name: string, open: () => Promise<Subject>): void {
+	describe(`campaigns as jobs on ${name}`, () => {
+		let subject: Subject;
+		beforeAll(async () => {
+			subject = await open();
+		});
+		afterAll(() => subject.close());
+
+		let counter = 0;
+		const unique = (word: string) => `${word}${++counter}`;
+		const campaigns = () => need(subject.api, 'campaigns');
+		const spec = (more: Partial<CampaignSpec> = {}): CampaignSpec => ({
+			from: subject.sender,
+			type: 'TRANSACTIONAL',
+			subject: 's',
+			text_body: 'Hi #name#',
+			...more,
+		});
+
+		it('are found by their name, without their bodies, and listed in the order they were opened', async () => {
+			const job = unique('job');
+			const source = { kind: 'csv', path: '/a/people.csv', sha256: 'ab' };
+			const { id } = await (await campaigns()).open(job, spec({ source }));
+			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			const { results } = await (await campaigns()).page({ key: job });
+			expect(results).toEqual([
+				{
+					id,
+					key: job,
+					state: 'staged',
+					is_finished: false,
+					counts: { staged: 1, suppressed: 0, rejected: 0 },
+					position: 1,
+					is_complete: false,
+					type: 'TRANSACTIONAL',
+					subject: 's',
+					list_id: null,
+					source,
+					requests: false,
+					date_created: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+					date_released: null,
+					figures: none,
+				},
+			]);
+			expect((await (await campaigns()).page({ key: `${job}x` })).results).toEqual([]);
+			const next = unique('job');
+			await (await campaigns()).open(next, spec());
+			const all = (await (await campaigns()).page({ page_size: 1_000 })).results.map(({ key }) => key);
+			expect(all.indexOf(next)).toBe(all.indexOf(job) + 1);
+		});
+
+		it('are named after their subject and the day, each by a name of its own, and found by their UUID', async () => {
+			const subjectLine = `Spring, ${unique('news')}!`;
+			const first = await (await campaigns()).open(null, spec({ subject: subjectLine }));
+			const second = await (await campaigns()).open(null, spec({ subject: subjectLine }));
+			expect(first.key).toMatch(/^spring-news\d+-\d{4}-\d\d-\d\d$/);
+			expect(second).toEqual({ id: expect.not.stringMatching(first.id), key: `${first.key}-2`, position: 0 });
+			const { results } = await (await campaigns()).page({ id: second.id });
+			expect(results.map(({ key }) => key)).toEqual([second.key]);
+			const requests = { requests: true, source: { path: '/a/winners.ndjson', sha256: 'ab' } } as const;
+			expect((await (await campaigns()).open(null, requests)).key).toMatch(/^winners-\d{4}-/);
+		});
+
+		it('are the same one by any form of their UUID, and without one', async () => {
+			const key = unique('job');
+			const campaign_unique_id = `0000000000004000800000000000${String(1_000 + counter)}`;
+			const { id } = await (await campaigns()).open(key, spec({ campaign_unique_id }));
+			for (const form of [id, id.toUpperCase(), `urn:uuid:${id}`])
+				expect(await (await campaigns()).open(key, spec({ campaign_unique_id: form }))).toMatchObject({ id });
+			expect(await (await campaigns()).open(key, spec())).toMatchObject({ id });
+			for (const other of ['00000000-0000-4000-8000-000000000000', 7 as never])
+				await expect(
+					(await campaigns()).open(key, spec({ campaign_unique_id: other })),
+				).rejects.toMatchObject({ code: 'conflict' });
+		});
+
+		it('are listed by state and time, the newest first when asked', async () => {
+			const [older, newer] = [unique('job'), unique('job')];
+			for (const key of [older, newer]) await (await campaigns()).open(key, spec());
+			const staged = { state: 'staged', ordering: '-date_created', page_size: 1_000 } as const;
+			const keys = (await (await campaigns()).page(staged)).results.map(({ key }) => key);
+			expect(keys.indexOf(older)).toBe(keys.indexOf(newer) + 1);
+			for (const state of ['planned', 'sending', 'finished', 'canceled'] as const) {
+				const { results } = await (await campaigns()).page({ state, key: newer });
+				expect(results).toEqual([]);
+			}
+			const { results: future } = await (await campaigns()).page({ since: '2999-01-01T00:00:00.000000' });
+			expect(future).toEqual([]);
+			await expect((await campaigns()).page({ since: 'x' })).rejects.toMatchObject({ code: 'invalid' });
+		});
+
+		it('are refused beside one of the same mail that was released a short while ago', async () => {
+			const mine = spec({ subject: unique('again') });
+			const { id, key } = await (await campaigns()).open(null, mine);
+			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			await (await campaigns()).complete(id, { position: 1 });
+			await (await campaigns()).release(id, { expect_count: 1 });
+			for (const name of [null, unique('job')])
+				await expect((await campaigns()).open(name, mine, { unlessSent: true })).rejects.toMatchObject({
+					code: 'conflict',
+					fields: { sent: [{ message: key }] },
+				});
+			await expect((await campaigns()).check(null, mine, { unlessSent: true })).rejects.toMatchObject({
+				fields: { sent: [{ message: key }] },
+			});
+			const checked = unique('job');
+			await (await campaigns()).check(checked, mine);
+			expect((await (await campaigns()).page({ key: checked })).results).toEqual([]);
+			expect((await (await campaigns()).open(key, mine, { unlessSent: true })).id).toBe(id);
+			expect((await (await campaigns()).open(null, mine)).key).not.toBe(key);
+		});
+
+		it('are the same campaign when their file was moved, and another one when it is another file', async () => {
+			const job = unique('job');
+			const from = (path: string, sha256: string) => spec({ source: { path, sha256 } });
+			const { id } = await (await campaigns()).open(job, from('/a', 'ab'));
+			expect((await (await campaigns()).open(job, from('/b', 'ab'))).id).toBe(id);
+			await expect((await campaigns()).open(job, from('/a', 'cd'))).rejects.toMatchObject({
+				code: 'conflict',
+			});
+		});
+
+		it('tell what became of each row, in order, with its line', async () => {
+			const { id } = await (await campaigns()).open(unique('job'), spec());
+			const recipients = [
+				{ to: 'b@example.com', line: 2 },
+				{ to: 'nobody', line: 3 },
+				{ to: 'B@example.com', line: 4 },
+				{ to: 'x', line: 5, refused: { code: 'too_few_cells', error: 'few' } },
+				{ to: 'a@example.com', line: 9 },
+			];
+			const ack = await (await campaigns()).put(id, { first: 0, recipients });
+			expect(ack.counts).toEqual({ staged: 2, suppressed: 0, rejected: 3 });
+			const staged = {
+				id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+				state: 'staged',
+				code: null,
+				text: null,
+			};
+			const whole = await (await campaigns()).results(id, {});
+			expect(whole).toEqual({
+				results: [
+					{ line: 2, to: 'b@example.com', ...staged, attempts: 0 },
+					rejected(3, 'nobody', 'invalid', 'to: Enter a valid email address.'),
+					rejected(4, 'B@example.com', 'duplicate', 'B@example.com is in this campaign already.'),
+					rejected(5, 'x', 'too_few_cells', 'few'),
+					{ line: 9, to: 'a@example.com', ...staged, attempts: 0 },
+				],
+				next: null,
+			});
+			await (await campaigns()).release(id, { expect_count: 2 });
+			const first = await (await campaigns()).results(id, { limit: 3 });
+			expect(first.results.map(({ state }) => state)).toEqual(['queued', 'rejected', 'rejected']);
+			expect(first.next).not.toBeNull();
+			const rest = await (await campaigns()).results(id, { after: first.next ?? 0 });
+			expect(rest.results.map(({ line }) => line)).toEqual([5, 9]);
+			const findings = await (await campaigns()).results(id, { only: 'findings' });
+			expect(findings.results.map(({ line }) => line)).toEqual([3, 4, 5]);
+			await expect(
+				(await campaigns()).results('00000000-0000-4000-8000-000000000000', {}),
+			).rejects.toMatchObject({ code: 'not_found' });
+		});
+
+		it('are complete when they are said to be, at the right count alone, and take no row then', async () => {
+			const { id } = await (await campaigns()).open(unique('job'), spec());
+			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			await expect((await campaigns()).complete(id, { position: 2 })).rejects.toMatchObject({
+				code: 'conflict',
+			});
+			await (await campaigns()).complete(id, { position: 1 });
+			await (await campaigns()).complete(id, { position: 1 });
+			await expect(
+				(await campaigns()).put(id, { first: 1, recipients: [{ to: 'bob@example.com' }] }),
+			).rejects.toMatchObject({ code: 'conflict' });
+			await (await campaigns()).release(id, { expect_count: 1 });
+		});
+
+		it('forget the rows of what was dropped', async () => {
+			const { id } = await (await campaigns()).open(unique('job'), spec());
+			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }, { to: 'no' }] });
+			await (await campaigns()).cancel(id);
+			expect(await (await campaigns()).results(id, {})).toEqual({ results: [], next: null });
+		});
+
+		it('are gone whole when they are forgotten before their release, and not behind it', async () => {
+			const job = unique('job');
+			const gone = unique('gone');
+			const suppressions = await need(subject.api, 'suppressions');
+			await suppressions.put([{ email: `${gone}@example.com`, reason: 'HARDBOUNCED' }]);
+			const recipients = [{ to: 'ann@example.com' }, { to: 'no' }, { to: `${gone}@example.com` }];
+			const { id } = await (await campaigns()).open(job, spec());
+			await (await campaigns()).put(id, { first: 0, recipients });
+			await (await campaigns()).cancel(id, { forget: true });
+			await expect((await campaigns()).status(id)).rejects.toMatchObject({ code: 'not_found' });
+			expect((await (await campaigns()).page({ key: job })).results).toEqual([]);
+			await expect((await campaigns()).cancel(id, { forget: true })).rejects.toMatchObject({
+				code: 'not_found',
+			});
+			const { id: released } = await (await campaigns()).open(job, spec());
+			await (await campaigns()).put(released, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			await (await campaigns()).complete(released, { position: 1 });
+			await (await campaigns()).release(released, { expect_count: 1 });
+			await (await campaigns()).cancel(released, { forget: true });
+			expect(await (await campaigns()).status(released)).toMatchObject({ state: 'canceled' });
+		});
+
+		describe('of send requests', () => {
+			const opened = async () => {
+				const job = unique('job');
+				const { id } = await (await campaigns()).open(job, { requests: true });
+				return { job, id };
+			};
+			const request = (to: readonly string[], more: object = {}) => ({
+				from: subject.sender,
+				to,
+				subject: 'S',
+				text_body: 'Hi #x#',
+				context: { x: '1' },
+				...more,
+			});
+
+			it('send each as it is: its content, its context, whoever it is to', async () => {
+				const { id, job } = await opened();
+				const requests: RequestRow[] = [
+					{ line: 1, request: request(['a@example.com', 'b@example.com', 'A@example.com']) },
+					{ line: 2, request: request(['a@example.com'], { context: { x: '2' } }) },
+				];
+				const ack = await (await campaigns()).putRequests(id, { first: 0, requests });
+				expect(ack).toEqual({
+					position: 2,
+					counts: { staged: 3, suppressed: 0, rejected: 0 },
+					rejects: [],
+				});
+				expect(await (await campaigns()).putRequests(id, { first: 0, requests })).toEqual(ack);
+				expect((await (await campaigns()).page({ key: job })).results[0]).toMatchObject({
+					requests: true,
+					subject: null,
+				});
+				await (await campaigns()).release(id, { expect_count: 3 });
+				const messages = await need(subject.api, 'messages');
+				expect((await messages.page({ campaign_unique_id: id })).results.map(({ to }) => to)).toEqual([
+					'a@example.com',
+					'b@example.com',
+					'a@example.com',
+				]);
+			});
+
+			it('reject what a send call would refuse, and the same message to the same address', async () => {
+				const { id } = await opened();
+				const rows = [
+					{ to: [] },
+					{ from: 'evil@example.org' },
+					{ template_unique_id: '00000000-0000-4000-8000-000000000000', text_body: undefined },
+					{ campaign_unique_id: '00000000-0000-4000-8000-000000000000' },
+					{ context: {} },
+					{},
+					{},
+				];
+				const requests: RequestRow[] = rows.map((more, at) => ({
+					line: at + 1,
+					request: request(['ann@example.com'], more),
+				}));
+				requests.push(
+					{ line: 9, request: 'text' },
+					{ line: 10, request: null, refused: { code: 'bad_json', error: 'no JSON' } },
+				);
+				await (await campaigns()).putRequests(id, { first: 0, requests });
+				const { results } = await (await campaigns()).results(id, {});
+				expect(results.map(({ line, state, code, text }) => [line, state, code, text])).toEqual([
+					[1, 'rejected', 'empty', 'to: This list may not be empty.'],
+					[2, 'rejected', 'not_verified', 'from: Sender address is not verified.'],
+					[3, 'rejected', 'does_not_exist', 'template_unique_id: Template not found.'],
+					[
+						4,
+						'rejected',
+						'invalid',
+						'campaign_unique_id: Requests of one job are one campaign: leave it out.',
+					],
+					[5, 'rejected', 'missing_variable', 'ann@example.com: no value for #x#.'],
+					[6, 'staged', null, null],
+					[7, 'rejected', 'duplicate', 'ann@example.com is in this campaign already.'],
+					[9, 'rejected', 'invalid', expect.stringContaining('Invalid data')],
+					[10, 'rejected', 'bad_json', 'no JSON'],
+				]);
+			});
+
+			it('and recipients do not mix, nor do lists', async () => {
+				const { id } = await opened();
+				await expect(
+					(await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),
+				).rejects.toMatchObject({ code: 'conflict' });
+				const other = await (await campaigns()).open(unique('job'), spec());
+				await expect(
+					(await campaigns()).putRequests(other.id, {
+						first: 0,
+						requests: [{ request: request(['ann@example.com']) }],
+					}),
+				).rejects.toMatchObject({ code: 'conflict' });
+			});
+		});
+	});
+}
+
+function rejected(line: number, to: string, code: string, text: string) {
+	return { line, to, id: null, state: 'rejected', code, text, attempts: 0 };
+}

@@ -1,0 +1,222 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	campaignOf,
+	day,
+	deliver,
+	eventOf,
+	figures,
+	fixedClock,
+	hour,
+	lease,
+	messageIds,
+	newField,
+	newList,
+	newSubscriber,
+	noon,
+	type OpenEmpty,
+	put,
+	releasedCampaign,
+	send,
+	stateOf,
+	verify,
+} from './fixture.js';
+
+export function describeCampaigns(open: OpenEmpty): void {
+	describe('campaigns', () => {
+		let store: Store;
+		let list_id: number;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			list_id = await newList(store);
+			for (const who of ['a', 'b', 'c']) await newSubscriber(store, list_id, `${who}@example.org`);
+			return () => store.close();
+		});
+		const staged = async (key: string, more = {}) => {
+			const command = campaignOf(key, more);
+			await store.writes.openCampaign(command);
+			await store.writes.addListToCampaign({ campaign: command.id, list_id, now: noon });
+			return command.id;
+		};
+		const release = (campaign: string, expect_count: number) =>
+			store.writes.releaseCampaign({ campaign, expect_count, now: noon + hour });
+
+		it('reopens a key where it stood, and refuses another spec under it', async () => {
+			const command = campaignOf('job');
+			const opened = { kind: 'opened', session: { id: command.id, key: 'job', position: 0 } };
+			expect(await store.writes.openCampaign(command)).toEqual(opened);
+			await store.writes.addListToCampaign({ campaign: command.id, list_id, now: noon });
+			await put(store, command.id, 0, ['x@example.org', 'y@example.org']);
+			const again = { ...campaignOf('job'), spec: { ...command.spec } };
+			const session = { id: command.id, key: 'job', position: 2 };
+			expect(await store.writes.openCampaign(again)).toEqual({ kind: 'opened', session });
+			const other = { ...again, spec: { ...command.spec, subject: 'Other' } };
+			expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
+		});
+
+		it('gives the key of what was canceled before its release back, and of nothing else', async () => {
+			const first = await staged('job');
+			await store.writes.cancelCampaign({ campaign: first, now: noon });
+			const plain = campaignOf('job');
+			const other = { ...plain, spec: { ...plain.spec, subject: 'Other' } };
+			expect(await store.writes.openCampaign(other)).toEqual({
+				kind: 'opened',
+				session: { id: other.id, key: 'job', position: 0 },
+			});
+			expect(await store.reads.campaignStatus({ id: first })).toMatchObject({ state: 'canceled' });
+			await store.writes.addListToCampaign({ campaign: other.id, list_id, now: noon });
+			await release(other.id, 3);
+			await store.writes.cancelCampaign({ campaign: other.id, now: noon + hour });
+			expect(await store.writes.openCampaign(campaignOf('job'))).toEqual({ kind: 'conflict' });
+		});
+
+		it('refuses an unverified sender, and a campaign that another job is', async () => {
+			const eve = campaignOf('eve', { from_key: 'eve@example.org' });
+			expect(await store.writes.openCampaign(eve)).toMatchObject({ kind: 'refused', errors: { from: [{}] } });
+			const id = await staged('job');
+			const taken = { ...campaignOf('other'), id };
+			expect(await store.writes.openCampaign(taken)).toMatchObject({
+				kind: 'refused',
+				errors: { campaign_unique_id: [{ code: 'unique' }] },
+			});
+		});
+
+		it('stages the active subscribers of a list, counts the rest, and leases none of them', async () => {
+			await store.writes.patchSubscriber({ list_id, id: 2, patch: { is_active: false }, now: noon });
+			await send(store, ['c@example.org']);
+			const message = await deliver(store, { kind: 'sent', reply: accepted250 });
+			const other = await newList(store, 'Other');
+			await newSubscriber(store, other, 'c@example.org');
+			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
+			await newSubscriber(store, other, 'x@example.org');
+			const passedOver = {
+				...{ email_key: 'x@example.org', reason: 'MANUAL' as const, list_id: null, source: 'API' as const },
+				...{ created_at: null, expires_at: noon + day },
+			};
+			await store.writes.putSuppressions({ rows: [passedOver], now: noon });
+			const command = campaignOf('job');
+			await store.writes.openCampaign(command);
+			const add = (list: number) =>
+				store.writes.addListToCampaign({ campaign: command.id, list_id: list, now: noon });
+			expect(await add(list_id)).toEqual({
+				position: 1,
+				counts: { staged: 1, suppressed: 0, rejected: 0 },
+				rejects: [],
+			});
+			expect(await add(other)).toMatchObject({ position: 3, counts: { staged: 1, suppressed: 1 } });
+			expect(await store.reads.campaignStatus({ id: command.id })).toEqual({
+				id: command.id,
+				key: 'job',
+				state: 'staged',
+				is_finished: false,
+				messages: { staged: 2 },
+				counts: { staged: 2, suppressed: 1, rejected: 0 },
+			});
+			expect(await lease(store)).toEqual([]);
+			expect(await store.reads.nextDue({ scope: null })).toBeNull();
+		});
+
+		it('adds nobody twice: not from the same list, not from another', async () => {
+			const campaign = await staged('job');
+			const add = (list: number) => store.writes.addListToCampaign({ campaign, list_id: list, now: noon });
+			expect(await add(list_id)).toMatchObject({ counts: { staged: 0, suppressed: 0, rejected: 0 } });
+			await newSubscriber(store, list_id, 'd@example.org');
+			expect(await add(list_id)).toMatchObject({ position: 4, counts: { staged: 1 } });
+			const other = await newList(store, 'Other');
+			await newSubscriber(store, other, 'A@example.org');
+			expect(await add(other)).toMatchObject({
+				counts: { staged: 0, rejected: 1 },
+				rejects: [{ row: 4, code: 'duplicate' }],
+			});
+			expect(await add(other)).toMatchObject({
+				counts: { staged: 0, rejected: 0 },
+				rejects: [{ row: 4, code: 'duplicate' }],
+			});
+			expect(await add(list_id)).toMatchObject({ rejects: [] });
+			expect(await messageIds(store)).toHaveLength(4);
+		});
+
+		it('rejects who lacks a variable when it is strict', async () => {
+			await newField(store, 'city');
+			await newSubscriber(store, list_id, 'd@example.org', { meta: { city: 'Oslo' } });
+			const variables = ['city', 'name', 'unsubscribe_url', 'given'];
+			const command = campaignOf('job', { variables, context: { given: 'x' } });
+			await store.writes.openCampaign({ ...command, strict_vars: true });
+			const ack = await store.writes.addListToCampaign({ campaign: command.id, list_id, now: noon });
+			expect(ack?.counts).toEqual({ staged: 1, suppressed: 0, rejected: 3 });
+			expect(ack?.rejects[0]).toEqual({
+				row: 0,
+				code: 'missing_variable',
+				error: 'a@example.org: no value for #city#.',
+			});
+		});
+
+		it('releases nothing when the count is another', async () => {
+			const campaign = await staged('job');
+			expect(await release(campaign, 4)).toEqual({ kind: 'count_differs', count: 3 });
+			expect(await lease(store)).toEqual([]);
+			expect(await release(campaign, 3)).toEqual({ kind: 'released' });
+			expect(await release(campaign, 3)).toEqual({ kind: 'released' });
+			expect(await release('nobody', 3)).toEqual({ kind: 'not_found' });
+		});
+
+		it('counts messages as created when they are released', async () => {
+			const campaign = await staged('job');
+			expect(await figures(store)).toEqual([]);
+			await release(campaign, 3);
+			expect(await figures(store, { campaign: campaign })).toEqual(['2026-03-10 CREATED 3']);
+			const [first = ''] = await messageIds(store);
+			expect(await stateOf(store, first)).toBe('queued');
+			const leased = await lease(store, { now: noon + hour });
+			expect(leased.map(({ created_at }) => created_at)).toEqual([noon + hour, noon + hour, noon + hour]);
+		});
+
+		it('takes no list once it is released or canceled', async () => {
+			const campaign = await releasedCampaign(store, list_id, 'job');
+			expect(await store.writes.addListToCampaign({ campaign, list_id, now: noon })).toBeNull();
+		});
+
+		it('drops a staged campaign that is canceled', async () => {
+			const campaign = await staged('job');
+			expect(await store.writes.cancelCampaign({ campaign, now: noon })).toBe(true);
+			expect(await store.writes.cancelCampaign({ campaign: 'nobody', now: noon })).toBe(false);
+			expect(await release(campaign, 3)).toEqual({ kind: 'canceled' });
+			expect(await store.reads.campaignStatus({ id: campaign })).toMatchObject({
+				state: 'canceled',
+				messages: {},
+			});
+			expect(await figures(store)).toEqual([]);
+			expect(await store.reads.pageMessages({ page: 1, page_size: 10, filter: {} })).toEqual({
+				count: 0,
+				results: [],
+			});
+		});
+
+		it('cancels what a released campaign has not sent, and records what was on its way', async () => {
+			const campaign = await releasedCampaign(store, list_id, 'job');
+			await deliver(store, { kind: 'sent', reply: accepted250 });
+			const [leased] = await lease(store, { max: 1 });
+			await store.writes.cancelCampaign({ campaign, now: noon });
+			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({
+				sent: 1,
+				leased: 1,
+				canceled: 1,
+			});
+			expect(await lease(store)).toEqual([]);
+			const outcome = { kind: 'sent', reply: accepted250 } as const;
+			const settlement = { message: leased?.message ?? '', fence: 1, at: noon, outcome };
+			expect(await store.queue.settle({ settlements: [settlement] })).toEqual(['recorded']);
+			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ sent: 2, canceled: 1 });
+		});
+
+		it('ends the leases of a worker that died before a campaign was canceled', async () => {
+			const campaign = await releasedCampaign(store, list_id, 'job');
+			await lease(store);
+			await store.writes.cancelCampaign({ campaign, now: noon });
+			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
+			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
+		});
+	});
+}

@@ -1,0 +1,144 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Micros } from '../../../src/api/datetime.js';
+import type { Leased } from '../../../src/store/queue.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	fixedClock,
+	hour,
+	lease,
+	noon,
+	type OpenEmpty,
+	send,
+	stateOf,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+const minute: Micros = hour / 60;
+const reason = 'a worker ended twice while it prepared this message';
+
+export function describeCompositions(open: OpenEmpty): void {
+	describe('a message on which workers end', () => {
+		let store: Store;
+		let id: string;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			id = (await send(store, ['a@example.org'])).answer.messages[0]?.id ?? '';
+			return () => store.close();
+		});
+		/** Leases begin at these times, and end an hour later. */
+		const leased = async (now: Micros): Promise<Leased> => {
+			const [first] = await lease(store, { now });
+			if (first === undefined) throw new Error('nothing is due');
+			return first;
+		};
+		/** The end of a worker in the midst of it; when the message is due again. */
+		const dieAt = async (now: Micros): Promise<Micros> => {
+			await store.queue.beginComposing(await leased(now));
+			expect(await lease(store, { now: now + hour })).toEqual([]);
+			return now + hour + minute;
+		};
+		const unfinished = async (now = noon) => (await store.reads.queueState({ now })).unfinished;
+
+		it('is suspect when its lease was lost, and goes on when it was not begun', async () => {
+			expect(await leased(noon)).not.toHaveProperty('is_suspect');
+			for (const times of [1, 2, 3])
+				expect(await leased(noon + times * hour)).toMatchObject({ is_suspect: true });
+			expect(await unfinished()).toEqual([]);
+		});
+
+		it('waits a minute after the first death, and is named', async () => {
+			const again = await dieAt(noon);
+			expect(await stateOf(store, id)).toBe('queued');
+			expect(await unfinished()).toEqual([{ message: id, state: 'queued', deaths: 1, due_at: again }]);
+			expect(await lease(store, { now: again - 1 })).toEqual([]);
+			expect(await leased(again)).toMatchObject({ message: id, is_suspect: true, attempts: 0 });
+		});
+
+		it('fails at the second with the reason, one attempt kept', async () => {
+			await dieAt(await dieAt(noon));
+			const found = await store.reads.getMessage({ id });
+			expect(found?.message).toMatchObject({ state: 'failed', attempts: 1, last_reply: reason });
+			expect(found?.attempts).toMatchObject([{ outcome: 'failed', phase: 'mail', text: reason }]);
+			const pageOf = { page: 1, page_size: 9, filter: {}, now: noon };
+			expect((await store.reads.pageSuppressions(pageOf)).count).toBe(0);
+			expect(await unfinished()).toEqual([{ message: id, state: 'failed', deaths: 2, due_at: null }]);
+			expect(await unfinished(noon + 9 * 24 * hour)).toEqual([]);
+			expect(await store.reads.nextDue({ scope: null })).toBeNull();
+		});
+
+		it('lets the others of the lost lease go', async () => {
+			await send(store, ['b@example.org', 'c@example.org'], { now: noon + 1 });
+			const [first] = await lease(store, { now: noon + 1 });
+			if (first === undefined) throw new Error('nothing is due');
+			await store.queue.beginComposing(first);
+			const again = await lease(store, { now: noon + 2 * hour });
+			expect(again.map(({ to }) => to)).toEqual(['b@example.org', 'c@example.org']);
+		});
+
+		it('is as before when it was composed, though the worker ended afterwards', async () => {
+			const first = await leased(noon);
+			await store.queue.beginComposing(first);
+			await store.queue.endComposing(first);
+			expect(await leased(noon + hour)).toMatchObject({ is_suspect: true });
+			expect(await unfinished(noon + hour)).toEqual([]);
+		});
+
+		it('has no death by a slow worker that lives: it comes back and says so', async () => {
+			const slow = await leased(noon);
+			await store.queue.beginComposing(slow);
+			expect(await lease(store, { now: noon + hour })).toEqual([]);
+			await store.queue.endComposing(slow);
+			await dieAt(noon + 2 * hour);
+			expect(await unfinished()).toMatchObject([{ state: 'queued', deaths: 1 }]);
+		});
+
+		it('has no death while its lease is renewed', async () => {
+			const { message, fence } = await leased(noon);
+			await store.queue.beginComposing({ message, fence });
+			const until = noon + 3 * hour;
+			await store.queue.renew({ owner: 'worker', fences: [{ message, fence }], now: noon, until });
+			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
+			expect(await stateOf(store, id)).toBe('leased');
+			expect(await unfinished()).toEqual([]);
+		});
+
+		it('has no death when it is given back', async () => {
+			const { message, fence } = await leased(noon);
+			await store.queue.beginComposing({ message, fence });
+			const outcome = { kind: 'released', why: 'drain' } as const;
+			await store.queue.settle({ settlements: [{ message, fence, at: noon, outcome }] });
+			expect(await leased(noon)).not.toHaveProperty('is_suspect');
+		});
+
+		it('begins nothing under a lease that is lost', async () => {
+			const first = await leased(noon);
+			await leased(noon + hour);
+			await store.queue.beginComposing(first);
+			expect(await unfinished()).toEqual([]);
+		});
+
+		it('is tried as if none had ended on it when a person says retry', async () => {
+			const again = await dieAt(noon);
+			await store.writes.changeMessage({ id, action: 'retry', now: noon + hour });
+			expect(await unfinished()).toEqual([]);
+			expect(await dieAt(noon + hour)).toBeGreaterThan(again);
+			expect(await stateOf(store, id)).toBe('queued');
+		});
+
+		it('is forgotten once it went, however it went', async () => {
+			const { message, fence } = await leased(await dieAt(noon));
+			await store.queue.beginComposing({ message, fence });
+			await store.queue.endComposing({ message, fence });
+			const at = noon + 2 * hour;
+			const outcome = { kind: 'failed', reply: unknown550 } as const;
+			await store.queue.settle({ settlements: [{ message, fence, at, outcome }] });
+			expect(await unfinished()).toEqual([]);
+			const reply = accepted250;
+			const late = { message, fence, at, outcome: { kind: 'sent', reply } } as const;
+			expect(await store.queue.settle({ settlements: [late] })).toEqual(['lost_lease']);
+		});
+	});
+}

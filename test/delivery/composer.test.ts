@@ -1,0 +1,63 @@
+// Which messages are composed with care: an ordinary one costs the queue nothing.
+import { expect, it } from 'vitest';
+import { createContentCache } from '../../src/content/cache.js';
+import { createComposer } from '../../src/delivery/composer.js';
+import type { Fence, Leased } from '../../src/store/queue.js';
+import type { StoredSubmission } from '../../src/store/submissions.js';
+import { readHere } from '../support/read-here.js';
+
+const submission: StoredSubmission = {
+	id: 's',
+	type: 'TRANSACTIONAL',
+	envelope: { from: 'news@example.com', reply_to: [], cc: [], bcc: [], headers: {} },
+	tag: null,
+	campaign: null,
+	content: { subject: 's', text: '#k# '.repeat(400), html: null, disable_inline: true },
+	content_sha256: 'x',
+};
+const messageOf = (message: string, k: string, more: Partial<Leased> = {}): Leased => ({
+	message,
+	fence: 1,
+	submission: 's',
+	to: 'ada@example.org',
+	list_id: null,
+	variables: { k },
+	attempts: 0,
+	created_at: 1_000_000,
+	...more,
+});
+
+/** What the queue is told while these are composed at once. */
+async function told(messages: readonly Leased[]): Promise<string[]> {
+	const said: string[] = [];
+	const composer = createComposer({
+		reads: { getSubmission: async () => submission },
+		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
+		publicUrl: null,
+		keyring: null,
+		queue: {
+			beginComposing: async ({ message, fence }: Fence) => void said.push(`begin ${message} ${fence}`),
+			endComposing: async ({ message, fence }: Fence) => void said.push(`end ${message} ${fence}`),
+		},
+	});
+	await Promise.all(messages.map((message) => composer.compose(message)));
+	return said;
+}
+
+it('asks the queue nothing for ordinary messages', async () => {
+	expect(await told([messageOf('a', 'Ada'), messageOf('b', 'x'.repeat(500))])).toEqual([]);
+});
+
+it('takes care of large messages and of suspects, one at a time', async () => {
+	const large = messageOf('large', 'x'.repeat(10_000));
+	const endless = messageOf('endless', 'x'.repeat(100_000));
+	const suspect = messageOf('suspect', 'Ada', { is_suspect: true, fence: 7 });
+	expect(await told([large, messageOf('a', 'Ada'), endless, suspect])).toEqual([
+		'begin large 1',
+		'end large 1',
+		'begin endless 1',
+		'end endless 1',
+		'begin suspect 7',
+		'end suspect 7',
+	]);
+});

@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatSmtpUrl, parseSmtpUrl } from '../../../src/delivery/smtp/settings.js';
+
+const parsed = (text: string) => {
+	const result = parseSmtpUrl(text);
+	return result.kind === 'settings' ? result.settings : result.message;
+};
+
+describe('an SMTP URL', () => {
+	it.each([
+		['smtp://localhost', { host: 'localhost', port: 25, security: 'opportunistic', user: null }],
+		['smtp://mail.test:2525', { host: 'mail.test', port: 2525, security: 'opportunistic', user: null }],
+		['smtp://mail.test:80', { host: 'mail.test', port: 80, security: 'opportunistic', user: null }],
+		['smtp://me@mail.test', { host: 'mail.test', port: 587, security: 'required', user: 'me' }],
+		[
+			'smtp://me%40x.test@mail.test',
+			{ host: 'mail.test', port: 587, security: 'required', user: 'me@x.test' },
+		],
+		['smtp://me@mail.test?tls=never', { host: 'mail.test', port: 587, security: 'never', user: 'me' }],
+		['smtp://mail.test/?tls=required', { host: 'mail.test', port: 25, security: 'required', user: null }],
+		['smtps://me@mail.test', { host: 'mail.test', port: 465, security: 'implicit', user: 'me' }],
+		['SMTP://[::1]:1025', { host: '::1', port: 1025, security: 'opportunistic', user: null }],
+		['smtp://bücher.test', { host: 'xn--bcher-kva.test', port: 25, security: 'opportunistic', user: null }],
+	])('%s', (text, settings) => {
+		expect(parsed(text)).toEqual({ ...settings, password: null, name: null, ca: null });
+	});
+
+	it.each([
+		['http://mail.test', /starts with smtp:\/\/ or smtps:\/\//],
+		['mail.test:25', /starts with smtp:/],
+		['smtp://', /host missing/],
+		['smtp://me@', /host missing/],
+		['smtp://mail.test:0', /port must be 1 to 65535/],
+		['smtp://mail.test:65536', /port not 1 to 65535/],
+		['smtp://mail.test/inbox', /no path/],
+		['smtp://mail.test?tls=maybe', /only parameter is tls/],
+		['smtps://mail.test?tls=never', /only parameter is tls/],
+		['smtp://mail.test?x=1', /only parameter is tls/],
+		['smtp://me@mail.test?tls=opportunistic', /with a user, tls is required or never/],
+		['smtp://me%0d%0aRSET@mail.test', /control character/],
+	])('%s is refused', (text, message) => {
+		expect(parsed(text)).toMatch(message);
+	});
+
+	it('takes no password, and does not repeat it', () => {
+		const message = parsed('smtp://me:s3cret@mail.test');
+		expect(message).toMatch(/--smtp-password-file/);
+		expect(message).not.toContain('s3cret');
+	});
+
+	it('comes back as it went', () => {
+		const url = fc.record({
+			host: fc.oneof(fc.domain(), fc.constant('::1')),
+			port: fc.integer({ min: 1, max: 65_535 }),
+			user: fc.option(fc.string({ minLength: 1 }).filter((text) => !/[\u0000-\u001f\u007f]/.test(text))),
+			implicit: fc.boolean(),
+		});
+		fc.assert(
+			fc.property(url, ({ host, port, user, implicit }) => {
+				const security = implicit ? 'implicit' : user === null ? 'opportunistic' : 'required';
+				const settings = { host, port, security, user, password: null, name: null, ca: null } as const;
+				expect(parsed(formatSmtpUrl(settings))).toEqual(settings);
+			}),
+		);
+	});
+
+	it('shows no password', () => {
+		const settings = {
+			host: 'h',
+			port: 25,
+			security: 'never',
+			user: 'u',
+			password: 's3cret',
+			name: null,
+			ca: null,
+		} as const;
+		expect(formatSmtpUrl(settings)).toBe('smtp://u:***@h:25?tls=never');
+	});
+});

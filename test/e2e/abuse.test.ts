@@ -1,0 +1,130 @@
+/**
+ * Attacks on a server that is reached directly, each measured by what it does to others: the answers they get, how
+ * long those take, and the memory of the process. All come from one machine, so attacker and others share an address.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { memoryMb, witness } from '../support/bystander.js';
+import { type Serving, startServing } from '../support/serving.js';
+
+let serving: Serving;
+let calm: Serving;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+	calm = await startServing();
+});
+afterAll(() => calm.stop('SIGKILL'));
+afterEach(async () => {
+	for (const socket of sockets.splice(0)) socket.destroy();
+	await serving.stop('SIGKILL');
+});
+
+/** A connection that reads and forgets what it is answered. */
+async function attacker(from = '127.0.0.1'): Promise<Socket> {
+	const { hostname, port } = new URL(serving.url);
+	const socket = connect({ host: hostname, port: Number(port), localAddress: from });
+	sockets.push(socket);
+	socket.on('error', () => {}).resume();
+	await new Promise<void>((resolve) => {
+		socket.once('connect', resolve).once('close', () => resolve());
+	});
+	return socket;
+}
+
+/** Writes as fast as the other end reads. */
+async function flood(socket: Socket, block: Buffer, enough: AbortSignal): Promise<void> {
+	while (!enough.aborted && socket.writable) {
+		if (socket.write(block)) await new Promise(setImmediate);
+		else {
+			const next = new AbortController();
+			const events = [once(socket, 'drain', next), once(socket, 'close', next), once(enough, 'abort', next)];
+			await Promise.race(events).catch(() => {});
+			next.abort();
+		}
+	}
+}
+
+/** Octets that the process holds in memory: the most of it, looked at while `work` goes on. */
+async function peakDuring<T>(work: Promise<T>): Promise<{ result: T; peakMb: number }> {
+	let peakMb = memoryMb(serving, 'VmRSS');
+	const timer = setInterval(() => {
+		peakMb = Math.max(peakMb, memoryMb(serving, 'VmRSS'));
+	}, 50);
+	const result = await work.finally(() => clearInterval(timer));
+	return { result, peakMb };
+}
+
+/** Attacks, and asks as others do; nobody but the attacker may notice. */
+async function attack(carryOut: (enough: AbortSignal) => Promise<unknown>): Promise<void> {
+	for (let at = 0; at < 30; at++) await serving.fetch('/sub/lists/').then((answer) => answer.text());
+	const before = memoryMb(serving, 'VmRSS');
+	const { result, peakMb } = await peakDuring(witness({ attacked: serving, calm }, carryOut));
+	expect(Object.keys(result.statuses)).toEqual(['200']);
+	expect(result.p99).toBeLessThan(result.patience);
+	expect(peakMb - before).toBeLessThan(200);
+}
+
+const mib = 1024 * 1024;
+const pipelined = Buffer.from('GET /sub/lists/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_000));
+
+describe('a server that is reached directly', () => {
+	it.each([
+		['one connection', 1],
+		['fifty connections', 50],
+	])('serves others while %s of a stranger pour requests into the pipeline', async (_, count) => {
+		serving = await startServing();
+		const wires = await Promise.all(Array.from({ length: count }, () => attacker()));
+		await attack((enough) => Promise.all(wires.map((socket) => flood(socket, pipelined, enough))));
+	});
+
+	it('serves others while fifty connections pour requests and read no answer', async () => {
+		serving = await startServing();
+		const wires = await Promise.all(Array.from({ length: 50 }, () => attacker()));
+		for (const socket of wires) socket.pause();
+		await attack((enough) => Promise.all(wires.map((socket) => flood(socket, pipelined, enough))));
+	});
+
+	it.each([
+		'/u/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+		'/o/x.gif',
+		'/sub/lists/',
+	])('serves others while 1,100 forms to %s drip', async (path) => {
+		serving = await startServing();
+		const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\na`;
+		await attack(async (enough) => {
+			const wires = await Promise.all(Array.from({ length: 1_100 }, () => attacker()));
+			for (const socket of wires) socket.write(head);
+			while (!enough.aborted) {
+				await new Promise((resolve) => setTimeout(resolve, 200));
+				for (const socket of wires) if (socket.writable) socket.write('b');
+			}
+		});
+	});
+
+	it('serves others while 10,100 connections of eleven addresses say nothing', async () => {
+		serving = await startServing();
+		for (let i = 0; i < 10_100; i += 100)
+			await Promise.all(Array.from({ length: 100 }, () => attacker(`127.0.1.${Math.floor(i / 1_000) + 1}`)));
+		await attack((enough) => once(enough, 'abort'));
+	});
+
+	it('serves others while 10 MiB of brackets come in, with a token', async () => {
+		serving = await startServing();
+		const headers = { 'Content-Type': 'application/json' };
+		const bodies = ['[', '[],', '{"a":'].map((piece) =>
+			`[${piece.repeat(Math.floor((10 * mib - 8) / piece.length))}`.slice(0, 10 * mib),
+		);
+		await attack(async (enough) => {
+			while (!enough.aborted) {
+				for (const body of bodies)
+					for (const path of ['/message/send/', '/sub/lists/', '/ext/suppressions/check/']) {
+						const answer = await serving.fetch(path, { method: 'POST', body, headers });
+						expect([400, 413]).toContain(answer.status);
+						await answer.text();
+					}
+			}
+		});
+	});
+});

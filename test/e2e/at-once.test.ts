@@ -1,0 +1,186 @@
+// Eight processes that do the same at the same moment: one does it, the others do it too or say who is at it.
+import { once } from 'node:events';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startProgram } from '../support/cli.js';
+import { startWitness, witnessMissing } from '../support/drf.js';
+import { startServer } from '../support/running-server.js';
+import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+
+interface Ended {
+	code: number | null;
+	stdout: string;
+	stderr: string;
+}
+
+const eight = [1, 2, 3, 4, 5, 6, 7, 8];
+const missing = await witnessMissing();
+const endings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+	for (const end of endings.splice(0).reverse()) await end();
+});
+
+let home: string;
+beforeEach(async () => {
+	home = await mkdtemp(join(tmpdir(), 'mailctl-at-once-'));
+});
+
+async function run(env: Readonly<Record<string, string>>, words: readonly string[]): Promise<Ended> {
+	const child = startProgram(['--no-input', ...words], env);
+	const text = { stdout: '', stderr: '' };
+	child.stdout.on('data', (chunk) => {
+		text.stdout += String(chunk);
+	});
+	child.stderr.on('data', (chunk) => {
+		text.stderr += String(chunk);
+	});
+	const [code] = (await once(child, 'close')) as [number | null];
+	return { code, ...text };
+}
+
+type Call = (...words: string[]) => Promise<Ended>;
+
+/** A project with one list, and whoever takes its mail. */
+async function embedded(): Promise<{ call: Call; sink: SmtpSink; db: string }> {
+	const sink = await startSmtpSink();
+	endings.push(sink.close);
+	const db = join(home, 'news.db');
+	const call: Call = (...words) => run({ HOME: home, MAILCTL_DB: db }, words);
+	await call('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
+	await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+	return { call, sink, db };
+}
+
+async function served(): Promise<{ call: Call; sink: SmtpSink }> {
+	const { db, sink } = await embedded();
+	const server = await startServer(db);
+	endings.push(server.stop);
+	const env = { HOME: home, MAILCTL_BASE_URL: server.baseUrl, MAILCTL_TOKEN: server.token };
+	return { call: (...words) => run(env, words), sink };
+}
+
+const places = [
+	['the embedded engine', embedded],
+	['a server of ours', served],
+] as const;
+
+async function json(call: Call, ...words: string[]): Promise<unknown> {
+	const { code, stdout, stderr } = await call(...words, '-o', 'json');
+	expect({ words, code, stderr }).toMatchObject({ code: 0 });
+	return JSON.parse(stdout);
+}
+
+const busy = new RegExp(`process \\d+ on ${hostname()} is at work on `);
+
+describe.each(places)('eight at once on %s', (_, start) => {
+	it('that import one file: its rows and its rejects are there once, the others are told by whom', async () => {
+		const { call } = await start();
+		const path = join(home, 'people.csv');
+		const rows = Array.from({ length: 18_000 }, (_, at) =>
+			at % 40 === 0 ? `nobody ${at},N` : `p${at}@example.com,P${at}`,
+		);
+		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
+		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '500'];
+		const all = await Promise.all(eight.map(() => call(...words)));
+		const done = all.filter(({ code }) => code === 9);
+		expect(done, JSON.stringify(all)).toHaveLength(1);
+		for (const { code, stderr } of all.filter((one) => one !== done[0])) {
+			expect(code, stderr).toBe(2);
+			expect(stderr).toMatch(/is at work on|the rejects file .* exists already/);
+		}
+		expect(all.some(({ stderr }) => busy.test(stderr))).toBe(true);
+		expect(await json(call, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 17_550 });
+		expect((await readFile(`${path}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(1 + 450);
+	});
+
+	it('that send one file as one job: everyone gets it once', async () => {
+		const { call, sink } = await start();
+		const path = join(home, 'people.csv');
+		const rows = Array.from({ length: 400 }, (_, at) => `p${at}@example.com,P${at}`);
+		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
+		const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
+		const words = ['send', ...mail, '--csv', path, '--job', 'j', '--yes', '--expect-count', '400'];
+		const all = await Promise.all(eight.map(() => call(...words)));
+		for (const { code, stderr } of all) {
+			expect([0, 2], stderr).toContain(code);
+			if (code === 2) expect(stderr).toMatch(busy);
+		}
+		expect(all.map(({ code }) => code)).toContain(0);
+		expect(await json(call, 'send', 'resume', 'j')).toMatchObject({ recipients: 400 });
+		const to = sink.received.flatMap((one) => one.to);
+		expect([to.length, new Set(to).size]).toEqual([400, 400]);
+	});
+
+	it('that make the fields of their imports: each is made once, and every import is done', async () => {
+		const { call } = await start();
+		const all = await Promise.all(
+			eight.map(async (at) => {
+				const path = join(home, `people${at}.csv`);
+				await writeFile(path, `email,City,Street\np${at}@example.com,Oslo,S\n`);
+				return call('subscribers', 'import', path, '-l', '1', '--create-fields');
+			}),
+		);
+		expect(all.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual(eight.map(() => [0, '']));
+		expect(await json(call, 'fields', 'list')).toHaveLength(2);
+	});
+
+	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s', async (mode) => {
+		const { call } = await start();
+		for (const round of [1, 2, 3]) {
+			const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];
+			const all = await Promise.all(
+				eight.map((at) => call(...words, '--name', `N${at}`, '--if-exists', mode)),
+			);
+			expect(all.map(({ code, stderr }) => [code, stderr.replace(/^.*plain http.*\n/m, '')])).toEqual(
+				eight.map(() => [0, '']),
+			);
+		}
+		expect(await json(call, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 3 });
+	});
+});
+
+describe.skipIf(missing !== null)(
+	`eight at once on a service of others${missing === null ? '' : ` (${missing})`}`,
+	() => {
+		it.each(['skip', 'update'])('that create one subscriber with --if-exists %s', async (mode) => {
+			const witness = await startWitness();
+			endings.push(witness.stop);
+			const env = { HOME: home, MAILCTL_BASE_URL: witness.baseUrl, MAILCTL_TOKEN: witness.token };
+			const call: Call = (...words) => run(env, words);
+			await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+			for (const round of [1, 2, 3]) {
+				const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];
+				const all = await Promise.all(
+					eight.map((at) => call(...words, '--name', `N${at}`, '--if-exists', mode)),
+				);
+				expect(all.map(({ code, stderr }) => [code, stderr])).toEqual(eight.map(() => [0, '']));
+			}
+			expect(await json(call, 'subscribers', 'list', '-l', '1')).toHaveLength(3);
+		});
+
+		it('that import one file: its rows are there once, the others are told by whom', async () => {
+			const witness = await startWitness();
+			endings.push(witness.stop);
+			const env = { HOME: home, MAILCTL_BASE_URL: witness.baseUrl, MAILCTL_TOKEN: witness.token };
+			const call: Call = (...words) => run(env, words);
+			await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+			const path = join(home, 'people.csv');
+			const rows = Array.from({ length: 200 }, (_, at) =>
+				at % 40 === 0 ? `nobody ${at}` : `p${at}@example.com`,
+			);
+			await writeFile(path, `email\n${rows.join('\n')}\n`);
+			const all = await Promise.all(eight.map(() => call('subscribers', 'import', path, '-l', '1')));
+			expect(
+				all.filter(({ code }) => code === 9),
+				JSON.stringify(all),
+			).toHaveLength(1);
+			for (const { code, stderr } of all.filter((one) => one.code !== 9)) {
+				expect(code, stderr).toBe(2);
+				expect(stderr).toMatch(busy);
+			}
+			expect((await readFile(`${path}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(1 + 5);
+		});
+	},
+);

@@ -1,0 +1,288 @@
+// `engine backup`: one file of one moment, whatever else goes on, or no file.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+	chmodSync,
+	existsSync,
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	readFileSync,
+	statSync,
+	symlinkSync,
+	utimesSync,
+	writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { programPath } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import {
+	asked,
+	databaseCalls,
+	expectHappened,
+	faultsOver,
+	hasStrace,
+	measurePoints,
+	runNode,
+	timeLimit,
+} from '../support/fault-points.js';
+import { runProgram } from '../support/run-program.js';
+
+const kills = asked('MAILCTL_KILLS', 10);
+const faults = asked('MAILCTL_FAULTS', 8);
+const isRoot = process.getuid?.() === 0;
+
+function workplace(people = 2_000) {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-backup-'));
+	const db = join(folder, 'news.db');
+	const env = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'dumb', MAILCTL_DB: db };
+	const run = (...words: string[]) =>
+		runProgram(process.execPath, [programPath, ...words], { env, cwd: folder });
+	const json = (...words: string[]) => {
+		const { status, stdout, stderr } = run(...words, '-o', 'json');
+		if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`);
+		return JSON.parse(stdout);
+	};
+	const start = (...words: string[]) => {
+		const child = spawn(process.execPath, [programPath, ...words], { env, cwd: folder, stdio: 'ignore' });
+		onTestFinished(() => void child.kill('SIGKILL'));
+		return child;
+	};
+	const importFile = (name: string, count: number) => {
+		const rows = Array.from({ length: count }, (_, at) => `${name}${at}@example.com,Person ${at}`);
+		writeFileSync(join(folder, `${name}.csv`), `email,name\n${rows.join('\n')}\n`);
+		return ['subscribers', 'import', `${name}.csv`, '--list', 'Readers'];
+	};
+	json('engine', 'init', '--sender', 'news@example.com');
+	json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+	if (people > 0) json(...importFile('a', people));
+	return { folder, db, env, run, json, start, importFile };
+}
+
+/** What a backup holds, by SQLite itself. */
+function look(path: string) {
+	const db = new Database(path, { readonly: true, fileMustExist: true });
+	const sound = db.pragma('integrity_check', { simple: true });
+	const subscribers = db.prepare('SELECT count(*) FROM subscribers').pluck().get();
+	db.close();
+	return { sound, subscribers };
+}
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const partsIn = (folder: string) => readdirSync(folder).filter((name) => /\.part/.test(name));
+
+/** As if nothing had been written to them for two hours. */
+function age(folder: string, names: readonly string[]) {
+	const before = new Date(Date.now() - 2 * 3_600_000);
+	for (const name of names) utimesSync(join(folder, name), before, before);
+}
+
+describe('engine backup', () => {
+	it('writes one file that is a database, and says what it did', () => {
+		const { folder, db, json } = workplace();
+		// What is in the log alone belongs to it.
+		const open = new Database(db);
+		open.pragma('user_version');
+		json('subscribers', 'create', '--list', 'Readers', '--email', 'last@example.com');
+		const made = json('engine', 'backup', 'copy.db');
+		open.close();
+		const file = join(folder, 'copy.db');
+		expect(made).toEqual({
+			database: db,
+			file,
+			size_bytes: statSync(file).size,
+			schema_version: expect.any(Number),
+			replaced: false,
+			duration_ms: expect.any(Number),
+		});
+		expect(look(file)).toMatchObject({ sound: 'ok', subscribers: 2_001 });
+		expect(readdirSync(folder).filter((name) => name.includes('copy'))).toEqual(['copy.db']);
+		const { messages } = json('--db', file, 'engine', 'status');
+		expect(messages).toEqual({});
+	});
+
+	it.each(['000', '022', '077', '777'])('is closed to others under umask %s', (umask) => {
+		const { folder, env } = workplace(10);
+		const line = `umask ${umask}; exec "${process.execPath}" "${programPath}" engine backup copy.db`;
+		const { status, stderr } = runProgram('sh', ['-c', line], { env, cwd: folder });
+		expect({ status, stderr }).toMatchObject({ status: 0 });
+		expect(modeOf(join(folder, 'copy.db'))).toBe('600');
+	});
+
+	it('overwrites nothing without consent, and never the database or its log', () => {
+		const { folder, db, run, json } = workplace(10);
+		const file = join(folder, 'copy.db');
+		writeFileSync(file, 'precious', { mode: 0o644 });
+		expect(run('engine', 'backup', 'copy.db')).toMatchObject({
+			status: 2,
+			stderr: expect.stringContaining('--force replaces it'),
+		});
+		expect(readFileSync(file, 'utf8')).toBe('precious');
+		symlinkSync(db, join(folder, 'link.db'));
+		for (const name of ['news.db', 'link.db', 'news.db-wal', 'news.db-shm'])
+			expect(run('engine', 'backup', name, '--force').stderr).toContain('is the database itself');
+		expect(run('engine', 'backup', '/dev/null', '--force').status).toBe(2);
+		expect(run('engine', 'backup', folder, '--force').status).toBe(2);
+		expect(run('engine', 'backup', 'no/such/folder.db').status).toBe(2);
+		expect(json('engine', 'backup', 'copy.db', '--dry-run', '--yes')).toMatchObject({ dry_run: true });
+		expect(readFileSync(file, 'utf8')).toBe('precious');
+		expect(json('engine', 'backup', 'copy.db', '--force')).toMatchObject({ replaced: true });
+		expect(modeOf(file)).toBe('600');
+		expect(json('engine', 'backup', 'copy.db', '--yes')).toMatchObject({ replaced: true });
+		expect(look(file)).toMatchObject({ sound: 'ok', subscribers: 10 });
+		expect(partsIn(folder)).toEqual([]);
+	});
+
+	it('works beside serve, a worker and an import, whole batches of it at a time', async () => {
+		const { folder, run, start, json, importFile } = workplace(20_000);
+		const serve = start('serve', '--port', '0', '--no-worker');
+		run('engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:9');
+		const worker = start('worker');
+		const busy = start(...importFile('b', 60_000));
+		const counts: number[] = [];
+		for (let at = 0; busy.exitCode === null && at < 60; at += 1) {
+			const { status, stderr } = run('engine', 'backup', `copy${at}.db`);
+			expect({ status, stderr }).toMatchObject({ status: 0 });
+			const { sound, subscribers } = look(join(folder, `copy${at}.db`));
+			expect(sound).toBe('ok');
+			counts.push(Number(subscribers));
+			await new Promise((resolve) => setImmediate(resolve));
+		}
+		if (busy.exitCode === null) await once(busy, 'exit');
+		expect(busy.exitCode).toBe(0);
+		expect(counts).toEqual([...counts].sort((a, b) => a - b));
+		expect(json('engine', 'status').subscribers).toBe(80_000);
+		serve.kill('SIGTERM');
+		worker.kill('SIGTERM');
+		await Promise.all([serve, worker].map((child) => (child.exitCode === null ? once(child, 'exit') : null)));
+	});
+
+	it('of a damaged database is no backup', () => {
+		const { folder, db, run } = workplace(5_000);
+		const bytes = readFileSync(db);
+		bytes.fill(0x5a, bytes.length - 3 * 8_192, bytes.length - 8_192);
+		writeFileSync(db, bytes);
+		const { status, stderr } = run('engine', 'backup', 'copy.db');
+		expect({ status, stderr }).toMatchObject({ status: 74, stderr: expect.stringContaining('damaged') });
+		expect(existsSync(join(folder, 'copy.db'))).toBe(false);
+		expect(partsIn(folder)).toEqual([]);
+	});
+
+	it.skipIf(!isRoot)('on a full disk leaves nothing, and says which disk', (context) => {
+		const { folder, run } = workplace(20_000);
+		const small = join(folder, 'small');
+		mkdirSync(small);
+		const mounted = runProgram('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', small]);
+		if (mounted.status !== 0) return context.skip('no tmpfs can be mounted here');
+		onTestFinished(() => void runProgram('umount', [small]));
+		const { status, stderr } = run('engine', 'backup', 'small/copy.db');
+		expect({ status, stderr }).toMatchObject({
+			status: 74,
+			stderr: expect.stringContaining('no room left on the disk of small/copy.db'),
+		});
+		expect(readdirSync(small)).toEqual([]);
+	});
+
+	it.skipIf(!hasStrace)(
+		'killed or failing at any moment leaves the one before, or a whole one (needs strace)',
+		async () => {
+			const { folder, env, run, json } = workplace(3_000);
+			const file = join(folder, 'copy.db');
+			json('engine', 'backup', 'copy.db');
+			const before = Number(look(file).subscribers);
+			json('subscribers', 'create', '--list', 'Readers', '--email', 'last@example.com');
+			const words = [programPath, 'engine', 'backup', 'copy.db', '--force'];
+			const place = { env, cwd: folder };
+			const calls = `${databaseCalls},rename,unlink,link`;
+			const { points } = await measurePoints({ calls }, words, place);
+			const codes: (number | null)[] = [];
+			for (const fault of faultsOver(points, { kills, faults })) {
+				const { code, stderr } = await runNode(words, fault, place);
+				const what = `${JSON.stringify(fault)}: ${code} ${stderr}`;
+				codes.push(code);
+				expect(fault.does === 'KILL' ? [0, null] : [0, 74], what).toContain(code);
+				const { sound, subscribers } = look(file);
+				expect(sound).toBe('ok');
+				expect(code === 0 ? [before + 1] : [before, before + 1], what).toContain(subscribers);
+				for (const name of partsIn(folder)) expect(modeOf(join(folder, name))).toBe('600');
+			}
+			expectHappened(`a backup, ${points.length} calls`, codes, { kills, faults });
+			expect(json('engine', 'backup', 'copy.db', '--force')).toMatchObject({ replaced: true });
+			expect(look(file)).toMatchObject({ sound: 'ok', subscribers: 3_001 });
+			const left = partsIn(folder);
+			expect(left.length).toBeGreaterThan(0);
+			age(folder, left);
+			const { status, stderr } = run('engine', 'backup', 'other.db');
+			expect(status).toBe(0);
+			for (const name of left.filter((one) => one.endsWith('.part')))
+				expect(stderr.replace(/\s+/g, ' ')).toContain(`removed ${name}`);
+			expect(partsIn(folder)).toEqual([]);
+		},
+		timeLimit,
+	);
+
+	it('removes what a killed one left under any name in that folder, an hour later, and nothing else', () => {
+		const { folder, run } = workplace(10);
+		const [own, other] = ['.copy.db.0123456789ab.backup.part', '.2026.db.0123456789ab.backup.part'];
+		const young = '.copy.db.ba9876543210.backup.part';
+		const strange = ['.copy.db.part', '.o.csv.0123456789ab.part', 'copy.db.0123456789ab.backup.part'];
+		const old = [own, other, `${other}-journal`, ...strange];
+		for (const name of [...old, young]) writeFileSync(join(folder, name), 'half');
+		age(folder, old);
+		const { status, stderr } = run('engine', 'backup', 'copy.db');
+		expect({ status, stderr }).toMatchObject({
+			status: 0,
+			stderr: expect.stringContaining(`removed ${own}`),
+		});
+		expect(partsIn(folder).sort()).toEqual([young, ...strange].sort());
+	});
+
+	it('leaves alone what another one is at, however long that has not written', async () => {
+		const { folder, run, start } = workplace(60_000);
+		const begun = () => partsIn(folder).filter((name) => statSync(join(folder, name)).size > 0);
+		let slow = start('engine', 'backup', 'slow.db');
+		await eventually(() => {
+			if (slow.exitCode !== null) slow = start('engine', 'backup', 'slow.db', '--force');
+			slow.kill('SIGSTOP');
+			if (begun().length > 0) return;
+			slow.kill('SIGCONT');
+			throw new Error('it has not begun, or has ended');
+		});
+		const parts = partsIn(folder);
+		age(folder, parts);
+		const { status, stderr } = run('engine', 'backup', 'copy.db');
+		expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.not.stringContaining('removed') });
+		expect(partsIn(folder)).toEqual(parts);
+		slow.kill('SIGCONT');
+		if (slow.exitCode === null) await once(slow, 'exit');
+		expect(slow.exitCode).toBe(0);
+		expect(look(join(folder, 'slow.db'))).toMatchObject({ sound: 'ok', subscribers: 60_000 });
+		expect(partsIn(folder)).toEqual([]);
+	});
+});
+
+describe('an empty file that is to become a database', () => {
+	it('is closed to others first, and so are its log and its index', () => {
+		const { folder, env } = workplace(0);
+		const path = join(folder, 'empty.db');
+		writeFileSync(path, '');
+		chmodSync(path, 0o644);
+		const own = { ...env, MAILCTL_DB: path };
+		const run = (...words: string[]) => runProgram(process.execPath, [programPath, ...words], { env: own });
+		const init = run('engine', 'init', '--sender', 'news@example.com');
+		expect({ status: init.status, stderr: init.stderr }).toMatchObject({ status: 0 });
+		expect(modeOf(path)).toBe('600');
+		const open = new Database(path);
+		open.pragma('user_version');
+		run('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+		expect(
+			readdirSync(folder)
+				.filter((name) => name.startsWith('empty.db'))
+				.map((name) => modeOf(join(folder, name))),
+		).toEqual(['600', '600', '600']);
+		open.close();
+	});
+});

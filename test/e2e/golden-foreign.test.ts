@@ -1,0 +1,14 @@
+import { it } from 'vitest';
+import { witnessMissing } from '../support/drf.js';
+import { expectGolden } from '../support/golden/record.js';
+import { recordWay } from '../support/golden/ways.js';
+
+const missing = await witnessMissing();
+
+it.skipIf(missing !== null)(
+	'every call on a Django REST framework deployment prints what it did',
+	{ timeout: 600_000 },
+	async () => {
+		await expectGolden('foreign.txt', await recordWay('foreign'));
+	},
+);

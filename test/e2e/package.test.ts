@@ -1,0 +1,87 @@
+// The package as npm makes it: what is in it, and that it runs where nothing else of this checkout is.
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runProgram } from '../support/run-program.js';
+
+const root = join(import.meta.dirname, '../..');
+
+let place: string;
+let packed: { filename: string; size: number; unpackedSize: number; files: { path: string; mode: number }[] };
+beforeAll(async () => {
+	place = await mkdtemp(join(tmpdir(), 'mailctl-package-'));
+	// Without scripts: `dist` is there, and other tests run what is in it.
+	const words = ['pack', '--ignore-scripts', '--json', '--pack-destination', place];
+	const { status, stdout, stderr } = runProgram('npm', words, { cwd: root });
+	expect({ status, stderr }).toMatchObject({ status: 0 });
+	[packed] = JSON.parse(stdout);
+});
+afterAll(() => rm(place, { recursive: true }));
+
+const run = (program: string, ...words: string[]) =>
+	runProgram(program, words, {
+		cwd: place,
+		env: { PATH: process.env['PATH'], HOME: place, LANG: 'C.UTF-8' },
+	});
+
+describe('the package', () => {
+	it('has the program, what deploys it, and nothing else', () => {
+		const paths = packed.files.map(({ path }) => path);
+		const [built, rest] = [true, false].map((isBuilt) =>
+			paths.filter((path) => path.startsWith('dist/') === isBuilt),
+		);
+		expect(rest?.sort()).toEqual([
+			'CHANGELOG.md',
+			'LICENSE',
+			'README.md',
+			'bin/mailctl.js',
+			'bin/package.json',
+			'package.json',
+			'packaging/compose.yaml',
+			'packaging/systemd/mailctl-.service.d/hardening.conf',
+			'packaging/systemd/mailctl-backup.service',
+			'packaging/systemd/mailctl-backup.timer',
+			'packaging/systemd/mailctl-serve.service',
+			'packaging/systemd/mailctl-worker.service',
+		]);
+		expect(built?.filter((path) => !/\.js$|^dist\/man\//.test(path)).sort()).toEqual([
+			'dist/demo/offer.html',
+			'dist/demo/people.csv',
+			'dist/package.json',
+		]);
+		expect(packed.size).toBeLessThan(3_500_000);
+		expect(packed.unpackedSize).toBeLessThan(11_000_000);
+	});
+
+	it('runs the demonstration from its tarball, with the packages of this checkout', async () => {
+		const folder = join(place, 'unpacked');
+		await mkdir(folder);
+		expect(run('tar', '-xzf', join(place, packed.filename), '-C', folder).status).toBe(0);
+		await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+		const program = join(folder, 'package/bin/mailctl.js');
+		expect(run(process.execPath, program, '--version')).toMatchObject({ status: 0, stdout: '0.1.0\n' });
+		const { status, stdout } = run(process.execPath, program, 'demo');
+		expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/sent +1,000/) });
+	});
+
+	it('is installed for all users by npm (needs the registry)', async (context) => {
+		const prefix = join(place, 'prefix');
+		const tarball = join(place, packed.filename);
+		// With the npm configuration of this machine. SQLite's addon is not built again for it.
+		const words = ['install', '-g', '--prefix', prefix, '--ignore-scripts', '--prefer-offline', tarball];
+		const { status, stderr } = runProgram('npm', words, { cwd: place });
+		if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/.test(stderr))
+			context.skip('the registry cannot be reached');
+		expect({ status, stderr }).toMatchObject({ status: 0 });
+		expect(await readdir(join(prefix, 'bin'))).toEqual(['mailctl']);
+		expect(await readdir(join(prefix, 'share/man/man1'))).toContain('mailctl-send.1');
+		const sqlite = join(prefix, 'lib/node_modules/mailctl/node_modules/better-sqlite3');
+		await rm(sqlite, { recursive: true });
+		await symlink(join(root, 'node_modules/better-sqlite3'), sqlite);
+		const program = join(prefix, 'bin/mailctl');
+		expect(run(program, '--version')).toMatchObject({ status: 0, stdout: '0.1.0\n' });
+		const { status: ended, stdout } = run(program, 'demo');
+		expect({ ended, stdout }).toEqual({ ended: 0, stdout: expect.stringMatching(/sent +1,000/) });
+	});
+});

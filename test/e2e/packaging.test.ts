@@ -1,0 +1,250 @@
+// What is deployed with: the image, Compose and systemd name files, commands and options that there are.
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { cli, makeHome, programPath } from '../support/cli.js';
+import { isInstalled, runProgram } from '../support/run-program.js';
+import { startServer } from '../support/running-server.js';
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string) => readFile(join(root, path), 'utf8');
+const units = join(root, 'packaging/systemd');
+
+/** A database that is set up to send, for dry runs. */
+let db: string;
+beforeAll(async () => {
+	db = join(await makeHome(), 'mail.db');
+	const made = await cli(['--db', db, 'engine', 'init', '--smtp', 'smtp://127.0.0.1:25']);
+	expect(made.code).toBe(0);
+});
+
+/** The command line as it would run, but for what it changes. */
+const dryRun = async (words: readonly string[]) => {
+	const { code, stderr } = await cli(['--db', db, ...words, '--dry-run']);
+	return { words, code, stderr };
+};
+const done = (words: readonly string[]) => ({ words, code: 0, stderr: expect.any(String) });
+
+/** The array of JSON behind a word, once for each line that has it. */
+function lists(text: string, word: RegExp): string[][] {
+	return [...text.matchAll(new RegExp(`^\\s*${word.source} (\\[.*\\])$`, 'gm'))].map(([, json = '']) =>
+		JSON.parse(json),
+	);
+}
+
+/** The script of a check of health, which asks port 8080. */
+const scriptOf = (words: readonly string[]) => words[words.indexOf('-e') + 1] ?? '';
+
+describe('the image', () => {
+	it('copies what there is, past .dockerignore, and from the build what that makes', async () => {
+		const [file, ignored] = await Promise.all([read('Dockerfile'), read('.dockerignore')]);
+		const copies = [...file.matchAll(/^COPY (--from=build )?(.*) \S+$/gm)];
+		const allowed = ignored.split('\n').filter((line) => line.startsWith('!'));
+		const copied = new Set<string>();
+		for (const [, isBuilt, paths = ''] of copies) {
+			for (const path of paths.split(' ')) {
+				const name = path.replace('/build/', '');
+				expect([path, (await stat(join(root, name))) !== null]).toEqual([path, true]);
+				if (isBuilt === undefined) copied.add(name);
+				// The build makes these two; the rest is copied to it before.
+				else expect([...copied, 'dist', 'node_modules']).toContain(name);
+			}
+		}
+		expect([...copied].map((name) => `!${name}`).sort()).toEqual(allowed.sort());
+		expect(ignored).toMatch(/^\*$/m);
+		// All that the program is made of: what a package has, and the packages it needs.
+		const { files } = JSON.parse(await read('package.json'));
+		for (const name of files.filter((one: string) => /^(bin|dist)$/.test(one)))
+			expect(file).toContain(`COPY --from=build /build/${name} `);
+	});
+
+	it('runs on a Node that the program takes, as a user without rights', async () => {
+		const file = await read('Dockerfile');
+		const { engines } = JSON.parse(await read('package.json'));
+		expect([...file.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)).toEqual([
+			'node:20',
+			'node:20-slim',
+		]);
+		expect(engines.node).toBe('>=20.19');
+		const [, last = ''] = file.split('\nFROM node:20-slim\n');
+		expect(last.indexOf('\nUSER node\n')).toBeGreaterThan(last.indexOf('\nRUN '));
+		expect(last).toContain('\nVOLUME /data\n');
+		expect(last).toContain('MAILCTL_DB=/data/mailctl.db');
+	});
+
+	it('starts a command that there is', async () => {
+		const file = await read('Dockerfile');
+		expect(lists(file, /ENTRYPOINT/)).toEqual([['mailctl']]);
+		const [words = []] = lists(file, /CMD/);
+		expect(await dryRun(words)).toEqual(done(words));
+	});
+
+	it('asks a server whether it is ready, as Compose does', async () => {
+		const [file, compose] = await Promise.all([read('Dockerfile'), read('packaging/compose.yaml')]);
+		const [[, words = '[]'] = []] = [...file.matchAll(/^HEALTHCHECK .* CMD (\[.*\])$/gm)];
+		const [check = []] = lists(compose, /test:/);
+		const script = scriptOf(JSON.parse(words));
+		expect(scriptOf(check)).toBe(script);
+		const path = join(await makeHome(), 'mail.db');
+		await cli(['--db', path, 'engine', 'init']);
+		const server = await startServer(path, ['--no-worker']);
+		// Not waited for by this process, in which the server runs.
+		const ask = () =>
+			new Promise((resolve) => {
+				const asked = script.replace('http://127.0.0.1:8080', server.baseUrl);
+				execFile(process.execPath, ['-e', asked], (error) => resolve(error?.code ?? 0));
+			});
+		expect(await ask()).toBe(0);
+		await server.stop();
+		expect(await ask()).toBe(1);
+	});
+});
+
+describe('Compose', () => {
+	it('starts commands that there are, on one database', async () => {
+		const text = await read('packaging/compose.yaml');
+		const commands = lists(text, /command:/);
+		expect(commands.map(([command]) => command)).toEqual(['serve', 'worker']);
+		for (const words of commands) expect(await dryRun(words)).toEqual(done(words));
+		const [, [, ...check] = []] = lists(text, /test:/);
+		expect(check[0]).toBe('mailctl');
+		expect((await cli(['--db', db, ...check.slice(1)])).code).toBe(0);
+		expect(lists(text, /volumes:/)).toEqual([['data:/data']]);
+		// Its context is the folder of the Dockerfile.
+		expect(text).toContain('\n    build: ..\n');
+	});
+});
+
+describe('systemd', async () => {
+	const services = (await readdir(units)).filter((name) => name.endsWith('.service'));
+
+	it.each(services)('%s starts a command that there is', async (name) => {
+		const [, line = ''] = /^ExecStart=(.*)$/m.exec(await readFile(join(units, name), 'utf8')) ?? [];
+		const [, inShell] = /^\/bin\/sh -c '(?:exec )?(.*)'$/.exec(line) ?? [];
+		const [program, ...words] = (inShell ?? line).split(' ');
+		expect(program).toBe('mailctl');
+		if (inShell === undefined) return expect(await dryRun(words)).toEqual(done(words));
+		// Run as it stands, but for the folder and the program, which are not installed here.
+		const folder = await mkdtemp(join(tmpdir(), 'mailctl-units-'));
+		const command = inShell
+			.replaceAll('%%', '%')
+			.replace('/var/lib/mailctl/backup', folder)
+			.replace(/^mailctl/, `"${process.execPath}" "${programPath}"`);
+		const env = { PATH: process.env['PATH'], HOME: folder, MAILCTL_DB: db };
+		for (let day = 0; day < 2; day++) {
+			const { status, stderr } = runProgram('/bin/sh', ['-c', command], { env });
+			expect({ status, stderr }).toEqual({ status: 0, stderr: expect.any(String) });
+		}
+		expect((await readdir(folder)).filter((one) => one.endsWith('.db'))).toEqual([
+			expect.stringMatching(/^mailctl-[1-7]\.db$/),
+		]);
+	});
+
+	/** The units where systemd looks for them, with the program of this checkout. */
+	const installed = async () => {
+		const folder = await mkdtemp(join(tmpdir(), 'mailctl-units-'));
+		await cp(units, folder, { recursive: true });
+		for (const name of services) {
+			const text = await readFile(join(folder, name), 'utf8');
+			await writeFile(join(folder, name), text.replace('ExecStart=mailctl', `ExecStart=${programPath}`));
+		}
+		return folder;
+	};
+
+	it.skipIf(!isInstalled('systemd-analyze'))(
+		'finds nothing wrong with the units (needs systemd)',
+		async () => {
+			const folder = await installed();
+			const paths = (await readdir(folder))
+				.filter((name) => !name.endsWith('.d'))
+				.map((name) => join(folder, name));
+			expect(paths).toHaveLength(4);
+			const { status, stderr } = runProgram('systemd-analyze', ['verify', ...paths]);
+			expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+		},
+	);
+
+	it.skipIf(!isInstalled('systemd-analyze'))(
+		'calls the services well protected (needs systemd)',
+		async () => {
+			const place = await mkdtemp(join(tmpdir(), 'mailctl-root-'));
+			await cp(units, join(place, 'etc/systemd/system'), { recursive: true });
+			for (const name of services) {
+				const { stdout } = runProgram('systemd-analyze', [
+					'security',
+					`--root=${place}`,
+					'--offline=true',
+					name,
+				]);
+				const level = /Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1];
+				expect(Number(level)).toBeLessThan(2);
+			}
+		},
+	);
+
+	it.skipIf(!isInstalled('systemd-analyze') || !isInstalled('strace'))(
+		'allows every system call that the program makes (needs systemd, strace)',
+		async () => {
+			const setOf = (name: string): string[] =>
+				runProgram('systemd-analyze', ['syscall-filter', name])
+					.stdout.split('\n')
+					.map((line) => line.trim())
+					.filter((line) => /^[@\w]/.test(line) && line !== name)
+					.flatMap((line) => (line.startsWith('@') ? setOf(line) : [line]));
+			const allowed = new Set(['@system-service', '@pkey'].flatMap(setOf));
+			const refused = new Set(setOf('@privileged'));
+			const home = await makeHome();
+			const trace = join(home, 'trace');
+			const words = ['-f', '-qq', '-o', trace, process.execPath, programPath, 'demo'];
+			const env = { PATH: process.env['PATH'], HOME: home };
+			expect(runProgram('strace', words, { env }).status).toBe(0);
+			// SQLite gives a file to the owner of the database where root asks for it, and never else.
+			const ofRoot = new Set(['fchown']);
+			const calls = new Set(
+				[...(await readFile(trace, 'utf8')).matchAll(/^\d+\s+(\w+)\(/gm)].map(([, call = '']) => call),
+			);
+			expect(calls.size).toBeGreaterThan(40);
+			const forbidden = [...calls].filter((call) => !allowed.has(call) || refused.has(call));
+			expect(forbidden.filter((call) => !ofRoot.has(call))).toEqual([]);
+		},
+	);
+});
+
+describe('another machine', () => {
+	it('goes on with a backup: lists, what waits to be sent, tokens', async () => {
+		const old = join(await makeHome(), 'mail.db');
+		const run = async (path: string, ...words: string[]) => {
+			const { code, stdout } = await cli(['--db', path, ...words]);
+			expect({ words, code }).toEqual({ words, code: 0 });
+			return stdout;
+		};
+		await run(old, 'engine', 'init', '--smtp', 'smtp://127.0.0.1:1', '--sender', 'news@example.com');
+		await run(old, 'lists', 'create', '--name', 'Birds', '--email-reason', 'r');
+		const server = await startServer(old, ['--no-worker']);
+		const send = ['--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S', '--text', 'T'];
+		const sent = await cli([
+			'--base-url',
+			server.baseUrl,
+			'--token-file',
+			server.tokenFile,
+			'send',
+			...send,
+			'--no-wait',
+		]);
+		expect(sent.code).toBe(0);
+		expect(await server.stop()).toBe(0);
+		const copy = join(await makeHome(), 'move.db');
+		await run(old, 'engine', 'backup', copy);
+		const there = join(await makeHome(), 'mail.db');
+		await cp(copy, there);
+		// A convenience of the first start: the token is in the database.
+		await cp(server.tokenFile, `${there}.token`);
+		const next = await startServer(there, ['--no-worker']);
+		const target = ['--base-url', next.baseUrl, '--token-file', server.tokenFile];
+		expect(await cli([...target, 'lists', 'list', '-o', 'name'])).toMatchObject({ stdout: 'Birds\n' });
+		expect(await next.stop()).toBe(0);
+		expect(await run(there, 'messages', 'list', '--status', 'queued', '-o', 'name')).toMatch(/\S/);
+	});
+});

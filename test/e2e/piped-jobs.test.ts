@@ -1,0 +1,75 @@
+// Rows through a pipe are kept in a file without a name: nothing of it is left by kill -9, and a full disk is told.
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { programPath, startProgram } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { runProgram } from '../support/run-program.js';
+
+const home = mkdtempSync(join(tmpdir(), 'mailctl-piped-'));
+const temporary = mkdtempSync(join(tmpdir(), 'mailctl-temporary-'));
+const env = { HOME: home, TMPDIR: temporary, MAILCTL_DB: join(home, 'news.db') };
+
+function run(words: readonly string[]) {
+	return runProgram(process.execPath, [programPath, ...words], {
+		env: { PATH: process.env['PATH'] ?? '', TERM: 'dumb', ...env },
+	});
+}
+
+const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
+
+beforeAll(() => {
+	expect(run(['engine', 'init', '-q', '--sender', 'news@example.com']).status).toBe(0);
+});
+
+/** Regular files of the process that have no name any more. */
+function unnamedOf(pid: number): string[] {
+	const folder = `/proc/${pid}/fd`;
+	return readdirSync(folder)
+		.map((fd) => join(folder, fd))
+		.filter((path) => readlinkSync(path).startsWith(`${temporary}/`));
+}
+
+describe.skipIf(process.platform !== 'linux')('a job through a pipe', () => {
+	it('leaves nothing behind when it is killed, and lets nobody else read it meanwhile', async () => {
+		const job = startProgram(['send', ...mail, '--csv', '-', '--yes', '--expect-count', '2'], env);
+		const ended = once(job, 'exit');
+		job.stdin.write(`email\n${'ann@example.com\n'.repeat(50_000)}`);
+		const { pid = 0 } = job;
+		const file = await eventually(() => {
+			const [one = ''] = unnamedOf(pid);
+			expect(statSync(one).size).toBe('email\n'.length + 50_000 * 'ann@example.com\n'.length);
+			return one;
+		});
+		expect({ mode: statSync(file).mode & 0o777, name: readlinkSync(file) }).toEqual({
+			mode: 0o600,
+			name: expect.stringMatching(/ \(deleted\)$/),
+		});
+		expect(readdirSync(temporary)).toEqual([]);
+		job.kill('SIGKILL');
+		await ended;
+		expect(readdirSync(temporary)).toEqual([]);
+		expect(JSON.parse(run(['send', 'status', '-o', 'json']).stdout)).toEqual([]);
+	});
+
+	it('that has no room is told, and sends nothing', () => {
+		const people = join(home, 'people.csv');
+		writeFileSync(people, `email\n${'ann@example.com\n'.repeat(200_000)}`);
+		// Blocks of 1,024 bytes: the pipe holds more than a file may.
+		const script = 'ulimit -f 2048; cat people.csv | "$0" "$@"';
+		const words = [programPath, 'send', ...mail, '--csv', '-', '--yes', '--expect-count', '1'];
+		const { status, stderr } = runProgram('bash', ['-c', script, process.execPath, ...words], {
+			cwd: home,
+			env: { PATH: process.env['PATH'] ?? '', TERM: 'dumb', ...env },
+		});
+		expect({ status, stderr }).toEqual({
+			status: 74,
+			stderr: expect.stringMatching(
+				/^error: \S+ has no room for standard input, of which it took 2 MB \(EFBIG\); nothing was sent\nhint: TMPDIR names another folder; or put it into a file and give that\n$/,
+			),
+		});
+		expect(readdirSync(temporary)).toEqual([]);
+	});
+});

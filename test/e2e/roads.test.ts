@@ -1,0 +1,220 @@
+// A deployment of ours whose `GET /` fails stays ours: no job and no import is done a second time by the road for others.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cli, programPath } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { type KillingProxy, startKillingProxy } from '../support/killing-proxy.js';
+import { startServer } from '../support/running-server.js';
+import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+
+const endings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+	for (const end of endings.splice(0).reverse()) await end();
+});
+
+let home: string;
+let sink: SmtpSink;
+let proxy: KillingProxy;
+let people: string;
+let token: string;
+
+beforeEach(async () => {
+	home = await mkdtemp(join(tmpdir(), 'mailctl-roads-'));
+	people = join(home, 'people.csv');
+	await writeFile(people, 'email,name\nann@example.com,Ann\nbob@example.com,Bob\neve@example.com,Eve\n');
+	sink = await startSmtpSink();
+	endings.push(sink.close);
+	const db = join(home, 'news.db');
+	const engine = (...words: string[]) => cli(['--db', db, ...words], { env: { HOME: home } });
+	await engine('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
+	await engine('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+	const server = await startServer(db);
+	endings.push(server.stop);
+	token = server.token;
+	proxy = await startKillingProxy(server.baseUrl);
+	endings.push(proxy.close);
+});
+
+function call(...words: string[]) {
+	return cli(['--base-url', proxy.baseUrl, '--no-input', ...words], {
+		env: { HOME: home, MAILCTL_TOKEN: token },
+	});
+}
+
+const job = () => [
+	...['send', '--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello', '--csv', people],
+	...['--job', 'november', '--yes', '--expect-count', '3'],
+];
+const reached = () => sink.received.flatMap(({ to }) => to).sort();
+const all = ['ann@example.com', 'bob@example.com', 'eve@example.com'];
+
+async function ledgers(): Promise<string[]> {
+	const names = await readdir(join(home, '.local/state/mailctl/jobs')).catch(() => []);
+	return names.filter((name) => name.endsWith('.jsonl'));
+}
+
+const failures: [string, (response: ServerResponse) => void][] = [
+	['cut', (response) => response.destroy()],
+	['answered 429', answerWith(429)],
+	['answered 500', answerWith(500)],
+	['answered 502', answerWith(502)],
+	['answered 503', answerWith(503)],
+];
+
+function answerWith(status: number) {
+	return (response: ServerResponse) => void response.writeHead(status).end('<html>busy</html>');
+}
+
+/** A page in the way: an answer, so it decides, and a wrong one. */
+const page = (response: ServerResponse) =>
+	void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>');
+
+describe('a job on a server of ours whose GET / is', () => {
+	it.each(failures)('%s once reaches everyone once, begun so or met so later', async (_, strike) => {
+		proxy.arm({ at: 1, when: 'before', only: 'GET / ', strike });
+		expect(await call(...job())).toMatchObject({ code: 0 });
+		expect(reached()).toEqual(all);
+		proxy.arm({ at: 1, when: 'before', only: 'GET / ', strike });
+		const again = await call(...job());
+		expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('is finished') });
+		expect(reached()).toEqual(all);
+	});
+
+	it.each(failures)('%s again and again ends with 6 or 7, and nothing is sent', async (_, strike) => {
+		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike });
+		const lost = await call('--retries', '1', ...job());
+		expect([6, 7]).toContain(lost.code);
+		expect(lost.stderr).toContain('What this service is cannot be learnt');
+		for (const words of [
+			['templates', 'list'],
+			['messages', 'list'],
+			['suppressions', 'list'],
+			['subscribers', 'import', people, '-l', '1'],
+			[
+				'send',
+				'--from',
+				'news@example.com',
+				'--to',
+				'a@example.com',
+				'--subject',
+				's',
+				'--text',
+				't',
+				'--idempotency-key',
+				'k',
+			],
+		])
+			expect([6, 7], words.join(' ')).toContain((await call('--retries', '0', ...words)).code);
+		expect(reached()).toEqual([]);
+		expect(await ledgers()).toEqual([]);
+	});
+});
+
+describe('what was begun on a deployment of one kind', () => {
+	it('refuses to go on where a server of ours is no longer one: exit 2, and no recipient gets it twice', async () => {
+		expect(await call(...job())).toMatchObject({ code: 0 });
+		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
+		for (const words of [
+			job(),
+			['send', 'resume', 'november'],
+			['send', 'status', 'november'],
+			['send', 'cancel', 'november', '--yes'],
+		]) {
+			const refused = await call(...words);
+			expect(refused, words.join(' ')).toMatchObject({
+				code: 2,
+				stderr: expect.stringContaining('november'),
+			});
+		}
+		expect(reached()).toEqual(all);
+		proxy.disarm();
+		expect(await call('send', 'status', 'november')).toMatchObject({ code: 0 });
+	});
+
+	it('refuses to go on where a service of others has become ours', async () => {
+		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
+		expect(await call(...job())).toMatchObject({ code: 0 });
+		await eventually(async () => expect(await reached()).toEqual(all));
+		proxy.disarm();
+		expect(await call(...job())).toMatchObject({ code: 2, stderr: expect.stringContaining('november') });
+		expect(await call('send', 'resume', 'november')).toMatchObject({ code: 2 });
+		expect(reached()).toEqual(all);
+	});
+
+	it('is told apart by the job: another name is free', async () => {
+		expect(await call(...job())).toMatchObject({ code: 0 });
+		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
+		const other = job().map((word) => (word === 'november' ? 'december' : word));
+		expect(await call(...other)).toMatchObject({ code: 0 });
+	});
+
+	it('holds for an import that was stopped, with --resume and without', async () => {
+		const lines = Array.from({ length: 300 }, (_, index) => `p${index}@example.com,P${index}`);
+		await writeFile(people, `email,name\n${lines.join('\n')}\n`);
+		const load = ['subscribers', 'import', people, '-l', '1', '--batch-size', '100'];
+		proxy.arm({
+			at: 2,
+			when: 'before',
+			only: 'PUT /ext/imports/',
+			lasts: true,
+			strike: (response) => response.destroy(),
+		});
+		expect(await call('--retries', '0', ...load)).toMatchObject({ code: 6 });
+		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
+		expect(await call(...load)).toMatchObject({ code: 2, stderr: expect.stringContaining('people.csv') });
+		expect(await call(...load, '--resume')).toMatchObject({ code: 2 });
+		proxy.disarm();
+		expect(await call(...load, '--resume', '-o', 'json')).toMatchObject({ code: 0 });
+		expect(await call('subscribers', 'stats', '-l', '1', '-o', 'json')).toMatchObject({
+			stdout: expect.stringContaining('300'),
+		});
+	});
+});
+
+describe('serve that is started again', () => {
+	it('while a command starts is waited for', async () => {
+		const db = join(home, 'other.db');
+		const env = { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb' };
+		await cli(
+			[
+				'--db',
+				db,
+				'engine',
+				'init',
+				'--sender',
+				'news@example.com',
+				'--smtp',
+				`smtp://127.0.0.1:${sink.port}`,
+			],
+			{ env },
+		);
+		const first = await startServer(db);
+		const { port } = new URL(first.baseUrl);
+		const words = ['--base-url', first.baseUrl, '--no-input', ...job()];
+		const run = () => cli(words, { env: { HOME: home, MAILCTL_TOKEN: first.token } });
+		expect(await run()).toMatchObject({ code: 0 });
+		await first.stop();
+		const again = run();
+		const serve = spawn(process.execPath, [programPath, '--db', db, 'serve', '--port', port], {
+			env,
+			stdio: 'ignore',
+		});
+		endings.push(() => ended(serve));
+		const { code, stderr } = await again;
+		// A machine under load may take longer to start it than the retries last.
+		expect([0, 6], stderr).toContain(code);
+		expect(reached()).toEqual(all);
+		expect(await ledgers()).not.toContainEqual(expect.stringMatching(/^import/));
+	});
+});
+
+async function ended(child: ChildProcess): Promise<void> {
+	if (child.exitCode !== null) return;
+	const closed = new Promise((done) => child.once('close', done));
+	child.kill('SIGTERM');
+	await closed;
+}

@@ -1,0 +1,353 @@
+/**
+ * Every command against a service, and every command that sends against a mail server, that accepts connections and
+ * never says a word: each ends by itself at `--timeout` and `--deadline`, and soon after SIGTERM.
+ */
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { isBuilt, startProgram } from '../support/cli.js';
+import { allCommands } from '../support/command-tree.js';
+import { eventually } from '../support/eventually.js';
+import { type FaultPhase, startFaultServer } from '../support/smtp-fault.js';
+
+type Words = readonly string[];
+
+/** Goes to no deployment of its own accord. */
+const nowhere = 'nowhere';
+/** The machine that owns the database. */
+const machine = 'machine';
+
+const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
+const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
+const ann = 'ann@example.com';
+const agreed = ['--yes', '--expect-count', '1'];
+
+/** The words behind each command of the tree. */
+const calls: Readonly<Record<string, Words | typeof nowhere | typeof machine>> = {
+	'lists list': [],
+	'lists get': ['1'],
+	'lists create': ['--name', 'N', '--email-reason', 'r'],
+	'lists update': ['1', '--name', 'N'],
+	'lists delete': ['1', '--confirm', 'N'],
+	'lists clear': ['1', '--confirm', 'N'],
+	'subscribers list': ['-l', '1'],
+	'subscribers get': [ann, '-l', '1'],
+	'subscribers find': [ann],
+	'subscribers create': ['-l', '1', '--email', ann],
+	'subscribers update': [ann, '-l', '1', '--name', 'A'],
+	'subscribers activate': [ann, '-l', '1'],
+	'subscribers deactivate': [ann, '-l', '1'],
+	'subscribers delete': [ann, '-l', '1', '-y'],
+	'subscribers import': ['people.csv', '-l', '1'],
+	'subscribers export': ['-l', '1'],
+	'subscribers stats': ['-l', '1'],
+	'subscribers erase': [ann, '--confirm', ann],
+	'fields list': [],
+	'fields get': ['city'],
+	'fields create': ['--variable', 'city', '--name', 'City'],
+	'fields update': ['city', '--name', 'Town'],
+	'fields delete': ['city', '--confirm', 'city'],
+	'webhooks list': [],
+	'webhooks get': ['1'],
+	'webhooks create': ['--url', 'https://hooks.example.com/', '--type', 'OPENED'],
+	'webhooks update': ['1', '--type', 'OPENED'],
+	'webhooks delete': ['1', '-y'],
+	'webhooks test': ['1'],
+	'webhooks listen': ['--port', '0', '--register', '--url', 'https://hooks.example.com/', '--type', 'OPENED'],
+	'webhooks deliveries': ['1'],
+	'webhooks replay': ['1', '--failed'],
+	'webhooks secret': [],
+	send: [...mail, '--to', ann],
+	'send status': nowhere,
+	'send resume': nowhere,
+	'send cancel': nowhere,
+	'campaigns list': nowhere,
+	'campaigns get': nowhere,
+	'campaigns results': nowhere,
+	'campaigns report': [uuid],
+	'campaigns resume': nowhere,
+	'campaigns cancel': nowhere,
+	report: [],
+	'templates list': [],
+	'templates get': [uuid],
+	'templates create': ['--name', 'W', '--text-file', 'people.csv'],
+	'templates update': [uuid, '--name', 'W'],
+	'templates delete': [uuid, '-y'],
+	'templates render': [uuid],
+	'senders list': [],
+	'senders add': [ann],
+	'senders remove': [ann, '-y'],
+	'messages list': [],
+	'messages get': [uuid],
+	'messages raw': [uuid],
+	'messages cancel': [uuid, '-y'],
+	'messages retry': [uuid],
+	why: [ann],
+	'suppressions list': [],
+	'suppressions add': [ann],
+	'suppressions remove': [ann, '-y'],
+	'suppressions import': ['people.csv'],
+	'suppressions export': [],
+	smoke: [],
+	doctor: ['--skip', 'dns'],
+	api: ['GET', '/sub/lists/'],
+	login: ['--token-file', 'token', '--profile', 'far'],
+	...Object.fromEntries(
+		['serve', 'worker', 'demo', 'sink', 'engine init', 'engine status', 'engine smtp-test'].map((path) => [
+			path,
+			machine,
+		]),
+	),
+};
+
+/** Those of which every verb is of one kind. */
+const groups: readonly [RegExp, typeof nowhere | typeof machine][] = [
+	[/^(logout|commands|version|help|(profile|config|completion) .*|engine bounces explain)$/, nowhere],
+	[/^engine /, machine],
+];
+
+function callOf(path: string): Words | typeof nowhere | typeof machine | undefined {
+	return calls[path] ?? groups.find(([pattern]) => pattern.test(path))?.[1];
+}
+
+/** A listener that accepts and never says a word. */
+async function startSilence(): Promise<{ port: number; reached: Promise<void>; close(): void }> {
+	const sockets = new Set<Socket>();
+	let reach = () => {};
+	const reached = new Promise<void>((resolve) => {
+		reach = resolve;
+	});
+	const server = createServer((socket) => {
+		sockets.add(socket.on('error', () => {}).resume());
+		reach();
+	});
+	server.listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	// A listening TCP server's address is never a pipe's string.
+	const { port } = server.address() as AddressInfo;
+	const close = () => {
+		server.close();
+		for (const socket of sockets) socket.destroy();
+	};
+	return { port, reached, close };
+}
+
+interface Ended {
+	/** Null: a signal has ended it. */
+	code: number | null;
+	reached: boolean;
+	/** In less than the nine seconds that what is in flight has after a signal, which none of these needs. */
+	isPrompt: boolean;
+	stderr: string;
+}
+
+/** For one that does not end by itself. */
+const patienceMs = 60_000;
+const promptMs = 8_000;
+
+/** A machine that stands still is given other tries, each with a later `--deadline`. */
+async function endingOf(run: (deadlineMs: number) => Promise<Ended>): Promise<Ended> {
+	for (const deadlineMs of [1_000, 4_000, 16_000]) {
+		const ended = await run(deadlineMs);
+		if (ended.reached && ended.isPrompt) return ended;
+	}
+	return run(30_000);
+}
+
+async function endingAt(
+	end: keyof typeof codes,
+	words: Words,
+	{
+		port,
+		reached: silence,
+		cwd,
+		deadlineMs,
+	}: { port: number; reached: Promise<void>; cwd: string; deadlineMs: number },
+): Promise<Ended> {
+	const limits = {
+		timeout: ['--timeout', '300ms'],
+		deadline: ['--deadline', `${deadlineMs}ms`],
+		SIGTERM: [],
+	};
+	let overAt = performance.now() + (end === 'deadline' ? deadlineMs : 0);
+	const child = startProgram([...limits[end], ...words], { HOME: cwd, MAILCTL_TOKEN: 't', CI: '1' }, cwd);
+	let stderr = '';
+	child.stderr.on('data', (chunk) => {
+		stderr += String(chunk);
+	});
+	child.stdout.resume();
+	let reached = false;
+	// A try that ends before the silence never meets it.
+	void silence.then(
+		() => {
+			reached = true;
+			overAt = Math.max(overAt, performance.now());
+			if (end === 'SIGTERM') setTimeout(() => child.kill('SIGTERM'), 100);
+		},
+		() => undefined,
+	);
+	const overdue = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+	const [code] = await once(child, 'close');
+	clearTimeout(overdue);
+	const isPrompt = performance.now() - overAt < promptMs;
+	return { code, reached, isPrompt, stderr: stderr.replaceAll(String(port), 'PORT') };
+}
+
+function place(): string {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-silent-'));
+	writeFileSync(join(folder, 'people.csv'), `email\n${ann}\n`);
+	writeFileSync(join(folder, 'token'), 'a-token\n');
+	return folder;
+}
+
+const commands = await allCommands();
+const remote = commands.flatMap(({ path }) => {
+	const words = callOf(path);
+	return words === undefined || typeof words === 'string'
+		? []
+		: [{ path, words: [...path.split(' '), ...words] }];
+});
+
+describe.skipIf(!isBuilt)('against a service that never answers', () => {
+	it('every command is tried, or known to go to no service', () => {
+		expect(commands.map(({ path }) => path).filter((path) => callOf(path) === undefined)).toEqual([]);
+	});
+
+	it.concurrent.each(remote)('$path ends at --timeout', async ({ words }) => {
+		const ended = await endingAgainst(words, 'timeout');
+		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt('timeout', words) });
+	});
+
+	it.concurrent.each(remote)('$path ends at --deadline', async ({ words }) => {
+		const ended = await endingAgainst(words, 'deadline');
+		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt('deadline', words) });
+	});
+
+	it.concurrent.each(remote)('$path ends at SIGTERM', async ({ words }) => {
+		const ended = await endingAgainst(words, 'SIGTERM');
+		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt('SIGTERM', words) });
+	});
+});
+
+function endingAgainst(words: Words, end: keyof typeof codes): Promise<Ended> {
+	return endingOf(async (deadlineMs) => {
+		const { port, reached, close } = await startSilence();
+		const retries = end === 'timeout' ? ['--retries', '0'] : [];
+		const target = ['--base-url', `http://127.0.0.1:${port}`, ...retries];
+		const ended = await endingAt(end, [...target, ...words], { port, reached, cwd: place(), deadlineMs });
+		close();
+		return ended;
+	});
+}
+
+const ends = ['timeout', 'deadline', 'SIGTERM'] as const;
+const codes = { timeout: 6, deadline: 12, SIGTERM: 143 } as const;
+
+function codeAt(end: keyof typeof codes, [command]: Words): number {
+	// Its report is what it was asked for.
+	return end === 'timeout' && command === 'doctor' ? 11 : codes[end];
+}
+
+/** Commands of the machine that owns the database which talk to its mail server. */
+const sending: readonly { words: Words; codes: { timeout?: number; deadline: number; SIGTERM: number } }[] = [
+	{ words: ['engine', 'smtp-test'], codes: { timeout: 6, deadline: 12, SIGTERM: 143 } },
+	{ words: ['send', ...mail, '--to', ann], codes: { deadline: 12, SIGTERM: 143 } },
+	{ words: ['send', ...mail, '--list', '1', ...agreed], codes: { deadline: 12, SIGTERM: 143 } },
+	{ words: ['send', ...mail, '--csv', 'people.csv', ...agreed], codes: { deadline: 12, SIGTERM: 143 } },
+	// A worker without an end of its own has come to it, whatever stops it.
+	{ words: ['worker'], codes: { deadline: 0, SIGTERM: 0 } },
+	{ words: ['worker', '--drain'], codes: { deadline: 12, SIGTERM: 0 } },
+	{ words: ['engine', 'queue', 'drain'], codes: { deadline: 12, SIGTERM: 143 } },
+	{ words: ['serve', '--port', '0'], codes: { deadline: 0, SIGTERM: 0 } },
+	{ words: ['doctor', '--skip', 'dns'], codes: { timeout: 11, deadline: 12, SIGTERM: 143 } },
+];
+
+describe.skipIf(!isBuilt)('against a mail server that never says a word', () => {
+	const cases = sending.flatMap(({ words, codes }) =>
+		ends.flatMap((end) => {
+			const code = codes[end];
+			return code === undefined ? [] : [{ line: words.join(' '), words, end, code }];
+		}),
+	);
+
+	it.concurrent.each(cases)('$line ends at $end with $code', async ({ words, end, code }) => {
+		const ended = await endingOf(async (deadlineMs) => {
+			const { port, reached, close } = await startSilence();
+			const cwd = await placeWithQueue(port);
+			const all = ['--db', join(cwd, 'news.db'), ...words];
+			const ended = await endingAt(end, all, { port, reached, cwd, deadlineMs });
+			close();
+			return ended;
+		});
+		expect(ended).toMatchObject({ reached: true, isPrompt: true, code });
+	});
+});
+
+/** With a database whose mail server is at the port, and a mail that waits for it. */
+async function placeWithQueue(port: number): Promise<string> {
+	const folder = place();
+	// Not waited for in this thread, in which others of these tests wait.
+	const made = async (...argv: string[]) => {
+		const child = startProgram(['--db', join(folder, 'news.db'), ...argv], { HOME: folder }, folder);
+		child.stdout.resume();
+		expect((await once(child, 'close'))[0]).toBe(0);
+	};
+	await made('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${port}`);
+	await made('lists', 'create', '--name', 'N', '--email-reason', 'r');
+	await made('subscribers', 'create', '-l', '1', '--email', ann);
+	await made('send', ...mail, '--to', 'bob@example.com', '--no-wait');
+	return folder;
+}
+
+/** Where it falls silent, and what becomes of the message. */
+const silences: readonly [FaultPhase, string][] = [
+	['MAIL', 'queued'],
+	['DATA', 'queued'],
+	['dot', 'uncertain'],
+];
+
+describe.skipIf(!isBuilt)('a mail server that falls silent within a message', () => {
+	const cases = silences.flatMap(([phase, state]) =>
+		[
+			['send', ...mail, '--to', ann],
+			['worker', '--drain'],
+			['engine', 'queue', 'drain'],
+		].map((words) => ({
+			line: words.join(' '),
+			words,
+			phase,
+			state,
+		})),
+	);
+
+	it.concurrent.each(cases)('at $phase: $line ends at its deadline', async ({ words, phase, state }) => {
+		const states: string[] = [];
+		const ended = await endingOf(async (deadlineMs) => {
+			const server = await startFaultServer({ at: { [phase]: { hang: true } } });
+			const cwd = await placeWithQueue(server.port);
+			const db = join(cwd, 'news.db');
+			const isThere = () => {
+				const lines = phase === 'dot' ? server.bodies : server.lines.filter((line) => line.startsWith(phase));
+				expect(lines.length).toBeGreaterThan(0);
+			};
+			const reached = eventually(isThere);
+			reached.catch(() => undefined);
+			const all = ['--db', db, ...words];
+			const ended = await endingAt('deadline', all, { port: server.port, reached, cwd, deadlineMs });
+			const listed = startProgram(['--db', db, 'messages', 'list', '-o', 'json'], { HOME: cwd }, cwd);
+			let text = '';
+			listed.stdout.on('data', (chunk) => {
+				text += String(chunk);
+			});
+			await once(listed, 'close');
+			states.splice(0, states.length, ...JSON.parse(text).map((message: { state: string }) => message.state));
+			await server.close();
+			return ended;
+		});
+		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: 12 });
+		expect(states.filter((one) => one !== 'queued')).toEqual(state === 'queued' ? [] : [state]);
+	});
+});

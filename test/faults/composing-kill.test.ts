@@ -1,0 +1,46 @@
+/**
+ * A message that ends its worker while it is composed fails at the second such death, and the others arrive. The
+ * workers are processes of their own, which kill -9 ends; the witness is a sink outside them.
+ */
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/api/datetime.js';
+import { openStore } from '../../src/store/open.js';
+import { bundleProgram, runNode } from '../support/fault-points.js';
+import { createQueuedDatabase } from '../support/queued-database.js';
+import { messageIdIn, startSmtpSink } from '../support/smtp-sink.js';
+
+const program = await bundleProgram('worker-program');
+
+const reason = 'a worker ended twice while it prepared this message';
+
+describe('a message that ends its worker', () => {
+	const kinds = [
+		// Which of the messages at work it was, the first death does not tell, but where it was alone.
+		{ name: 'a small one', text: 'Hello #email#', deaths: [2, 3] },
+		{ name: 'one of 2 MiB', text: `Hello #email# ${'padding '.repeat(256 * 1024)}`, deaths: [2] },
+	];
+	for (const { name, text, deaths } of kinds) {
+		it(`fails at the second death on it, and the others arrive: ${name}`, async () => {
+			const sink = await startSmtpSink();
+			const { path, ids } = await createQueuedDatabase(12, text);
+			const [poisoned = ''] = ids.splice(5, 1);
+			const exits: unknown[] = [];
+			for (let start = 0; start < 8; start += 1) {
+				// Two minutes pass between one start and the next.
+				const args = [program, path, String(sink.port), '400', String(1 + 2 * start), 'r5@example.net'];
+				exits.push((await runNode(args, null)).code);
+			}
+			const killed = exits.filter((code) => code !== 0);
+			expect(killed).toEqual(Array(killed.length).fill(null));
+			expect(deaths).toContain(killed.length);
+			const store = await openStore(path, { clock: systemClock, mode: 'existing' });
+			expect(await store.reads.countMessages({ scope: null })).toEqual({ sent: ids.length, failed: 1 });
+			const found = await store.reads.getMessage({ id: poisoned });
+			expect(found?.message).toMatchObject({ state: 'failed', last_reply: reason, attempts: 1 });
+			await store.close();
+			const arrived = new Set(sink.received.map(({ raw }) => messageIdIn(raw).slice(0, 36)));
+			expect([...arrived].sort()).toEqual([...ids].sort());
+			await sink.close();
+		});
+	}
+});

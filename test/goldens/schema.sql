@@ -1,0 +1,468 @@
+PRAGMA user_version = 16;
+
+CREATE TABLE attempts (
+	message_id INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	outcome TEXT NOT NULL,
+	phase TEXT NOT NULL,
+	code INTEGER,
+	enhanced TEXT,
+	text TEXT NOT NULL,
+	PRIMARY KEY (message_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE bounce_reports (
+	sha256 TEXT PRIMARY KEY,
+	message_id INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	at INTEGER NOT NULL,
+	ends_run INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX bounce_reports_of_message ON bounce_reports (message_id);
+
+CREATE TABLE "campaign_acks" (
+	campaign_seq INTEGER NOT NULL REFERENCES "campaigns" (seq),
+	first INTEGER NOT NULL,
+	ack TEXT NOT NULL,
+	PRIMARY KEY (campaign_seq, first)
+) STRICT;
+
+-- index sqlite_autoindex_campaign_acks_1, made by SQLite
+
+CREATE TABLE "campaign_lists" (
+	campaign_seq INTEGER NOT NULL REFERENCES "campaigns" (seq),
+	list_id INTEGER NOT NULL,
+	after_id INTEGER NOT NULL,
+	PRIMARY KEY (campaign_seq, list_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE "campaign_results" (
+	campaign_seq INTEGER NOT NULL REFERENCES "campaigns" (seq),
+	n INTEGER NOT NULL,
+	line INTEGER,
+	message_id INTEGER,
+	to_email TEXT,
+	code TEXT,
+	error TEXT,
+	PRIMARY KEY (campaign_seq, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE "campaigns" (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	key TEXT NOT NULL UNIQUE,
+	spec TEXT NOT NULL,
+	strict_vars INTEGER NOT NULL,
+	state TEXT NOT NULL,
+	has_open_work INTEGER NOT NULL DEFAULT 0,
+	last_leased_at INTEGER NOT NULL DEFAULT 0,
+	staged INTEGER NOT NULL DEFAULT 0,
+	suppressed INTEGER NOT NULL DEFAULT 0,
+	rejected INTEGER NOT NULL DEFAULT 0,
+	created_at INTEGER NOT NULL,
+	released_at INTEGER,
+	canceled_at INTEGER
+, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp') STRICT;
+
+CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
+
+-- index sqlite_autoindex_campaigns_1, made by SQLite
+
+-- index sqlite_autoindex_campaigns_2, made by SQLite
+
+CREATE TABLE clock (
+	id INTEGER PRIMARY KEY CHECK (id = 1),
+	boot TEXT NOT NULL,
+	ahead INTEGER NOT NULL,
+	step INTEGER,
+	stepped_at INTEGER
+) STRICT;
+
+CREATE TABLE compositions (
+	message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+	fence INTEGER NOT NULL,
+	PRIMARY KEY (message_id, fence)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE contents (
+	sha256 TEXT PRIMARY KEY,
+	subject TEXT NOT NULL,
+	text TEXT,
+	html TEXT,
+	disable_inline INTEGER NOT NULL
+) STRICT;
+
+-- index sqlite_autoindex_contents_1, made by SQLite
+
+CREATE TABLE daily_figures (
+	scope TEXT NOT NULL,
+	day TEXT NOT NULL,
+	type TEXT NOT NULL,
+	audience TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (scope, day, type, audience, shard)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE dkim_keys (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	domain TEXT NOT NULL,
+	selector TEXT NOT NULL,
+	type TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	UNIQUE (domain, selector)
+) STRICT;
+
+-- index sqlite_autoindex_dkim_keys_1, made by SQLite
+
+CREATE TABLE erased (
+	email_hash TEXT PRIMARY KEY,
+	key_id INTEGER NOT NULL,
+	erased_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE events (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	message_id INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	at INTEGER NOT NULL,
+	link INTEGER,
+	machine INTEGER NOT NULL,
+	ip TEXT,
+	user_agent TEXT,
+	url TEXT,
+	smtp_code TEXT,
+	diagnostic TEXT
+) STRICT;
+
+CREATE INDEX events_by_time ON events (at);
+
+CREATE INDEX events_of_message ON events (message_id);
+
+CREATE TABLE fields (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	variable TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL,
+	created_at INTEGER NOT NULL
+) STRICT;
+
+-- index sqlite_autoindex_fields_1, made by SQLite
+
+CREATE TABLE id_sequences (
+	name TEXT PRIMARY KEY,
+	last INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE idempotency_keys (
+	scope TEXT NOT NULL,
+	key TEXT NOT NULL,
+	fingerprint TEXT NOT NULL,
+	submission_id TEXT NOT NULL,
+	campaign TEXT,
+	answer TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	PRIMARY KEY (scope, key)
+) STRICT;
+
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
+
+-- index sqlite_autoindex_idempotency_keys_1, made by SQLite
+
+CREATE TABLE import_acks (
+	import_seq INTEGER NOT NULL REFERENCES imports (seq),
+	first INTEGER NOT NULL,
+	ack TEXT NOT NULL,
+	PRIMARY KEY (import_seq, first)
+) STRICT;
+
+-- index sqlite_autoindex_import_acks_1, made by SQLite
+
+CREATE TABLE import_addresses (
+	import_seq INTEGER NOT NULL REFERENCES imports (seq),
+	hash TEXT NOT NULL,
+	PRIMARY KEY (import_seq, hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE import_intents (
+	import_seq INTEGER NOT NULL REFERENCES imports (seq),
+	row INTEGER NOT NULL,
+	intent TEXT NOT NULL,
+	PRIMARY KEY (import_seq, row)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE imports (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	key TEXT NOT NULL,
+	spec TEXT NOT NULL,
+	list_id INTEGER NOT NULL,
+	position INTEGER NOT NULL DEFAULT 0,
+	counts TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	finished_at INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX imports_unfinished ON imports (key) WHERE finished_at IS NULL;
+
+-- index sqlite_autoindex_imports_1, made by SQLite
+
+CREATE TABLE keyring (
+	purpose TEXT NOT NULL,
+	id INTEGER NOT NULL,
+	secret TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	retired_at INTEGER,
+	PRIMARY KEY (purpose, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE limit_holds (
+	message_id INTEGER PRIMARY KEY,
+	fence INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
+	limits TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE limit_lines (
+	limit_key TEXT NOT NULL,
+	line INTEGER NOT NULL,
+	next_turn INTEGER NOT NULL,
+	PRIMARY KEY (limit_key, line)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE limit_uses (
+	limit_key TEXT NOT NULL,
+	until INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (limit_key, until)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX limit_uses_by_end ON limit_uses (until);
+
+CREATE TABLE lists (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	name TEXT NOT NULL,
+	email_reason TEXT NOT NULL,
+	active_count INTEGER NOT NULL DEFAULT 0,
+	inactive_count INTEGER NOT NULL DEFAULT 0,
+	created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE message_firsts (
+	message_id INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	link INTEGER NOT NULL,
+	machine INTEGER NOT NULL,
+	first_at INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (message_id, type, link, machine)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX message_firsts_bounced ON message_firsts (first_at) WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED');
+
+CREATE TABLE messages (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	uuid TEXT NOT NULL,
+	submission_seq INTEGER NOT NULL REFERENCES submissions (seq),
+	lane INTEGER NOT NULL,
+	to_email TEXT NOT NULL,
+	to_key TEXT NOT NULL,
+	list_id INTEGER,
+	subscriber_id INTEGER,
+	variables TEXT NOT NULL,
+	state TEXT NOT NULL,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	due_at INTEGER NOT NULL,
+	wake_at INTEGER,
+	lease_owner TEXT,
+	fence INTEGER NOT NULL DEFAULT 0,
+	created_at INTEGER NOT NULL,
+	sent_at INTEGER,
+	last_reply TEXT
+, called INTEGER) STRICT;
+
+CREATE UNIQUE INDEX messages_by_uuid ON messages (uuid);
+
+CREATE INDEX messages_due ON messages (lane, wake_at) WHERE wake_at IS NOT NULL;
+
+CREATE INDEX messages_of_address ON messages (to_key);
+
+CREATE INDEX messages_of_submission ON messages (submission_seq);
+
+CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain';
+
+CREATE TABLE migrations (
+	version INTEGER PRIMARY KEY,
+	name TEXT NOT NULL,
+	applied_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE processes (
+	id TEXT PRIMARY KEY,
+	role TEXT NOT NULL,
+	host TEXT NOT NULL,
+	pid INTEGER NOT NULL,
+	started_at INTEGER NOT NULL,
+	heartbeat_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE queue_pauses (
+	kind TEXT PRIMARY KEY,
+	reason TEXT,
+	since INTEGER NOT NULL,
+	retry_at INTEGER,
+	faults INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE senders (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	email TEXT NOT NULL,
+	email_key TEXT NOT NULL UNIQUE,
+	key_version INTEGER NOT NULL DEFAULT 1,
+	created_at INTEGER NOT NULL
+) STRICT;
+
+-- index sqlite_autoindex_senders_1, made by SQLite
+
+CREATE TABLE settings (
+	name TEXT PRIMARY KEY,
+	value TEXT NOT NULL,
+	updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sqlite_sequence(name,seq);
+
+CREATE TABLE submissions (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	type TEXT NOT NULL,
+	envelope TEXT NOT NULL,
+	tag TEXT,
+	campaign TEXT,
+	content_sha256 TEXT NOT NULL REFERENCES contents (sha256),
+	context TEXT NOT NULL,
+	variables TEXT NOT NULL,
+	list_id INTEGER,
+	campaign_seq INTEGER REFERENCES "campaigns" (seq),
+	created_at INTEGER NOT NULL
+, owner TEXT, request TEXT) STRICT;
+
+-- index sqlite_autoindex_submissions_1, made by SQLite
+
+CREATE INDEX submissions_of_campaign ON submissions (campaign) WHERE campaign IS NOT NULL;
+
+CREATE INDEX submissions_of_campaign_seq ON submissions (campaign_seq) WHERE campaign_seq IS NOT NULL;
+
+CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
+
+CREATE TABLE subscribers (
+	id INTEGER PRIMARY KEY,
+	list_id INTEGER NOT NULL REFERENCES lists (id),
+	email TEXT NOT NULL,
+	email_key TEXT NOT NULL,
+	key_version INTEGER NOT NULL DEFAULT 1,
+	email_folded TEXT,
+	name TEXT NOT NULL,
+	is_active INTEGER NOT NULL,
+	disable_reason TEXT,
+	is_email_verified INTEGER NOT NULL DEFAULT 0,
+	meta TEXT NOT NULL,
+	source TEXT NOT NULL,
+	opt_in_signed INTEGER,
+	created_at INTEGER NOT NULL,
+	import_seq INTEGER,
+	soft_bounces INTEGER NOT NULL DEFAULT 0,
+	soft_bounced_since INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX subscribers_by_key ON subscribers (email_key, list_id);
+
+CREATE INDEX subscribers_of_list ON subscribers (list_id);
+
+CREATE INDEX subscribers_soft_bouncing ON subscribers (email_key) WHERE soft_bounces > 0;
+
+CREATE TABLE suppressions (
+	email_key TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	list_id INTEGER NOT NULL DEFAULT 0,
+	key_version INTEGER NOT NULL DEFAULT 1,
+	source TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	expires_at INTEGER,
+	PRIMARY KEY (email_key, reason, list_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX suppressions_of_list ON suppressions (list_id) WHERE list_id > 0;
+
+CREATE TABLE templates (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL UNIQUE,
+	text_body TEXT NOT NULL,
+	html_body TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	updated_at INTEGER NOT NULL
+) STRICT;
+
+-- index sqlite_autoindex_templates_1, made by SQLite
+
+-- index sqlite_autoindex_templates_2, made by SQLite
+
+CREATE TABLE tokens (
+	sha256 TEXT PRIMARY KEY,
+	name TEXT NOT NULL,
+	scopes TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE webhook_attempts (
+	delivery_id INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	status_code INTEGER,
+	error TEXT,
+	duration_ms INTEGER NOT NULL,
+	PRIMARY KEY (delivery_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE webhook_deliveries (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	uuid TEXT NOT NULL UNIQUE,
+	webhook_id INTEGER NOT NULL,
+	message_id INTEGER,
+	payload TEXT NOT NULL,
+	state TEXT NOT NULL,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	due_at INTEGER,
+	lease_owner TEXT,
+	lease_until INTEGER,
+	fence INTEGER NOT NULL DEFAULT 0,
+	status_code INTEGER,
+	answer TEXT,
+	created_at INTEGER NOT NULL,
+	finished_at INTEGER
+, type TEXT NOT NULL DEFAULT '', error TEXT, attempted_at INTEGER, attempts_before INTEGER NOT NULL DEFAULT 0) STRICT;
+
+-- index sqlite_autoindex_webhook_deliveries_1, made by SQLite
+
+CREATE INDEX webhook_deliveries_by_time ON webhook_deliveries (created_at);
+
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at) WHERE due_at IS NOT NULL;
+
+CREATE INDEX webhook_deliveries_of_hook ON webhook_deliveries (webhook_id);
+
+CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries (message_id);
+
+CREATE INDEX webhook_deliveries_turn ON webhook_deliveries (webhook_id, due_at) WHERE due_at IS NOT NULL;
+
+CREATE TABLE webhooks (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	url TEXT NOT NULL,
+	type TEXT NOT NULL,
+	is_auth_enabled INTEGER NOT NULL,
+	login TEXT NOT NULL,
+	password TEXT NOT NULL,
+	created_at INTEGER NOT NULL
+, stopped_at INTEGER) STRICT;

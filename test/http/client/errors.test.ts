@@ -1,0 +1,211 @@
+// What a service says when it refuses, in every dress it comes in, as one error.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ApiError, errorBody, listFieldErrors } from '../../../src/api/errors.js';
+import { errorOf } from '../../../src/http/client/errors.js';
+import { startCpuClock } from '../../support/cpu-clock.js';
+
+const asked = { method: 'POST', path: '/sub/lists/', secrets: ['a-secret-token', 'hunter2'] };
+
+function refusal(status: number, body: unknown, headers: Record<string, string> = {}): ApiError {
+	const text = typeof body === 'string' ? body : JSON.stringify(body);
+	return errorOf({ status, headers, body: Buffer.from(text), durationMs: 1 }, asked, null);
+}
+
+const fieldsOf = ({ fields }: ApiError) => (fields === null ? null : errorBody(fields));
+const codes = ({ fields }: ApiError) =>
+	fields === null ? [] : listFieldErrors(fields).map(({ path, code }) => [path, code]);
+
+describe('complaints about fields', () => {
+	it.each<[string, unknown, Record<string, unknown>]>([
+		['by name', { name: ['This field is required.'] }, { name: ['This field is required.'] }],
+		['a text in place of a list', { name: 'No.' }, { name: ['No.'] }],
+		['several', { name: ['A.', 'B.'], email: ['C.'] }, { name: ['A.', 'B.'], email: ['C.'] }],
+		['items by index', { to: { 1: ['Bad.'] } }, { to: { 1: ['Bad.'] } }],
+		['items in their places', { to: [[], ['Bad.']] }, { to: { 1: ['Bad.'] } }],
+		['records in their places', { to: [{}, { email: ['Bad.'] }] }, { to: { 1: { email: ['Bad.'] } } }],
+		['deep ones', { a: { b: { c: ['Bad.'] } } }, { a: { b: { c: ['Bad.'] } } }],
+		['a list for the whole body', ['Bad.'], { non_field_errors: ['Bad.'] }],
+		['full details', { name: [{ message: 'Bad.', code: 'odd' }] }, { name: ['Bad.'] }],
+		['under errors', { errors: { name: ['Bad.'] } }, { name: ['Bad.'] }],
+		[
+			'listed under errors',
+			{ message: 'Failed', errors: [{ field: 'name', message: 'Bad.' }, { message: 'Also.' }] },
+			{ name: ['Bad.'], non_field_errors: ['Also.'] },
+		],
+		[
+			'listed under detail with their places',
+			{ detail: [{ loc: ['body', 'name'], msg: 'Bad.', type: 'x' }] },
+			{ name: ['Bad.'] },
+		],
+		['with an empty list beside', { name: ['Bad.'], email: [] }, { name: ['Bad.'] }],
+		['with numbers beside', { name: ['Bad.'], status: 400 }, { name: ['Bad.'] }],
+	])('%s', (_, body, expected) => {
+		const error = refusal(400, body);
+		expect(error.code).toBe('invalid');
+		expect(fieldsOf(error)).toEqual(expected);
+	});
+
+	it('the first one is the message', () => {
+		expect(refusal(400, { to: [[], ['Enter a valid email address.']] }).message).toBe(
+			'to.1: Enter a valid email address.',
+		);
+	});
+
+	it('a hostile depth ends', () => {
+		const deep = `${'{"a":'.repeat(10_000)}["Bad."]${'}'.repeat(10_000)}`;
+		expect(refusal(400, deep)).toMatchObject({ code: 'invalid', fields: null });
+	});
+
+	it('have the codes of Django REST framework’s texts', () => {
+		const texts = {
+			a: ['This field is required.'],
+			b: ['This field may not be blank.'],
+			c: ['This field may not be null.'],
+			d: ['This list may not be empty.'],
+			e: ['list with this name already exists.'],
+			f: ['"X" is not a valid choice.'],
+			g: ['Expected a list of items but got type "str".'],
+			h: ['Ensure this field has no more than 255 characters.'],
+			i: ['Whatever else.'],
+			j: ['This field must be unique.'],
+		};
+		expect(codes(refusal(400, texts))).toEqual([
+			['a', 'required'],
+			['b', 'blank'],
+			['c', 'null'],
+			['d', 'empty'],
+			['e', 'unique'],
+			['f', 'invalid_choice'],
+			['g', 'not_a_list'],
+			['h', 'max_length'],
+			['i', 'invalid'],
+			['j', 'unique'],
+		]);
+	});
+
+	it('the code of the header is that of the only complaint', () => {
+		const header = { 'x-error-code': 'reserved' };
+		expect(codes(refusal(400, { name: ['No.'] }, header))).toEqual([['name', 'reserved']]);
+		expect(codes(refusal(400, { name: ['No.', 'Never.'] }, header))).toEqual([
+			['name', 'invalid'],
+			['name', 'invalid'],
+		]);
+		expect(codes(refusal(400, { name: ['No.'] }, { 'x-error-code': '<script>' }))).toEqual([
+			['name', 'invalid'],
+		]);
+	});
+});
+
+describe('a word for the whole request', () => {
+	it.each<[string, unknown]>([
+		['detail', { detail: 'No such thing.' }],
+		['RFC 7807', { type: 'about:blank', title: 'Gone', status: 404, detail: 'No such thing.' }],
+		['RFC 7807 without detail', { type: 'about:blank', title: 'No such thing.' }],
+		['message', { message: 'No such thing.', code: 7 }],
+		['error', { error: 'No such thing.' }],
+		['error and its message', { error: { code: 'x', message: 'No such thing.' } }],
+		['OAuth', { error: 'bad', error_description: 'No such thing.' }],
+		['the first of errors', { errors: ['No such thing.'] }],
+		['a text', '"No such thing."'],
+	])('%s', (_, body) => {
+		const error = refusal(404, body);
+		expect(error).toMatchObject({ code: 'not_found', message: 'No such thing.', fields: null });
+	});
+
+	it.each<[string, string, string]>([
+		['plain text', 'upstream timed out\r\n', 'The service answered 502: upstream timed out'],
+		[
+			'a page',
+			'<!DOCTYPE html><html><head><title>502 Bad\n Gateway</title></head><body>x</body></html>',
+			'The service answered 502: 502 Bad Gateway',
+		],
+		['a page with a headline', '<html><body><h1>Oops</h1><p>x</p>', 'The service answered 502: Oops'],
+		['a page without either', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
+		['nothing', '', 'The service answered 502 without a word.'],
+		['JSON of ours', '{"detail": "Broken."}', 'The service answered 502: Broken.'],
+		['JSON that says nothing', '{"ok": false}', 'The service answered 502 without a word.'],
+	])('%s from something in front', (_, body, message) => {
+		expect(refusal(502, body)).toMatchObject({ code: 'server_error', message });
+	});
+
+	it.each([
+		[400, 'invalid'],
+		[401, 'not_authenticated'],
+		[403, 'permission_denied'],
+		[404, 'not_found'],
+		[405, 'method_not_allowed'],
+		[409, 'conflict'],
+		[410, 'not_found'],
+		[413, 'too_large'],
+		[415, 'unsupported_media_type'],
+		[418, 'invalid'],
+		[422, 'unprocessable'],
+		[429, 'throttled'],
+		[500, 'server_error'],
+		[503, 'unavailable'],
+		[507, 'storage_full'],
+	])('a %d is %s', (status, code) => {
+		expect(refusal(status, { detail: 'x' }).code).toBe(code);
+	});
+
+	it('the header tells broken JSON from bad input', () => {
+		const header = { 'x-error-code': 'parse_error' };
+		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
+		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');
+	});
+});
+
+describe('whatever comes', () => {
+	it('is an ApiError with texts in it', () => {
+		const status = fc.constantFrom(301, 400, 404, 409, 422, 429, 500, 503);
+		fc.assert(
+			fc.property(status, fc.oneof(fc.jsonValue(), fc.string()), (code, body) => {
+				const error = refusal(code, body as unknown);
+				expect(error).toBeInstanceOf(ApiError);
+				expect(error.message).not.toBe('');
+				for (const one of listFieldErrors(error.fields ?? {})) expect(one.message).toBeTypeOf('string');
+			}),
+			{ numRuns: 300 },
+		);
+	});
+
+	it.each([
+		'<title',
+		'<h1 ',
+		'<',
+		'<style>',
+		'"password":"',
+		'\\',
+		' ',
+		'\u202e',
+		'must be unique',
+	])('100 kB of %j are read in no time', (text) => {
+		const body = text.repeat(Math.ceil(100_000 / text.length));
+		const cpuMs = startCpuClock();
+		refusal(500, `<html>${body}`);
+		refusal(400, { a: [body], detail: body });
+		// No benchmark: what backtracks takes minutes.
+		expect(cpuMs()).toBeLessThan(2_000);
+	});
+});
+
+describe('what is quoted', () => {
+	it('is short, on one line, without controls', () => {
+		const { message } = refusal(500, `a\n\tb \x1b[31m\u202e\u0007${'x'.repeat(100_000)}`);
+		expect(message).toMatch(/^The service answered 500: a b \\x1b\[31m\\u\{202e\}\\x07x+…$/);
+		expect(message.length).toBeLessThanOrEqual(530);
+	});
+
+	it.each<[number, unknown]>([
+		[400, { detail: 'bad token a-secret-token' }],
+		[400, { password: ['hunter2 is too common'] }],
+		[500, 'Request: {"password": "hunter2", "x": 1} X-Secure-Token: a-secret-token'],
+		[500, '<html><title>a-secret-token</title>'],
+		[403, { a: { b: ['a-secret-token'] } }],
+	])('never holds the token or a password: %d %j', (status, body) => {
+		const error = refusal(status, body);
+		const told = JSON.stringify([error.message, error.fields, error.http]);
+		expect(told).not.toMatch(/a-secret-token|hunter2/);
+	});
+});

@@ -1,0 +1,221 @@
+// A token that sends sees and controls what it sent itself: client → server → engine, two tokens of the scope `send`.
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Api } from '../../src/api/api.js';
+import { type CampaignSpec, type Extensions, need } from '../../src/api/capabilities.js';
+import { systemClock } from '../../src/api/datetime.js';
+import { type Client, createClient } from '../../src/http/client/client.js';
+import { clientOptions } from '../support/client.js';
+import { ask, type Deployment, deploy, tokens } from './server/serving.js';
+
+const scopesOf = {
+	shop: ['send'],
+	news: ['send'],
+	desk: ['send', 'read'],
+} as const;
+type Name = keyof typeof scopesOf;
+
+const secretOf = (name: Name) => `mctl_${name}-0123456789abcdefghijABCDEFGHIJ`;
+const unknownId = '00000000-0000-4000-8000-000000000000';
+const notFound = { code: 'not_found', message: 'Not found.' };
+
+describe('what a token with the scope send has sent', () => {
+	let deployment: Deployment;
+	const clients = new Map<Name | 'admin', Client>();
+	beforeAll(async () => {
+		deployment = await deploy({ ports: { renderMessage: async () => Buffer.from('a mail') } });
+		for (const [name, scopes] of Object.entries(scopesOf)) {
+			const sha256 = createHash('sha256')
+				.update(secretOf(name as Name))
+				.digest('hex');
+			await deployment.store.writes.createToken({ sha256, name, scopes, now: systemClock.now() });
+		}
+		const baseUrl = deployment.server.url;
+		for (const name of Object.keys(scopesOf) as Name[])
+			clients.set(name, createClient(clientOptions({ baseUrl, token: secretOf(name) })));
+		clients.set('admin', createClient(clientOptions({ baseUrl, token: tokens.admin })));
+	});
+	afterAll(async () => {
+		await Promise.all([...clients.values()].map((client) => client.close()));
+		await deployment.close();
+	});
+
+	const apiOf = (name: Name | 'admin'): Api => {
+		const client = clients.get(name);
+		if (client === undefined) throw new Error(`no client of ${name}`);
+		return client.api;
+	};
+	const of = <K extends 'campaigns' | 'messages'>(name: Name | 'admin', what: K): Promise<Extensions[K]> =>
+		need(apiOf(name), what);
+	let counter = 0;
+	const unique = (word: string) => `${word}${++counter}`;
+	const spec = (more: Partial<CampaignSpec> = {}): CampaignSpec => ({
+		from: 'news@example.com',
+		type: 'TRANSACTIONAL',
+		subject: 's',
+		text_body: 'b',
+		...more,
+	});
+	const openOf = async (name: Name | 'admin', more: Partial<CampaignSpec> = {}) => {
+		const key = unique('job');
+		const { id } = await (await of(name, 'campaigns')).open(key, spec(more));
+		await (await of(name, 'campaigns')).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+		return { id, key };
+	};
+
+	/** Everything that can be asked of or done to a campaign. */
+	const everything = (campaigns: Extensions['campaigns'], id: string): [string, () => Promise<unknown>][] => [
+		['status', () => campaigns.status(id)],
+		['results', () => campaigns.results(id, {})],
+		['put', () => campaigns.put(id, { first: 1, recipients: [{ to: 'bob@example.com' }] })],
+		['put again', () => campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] })],
+		['putRequests', () => campaigns.putRequests(id, { first: 1, requests: [{ request: {} }] })],
+		['complete', () => campaigns.complete(id, { position: 1 })],
+		['release', () => campaigns.release(id, { expect_count: 1 })],
+		['release of another count', () => campaigns.release(id, { expect_count: 9 })],
+		['cancel', () => campaigns.cancel(id)],
+	];
+
+	it('is there for itself: opened, filled, asked for and released', async () => {
+		const { id, key } = await openOf('shop');
+		const campaigns = await of('shop', 'campaigns');
+		expect(await campaigns.status(id)).toMatchObject({ key, messages: { staged: 1 } });
+		expect((await campaigns.open(key, spec())).id).toBe(id);
+		expect((await campaigns.results(id, {})).results).toHaveLength(1);
+		await campaigns.complete(id, { position: 1 });
+		await campaigns.release(id, { expect_count: 1 });
+		const progress = await (await of('shop', 'messages')).progress({ campaign: id });
+		expect(progress.messages).toEqual({ queued: 1 });
+		await campaigns.cancel(id);
+		expect(await campaigns.status(id)).toMatchObject({ state: 'canceled' });
+	});
+
+	it('is as unknown to another such token as what there is not, word for word', async () => {
+		const { id, key } = await openOf('shop');
+		const campaigns = await of('news', 'campaigns');
+		for (const [what, ask] of everything(campaigns, id))
+			await expect(ask(), what).rejects.toMatchObject(notFound);
+		for (const [what, ask] of everything(campaigns, unknownId))
+			await expect(ask(), what).rejects.toMatchObject(notFound);
+		const answers = await Promise.all(
+			[id, unknownId].map((one) =>
+				ask(deployment, 'GET', `/ext/mailings/${one}/`, { token: secretOf('news') }),
+			),
+		);
+		const [here, gone] = answers.map(({ status, text, headers }) => [
+			status,
+			text,
+			headers.get('x-error-code'),
+		]);
+		expect(here).toEqual(gone);
+		expect(await (await of('shop', 'campaigns')).status(id)).toMatchObject({
+			key,
+			state: 'staged',
+			counts: { staged: 1, suppressed: 0, rejected: 0 },
+		});
+	});
+
+	it('takes no list of another token that may read', async () => {
+		const list = await apiOf('admin').lists.create({ name: 'News', email_reason: 'asked' });
+		const { id } = await openOf('shop');
+		await expect((await of('desk', 'campaigns')).addList(id, list.id)).rejects.toMatchObject(notFound);
+		const own = await openOf('desk');
+		expect((await (await of('desk', 'campaigns')).addList(own.id, list.id)).counts.staged).toBe(0);
+	});
+
+	it('is listed for itself alone, by name too', async () => {
+		const { key } = await openOf('shop');
+		const own = await openOf('news');
+		const ofNews = await (await of('news', 'campaigns')).page({});
+		expect(ofNews.results.map((one) => one.key)).toContain(own.key);
+		expect(ofNews.results.map((one) => one.key)).not.toContain(key);
+		expect(ofNews.count).toBe(ofNews.results.length);
+		expect(await (await of('news', 'campaigns')).page({ key })).toMatchObject({ count: 0, results: [] });
+		expect(await (await of('shop', 'campaigns')).page({ key })).toMatchObject({ count: 1 });
+	});
+
+	it('keeps its name: the same one is a conflict that tells nothing, of the same spec as of another', async () => {
+		const { key } = await openOf('shop');
+		const campaigns = await of('news', 'campaigns');
+		const same = await campaigns.open(key, spec()).catch((error: unknown) => error);
+		const other = await campaigns.open(key, spec({ subject: 'other' })).catch((error: unknown) => error);
+		expect(same).toMatchObject({ code: 'conflict', fields: null });
+		expect(other).toEqual(same);
+	});
+
+	it('holds up nobody else: an unfinished one of the same mail is looked for among its own', async () => {
+		const shared = { subject: unique('subject') };
+		const { key } = await openOf('shop', shared);
+		const careful = { unlessSent: true };
+		const opened = await (await of('news', 'campaigns')).open(unique('job'), spec(shared), careful);
+		expect(opened.position).toBe(0);
+		await expect(
+			(await of('shop', 'campaigns')).open(unique('job'), spec(shared), careful),
+		).rejects.toMatchObject({ code: 'conflict', fields: { sent: [{ message: key }] } });
+	});
+
+	it('has no progress for another token, as what there is not', async () => {
+		const { id } = await openOf('shop');
+		const sent = await sendOf(apiOf('shop'));
+		const scopes = [{ campaign: id }, { submission: sent.submission }];
+		for (const scope of scopes) {
+			expect((await (await of('news', 'messages')).progress(scope)).messages).toEqual({});
+			expect((await (await of('shop', 'messages')).progress(scope)).messages).not.toEqual({});
+		}
+	});
+
+	it('is seen whole by a token that may read too, and changed by none but its own and an admin', async () => {
+		const { id } = await openOf('shop');
+		const { message } = await sendOf(apiOf('shop'));
+		const [campaigns, messages] = [await of('desk', 'campaigns'), await of('desk', 'messages')];
+		expect(await campaigns.status(id)).toMatchObject({ messages: { staged: 1 } });
+		expect((await campaigns.results(id, {})).results).toHaveLength(1);
+		expect((await campaigns.page({ page_size: 1_000 })).results.map((one) => one.id)).toContain(id);
+		expect(await messages.get(message)).toMatchObject({ id: message, state: 'queued' });
+		expect(await messages.raw(message)).toMatchObject({ id: message });
+		for (const [what, change] of everything(campaigns, id).slice(2))
+			await expect(change(), what).rejects.toMatchObject(notFound);
+		await expect(messages.cancel(message)).rejects.toMatchObject(notFound);
+		await expect(messages.retry(message)).rejects.toMatchObject(notFound);
+		expect(await messages.get(message)).toMatchObject({ state: 'queued' });
+		const own = await sendOf(apiOf('desk'));
+		expect(await messages.cancel(own.message)).toMatchObject({ state: 'canceled' });
+		const admin = await of('admin', 'campaigns');
+		await admin.release(id, { expect_count: 1 });
+		expect(await (await of('admin', 'messages')).cancel(message)).toMatchObject({ state: 'canceled' });
+	});
+
+	it('stays its own where an admin goes on with it, also the messages of send requests', async () => {
+		const key = unique('job');
+		const requests = { requests: true } as const;
+		const { id } = await (await of('shop', 'campaigns')).open(key, requests);
+		const admin = await of('admin', 'campaigns');
+		expect((await admin.open(key, requests)).id).toBe(id);
+		const request = { from: 'news@example.com', to: ['cy@example.com'], subject: 's', text_body: 'b' };
+		await admin.putRequests(id, { first: 0, requests: [{ request }] });
+		await admin.release(id, { expect_count: 1 });
+		expect((await (await of('shop', 'messages')).progress({ campaign: id })).messages).toEqual({ queued: 1 });
+		expect((await (await of('news', 'messages')).progress({ campaign: id })).messages).toEqual({});
+	});
+
+	it('leaves out what the owner of the database opened, and what was there before owners were kept', async () => {
+		const { id } = await deployment.engine.ext.campaigns.open(unique('job'), spec());
+		await expect((await of('shop', 'campaigns')).status(id)).rejects.toMatchObject(notFound);
+		expect(await (await of('desk', 'campaigns')).status(id)).toMatchObject({ id });
+		const { id: theirs } = await openOf('shop');
+		expect(await deployment.engine.ext.campaigns.status(theirs)).toMatchObject({ state: 'staged' });
+		await deployment.engine.ext.campaigns.cancel(theirs);
+	});
+});
+
+/** One message, and the submission it was accepted as. */
+async function sendOf(api: Api): Promise<{ message: string; submission: string }> {
+	let submission = '';
+	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 's', text_body: 'b' };
+	const { messages } = await api.send(request, {
+		onAccepted: (accepted) => {
+			submission = accepted.submission ?? '';
+		},
+	});
+	return { message: messages[0]?.id ?? '', submission };
+}

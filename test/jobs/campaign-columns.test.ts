@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { campaignColumns, misnamedVariables } from '../../src/jobs/campaign-columns.js';
+
+const header = ['email', 'Имя', 'First Name', 'city'];
+
+function found(text: string) {
+	const result = campaignColumns(header, []);
+	if (result.kind === 'refused') throw new Error('the header can be used');
+	return misnamedVariables([text], header, result.columns).map(({ written, column, variable }) => [
+		...[written, column, variable],
+	]);
+}
+
+describe('a column that a text means', () => {
+	it.each([
+		['Hello #Имя#!', [['Имя', 'Имя', null]]],
+		[
+			'Hello #имя# and # ИМЯ #',
+			[
+				['имя', 'Имя', null],
+				[' ИМЯ ', 'Имя', null],
+			],
+		],
+		[
+			'Hello #First Name|friend#, #first  name#',
+			[
+				['First Name', 'First Name', 'first_name'],
+				['first  name', 'First Name', 'first_name'],
+			],
+		],
+		[
+			'#City# or #CITY#',
+			[
+				['City', 'city', 'city'],
+				['CITY', 'city', 'city'],
+			],
+		],
+		['#first_name# city #city#', []],
+		['No. #5 in #Имя#', [['Имя', 'Имя', null]]],
+		['a { color: #fff } b { color: #000; } #city', []],
+		['nothing', []],
+	])('is found in %j', (text, expected) => {
+		expect(found(text)).toEqual(expected);
+	});
+
+	it('is looked for in a long text without waiting', () => {
+		expect(found('#'.repeat(100_000))).toEqual([]);
+		expect(found(`#${'a '.repeat(50_000)}#`)).toEqual([]);
+	});
+});

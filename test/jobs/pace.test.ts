@@ -1,0 +1,125 @@
+import { expect, it } from 'vitest';
+import { ApiError } from '../../src/api/errors.js';
+import { createPace, inOrder, type PaceOptions } from '../../src/jobs/pace.js';
+
+const throttled = (retryAfterMs?: number) =>
+	new ApiError('throttled', 'slow down', retryAfterMs === undefined ? {} : { retryAfterMs });
+const busy = (status: number) =>
+	new ApiError(status === 503 ? 'unavailable' : 'server_error', 'busy', {
+		http: { status, method: 'POST', path: '/' },
+	});
+
+/** A service that counts who is there at the same time; `answer` throws or gives. */
+function start(answer: (call: number) => void, more: Partial<PaceOptions> = {}) {
+	const pauses: number[] = [];
+	const widths: number[] = [];
+	let running = 0;
+	let calls = 0;
+	const pace = createPace({
+		ceiling: 8,
+		sleep: async (ms) => {
+			pauses.push(ms);
+			await turn();
+		},
+		...more,
+	});
+	const request = async () => {
+		running += 1;
+		widths.push(running);
+		await turn();
+		running -= 1;
+		calls += 1;
+		answer(calls);
+	};
+	return { pace, pauses, widths, request };
+}
+
+const turn = () => new Promise((done) => setImmediate(done));
+const widest = (widths: readonly number[]) => Math.max(...widths);
+
+it('a request that is throttled alone waits alone', async () => {
+	const { pace, pauses, widths, request } = start((call) => {
+		if (call === 20) throw throttled(3_000);
+	});
+	await inOrder(100, 8, () => pace.write(request));
+	expect(pauses).toEqual([3_000]);
+	expect(widest(widths.slice(28, 60))).toBeGreaterThan(6);
+});
+
+it('a service that throttles most is called by half as many at a time, and by all of them again once it is well', async () => {
+	const { pace, widths, request } = start((call) => {
+		if (call >= 20 && call < 28) throw throttled(3_000);
+	});
+	await inOrder(400, 8, () => pace.write(request));
+	expect(widest(widths.slice(0, 20))).toBe(8);
+	expect(widest(widths.slice(32, 38))).toBeLessThan(6);
+	expect(widest(widths.slice(-50))).toBe(8);
+	expect(widths).toHaveLength(408);
+});
+
+it('a service that throttles two of three requests is worked off one by one in the end', async () => {
+	const { pace, widths, request } = start((call) => {
+		if (call % 3 !== 0) throw throttled(1_000);
+	});
+	let done = 0;
+	await inOrder(300, 8, async () => {
+		await pace.write(request);
+		done += 1;
+	});
+	expect(done).toBe(300);
+	expect(widest(widths.slice(-100))).toBeLessThan(4);
+});
+
+it('several answers of one burst lower the width once', async () => {
+	const { pace, widths, request } = start((call) => {
+		if (call <= 8) throw throttled(1_000);
+	});
+	await inOrder(40, 8, () => pace.write(request));
+	expect(widest(widths.slice(8, 13))).toBe(4);
+});
+
+it('a wish for hours is given up after two pauses, and one for no time at all is not taken at its word', async () => {
+	const absurd = start(() => {
+		throw throttled(86_400_000);
+	});
+	await expect(absurd.pace.write(absurd.request)).rejects.toMatchObject({ code: 'throttled' });
+	expect(absurd.pauses).toEqual([300_000, 300_000, 300_000]);
+	const hasty = start((call) => {
+		if (call < 4) throw throttled(0);
+	});
+	await hasty.pace.write(hasty.request);
+	expect(hasty.pauses).toEqual([250, 500, 1_000]);
+});
+
+it.each([
+	502, 503, 504,
+])('%i without Retry-After is asked again when nothing is changed by it', async (status) => {
+	const { pace, pauses, request } = start((call) => {
+		if (call === 1) throw busy(status);
+	});
+	await pace.read(request);
+	expect(pauses).toEqual([250]);
+	const writing = start((call) => {
+		if (call === 1) throw busy(status);
+	});
+	await expect(writing.pace.write(writing.request)).rejects.toMatchObject({ message: 'busy' });
+});
+
+it('rows take turns at the rate that is given, with no burst after a slow one', async () => {
+	let now = 0;
+	const waits: number[] = [];
+	const pace = createPace({ rowsPerSecond: 10, nowMs: () => now, sleep: async (ms) => void waits.push(ms) });
+	await pace.row();
+	await pace.row();
+	now = 5_000;
+	await pace.row();
+	await pace.row();
+	expect(waits).toEqual([100, 100]);
+});
+
+it('a pause ends with the reason when the work is broken off', async () => {
+	const stop = new AbortController();
+	const pace = createPace({ signal: stop.signal, onPause: () => stop.abort(new Error('Ctrl-C')) });
+	const request = () => Promise.reject(throttled(60_000));
+	await expect(pace.write(request)).rejects.toThrow('Ctrl-C');
+});

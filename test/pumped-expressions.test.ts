@@ -1,0 +1,124 @@
+/** Every regular expression takes time by the length of what it is given, whatever that is. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { transformSync } from 'esbuild';
+import { parseAst } from 'vite';
+import { describe, expect, it } from 'vitest';
+import { separators } from '../src/delivery/bounces/wordings.js';
+import { startCpuClock } from './support/cpu-clock.js';
+
+const root = join(import.meta.dirname, '../src');
+const length = 100_000;
+const maxMs = 50;
+
+interface Found {
+	path: string;
+	expression: RegExp;
+}
+
+/** The literals of a source, as a parser sees them. */
+function expressionsOf(path: string): Found[] {
+	const { code } = transformSync(readFileSync(join(root, path), 'utf8'), { loader: 'ts', target: 'node20' });
+	const found: Found[] = [];
+	const visit = (node: unknown) => {
+		if (typeof node !== 'object' || node === null) return;
+		if ('regex' in node && isLiteral(node.regex))
+			found.push({ path, expression: new RegExp(node.regex.pattern, node.regex.flags) });
+		for (const child of Object.values(node)) visit(child);
+	};
+	visit(parseAst(code));
+	return found;
+}
+
+function isLiteral(value: unknown): value is { pattern: string; flags: string } {
+	return typeof value === 'object' && value !== null && 'pattern' in value && 'flags' in value;
+}
+
+/** What repeats within most hostile texts. */
+const always = [
+	...[
+		'a',
+		'A',
+		'é',
+		'0',
+		' ',
+		'\n',
+		'\r\n',
+		'\t',
+		'"',
+		"'",
+		',',
+		';',
+		'.',
+		'-',
+		'=',
+		'<',
+		'>',
+		'\\',
+		'/',
+		'(',
+		')',
+		'[',
+	],
+	...['@', 'a@', '<a@b>', '=?a?b?', '5.', '550 ', '5.1.1 ', '=-', '. ', ': ', 'a ', 'a: ', '0.', '\ue000 '],
+];
+
+/** Words and signs of the expression itself are what it goes astray in. */
+function pumpsOf({ source }: RegExp): Set<string> {
+	const plain = source.replace(
+		/\\[nrtsSdDwWbB]|\\u[\da-f]{4}|\\x[\da-f]{2}|\\p\{\w+\}|\(\?(?:<?[=!]|:)/gi,
+		' ',
+	);
+	const signs = [...new Set(plain.replace(/[A-Za-z\d]/g, ''))];
+	const words = plain.match(/[A-Za-z]{2,}/g) ?? [];
+	return new Set([
+		...always,
+		...signs,
+		...words,
+		...words.map((word) => `${word} `),
+		...signs.map((sign) => `${sign}a`),
+	]);
+}
+
+function timeOf(work: () => void): number {
+	const cpuMs = startCpuClock();
+	work();
+	return cpuMs();
+}
+
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+const composed = separators.map((expression) => ({ path: 'delivery/bounces/wordings.ts', expression }));
+const found = [...files.flatMap(expressionsOf), ...composed];
+
+describe('a regular expression', () => {
+	it('is found where there is one', () => expect(found.length).toBeGreaterThan(300));
+
+	it.each(found)(`of $path, $expression, takes 100 kB of anything in ${maxMs} ms`, ({ expression }) => {
+		expect(slowOn(expression)).toBeNull();
+	});
+});
+
+/** The start of a text that takes too long, and its length. */
+function slowOn(expression: RegExp): string | null {
+	const texts = (run: string) => [run, `${run}\u0001`, `x${run}\u0001y`, `<${run}\u0001`, `{"${run}\u0001`];
+	// The least of three: the first may have paid for others' garbage.
+	const timeOn = (text: string) => {
+		const work = () => void text.replace(expression, '');
+		const first = timeOf(work);
+		return first <= maxMs ? first : Math.min(first, timeOf(work), timeOf(work));
+	};
+	for (const unit of pumpsOf(expression)) {
+		const [short, long] = [length / 8, length].map((size) =>
+			texts(unit.repeat(Math.ceil(size / unit.length))),
+		);
+		for (const [at, text] of (short ?? []).entries()) {
+			// Short ones first: what takes the square of a length is found before it takes seconds.
+			const shortMs = timeOn(text);
+			const longMs = shortMs > maxMs ? shortMs : timeOn(long?.[at] ?? '');
+			// Linear is eight times as long; a replacement a character is linear and may take more than its share.
+			if (longMs > maxMs && (shortMs > maxMs || longMs > 24 * shortMs))
+				return JSON.stringify(text.slice(0, 16));
+		}
+	}
+	return null;
+}

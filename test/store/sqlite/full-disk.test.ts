@@ -1,0 +1,118 @@
+// A disk that fills up, a small one of its own: what is written is bounded so that the log can always be copied back.
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
+import { openStore } from '../../../src/store/open.js';
+import { newUuid, send, submissionOf, verify } from '../../contract/store/fixture.js';
+import { cli } from '../../support/cli.js';
+import { runProgram } from '../../support/run-program.js';
+
+const mebibyte = 1_048_576;
+
+/** A folder on a disk of so many MiB; null: none can be mounted here. */
+function smallDisk(size: number): string | null {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-disk-'));
+	if (process.getuid?.() !== 0) return null;
+	const { status } = runProgram('mount', ['-t', 'tmpfs', '-o', `size=${size}m`, 'none', folder]);
+	if (status !== 0) return null;
+	onTestFinished(() => void runProgram('umount', ['-l', folder]));
+	return folder;
+}
+
+/** The 1 MiB that is freed in the end. */
+function keepLast(folder: string): { free(): void } {
+	const last = join(folder, 'last');
+	writeFileSync(last, Buffer.alloc(mebibyte));
+	return { free: () => rmSync(last) };
+}
+
+/** Takes all the room that is left. */
+function fill(folder: string): void {
+	runProgram('sh', ['-c', `cat /dev/zero > "${join(folder, 'ballast')}" 2>/dev/null || true`]);
+}
+
+const big = (at: number) =>
+	submissionOf([`r${at}@example.org`], {
+		content: { subject: 'Hi', text: `${at} ${'x'.repeat(200_000)}`, html: null, disable_inline: true },
+		content_sha256: `hash ${at}`,
+		id: newUuid(),
+	});
+
+describe.each(['with_commits', 'apart'] as const)('a disk that fills up (log copied back %s)', (upkeep) => {
+	it('takes writes again as soon as 1 MiB is free, and has lost nothing', async (context) => {
+		const folder = smallDisk(48);
+		if (folder === null) return context.skip('no disk can be mounted here');
+		const path = join(folder, 'news.db');
+		const store = await openStore(path, { clock: systemClock, mode: 'create', role: 'serve', upkeep });
+		await verify(store);
+		const last = keepLast(folder);
+		let accepted = 0;
+		let failure: unknown = null;
+		for (let at = 0; failure === null && at < 1_000; at += 1) {
+			await store.writes.acceptSubmission({ ...big(at), key: null }).then(
+				() => {
+					accepted += 1;
+				},
+				(error: unknown) => {
+					failure = error;
+				},
+			);
+		}
+		expect(failure).toMatchObject({ code: 'disk_full' });
+		// The log has given back what it took; the file holds most of the disk.
+		expect(statSync(path).size).toBeGreaterThan(36 * mebibyte);
+		fill(folder);
+		await expect(store.writes.acceptSubmission({ ...big(2_000), key: null })).rejects.toMatchObject({
+			code: 'disk_full',
+		});
+		last.free();
+		await send(store, ['again@example.org'], {});
+		const { messages } = await store.reads.status();
+		expect(messages).toEqual({ queued: accepted + 1 });
+		await store.close();
+	});
+
+	it('filled by others: what was committed is copied back first', async (context) => {
+		const folder = smallDisk(96);
+		if (folder === null) return context.skip('no disk can be mounted here');
+		const path = join(folder, 'news.db');
+		const store = await openStore(path, { clock: systemClock, mode: 'create', role: 'serve', upkeep });
+		await verify(store);
+		for (let at = 0; at < 150; at += 1) await store.writes.acceptSubmission({ ...big(at), key: null });
+		const last = keepLast(folder);
+		fill(folder);
+		await expect(
+			Promise.all(
+				Array.from({ length: 20 }, (_, at) =>
+					store.writes.acceptSubmission({ ...big(1_000 + at), key: null }),
+				),
+			),
+		).rejects.toMatchObject({ code: 'disk_full' });
+		last.free();
+		await send(store, ['again@example.org'], {});
+		const { messages } = await store.reads.status();
+		expect(messages['queued']).toBeGreaterThanOrEqual(151);
+		await store.close();
+	});
+});
+
+it('is told where no database can be opened on it, reading it neither', async (context) => {
+	const folder = smallDisk(4);
+	if (folder === null) return context.skip('no disk can be mounted here');
+	const db = join(folder, 'news.db');
+	const env = { HOME: mkdtempSync(join(tmpdir(), 'mailctl-home-')) };
+	expect(await cli(['--db', db, 'engine', 'init'], { env })).toMatchObject({ code: 0 });
+	fill(folder);
+	const ann = 'ann@example.com';
+	for (const words of [
+		['subscribers', 'erase', ann, '--confirm', ann],
+		['lists', 'list'],
+	])
+		expect(await cli(['--db', db, ...words], { env })).toEqual({
+			code: 74,
+			stdout: '',
+			stderr: `error: no room left on the disk of ${db}\nhint: free some space, then run the command again\n`,
+		});
+});

@@ -1,0 +1,85 @@
+/**
+ * Another client of a server under attack, and beside it one of a server that nobody attacks: both wait for the machine,
+ * the first alone for the attack.
+ */
+import { setMaxListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Serving } from './serving.js';
+
+export interface Witnessed {
+	/** How often the attacked server answered with each status; `none`: how often it did not answer. */
+	statuses: Record<string, number>;
+	/** Milliseconds of the attacked server. */
+	p99: number;
+	/** Who waits longer is kept waiting: 25 times what the other server took meanwhile, and five seconds in any case. */
+	patience: number;
+	/** Resident memory of the attacked server at its highest since it began; 0 where there is no /proc. */
+	peakMb: number;
+}
+
+const enoughAnswers = 50;
+const longestMs = 60_000;
+
+/**
+ * Asks both servers for a page of lists again and again, each time on a new connection, until `attack` ends. `enough`
+ * aborts when the attacked server has answered fifty times, or after a minute.
+ */
+export async function witness(
+	{ attacked, calm }: { attacked: Serving; calm: Serving },
+	attack: (enough: AbortSignal) => Promise<unknown>,
+): Promise<Witnessed> {
+	const enough = new AbortController();
+	// Each connection of an attack listens.
+	setMaxListeners(0, enough.signal);
+	const isOver = { yet: false };
+	const asking = ask(attacked, isOver, (answers) => {
+		if (answers === enoughAnswers) enough.abort();
+	});
+	const askingCalm = ask(calm, isOver);
+	const timer = setTimeout(() => enough.abort(), longestMs);
+	try {
+		await attack(enough.signal);
+	} finally {
+		clearTimeout(timer);
+		isOver.yet = true;
+		await Promise.all([asking, askingCalm]);
+	}
+	const [{ statuses, p99 }, beside] = await Promise.all([asking, askingCalm]);
+	return { statuses, p99, patience: Math.max(5_000, 25 * beside.p99), peakMb: memoryMb(attacked, 'VmHWM') };
+}
+
+async function ask(
+	serving: Serving,
+	isOver: { readonly yet: boolean },
+	onAnswer: (answers: number) => void = () => {},
+): Promise<Pick<Witnessed, 'statuses' | 'p99'>> {
+	const took: number[] = [];
+	const statuses: Record<string, number> = {};
+	while (!isOver.yet) {
+		const began = performance.now();
+		const status = await serving
+			.fetch('/sub/lists/', { headers: { Connection: 'close' }, signal: AbortSignal.timeout(longestMs) })
+			.then(async (answer) => {
+				await answer.text();
+				return String(answer.status);
+			})
+			.catch(() => 'none');
+		took.push(performance.now() - began);
+		statuses[status] = (statuses[status] ?? 0) + 1;
+		onAnswer(took.length);
+		await wait(10);
+	}
+	took.sort((a, b) => a - b);
+	return { statuses, p99: took[Math.ceil(took.length * 0.99) - 1] ?? Number.NaN };
+}
+
+/** `VmRSS`: now; `VmHWM`: at its highest. */
+export function memoryMb({ process: { pid } }: Serving, kind: 'VmRSS' | 'VmHWM'): number {
+	try {
+		const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+		return Number(new RegExp(`^${kind}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024;
+	} catch {
+		return 0;
+	}
+}

@@ -1,0 +1,41 @@
+/** An SMTP server within the process that counts the mails it takes and keeps none. */
+import { type AddressInfo, createServer } from 'node:net';
+
+export interface CountingSink {
+	readonly port: number;
+	/** Mails taken so far. */
+	received(): number;
+	close(): void;
+}
+
+/** Takes any mail: answers each line as SMTP wants it, and reads none of it. */
+export async function startCountingSink(): Promise<CountingSink> {
+	let count = 0;
+	const server = createServer({ noDelay: true }, (socket) => {
+		let isData = false;
+		let rest = '';
+		const answerLine = (line: string) => {
+			if (isData && line !== '.') return;
+			if (isData) count += 1;
+			const isEnd = isData;
+			isData = !isEnd && /^DATA/i.test(line);
+			socket.write(isEnd ? '250 taken\r\n' : answerTo(line));
+		};
+		socket.on('error', () => undefined).write('220 sink\r\n');
+		socket.on('data', (chunk) => {
+			const lines = (rest + chunk.toString('latin1')).split('\r\n');
+			rest = lines.pop() ?? '';
+			for (const line of lines) answerLine(line);
+		});
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	// A listening TCP server's address is never a pipe's string.
+	const { port } = server.address() as AddressInfo;
+	return { port, received: () => count, close: () => void server.close() };
+}
+
+function answerTo(line: string): string {
+	if (/^EHLO/i.test(line)) return '250-sink\r\n250 PIPELINING\r\n';
+	if (/^DATA/i.test(line)) return '354 go on\r\n';
+	return /^QUIT/i.test(line) ? '221 bye\r\n' : '250 ok\r\n';
+}

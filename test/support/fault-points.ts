@@ -1,0 +1,211 @@
+/**
+ * Programs that are killed, or whose disk fails, at chosen system calls. strace does it; it counts each system call of each
+ * thread by itself, so a point is the name of one call and its number.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { build } from 'esbuild';
+import { afterAll, expect } from 'vitest';
+import { isInstalled } from './run-program.js';
+
+export const hasStrace = isInstalled('strace');
+
+/** The number that the environment asks for (docs/testing.md). */
+export const asked = (name: `MAILCTL_${string}`, usual: number) => Number(process.env[name] ?? usual);
+
+/** Of a sweep whose size the environment asks for; undefined: as of any test. */
+export const timeLimit = ['KILLS', 'FAULTS', 'KILL_ROWS'].some((name) => `MAILCTL_${name}` in process.env)
+	? 3_600_000
+	: undefined;
+
+/** What changes a database file or waits for the disk. */
+export const databaseCalls = 'pwrite64,ftruncate,fdatasync,fsync';
+
+export interface Ended {
+	/** Null: a signal ended it. */
+	code: number | null;
+	stdout: string;
+	stderr: string;
+}
+
+export interface Place {
+	env?: NodeJS.ProcessEnv;
+	cwd?: string;
+}
+
+export interface Point {
+	/** The name of a system call. */
+	call: string;
+	/** 1: the first such call of a thread. */
+	at: number;
+}
+
+export interface Fault extends Point {
+	/** The signal, or the error of the call. */
+	does: 'KILL' | 'ENOSPC' | 'EIO';
+	/** Every such call from there on fails. */
+	lasts?: boolean;
+}
+
+/** Bundles a program of this folder, for as long as the test file runs. Gives its path. */
+export async function bundleProgram(name: string): Promise<string> {
+	// Beside node_modules, so that the program finds its packages.
+	const cache = join(import.meta.dirname, '../../node_modules/.cache');
+	mkdirSync(cache, { recursive: true });
+	const outfile = join(cache, `${name}-${process.pid}.mjs`);
+	afterAll(() => rmSync(outfile, { force: true }));
+	await build({
+		...{ entryPoints: [join(import.meta.dirname, `${name}.ts`)], outfile },
+		...{ bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },
+	});
+	return outfile;
+}
+
+/** What the process says until it ends. */
+export async function ended(child: ChildProcess): Promise<Ended> {
+	let stdout = '';
+	let stderr = '';
+	child.stdout?.on('data', (chunk: Buffer) => {
+		stdout += chunk.toString();
+	});
+	child.stderr?.on('data', (chunk: Buffer) => {
+		stderr += chunk.toString();
+	});
+	return new Promise((resolve, reject) => {
+		child.on('error', reject);
+		child.on('close', (code) => resolve({ code, stdout, stderr }));
+	});
+}
+
+/** Runs Node.js on these words to the end, with a fault or without (null). */
+export function runNode(words: readonly string[], fault: Fault | null, place: Place = {}): Promise<Ended> {
+	return ended(startNode(words, fault, place));
+}
+
+export function startNode(words: readonly string[], fault: Fault | null, place: Place = {}): ChildProcess {
+	const options = { ...place, stdio: ['ignore', 'pipe', 'pipe'] as ('ignore' | 'pipe')[] };
+	if (fault === null) return spawn(process.execPath, words, options);
+	const { call, at, does, lasts } = fault;
+	const what = does === 'KILL' ? 'signal=KILL' : `error=${does}`;
+	const inject = `inject=${call}:${what}:when=${at}${lasts === true ? '+' : ''}`;
+	return spawn('strace', [...traced(call, '/dev/null'), '-e', inject, process.execPath, ...words], options);
+}
+
+function traced(calls: string, log: string): string[] {
+	return ['-D', '-f', '-qq', '-o', log, '-e', `trace=${calls}`];
+}
+
+/**
+ * The calls (names with commas) of an undisturbed run, in order, in the thread that makes the most of them. A program
+ * without an end of its own gets a SIGTERM when `work` is done.
+ */
+export async function measurePoints(
+	{ calls, work }: { calls: string; work?: (child: ChildProcess) => Promise<unknown> },
+	words: readonly string[],
+	place: Place = {},
+): Promise<{ points: Point[]; run: Ended }> {
+	const log = join(mkdtempSync(join(tmpdir(), 'mailctl-calls-')), 'log');
+	const strace = [...traced(calls, log), process.execPath, ...words];
+	const child = spawn('strace', strace, { ...place, stdio: ['ignore', 'pipe', 'pipe'] });
+	const end = ended(child);
+	if (work !== undefined) {
+		await work(child);
+		child.kill('SIGTERM');
+	}
+	const run = await end;
+	const threads = new Map<string, Point[]>();
+	const counts = new Map<string, number>();
+	for (const [line, thread = '', call = ''] of readFileSync(log, 'utf8').matchAll(/^(\d+) +(\w+)\(/gm)) {
+		const at = (counts.get(line) ?? 0) + 1;
+		counts.set(line, at);
+		threads.set(thread, [...(threads.get(thread) ?? []), { call, at }]);
+	}
+	const [points = []] = [...threads.values()].sort((a, b) => b.length - a.length);
+	return { points, run };
+}
+
+/** So many of the points from the first to the last one, evenly. */
+export function spread(points: readonly Point[], count: number): Point[] {
+	const step = (points.length - 1) / Math.max(1, count - 1);
+	return Array.from({ length: count }, (_, index) => points[Math.floor(index * step)]).filter(
+		(point) => point !== undefined,
+	);
+}
+
+/** Kills over the run, then a disk that is full and one that is broken in turn, twice from a point on and twice at it alone. */
+export function faultsOver(
+	points: readonly Point[],
+	{ kills, faults }: { kills: number; faults: number },
+): Fault[] {
+	return [
+		...spread(points, kills).map((point): Fault => ({ ...point, does: 'KILL' })),
+		...spread(points, faults).map((point, index): Fault => {
+			return { ...point, does: index % 2 === 0 ? 'ENOSPC' : 'EIO', lasts: index % 4 < 2 };
+		}),
+	];
+}
+
+export interface Sweep<T> {
+	begin(): Promise<T>;
+	run(place: T, kill: Fault): Promise<Ended>;
+	/** Runs to the end what is not there, and says whether all is as it has to be. */
+	check(place: T): Promise<void>;
+}
+
+/**
+ * Kills at each point. What is killed goes on in the same place at the next point; a place whose program came to its end
+ * (0) is checked, and the point is tried in a new one. Gives the number of kills that happened.
+ */
+export async function killAtEach<T>(
+	points: readonly Point[],
+	{ begin, run, check }: Sweep<T>,
+): Promise<number> {
+	let place = await begin();
+	let killed = 0;
+	for (const point of points) {
+		let end = await run(place, { ...point, does: 'KILL' });
+		if (end.code === 0) {
+			await check(place);
+			place = await begin();
+			end = await run(place, { ...point, does: 'KILL' });
+		}
+		if (end.code === 0) continue;
+		expect(end.code, `${JSON.stringify(point)}: ${end.stderr}`).toBeNull();
+		killed += 1;
+	}
+	await check(place);
+	return killed;
+}
+
+/** Says what a sweep was; most of its faults happened. `codes`: null of a kill, 0 where the program bore the fault. */
+export function expectHappened(
+	what: string,
+	codes: readonly (number | null)[],
+	{ kills, faults }: { kills: number; faults: number },
+): void {
+	const killed = codes.filter((code) => code === null).length;
+	const failed = codes.filter((code) => code !== null && code !== 0).length;
+	process.stderr.write(`${what}: ${killed} kills, ${failed} of ${faults} faults ended the program\n`);
+	expect(killed).toBeGreaterThanOrEqual(kills / 2);
+	expect(failed).toBeGreaterThanOrEqual(faults / 4);
+}
+
+/** SQLite finds nothing wrong in the whole file. */
+export function expectSound(path: string): void {
+	const db = new Database(path, { readonly: true, fileMustExist: true });
+	expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
+	expect(db.pragma('foreign_key_check')).toEqual([]);
+	db.close();
+}
+
+/** Numbers from 0 to 1 without a pattern, the same each time (Lehmer's generator). */
+export function seeded(seed = 20_261_121): () => number {
+	let state = seed;
+	return () => {
+		state = (state * 48_271) % 2_147_483_647;
+		return state / 2_147_483_647;
+	};
+}

@@ -1,0 +1,83 @@
+/**
+ * The calls of the records: `test/goldens/calls/NAME.calls`, a line each, in the order of the names. A line is
+ *
+ *     # a heading, which the record keeps
+ *     mailctl lists list
+ *     local served: mailctl messages list          only these ways
+ *     100: mailctl lists list                      at a terminal of 100 columns; `<<< 'y'` is typed there
+ *     bare: mailctl profile list                   naming no target
+ *     SIGINT listening: mailctl webhooks listen    this signal (or SIGTERM) once stderr shows the word
+ *     message = mailctl messages list …            the first word it prints is {message} from then on
+ *     cat people.csv.rejects.csv                   what a call has written
+ *     mails                                        what the mail server has taken since the last look
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Call } from './program.js';
+import { parseShellLine, type ShellLine } from './shell-line.js';
+
+export type WayName = 'local' | 'served' | 'foreign';
+
+export interface ScriptCall extends ShellLine {
+	kind: 'call';
+	/** As the record shows it. */
+	line: string;
+	ways: readonly WayName[];
+	columns: number | null;
+	namesNoTarget: boolean;
+	signal: NonNullable<Call['signal']> | null;
+	/** The first word of its output is kept by this name. */
+	keepAs: string | null;
+}
+
+export type ScriptLine =
+	| ScriptCall
+	| { kind: 'heading'; text: string }
+	| { kind: 'file'; line: string; ways: readonly WayName[]; path: string }
+	| { kind: 'mails'; line: string; ways: readonly WayName[] };
+
+const folder = join(import.meta.dirname, '../../goldens/calls');
+const wayNames: readonly WayName[] = ['local', 'served', 'foreign'];
+
+/** All lines of all files. Throws for a line that it cannot read. */
+export function readScript(): ScriptLine[] {
+	const names = readdirSync(folder).sort();
+	return names.flatMap((name) => parseScript(readFileSync(join(folder, name), 'utf8')));
+}
+
+function parseScript(text: string): ScriptLine[] {
+	return text
+		.split('\n')
+		.filter((line) => line.trim() !== '')
+		.map(parseLine);
+}
+
+function parseLine(line: string): ScriptLine {
+	if (line.startsWith('#')) return { kind: 'heading', text: line };
+	const [, marks = '', call = ''] = /^((?:[\w ]+: )*)(.*)$/.exec(line) ?? [];
+	const named = wayNames.filter((way) => marks.includes(way));
+	const ways = named.length === 0 ? wayNames : named;
+	if (call === 'mails') return { kind: 'mails', line: call, ways };
+	const path = /^cat (\S+)$/.exec(call)?.[1];
+	return path === undefined ? parseCall(call, marks, ways) : { kind: 'file', line: call, ways, path };
+}
+
+function signalOf(marks: string): ScriptCall['signal'] {
+	const [, name, at = ''] = /\b(SIGINT|SIGTERM) (\w+)/.exec(marks) ?? [];
+	return name === 'SIGINT' || name === 'SIGTERM' ? { name, at } : null;
+}
+
+function parseCall(call: string, marks: string, ways: readonly WayName[]): ScriptCall {
+	const [, keepAs = null, words = ''] = /^(?:(\w+) = )?(.*)$/.exec(call) ?? [];
+	const columns = /\b\d+\b/.exec(marks)?.[0];
+	return {
+		...parseShellLine(words),
+		kind: 'call',
+		line: `${columns === undefined ? '' : `${columns} columns: `}${call}`,
+		ways,
+		namesNoTarget: /\bbare\b/.test(marks),
+		columns: columns === undefined ? null : Number(columns),
+		signal: signalOf(marks),
+		keepAs,
+	};
+}

@@ -1,0 +1,82 @@
+/** Replaces what no run can have in common with another, and nothing else: one table. */
+
+/** What is found, and the name that stands for all of it. `$1` and `$2` are what stays around it. */
+const plain: readonly (readonly [what: string, pattern: RegExp, replacement: string])[] = [
+	[
+		'drawings of a progress line, of which a fast machine makes none',
+		/(?:\\x0d\\x1b\[K(?!\\x0d)[^\n]*?(?=\\x0d\\x1b\[K))*\\x0d\\x1b\[K/g,
+		'',
+	],
+	[
+		'a progress line, of which a slow machine prints one in ten seconds',
+		/^! \w+ [\d,]+ of [\d,]+ · .*\n/gm,
+		'',
+	],
+	['milliseconds in JSON and TAP', /("?duration_ms"?: ?)\d+/g, '$1<ms>'],
+	['milliseconds in a sentence', /\b\d+ ms\b/g, '<ms> ms'],
+	['milliseconds, the last column of webhooks test', /^(\| (?:true|false)\t\d*\t[^\t\n]*\t)\d+$/gm, '$1<ms>'],
+	['the same of smtp-test and backup', /^(\| (?:127\.0\.0\.1\t|\S+\t\S+\.db\t).*\t)\d+$/gm, '$1<ms>'],
+	['seconds of smoke', /\b\d+\.\d s\b/g, '<s> s'],
+	['seconds in JUnit', /( time=")\d+\.\d{3}"/g, '$1<s>"'],
+	['moments of a next try, which chance spreads', /2026-11-21T12:\d\d:\d\d\.(?!000000)\d{6}/g, '<moment>'],
+	['the same in a table', /(DUE +(?:\\x1b\[22m)? +)2026-11-21 \d\d:\d\d/g, '$1<moment>'],
+	['the same in a sentence', /(\btried again in(?:\n\|)? +)\d+ seconds?/g, '$1<s> seconds'],
+	['the clock of this machine', /^([|<] [dD]ate: )\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/gm, '$1<now>'],
+	['how far it is from the one that stands', /(\bits clock is )[^\n]*?(?= ahead of)/g, '$1<time>'],
+	['the version of the program', /((?:^\| |"version": ?"))\d+\.\d+\.\d+(?=$|")/gm, '$1<version>'],
+	['ports of servers', /127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:<port>'],
+	['the same apart from the host', /("port": |\| 127\.0\.0\.1\t)\d{5}\b/g, '$1<port>'],
+	['room on the disk', /\b[\d.]+ [KMGT]iB of [\d.]+ [KMGT]iB are free/g, '<size> of <size> are free'],
+	['certificates', /(?<=-----BEGIN CERTIFICATE-----).*?(?=-----END)/g, '<certificate>'],
+	['the version of Node.js', /(\bNode\.js |"node": ")\d+\.\d+\.\d+/g, '$1<version>'],
+	['the machine', /("platform": ")[\w-]+/g, '$1<platform>'],
+	['keys for DKIM', /\bp=[A-Za-z0-9+/]{43,}=*/g, 'p=<key>'],
+];
+
+/** What is found, by the name that stands for it with a number: equal ones stay equal. */
+const numbered: readonly (readonly [name: string, pattern: RegExp])[] = [
+	// Those that the calls themselves name begin with one digit eight times.
+	['uuid', /\b(?!(\d)\1{7}-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g],
+	['token', /\bmctl_[\w-]{43}/g],
+	['secret', /\bwhsec_[A-Za-z0-9+/]{43}=/g],
+	['job', /(?<=\bsend-)[0-9a-f]{12}\b/g],
+	['run', /(?<=20261121[Tt]120000[-_])[0-9a-f]{6}(?![0-9a-f])/g],
+	// A soft line break of quoted-printable may stand in it.
+	['link', /(?<=\/[couv]\/)[\w-]{20,}(?:=\\x0d\n\| [\w-]+)?/g],
+];
+
+/** Gives the text with names in place of what is not determined; `known` adds names for this text alone. */
+export type Settler = (text: string, known?: Readonly<Record<string, string>>) => string;
+
+/**
+ * One for each file of records: numbers go on from one record to the next.
+ *
+ * @param known What has a name of its own: the names, and what they stand for.
+ */
+export function createSettler(known: Readonly<Record<string, string>> = {}): Settler {
+	const seen = new Map<string, string>();
+	const counts = new Map<string, number>();
+	const number = (name: string, value: string) => {
+		const key = `${name} ${value.replace('=\\x0d\n| ', '')}`;
+		const found = seen.get(key);
+		if (found !== undefined) return found;
+		const count = (counts.get(name) ?? 0) + 1;
+		counts.set(name, count);
+		seen.set(key, `<${name}-${count}>`);
+		return `<${name}-${count}>`;
+	};
+	const settle: Settler = (text, more = {}) => {
+		let settled = text.replace(
+			/(?<="raw_base64": ?)"([^"]*)"/g,
+			(_, raw: string) =>
+				`<base64 of> ${JSON.stringify(settle(Buffer.from(raw, 'base64').toString('latin1'), more))}`,
+		);
+		for (const [name, value] of Object.entries({ ...more, ...known }))
+			settled = settled.replaceAll(value, `<${name}>`);
+		for (const [, pattern, replacement] of plain) settled = settled.replace(pattern, replacement);
+		for (const [name, pattern] of numbered)
+			settled = settled.replace(pattern, (value) => number(name, value));
+		return settled;
+	};
+	return settle;
+}

@@ -1,0 +1,28 @@
+/** One line as a shell reads it: quotes, `NAME=value` in front, `< FILE` or `<<< TEXT` at the end. */
+
+export interface ShellLine {
+	env: Record<string, string>;
+	/** Words after `mailctl`. */
+	argv: string[];
+	/** A file that is standard input. */
+	input: string | null;
+	/** A text that is standard input. */
+	text: string | null;
+}
+
+/** Throws for a line that does not run `mailctl`. */
+export function parseShellLine(line: string): ShellLine {
+	const words = [...line.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
+		word.replaceAll(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),
+	);
+	const start = words.indexOf('mailctl');
+	if (start === -1) throw new Error(`not a call of mailctl: ${line}`);
+	const end = words.findIndex((word) => /^(<|<<<|>)$/.test(word));
+	const after = (sign: string) => (words[end] === sign ? (words[end + 1] ?? '') : null);
+	return {
+		env: Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2))),
+		argv: words.slice(start + 1, end === -1 ? undefined : end),
+		input: after('<'),
+		text: after('<<<'),
+	};
+}

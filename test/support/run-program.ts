@@ -1,0 +1,47 @@
+/** Runs other programs to their end: the one place where tests start one and wait for it. */
+import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
+
+export interface Run {
+	status: number | null;
+	signal: NodeJS.Signals | null;
+	pid: number;
+	stdout: string;
+	stderr: string;
+}
+
+export interface RunOptions {
+	cwd?: string;
+	env?: NodeJS.ProcessEnv;
+	/** Standard input; empty without it. */
+	input?: string | Uint8Array;
+	stdio?: SpawnSyncOptions['stdio'];
+}
+
+// spawnSync ends a program at 1 MiB of output unless told otherwise, and tells it as a signal and an error that is easy
+// to overlook: two outputs cut off at different places then compare as different programs.
+const maxBuffer = 1024 ** 3;
+
+/**
+ * The program's status and its whole output as UTF-8.
+ *
+ * @throws Error when the program cannot be started, or writes more than a test may hold (1 GiB).
+ */
+export function runProgram(program: string, words: readonly string[], options: RunOptions = {}): Run {
+	const { error, stdout, stderr, status, signal, pid } = spawnSync(program, words, {
+		...options,
+		encoding: 'utf8',
+		maxBuffer,
+	});
+	if (error !== undefined) throw new Error(`${program} ${words.join(' ').slice(0, 200)}`, { cause: error });
+	return { status, signal, pid, stdout: stdout ?? '', stderr: stderr ?? '' };
+}
+
+/** The program is on this machine, and ends with 0 when called so. */
+export function runs(program: string, ...words: readonly string[]): boolean {
+	return spawnSync(program, words, { stdio: 'ignore' }).status === 0;
+}
+
+/** The program is on this machine, whatever it says to being asked for its version. */
+export function isInstalled(program: string): boolean {
+	return spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined;
+}

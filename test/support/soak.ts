@@ -1,0 +1,141 @@
+/** Single sends that each bring a content of their own, as shops and forms send them, to a `serve` that is watched. */
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import type { CountingSink } from './counting-sink.js';
+
+export interface Soaked {
+	/** Without a slash at its end. */
+	url: string;
+	token: string;
+	/** Of the process whose memory is looked at. */
+	pid: number;
+	/** Where its mails end. */
+	sink: CountingSink;
+}
+
+export interface SoakOptions {
+	contents: number;
+	/** Each sends its next mail when the last is accepted. */
+	clients: number;
+	/** Told every second, with the mails that have arrived. */
+	onSample?: (arrived: number, residentMb: number) => void;
+}
+
+export interface SoakResult {
+	/** From the first request to the last mail's arrival. */
+	seconds: number;
+	/** CPU of the process meanwhile, of all its threads. */
+	cpuSeconds: number;
+	/** Resident memory at its highest, since the process began; and at the end. */
+	peakMb: number;
+	endMb: number;
+}
+
+/** The queue may be long when the last mail is accepted; it is stuck when nothing has come for so long. */
+const stuckMs = 60_000;
+
+/** Throws when a request is refused, when a mail does not arrive, and when one arrives twice. */
+export async function soak(
+	{ url, token, pid, sink }: Soaked,
+	{ contents, clients, onSample }: SoakOptions,
+): Promise<SoakResult> {
+	const agent = new Agent({ keepAlive: true, maxSockets: clients });
+	const before = sink.received();
+	const began = performance.now();
+	const cpuBefore = cpuSecondsOf(pid);
+	const watch = setInterval(() => onSample?.(sink.received() - before, memoryOf(pid).residentMb), 1000);
+	let next = 0;
+	const client = async () => {
+		while (next < contents) {
+			next += 1;
+			await post({ url, token, agent }, orderMail(next));
+		}
+	};
+	try {
+		await Promise.all(Array.from({ length: clients }, client));
+		await arrived(sink, before + contents);
+		const { residentMb, peakMb } = memoryOf(pid);
+		const cpuSeconds = cpuSecondsOf(pid) - cpuBefore;
+		return { seconds: (performance.now() - began) / 1000, cpuSeconds, peakMb, endMb: residentMb };
+	} finally {
+		clearInterval(watch);
+		agent.destroy();
+	}
+}
+
+async function arrived(sink: CountingSink, count: number): Promise<void> {
+	let last = { received: sink.received(), at: performance.now() };
+	while (last.received < count && performance.now() - last.at < stuckMs) {
+		await new Promise((resolve) => setTimeout(resolve, 20));
+		if (sink.received() > last.received) last = { received: sink.received(), at: performance.now() };
+	}
+	if (last.received !== count) throw new Error(`${last.received} mails have arrived instead of ${count}`);
+}
+
+/** In MiB, as the kernel counts them. */
+function memoryOf(pid: number): { residentMb: number; peakMb: number } {
+	const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+	const mb = (name: string) =>
+		Math.round(Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024);
+	return { residentMb: mb('VmRSS'), peakMb: mb('VmHWM') };
+}
+
+function cpuSecondsOf(pid: number): number {
+	// Behind the name, which may hold blanks; Linux counts in hundredths of a second.
+	const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
+	return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+function post(
+	{ url, token, agent }: { url: string; token: string; agent: Agent },
+	mail: object,
+): Promise<void> {
+	return new Promise((resolve, reject) => {
+		const headers = { 'X-Secure-Token': token, 'Content-Type': 'application/json' };
+		request(`${url}/message/send/`, { agent, method: 'POST', headers }, (answer) => {
+			let said = '';
+			answer
+				.setEncoding('utf8')
+				.on('data', (chunk) => {
+					said += chunk;
+				})
+				.on('end', () =>
+					answer.statusCode === 200
+						? resolve()
+						: reject(new Error(`a send was answered with ${answer.statusCode}: ${said}`)),
+				);
+		})
+			.on('error', reject)
+			.end(JSON.stringify(mail));
+	});
+}
+
+/** A request to send: some 10 KB of HTML with a style sheet, ten links and words that no other mail has. */
+export function orderMail(number: number) {
+	const of = (kind: string, at: number) =>
+		`${kind}${((number * 7_919 + at) * 2_654_435_761) % 4_294_967_291}`;
+	const style = `body{margin:0;font:16px Arial,sans-serif}p{color:#333;margin:0 0 12px}a{color:#0645ad}
+.head{background:#f4f4f4;padding:16px}.order{border:1px solid #ddd;width:100%}.order td{padding:4px 8px}
+.foot{font-size:12px;color:#777}@media(max-width:600px){.order td{display:block}}`;
+	const links = Array.from(
+		{ length: 10 },
+		(
+			_,
+			at,
+		) => `<tr><td><a href="https://shop.example.org/${of('item', at)}?order=${number}">Item ${of('', at)}</a></td>
+<td class="price">${at + 1} × ${number % 97}.00</td></tr>`,
+	);
+	const prose = Array.from(
+		{ length: 25 },
+		(_, at) =>
+			`<p>Dear #name#, parcel ${of('', at)} with ${of('thing-', at + 99)} has left the store for you today. It needs two days and a little luck with the weather, and the carrier calls before it comes. Keep number ${of('KEEP', at)} until all of it is with you: returns are asked for it, and so are the people at the desk.</p>`,
+	);
+	return {
+		from: 'desk@example.org',
+		to: [`reader${number}@example.org`],
+		subject: `Your order ${number}`,
+		html_body: `<html><head><style>${style}</style></head><body><div class="head">Order ${number}</div>
+<table class="order">${links.join('\n')}</table>${prose.join('\n')}<p class="foot">The shop</p></body></html>`,
+		context: { name: `Reader ${number}` },
+	};
+}

@@ -1,0 +1,178 @@
+/** Tables in old code pages: read right and told, or refused with what they may be; never read wrong in silence. */
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import iconv from 'iconv-lite';
+import { describe, expect, it } from 'vitest';
+import type { TableError } from '../../src/tables/finding.js';
+import { openTable } from '../../src/tables/read-table.js';
+import { type Sample, samples, tableOf } from './legacy-samples.js';
+import { readTable } from './tables.js';
+
+const folder = await mkdtemp(join(tmpdir(), 'mailctl-encoding-'));
+
+/** `right`, `wrong`, or `unsure` for an exit 2. */
+async function readingOf(text: string, encoding: string): Promise<string> {
+	const path = join(folder, 'people.csv');
+	await writeFile(path, iconv.encode(text, encoding));
+	try {
+		const table = await openTable(path);
+		const rows = [table.header];
+		for await (const { cells } of table.rows) rows.push(cells);
+		const told = table.isGuessed ? 'right' : 'silent';
+		const delimiter = text.includes(';') ? ';' : ',';
+		return rows.map((cells) => cells.join(delimiter)).join('\r\n') === text.trimEnd() ? told : 'wrong';
+	} catch (error) {
+		return (error as TableError).code === 'unsure_encoding' ? 'unsure' : String(error);
+	}
+}
+
+const pairs = samples.flatMap((sample) => sample.encodings.map((encoding) => ({ ...sample, encoding })));
+
+describe.each(pairs)('$language in $encoding', (pair) => {
+	const { encoding } = pair;
+
+	it('is read right with 10,000 rows, where all rows or one in a hundred or two thousand are not ASCII', async () => {
+		for (const share of [1, 100, 2000])
+			expect([share, await readingOf(tableOf(pair, 10_000, share), encoding)]).toEqual([share, 'right']);
+	});
+
+	it('is read right with five rows, or refused', async () => {
+		expect(['right', 'unsure']).toContain(await readingOf(tableOf(pair, 5), encoding));
+	});
+});
+
+it('a single name is read right, or refused, or told', async () => {
+	const count = { right: 0, wrong: 0, unsure: 0 };
+	for (const pair of pairs) {
+		const words = [...pair.names, ...pair.cities].filter((word) => /[^\x00-\x7f]/.test(word));
+		for (const word of words) {
+			const text = `email;name\r\na@example.com;${word}\r\n`;
+			const reading = await readingOf(text, pair.encoding);
+			expect(['right', 'wrong', 'unsure']).toContain(reading);
+			count[reading as 'right' | 'wrong' | 'unsure'] += 1;
+		}
+	}
+	// Two letters may be anything: one in a hundred of such guesses is wrong, and is told as a guess.
+	expect(count.wrong).toBeLessThan((count.right + count.wrong) * 0.02);
+	expect(count.right).toBeGreaterThan(count.unsure);
+});
+
+it('one word with accents of a western language is nearly always enough, and never read wrong', async () => {
+	const western = samples.filter(({ encodings }) => encodings[0] === 'windows-1252');
+	const readings: string[] = [];
+	for (const word of western.flatMap(({ names, cities }) => [...names, ...cities])) {
+		if (!/[^\x00-\x7f]/.test(word)) continue;
+		const text = `email;name\r\nann@example.com;Ann\r\na@example.com;${word}\r\n`;
+		const reading = await readingOf(text, 'windows-1252');
+		expect([word, ['right', 'unsure'].includes(reading)]).toEqual([word, true]);
+		readings.push(reading);
+	}
+	expect(readings.filter((one) => one === 'right').length).toBeGreaterThanOrEqual(readings.length * 0.9);
+});
+
+describe('half-width katakana', () => {
+	const names = ['ﾔﾏﾀﾞ ﾀﾛｳ', 'ｻﾄｳ ﾊﾅｺ', 'ｽｽﾞｷ ｲﾁﾛｳ', 'ﾜﾀﾅﾍﾞ ｼﾞｭﾝ', 'ｺﾊﾞﾔｼ ﾕｳｺ', 'ﾆｼﾑﾗ ｹﾝｼﾞ', 'ﾀｶﾊｼ ﾅｵﾐ', 'ｲﾄｳ ﾋﾛｼ'];
+
+	it.each(names)('%s alone is read right, or Shift-JIS is proposed', async (name) => {
+		const bytes = iconv.encode(`email,name\nx@example.com,${name}\n`, 'shift_jis');
+		const told = await readTable(bytes).then(
+			({ rows }) => rows[0]?.cells[1],
+			({ details }: TableError) => details?.find((one) => String(one).startsWith('shift_jis: ')),
+		);
+		expect(told).toContain(name);
+	});
+
+	it('in a table is read right', async () => {
+		const text = `email,name\n${names.map((name, row) => `p${row}@example.com,${name}`).join('\n')}\n`;
+		const { encoding, rows } = await readTable(iconv.encode(text, 'shift_jis'));
+		expect({ encoding, names: rows.map(({ cells }) => cells[1]) }).toEqual({ encoding: 'shift_jis', names });
+	});
+});
+
+it('proposes no encoding that cannot read all of it', async () => {
+	for (const { encodings, names } of samples)
+		for (const encoding of encodings)
+			for (const name of names) {
+				const bytes = iconv.encode(`email;name\na@example.com;${name}\n`, encoding);
+				const refusal = await readTable(bytes).then(
+					() => null,
+					(error: TableError) => error,
+				);
+				expect(refusal?.details?.join('\n') ?? '').not.toMatch(/[\ufffd\x80-\x9f]/);
+			}
+});
+
+it('what may be several says so, with a sample of each', async () => {
+	const bytes = iconv.encode('email;name\na@example.com;Szűrte\n', 'windows-1250');
+	const refusal: TableError = await readTable(bytes).then(
+		() => expect.unreachable(),
+		(error) => error,
+	);
+	expect(refusal).toMatchObject({ code: 'unsure_encoding', name: 'TableError' });
+	expect(refusal.details?.join('\n')).toContain('windows-1250: a@example.com;Szűrte');
+	expect(refusal.details?.join('\n')).toContain('windows-1252: a@example.com;Szûrte');
+	expect(refusal.hint).toContain('--encoding');
+});
+
+it('UTF-8 and UTF-16 are certain and silent', async () => {
+	for (const sample of samples)
+		for (const encoding of ['utf-8', 'utf-16le', 'utf-16be'])
+			for (const rows of [1, 5, 3000])
+				expect(await readingOf(tableOf(sample as Sample, rows), encoding)).toBe('silent');
+});
+
+describe('an encoding that is named', () => {
+	it('is taken whatever it is, if iconv-lite knows it', async () => {
+		const names = [
+			'latin1',
+			'win1250',
+			'CP1250',
+			'ISO-8859-2',
+			'gbk',
+			'GB2312',
+			'big5-hkscs',
+			'sjis',
+			'eucjp',
+			'cp949',
+			'koi8-u',
+			'ibm866',
+			'mac',
+			'macroman',
+			'cp437',
+			'utf16',
+			'UTF-16BE',
+			'ucs2',
+			'utf-32',
+			'utf-32le',
+			'utf-32be',
+			'utf-7',
+			'ascii',
+			'tis620',
+			'armscii8',
+			'viscii',
+		];
+		for (const encoding of names) {
+			const text = 'email;name\na@example.com;Ann\nb@example.com;Bob\n';
+			const { header, rows } = await readTable(iconv.encode(text, encoding), { encoding });
+			expect([encoding, header, rows.map(({ cells }) => cells[1])]).toEqual([
+				encoding,
+				['email', 'name'],
+				['Ann', 'Bob'],
+			]);
+		}
+	});
+
+	it('is refused when the text is plainly UTF-8', async () => {
+		for (const encoding of ['windows-1252', 'latin1', 'cp866', 'ascii', 'shift_jis'])
+			await expect(readTable('email;name\na@x;Zoë Müller Straße\n', { encoding })).rejects.toMatchObject({
+				code: 'wrong_encoding',
+				message: expect.stringContaining('it seems to be utf-8'),
+			});
+	});
+
+	it('that is none of a text is unknown', async () => {
+		for (const encoding of ['base64', 'hex', 'klingon'])
+			await expect(readTable('email\n', { encoding })).rejects.toMatchObject({ code: 'unknown_encoding' });
+	});
+});

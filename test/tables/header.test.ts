@@ -1,0 +1,207 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type HeaderOptions, mapHeader } from '../../src/tables/header.js';
+import { mapSuppressionHeader } from '../../src/tables/suppression-columns.js';
+
+const fields = [
+	{ variable: 'city', name: 'Home town' },
+	{ variable: 'plan', name: '' },
+];
+
+function map(header: readonly string[], options: Partial<HeaderOptions> = {}) {
+	return mapHeader(header, { fields, ...options });
+}
+
+/** `column→target` of a mapping. */
+function targets(header: readonly string[], options: Partial<HeaderOptions> = {}): string[] {
+	const result = map(header, options);
+	if (result.kind === 'refused') throw new Error(result.findings.map(({ message }) => message).join('; '));
+	return result.mapping.columns.map(({ index, target }) => `${index}→${target}`);
+}
+
+function findings(header: readonly string[], options: Partial<HeaderOptions> = {}): string[] {
+	const result = map(header, options);
+	return result.kind === 'refused' ? result.findings.map(({ code, column }) => `${code} ${column}`) : [];
+}
+
+describe('names that are understood', () => {
+	it.each([
+		'email',
+		'Email',
+		' E-MAIL ',
+		'e_mail',
+		'Email address',
+		'E-Mail Address',
+		'mail',
+		'\uFEFFemail',
+		'Ｅmail',
+	])('%j is the email', (name) => expect(targets([name])).toEqual(['0→email']));
+
+	it('takes the columns of a record and fields by variable, human name and meta.', () => {
+		expect(targets(['Email', 'NAME', 'Is Active', 'disable reason', 'City', 'meta.plan'])).toEqual([
+			'0→email',
+			'1→name',
+			'2→is_active',
+			'3→disable_reason',
+			'4→meta.city',
+			'5→meta.plan',
+		]);
+		expect(targets(['home TOWN', 'email'])).toEqual(['0→meta.city', '1→email']);
+	});
+
+	it('lets --map win over what a name would mean', () => {
+		expect(targets(['Contact', 'name'], { map: ['Contact=email', 'name=city'] })).toEqual([
+			'0→email',
+			'1→meta.city',
+		]);
+		expect(targets(['a=b', 'x'], { map: ['a=b=email', 'X=-'] })).toEqual(['0→email']);
+	});
+
+	it('passes over what an export has and nobody can set, and what a rejects file adds', () => {
+		const result = map(['id', 'email', 'source', 'date_created', '_line', '_code', '_error']);
+		expect(result).toMatchObject({
+			kind: 'mapped',
+			mapping: {
+				columns: [{ index: 1, target: 'email' }],
+				ignored: ['id', 'source', 'date_created', '_line', '_code', '_error'],
+			},
+		});
+		expect(targets(['email', 'source'], { fields: [{ variable: 'source', name: 'Source' }] })).toEqual([
+			'0→email',
+			'1→meta.source',
+		]);
+	});
+
+	it('makes fields of unknown columns when asked', () => {
+		const result = map(['email', 'First Name', 'Prénom', 'meta.zip', 'Город'], {
+			unknown: 'create',
+			map: ['Город=town'],
+		});
+		expect(result).toMatchObject({
+			kind: 'mapped',
+			mapping: {
+				newFields: [
+					{ variable: 'first_name', name: 'First Name' },
+					{ variable: 'prenom', name: 'Prénom' },
+					{ variable: 'zip', name: 'meta.zip' },
+					{ variable: 'town', name: 'Город' },
+				],
+			},
+		});
+	});
+
+	it('leaves unknown columns out when asked, those without a name too', () => {
+		expect(targets(['email', 'x', '', ''], { unknown: 'ignore' })).toEqual(['0→email']);
+	});
+});
+
+describe('headers that are refused', () => {
+	it('names unknown columns and what is near', () => {
+		const result = map(['email', 'ctiy', 'Shoe']);
+		expect(result).toEqual({
+			kind: 'refused',
+			findings: [
+				{
+					code: 'unknown',
+					column: 'ctiy',
+					message: 'unknown column "ctiy"',
+					suggestions: ['city'],
+				},
+				{
+					code: 'unknown',
+					column: 'Shoe',
+					message: 'unknown column "Shoe"',
+					suggestions: [],
+				},
+			],
+		});
+	});
+
+	it('refuses a table without an email, and duplicates, also by another spelling', () => {
+		expect(findings(['name', 'city'])).toEqual(['no_email ']);
+		expect(findings(['ann@example.com', 'city'])).toEqual(['unknown ann@example.com', 'no_header ']);
+		expect(findings(['email', 'name', 'name'])).toEqual(['duplicate name']);
+		expect(findings(['email', 'E-Mail'])).toEqual(['same_target E-Mail']);
+		expect(findings(['email', 'city', 'meta.city'])).toEqual(['same_target meta.city']);
+		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
+	});
+
+	it('refuses a --map that fits nothing', () => {
+		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
+			'unknown_map_source Town',
+			'bad_map x',
+			'bad_map =city',
+			'unknown_map_target Twon',
+		]);
+	});
+
+	it('asks which field is meant when two have the name', () => {
+		const twins = [
+			{ variable: 'a', name: 'Size' },
+			{ variable: 'b', name: 'size' },
+		];
+		expect(findings(['email', 'SIZE'], { fields: twins })).toEqual(['ambiguous SIZE']);
+	});
+
+	it('makes no field of a name that no variable can have', () => {
+		expect(findings(['email', 'Город', '9 lives', '__proto__', ''], { unknown: 'create' })).toEqual([
+			'bad_field_name Город',
+			'bad_field_name 9 lives',
+			'bad_field_name __proto__',
+			'bad_field_name ',
+		]);
+	});
+});
+
+describe('hostile headers', () => {
+	it('does nothing special with the names of objects', () => {
+		expect(findings(['email', '__proto__', 'constructor', 'toString'])).toEqual([
+			'unknown __proto__',
+			'unknown constructor',
+			'unknown toString',
+		]);
+		expect(targets(['email', '__proto__', 'constructor'], { unknown: 'ignore' })).toEqual(['0→email']);
+		expect(Object.hasOwn(Object.prototype, 'email')).toBe(false);
+	});
+
+	it('gives a mapping with one email or findings, for any names', () => {
+		fc.assert(
+			fc.property(fc.array(fc.string({ unit: 'binary' })), fc.array(fc.string()), (header, pairs) => {
+				for (const unknown of ['refuse', 'create', 'ignore'] as const) {
+					const result = map([...header, 'email'], { map: pairs, unknown });
+					if (result.kind === 'refused') expect(result.findings.length).toBeGreaterThan(0);
+					else expect(result.mapping.columns.filter(({ target }) => target === 'email')).toHaveLength(1);
+				}
+			}),
+		);
+	});
+
+	it('takes 2,000 columns with long names', () => {
+		const header = ['email', ...Array.from({ length: 2_000 }, (_, index) => `${'x'.repeat(5_000)}${index}`)];
+		expect(findings(header)).toHaveLength(2_000);
+	});
+});
+
+describe('columns that differ in case alone', () => {
+	it.each(['refuse', 'create', 'ignore'] as const)('are refused where unknown ones are to %s', (unknown) => {
+		expect(findings(['email', 'Town', 'town'], { unknown })).toContain('duplicate town');
+		expect(findings(['email', 'City', 'city'], { unknown })).toContain('duplicate city');
+	});
+
+	it('are taken when --map says what they are', () => {
+		const options = { unknown: 'create', map: ['Town=-'] } as const;
+		expect(targets(['email', 'Town', 'town'], options)).toEqual(['0→email', '2→meta.town']);
+		const behind = ['email', 'town', '_line', '_code', '_error', 'Town'];
+		expect(targets(behind, { unknown: 'create' })).toEqual(['0→email', '1→meta.town']);
+	});
+
+	it('are refused among suppressions too', () => {
+		const refused = mapSuppressionHeader(['email', 'City', 'city'], { map: [], unknown: 'ignore' });
+		expect(refused).toMatchObject({
+			kind: 'refused',
+			findings: [expect.stringContaining('"City" and "city"')],
+		});
+		const mapped = mapSuppressionHeader(['email', 'City', 'note'], { map: [], unknown: 'ignore' });
+		expect(mapped.kind).toBe('mapped');
+	});
+});

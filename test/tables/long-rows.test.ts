@@ -1,0 +1,184 @@
+/** Rows of any size with quotes and line ends in them: one finding each, in time by the byte, with bounded memory. */
+import { CsvError, parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { TableRow } from '../../src/tables/finding.js';
+import { openTable } from '../../src/tables/read-table.js';
+import { scanRows } from '../../src/tables/scan-rows.js';
+import { cellsOf, faultsOf, readTable } from './tables.js';
+
+const mib = 1024 * 1024;
+
+/** `piece` again and again, so many bytes of it, in chunks as a file gives them, between `before` and `after`. */
+async function* pumped(
+	{ before, piece, after }: { before: string; piece: string; after: string },
+	bytes: number,
+): AsyncGenerator<Uint8Array> {
+	const chunk = Buffer.from(piece.repeat(Math.ceil((256 * 1024) / piece.length)));
+	yield Buffer.from(before);
+	for (let given = 0; given < bytes; given += chunk.length) yield chunk;
+	yield Buffer.from(after);
+}
+
+async function rowsOf(stream: AsyncIterable<Uint8Array>): Promise<TableRow[]> {
+	const table = await openTable({ name: 'people.csv', stream }, { delimiter: ',', encoding: 'utf-8' });
+	const rows: TableRow[] = [];
+	for await (const row of table.rows) rows.push(row);
+	return rows;
+}
+
+describe('a quoted cell of many megabytes', () => {
+	it.each([
+		['line ends', 'x\n'],
+		['line ends of Windows', 'some text\r\n'],
+		['line ends CR', 'x\r'],
+		['doubled quotes', '""'],
+		['doubled quotes and line ends', '""\n'],
+		['doubled quotes, delimiters and line ends', 'a,""b"",c\n'],
+		['lines with addresses that are no rows', 'From: Ann <ann@example.com>, to Bob\n'],
+		['blank lines', '\n'],
+		['letters of several bytes', 'é\n'],
+	])('with %s is one rejected row, and the next row is read', async (_, piece) => {
+		for (const size of [5, 24]) {
+			const around = { before: 'email,name\na@x.org,"', piece, after: '"\nb@x.org,Bob\n' };
+			const before = process.memoryUsage().arrayBuffers;
+			const rows = await rowsOf(pumped(around, size * mib));
+			expect(faultsOf(rows)).toEqual(['2 row_too_long']);
+			expect(cellsOf(rows)).toEqual([['b@x.org', 'Bob']]);
+			expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * mib);
+			const text = piece.replaceAll('\r\n', '\n');
+			const feeds = text.split(/[\r\n]/).length - 1;
+			const chunk = Math.ceil((256 * 1024) / piece.length);
+			const chunks = Math.ceil((size * mib) / Buffer.byteLength(piece.repeat(chunk)));
+			expect(rows.at(-1)?.line).toBe(3 + feeds * chunk * chunks);
+		}
+	});
+
+	it.each([
+		'x""\r\n',
+		'""',
+		'x\r\n',
+		'""\r\n',
+		'x',
+	])('that is never closed is counted, whatever the file ends with: %j', async (piece) => {
+		for (const size of [4.5, 6, 6.5]) {
+			const around = { before: 'email,name\na@x.org,Ann\nb@x.org,"', piece, after: '' };
+			const rows = await rowsOf(pumped(around, size * mib));
+			expect(cellsOf(rows)).toEqual([['a@x.org', 'Ann']]);
+			expect(faultsOf(rows)).toHaveLength(1);
+		}
+	});
+
+	it('that is never closed says how much is lost with it', async () => {
+		const rows = await rowsOf(
+			pumped({ before: 'email,name\na@x.org,"', piece: 'text\n', after: '' }, 6 * mib),
+		);
+		expect(rows).toHaveLength(1);
+		expect(rows[0]).toMatchObject({
+			line: 2,
+			code: 'unclosed_quote',
+			error: expect.stringContaining('lines behind it are lost'),
+		});
+	});
+
+	it('whose quote was forgotten costs its line alone, however many rows follow', async () => {
+		const around = { before: 'email,name\na@x.org,"Ann\n', piece: 'b@x.org,Bob\n', after: '' };
+		const rows = await rowsOf(pumped(around, 12 * mib));
+		expect(faultsOf(rows)).toEqual(['2 unclosed_quote']);
+		expect(rows.length).toBeGreaterThan(1_000_000);
+	});
+
+	it('gives the same rows wherever the chunks are cut', async () => {
+		const text = `email,name\r\na@x,"${'a""\r\n'.repeat(900_000)}"\r\nb@x,"B\r\nb"\r\nc@x,"C" c\r\nd@x,D`;
+		const whole = await readTable(text, { delimiter: ',', encoding: 'utf-8' });
+		expect(faultsOf(whole.rows)).toEqual(['2 row_too_long', '900005 stray_quote']);
+		for (const chunk of [4093, 65_537, 1_000_003]) {
+			const { rows } = await readTable(text, { delimiter: ',', encoding: 'utf-8', chunk });
+			expect(rows).toEqual(whole.rows);
+		}
+	});
+});
+
+describe('the clock', () => {
+	/** Bytes a second of the processor's time: on a busy machine its clock says little. */
+	async function speedOf(
+		around: { before: string; piece: string; after: string },
+		bytes: number,
+	): Promise<number> {
+		const start = process.cpuUsage();
+		await rowsOf(pumped(around, bytes));
+		const { user, system } = process.cpuUsage(start);
+		return (bytes / (user + system)) * 1_000_000;
+	}
+
+	it('reads any quotes and line ends with no less than a tenth of the usual bytes a second', async () => {
+		const usual = { before: 'email,name\n', piece: 'ann.smith@example.com,"Smith, Ann"\n', after: '' };
+		await speedOf(usual, 4 * mib);
+		const least = (await speedOf(usual, 16 * mib)) / 10;
+		const token = fc.constantFrom(
+			'"',
+			'""',
+			'"""',
+			'\n',
+			'\r\n',
+			'\r',
+			',',
+			',"',
+			'",',
+			'"\n',
+			'some words',
+			'é',
+		);
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(token, { minLength: 1, maxLength: 12 }),
+				fc.constantFrom('', '"'),
+				fc.constantFrom(1, 5, 9),
+				async (tokens, quote, size) => {
+					// Beside them is text: rows of three bytes cost what rows cost, whatever is in them.
+					const piece = `${tokens.join('')}${'words, and more of them. '.repeat(8).replaceAll(',', '')}`;
+					const around = { before: `email,name\na@x.org,${quote}`, piece, after: '"\nb@x.org,Bob\n' };
+					const first = await speedOf(around, size * mib);
+					// A busy machine is given a second try.
+					const speed = first > least ? first : await speedOf(around, size * mib);
+					expect(speed).toBeGreaterThan(least);
+				},
+			),
+			{ numRuns: 40 },
+		);
+	});
+});
+
+describe('where rows end', () => {
+	it('is where csv-parse ends them, for any text it has no complaint of', () => {
+		const piece = fc.constantFrom('"', '""', ',', '\n', '\r\n', '\r', 'a', 'é', ' ', ',"', '",', '"\n');
+		fc.assert(
+			fc.property(fc.array(piece, { maxLength: 30 }), fc.constantFrom(',', '§', 'é'), (pieces, delimiter) => {
+				const bytes = Buffer.from(pieces.join('').replaceAll(',', delimiter));
+				const { spans } = scanRows({ bytes, delimiter, line: 1, isLast: true });
+				const options = {
+					delimiter,
+					record_delimiter: ['\r\n', '\n', '\r'],
+					relax_column_count: true,
+					skip_empty_lines: true,
+				};
+				let expected: string[][] | CsvError;
+				try {
+					expected = parse(bytes, options);
+				} catch (error) {
+					expected = error as CsvError;
+				}
+				const hasFault = spans.some(({ fault }) => fault !== null);
+				expect({ hasFault, text: bytes.toString() }).toEqual({
+					hasFault: expected instanceof CsvError,
+					text: bytes.toString(),
+				});
+				const whole = spans.filter(({ fault }) => fault === null);
+				for (const { begin, end } of whole)
+					expect(parse(bytes.subarray(begin, end), options)).toHaveLength(1);
+				if (!(expected instanceof CsvError)) expect(whole).toHaveLength(expected.length);
+			}),
+			{ numRuns: 3000 },
+		);
+	});
+});

@@ -1,0 +1,464 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import iconv from 'iconv-lite';
+import { describe, expect, it } from 'vitest';
+import type { TableError } from '../../src/tables/finding.js';
+import { openTable } from '../../src/tables/read-table.js';
+import { sniff } from '../../src/tables/sniff.js';
+import { formatCsvRow } from '../../src/tables/write-csv.js';
+import { startCpuClock } from '../support/cpu-clock.js';
+import { cellsOf, faultsOf, readTable } from './tables.js';
+
+const corpora = process.env['MAILCTL_CORPORA'] ?? '../shared/corpora';
+const plain = [
+	['a@example.com', 'Ann'],
+	['b@example.com', 'Bob'],
+];
+
+describe('files that are read', () => {
+	const bom = Buffer.from([0xef, 0xbb, 0xbf]);
+	const text = 'email,name\na@example.com,Ann\nb@example.com,Bob\n';
+	const accepted: [name: string, bytes: Buffer | string][] = [
+		['UTF-8', text],
+		['UTF-8 with BOM', Buffer.concat([bom, Buffer.from(text)])],
+		['UTF-16 LE with BOM', iconv.encode(text, 'utf-16le', { addBOM: true })],
+		['UTF-16 BE with BOM', iconv.encode(text, 'utf-16be', { addBOM: true })],
+		['UTF-16 LE without BOM', iconv.encode(text, 'utf-16le')],
+		['UTF-16 BE without BOM', iconv.encode(text, 'utf-16be')],
+		['semicolons', text.replaceAll(',', ';')],
+		['tabs', text.replaceAll(',', '\t')],
+		['pipes', text.replaceAll(',', '|')],
+		['CRLF', text.replaceAll('\n', '\r\n')],
+		['CR', text.replaceAll('\n', '\r')],
+		['mixed line ends', 'email,name\r\na@example.com,Ann\nb@example.com,Bob\r'],
+		['blank lines', '\n\nemail,name\n\n\na@example.com,Ann\r\n\r\nb@example.com,Bob\n\n'],
+		['no line end at the end', text.trimEnd()],
+		['quotes around everything', text.replaceAll(/[^,\n]+/g, '"$&"')],
+	];
+	it.each(accepted)('%s', async (_, bytes) => {
+		for (const chunk of [1, 7, 65_536]) {
+			const table = await readTable(bytes, { chunk });
+			expect(table.header).toEqual(['email', 'name']);
+			expect(cellsOf(table.rows)).toEqual(plain);
+			expect(table.rows).toHaveLength(2);
+		}
+	});
+
+	it.each([
+		['a line end of Windows', 'sep=;\r\nemail;name\r\na@x;Doe, John\r\n', ';'],
+		['capitals and a byte order mark', '\uFEFFSEP=;\nemail;name\na@x;Doe, John\n', ';'],
+		['a tab', 'sep=\t\nemail\tname\na@x\tDoe, John\n', '\t'],
+		['a delimiter that is not found by itself', 'sep=:\nemail:name\na@x:Doe, John\n', ':'],
+		['quotes, and delimiters of a program that filled it up', '"sep=;";\nemail;name\na@x;Doe, John\n', ';'],
+		['UTF-16', iconv.encode('sep=;\nemail;name\na@x;Doe, John\n', 'utf-16le', { addBOM: true }), ';'],
+	])('takes the delimiter from a first line sep= with %s', async (_, text, delimiter) => {
+		for (const chunk of [1, 65_536]) {
+			const table = await readTable(text, { chunk });
+			expect(table).toMatchObject({ delimiter, header: ['email', 'name'] });
+			expect(table.rows).toEqual([{ kind: 'row', line: 3, cells: ['a@x', 'Doe, John'] }]);
+		}
+	});
+
+	it('passes over sep= also where a delimiter is named, and takes a column called so for one', async () => {
+		const named = await readTable('sep=,\nemail;name\na@x;Doe\n', { delimiter: ';' });
+		expect(named).toMatchObject({ delimiter: ';', header: ['email', 'name'] });
+		expect((await readTable('sep=;email\n1;a@x\n')).header).toEqual(['sep=', 'email']);
+	});
+
+	it('tells Windows-1251 and Windows-1252 by their letters', async () => {
+		const russian = iconv.encode('email;имя\na@example.com;Анна Ёлкина\n', 'windows-1251');
+		expect(await readTable(russian)).toMatchObject({ encoding: 'windows-1251', header: ['email', 'имя'] });
+		const french = iconv.encode('email;prénom\na@example.com;Zoë François\n', 'windows-1252');
+		const table = await readTable(french);
+		expect(table).toMatchObject({ encoding: 'windows-1252', header: ['email', 'prénom'] });
+		expect(cellsOf(table.rows)).toEqual([['a@example.com', 'Zoë François']]);
+	});
+
+	it('takes UTF-8 with a few broken bytes for UTF-8, so that no other name is garbled', async () => {
+		const bytes = Buffer.concat([
+			Buffer.from('email,name\na@x,Zoë\nb@x,Jürgen\nc@x,Åse Ødegård\n'),
+			Buffer.from('d@x,Andr\xe9\n', 'latin1'),
+		]);
+		const { encoding, rows } = await readTable(bytes);
+		expect({ encoding, faults: faultsOf(rows) }).toEqual({ encoding: 'utf-8', faults: ['5 encoding'] });
+		expect(cellsOf(rows)[1]).toEqual(['b@x', 'Jürgen']);
+	});
+
+	describe('UTF-8 with as much that is none', () => {
+		const bytes = Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1');
+
+		it('is refused with the first such line, and UTF-8 before all else', async () => {
+			const refusal: TableError = await readTable(bytes).then(
+				() => expect.unreachable(),
+				(error) => error,
+			);
+			expect(refusal).toMatchObject({ code: 'unsure_encoding', name: 'TableError' });
+			expect(refusal.message).toContain('line 3');
+			expect(refusal.details?.[1]).toBe('utf-8: x@example.com,Jörg');
+			expect(refusal.hint).toContain('--encoding utf-8');
+		});
+
+		it('names the line of a file also where it comes late', async () => {
+			const path = join(await mkdtemp(join(tmpdir(), 'mailctl-late-')), 'people.csv');
+			const plain = 'a@example.com,Ann\r\n'.repeat(20_000);
+			await writeFile(path, Buffer.concat([Buffer.from(`email,name\r\n${plain}`), bytes.subarray(11)]));
+			await expect(openTable(path)).rejects.toMatchObject({
+				code: 'unsure_encoding',
+				message: expect.stringContaining('line 20003'),
+			});
+		});
+
+		it('is read row by row where UTF-8 is named', async () => {
+			const { rows } = await readTable(bytes, { encoding: 'utf-8' });
+			expect(faultsOf(rows)).toEqual(['3 encoding']);
+			expect(cellsOf(rows)).toEqual([['x@example.com', 'Jörg']]);
+			const lines = Buffer.from(
+				'{"email":"x@x","name":"\xc3\xb6"}\n{"email":"y@x","name":"\xf6"}\n',
+				'latin1',
+			);
+			expect(faultsOf((await readTable(lines, { encoding: 'utf-8' })).rows)).toEqual(['2 encoding']);
+		});
+
+		it('is no UTF-8 where most of its lines beyond ASCII are none', async () => {
+			const other = Buffer.concat([bytes, Buffer.from('z@example.com,M\xfcller\n', 'latin1')]);
+			await expect(readTable(other, { encoding: 'utf-8' })).rejects.toMatchObject({ code: 'wrong_encoding' });
+			const told = await readTable(other).then(
+				({ encoding }) => [encoding],
+				({ details }: TableError) => details ?? [],
+			);
+			expect(told.join('\n')).not.toContain('utf-8');
+		});
+	});
+
+	it('refuses a row with what is no character in the encoding, instead of importing a mark for it', async () => {
+		const bytes = Buffer.concat([
+			iconv.encode('email;имя\na@x;Анна\nb@x;', 'windows-1251'),
+			Buffer.from([0xc0, 0x98]),
+			iconv.encode('\nc@x;Вера\n', 'windows-1251'),
+		]);
+		expect(faultsOf((await readTable(bytes, { encoding: 'cp1251' })).rows)).toEqual(['3 encoding']);
+	});
+
+	it('does not take rows full of NUL for UTF-16 where the header is none', async () => {
+		const table = await readTable('h,i\n\0"\0"\0"\0"\n', { delimiter: ',', encoding: 'utf8' });
+		expect({ header: table.header, faults: faultsOf(table.rows) }).toEqual({
+			header: ['h', 'i'],
+			faults: ['2 stray_quote'],
+		});
+	});
+
+	it('reads the encoding and delimiter that are named', async () => {
+		const koi = iconv.encode('email#имя\na@example.com#Анна\n', 'koi8-r');
+		const table = await readTable(koi, { encoding: 'koi8-r', delimiter: '#' });
+		expect(table.header).toEqual(['email', 'имя']);
+		expect(cellsOf(table.rows)).toEqual([['a@example.com', 'Анна']]);
+	});
+
+	it('finds the delimiter behind quoted ones and keeps quoted line ends', async () => {
+		const table = await readTable(
+			'email;name\na@example.com;"Doe, John, Jr.\nSecond; line"\nb@example.com;"x, y, z"\n',
+		);
+		expect(table.delimiter).toBe(';');
+		expect(table.rows).toEqual([
+			{ kind: 'row', line: 2, cells: ['a@example.com', 'Doe, John, Jr.\nSecond; line'] },
+			{ kind: 'row', line: 4, cells: ['b@example.com', 'x, y, z'] },
+		]);
+	});
+
+	it('takes delimiters at the end of header and rows for what they are', async () => {
+		const table = await readTable('email;name;;\na@x;Ann;;\nb@x;Bob\nc@x;Cid; \nd@x\ne@x;Eve;;;\n');
+		expect(table.header).toEqual(['email', 'name']);
+		expect(cellsOf(table.rows)).toEqual([
+			['a@x', 'Ann'],
+			['b@x', 'Bob'],
+			['c@x', 'Cid'],
+		]);
+		expect(faultsOf(table.rows)).toEqual(['5 too_few_cells', '6 too_many_cells']);
+	});
+
+	it('keeps a column without a name that has cells, and passes over none that come late', async () => {
+		const table = await readTable('email,name,\na@x,Ann,\nb@x,Bob,note\n');
+		expect(table.header).toEqual(['email', 'name', '']);
+		const late = await readTable(`email,name,\n${'a@x,Ann,\n'.repeat(40_000)}b@x,Bob,note\n`);
+		expect(late.header).toEqual(['email', 'name']);
+		expect(faultsOf(late.rows)).toEqual(['40002 too_many_cells']);
+	});
+
+	it.each([
+		['line ends', '\n'],
+		['a bracket and line ends', '[\n'],
+		['brackets and braces', '[\n{'],
+		['blanks', ' '],
+		['an object that goes on', '{"a":1} ,'],
+	])('looks at 256 KiB of %s in no time', (_, piece) => {
+		const whole = Buffer.from(piece.repeat(256 * 1024).slice(0, 256 * 1024));
+		for (const prefix of [whole, Buffer.concat([Buffer.from('['), whole])]) {
+			const look = () => {
+				const cpuMs = startCpuClock();
+				sniff(prefix, { encoding: 'auto', delimiter: 'auto', format: 'auto', isWhole: true });
+				return cpuMs();
+			};
+			expect(Math.min(look(), look(), look())).toBeLessThan(1_000);
+		}
+	});
+
+	it('reads a file of one column, and one with a header only', async () => {
+		expect(cellsOf((await readTable('email\na@example.com\nb@example.com\n')).rows)).toEqual([
+			['a@example.com'],
+			['b@example.com'],
+		]);
+		expect(await readTable('email,name')).toMatchObject({ header: ['email', 'name'], rows: [] });
+	});
+});
+
+describe('rows that are findings, the rest going on', () => {
+	const ok = 'z@example.com,Zoe\n';
+	it.each([
+		[
+			'a quote that is never closed',
+			'email,name\na@example.com,"Ann\nb@example.com,Bob\n',
+			['2 unclosed_quote'],
+			1,
+		],
+		[
+			'one closed by a later row',
+			`email,name\na@x,"Ann\nb@x,Bob\nc@x,"Carl"\n${ok}`,
+			['2 unclosed_quote'],
+			3,
+		],
+		['text behind a closing quote', `email,name\na@x,"Ann" B\n${ok}`, ['2 stray_quote'], 1],
+		['a quote inside a cell', `email,name\na@x,5" pipe\n${ok}`, ['2 stray_quote'], 1],
+		['too few cells', `email,name\na@x\n${ok}`, ['2 too_few_cells'], 1],
+		['too many cells', `email,name\n\na@x,Doe,John\n${ok}`, ['3 too_many_cells'], 1],
+		['NUL', `email,name\na@x,A\0nn\n${ok}${ok}${ok}`, ['2 nul'], 3],
+		['a cell over 1 MiB', `email,name\na@x,${'x'.repeat(1024 * 1024 + 1)}\n${ok}`, ['2 cell_too_long'], 1],
+		['a cell of 10 MB', `email,name\na@x,${'x'.repeat(10_000_000)}\n${ok}`, ['2 row_too_long'], 1],
+		['a quoted cell of 10 MB', `email,name\na@x,"${'x'.repeat(10_000_000)}"\n${ok}`, ['2 row_too_long'], 1],
+	])('%s', async (_, text, faults, good) => {
+		for (const lineEnd of ['\n', '\r\n']) {
+			const { rows } = await readTable(text.replaceAll('\n', lineEnd), { delimiter: ',' });
+			expect(faultsOf(rows)).toEqual(faults);
+			expect(cellsOf(rows)).toHaveLength(good);
+		}
+	});
+
+	it('keeps what is behind the last column as one cell, however many there are', async () => {
+		const { rows } = await readTable(`email,name\na@x,A,b,"c,d"${','.repeat(500_000)}\n${ok}`);
+		expect(rows[0]).toMatchObject({ code: 'too_many_cells', error: '500004 cells where the header has 2' });
+		expect(rows[0]?.cells).toEqual(['a@x', 'A', `b,c,d${','.repeat(500_000)}`]);
+	});
+
+	it('gives the same rows wherever the chunks are cut', async () => {
+		const text = 'email,name\r\na@x,"A\r\nB"\r\nb@x,"Bob\r\nc@x,5" x\r\n\r\nd@x\r\ne@x,é😀\r\nf@x,"""q"""';
+		const whole = await readTable(text, { delimiter: ',' });
+		expect(faultsOf(whole.rows)).toEqual(['4 unclosed_quote', '5 stray_quote', '7 too_few_cells']);
+		for (let chunk = 1; chunk < 40; chunk += 1) {
+			expect((await readTable(text, { delimiter: ',', chunk })).rows).toEqual(whole.rows);
+		}
+	});
+
+	it('names the row whose bytes are no UTF-8 when the file began as UTF-8', async () => {
+		const start = `email,name\n${'a@example.com,Ann\n'.repeat(20_000)}`;
+		const bytes = Buffer.concat([
+			Buffer.from(start),
+			Buffer.from('b@x,Zo\xeb\nc@x,Zoë\n', 'latin1'),
+			Buffer.from(ok),
+		]);
+		const { rows } = await readTable(bytes);
+		expect(faultsOf(rows)).toEqual(['20002 encoding', '20003 encoding']);
+		expect(rows).toHaveLength(20_003);
+	});
+
+	it('keeps line numbers right behind a row that is passed over', async () => {
+		const { rows } = await readTable(`email,name\r\na@x,${'x'.repeat(6_000_000)}\r\nb@x,B\r\nc@x\r\n`);
+		expect(faultsOf(rows)).toEqual(['2 row_too_long', '4 too_few_cells']);
+		expect(rows[1]).toMatchObject({ kind: 'row', line: 3 });
+	});
+});
+
+describe('files that are refused, saying what they are', () => {
+	const zip = (name: string) =>
+		Buffer.concat([Buffer.from('PK\x03\x04'), Buffer.alloc(26), Buffer.from(name)]);
+	it.each([
+		['a zip', zip('people.csv'), 'binary', 'zip archive'],
+		['an xlsx', zip('[Content_Types].xml'), 'binary', 'Excel workbook'],
+		['a gz', gzipSync('email\na@x\n'), 'binary', 'gzip-compressed'],
+		['an xls', Buffer.from('d0cf11e0a1b11ae10000', 'hex'), 'binary', 'old Office file'],
+		['a PDF', Buffer.from('%PDF-1.7\n'), 'binary', 'PDF'],
+		['a database', Buffer.from('SQLite format 3\0'), 'binary', 'SQLite database'],
+		[
+			'noise',
+			Buffer.from(Array.from({ length: 999 }, (_, index) => (index * 7919) % 251)),
+			'binary',
+			'binary file',
+		],
+		['nothing', Buffer.alloc(0), 'empty', 'is empty'],
+		['a BOM alone', Buffer.from([0xef, 0xbb, 0xbf]), 'empty', 'is empty'],
+		['blank lines', Buffer.from('\n\r\n\n'), 'empty', 'is empty'],
+	])('%s', async (_, bytes, code, words) => {
+		await expect(readTable(bytes)).rejects.toMatchObject({
+			code,
+			name: 'TableError',
+			message: expect.stringContaining(words),
+		});
+	});
+
+	it('an encoding that it is not', async () => {
+		const cyrillic = iconv.encode('email;имя\na@x;Анна\n', 'windows-1251');
+		const refusal = {
+			code: 'wrong_encoding',
+			message: 'people.csv is not utf-8: it seems to be windows-1251',
+		};
+		await expect(readTable(cyrillic, { encoding: 'utf-8' })).rejects.toMatchObject(refusal);
+		await expect(readTable('email\na@x\n', { encoding: 'utf-16' })).rejects.toMatchObject({
+			code: 'wrong_encoding',
+		});
+		await expect(readTable('email\n', { encoding: 'klingon' })).rejects.toMatchObject({
+			code: 'unknown_encoding',
+		});
+	});
+
+	it('a missing file, a directory, an unreadable file, a folder that is a file', async () => {
+		const folder = await mkdtemp(join(tmpdir(), 'mailctl-table-'));
+		const file = join(folder, 'people.csv');
+		await writeFile(file, 'email\na@x\n');
+		await expect(openTable(join(folder, 'no.csv'))).rejects.toMatchObject({
+			code: 'no_such_file',
+			name: 'TableError',
+		});
+		await expect(openTable(join(file, 'x.csv'))).rejects.toMatchObject({ code: 'no_such_file' });
+		await expect(openTable(folder)).rejects.toMatchObject({ code: 'directory' });
+		if (process.getuid?.() === 0) return;
+		await chmod(file, 0o000);
+		await expect(openTable(file)).rejects.toMatchObject({ code: 'unreadable' });
+	});
+
+	it('100,000 columns', async () => {
+		const wide = Array.from({ length: 100_000 }, (_, index) => `c${index}`).join(',');
+		await expect(readTable(`${wide}\n${wide}\n`)).rejects.toMatchObject({
+			message: 'people.csv has 100,000 columns; at most 2,000 are read',
+		});
+	});
+
+	it('a header whose quote is never closed', async () => {
+		await expect(readTable('email,"name\na@x,A\n')).rejects.toMatchObject({
+			code: 'bad_header',
+			message: expect.stringContaining('line 1'),
+		});
+	});
+});
+
+describe('reading what was written', () => {
+	it('gives any cells back', async () => {
+		const cell = fc.string({ unit: 'grapheme', maxLength: 30 }).map((text) => text.replaceAll('\0', ''));
+		const hostile = fc.constantFrom('"', '""', '\r\n', '\r', ',', ';', '\uFEFF', ' ', '', "'", '\\', '\\"');
+		const any = fc.oneof(
+			cell,
+			hostile,
+			fc.tuple(hostile, cell, hostile).map((parts) => parts.join('')),
+		);
+		await fc.assert(
+			fc.asyncProperty(
+				fc
+					.integer({ min: 1, max: 5 })
+					.chain((width) => fc.array(fc.array(any, { minLength: width, maxLength: width }))),
+				fc.integer({ min: 1, max: 100 }),
+				async (rows, chunk) => {
+					const header = (rows[0] ?? ['a']).map((_, index) => `c${index}`);
+					const text = [header, ...rows].map((row) => formatCsvRow(row)).join('');
+					const table = await readTable(text, { delimiter: ',', encoding: 'utf8', chunk });
+					expect(table.rows.map(({ cells }) => cells)).toEqual(rows);
+					expect(faultsOf(table.rows)).toEqual([]);
+				},
+			),
+			{ numRuns: 200 },
+		);
+	});
+
+	it('never throws and never loses a line end on any bytes', async () => {
+		const piece = fc.constantFrom('"', ',', '\n', '\r\n', 'a', '""', 'é', '\0', ' ');
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(piece, { maxLength: 60 }),
+				fc.integer({ min: 1, max: 20 }),
+				async (pieces, chunk) => {
+					const text = `h,i\n${pieces.join('')}`;
+					const options = { delimiter: ',', encoding: 'utf8' };
+					const whole = await readTable(text, options);
+					expect((await readTable(text, { ...options, chunk })).rows).toEqual(whole.rows);
+					const lines = whole.rows.map(({ line }) => line);
+					expect(lines).toEqual([...new Set(lines)].sort((a, b) => a - b));
+				},
+			),
+			{ numRuns: 300 },
+		);
+	});
+
+	it('gives the naughty strings back', async ({ skip }) => {
+		const path = join(corpora, 'strings/blns.json');
+		if (!existsSync(path)) return skip(`no corpora at ${corpora}`);
+		const strings: string[] = JSON.parse(readFileSync(path, 'utf8'));
+		const text = [['n', 'text'], ...strings.map((cell, n) => [String(n), cell])]
+			.map((row) => formatCsvRow(row))
+			.join('');
+		const { rows } = await readTable(text);
+		expect(rows.map(({ cells }) => cells[1])).toEqual(strings);
+	});
+
+	it('reads the corpus as it is meant', async ({ skip }) => {
+		const folder = join(corpora, 'csv');
+		if (!existsSync(folder)) return skip(`no corpora at ${corpora}`);
+		const names = readdirSync(folder).filter((name) => name.endsWith('.csv'));
+		expect(names.length).toBeGreaterThan(5);
+		for (const name of names) {
+			const meant: Record<string, string>[] = JSON.parse(
+				readFileSync(join(folder, name.replace('.csv', '.json')), 'utf8'),
+			);
+			// The files were stored with LF; those named so are meant to have CRLF.
+			const text = readFileSync(join(folder, name), 'utf8');
+			const table = await readTable(name.includes('crlf') ? text.replaceAll(/\r?\n/g, '\r\n') : text);
+			const read = cellsOf(table.rows).map((cells) => {
+				return Object.fromEntries(table.header.map((column, index) => [column, cells[index]]));
+			});
+			expect({ name, rows: read }).toEqual({ name, rows: meant });
+		}
+	});
+});
+
+describe('reading as a stream', () => {
+	it('stops with the reason of its signal while the source hangs', async () => {
+		const aborter = new AbortController();
+		async function* hangs(): AsyncGenerator<Uint8Array> {
+			yield Buffer.from(`email\n${'a@example.com\n'.repeat(40_000)}`);
+			await new Promise(() => {});
+		}
+		const table = await openTable({ name: '-', stream: hangs() }, { signal: aborter.signal });
+		const reason = new Error('enough');
+		const read = async () => {
+			let rows = 0;
+			for await (const _ of table.rows) if (++rows === 30_000) aborter.abort(reason);
+		};
+		await expect(read()).rejects.toBe(reason);
+	});
+
+	it('takes no more from the source than the rows ask for', async () => {
+		let given = 0;
+		async function* endless(): AsyncGenerator<Uint8Array> {
+			yield Buffer.from('email,name\n');
+			for (;;) {
+				given += 1;
+				yield Buffer.from('a@example.com,Ann\n'.repeat(1000));
+			}
+		}
+		const table = await openTable({ name: '-', stream: endless() });
+		const before = given;
+		const rows = table.rows[Symbol.asyncIterator]();
+		for (let row = 0; row < 10; row += 1) await rows.next();
+		expect(given - before).toBeLessThan(10);
+		await table.close();
+	});
+});

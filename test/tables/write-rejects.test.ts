@@ -1,0 +1,219 @@
+import { existsSync } from 'node:fs';
+import { appendFile, chmod, mkdtemp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { mapHeader } from '../../src/tables/header.js';
+import { openTable } from '../../src/tables/read-table.js';
+import { openRejects } from '../../src/tables/write-rejects.js';
+import { all, cellsOf } from './tables.js';
+
+const header = ['email', 'name'];
+let path: string;
+
+beforeEach(async () => {
+	path = join(await mkdtemp(join(tmpdir(), 'mailctl-rejects-')), 'people.csv.rejects.csv');
+});
+
+function reject(line: number, cells: readonly string[] = ['a@', 'Ann']) {
+	return { line, code: 'invalid', error: 'Enter a valid email address.', cells };
+}
+
+describe('a rejects file', () => {
+	it('is made with the first reject, readable by its owner only', async () => {
+		const rejects = await openRejects({ path, header });
+		await rejects.write([]);
+		expect(existsSync(path)).toBe(false);
+		await rejects.write([reject(3)]);
+		expect(await readFile(path, 'utf8')).toBe(
+			'email,name,_line,_code,_error\na@,Ann,3,invalid,Enter a valid email address.\n',
+		);
+		expect((await stat(path)).mode & 0o777).toBe(0o600);
+		expect(rejects.written).toBe(1);
+		await rejects.close();
+	});
+
+	it('never replaces a file: refused before anything is imported, and if it comes in between', async () => {
+		const first = await openRejects({ path, header });
+		await writeFile(path, 'mine');
+		await expect(openRejects({ path, header })).rejects.toMatchObject({
+			code: 'file_exists',
+			name: 'TableError',
+		});
+		await expect(first.write([reject(2)])).rejects.toMatchObject({ code: 'file_exists' });
+		expect(await readFile(path, 'utf8')).toBe('mine');
+	});
+
+	it('is refused at once where it cannot be written', async ({ skip }) => {
+		await expect(openRejects({ path: join(path, 'x', 'y.csv'), header })).rejects.toMatchObject({
+			code: 'unreadable',
+		});
+		if (process.getuid?.() === 0) return skip('root may write anywhere');
+		const folder = join(path, '..');
+		await chmod(folder, 0o500);
+		await expect(openRejects({ path, header })).rejects.toMatchObject({ code: 'unreadable' });
+	});
+
+	it('keeps every row as wide as its header', async () => {
+		const rejects = await openRejects({ path, header });
+		await rejects.write([reject(2, ['a@x']), reject(3, ['a@x', 'Doe', ' John', 'x"y']), reject(4, [])]);
+		await rejects.close();
+		const table = await openTable(path);
+		const rows = await all(table.rows);
+		expect(cellsOf(rows).map((cells) => cells.slice(0, 3))).toEqual([
+			['a@x', '', '2'],
+			['a@x', 'Doe, John,x"y', '3'],
+			['', '', '4'],
+		]);
+	});
+
+	it('is read again as it is, and its own rejects have no columns twice', async () => {
+		const rejects = await openRejects({ path, header });
+		await rejects.write([reject(7)]);
+		await rejects.close();
+		const table = await openTable(path);
+		expect(mapHeader(table.header, { fields: [] })).toMatchObject({
+			kind: 'mapped',
+			mapping: { columns: [{ target: 'email' }, { target: 'name' }] },
+		});
+		const rows = await all(table.rows);
+		const again = await openRejects({ path: `${path}.2`, header: table.header });
+		await again.write(rows.map((row) => reject(row.line, row.cells)));
+		await again.close();
+		expect(await readFile(`${path}.2`, 'utf8')).toBe(
+			'email,name,_line,_code,_error\na@,Ann,2,invalid,Enter a valid email address.\n',
+		);
+	});
+});
+
+describe('a rejects file as its source is', () => {
+	it.each([';', '\t', '|'])('is parted by %j and marked, and reads again so', async (delimiter) => {
+		const cells = [`a${delimiter}b`, 'Zoë'];
+		const rejects = await openRejects({ path, header, delimiter, isMarked: true });
+		await rejects.write([reject(2, cells), reject(3, [...cells, 'more'])]);
+		await rejects.close();
+		const text = await readFile(path, 'utf8');
+		expect(text.split('\n')[0]).toBe(
+			`\uFEFF${['email', 'name', '_line', '_code', '_error'].join(delimiter)}`,
+		);
+		const table = await openTable(path);
+		expect(table).toMatchObject({ delimiter, isMarked: true, encoding: 'utf-8' });
+		expect(cellsOf(await all(table.rows)).map((row) => row.slice(0, 3))).toEqual([
+			[...cells, '2'],
+			[cells[0], `Zoë${delimiter}more`, '3'],
+		]);
+	});
+
+	it('goes on where a crash has cut it, the mark included', async () => {
+		const options = { path, header, delimiter: ';', isMarked: true };
+		const first = await openRejects(options);
+		await first.write([reject(2, ['a;b', 'Zoë']), reject(3)]);
+		await first.close();
+		const whole = await readFile(path, 'utf8');
+		for (let cut = 0; cut < Buffer.byteLength(whole); cut += 1) {
+			await writeFile(path, whole);
+			await truncate(path, cut);
+			const again = await openRejects({ ...options, resume: true });
+			await again.write([reject(2, ['a;b', 'Zoë']), reject(3)]);
+			await again.close();
+			expect(await readFile(path, 'utf8')).toBe(whole);
+		}
+	});
+});
+
+describe('a rejects file that is there already', () => {
+	const duplicate = { ...reject(4), code: 'duplicate' };
+
+	async function leave(...rows: (typeof duplicate)[]): Promise<string> {
+		const rejects = await openRejects({ path, header });
+		await rejects.write(rows);
+		await rejects.close();
+		return readFile(path, 'utf8');
+	}
+
+	it('is replaced where it lists duplicates alone', async () => {
+		await leave(duplicate);
+		const rejects = await openRejects({ path, header });
+		expect(existsSync(path)).toBe(false);
+		await rejects.write([reject(2)]);
+		await rejects.close();
+		expect(await readFile(path, 'utf8')).toContain('a@,Ann,2,invalid');
+	});
+
+	it.each([
+		['one row of it was rejected', () => leave(duplicate, reject(5)), header],
+		['it has other columns', () => leave(duplicate), ['email', 'city']],
+	] as const)('stays where %s', async (_, make, columns) => {
+		const there = await make();
+		await expect(openRejects({ path, header: columns })).rejects.toMatchObject({ code: 'file_exists' });
+		expect(await readFile(path, 'utf8')).toBe(there);
+	});
+});
+
+describe('a rejects file that goes on', () => {
+	async function firstRun(): Promise<string> {
+		const rejects = await openRejects({ path, header });
+		await rejects.write([reject(3), reject(5, ['b@', 'a "quoted"\nname'])]);
+		await rejects.close();
+		return readFile(path, 'utf8');
+	}
+
+	it('writes nothing twice', async () => {
+		const before = await firstRun();
+		const rejects = await openRejects({ path, header, resume: true });
+		await rejects.write([reject(3), reject(5)]);
+		await rejects.write([reject(9)]);
+		await rejects.close();
+		expect(await readFile(path, 'utf8')).toBe(`${before}a@,Ann,9,invalid,Enter a valid email address.\n`);
+	});
+
+	it('starts a file where there is none', async () => {
+		const rejects = await openRejects({ path, header, resume: true });
+		await rejects.write([reject(3)]);
+		await rejects.close();
+		expect(await readFile(path, 'utf8')).toContain('a@,Ann,3');
+	});
+
+	it('repairs a file cut anywhere by a crash', async () => {
+		const whole = await firstRun();
+		const size = Buffer.byteLength(whole);
+		for (let cut = 0; cut < size; cut += 1) {
+			await writeFile(path, whole);
+			await truncate(path, cut);
+			const rejects = await openRejects({ path, header, resume: true });
+			await rejects.write([reject(3), reject(5, ['b@', 'a "quoted"\nname'])]);
+			await rejects.close();
+			expect(await readFile(path, 'utf8')).toBe(whole);
+		}
+	});
+
+	it.each([
+		['a NUL', 'a\0b'],
+		['a cell that is too long', `long${'x'.repeat(1024 * 1024)}`],
+		['a cell of quotes, line ends and delimiters', '"a",\r\n""b'],
+	])('keeps what stands behind %s', async (_, cell) => {
+		const rows = [reject(2, ['x@', cell]), ...Array.from({ length: 100 }, (_, n) => reject(n + 3))];
+		const first = await openRejects({ path, header });
+		await first.write(rows);
+		await first.close();
+		const whole = await readFile(path);
+		await truncate(path, whole.length - 5);
+		const rejects = await openRejects({ path, header, resume: true });
+		await rejects.write([reject(102)]);
+		await rejects.close();
+		expect((await readFile(path)).equals(whole)).toBe(true);
+	});
+
+	it('refuses to go on in a file whose last row names no line', async () => {
+		await firstRun();
+		await appendFile(path, 'mine,without,a,line\n');
+		const before = await readFile(path, 'utf8');
+		await expect(openRejects({ path, header, resume: true })).rejects.toMatchObject({ code: 'file_exists' });
+		expect(await readFile(path, 'utf8')).toBe(before);
+	});
+
+	it('refuses to go on in a file that is another', async () => {
+		await appendFile(path, 'something else\n');
+		await expect(openRejects({ path, header, resume: true })).rejects.toMatchObject({ code: 'file_exists' });
+	});
+});
