@@ -42,7 +42,7 @@ export interface Queue {
 	}): Promise<('recorded' | 'lost_lease')[]>;
 	/**
 	 * Marks a message before its composition, which may end the process; one at a time. A lease that is lost between this
-	 * and `endComposing` is a death on the message. After the first the message waits a minute, at the second `lease`
+	 * and `endComposing` is a death on the message. After each the message waits a minute, at the third `lease`
 	 * makes it `failed`. No effect on a lost lease.
 	 */
 	beginComposing(fence: Fence): Promise<void>;
@@ -103,7 +103,7 @@ export interface QueueState {
 /** A message whose composition a worker did not finish. */
 export interface UnfinishedMessage {
 	message: Uuid;
-	/** `failed` after the second death. */
+	/** `failed` after the third death. */
 	state: MessageState;
 	deaths: number;
 	/** When it is tried again; null when it has failed. */

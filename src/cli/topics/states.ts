@@ -20,8 +20,8 @@ back for it.
   bounced    the address is no good (5.1.1 and its like): it is suppressed, and
              its subscribers are inactive
   failed     refused for another reason, put off for 4 days, or not to be
-             composed: too large with its values, or a worker ended twice on
-             it; the address stays: mend the cause and send it anew
+             composed: too large with its values, or a worker ended three times
+             on it; the address stays: mend the cause and send it anew
   uncertain  handed over, but the answer was lost: it may have arrived. It is
              sent again only when you say so, and may then arrive twice:
              mailctl messages retry ID

@@ -6,17 +6,18 @@ import type { Settlement, UnfinishedMessage } from '../queue.js';
 import type { Sql } from './sql.js';
 
 /** The number of workers that may end while they compose one message. */
-const mostDeaths = 2;
+const mostDeaths = 3;
 
 /**
  * How long a message waits after a worker ended on it. Other messages go first, so it cannot stop the queue. A process
- * that something else ends at each start does not meet the same message each time.
+ * that something else ends at each start does not meet the same message each time, and one that is killed now and then
+ * does not make an innocent message fail.
  */
 const stepBackMicros: Micros = 60 * microsPerSecond;
 
 /** The settlement of a message that is `fatal`. */
 export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fence'>, at: Micros): Settlement {
-	const text = 'a worker ended twice while it prepared this message';
+	const text = 'a worker ended three times while it prepared this message';
 	const reply = { phase: 'mail', code: null, enhanced: null, text } as const;
 	return { message: uuid, fence, at, outcome: { kind: 'failed', reply } };
 }
@@ -62,7 +63,7 @@ interface DueMessage {
 /**
  * For one lease operation: whether a due message goes as usual, with care, or not now. A lost lease says nothing about
  * the about two hundred messages that the worker held, only about the one it composed. That message waits from now on
- * (`waits`), and fails at the second death (`fatal`).
+ * (`waits`), and fails at the third death (`fatal`).
  */
 export function openCompositions(
 	sql: Sql,

@@ -363,16 +363,16 @@ describe('the queue', () => {
 		const file = new Database(db);
 		file.prepare('DELETE FROM messages WHERE uuid <> ?').run(message);
 		file.close();
-		expect(await dying(at + 2 * minute)).toBe(message);
+		for (const times of [1, 2]) expect(await dying(at + 2 * times * minute)).toBe(message);
 		expect(await found(db, 'queue.unfinished')).toEqual([
 			{
 				level: 'warning',
-				message: `message ${message} failed: a worker ended twice while it prepared it`,
+				message: `message ${message} failed: a worker ended three times while it prepared it`,
 				fix,
 			},
 		]);
 		const { stdout } = await cli(['messages', 'get', '--db', db, message ?? '', '-o', 'json']);
-		expect(stdout).toContain('a worker ended twice while it prepared this message');
+		expect(stdout).toContain('a worker ended three times while it prepared this message');
 	});
 
 	it('tells which domains put mail off, and what they said', async () => {

@@ -16,7 +16,7 @@ import {
 } from './fixture.js';
 
 const minute: Micros = hour / 60;
-const reason = 'a worker ended twice while it prepared this message';
+const reason = 'a worker ended three times while it prepared this message';
 
 export function describeCompositions(open: OpenEmpty): void {
 	describe('a message on which workers end', () => {
@@ -49,7 +49,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('waits a minute after the first death, and is named', async () => {
+		it('waits a minute after each death, and is named', async () => {
 			const again = await dieAt(noon);
 			expect(await stateOf(store, id)).toBe('queued');
 			expect(await unfinished()).toEqual([{ message: id, state: 'queued', deaths: 1, due_at: again }]);
@@ -57,14 +57,14 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(again)).toMatchObject({ message: id, is_suspect: true, attempts: 0 });
 		});
 
-		it('fails at the second with the reason, one attempt kept', async () => {
-			await dieAt(await dieAt(noon));
+		it('fails at the third with the reason, one attempt kept', async () => {
+			await dieAt(await dieAt(await dieAt(noon)));
 			const found = await store.reads.getMessage({ id });
 			expect(found?.message).toMatchObject({ state: 'failed', attempts: 1, last_reply: reason });
 			expect(found?.attempts).toMatchObject([{ outcome: 'failed', phase: 'mail', text: reason }]);
 			const pageOf = { page: 1, page_size: 9, filter: {}, now: noon };
 			expect((await store.reads.pageSuppressions(pageOf)).count).toBe(0);
-			expect(await unfinished()).toEqual([{ message: id, state: 'failed', deaths: 2, due_at: null }]);
+			expect(await unfinished()).toEqual([{ message: id, state: 'failed', deaths: 3, due_at: null }]);
 			expect(await unfinished(noon + 9 * 24 * hour)).toEqual([]);
 			expect(await store.reads.nextDue({ scope: null })).toBeNull();
 		});

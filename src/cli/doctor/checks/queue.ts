@@ -124,7 +124,7 @@ function judgeUnfinished({ unfinished }: QueueState, { now, line }: Around): Ver
 	const shown = unfinished.slice(0, mostUnfinished).map(({ message, state, deaths, due_at }) => {
 		const look = line('messages', 'get', message);
 		if (state === 'failed')
-			return warning(`message ${message} failed: a worker ended twice while it prepared it`, look);
+			return warning(`message ${message} failed: a worker ended three times while it prepared it`, look);
 		const times = deaths === 1 ? '' : ` ${deaths} times`;
 		const next = due_at === null ? '' : `; it is tried again ${untilText(due_at, now)}`;
 		return warning(`a worker ended${times} while it prepared message ${message}${next}`, look);
