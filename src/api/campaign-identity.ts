@@ -9,7 +9,7 @@ import { type CheckedContent, type CheckedSend, campaignFields, requestsFields }
  * Equal for specs that open the same campaign: the whole spec except the path of its source, as a file may be moved, and
  * the UUID, which is compared with the campaign's own.
  */
-export function jobIdentity(spec: CampaignSpec | RequestsSpec): string {
+export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
 	const { seen, unseen } = identityOf(spec);
 	return canonicalJson({ ...seen, ...unseen });
 }

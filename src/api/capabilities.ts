@@ -262,11 +262,11 @@ export interface CampaignSpec {
 	context?: Readonly<Record<string, string>>;
 	tag?: string;
 	campaign_unique_id?: Uuid;
-	/** The list of the recipients: the same job with another list is another spec. */
+	/** The list of the recipients: the same name with another list is another spec. */
 	list_id?: number;
 	/** A variable without a value rejects the row (api-decisions 24); the default. */
 	strict_vars?: boolean;
-	/** The source of its rows, when they are put: the same job with another source is another spec. */
+	/** The source of its rows, when they are put: the same name with another source is another spec. */
 	source?: CampaignSource;
 }
 

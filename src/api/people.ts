@@ -12,7 +12,7 @@ export interface ListedSubscriber extends Subscriber {
 export interface LeftOut {
 	/** The campaign's UUID. */
 	campaign: Uuid;
-	/** The name of its job. */
+	/** The name of the campaign. */
 	key: string;
 	state: 'staged' | 'released' | 'canceled';
 	/** Of the campaign. */

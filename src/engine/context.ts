@@ -19,7 +19,7 @@ export interface EngineContext {
 	ports: EnginePorts;
 }
 
-/** The context of campaigns; `api`: a service makes the messages, and this database keeps only the jobs. */
+/** The context of campaigns; `api`: a service makes the messages, and this database keeps only the campaigns. */
 export interface CampaignContext extends Pick<EngineContext, 'store' | 'clock' | 'newId'> {
 	courier: Courier;
 }

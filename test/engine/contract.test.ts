@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { need } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
-import { campaignJobsSuite } from '../contract/campaign-jobs.suite.js';
+import { campaignJobsSuite } from '../contract/campaigns.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
 import { peopleSuite } from '../contract/people.suite.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';

@@ -2,7 +2,7 @@
 import { describe, it } from 'vitest';
 import { createClient } from '../../src/http/client/client.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
-import { campaignJobsSuite } from '../contract/campaign-jobs.suite.js';
+import { campaignJobsSuite } from '../contract/campaigns.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
 import { peopleSuite } from '../contract/people.suite.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';

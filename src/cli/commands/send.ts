@@ -275,7 +275,7 @@ async function deliverAccepted(
 		await writeResults(cx, options.results, { ids });
 	}
 	const waiting = leftOf(answer.messages_created, summary?.counts ?? null);
-	return concludeDelivery(cx, summary, { waiting, job: null });
+	return concludeDelivery(cx, summary, { waiting, campaign: null });
 }
 
 async function print(cx: CommandContext, answer: SendResult, request: SendRequest): Promise<void> {

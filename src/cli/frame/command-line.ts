@@ -27,7 +27,7 @@ export interface OwnCommand {
 	readonly command: readonly string[];
 }
 
-/** A `mailctl` command for a hint: `mailctl('send', 'resume', job)`. */
+/** A `mailctl` command for a hint: `mailctl('campaigns', 'resume', name)`. */
 export function mailctl(...command: readonly string[]): OwnCommand {
 	return { command };
 }

@@ -6,8 +6,8 @@ The states of a message, as mailctl messages list shows them. Final are
 bounced, failed, uncertain and canceled, and sent, as long as no bounce comes
 back for it.
 
-  staged     of a job that is not released: mailctl send resume JOB goes on,
-             mailctl send cancel JOB drops it
+  staged     of a campaign that is not released: mailctl campaigns resume NAME
+             goes on, mailctl campaigns cancel NAME drops it
   queued     waits to be sent, by mailctl worker or mailctl serve; mailctl
              engine queue stats says what holds it up
   leased     in a worker's hands at the moment; comes back by itself when that
@@ -25,8 +25,8 @@ back for it.
   uncertain  handed over, but the answer was lost: it may have arrived. It is
              sent again only when you say so, and may then arrive twice:
              mailctl messages retry ID
-  canceled   not sent: by messages cancel or send cancel, or because its
-             address was suppressed or its subscriber inactive or deleted by
+  canceled   not sent: by messages cancel or campaigns cancel, or because
+             its address was suppressed or its subscriber inactive or deleted by
              then
 
 mailctl messages get ID shows every attempt, what a bounce reported, what holds

@@ -18,7 +18,7 @@ export function parseBody<T>(fields: FieldSet<T>, body: unknown): T {
 	return parsed.value;
 }
 
-/** A job's name, or its hash. */
+/** A campaign's name, or its hash. */
 const key = () => char({ max: 255, trim: 'off' });
 
 /** The keys that open a campaign or reopen it; the Api checks the others. */

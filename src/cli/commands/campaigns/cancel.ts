@@ -5,7 +5,7 @@ import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { counted, numberText } from '../../render/counted.js';
-import { campaignPlace } from '../send/jobs.js';
+import { campaignPlace } from '../send/begin.js';
 import { describe, outcomesOf, progressOf, stateOf } from '../send/report.js';
 import { campaignArg, findCampaign } from './find.js';
 import { detailColumns, detailOf } from './record.js';

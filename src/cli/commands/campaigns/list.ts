@@ -7,7 +7,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
-import { campaignPlace } from '../send/jobs.js';
+import { campaignPlace } from '../send/begin.js';
 import { placeToTell } from '../send/source.js';
 import { campaignArg, findCampaign } from './find.js';
 import { type CampaignRecord, detailColumns, detailOf, listColumns, recordOf, sentOf } from './record.js';

@@ -12,15 +12,15 @@ import { inputName } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { counted } from '../../render/counted.js';
 import { assertListAllowed } from '../send/audience.js';
+import { campaignPlace, foreseeResume } from '../send/begin.js';
 import { assertCanDeliver, endOfSend } from '../send/deliver.js';
-import { assertConsent, assertStaged, type Job, type JobOptions, runJob } from '../send/job.js';
-import { campaignPlace, foreseeResume } from '../send/jobs.js';
 import { listJob } from '../send/list.js';
 import { assertWaits, campaignAnswer, sendOptions } from '../send/options.js';
 import type { CampaignPlace } from '../send/place.js';
 import { assertHonoured } from '../send/request.js';
 import { assertResults, marksOf } from '../send/results.js';
-import { type JobRows, rowJob } from '../send/rows.js';
+import { type CampaignRows, rowCampaign } from '../send/rows.js';
+import { assertConsent, assertStaged, type CampaignRun, type RunOptions, runCampaign } from '../send/run.js';
 import { keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './find.js';
 
@@ -71,33 +71,33 @@ export const resume = command({
 		}
 		if (campaign.state === 'canceled') throw new UsageError(`the campaign "${campaign.key}" was canceled`);
 		const rows = restOf(cx, campaign, options.source);
-		const job = { ...(await jobOf(cx, { place, campaign, rows, options })), isMadeUp: false };
-		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, job.of);
+		const run = { ...(await runOf(cx, { place, campaign, rows, options })), isMadeUp: false };
+		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, run.of);
 		await assertCanDeliver(cx, options);
 		const read = [options.source, campaign.source?.['path']];
 		await assertResults(options.results, {
 			inputs: read.filter((path) => path !== undefined),
 			marks: () => marksOf(place, campaign.id),
 		});
-		if (cx.dryRun) return foresee(cx, { campaign, job, rows });
-		return runJob(cx, job);
+		if (cx.dryRun) return foresee(cx, { campaign, run, rows });
+		return runCampaign(cx, run);
 	},
 });
 
 /** Refused as the run would be, for the rows it would read and for what is staged already. */
 async function foresee(
 	cx: CommandContext,
-	{ campaign, job, rows }: { campaign: Campaign; job: Job; rows: Rest },
+	{ campaign, run, rows }: { campaign: Campaign; run: CampaignRun; rows: Rest },
 ): Promise<undefined> {
 	const opened = await rows?.();
 	await opened?.open.close();
 	if (campaign.state === 'staged' && campaign.is_complete && !isOverList(campaign))
-		await assertStaged(cx, job);
+		await assertStaged(cx, run);
 	await foreseeResume(cx, campaign);
 }
 
 /** What opens the rows that are not staged yet; null: there are none to read. */
-type Rest = (() => Promise<JobRows>) | null;
+type Rest = (() => Promise<CampaignRows>) | null;
 
 function restOf(cx: CommandContext, campaign: Campaign, source: string | undefined): Rest {
 	const isDone = isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged';
@@ -108,7 +108,7 @@ function isOverList({ source, list_id, position }: Campaign): boolean {
 	return source === null && list_id !== null && position === 0;
 }
 
-async function jobOf(
+async function runOf(
 	cx: CommandContext,
 	{
 		place,
@@ -119,9 +119,9 @@ async function jobOf(
 		place: CampaignPlace;
 		campaign: Campaign;
 		rows: Rest;
-		options: JobOptions & { source: string | undefined };
+		options: RunOptions & { source: string | undefined };
 	},
-): Promise<Omit<Job, 'isMadeUp'>> {
+): Promise<Omit<CampaignRun, 'isMadeUp'>> {
 	const { id, key: name, list_id, position } = campaign;
 	const subject = campaign.subject ?? '';
 	const bulk = campaign.type === 'BULK';
@@ -129,8 +129,8 @@ async function jobOf(
 		const list = await listOf(cx, campaign, list_id);
 		return listJob(cx, { place, id, name, list, subject, bulk, options });
 	}
-	const job = { place, session: { id, position }, name, of: nameOf(campaign), source: options.source };
-	return rowJob(cx, { ...job, bulk, options, subject: campaign.requests ? null : subject, rows });
+	const run = { place, session: { id, position }, name, of: nameOf(campaign), source: options.source };
+	return rowCampaign(cx, { ...run, bulk, options, subject: campaign.requests ? null : subject, rows });
 }
 
 /** Once it is released the list may be gone: its name is all that is wanted of it then. */
@@ -155,12 +155,12 @@ function nameOf({ source, key }: Campaign): string {
 	return path === undefined ? `the campaign "${key}"` : basename(path);
 }
 
-/** The rest of the rows: of the very content the job was begun with, so that it never reaches other people. */
+/** The rest of the rows: of the very content the campaign was begun with, so that it never reaches other people. */
 function rowsOf(
 	cx: CommandContext,
 	{ key, source, position }: Campaign,
 	given: string | undefined,
-): () => Promise<JobRows> {
+): () => Promise<CampaignRows> {
 	const file = given === undefined ? source?.['path'] : inputName(given);
 	if (source === null || file === undefined) throw notFromFile({ key, source, position });
 	return async () => {

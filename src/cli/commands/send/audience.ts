@@ -1,6 +1,6 @@
 /**
- * Who a job is for, before anything is staged: rows, requests and subscribers go through the rules by which they are
- * staged. Not done and undone, as other dry runs are: a job is many transactions, each of which builds on those before,
+ * Who a campaign is for, before anything is staged: rows, requests and subscribers go through the rules by which they are
+ * staged. Not done and undone, as other dry runs are: a campaign is many transactions, each of which builds on those before,
  * and a deployment can only be read. So suppressions count where recipients are staged, and not here.
  */
 
@@ -113,7 +113,7 @@ export function sayVariables(names: readonly string[]): string {
 	return names.map((name) => `#${name}#`).join(', ');
 }
 
-/** The call for one recipient, as a job makes it. */
+/** The call for one recipient, as a campaign makes it. */
 export function requestFor(
 	prepared: Prepared,
 	person: Person,
@@ -133,7 +133,7 @@ function valuesOf(
 	return overlayVariables(personVariables(person, used, context), used, given);
 }
 
-/** Ends as the job would: `UsageError` for findings, unless they are to be left out. */
+/** Ends as the campaign would: `UsageError` for findings, unless they are to be left out. */
 export async function assertFindings(
 	cx: CommandContext,
 	found: Findings,
@@ -143,7 +143,7 @@ export async function assertFindings(
 	for (const line of listed(found)) await cx.warn(`left out: ${line}`);
 }
 
-/** What a job would do. */
+/** What a campaign would do. */
 interface Plan {
 	prepared: Prepared;
 	options: SendOptions;

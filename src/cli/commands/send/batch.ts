@@ -1,4 +1,4 @@
-/** `send --batch`: send requests as they are, one a line, as one job. */
+/** `send --batch`: send requests as they are, one a line, as one campaign. */
 
 import { AddressSet } from '../../../api/address-set.js';
 import type { CampaignSource, RequestRow, RequestsSpec } from '../../../api/campaigns.js';
@@ -24,9 +24,8 @@ import {
 	sayVariables,
 	showPlan,
 } from './audience.js';
+import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
-import { runJob } from './job.js';
-import { type Beginning, beginJob, foreseeJob, openJob } from './jobs.js';
 import type { SendOptions } from './options.js';
 import {
 	addresseeOf,
@@ -40,7 +39,8 @@ import {
 } from './preview.js';
 import { assertExpected, listed, missingVariable, shownFindings } from './report.js';
 import { findTemplate, isMadeElsewhere, type Prepared } from './request.js';
-import { addressesOfRequest, assertRowOptions, rowJob } from './rows.js';
+import { addressesOfRequest, assertRowOptions, rowCampaign } from './rows.js';
+import { runCampaign } from './run.js';
 import {
 	glance,
 	type Input,
@@ -65,7 +65,7 @@ export async function sendBatch(
 	const input = await known(cx, file, '--batch');
 	return withRows(cx, input, async (lines) => {
 		const spec = requestsSpec(lines, input.origin, options);
-		if (await foreseeJob(cx, { options, of: sourceName(file), spec })) return undefined;
+		if (await foreseeCampaign(cx, { options, of: sourceName(file), spec })) return undefined;
 		return look(cx, { lines, file, options });
 	});
 }
@@ -104,7 +104,7 @@ interface Sending {
 
 async function begin(cx: CommandContext, { file, options }: Omit<Sending, 'lines'>): Promise<ExitCode> {
 	const of = sourceName(file);
-	const beginning = await beginJob(cx, options, of);
+	const beginning = await beginCampaign(cx, options, of);
 	const input = await known(cx, file, '--batch');
 	return withRows(cx, input, (lines) => open(cx, { lines, file, options }, beginning, input.origin));
 }
@@ -117,13 +117,13 @@ async function open(
 ): Promise<ExitCode> {
 	const of = sourceName(file);
 	const { place } = beginning;
-	const session = await openJob(cx, beginning, requestsSpec(lines, origin, options));
+	const session = await openCampaign(cx, beginning, requestsSpec(lines, origin, options));
 	const { key: name, isMadeUp } = session;
 	const watched = watchLinks(lines);
 	const rows = async () => ({ kind: 'batch' as const, open: watched.lines });
 	const { hasLinks } = watched;
 	const ofRows = { of, source: placeToTell(origin), subject: null, bulk: false, hasLinks, rows };
-	return runJob(cx, { ...rowJob(cx, { place, session, name, options, ...ofRows }), isMadeUp });
+	return runCampaign(cx, { ...rowCampaign(cx, { place, session, name, options, ...ofRows }), isMadeUp });
 }
 
 /** The first request's message, to look at or to an address of one's own; a dry run reads the whole file besides. */
@@ -151,7 +151,7 @@ async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | un
 	return sendTrial(cx, { prepared, addressee, to: options.testTo, options });
 }
 
-/** What would be done, with the first message where it is made here. With `--skip-invalid` it is 9, as of the job. */
+/** What would be done, with the first message where it is made here. With `--skip-invalid` it is 9, as of the campaign. */
 async function dryRun(
 	cx: CommandContext,
 	{ file, options }: Sending,
@@ -174,7 +174,7 @@ async function dryRun(
 }
 
 /**
- * Read as a job would read them; a dry run to the end, else no further than the first that can be sent. Recipients that
+ * Read as a campaign would read them; a dry run to the end, else no further than the first that can be sent. Recipients that
  * come again are known by 64 bits of a hash, 11 to 21 bytes each. Templates and lists of requests are looked up only where
  * they are staged.
  */

@@ -28,9 +28,8 @@ import {
 	sharedBy,
 	showPlan,
 } from './audience.js';
+import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
-import { runJob } from './job.js';
-import { type Beginning, beginJob, foreseeJob, openJob } from './jobs.js';
 import type { SendOptions } from './options.js';
 import { addresseeOf, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
 import { assertExpected } from './report.js';
@@ -44,7 +43,8 @@ import {
 	specOf,
 	withContext,
 } from './request.js';
-import { assertRowOptions, rowJob } from './rows.js';
+import { assertRowOptions, rowCampaign } from './rows.js';
+import { runCampaign } from './run.js';
 import {
 	glance,
 	type Input,
@@ -74,7 +74,7 @@ export async function sendToTable(
 	const { testTo } = options;
 	if (testTo !== undefined)
 		return withTable(cx, asked, glance(cx, file, '--csv'), (sending) => sendTest(cx, sending, testTo));
-	// It reads all that the job would, and finds the same encoding.
+	// It reads all that the campaign would, and finds the same encoding.
 	if (cx.dryRun) {
 		const input = await known(cx, file, '--csv');
 		return withTable(cx, asked, input, (sending) => dryRun(cx, sending, input.origin));
@@ -83,7 +83,7 @@ export async function sendToTable(
 		return withTable(cx, asked, glance(cx, file, '--csv'), (sending) => preview(cx, sending)).then(
 			() => undefined,
 		);
-	const beginning = await beginJob(cx, options, sourceName(file));
+	const beginning = await beginCampaign(cx, options, sourceName(file));
 	const input = await known(cx, file, '--csv');
 	return withTable(cx, asked, input, (sending) => begin(cx, sending, beginning, input.origin));
 }
@@ -112,15 +112,15 @@ async function begin(
 ): Promise<ExitCode> {
 	const { prepared, table, file, options } = sending;
 	const { place } = beginning;
-	const session = await openJob(cx, beginning, tableSpec(sending, origin));
+	const session = await openCampaign(cx, beginning, tableSpec(sending, origin));
 	const { key: name, isMadeUp } = session;
 	const of = sourceName(file);
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
 	const rows = async () => ({ kind: 'csv' as const, open: table });
 	const source = placeToTell(origin);
-	const job = rowJob(cx, { place, session, name, of, source, subject, bulk, options, rows });
-	return runJob(cx, { ...job, isMadeUp });
+	const campaign = rowCampaign(cx, { place, session, name, of, source, subject, bulk, options, rows });
+	return runCampaign(cx, { ...campaign, isMadeUp });
 }
 
 function tableSpec({ prepared, table, options }: TableSending, origin: CampaignSource): CampaignSpec {
@@ -132,11 +132,11 @@ function tableSpec({ prepared, table, options }: TableSending, origin: CampaignS
 	};
 }
 
-/** Ends as the job would: `UsageError` for findings, or 9 with `--skip-invalid`. */
+/** Ends as the campaign would: `UsageError` for findings, or 9 with `--skip-invalid`. */
 async function dryRun(cx: CommandContext, sending: TableSending, origin: CampaignSource): Promise<ExitCode> {
 	const { prepared, file, options } = sending;
-	const job = { options, of: sourceName(file), spec: tableSpec(sending, origin) };
-	if (await foreseeJob(cx, job)) return exits.done;
+	const campaign = { options, of: sourceName(file), spec: tableSpec(sending, origin) };
+	if (await foreseeCampaign(cx, campaign)) return exits.done;
 	const found = await surveyed(cx, sending);
 	const { first, read: rows, recipients, duplicates, rejected } = found;
 	// What the rows say beside it is for the message: it fails alone.
@@ -254,7 +254,7 @@ async function sendTest(
 type FieldValues = (key: EmailKey, variable: string) => boolean;
 
 /**
- * What the fields of known people give to these variables, as a job of ours looks it up when it stages rows: an address
+ * What the fields of known people give to these variables, as a campaign of ours looks it up when it stages rows: an address
  * in one list is that subscriber, one in several lists is none of them. Every subscriber is read where one of the
  * variables is a field: 11 to 21 bytes each, and as much a value.
  */

@@ -61,7 +61,7 @@ export async function warnOfLinks(
 }
 
 /** How to deliver, and where to look when that takes too long. */
-type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'job'> & {
+type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'campaign'> & {
 	/** The messages of a submission. */
 	ids?: readonly Uuid[];
 };
@@ -148,11 +148,11 @@ const triedAgain: ReadonlySet<ExitCode> = new Set([
 
 /**
  * The work after an acceptance. What goes wrong in it says that the messages are accepted: exit 14 instead of a code
- * that a script answers with another try, and never retryable. `job`: null for one submission.
+ * that a script answers with another try, and never retryable. `campaign`: null for one submission.
  */
 export async function afterAcceptance<T>(
 	cx: CommandContext,
-	job: string | null,
+	campaign: string | null,
 	work: () => Promise<T>,
 ): Promise<T> {
 	try {
@@ -165,7 +165,7 @@ export async function afterAcceptance<T>(
 			isTriedAgain ? 'accepted_and_queued' : code,
 			isTriedAgain ? exits.queued : exit,
 			`${doNotRepeat}: ${message}`,
-			{ hint: await saysWhere(cx, job), ...(details !== null && { details }), cause: error },
+			{ hint: await saysWhere(cx, campaign), ...(details !== null && { details }), cause: error },
 		);
 	}
 }
@@ -176,11 +176,11 @@ export function endOfSend(reason: unknown): unknown {
 	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });
 }
 
-async function saysWhere(cx: CommandContext, job: string | null): Promise<Hint> {
+async function saysWhere(cx: CommandContext, campaign: string | null): Promise<Hint> {
 	const { local } = await cx.connection();
-	if (job === null) return [mailctl('messages', 'list'), ' shows what became of it'];
-	if (local === null) return saysHowToLook(job);
-	return [mailctl('campaigns', 'resume', job), ' goes on: no recipient gets it twice'];
+	if (campaign === null) return [mailctl('messages', 'list'), ' shows what became of it'];
+	if (local === null) return saysHowToLook(campaign);
+	return [mailctl('campaigns', 'resume', campaign), ' goes on: no recipient gets it twice'];
 }
 
 /** Where to look for one that still waits. */
@@ -268,8 +268,8 @@ function orNullWhen(signal: AbortSignal): (error: unknown) => null {
 	};
 }
 
-/** A job that was delivered, in words. */
-interface JobEnd extends GoingOn {
+/** A campaign that was delivered, in words. */
+interface CampaignEnd extends GoingOn {
 	/** How far it is. */
 	sentence: string;
 }
@@ -278,8 +278,8 @@ interface JobEnd extends GoingOn {
 interface DeliveryEnd {
 	/** Messages without an outcome yet. */
 	waiting: number;
-	/** null: no job, but one submission. */
-	job: JobEnd | null;
+	/** null: no campaign, but one submission. */
+	campaign: CampaignEnd | null;
 }
 
 /** Exit 9 where that is all there is to say. */
@@ -289,28 +289,29 @@ export const noneSent = 'no recipient gets it: all are suppressed or canceled';
 export async function concludeDelivery(
 	cx: CommandContext,
 	summary: DeliverySummary | null,
-	{ waiting, job }: DeliveryEnd,
+	{ waiting, campaign }: DeliveryEnd,
 ): Promise<ExitCode> {
 	if (summary === null) return exits.done;
 	const { kind, reason, counts, warnings } = summary;
 	for (const warning of warnings) await cx.warn(warning);
+	const isSettled = kind === 'settled';
 	// Where nothing went out, "sent 0" in front of the reason says nothing.
-	if (kind === 'settled' || Object.values(counts).some((count) => count > 0))
-		await cx.note(`${job?.sentence ?? sentenceOf(counts)}${kind === 'settled' ? '' : stillQueued(waiting)}`);
+	if (isSettled || Object.values(counts).some((count) => count > 0))
+		await cx.note((campaign?.sentence ?? sentenceOf(counts)) + (isSettled ? '' : stillQueued(waiting)));
 	if (kind === 'paused') {
 		const hint = ['nothing is lost: mend it, then ', await senderAfter(cx)];
 		throw await queuePaused(cx, { reason, hint, hasAccepted: true });
 	}
 	if (kind === 'stalled')
 		throw new CliError('stalled', exits.outOfTime, stalledBecause(reason), {
-			hint: job === null ? [doNotRepeat, '; ', await sender(cx), ' goes on'] : await saysWhoGoesOn(cx, job),
+			hint: campaign ? await saysWhoGoesOn(cx, campaign) : [doNotRepeat, '; ', await sender(cx), ' goes on'],
 		});
-	if (kind === 'stopped') await hintAtRest(cx, { waiting, job });
+	if (kind === 'stopped') await hintAtRest(cx, { waiting, campaign });
 	if (counts.deferred > 0) await cx.hint(['deferred messages are tried again by ', await sender(cx)]);
 	const doubt = counts.uncertain > 0 ? await uncertain(cx) : null;
 	if (kind === 'stopped') cx.signal.throwIfAborted();
 	if (doubt !== null) return doubt;
-	if (job === null && settledOf(counts) === counts.canceled && counts.canceled > 0 && waiting === 0) {
+	if (campaign === null && settledOf(counts) === counts.canceled && counts.canceled > 0 && waiting === 0) {
 		await cx.warn(noneSent);
 		return exits.partly;
 	}
@@ -318,8 +319,8 @@ export async function concludeDelivery(
 }
 
 /** How what a stopped run has left goes on. */
-async function hintAtRest(cx: CommandContext, { waiting, job }: DeliveryEnd): Promise<void> {
-	if (job !== null) await cx.hint(await saysWhoGoesOn(cx, job));
+async function hintAtRest(cx: CommandContext, { waiting, campaign }: DeliveryEnd): Promise<void> {
+	if (campaign !== null) await cx.hint(await saysWhoGoesOn(cx, campaign));
 	else if (waiting > 0)
 		await cx.hint(['what was accepted stays queued; ', await sender(cx, '--drain'), ' sends it']);
 }
@@ -342,6 +343,5 @@ function stillQueued(waiting: number): string {
 }
 
 function stalledBecause(reason: string | null): string {
-	const what = 'no progress within --wait-timeout';
-	return reason === null ? what : `${what}: ${reason}`;
+	return `no progress within --wait-timeout${reason === null ? '' : `: ${reason}`}`;
 }

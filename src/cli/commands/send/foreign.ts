@@ -1,34 +1,34 @@
 /**
- * Jobs on a deployment that keeps none: a database of this machine does, this command makes the calls itself, and says
+ * Campaigns on a deployment that keeps none: a database of this machine does, this command makes the calls itself, and says
  * what the service refused.
  */
 
 import type { Campaigns } from '../../../api/capabilities.js';
-import type { JobCounts, JobDelivered, Jobs } from '../../connect/jobs.js';
+import type { ForeignCampaigns, ForeignCounts, ForeignDelivered } from '../../connect/foreign-campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
 import { counted } from '../../render/counted.js';
-import { deploymentOf } from './jobs.js';
+import { deploymentOf } from './begin.js';
 import type { CampaignDelivery, CampaignOutcome, CampaignPlace } from './place.js';
 
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
 
-/** Jobs are let go when the command ends. */
+/** Campaigns are let go when the command ends. */
 export async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
-	const { openJobs } = await import('../../connect/jobs.js');
+	const { openForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
 	const folder = cx.paths.jobs;
-	const campaigns = openJobs(api, {
+	const campaigns = openForeignCampaigns(api, {
 		folder,
 		deployment: deploymentOf(target),
 		clock: cx.clock,
 		isTrial: cx.dryRun,
 	});
 	cx.atEnd(() => campaigns.close());
-	// What changes a job holds it, and knows by itself what is kept elsewhere.
+	// What changes a campaign holds it, and knows by itself what is kept elsewhere.
 	return {
 		isForeign: true,
 		campaigns,
@@ -39,7 +39,7 @@ export async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
 
 async function deliver(
 	cx: CommandContext,
-	campaigns: Jobs,
+	campaigns: ForeignCampaigns,
 	id: string,
 	how: CampaignDelivery,
 ): Promise<CampaignOutcome> {
@@ -70,8 +70,8 @@ async function deliver(
 /** Throws what ended it early; 13 goes before everything else, because it is about what must not be repeated. */
 async function conclude(
 	cx: CommandContext,
-	{ counts, error }: JobDelivered,
-	{ campaigns, id, stall }: { campaigns: Jobs; id: string; stall: Stall },
+	{ counts, error }: ForeignDelivered,
+	{ campaigns, id, stall }: { campaigns: ForeignCampaigns; id: string; stall: Stall },
 ): Promise<CampaignOutcome> {
 	const { key } = await campaigns.status(id);
 	const resume = ['campaigns', 'resume', key];
@@ -86,7 +86,7 @@ async function conclude(
 		);
 	}
 	const rest = { counts: outcomeOf(counts), warnings: [] };
-	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, job: key });
+	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, campaign: key });
 	if (error === null) {
 		await cx.note(
 			`the service took ${counted(counts.accepted, 'message')}; it does not tell what became of them`,
@@ -108,11 +108,11 @@ async function conclude(
 }
 
 /** In the words for messages: whatever the service took is sent as far as can be seen from here. */
-function outcomeOf({ accepted, suppressed, failed, uncertain }: JobCounts): CampaignOutcome['counts'] {
+function outcomeOf({ accepted, suppressed, failed, uncertain }: ForeignCounts): CampaignOutcome['counts'] {
 	return { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
 }
 
-function troublesOf({ failed, uncertain }: JobCounts): string {
+function troublesOf({ failed, uncertain }: ForeignCounts): string {
 	const parts = [failed > 0 ? `${failed} failed` : '', uncertain > 0 ? `${uncertain} unknown` : ''];
 	return parts.filter((part) => part !== '').join(', ');
 }
@@ -148,7 +148,7 @@ const mostResults = 10_000;
 export async function sayWhyFailed(
 	cx: Pick<CommandContext, 'warn' | 'hint'>,
 	campaigns: Pick<Campaigns, 'results'>,
-	{ id, job }: { id: string; job: string },
+	{ id, campaign }: { id: string; campaign: string },
 ): Promise<void> {
 	const reasons = new Map<string, number>();
 	let after: number | null = 0;
@@ -170,7 +170,7 @@ export async function sayWhyFailed(
 		await cx.warn(`the service refused ${counted(count, 'message')}: ${reason}`);
 	if (reasons.size > first.length)
 		await cx.hint([
-			mailctl('campaigns', 'resume', job, '--results', 'FILE'),
+			mailctl('campaigns', 'resume', campaign, '--results', 'FILE'),
 			' names every message and its reason',
 		]);
 }

@@ -1,4 +1,4 @@
-/** `send --list`: the subscribers of a list as the recipients of a job, staged beside the data. */
+/** `send --list`: the subscribers of a list as the recipients of a campaign, staged beside the data. */
 
 import { parseAddress } from '../../../api/address.js';
 import type { CampaignSpec } from '../../../api/capabilities.js';
@@ -22,15 +22,15 @@ import {
 	Survey,
 	showPlan,
 } from './audience.js';
+import { beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
-import { type Job, type JobOptions, runJob } from './job.js';
-import { beginJob, foreseeJob, openJob } from './jobs.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { asSubscriber, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
 import { assertExpected } from './report.js';
 import { contentOf, isOpaque, openVariables, type Prepared, prepare, specOf } from './request.js';
 import { type ResultsHow, writeResults, writeRowResults } from './results.js';
+import { type CampaignRun, type RunOptions, runCampaign } from './run.js';
 
 /** A list, and what its subscribers are to be sent. */
 interface ListSending {
@@ -54,23 +54,23 @@ export async function sendToList(
 		return sendTest(cx, sending, options.testTo);
 	}
 	if (cx.dryRun) {
-		if (await foreseeJob(cx, { options, of: 'a list', spec })) return undefined;
+		if (await foreseeCampaign(cx, { options, of: 'a list', spec })) return undefined;
 		return dryRun(cx, sending);
 	}
 	if (wantsPreview(options)) return preview(cx, sending).then(() => undefined);
 	await assertListAllowed(cx, list);
-	const beginning = await beginJob(cx, options, 'a list');
+	const beginning = await beginCampaign(cx, options, 'a list');
 	const { place } = beginning;
-	const { id, key: name, isMadeUp } = await openJob(cx, beginning, spec);
+	const { id, key: name, isMadeUp } = await openCampaign(cx, beginning, spec);
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
-	return runJob(cx, {
+	return runCampaign(cx, {
 		...listJob(cx, { place, id, name, list, subject, bulk, options }),
 		isMadeUp,
 	});
 }
 
-/** Ends as the job would: `UsageError` for findings, or 9 with `--skip-invalid`. */
+/** Ends as the campaign would: `UsageError` for findings, or 9 with `--skip-invalid`. */
 async function dryRun(cx: CommandContext, sending: ListSending): Promise<ExitCode> {
 	const { prepared, list, options } = sending;
 	// An empty list is fine with `--expect-count 0`.
@@ -143,7 +143,7 @@ async function preview(cx: CommandContext, sending: ListSending): Promise<void> 
 	await showPreview(cx, await composeFor(cx, sending, subscriber), options);
 }
 
-/** To an address of one's own: with the first subscriber's variables, in no job. */
+/** To an address of one's own: with the first subscriber's variables, in no campaign. */
 async function sendTest(
 	cx: CommandContext,
 	{ prepared, list, options }: ListSending,
@@ -170,7 +170,7 @@ async function firstOf(cx: CommandContext, list: List): Promise<Subscriber> {
 	throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers`);
 }
 
-/** A job over a list, begun now or earlier. */
+/** A campaign over a list, begun now or earlier. */
 export function listJob(
 	cx: CommandContext,
 	{
@@ -188,9 +188,9 @@ export function listJob(
 		list: Pick<List, 'id' | 'name'>;
 		subject: string;
 		bulk: boolean;
-		options: JobOptions;
+		options: RunOptions;
 	},
-): Omit<Job, 'isMadeUp'> {
+): Omit<CampaignRun, 'isMadeUp'> {
 	let rejects: readonly { error: string }[] = [];
 	return {
 		place,
@@ -214,7 +214,7 @@ export function listJob(
 	};
 }
 
-/** Where the service tells of its messages they are asked for; a job kept on this machine knows each recipient by itself. */
+/** Where the service tells of its messages they are asked for; a campaign kept on this machine knows each recipient by itself. */
 async function writeListResults(
 	cx: CommandContext,
 	{ place, id }: { place: CampaignPlace; id: string },
@@ -234,7 +234,7 @@ async function firstAddresses(cx: CommandContext, list: { id: number }, most: nu
 	return shown;
 }
 
-/** The list is in it, so that a job's name cannot go on with another list. */
+/** The list is in it, so that a campaign's name cannot go on with another list. */
 function listSpec(prepared: Prepared, list: List, options: SendOptions): CampaignSpec {
 	return { ...specOf(prepared), list_id: list.id, strict_vars: options.strictVars ?? true };
 }

@@ -8,15 +8,15 @@ import type { Uuid } from '../../../api/records.js';
 
 /** One place that keeps campaigns. */
 export interface CampaignPlace {
-	/** A database of this machine: the service knows no job, and does not tell what becomes of a message it took. */
+	/** A database of this machine: the service knows no campaign, and does not tell what becomes of a message it took. */
 	isForeign: boolean;
-	/** Opened by the job's name; rows are staged, then released in one stroke. */
+	/** Opened by the campaign's name; rows are staged, then released in one stroke. */
 	campaigns: Campaigns;
 	/**
 	 * Before anything is staged: this process alone does so until it is released or the command ends. Throws
-	 * `JobError`: another process is at it (`in_use`), or the job was begun on a deployment of another kind.
+	 * `JobError`: another process is at it (`in_use`), or the campaign was begun on a deployment of another kind.
 	 */
-	hold(job: string): Promise<void>;
+	hold(campaign: string): Promise<void>;
 	/**
 	 * Sends what was released, or waits until a server has. `null`: this run does not wait, or the server does not tell.
 	 * Throws `CliError`, and what was sent before stays sent; called again it goes on with what is left.
@@ -27,7 +27,7 @@ export interface CampaignPlace {
 /** How to deliver; what is absent is as the place does it by itself. */
 export interface CampaignDelivery {
 	/** What it is called, for what is said about it. */
-	job: string;
+	campaign: string;
 	/** Messages staged: what progress is measured against. */
 	total: number;
 	/** Ends it after what is in flight. */

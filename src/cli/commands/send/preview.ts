@@ -262,7 +262,7 @@ export async function sendTrial(
 			submission = accepted.submission;
 		},
 	};
-	// No key is told: --idempotency-key does not go with a job, and a second trial does no harm.
+	// No key is told: --idempotency-key does not go with a campaign, and a second trial does no harm.
 	const sending = maybeSent(cx, api.send(request, call), null);
 	const answer = await explained(sending, { input: request, hint: sendHint });
 	await cx.note(`a trial of ${subject} as for ${addressee.to}, to ${request.to.join(', ')}`);
@@ -272,8 +272,8 @@ export async function sendTrial(
 	if (submission === null) return exits.done;
 	const scope = { submission };
 	return afterAcceptance(cx, null, async () => {
-		const summary = await deliverNow(cx, scope, 1, { ...options, job: undefined });
-		return concludeDelivery(cx, summary, { waiting: leftOf(1, summary?.counts ?? null), job: null });
+		const summary = await deliverNow(cx, scope, 1, { ...options, campaign: undefined });
+		return concludeDelivery(cx, summary, { waiting: leftOf(1, summary?.counts ?? null), campaign: null });
 	});
 }
 

@@ -1,4 +1,4 @@
-/** Texts about a job: its progress, findings about its recipients, and the command or server that continues it. */
+/** Texts about a campaign: its progress, findings about its recipients, and the command or server that continues it. */
 
 import type { CampaignState } from '../../../api/campaigns.js';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
@@ -12,7 +12,7 @@ import type { SendOptions } from './options.js';
 /** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
 export type Outcomes = Omit<DeliveryCounts, 'sent'> & ({ sent: number } | { accepted: number });
 
-/** A job's messages that have an outcome, whichever run recorded it; the first is how many went out. */
+/** A campaign's messages that have an outcome, whichever run recorded it; the first is how many went out. */
 export function outcomesOf(messages: CampaignStatus['messages']): Outcomes {
 	const { accepted, sent = 0, deferred = 0, bounced = 0, failed = 0, uncertain = 0, canceled = 0 } = messages;
 	const others = { deferred, bounced, failed, uncertain, canceled };
@@ -26,7 +26,7 @@ export function asDelivered(outcomes: Outcomes): DeliveryCounts {
 	return { sent, ...others };
 }
 
-/** `20,000 sent, 7,071 of them now, 1 bounced`: all runs of a job, and this one; without it just the first number. */
+/** `20,000 sent, 7,071 of them now, 1 bounced`: all runs of a campaign, and this one; without it just the first number. */
 export function progressOf(counts: Outcomes, before: Outcomes | null): string {
 	const { sent, ...others } = asDelivered(counts);
 	const now = before === null ? '' : `, ${numberText(sent - asDelivered(before).sent)} of them now`;
@@ -95,7 +95,7 @@ export function listed({ rejected, lines }: Omit<Findings, 'lacksValues'>): stri
 	return left > 0 ? [...lines, `and ${numberText(left)} more`] : [...lines];
 }
 
-/** The refusal of a job with findings. `mend`: what to do about them, before the ways round them. */
+/** The refusal of a campaign with findings. `mend`: what to do about them, before the ways round them. */
 export function cannotBeSent(findings: Findings, mend: string): UsageError {
 	const { rejected, lacksValues } = findings;
 	const loose = lacksValues ? ', or --no-strict-vars for missing variables' : '';
@@ -132,26 +132,26 @@ export function assertExpected({ found, where, options: { expectCount, maxRecipi
 	});
 }
 
-/** The job, and how it was sent: a later run is not told by itself. */
+/** The campaign, and how it was sent: a later run is not told by itself. */
 export interface GoingOn {
-	job: string;
+	name: string;
 	/** As `--rate` gave it. */
 	rate?: string | undefined;
 }
 
-/** What continues a released job, and how to look at it or end it. */
-export async function saysWhoGoesOn(cx: CommandContext, { job, rate }: GoingOn): Promise<Hint> {
+/** What continues a released campaign, and how to look at it or end it. */
+export async function saysWhoGoesOn(cx: CommandContext, { name, rate }: GoingOn): Promise<Hint> {
 	const { local } = await cx.connection();
-	const cancel = [mailctl('campaigns', 'cancel', job), ' drops what is not sent'];
-	const look = [mailctl('campaigns', 'get', job), ' shows how far it is'];
+	const cancel = [mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
+	const look = [mailctl('campaigns', 'get', name), ' shows how far it is'];
 	if (local === null) return ['the server goes on; ', look, ', ', cancel];
 	const other = await otherSender(cx);
 	if (other !== null) return [`${other} goes on with this database; `, look, ', ', cancel];
 	const pace = rate === undefined ? [] : ['--rate', rate];
-	return [mailctl('campaigns', 'resume', job, ...pace), ' goes on, ', cancel];
+	return [mailctl('campaigns', 'resume', name, ...pace), ' goes on, ', cancel];
 }
 
-/** A job that is not released, and what `--source` has to name for the rest of its rows; absent: the job knows. */
+/** A campaign that is not released, and what `--source` has to name for the rest of its rows; absent: the campaign knows. */
 export interface Unreleased {
 	name: string;
 	source?: string | undefined;
@@ -165,9 +165,9 @@ export function saysHowToRelease({ name, source }: Unreleased): Hint {
 }
 
 /** After a server was lost: what is accepted must not be sent again. */
-export function saysHowToLook(job: string): Hint {
-	const look = [mailctl('campaigns', 'get', job), ' shows how far it is'];
-	const wait = [mailctl('campaigns', 'resume', job), ' waits again'];
+export function saysHowToLook(campaign: string): Hint {
+	const look = [mailctl('campaigns', 'get', campaign), ' shows how far it is'];
+	const wait = [mailctl('campaigns', 'resume', campaign), ' waits again'];
 	return ['the server goes on; ', look, ', ', wait, '; do not send it again'];
 }
 

@@ -226,11 +226,11 @@ export async function assertHonoured(cx: CommandContext, options: Honoured): Pro
 		);
 }
 
-/** Where this command makes the calls itself, and the service keeps no job. */
+/** Where this command makes the calls itself, and the service keeps no campaign. */
 function assertKeptHere({ wait, strictVars, template }: Honoured): void {
 	if (wait === false)
 		throw new UsageError(
-			'--no-wait cannot be kept: this deployment has no jobs, so this command does the work',
+			'--no-wait cannot be kept: this deployment has no campaigns, so this command does the work',
 		);
 	if (strictVars === true && template !== undefined)
 		throw new UsageError(

@@ -1,6 +1,6 @@
 /**
  * `--results FILE`: what became of each message, as CSV, complete or not there at all. The same columns everywhere; never
- * over what a send reads, and over no file but one of the same job.
+ * over what a send reads, and over no file but one of the same campaign.
  */
 
 import { open, stat } from 'node:fs/promises';
@@ -235,7 +235,7 @@ export async function* eachResult(
 interface ResultsOf {
 	/** Paths of what this send reads. */
 	inputs: readonly string[];
-	/** Texts that only lines about this job hold, if it was begun before; asked only when there is a file of that name. */
+	/** Texts that only lines about this campaign hold, if it was begun before; asked only when there is a file of that name. */
 	marks(): Promise<readonly string[]>;
 }
 

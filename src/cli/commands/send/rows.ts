@@ -1,4 +1,4 @@
-/** Jobs whose rows come from a file: `send --csv` and `send --batch`, begun now or gone on with. */
+/** Campaigns whose rows come from a file: `send --csv` and `send --batch`, begun now or gone on with. */
 
 import type { RequestRow } from '../../../api/campaigns.js';
 import type { Campaigns, Recipient, Session } from '../../../api/capabilities.js';
@@ -8,18 +8,18 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { assertAllowed } from './audience.js';
 import { warnOfLinks } from './deliver.js';
-import type { Job, JobOptions } from './job.js';
 import type { CampaignPlace } from './place.js';
 import { eachResult, findingsOf, firstAddresses, lacksValues, writeRowResults } from './results.js';
+import type { CampaignRun, RunOptions } from './run.js';
 import type { OpenRows } from './source.js';
 
 /** Rows of either kind, with what differs between the kinds. */
-export type JobRows =
+export type CampaignRows =
 	| { kind: 'csv'; open: OpenRows<Recipient> }
 	| { kind: 'batch'; open: OpenRows<RequestRow> };
 
-/** What is known of a job before any row is read. */
-interface RowJob {
+/** What is known of a campaign before any row is read. */
+interface RowCampaign {
 	place: CampaignPlace;
 	session: Session;
 	name: string;
@@ -31,12 +31,12 @@ interface RowJob {
 	bulk: boolean;
 	/** Of send requests, each of which says for itself: any of those staged by this run has links of ours. */
 	hasLinks?: () => boolean;
-	options: JobOptions;
+	options: RunOptions;
 	/** The rows from the first on; null: all of them are staged. */
-	rows: (() => Promise<JobRows>) | null;
+	rows: (() => Promise<CampaignRows>) | null;
 }
 
-export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
+export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<CampaignRun, 'isMadeUp'> {
 	const { place, session, name, of, source, subject, bulk, options } = row;
 	const { id } = session;
 	return {
@@ -62,7 +62,7 @@ export function rowJob(cx: CommandContext, row: RowJob): Omit<Job, 'isMadeUp'> {
 /** A request has up to a thousand recipients, and a batch is one transaction. */
 const requestBytes = 512 * 1024;
 
-async function stage(cx: CommandContext, { place, session, name, of, rows }: RowJob): Promise<void> {
+async function stage(cx: CommandContext, { place, session, name, of, rows }: RowCampaign): Promise<void> {
 	const { id } = session;
 	if (rows === null) return assertStagedAllowed(cx, place.campaigns, id);
 	await cx.note(

@@ -1,5 +1,5 @@
 /**
- * Where the rows of a job come from: a table or send requests, from a file or a pipe. A pipe comes once: it is kept in a
+ * Where the rows of a campaign come from: a table or send requests, from a file or a pipe. A pipe comes once: it is kept in a
  * file without a name, so that its rows are known by their hash before any is used.
  */
 
@@ -51,7 +51,7 @@ export function sourceName(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
 }
 
-/** What `send resume` has to be told of the rows' place: a file's path is kept with the job. */
+/** What `send resume` has to be told of the rows' place: a file's path is kept with the campaign. */
 export function placeToTell({ path }: CampaignSource): string | undefined {
 	return path === undefined ? '-' : undefined;
 }
@@ -61,7 +61,7 @@ export function glance(cx: CommandContext, file: string, flag: RowsFlag): Input 
 	return { bytes: cx.sources.table(file, flag), close: async () => undefined };
 }
 
-/** For a job. Standard input and pipes are kept meanwhile; throws what `spool` throws, and `TableError` for no file. */
+/** For a campaign. Standard input and pipes are kept meanwhile; throws what `spool` throws, and `TableError` for no file. */
 export async function known(cx: CommandContext, file: string, flag: RowsFlag): Promise<KnownInput> {
 	const there = file === '-' ? null : await stat(file).catch(() => null);
 	if (file === '-' || there?.isFile() === false) {

@@ -1,6 +1,6 @@
 /** Campaigns: rows are staged under a campaign whose one row says whether they may be leased. */
 
-import { jobIdentity, mailIdentity } from '../../../api/campaign-identity.js';
+import { campaignIdentity, mailIdentity } from '../../../api/campaign-identity.js';
 import type { CampaignSession, RequestsSpec } from '../../../api/campaigns.js';
 import type { CampaignSpec, CampaignStatus } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
@@ -177,7 +177,7 @@ function insertCampaign(
 /** `id` is that of the spec, in its one form, or a new one. */
 function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 	const isNamed = !('requests' in spec) && (spec.campaign_unique_id ?? null) !== null;
-	return (!isNamed || id === known.id) && jobIdentity(specOf(known)) === jobIdentity(spec);
+	return (!isNamed || id === known.id) && campaignIdentity(specOf(known)) === campaignIdentity(spec);
 }
 
 /** The name, with the first number that makes it one of no campaign. */

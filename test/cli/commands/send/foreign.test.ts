@@ -24,7 +24,7 @@ async function saidOf(results: readonly CampaignResult[]): Promise<string[]> {
 				return { results: results.slice(after, after + 2), next };
 			},
 		},
-		{ id: 'id', job: 'november' },
+		{ id: 'id', campaign: 'november' },
 	);
 	return said;
 }

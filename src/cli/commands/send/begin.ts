@@ -18,24 +18,24 @@ import { isUuid } from '../../verbs/resolve.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import { assertCanDeliver, deliverNow } from './deliver.js';
 import { sendHint } from './hints.js';
-import { assertConsent, wasCanceled } from './job.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
 import { askAboutRepetition, sentLately } from './repeated.js';
 import { stateOf } from './report.js';
 import { assertResults, inputsOf, marksOf } from './results.js';
+import { assertConsent, wasCanceled } from './run.js';
 
-/** The target's own campaigns, else a database of this machine. Ask once a command, which holds the jobs it opened. */
+/** The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened. */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	if (campaigns === undefined) return (await import('./foreign.js')).foreignPlace(cx);
 	return {
 		isForeign: false,
 		...(await held(cx, campaigns)),
-		deliver: (id, { job, total, stallMs, waits, rate, connections }) =>
+		deliver: (id, { campaign, total, stallMs, waits, rate, connections }) =>
 			deliverNow(cx, { campaign: id }, total, {
-				job,
+				campaign,
 				wait: waits,
 				waitTimeout: stallMs,
 				rate: rate === undefined ? undefined : String(rate),
@@ -44,14 +44,14 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 	};
 }
 
-/** What the jobs of a target are filed under on this machine, however its URL or path is written. */
+/** What the campaigns of a target are filed under on this machine, however its URL or path is written. */
 export function deploymentOf(target: Connection['target']): string {
 	if (target.kind === 'remote') return new URL(target.baseUrl).href.replace(/(?<!\/)\/+$/, '');
 	return target.url.startsWith('file:') ? target.url : resolve(target.url);
 }
 
 /**
- * Two that stage one job at the same time would put each other's rows. And that a server has it is kept here: the day a
+ * Two that stage one campaign at the same time would put each other's rows. And that a server has it is kept here: the day a
  * page in its place makes it look like a service of others, everyone would be sent to again.
  */
 async function held(
@@ -69,12 +69,12 @@ async function held(
 		await had?.release();
 	};
 	return {
-		hold: async (job) => {
-			lock = await unlessRefused(files.hold(job, `the campaign "${job}"`));
+		hold: async (campaign) => {
+			lock = await unlessRefused(files.hold(campaign, `the campaign "${campaign}"`));
 			cx.atEnd(letGo);
 			if (!isRemote) return;
-			await unlessRefused(assertNotHere(cx, files.database, job));
-			await unlessRefused(files.leaveToDeployment(job));
+			await unlessRefused(assertNotHere(cx, files.database, campaign));
+			await unlessRefused(files.leaveToDeployment(campaign));
 		},
 		campaigns: {
 			...campaigns,
@@ -92,24 +92,24 @@ async function held(
 	};
 }
 
-/** Throws `JobError` `other_road` where the database of this machine has the job. */
+/** Throws `JobError` `other_road` where the database of this machine has the campaign. */
 async function assertNotHere(cx: CommandContext, database: string, key: string): Promise<void> {
 	if (!existsSync(database)) return;
-	const [{ openJobs }, { keptHere }] = await Promise.all([
-		import('../../connect/jobs.js'),
+	const [{ openForeignCampaigns }, { keptHere }] = await Promise.all([
+		import('../../connect/foreign-campaigns.js'),
 		import('../../../jobs/job-files.js'),
 	]);
 	const { api, target } = await cx.connection();
 	const folder = cx.paths.jobs;
-	const jobs = openJobs(api, { folder, deployment: deploymentOf(target), clock: cx.clock });
+	const campaigns = openForeignCampaigns(api, { folder, deployment: deploymentOf(target), clock: cx.clock });
 	try {
-		if (await jobs.has(key)) throw keptHere(key, database);
+		if (await campaigns.has(key)) throw keptHere(key, database);
 	} finally {
-		await jobs.close();
+		await campaigns.close();
 	}
 }
 
-/** A home that cannot be written costs the check and no job: a container may have none. */
+/** A home that cannot be written costs the check and no campaign: a container may have none. */
 async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	return work.catch((error: unknown) => {
 		if (error instanceof JobError && (error.code === 'in_use' || error.code === 'other_road')) throw error;
@@ -133,7 +133,11 @@ export interface Opened extends CampaignSession {
 }
 
 /** Throws `UsageError` before anything is staged. A dry run needs no consent. `of`: what is sent to, in a sentence. */
-export async function beginJob(cx: CommandContext, options: SendOptions, of: string): Promise<Beginning> {
+export async function beginCampaign(
+	cx: CommandContext,
+	options: SendOptions,
+	of: string,
+): Promise<Beginning> {
 	const place = await campaignPlace(cx);
 	if (!cx.dryRun) assertConsent(cx, options, of);
 	await assertCanDeliver(cx, options);
@@ -156,7 +160,7 @@ export async function beginJob(cx: CommandContext, options: SendOptions, of: str
  * The campaign, or where it stood. Refusals are explained as those of a send call; exit 5 for a name that is taken. The
  * same mail to the same recipients as lately is a question to a person, and exit 2 in a script.
  */
-export async function openJob(
+export async function openCampaign(
 	cx: CommandContext,
 	beginning: Beginning,
 	spec: CampaignSpec | RequestsSpec,
@@ -194,12 +198,12 @@ async function openNew(beginning: Beginning, spec: CampaignSpec | RequestsSpec):
  * A dry run, refused as the campaign would be. A look at a message is none. `of`: what is sent to, in a sentence. True:
  * the campaign is released already, and that the run would go on with it is said.
  */
-export async function foreseeJob(
+export async function foreseeCampaign(
 	cx: CommandContext,
 	{ options, of, spec }: { options: SendOptions; of: string; spec: CampaignSpec | RequestsSpec },
 ): Promise<boolean> {
 	if (wantsPreview(options)) return false;
-	const beginning = await beginJob(cx, options, of);
+	const beginning = await beginCampaign(cx, options, of);
 	const { place, name } = beginning;
 	const there = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
 	await foreseeOpening(cx, beginning, spec);

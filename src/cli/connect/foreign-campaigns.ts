@@ -1,5 +1,5 @@
 /**
- * Jobs on a deployment that keeps none: the store of this machine plays that part, a database for each deployment. The
+ * Campaigns on a deployment that keeps none: the store of this machine plays that part, a database for each deployment. The
  * same engine stages them, the same queue leases their messages, and calls of the send API carry them.
  */
 import { randomUUID } from 'node:crypto';
@@ -23,14 +23,14 @@ import { peopleOfList } from '../../jobs/subscriber-pages.js';
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
 
-/** The place of the jobs, and the service that sends them. */
-export interface JobsOptions {
-	/** Of all jobs of this machine. */
+/** The place of the campaigns, and the service that sends them. */
+export interface ForeignOptions {
+	/** Of all campaigns of this machine. */
 	folder: string;
-	/** The base URL: the same name of a job is another job elsewhere. */
+	/** The base URL: the same name is another campaign elsewhere. */
 	deployment: string;
 	clock: Clock;
-	/** A dry run: no job is held, and writes are answered and rolled back. */
+	/** A dry run: no campaign is held, and writes are answered and rolled back. */
 	isTrial?: boolean;
 	newId?: () => Uuid;
 	/** For pauses that the service asks for. */
@@ -38,7 +38,7 @@ export interface JobsOptions {
 }
 
 /** How to deliver. */
-export interface JobDelivery {
+export interface ForeignDelivery {
 	/** Calls in flight, and so the most that a kill leaves uncertain. */
 	connections: number;
 	/** Recipients a second; null = as fast as it goes. */
@@ -47,33 +47,33 @@ export interface JobDelivery {
 	uncertain: 'leave' | 'retry';
 	/** Stops new calls; those in flight are waited for. */
 	signal?: AbortSignal;
-	onProgress?: (counts: JobCounts) => void;
+	onProgress?: (counts: ForeignCounts) => void;
 }
 
-/** All messages of a job. `suppressed`: the service answered, and made none. */
-export type JobCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
+/** All messages of a campaign. `suppressed`: the service answered, and made none. */
+export type ForeignCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
 
 /** How a delivery ended: `error` null = nothing waits any more; else the signal's reason or an `ApiError`. */
-export interface JobDelivered {
-	counts: JobCounts;
+export interface ForeignDelivered {
+	counts: ForeignCounts;
 	error: unknown;
 }
 
 /**
- * `Campaigns` with delivery, elsewhere the work of a worker. A method that writes to a job holds it until `close`, and
+ * `Campaigns` with delivery, elsewhere the work of a worker. A method that writes to a campaign holds it until `close`, and
  * throws `JobError` where another process holds it. `results` covers recipients of lists too.
  */
-export interface Jobs extends Campaigns {
+export interface ForeignCampaigns extends Campaigns {
 	/** Calls the service for all that wait. Throws `conflict` unless the campaign is released, and the store's error. */
-	deliver(id: Uuid, how: JobDelivery): Promise<JobDelivered>;
-	/** Whether a job of that name is in the database, wherever it is kept by now. */
+	deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered>;
+	/** Whether a campaign of that name is in the database, wherever it is kept by now. */
 	has(key: string): Promise<boolean>;
-	/** Lets go of the jobs and the database. */
+	/** Lets go of the campaigns and the database. */
 	close(): Promise<void>;
 }
 
-/** Opens no database before a job is asked for, and makes none before one is opened. */
-export function openJobs(api: Api, options: JobsOptions): Jobs {
+/** Opens no database before a campaign is asked for, and makes none before one is opened. */
+export function openForeignCampaigns(api: Api, options: ForeignOptions): ForeignCampaigns {
 	const desk = new Desk(options);
 	return {
 		open: async (key, spec, call) => {
@@ -117,15 +117,15 @@ export function openJobs(api: Api, options: JobsOptions): Jobs {
 	};
 }
 
-/** The database of one deployment, and the jobs of it that this process holds. */
+/** The database of one deployment, and the campaigns of it that this process holds. */
 class Desk {
 	readonly files: ReturnType<typeof jobFiles>;
-	readonly options: JobsOptions;
+	readonly options: ForeignOptions;
 	#store: Promise<Store> | null = null;
 	readonly #keys = new Map<Uuid, string>();
 	readonly #locks = new Map<string, Promise<FileLock>>();
 
-	constructor(options: JobsOptions) {
+	constructor(options: ForeignOptions) {
 		this.options = options;
 		this.files = jobFiles(options.folder, options.deployment);
 	}
@@ -172,7 +172,7 @@ class Desk {
 		return createCampaigns({ store: await this.store(mode), clock, newId, courier: 'api' });
 	}
 
-	/** For a change of a job: this process holds it first. Throws `not_found`. */
+	/** For a change of a campaign: this process holds it first. Throws `not_found`. */
 	async writing(id: Uuid): Promise<Campaigns> {
 		const campaigns = await this.campaigns('existing');
 		await this.hold(this.#keys.get(id) ?? (await campaigns.status(id)).key);
@@ -232,7 +232,7 @@ async function addList(
 	return (await add('last', [])).ack;
 }
 
-async function deliver(api: Api, desk: Desk, id: Uuid, how: JobDelivery): Promise<JobDelivered> {
+async function deliver(api: Api, desk: Desk, id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered> {
 	const { connections, rate, uncertain, onProgress } = how;
 	const campaigns = await desk.writing(id);
 	const { state } = await campaigns.status(id);
@@ -273,7 +273,7 @@ async function deliver(api: Api, desk: Desk, id: Uuid, how: JobDelivery): Promis
 }
 
 /** Of a released campaign. */
-function countsOf({ messages }: CampaignStatus): JobCounts {
+function countsOf({ messages }: CampaignStatus): ForeignCounts {
 	const { queued = 0, accepted = 0, canceled = 0, failed = 0, uncertain = 0 } = messages;
 	return { waiting: queued, accepted, suppressed: canceled, failed, uncertain };
 }

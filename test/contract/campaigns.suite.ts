@@ -285,7 +285,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 						4,
 						'rejected',
 						'invalid',
-						'campaign_unique_id: Requests of one job are one campaign: leave it out.',
+						'campaign_unique_id: Requests of one batch are one campaign: leave it out.',
 					],
 					[5, 'rejected', 'missing_variable', 'ann@example.com: no value for #x#.'],
 					[6, 'staged', null, null],

@@ -6,7 +6,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { CampaignResult, RequestsSpec } from '../../../src/api/campaigns.js';
 import type { CampaignSpec, Recipient } from '../../../src/api/capabilities.js';
 import { systemClock } from '../../../src/api/datetime.js';
-import { type JobDelivery, type Jobs, openJobs } from '../../../src/cli/connect/jobs.js';
+import {
+	type ForeignCampaigns,
+	type ForeignDelivery,
+	openForeignCampaigns,
+} from '../../../src/cli/connect/foreign-campaigns.js';
 import { createClient } from '../../../src/http/client/client.js';
 import {
 	type MailService,
@@ -21,7 +25,7 @@ const plain: CampaignSpec = {
 	text_body: 'Hello',
 };
 const personal: CampaignSpec = { ...plain, text_body: 'Hello #name# of #city#' };
-const how: JobDelivery = { connections: 4, rate: null, uncertain: 'leave' };
+const how: ForeignDelivery = { connections: 4, rate: null, uncertain: 'leave' };
 
 const endings: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -31,9 +35,9 @@ afterEach(async () => {
 interface Desk {
 	service: MailService;
 	folder: string;
-	campaigns: Jobs;
+	campaigns: ForeignCampaigns;
 	/** As a process that starts later finds it: the jobs of those before it are let go. */
-	restart(): Promise<Jobs>;
+	restart(): Promise<ForeignCampaigns>;
 }
 
 async function setUp(options: MailServiceOptions = {}): Promise<Desk> {
@@ -55,7 +59,7 @@ async function setUp(options: MailServiceOptions = {}): Promise<Desk> {
 	};
 }
 
-function openCampaigns({ baseUrl }: MailService, folder: string): Jobs {
+function openCampaigns({ baseUrl }: MailService, folder: string): ForeignCampaigns {
 	const client = createClient({
 		baseUrl,
 		token: 't',
@@ -64,7 +68,7 @@ function openCampaigns({ baseUrl }: MailService, folder: string): Jobs {
 		trace: () => {},
 		warn: () => {},
 	});
-	const campaigns = openJobs(client.api, {
+	const campaigns = openForeignCampaigns(client.api, {
 		folder,
 		deployment: baseUrl,
 		clock: systemClock,
@@ -82,7 +86,7 @@ function people(count: number): Recipient[] {
 }
 
 async function releaseAll(
-	campaigns: Jobs,
+	campaigns: ForeignCampaigns,
 	recipients: readonly Recipient[],
 	spec: CampaignSpec = plain,
 ): Promise<string> {
@@ -92,7 +96,7 @@ async function releaseAll(
 	return id;
 }
 
-async function allResults(campaigns: Jobs, id: string): Promise<CampaignResult[]> {
+async function allResults(campaigns: ForeignCampaigns, id: string): Promise<CampaignResult[]> {
 	const all: CampaignResult[] = [];
 	for (let after: number | null = 0; after !== null; ) {
 		const page = await campaigns.results(id, { after, limit: 2 });

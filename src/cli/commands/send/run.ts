@@ -1,4 +1,4 @@
-/** A campaign as a job: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
+/** A campaign: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
 
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
@@ -31,8 +31,8 @@ import {
 } from './report.js';
 import type { ResultsHow } from './results.js';
 
-/** What a job may be told, whether it begins or goes on. */
-export type JobOptions = Pick<
+/** What a campaign may be told, whether it begins or goes on. */
+export type RunOptions = Pick<
 	SendOptions,
 	| 'expectCount'
 	| 'maxRecipients'
@@ -46,13 +46,13 @@ export type JobOptions = Pick<
 	| 'retryUnknown'
 >;
 
-/** One job: where it is kept, what it is called, and what is particular to the kind of its rows. */
-export interface Job extends Unreleased {
+/** One campaign: where it is kept, what it is called, and what is particular to the kind of its rows. */
+export interface CampaignRun extends Unreleased {
 	place: CampaignPlace;
 	id: string;
 	/** Its name is made up, so that it cannot be resumed: what was staged goes when nothing is released. */
 	isMadeUp: boolean;
-	options: JobOptions;
+	options: RunOptions;
 	/** What the recipients are of: `list 1 "Readers"`, `people.csv`. */
 	of: string;
 	/** What it is called where it is counted: `the list`, `people.csv`. */
@@ -78,7 +78,7 @@ export interface Job extends Unreleased {
 }
 
 /** In a script both are wanted, so that neither a habit nor a grown list sends by itself. */
-export function assertConsent(cx: CommandContext, { expectCount }: JobOptions, what: string): void {
+export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, what: string): void {
 	if (cx.canAsk) return;
 	if (cx.globals.yes === true && expectCount !== undefined) return;
 	throw new UsageError(`sending to ${what} needs consent`, {
@@ -86,35 +86,35 @@ export function assertConsent(cx: CommandContext, { expectCount }: JobOptions, w
 	});
 }
 
-/** From wherever the job stands to the end. */
-export async function runJob(cx: CommandContext, job: Job): Promise<ExitCode> {
-	const { place, id, name } = job;
+/** From wherever the campaign stands to the end. */
+export async function runCampaign(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
+	const { place, id, name } = campaign;
 	const { state } = await place.campaigns.status(id);
 	if (state === 'canceled') throw wasCanceled(name);
-	if (state === 'released') return goOn(cx, job);
-	await release(cx, job);
-	return deliver(cx, job, null);
+	if (state === 'released') return goOn(cx, campaign);
+	await release(cx, campaign);
+	return deliver(cx, campaign, null);
 }
 
-/** The refusal to begin under the name of a job that was canceled. */
+/** The refusal to begin under the name of a campaign that was canceled. */
 export function wasCanceled(name: string): UsageError {
 	return new UsageError(`the campaign "${name}" was canceled; give another name`);
 }
 
 /** Messages sent by earlier runs are reported apart from those of this one. */
-async function goOn(cx: CommandContext, job: Job): Promise<ExitCode> {
-	const { place, id, name, options } = job;
+async function goOn(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
+	const { place, id, name, options } = campaign;
 	const status = await place.campaigns.status(id);
 	const before = outcomesOf(status.messages);
 	if (!isFinished(status.messages)) {
 		await cx.note(`the campaign "${name}" is released already: going on with it`);
-		return deliver(cx, job, before);
+		return deliver(cx, campaign, before);
 	}
-	if (options.results !== undefined) await job.writeResults(options.results, { isDropped: false });
+	if (options.results !== undefined) await campaign.writeResults(options.results, { isDropped: false });
 	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
 	await cx.out.document(documentOf(status));
 	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
-	const end = { waiting: 0, job: { job: name, sentence } };
+	const end = { waiting: 0, campaign: { name, sentence } };
 	return codeOf(cx, await concludeDelivery(cx, outcome, end), status);
 }
 
@@ -125,72 +125,76 @@ function isFinished(messages: CampaignStatus['messages']): boolean {
 }
 
 /** Stages and checks; whatever speaks against it ends here, with nothing released. */
-async function release(cx: CommandContext, job: Job): Promise<void> {
+async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
 	let isAsked = false;
 	try {
-		const counts = await stage(cx, job);
+		const counts = await stage(cx, campaign);
 		isAsked = true;
-		await agree(cx, job, counts);
+		await agree(cx, campaign, counts);
 		cx.signal.throwIfAborted();
 		isAsked = false;
-		await releaseOnce(job, counts.staged);
+		await releaseOnce(campaign, counts.staged);
 	} catch (error) {
 		// What may be on its way is not called back for a lost answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		// A question that is answered by no, or by the end of the command, drops what was staged; so does a name that was
 		// made up, which is of no use afterwards.
-		const isDropped = job.isMadeUp || isAsked;
-		if (isDropped) await drop(cx, job);
+		const isDropped = campaign.isMadeUp || isAsked;
+		if (isDropped) await drop(cx, campaign);
 		if (cx.signal.aborted)
 			await cx.hint(
 				isDropped
-					? `nothing was sent, and "${job.name}" is dropped; one with a name of its own (--campaign) can be gone on with`
-					: saysHowToRelease(job),
+					? `nothing was sent, and "${campaign.name}" is dropped; one with a name of its own (--campaign) can be gone on with`
+					: saysHowToRelease(campaign),
 			);
 		throw error;
 	}
 }
 
 /** What is staged, once nothing speaks against sending to it. */
-async function stage(cx: CommandContext, job: Job): Promise<AcceptCounts> {
-	await job.stage();
+async function stage(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
+	await campaign.stage();
 	// After an interrupt nothing else is begun.
 	cx.signal.throwIfAborted();
-	return assertStaged(cx, job);
+	return assertStaged(cx, campaign);
 }
 
 /** Throws `UsageError` where something speaks against sending to what is staged. */
-export async function assertStaged(cx: CommandContext, job: Job): Promise<AcceptCounts> {
-	const { place, id, options } = job;
-	// A job that was staged before goes on with what is there: its counts are those of all that was added.
+export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
+	const { place, id, options } = campaign;
+	// A campaign that was staged before goes on with what is there: its counts are those of all that was added.
 	const { counts } = await place.campaigns.status(id);
 	const found = recipientsOf(counts);
-	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(job.noRecipients);
-	await assertFindings(cx, job, counts);
-	assertExpected({ found, where: job.where, options });
+	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(campaign.noRecipients);
+	await assertFindings(cx, campaign, counts);
+	assertExpected({ found, where: campaign.where, options });
 	return counts;
 }
 
 /** The first error is the one to report: a second one only gets a line. */
-async function drop(cx: CommandContext, { place, id, name }: Job): Promise<void> {
+async function drop(cx: CommandContext, { place, id, name }: CampaignRun): Promise<void> {
 	await place.campaigns
 		.cancel(id, { forget: true })
 		.catch(() => cx.warn(`what was staged as "${name}" could not be dropped`));
 }
 
-async function assertFindings(cx: CommandContext, job: Job, { rejected }: AcceptCounts): Promise<void> {
+async function assertFindings(
+	cx: CommandContext,
+	campaign: CampaignRun,
+	{ rejected }: AcceptCounts,
+): Promise<void> {
 	if (rejected === 0) return;
-	const { isMadeUp, options } = job;
-	const lines = await job.findings(isMachine(cx.out.format) ? rejected : shownFindings);
+	const { isMadeUp, options } = campaign;
+	const lines = await campaign.findings(isMachine(cx.out.format) ? rejected : shownFindings);
 	const findings = { rejected, lines };
 	if (options.skipInvalid) {
 		for (const line of listed(findings)) await cx.warn(`left out: ${line}`);
 		return;
 	}
 	if (options.results !== undefined && !cx.dryRun)
-		await job.writeResults(options.results, { isDropped: isMadeUp });
-	const all = rejected > lines.length ? whereAllAre(cx, job, rejected) : '';
-	const lacksValues = await job.lacksValues();
+		await campaign.writeResults(options.results, { isDropped: isMadeUp });
+	const all = rejected > lines.length ? whereAllAre(cx, campaign, rejected) : '';
+	const lacksValues = await campaign.lacksValues();
 	throw cannotBeSent(
 		{ ...findings, lacksValues },
 		`mend them${all}${isMadeUp ? '' : ' and give another --campaign'}`,
@@ -200,7 +204,7 @@ async function assertFindings(cx: CommandContext, job: Job, { rejected }: Accept
 /** So many of a list are kept to be told of. */
 const mostOfList = 100;
 
-function whereAllAre(cx: CommandContext, { hasRejectLines, options }: Job, rejected: number): string {
+function whereAllAre(cx: CommandContext, { hasRejectLines, options }: CampaignRun, rejected: number): string {
 	if (hasRejectLines) return options.results === undefined ? ' (--results FILE has all of them)' : '';
 	if (isMachine(cx.out.format)) return '';
 	return ` (-o json has ${rejected > mostOfList ? `the first ${mostOfList}` : 'all'} of them)`;
@@ -209,12 +213,12 @@ function whereAllAre(cx: CommandContext, { hasRejectLines, options }: Job, rejec
 /** Recipients that are shown before the question, unless `--sample` says otherwise. */
 const shownSample = 3;
 
-async function agree(cx: CommandContext, job: Job, counts: AcceptCounts): Promise<void> {
-	const { options, of, subject } = job;
+async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCounts): Promise<void> {
+	const { options, of, subject } = campaign;
 	await cx.note(`${describe(counts)} of ${of}`);
-	await job.warn();
+	await campaign.warn();
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
-	const shown = await job.sample(options.sample ?? shownSample);
+	const shown = await campaign.sample(options.sample ?? shownSample);
 	// One a line: a terminal would break them anywhere.
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`)].join('\n'));
 	const what = subject === null ? 'send' : `send "${subject}"`;
@@ -222,40 +226,48 @@ async function agree(cx: CommandContext, job: Job, counts: AcceptCounts): Promis
 }
 
 /** `before`: what earlier runs came to; null when this is the first. */
-async function deliver(cx: CommandContext, job: Job, before: Outcomes | null): Promise<ExitCode> {
-	const { place, id, name } = job;
+async function deliver(
+	cx: CommandContext,
+	campaign: CampaignRun,
+	before: Outcomes | null,
+): Promise<ExitCode> {
+	const { place, id, name } = campaign;
 	const { counts } = await place.campaigns.status(id);
 	await cx.note(`campaign ${name}, ${id}`);
-	const run = () => deliverReleased(cx, job, { counts, before });
+	const run = () => deliverReleased(cx, campaign, { counts, before });
 	// What waits on this machine was accepted by no service.
 	return place.isForeign ? run() : afterAcceptance(cx, name, run);
 }
 
 async function deliverReleased(
 	cx: CommandContext,
-	job: Job,
+	campaign: CampaignRun,
 	{ counts, before }: { counts: AcceptCounts; before: Outcomes | null },
 ): Promise<ExitCode> {
-	const { place, id, name, options } = job;
-	const outcome = await place.deliver(id, deliveryOf(cx, job, counts)).catch(async (error: unknown) => {
-		await leaveResults(cx, job);
+	const { place, id, name, options } = campaign;
+	const outcome = await place.deliver(id, deliveryOf(cx, campaign, counts)).catch(async (error: unknown) => {
+		await leaveResults(cx, campaign);
 		throw error;
 	});
 	const after = await place.campaigns.status(id);
-	if (outcome?.kind === 'stopped') await leaveResults(cx, job);
-	else if (options.results !== undefined) await job.writeResults(options.results, { isDropped: false });
+	if (outcome?.kind === 'stopped') await leaveResults(cx, campaign);
+	else if (options.results !== undefined) await campaign.writeResults(options.results, { isDropped: false });
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
 	if (outcome === null) return codeOf(cx, exits.done, after);
 	const all = outcomesOf(after.messages);
 	// Of one look, as what waits is: the sending process may have gone on since the last look at the delivery.
 	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
-	const end = { waiting: waitingOf(after.messages), job: { job: name, rate: options.rate, sentence } };
+	const end = { waiting: waitingOf(after.messages), campaign: { name, rate: options.rate, sentence } };
 	return codeOf(cx, await concludeDelivery(cx, { ...outcome, counts: asDelivered(all) }, end), after);
 }
 
-function deliveryOf(cx: CommandContext, { name, options }: Job, { staged }: AcceptCounts): CampaignDelivery {
+function deliveryOf(
+	cx: CommandContext,
+	{ name, options }: CampaignRun,
+	{ staged }: AcceptCounts,
+): CampaignDelivery {
 	return {
-		job: name,
+		campaign: name,
 		total: staged,
 		signal: cx.signal,
 		stallMs: options.waitTimeout ?? defaultWaitMs,
@@ -267,7 +279,7 @@ function deliveryOf(cx: CommandContext, { name, options }: Job, { staged }: Acce
 }
 
 /** Writes the known results at an early end. The cause of the end is reported, whether this works or not. */
-async function leaveResults(cx: CommandContext, { name, options, writeResults }: Job): Promise<void> {
+async function leaveResults(cx: CommandContext, { name, options, writeResults }: CampaignRun): Promise<void> {
 	if (options.results === undefined) return;
 	try {
 		await writeResults(options.results, { isDropped: false });
