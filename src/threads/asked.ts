@@ -18,14 +18,16 @@ export interface AskedOptions {
 	title: string;
 	/** Beyond these the thread dies instead of the process. */
 	resourceLimits: ResourceLimits;
-	/** For one question. */
+	/** For one question: milliseconds of the clock and of the processor. */
 	deadlineMs: number;
 	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;
 }
 
-/** For loading its modules on a busy machine; the deadline of a question counts from there. */
+/** For loading its modules; the deadline of a question counts from there. */
 const startMs = 30_000;
+/** A thread that waits for the processor has so many times the deadline, by the clock. */
+const patience = 12;
 
 /** An idle thread does not keep the process alive. `Answer` is the message of the entry of that name. */
 export function createAskedThread<Question, Answer>(options: AskedOptions): AskedThread<Question, Answer> {
@@ -88,7 +90,7 @@ function nextMessage<Answer>(
 ): Promise<Answer> {
 	return new Promise((resolve, reject) => {
 		const settle = (outcome: () => void) => {
-			clearTimeout(timer);
+			stopWatch();
 			worker.off('message', onMessage).off('error', onError).off('exit', onExit);
 			worker.unref();
 			outcome();
@@ -96,8 +98,36 @@ function nextMessage<Answer>(
 		const onMessage = (answer: Answer) => settle(() => resolve(answer));
 		const onError = (error: Error) => settle(() => reject(error));
 		const onExit = () => settle(() => reject(new Error(`${title} ended`)));
-		const timer = setTimeout(() => settle(() => reject(new Error(late))), timeoutMs);
+		const stopWatch = watch(timeoutMs, () => settle(() => reject(new Error(late))));
 		worker.ref();
 		worker.on('message', onMessage).on('error', onError).on('exit', onExit);
 	});
+}
+
+/**
+ * Calls `onLate` once the time has passed and this process has computed for as long: on a busy machine a thread may
+ * get a tenth of the processor, and what it does would fail for that. Returns what stops it.
+ */
+function watch(ms: number, onLate: () => void): () => void {
+	const began = performance.now();
+	const used = process.cpuUsage();
+	let timer: NodeJS.Timeout;
+	let turn: NodeJS.Immediate | undefined;
+	const judge = () => {
+		const { user, system } = process.cpuUsage(used);
+		const leftMs = Math.min(ms - (user + system) / 1_000, patience * ms - (performance.now() - began));
+		if (leftMs <= 0) onLate();
+		else wait(leftMs);
+	};
+	const wait = (leftMs: number) => {
+		// An answer that came while this thread was busy is taken first.
+		timer = setTimeout(() => {
+			turn = setImmediate(judge);
+		}, leftMs);
+	};
+	wait(ms);
+	return () => {
+		clearTimeout(timer);
+		clearImmediate(turn);
+	};
 }

@@ -78,14 +78,12 @@ async function sent(serving: Serving, body: object): Promise<string> {
 	return messages[0]?.id ?? '';
 }
 
-/** Base64. On a busy machine the composing of such a content takes longer than it may; the next call finds it done. */
+/** Base64. */
 async function rawOf(serving: Serving, id: string): Promise<string> {
-	return await eventually(async () => {
-		const answer = await serving.fetch(`/ext/messages/${id}/raw/`);
-		const body = (await answer.json()) as { raw_base64?: string };
-		if (body.raw_base64 === undefined) throw new Error(`${answer.status} ${JSON.stringify(body)}`);
-		return body.raw_base64;
-	});
+	const answer = await serving.fetch(`/ext/messages/${id}/raw/`);
+	const body = await answer.json();
+	expect({ status: answer.status, body }).toMatchObject({ status: 200 });
+	return (body as { raw_base64: string }).raw_base64;
 }
 
 async function finalState(serving: Serving, id: string): Promise<string> {

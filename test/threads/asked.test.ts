@@ -1,0 +1,60 @@
+// The deadline of a question: for what the thread does, not for how busy the machine is.
+import { Worker } from 'node:worker_threads';
+import { afterEach, expect, it } from 'vitest';
+import { type AskedThread, createAskedThread } from '../../src/threads/asked.js';
+
+let thread: AskedThread<string, string> | null = null;
+afterEach(() => thread?.close());
+
+const source = `
+const { parentPort, workerData } = require('node:worker_threads');
+const rest = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+const does = {
+	answer: () => {},
+	// As a thread that is there and never gets the processor.
+	wait: () => rest(1500),
+	waitForever: () => rest(Infinity),
+	compute: () => { for (;;); },
+};
+parentPort.on('message', (what) => {
+	does[what]();
+	parentPort.postMessage(what);
+	Atomics.add(workerData, 0, 1);
+});
+parentPort.postMessage('ready');
+`;
+
+/** How often a thread has answered: seen without a turn of the event loop. */
+const answered = new Int32Array(new SharedArrayBuffer(4));
+
+function open(deadlineMs: number): AskedThread<string, string> {
+	thread = createAskedThread({
+		name: 'asked',
+		title: 'the thread',
+		resourceLimits: {},
+		deadlineMs,
+		spawn: () => new Worker(source, { eval: true, workerData: answered }),
+	});
+	return thread;
+}
+
+it('has not passed for a thread that waits for the processor', async () => {
+	expect(await open(1000).ask('wait')).toBe('wait');
+});
+
+it('has passed for one that computes, and for one that waits a dozen times as long', async () => {
+	await expect(open(300).ask('compute')).rejects.toThrow('it took longer than 300 ms');
+	await expect(open(20).ask('waitForever')).rejects.toThrow('it took longer than 20 ms');
+});
+
+it('has not passed while the thread that asks does not look', async () => {
+	const { ask } = open(100);
+	await ask('answer');
+	const before = Atomics.load(answered, 0);
+	const answer = ask('answer');
+	// The question goes out first; then this thread computes past the deadline and the answer.
+	await new Promise(setImmediate);
+	const until = performance.now() + 500;
+	while (performance.now() < until || Atomics.load(answered, 0) === before);
+	expect(await answer).toBe('answer');
+});
