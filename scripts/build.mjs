@@ -122,8 +122,9 @@ const usual = {
 	logLevel: 'warning',
 };
 rmSync(out, { recursive: true, force: true });
-await build({
+const { metafile: ofProgram } = await build({
 	...usual,
+	metafile: true,
 	entryPoints: ['src/cli/main.ts'],
 	outdir: modules,
 	outbase: 'src',
@@ -132,8 +133,9 @@ await build({
 	plugins: [loading(loadedBefore), lazyBuiltins],
 });
 // A thread is one file of its own: sharing chunks with it would cut the program's into more.
-await build({
+const { metafile: ofThreads } = await build({
 	...usual,
+	metafile: true,
 	entryPoints: threads,
 	outdir: out,
 	outbase: 'src',
@@ -165,6 +167,22 @@ await build({
 });
 rmSync(modules, { recursive: true });
 writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
+
+/** The licences of the packages in the bundle, each of which asks for its text beside a copy. */
+function licences(inputs) {
+	const folders = new Set(
+		inputs.flatMap((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
+	);
+	return [...folders].sort().map((folder) => {
+		const { name, version: its, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+		const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
+		const text = file === undefined ? `Licence: ${license}` : readFileSync(join(folder, file), 'utf8').trim();
+		return `${name} ${its}\n\n${text}\n`;
+	});
+}
+const bundled = [ofProgram, ofThreads].flatMap(({ inputs }) => Object.keys(inputs));
+const rule = `\n${'-'.repeat(80)}\n\n`;
+writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))].join(rule));
 
 // What `mailctl demo` imports and sends.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });

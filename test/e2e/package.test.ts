@@ -1,5 +1,6 @@
 // The package as npm makes it: what is in it, and that it runs where nothing else of this checkout is.
-import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -49,9 +50,29 @@ describe('the package', () => {
 			'dist/demo/offer.html',
 			'dist/demo/people.csv',
 			'dist/package.json',
+			'dist/third-party-licences.txt',
 		]);
 		expect(packed.size).toBeLessThan(3_500_000);
 		expect(packed.unpackedSize).toBeLessThan(11_000_000);
+	});
+
+	it('asks for the packages alone that its bundle leaves out, and has the licences of those inside', async () => {
+		const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+		const texts = await Promise.all(
+			packed.files
+				.filter(({ path }) => /^dist\/.*\.js$/.test(path))
+				.map(({ path }) => readFile(join(root, path), 'utf8')),
+		);
+		const asked = texts.flatMap((text) =>
+			[...text.matchAll(/\brequire\("([^".][^"]*)"\)/g)].map(([, name]) => name),
+		);
+		const licences = await readFile(join(root, 'dist/third-party-licences.txt'), 'utf8');
+		// Some packages of the bundle have such words in code that they generate.
+		const isInside = (name: string) => new RegExp(`^${name.split('/')[0]} \\d+\\.`, 'm').test(licences);
+		const outside = asked.filter((name = '') => !isBuiltin(name) && !isInside(name));
+		expect([...new Set(outside)]).toEqual(Object.keys(dependencies));
+		for (const name of ['commander', 'undici', 'nodemailer', '@inquirer/core'])
+			expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n.*MIT`, 'm'));
 	});
 
 	it('runs the demonstration from its tarball, with the packages of this checkout', async () => {
