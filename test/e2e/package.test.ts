@@ -72,7 +72,7 @@ describe('the package', () => {
 		const outside = asked.filter((name = '') => !isBuiltin(name) && !isInside(name));
 		expect([...new Set(outside)]).toEqual(Object.keys(dependencies));
 		for (const name of ['commander', 'undici', 'nodemailer', '@inquirer/core'])
-			expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n.*MIT`, 'm'));
+			expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n`, 'm'));
 	});
 
 	it('runs the demonstration from its tarball, with the packages of this checkout', async () => {
