@@ -1,4 +1,4 @@
-/** Counts of import rows and of messages, and their sums. */
+/** Counts of import rows and of messages, their sums and shares. */
 import type { ImportCounts } from './capabilities.js';
 
 /** The sum for two parts of one import; `other_reasons` is present where a part has it. */
@@ -29,4 +29,9 @@ export interface DeliveryCounts {
 /** A new object each time: a run counts in it. */
 export function noDeliveries(): DeliveryCounts {
 	return { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };
+}
+
+/** round(100 × part / whole, 2); 0 of nothing. */
+export function percentOf(part: number, whole: number): number {
+	return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

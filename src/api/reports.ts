@@ -23,6 +23,31 @@ export interface ReportsPlus {
 	 * is `not_found`.
 	 */
 	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
+	/** The links of a campaign with their clicks, those without a click too. Throws `not_found`. */
+	links(campaign: Uuid, call?: Call): Promise<CampaignLinks>;
+}
+
+/**
+ * A link of a campaign's mails. `clicks` and `people` (distinct messages with a click) are by people; `machine_clicks`
+ * and `machine_people` (only machines clicked) are not among them.
+ */
+export interface CampaignLink {
+	/** As its author wrote it, with variables as `#name#`; null: the content is not kept. */
+	url: string | null;
+	/** Its place among the links of the mail, from 1: a target that stands in several places has several links. */
+	position: number;
+	people: number;
+	clicks: number;
+	machine_people: number;
+	machine_clicks: number;
+	/** Percent of all clicks by people, rounded to two digits. */
+	share: number;
+}
+
+/** The most clicked first. `left_out`: links beyond the first 1,000. */
+export interface CampaignLinks {
+	results: readonly CampaignLink[];
+	left_out: number;
 }
 
 /** `from` and `to` are days of the database's time zone, both included; `from` ≤ `to`. */

@@ -12,7 +12,7 @@ import { createImports } from './imports.js';
 import { createLists } from './lists.js';
 import { createForeseeSend, createMessages, createSend } from './messages.js';
 import { createPeople } from './people.js';
-import { createReport, createReportOfOurs } from './reports.js';
+import { createReport, createReports } from './reports.js';
 import { createSenders } from './senders.js';
 import { createSubscribers, createSubscribersPlus } from './subscribers.js';
 import { createSuppressions } from './suppressions.js';
@@ -34,7 +34,7 @@ export function createEngine(context: EngineContext): Engine {
 		messages: createMessages(context),
 		templates: createTemplates(context),
 		senders: createSenders(context),
-		reports: { report: (query) => createReportOfOurs(context, query) },
+		reports: createReports(context),
 		subscribers: createSubscribersPlus(context),
 		fields: createFieldsPlus(context),
 		erasures: createErasures(context),

@@ -1,9 +1,11 @@
 /** The events report: daily figures in the document's shape. */
+import { percentOf } from '../api/counts.js';
 import { addDays, type Clock, dayOf, formatWireDate } from '../api/datetime.js';
 import type { EventType, Report, ReportQuery, ReportTotal } from '../api/records.js';
-import { type CheckedReport, reportQuery } from '../api/reports.js';
+import { type CheckedReport, type ReportsPlus, reportQuery } from '../api/reports.js';
 import type { ReportFigures } from '../store/reports.js';
 import type { Day, Store } from '../store/store.js';
+import { campaignLinks } from './campaign-links.js';
 import { checked, type EngineContext, found } from './context.js';
 import { readSettings } from './settings.js';
 
@@ -21,11 +23,19 @@ export async function createReport({ store, clock }: EngineContext, query: Repor
 	return reportOf(store, { ...asked, view: {} });
 }
 
+/** Reports beyond the document. */
+export function createReports(context: EngineContext): ReportsPlus {
+	return {
+		report: (query) => createReportOfOurs(context, query),
+		links: (campaign, call) => campaignLinks(context, campaign, call),
+	};
+}
+
 /**
  * The same with our extensions: a campaign without dates is covered from its first day to its last, however long. A
  * campaign that does not exist is `not_found`, where the document's report gives zeros (api-decisions 36).
  */
-export async function createReportOfOurs(
+async function createReportOfOurs(
 	{ store, clock }: EngineContext,
 	query: ReportQuery & ReportView,
 ): Promise<Report> {
@@ -90,11 +100,6 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 		unsubscribed_percent: share('UNSUBSCRIBED', sum.SENT),
 		hardbounced_percent: share('HARDBOUNCED', attempted),
 	};
-}
-
-/** round(100 × part / whole, 2); 0 of nothing. */
-function percentOf(part: number, whole: number): number {
-	return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }
 
 function eachDay(from: Day, to: Day): Day[] {

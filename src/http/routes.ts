@@ -16,6 +16,8 @@ export interface Route {
 	scope: Scope;
 	/** Also needed, for personal data in the answer. */
 	alsoScope?: Scope;
+	/** Enough by itself instead. */
+	orScope?: Scope;
 	/** Names of the query parameters that are read; others are ignored. */
 	query?: readonly string[];
 	/** The size of its JSON body; absent: it has none. */
@@ -146,6 +148,9 @@ export const routes = {
 		query: [...reportQuery, 'tag', 'human'],
 	}),
 
+	/** `{results, left_out}`, the most clicked first. */
+	'ext.reports.links': get(`${campaign}links/`, 'read'),
+
 	/** Body `{patch, set, unset}`: see `SubscribersPlus.merge`. */
 	'ext.subscribers.merge': patch('/ext/lists/{list_id}/subscribers/{id}/', 'admin', { isUnsafe: true }),
 	/** Body `{subscriber, if_exists}`: see `SubscribersPlus.add`. */
@@ -187,10 +192,14 @@ export const routes = {
 	'ext.campaigns.cancel': post(`${campaign}cancel/`, 'send', { success: 204, query: ['forget'] }),
 	'ext.campaigns.page': get(campaigns, 'send', {
 		query: ['key', 'id', 'state', 'since', 'ordering', ...paging],
+		orScope: 'read',
 	}),
 	/** `{results, next}`; `next` is the `after` of the rest. */
-	'ext.campaigns.results': get(`${campaign}results/`, 'send', { query: ['after', 'limit', 'only'] }),
-	'ext.campaigns.status': get(campaign, 'send'),
+	'ext.campaigns.results': get(`${campaign}results/`, 'send', {
+		query: ['after', 'limit', 'only'],
+		orScope: 'read',
+	}),
+	'ext.campaigns.status': get(campaign, 'send', { orScope: 'read' }),
 
 	'ext.suppressions.page': get(suppressions, 'read', { query: [...suppressionFilters, ...paging] }),
 	/** `{results, next}`; `next` is the `cursor` of the rest. For reading all of them, where pages would be slow. */
@@ -235,9 +244,14 @@ export const openPaths = {
 /** For Prometheus; needs a token with `read`, as `X-Secure-Token` or, Prometheus's own way, `Authorization: Bearer`. */
 export const metricsPath = '/metrics';
 
-/** All the scopes that a token needs. */
-export function scopesOf({ scope, alsoScope }: Route): readonly Scope[] {
-	return alsoScope === undefined ? [scope] : [scope, alsoScope];
+/** The scopes that a token needs: all of one of these sets. */
+export function scopesOf({
+	scope,
+	alsoScope,
+	orScope,
+}: Pick<Route, 'scope' | 'alsoScope' | 'orScope'>): readonly (readonly Scope[])[] {
+	const needed = alsoScope === undefined ? [scope] : [scope, alsoScope];
+	return orScope === undefined ? [needed] : [needed, [orScope]];
 }
 
 /** `{list_id}` and the like replaced by their values, percent-encoded. */

@@ -66,6 +66,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		queueState: true,
 		reportFigures: true,
 		campaignLife: true,
+		linkFigures: true,
 		getSettings: true,
 		listTokens: true,
 		findToken: true,

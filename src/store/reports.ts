@@ -1,6 +1,7 @@
-/** Queries of reports: daily figures, and how long a campaign ran. */
+/** Queries of reports: daily figures, how long a campaign ran, and clicks by link. */
 import type { Day } from '../api/datetime.js';
 import type { EventType, Uuid } from '../api/records.js';
+import type { Audience } from '../engine/rules/events.js';
 
 export interface ReportReads {
 	reportFigures(c: {
@@ -12,6 +13,8 @@ export interface ReportReads {
 	}): Promise<ReportFigures>;
 	/** `null`: there is no such campaign. */
 	campaignLife(c: { campaign: Uuid }): Promise<CampaignLife | null>;
+	/** `null`: there is no such campaign. */
+	linkFigures(c: { campaign: Uuid }): Promise<LinkFigures | null>;
 }
 
 /** The figures of a report over a range of days. */
@@ -20,6 +23,14 @@ export interface ReportFigures {
 	daily: { day: Day; type: EventType; count: number }[];
 	/** Distinct messages of the range that were sent or bounced: the total for the bounce rate. */
 	attempted: number;
+}
+
+/** The clicks of a campaign, by the position of a link in its content. */
+export interface LinkFigures {
+	/** The contents of the campaign with the most clicks first, at most 200: each with a submission that has it. */
+	contents: { sha256: string; submission: Uuid }[];
+	/** The most clicked links first, at most 10,000. `messages`: distinct ones with a click. */
+	figures: { sha256: string; link: number; audience: Audience; clicks: number; messages: number }[];
 }
 
 /** The first and the last day with events; null before the first event. */

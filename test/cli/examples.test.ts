@@ -61,6 +61,8 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl campaigns resume november --results november.csv': [november],
 	'mailctl campaigns report november': [november],
 	'mailctl campaigns report november --human -o json': [november],
+	'mailctl campaigns links november': [november],
+	'mailctl campaigns links november -o csv': [november],
 	'mailctl campaigns results november': [november],
 	'mailctl campaigns results november --only bounced --save bounced-november.csv': [november],
 	'mailctl campaigns cancel november --yes': [november],

@@ -44,6 +44,20 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			expect(events).toMatchObject([{ type: 'CREATED', count: 1, link: null, machine: false }]);
 		});
 
+		it('tells the links of a campaign, and of no unknown one', async () => {
+			const campaign_unique_id = '77777777-0000-4000-8000-000000000001';
+			const { links } = await ext('reports');
+			await expect(links(campaign_unique_id)).rejects.toMatchObject({ code: 'not_found' });
+			const html_body = '<a href="https://example.com/&quot;x&quot;">x</a>';
+			const mail = { from: subject.sender, to: ['links@example.com'], subject: 'S', html_body };
+			await api.send({ ...mail, campaign_unique_id } as typeof mail);
+			const none = { people: 0, clicks: 0, machine_people: 0, machine_clicks: 0, share: 0 };
+			expect(await links(campaign_unique_id)).toEqual({
+				results: [{ url: 'https://example.com/"x"', position: 1, ...none }],
+				left_out: 0,
+			});
+		});
+
 		describe('imports (14, 15, 38)', () => {
 			const spec = (list_id: number) => ({ list_id, on_conflict: 'update' as const, reactivate: false });
 			const columns = ['email', 'name'];

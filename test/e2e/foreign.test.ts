@@ -167,6 +167,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'campaigns list': anywhere('campaigns there are kept on this machine'),
 	'campaigns get': anywhere('campaigns there are kept on this machine'),
 	'campaigns results': anywhere('campaigns there are kept on this machine'),
+	'campaigns links': ours('reports', 'campaigns', 'links', uuid),
 	'campaigns report': document(['from', 'to', 'last', 'event', 'chart', 'failIf'], {
 		tag: ['campaigns', 'report', uuid, '--tag', 'news'],
 		human: ['campaigns', 'report', uuid, '--human'],

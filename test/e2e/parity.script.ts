@@ -199,6 +199,7 @@ export const script: readonly Line[] = [
 	['campaigns', 'list', '--state', 'finished', '--sort', '-sent'],
 	['campaigns', 'get', 'table'],
 	['campaigns', 'report', 'table'],
+	['campaigns', 'links', 'table'],
 	['report', '--campaign', 'table'],
 	['campaigns', 'results', 'table', '--only', 'left-out'],
 	['campaigns', 'results', 'monthly'],

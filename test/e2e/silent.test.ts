@@ -68,6 +68,7 @@ const calls: Readonly<Record<string, Words | typeof nowhere | typeof machine>> =
 	'campaigns get': nowhere,
 	'campaigns results': nowhere,
 	'campaigns report': [uuid],
+	'campaigns links': [uuid],
 	'campaigns resume': nowhere,
 	'campaigns cancel': nowhere,
 	report: [],

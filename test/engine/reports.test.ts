@@ -84,6 +84,72 @@ const happen = (
 		],
 	});
 
+describe('the links of a campaign', () => {
+	const body = { from: 'news@example.com', subject: 's' };
+	const html =
+		'<a href="https://example.com/?a=1&amp;b=2">one</a><a href="https://example.com/#name#">two</a>' +
+		'<a href="mailto:ann@example.com">no link</a><a href="https://example.com/?a=1&amp;b=2">again</a>';
+	const nothing = { people: 0, clicks: 0, machine_people: 0, machine_clicks: 0, share: 0 };
+
+	it('are those of its content, the most clicked first, people and machines apart', async () => {
+		const campaign = '99999999-0000-4000-8000-000000000000';
+		const mail = { ...body, html_body: html, to: ['a@example.com', 'b@example.com'] };
+		const { messages } = await engine.send({ ...mail, campaign_unique_id: campaign } as typeof mail);
+		const [first, second] = (await settled(messages)).map(({ id }) => id);
+		await happen(first, 'REDIRECTED', false, 1);
+		await happen(first, 'REDIRECTED', false, 1);
+		await happen(first, 'REDIRECTED', true, 0);
+		await happen(second, 'REDIRECTED', true, 1);
+		await happen(second, 'REDIRECTED', false, 2);
+		expect(await engine.ext.reports.links(campaign)).toEqual({
+			results: [
+				{
+					...{ url: 'https://example.com/#name#', position: 2, people: 1, clicks: 2 },
+					...{ machine_people: 1, machine_clicks: 1, share: 66.67 },
+				},
+				{ ...nothing, url: 'https://example.com/?a=1&b=2', position: 3, people: 1, clicks: 1, share: 33.33 },
+				{
+					...nothing,
+					url: 'https://example.com/?a=1&b=2',
+					position: 1,
+					machine_people: 1,
+					machine_clicks: 1,
+				},
+			],
+			left_out: 0,
+		});
+	});
+
+	it('show without a click too, and none in a text', async () => {
+		const to = ['a@example.com'];
+		const campaign = (digit: number) => `99999999-0000-4000-8000-00000000000${digit}`;
+		for (const [digit, part] of [{ html_body: html }, { text_body: 'https://example.com' }].entries())
+			await engine.send({ ...body, ...part, to, campaign_unique_id: campaign(digit) } as never);
+		expect((await engine.ext.reports.links(campaign(0))).results.map(({ position }) => position)).toEqual([
+			1, 2, 3,
+		]);
+		expect(await engine.ext.reports.links(campaign(1))).toEqual({ results: [], left_out: 0 });
+		await expect(engine.ext.reports.links(campaign(2))).rejects.toMatchObject({ code: 'not_found' });
+	});
+
+	it('with one target in contents that differ are one link, counted together', async () => {
+		const campaign = '99999999-0000-4000-8000-000000000000';
+		const clicked: (Uuid | undefined)[] = [];
+		for (const name of ['a', 'b']) {
+			const mail = { ...body, html_body: `${name} ${html}`, to: [`${name}@example.com`] };
+			const { messages } = await engine.send({ ...mail, campaign_unique_id: campaign } as typeof mail);
+			clicked.push((await settled(messages))[0]?.id);
+		}
+		for (const message of clicked) await happen(message, 'REDIRECTED', false, 0);
+		const { results } = await engine.ext.reports.links(campaign);
+		expect(results.map(({ position, people, clicks }) => [position, people, clicks])).toEqual([
+			[1, 2, 2],
+			[2, 0, 0],
+			[3, 0, 0],
+		]);
+	});
+});
+
 describe('the report', () => {
 	it('counts a message once however often it is opened, and rounds to two digits', async () => {
 		const [first, second] = await sent(3);

@@ -12,6 +12,7 @@ const scopesOf = {
 	shop: ['send'],
 	news: ['send'],
 	desk: ['send', 'read'],
+	office: ['read'],
 } as const;
 type Name = keyof typeof scopesOf;
 
@@ -88,6 +89,17 @@ describe('what a token with the scope send has sent', () => {
 		expect(progress.messages).toEqual({ queued: 1 });
 		await campaigns.cancel(id);
 		expect(await campaigns.status(id)).toMatchObject({ state: 'canceled' });
+	});
+
+	it('is there to read for a token with the scope read alone, which changes nothing', async () => {
+		const { id, key } = await openOf('shop');
+		const campaigns = await of('office', 'campaigns');
+		expect((await campaigns.page({ key })).results).toMatchObject([{ id, key }]);
+		expect(await campaigns.status(id)).toMatchObject({ key, messages: { staged: 1 } });
+		expect((await campaigns.results(id, {})).results).toHaveLength(1);
+		const denied = { code: 'permission_denied' };
+		await expect(campaigns.open(unique('job'), spec())).rejects.toMatchObject(denied);
+		await expect(campaigns.cancel(id)).rejects.toMatchObject(denied);
 	});
 
 	it('is as unknown to another such token as what there is not, word for word', async () => {

@@ -2,6 +2,7 @@
 
 import type { CommandGroup } from '../frame/command.js';
 import { cancel } from './campaigns/cancel.js';
+import { links } from './campaigns/links.js';
 import { get, list } from './campaigns/list.js';
 import { report } from './campaigns/report.js';
 import { results } from './campaigns/results.js';
@@ -9,6 +10,6 @@ import { resume } from './campaigns/resume.js';
 
 export const group: CommandGroup = {
 	name: 'campaigns',
-	summary: 'campaigns: where each stands, its report and results, resume, cancel',
-	commands: [list, get, report, results, resume, cancel],
+	summary: 'campaigns: where each stands, its report, links and results, resume, cancel',
+	commands: [list, get, report, links, results, resume, cancel],
 };

@@ -40,6 +40,23 @@ const ackOf = (counts: Check) => every(record({ position: 'count' }), within('co
 const importAck = ackOf(importCounts);
 const acceptAck = ackOf(acceptCounts);
 
+const links = every(
+	within(
+		'results',
+		listOf(
+			record({
+				url: 'link',
+				position: 'count',
+				people: 'count',
+				clicks: 'count',
+				machine_people: 'count',
+				machine_clicks: 'count',
+			}),
+		),
+	),
+	record({ left_out: 'count' }),
+);
+
 /** Every extension of this version, whether the deployment has it or not. */
 export function extensions(endpoint: Endpoint): Extensions {
 	const perform = async <T>(what: OperationRequest, check: Check): Promise<T> =>
@@ -83,7 +100,10 @@ export function extensions(endpoint: Endpoint): Extensions {
 			create: (body, call) => perform({ operation: 'ext.senders.create', body, call }, sender),
 			delete: (id, call) => performEmpty({ operation: 'ext.senders.delete', values: { id }, call }),
 		},
-		reports: { report: (query, call) => report(endpoint, 'ext.reports.report', { query, call }) },
+		reports: {
+			report: (query, call) => report(endpoint, 'ext.reports.report', { query, call }),
+			links: (uuid, call) => perform({ operation: 'ext.reports.links', values: { uuid }, call }, links),
+		},
 		subscribers: {
 			// Our own server accepts meta as an object; the string form is for other deployments.
 			merge: (list_id, id, body, call) =>

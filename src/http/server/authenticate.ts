@@ -95,9 +95,10 @@ export function bearerOf(headers: HttpRequest['headers']): string | undefined {
 	return /^Bearer +(\S+) *$/i.exec(headers['authorization'] ?? '')?.[1];
 }
 
-/** Throws `permission_denied` unless all that is needed is granted. */
-export function assertAllowed({ scopes }: Principal, needed: readonly Scope[]): void {
-	if (scopes.includes('admin') || needed.every((scope) => scopes.includes(scope))) return;
+/** Throws `permission_denied` unless all scopes of one of these sets are granted. */
+export function assertAllowed({ scopes }: Principal, sets: readonly (readonly Scope[])[]): void {
+	const isGranted = (needed: readonly Scope[]) => needed.every((scope) => scopes.includes(scope));
+	if (scopes.includes('admin') || sets.some(isGranted)) return;
 	throw new ApiError('permission_denied', 'You do not have permission to perform this action.');
 }
 

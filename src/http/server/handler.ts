@@ -262,7 +262,7 @@ async function authorizeMetrics({ authenticate }: Settled, exchange: Exchange): 
 		? authenticated(authenticate, exchange.headers)
 		: identified(authenticate, bearer));
 	exchange.principal = principal;
-	assertAllowed(principal, ['read']);
+	assertAllowed(principal, [['read']]);
 }
 
 /** 503 with the reason, for load balancers; an error of the check is a reason too. */

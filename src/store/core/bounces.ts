@@ -1,21 +1,22 @@
 /** Reports on messages that came back: what a report changes for its message and for the recipient. */
 
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
-import type { EventType, MessageState } from '../../api/records.js';
+import type { EventType, MessageState, Uuid } from '../../api/records.js';
 import { erasedAddress } from '../../engine/rules/erasure.js';
 import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { type Finding, findingsOf, type Recipients } from '../../engine/rules/reported-recipients.js';
 import type { RecordedReport, ReportEffect, ReportOutcome } from '../bounces.js';
 import type { Operations } from '../operations.js';
 import { recordEvent } from './events.js';
-import { createTally } from './figures.js';
 import { readEnvelope } from './rows.js';
 import { reportedSoftBounce } from './soft-bounces.js';
 import type { Sql } from './sql.js';
 import { stopMail } from './suppressions.js';
+import { createTally } from './tally.js';
 
 interface ReturnedRow {
 	id: number;
+	campaign: Uuid | null;
 	to_key: EmailKey;
 	state: MessageState;
 	envelope: string;
@@ -45,6 +46,7 @@ function recordReport(sql: Sql, report: ReturnedReport): ReportOutcome {
 	const { effect, address, message, changes, isAboutTo } = assessment;
 	for (const change of changes) apply(sql, change);
 	rememberMail(sql, message, report, effect);
+	if (effect === 'complaint') countComplaint(sql, message, report);
 	if (isAboutTo && effect === 'soft_bounce') reportedSoftBounce(sql, message, report);
 	return { kind: 'recorded', effect, address };
 }
@@ -94,10 +96,16 @@ function rememberMail(
 	);
 }
 
+function countComplaint(sql: Sql, { campaign }: ReturnedRow, { at }: ReturnedReport): void {
+	const tally = createTally(sql);
+	tally.add({ at, campaign, type: 'COMPLAINED', audience: 'all' });
+	tally.write();
+}
+
 /** Nothing is recorded of an erased person. A message that was never sent cannot have come back. */
 function findMessage(sql: Sql, { message }: ReturnedReport): ReturnedRow | null {
 	const row = sql.get<ReturnedRow>(
-		`SELECT m.id, m.to_key, m.state, s.envelope
+		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ? AND m.fence > 0`,

@@ -26,6 +26,7 @@ import { createNotifications } from './notifications.js';
 import { createPeople } from './people.js';
 import { createQueue } from './queue.js';
 import { createQueuePauses, createQueueState } from './queue-state.js';
+import { createReportDetails } from './report-details.js';
 import { createSenders } from './senders.js';
 import { createSettings } from './settings.js';
 import { createCalls } from './settle.js';
@@ -75,6 +76,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createEvents(sql),
 		...createBounces(sql),
 		...createFigures(sql),
+		...createReportDetails(sql),
 		...createQueue(sql),
 		...createCalls(sql),
 		...createCompositions(sql),

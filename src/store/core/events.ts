@@ -1,13 +1,12 @@
 /** Events after a message was sent: what they change for the recipient, and what they add to counts and figures. */
 
 import type { Micros } from '../../api/datetime.js';
-import type { EventType, MessageState, Uuid } from '../../api/records.js';
+import type { MessageState, Uuid } from '../../api/records.js';
 import { erasedAddress } from '../../engine/rules/erasure.js';
 import { type Firsts, figureMoves, isTooSoon } from '../../engine/rules/events.js';
 import { suppressedList } from '../../engine/rules/suppressions.js';
 import type { Operations } from '../operations.js';
 import type { TrackedEvent } from '../store.js';
-import { createTally, type Tally } from './figures.js';
 import { findList } from './lists.js';
 import { cancelMessage } from './message-actions.js';
 import type { NoticedEvent } from './notifications.js';
@@ -15,6 +14,7 @@ import { flag } from './rows.js';
 import { softBounce } from './soft-bounces.js';
 import type { Sql } from './sql.js';
 import { stopMail, unsubscribeScope } from './suppressions.js';
+import { createTally, type Tally } from './tally.js';
 
 interface TrackedRow {
 	id: number;
@@ -22,6 +22,7 @@ interface TrackedRow {
 	list_id: number | null;
 	subscriber_id: number | null;
 	campaign: Uuid | null;
+	content_sha256: string;
 	state: MessageState;
 	sent_at: Micros | null;
 }
@@ -40,7 +41,7 @@ export function createEvents(sql: Sql) {
 /** Records one event with its effects; skips an unknown message. The caller writes the tally. */
 export function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): void {
 	const message = sql.get<TrackedRow>(
-		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, m.state, m.sent_at
+		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, s.content_sha256, m.state, m.sent_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ?`,
@@ -122,17 +123,20 @@ export interface CountedEvent extends NoticedEvent {
 	link: number | null;
 }
 
+/** The message of an event. Clicks are counted by link where its content is given. */
+export interface CountedMessage {
+	id: number;
+	campaign: Uuid | null;
+	to_key: string;
+	content_sha256?: string;
+}
+
 /**
  * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
  * machine and by human. Later events change only an internal count.
  */
-export function countEvent(
-	sql: Sql,
-	tally: Tally,
-	message: { id: number; campaign: Uuid | null },
-	event: CountedEvent,
-): boolean {
-	const firsts = findFirsts(sql, message.id, event.type);
+export function countEvent(sql: Sql, tally: Tally, message: CountedMessage, event: CountedEvent): boolean {
+	const firsts = findFirsts(sql, message.id, event);
 	for (const { audience, from, to } of figureMoves(firsts, event)) {
 		const figure = { campaign: message.campaign, type: event.type, audience };
 		if (from !== null) tally.add({ ...figure, at: from, by: -1 });
@@ -150,16 +154,43 @@ export function countEvent(
 		event.at,
 	);
 	if (counted?.[0] === 1) tally.notices.add(message.id, event);
+	countDetails(tally, message, event, firsts);
 	return firsts.all === null;
 }
 
-function findFirsts(sql: Sql, message_id: number, type: EventType): Firsts {
-	const row = sql.get<Firsts>(
-		`SELECT min(first_at) AS "all", min(CASE machine WHEN 0 THEN first_at END) AS human
+function countDetails(
+	tally: Tally,
+	{ campaign, content_sha256: content, to_key: address }: CountedMessage,
+	{ type, at, link, machine, smtp_code }: CountedEvent,
+	firsts: LinkFirsts,
+): void {
+	if (type === 'SOFTBOUNCED' || type === 'HARDBOUNCED') {
+		if (firsts.all === null) tally.addBounce({ at, campaign, type, address, code: smtp_code ?? null });
+	} else if (type === 'REDIRECTED' && campaign !== null && link !== null && content !== undefined) {
+		const click = { campaign, content, link };
+		tally.addClick({ ...click, audience: 'all', messages: firsts.of_link === 0 ? 1 : 0 });
+		if (!machine)
+			tally.addClick({ ...click, audience: 'human', messages: firsts.human_of_link === 0 ? 1 : 0 });
+	}
+}
+
+/** The firsts of one type, and how many of them are of the event's link. */
+interface LinkFirsts extends Firsts {
+	of_link: number;
+	human_of_link: number;
+}
+
+function findFirsts(sql: Sql, message_id: number, { type, link }: CountedEvent): LinkFirsts {
+	const row = sql.get<LinkFirsts>(
+		`SELECT min(first_at) AS "all", min(CASE machine WHEN 0 THEN first_at END) AS human,
+			count(CASE link WHEN ? THEN 1 END) AS of_link,
+			count(CASE WHEN link = ? AND machine = 0 THEN 1 END) AS human_of_link
 		FROM message_firsts
 		WHERE message_id = ? AND type = ?`,
+		link,
+		link,
 		message_id,
 		type,
 	);
-	return row ?? { all: null, human: null };
+	return row ?? { all: null, human: null, of_link: 0, human_of_link: 0 };
 }

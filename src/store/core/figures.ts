@@ -1,7 +1,4 @@
-/**
- * Daily figures: they change with the rows they count, so a report of any range is a sum. They are kept in total and by
- * campaign; the report of a tag counts the messages.
- */
+/** The report from daily figures: any range is a sum. The report of a tag counts the messages. */
 import type { CampaignFigures } from '../../api/campaigns.js';
 import { addDays, dayOf, type Micros, microsPerMs } from '../../api/datetime.js';
 import { type EventType, eventTypes, type Uuid } from '../../api/records.js';
@@ -9,59 +6,8 @@ import { type Audience, hasAudiences } from '../../engine/rules/events.js';
 import type { Operations } from '../operations.js';
 import type { ReportFigures } from '../reports.js';
 import type { Day } from '../store.js';
-import { createNotices, type Notices } from './notifications.js';
 import type { Sql } from './sql.js';
-
-/** The scope of the total; any other scope is a campaign. */
-const total = '';
-
-/** A quarter of an hour lies within one day in every supported time zone. */
-const quarterHour: Micros = 900_000_000;
-
-/** Collects the counts of one operation, so that a hundred messages write one row for each (scope, day, type). */
-export interface Tally {
-	add(figure: { at: Micros; campaign: Uuid | null; type: EventType; audience: Audience; by?: number }): void;
-	write(): void;
-	/** Webhook deliveries for the counted events. */
-	readonly notices: Notices;
-}
-
-/** For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. */
-export function createTally(sql: Sql): Tally {
-	const zone = timeZone(sql);
-	const counts = new Map<string, { key: readonly string[]; by: number }>();
-	// Events that are counted together mostly happened together, and finding the day costs as much as the rest of
-	// counting.
-	let last = { quarter: Number.NaN, day: '' };
-	const dayAt = (at: Micros): Day => {
-		const quarter = Math.floor(at / quarterHour);
-		if (quarter !== last.quarter) last = { quarter, day: dayOf(at, zone) };
-		return last.day;
-	};
-	const addTo = (key: readonly string[], by: number) => {
-		const name = key.join('\0');
-		const entry = counts.get(name) ?? { key, by: 0 };
-		counts.set(name, { key, by: entry.by + by });
-	};
-	return {
-		add: ({ at, campaign, type, audience, by = 1 }) => {
-			const day = dayAt(at);
-			addTo([total, day, type, audience], by);
-			if (campaign !== null) addTo([campaign, day, type, audience], by);
-		},
-		write: () => {
-			for (const { key, by } of counts.values()) if (by !== 0) addFigure(sql, key, by);
-			counts.clear();
-		},
-		notices: createNotices(sql),
-	};
-}
-
-/** The zone whose days the figures count. */
-export function timeZone(sql: Sql): string {
-	const row = sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'time_zone'");
-	return row?.value ?? 'UTC';
-}
+import { createTally, quarterHour, timeZone, total } from './tally.js';
 
 interface ReportRange {
 	from: Day;
@@ -107,7 +53,8 @@ export function figuresOf(sql: Sql, campaign: Uuid): CampaignFigures {
 	};
 }
 
-function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaignLife']> {
+/** Whether there is such a campaign, of this database or named in a send call. */
+export function isCampaign(sql: Sql, campaign: Uuid): boolean {
 	const isKnown = sql.number(
 		// submissions_of_campaign; a campaign of requests has no submission before its first row.
 		`SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ?)
@@ -115,7 +62,11 @@ function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaign
 		campaign,
 		campaign,
 	);
-	if (isKnown === 0) return null;
+	return isKnown === 1;
+}
+
+function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaignLife']> {
+	if (!isCampaign(sql, campaign)) return null;
 	const row = sql.get<{ from: Day | null; to: Day | null }>(
 		`SELECT min(day) AS "from", max(day) AS "to" FROM daily_figures WHERE scope = ? AND count > 0`,
 		campaign,
@@ -206,10 +157,10 @@ interface Counted {
 	count: number;
 }
 
-/** Counts everything anew by the days of a zone. */
+/** Counts the days anew in a zone. */
 export function recountFigures(sql: Sql, zone: string): void {
 	sql.run('DELETE FROM daily_figures');
-	const tally = createTally(sql);
+	const tally = createTally(sql, 'days');
 	if (timeZone(sql) !== zone) throw new Error('the zone is a setting: store it first');
 	for (const { quarter, campaign, type, audience, count } of countEverything(sql)) {
 		tally.add({ at: quarter * quarterHour, campaign, type, audience, by: count });
@@ -249,16 +200,6 @@ function countEverything(sql: Sql): Counted[] {
 		JOIN messages m ON m.id = f.message_id
 		JOIN submissions s ON s.seq = m.submission_seq
 		GROUP BY s.campaign, f.type, f.audience, quarter`,
-	);
-}
-
-function addFigure(sql: Sql, key: readonly string[], by: number): void {
-	sql.run(
-		`INSERT INTO daily_figures (scope, day, type, audience, shard, count)
-		VALUES (?, ?, ?, ?, 0, ?)
-		ON CONFLICT DO UPDATE SET count = count + excluded.count`,
-		...key,
-		by,
 	);
 }
 

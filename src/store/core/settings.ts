@@ -1,11 +1,12 @@
 /** Settings of the database, and facts about the database itself. */
 import { limitSettings } from '../../engine/rules/limits.js';
 import type { Operations } from '../operations.js';
-import { recountFigures, timeZone } from './figures.js';
+import { recountFigures } from './figures.js';
 import { startWaking } from './limits/turns.js';
 import { countByState } from './messages.js';
 import { forgetFault } from './queue-state.js';
 import type { Sql } from './sql.js';
+import { timeZone } from './tally.js';
 
 /**
  * `putSettings` applies its consequences in the same transaction: it recounts figures, forgets a fault, and starts

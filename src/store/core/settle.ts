@@ -12,10 +12,10 @@ import type { Operations } from '../operations.js';
 import type { Settlement } from '../queue.js';
 import { forgetCompositions } from './compositions.js';
 import { countEvent } from './events.js';
-import { createTally, type Tally } from './figures.js';
 import { softBounce } from './soft-bounces.js';
 import type { Sql } from './sql.js';
 import { stopMail } from './suppressions.js';
+import { createTally, type Tally } from './tally.js';
 
 interface LeasedRow {
 	id: number;
@@ -168,7 +168,7 @@ function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros):
 	const address = row.to_key;
 	if (effect.event !== null) {
 		const bounce = { type: effect.event, at, link: null, machine: false, ...saidOf(effect.reply) };
-		const message = { id: row.id, campaign: campaignOf(group, row.submission_seq) };
+		const message = { id: row.id, campaign: campaignOf(group, row.submission_seq), to_key: address };
 		const isFirst = countEvent(sql, tally, message, bounce);
 		if (isFirst && effect.event === 'SOFTBOUNCED') {
 			softBounce(sql, address, at);

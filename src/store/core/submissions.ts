@@ -9,13 +9,13 @@ import { type Person, personVariables } from '../../engine/rules/meta.js';
 import { isWanted } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
-import { createTally } from './figures.js';
 import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
 import { flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
 import type { Sql } from './sql.js';
 import { findSuppressions, isWantedBy } from './suppressions.js';
+import { createTally } from './tally.js';
 
 /** Lanes of messages without a campaign. A person waits for a transactional message, so it is leased first. */
 export const lanes = { transactional: 0, bulk: -1 } as const;

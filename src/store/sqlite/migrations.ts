@@ -21,6 +21,7 @@ import { compositions } from './migrations/0013-compositions.js';
 import { couriers } from './migrations/0014-couriers.js';
 import { rowImports } from './migrations/0015-row-imports.js';
 import { campaigns } from './migrations/0016-campaigns.js';
+import { reportFigures } from './migrations/0017-report-figures.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -45,6 +46,7 @@ const allMigrations: readonly Migration[] = [
 	couriers,
 	rowImports,
 	campaigns,
+	reportFigures,
 ];
 
 /** The schema this version reads and writes. */

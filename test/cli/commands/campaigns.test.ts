@@ -35,9 +35,28 @@ describe('mailctl campaigns', () => {
 		expect(await project.json(['report', '--campaign', id])).toEqual(report);
 		const results = (await project.json(['campaigns', 'results', id, '--only', 'sent'])) as { to: string }[];
 		expect(results.map(({ to }) => to)).toEqual(['ann@example.com', 'bob@example.com']);
+		const wide = await project.run(['campaigns', 'results', id, '-o', 'csv']);
+		expect(wide.stdout.split('\r\n')[0]).toMatch(/,campaign_unique_id$/);
+		expect(wide.stdout).toContain(id);
 		expect(await project.json(['campaigns', 'results', id, '--only', 'bounced'])).toEqual([]);
 		for (const verb of ['get', 'report', 'results'])
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
+	});
+
+	it('tell their links, those without a click too', async () => {
+		const html = '<a href="https://example.com/?q=%22a%22&amp;n=#name#">x</a>';
+		const { name } = (await project.json([...agreed, '--html', html])) as Sent;
+		expect(await project.json(['campaigns', 'links', name])).toEqual([
+			{
+				...{ url: 'https://example.com/?q=%22a%22&n=#name#', position: 1, people: 0, clicks: 0 },
+				...{ machine_people: 0, machine_clicks: 0, share: 0 },
+			},
+		]);
+		expect((await project.run(['campaigns', 'links', name, '-o', 'csv'])).stdout).toBe(
+			'url,people,clicks,share,machine_people,machine_clicks,position\r\n' +
+				'https://example.com/?q=%22a%22&n=#name#,0,0,0,0,0,1\r\n',
+		);
+		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
 	});
 
 	it('are listed newest first, and by state', async () => {

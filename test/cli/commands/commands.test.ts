@@ -21,6 +21,7 @@ it('mailctl commands says of every command whether it changes something', async 
 				'campaigns list',
 				'campaigns get',
 				'campaigns report',
+				'campaigns links',
 				'campaigns results',
 				'sink',
 				'report',

@@ -90,6 +90,27 @@ export function describeFigures(open: OpenEmpty): void {
 			expect(await figures(store)).toEqual([]);
 		});
 
+		it('counts clicks by link, and each message once a link and audience', async () => {
+			const first = await sent({ campaign: 'c' });
+			const second = await sent({ campaign: 'c' });
+			const other = await sent({ campaign: 'other' });
+			const click = (message: string, link: number, machine: boolean) =>
+				eventOf(message, 'REDIRECTED', { link, machine, at: noon + day });
+			await record(click(first, 0, true), click(first, 0, false), click(first, 0, false));
+			await record(click(second, 0, true), click(second, 1, false), click(other, 0, false));
+			const found = await store.reads.linkFigures({ campaign: 'c' });
+			expect(found?.contents).toHaveLength(1);
+			expect(
+				found?.figures.map(({ link, audience, clicks, messages }) => [link, audience, clicks, messages]),
+			).toEqual([
+				[0, 'all', 4, 2],
+				[0, 'human', 2, 1],
+				[1, 'all', 1, 1],
+				[1, 'human', 1, 1],
+			]);
+			expect(await store.reads.linkFigures({ campaign: 'unknown' })).toBeNull();
+		});
+
 		it('counts by the days of the time zone, anew when it changes', async () => {
 			await send(store, ['a@example.org'], { now: noon + 11 * hour });
 			expect(await figures(store)).toEqual(['2026-03-10 CREATED 1']);

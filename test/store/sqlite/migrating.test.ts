@@ -4,10 +4,26 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
 import { openStore } from '../../../src/store/open.js';
 import { first } from '../../../src/store/sqlite/migrations/0001-first.js';
 import { migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
-import { figures, fixedClock, lease, noon, put, recipientOf } from '../../contract/store/fixture.js';
+import {
+	accepted250,
+	busy451,
+	deliver,
+	eventOf,
+	figures,
+	fixedClock,
+	hour,
+	lease,
+	noon,
+	put,
+	recipientOf,
+	send,
+	unknown550,
+	verify,
+} from '../../contract/store/fixture.js';
 
 const uuid = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
 const [staged, released] = [uuid(1), uuid(2)];
@@ -36,6 +52,55 @@ INSERT INTO suppressions VALUES ('gone@example.org', 'HARDBOUNCED', 1, 'delivery
 	('left@example.org', 'UNSUBSCRIBED', 1, 'RECIPIENT', ${noon}, ${noon + 1});
 INSERT INTO daily_figures VALUES ('total', '2026-03-10', 'CREATED', 'all', 0, 1);
 `;
+
+describe('a database from before figures by link, hour and bounce', () => {
+	it('has those figures of all that happened until then', async () => {
+		const folder = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
+		const path = join(folder, 'mailctl.db');
+		const store = await openStore(path, { clock: fixedClock, mode: 'create' });
+		await verify(store);
+		const to = ['a@example.org', 'b@example.org', 'c@b.example', 'd@example.org'];
+		const sentTo = async (outcome: DeliveryOutcome, more = {}) => {
+			await send(store, [to.pop() ?? ''], { campaign: 'c', ...more });
+			return deliver(store, outcome);
+		};
+		const first = await sentTo({ kind: 'sent', reply: accepted250 });
+		await sentTo({ kind: 'bounced', reply: unknown550, suppress: true });
+		await sentTo({ kind: 'failed', reply: busy451 }, { campaign: null });
+		const click = (link: number, machine: boolean) => eventOf(first, 'REDIRECTED', { link, machine });
+		await store.writes.recordEvents({
+			events: [
+				click(0, true),
+				click(0, false),
+				click(1, false),
+				eventOf(first, 'OPENED', { at: noon + hour }),
+			],
+		});
+		await store.writes.recordReport({
+			...{
+				sha256: 'x',
+				message: first,
+				kind: 'complaint',
+				at: noon + hour,
+				matched: 'return_path',
+				recipients: [],
+			},
+		});
+		await store.close();
+		const db = new Database(path);
+		const tables = ['quarter_figures', 'link_figures', 'bounce_figures'];
+		const counted = tables.map((table) => db.prepare(`SELECT * FROM ${table}`).all());
+		expect(counted.map((rows) => rows.length)).toEqual([20, 4, 3]);
+		for (const table of tables) db.exec(`DROP TABLE ${table}`);
+		db.exec('DELETE FROM migrations WHERE version >= 17; PRAGMA user_version = 16');
+		db.close();
+		await (await openStore(path, { clock: fixedClock, mode: 'existing' })).close();
+		const again = new Database(path);
+		expect(tables.map((table) => again.prepare(`SELECT * FROM ${table}`).all())).toEqual(counted);
+		again.close();
+		rmSync(folder, { recursive: true, force: true });
+	});
+});
 
 describe('a database of schema 1 with campaigns in it', () => {
 	let folder: string;

@@ -27,6 +27,7 @@ const columns: Columns<ResultLine> = [
 	column('text', 'TEXT'),
 	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
 	column('id', 'MESSAGE', { wide: true, isWhole: true }),
+	column('campaign_unique_id', 'CAMPAIGN', { wide: true, isWhole: true }),
 ];
 
 export const results = command({

@@ -23,7 +23,8 @@ import {
 	requestBatch,
 	suppressionRows,
 } from '../inputs.js';
-import { pageOf, ref } from './records.js';
+import { pageOf } from './records.js';
+import { ref } from './shapes.js';
 
 /** Name → schema of every body. */
 export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
@@ -90,6 +91,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.messages.retry': gives('MessageDetail'),
 	'ext.messages.raw': gives('RawMessage'),
 	'ext.reports.report': gives('Report'),
+	'ext.reports.links': gives('CampaignLinks'),
 	'ext.subscribers.merge': takes('SubscriberMerge', 'Subscriber'),
 	'ext.subscribers.add': takes('SubscriberAddition', 'Subscriber'),
 	'ext.subscribers.clear': gives('Deleted'),

@@ -13,7 +13,8 @@ import {
 	scopesOf,
 } from '../../routes.js';
 import { type Bodies, bodiesOf, inputSchemas } from './bodies.js';
-import { recordSchemas, ref } from './records.js';
+import { recordSchemas } from './records.js';
+import { ref } from './shapes.js';
 
 /** A fresh document each time; plain data. */
 export function describeApi(version: string): Record<string, unknown> {
@@ -71,10 +72,9 @@ function groupOf(operation: Operation): string {
 	return operation.replace(/^ext\./, '').split('.')[0] ?? operation;
 }
 
-function scopeText(scopes: readonly Scope[]): string {
-	return scopes.includes('admin')
-		? 'The token needs the scope admin.'
-		: `The token needs the scope ${scopes.join(' and ')}, or admin.`;
+function scopeText(sets: readonly (readonly Scope[])[]): string {
+	if (sets.some((scopes) => scopes.includes('admin'))) return 'The token needs the scope admin.';
+	return `The token needs the scope ${sets.map((scopes) => scopes.join(' and ')).join(', or ')}, or admin.`;
 }
 
 function success(operation: Operation, output: JsonSchema | null): object {
@@ -226,7 +226,7 @@ function servicePaths(): Record<string, object> {
 			get: {
 				operationId: 'service.metrics',
 				tags: ['service'],
-				description: scopeText(['read']),
+				description: scopeText([['read']]),
 				security: [{ token: [] }, { bearer: [] }],
 				responses: {
 					200: { description: 'For Prometheus.', content: { 'text/plain': { schema: { type: 'string' } } } },

@@ -3,11 +3,8 @@ import { deliveryStates } from '../../../api/deliveries.js';
 import { eventTypes, messageStates, webhookTypes } from '../../../api/records.js';
 import type { JsonSchema } from '../../../api/schema/field.js';
 import { suppressionReasons, suppressionSources } from '../../../api/suppressions.js';
-
-/** A reference to one of the document's schemas. */
-export function ref(name: string): JsonSchema {
-	return { $ref: `#/components/schemas/${name}` };
-}
+import { reportSchemas } from './report-records.js';
+import { count, listOf, record, ref, text, textOrNull } from './shapes.js';
 
 /** The envelope of a collection. */
 export function pageOf(name: string): JsonSchema {
@@ -15,10 +12,7 @@ export function pageOf(name: string): JsonSchema {
 	return record({ count, next: link, previous: link, results: { type: 'array', items: ref(name) } });
 }
 
-const text = { type: 'string' };
-const textOrNull = { type: ['string', 'null'] };
 const id = { type: 'integer', minimum: 1 };
-const count = { type: 'integer', minimum: 0 };
 const flag = { type: 'boolean' };
 const uuid = { type: 'string', format: 'uuid' };
 const uuidOrNull = { type: ['string', 'null'], format: 'uuid' };
@@ -28,22 +22,12 @@ const moment = {
 	pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$`,
 };
 const momentOrNull = { ...moment, type: ['string', 'null'] };
-const day = { type: 'string', pattern: String.raw`^\d{2}\.\d{2}\.\d{4}$` };
 const states = {
 	type: 'object',
 	description: 'Messages by state; absent = 0.',
 	properties: Object.fromEntries(messageStates.map((state) => [state, count])),
 	additionalProperties: false,
 };
-
-/** All keys are always present. */
-function record(properties: Record<string, JsonSchema>): JsonSchema {
-	return { type: 'object', properties, required: Object.keys(properties) };
-}
-
-function listOf(items: JsonSchema): JsonSchema {
-	return { type: 'array', items };
-}
 
 const message = {
 	id: uuid,
@@ -147,20 +131,7 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		result: flag,
 		messages_created: count,
 	}),
-	Report: record({
-		results: record({
-			total: record({
-				sent: count,
-				opened: count,
-				opened_percent: text,
-				redirected_percent: { type: 'number' },
-				softbounced_percent: { type: 'number' },
-				unsubscribed_percent: { type: 'number' },
-				hardbounced_percent: { type: 'number' },
-			}),
-			data: { type: 'array', items: record({ date: day, opened: count, sent: count }) },
-		}),
-	}),
+	...reportSchemas,
 	Template: record({
 		id: uuid,
 		name: text,
@@ -246,16 +217,6 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		date_created: moment,
 		date_released: momentOrNull,
 		figures: { anyOf: [ref('CampaignFigures'), { type: 'null' }] },
-	}),
-	CampaignFigures: record({
-		sent: count,
-		opened: count,
-		machine_opened: count,
-		clicked: count,
-		machine_clicked: count,
-		unsubscribed: count,
-		softbounced: count,
-		hardbounced: count,
 	}),
 	CampaignResult: record({
 		line: { type: ['integer', 'null'] },

@@ -1,0 +1,143 @@
+/**
+ * Figures change with the rows that they count, in the same transaction. By day and by quarter of an hour they are kept in
+ * total and by campaign; clicks by link and campaign, bounces by domain and code.
+ */
+import { domainOf } from '../../api/address.js';
+import { dayOf, type Micros } from '../../api/datetime.js';
+import type { EventType, Uuid } from '../../api/records.js';
+import type { Audience } from '../../engine/rules/events.js';
+import type { Day } from '../store.js';
+import { createNotices, type Notices } from './notifications.js';
+import type { Sql } from './sql.js';
+
+/** The scope of the total; any other scope is a campaign. */
+export const total = '';
+
+/** A quarter of an hour lies within one day in every supported time zone. */
+export const quarterHour: Micros = 900_000_000;
+
+/** A complaint is no event of the service document, and has no daily figure. */
+export type CountedType = EventType | 'COMPLAINED';
+
+/** One more click on a link; `messages`: 1 for the first of its message by this audience. */
+export interface CountedClick {
+	campaign: Uuid;
+	content: string;
+	link: number;
+	audience: Audience;
+	messages: number;
+}
+
+/** The first bounce of its type of a message. */
+export interface CountedBounce {
+	at: Micros;
+	campaign: Uuid | null;
+	type: EventType;
+	/** The recipient's; only the domain is kept. */
+	address: string;
+	/** The enhanced code, or else the reply's; null: there was none. */
+	code: string | null;
+}
+
+/** Collects the counts of one operation, so that a hundred messages write one row for each figure. */
+export interface Tally {
+	add(figure: {
+		at: Micros;
+		campaign: Uuid | null;
+		type: CountedType;
+		audience: Audience;
+		by?: number;
+	}): void;
+	addClick(click: CountedClick): void;
+	addBounce(bounce: CountedBounce): void;
+	write(): void;
+	/** Webhook deliveries for the counted events. */
+	readonly notices: Notices;
+}
+
+/**
+ * For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. `days`: only
+ * they change, as other figures do not depend on the zone.
+ */
+export function createTally(sql: Sql, only: 'days' | null = null): Tally {
+	const zone = timeZone(sql);
+	const days = createCounts();
+	const quarters = createCounts();
+	const clicks = createCounts();
+	const bounces = createCounts();
+	// Events that are counted together mostly happened together, and finding the day costs as much as the rest of
+	// counting.
+	let last = { quarter: Number.NaN, day: '' };
+	const dayAt = (at: Micros, quarter: number): Day => {
+		if (quarter !== last.quarter) last = { quarter, day: dayOf(at, zone) };
+		return last.day;
+	};
+	return {
+		add: ({ at, campaign, type, audience, by = 1 }) => {
+			const quarter = Math.floor(at / quarterHour);
+			for (const scope of scopesOf(campaign)) {
+				if (type !== 'COMPLAINED') days.add([scope, dayAt(at, quarter), type, audience], [by]);
+				if (only === null) quarters.add([scope, quarter, type, audience], [by]);
+			}
+		},
+		addClick: ({ campaign, content, link, audience, messages }) =>
+			clicks.add([campaign, content, link, audience], [1, messages]),
+		addBounce: ({ at, campaign, type, address, code }) => {
+			const quarter = Math.floor(at / quarterHour);
+			for (const scope of scopesOf(campaign))
+				bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
+		},
+		write: () => {
+			days.write(sql, addToDay);
+			quarters.write(sql, addToQuarter);
+			clicks.write(sql, addToLink);
+			bounces.write(sql, addToBounces);
+		},
+		notices: createNotices(sql),
+	};
+}
+
+/** The zone whose days the figures count. */
+export function timeZone(sql: Sql): string {
+	const row = sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'time_zone'");
+	return row?.value ?? 'UTC';
+}
+
+function scopesOf(campaign: Uuid | null): string[] {
+	return campaign === null ? [total] : [total, campaign];
+}
+
+type Key = readonly (string | number)[];
+
+/** Sums by key until they are written. */
+function createCounts() {
+	const counts = new Map<string, { key: Key; by: number[] }>();
+	return {
+		add: (key: Key, by: readonly number[]) => {
+			const name = key.join('\0');
+			const entry = counts.get(name) ?? { key, by: by.map(() => 0) };
+			counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
+		},
+		write: (sql: Sql, text: string) => {
+			for (const { key, by } of counts.values())
+				if (by.some((sum) => sum !== 0)) sql.run(text, ...key, ...by);
+			counts.clear();
+		},
+	};
+}
+
+const addToDay = `INSERT INTO daily_figures (scope, day, type, audience, shard, count)
+	VALUES (?, ?, ?, ?, 0, ?)
+	ON CONFLICT DO UPDATE SET count = count + excluded.count`;
+
+const addToQuarter = `INSERT INTO quarter_figures (scope, quarter, type, audience, shard, count)
+	VALUES (?, ?, ?, ?, 0, ?)
+	ON CONFLICT DO UPDATE SET count = count + excluded.count`;
+
+const addToLink = `INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
+	VALUES (?, ?, ?, ?, 0, ?, ?)
+	ON CONFLICT DO UPDATE SET clicks = clicks + excluded.clicks, messages = messages + excluded.messages`;
+
+const addToBounces = `INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
+	VALUES (?, ?, ?, ?, ?, 0, ?)
+	ON CONFLICT DO UPDATE SET count = count + excluded.count`;
