@@ -1,4 +1,4 @@
-PRAGMA user_version = 16;
+PRAGMA user_version = 17;
 
 CREATE TABLE attempts (
 	message_id INTEGER NOT NULL,
@@ -10,6 +10,17 @@ CREATE TABLE attempts (
 	enhanced TEXT,
 	text TEXT NOT NULL,
 	PRIMARY KEY (message_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE bounce_figures (
+	scope TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	domain TEXT NOT NULL,
+	type TEXT NOT NULL,
+	code TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (scope, quarter, domain, type, code, shard)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE bounce_reports (
@@ -240,6 +251,17 @@ CREATE TABLE limit_uses (
 
 CREATE INDEX limit_uses_by_end ON limit_uses (until);
 
+CREATE TABLE link_figures (
+	campaign TEXT NOT NULL,
+	content_sha256 TEXT NOT NULL,
+	link INTEGER NOT NULL,
+	audience TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	clicks INTEGER NOT NULL,
+	messages INTEGER NOT NULL,
+	PRIMARY KEY (campaign, content_sha256, link, audience, shard)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE lists (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	name TEXT NOT NULL,
@@ -305,6 +327,16 @@ CREATE TABLE processes (
 	pid INTEGER NOT NULL,
 	started_at INTEGER NOT NULL,
 	heartbeat_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE quarter_figures (
+	scope TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	audience TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (scope, quarter, type, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE queue_pauses (
