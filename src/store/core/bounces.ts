@@ -60,10 +60,11 @@ function assess(sql: Sql, report: ReturnedReport): Assessment {
 	if (message.state === 'leased') return { kind: 'in_flight' };
 	const findings = findingsOf(recipientsOf(message), report);
 	if (findings.length === 0) return { kind: 'unmatched' };
-	const changes = findings.flatMap((finding) => {
+	const changes: Change[] = [];
+	for (const finding of findings) {
 		const effect = effectOf(sql, { message, report, finding });
-		return effect === null ? [] : [{ message, report, finding, effect }];
-	});
+		if (effect !== null) changes.push({ message, report, finding, effect });
+	}
 	const [first] = changes;
 	if (first === undefined) return { kind: 'known' };
 	const { effect, finding } = first;

@@ -130,8 +130,7 @@ const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
 function replay(sql: Sql, command: ReplayDeliveries): Replayed {
 	const refused = firstRefused(sql, command);
 	if (refused !== null) return refused;
-	const ids =
-		command.deliveries === null ? slice(sql, command) : command.deliveries.flatMap((id) => seqOf(sql, id));
+	const ids = command.deliveries === null ? slice(sql, command) : seqsOf(sql, command.deliveries);
 	for (const id of ids) makeDue(sql, id, command.now);
 	const isLast = command.deliveries !== null || ids.length < command.limit;
 	// Only in the last slice: until then nothing is sent, and `stopped` shows what is still to be found. A replay of
@@ -171,10 +170,13 @@ function firstRefused(sql: Sql, { webhook_id, deliveries }: ReplayDeliveries): R
 	return null;
 }
 
-function seqOf(sql: Sql, uuid: string): number[] {
-	return sql
-		.all<{ id: number }>('SELECT id FROM webhook_deliveries WHERE uuid = ?', uuid)
-		.map(({ id }) => id);
+function seqsOf(sql: Sql, uuids: readonly string[]): number[] {
+	const ids: number[] = [];
+	for (const uuid of uuids) {
+		const row = sql.get<{ id: number }>('SELECT id FROM webhook_deliveries WHERE uuid = ?', uuid);
+		if (row !== undefined) ids.push(row.id);
+	}
+	return ids;
 }
 
 function slice(sql: Sql, { webhook_id, failed, since, after, limit }: ReplayDeliveries): number[] {

@@ -24,7 +24,11 @@ export function createNotifications(sql: Sql) {
 			deliveries: lease(sql, command),
 			secrets: signingSecrets(sql, command.now),
 		}),
-		settleDeliveries: ({ settlements }) => settlements.map((each) => settle(sql, each)),
+		settleDeliveries: ({ settlements }) => {
+			const settled: DeliverySettled[] = [];
+			for (const each of settlements) settled.push(settle(sql, each));
+			return settled;
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -88,7 +92,8 @@ function leaseHook(
 		room,
 	);
 	const credentials = hook.is_auth_enabled === 1 ? { login: hook.login, password: hook.password } : null;
-	return rows.map((row) => {
+	const leased: LeasedDelivery[] = [];
+	for (const row of rows) {
 		sql.run(
 			`UPDATE webhook_deliveries
 			SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
@@ -97,7 +102,7 @@ function leaseHook(
 			until,
 			row.id,
 		);
-		return {
+		leased.push({
 			delivery: row.uuid,
 			fence: row.fence + 1,
 			webhook_id: hook.id,
@@ -105,8 +110,9 @@ function leaseHook(
 			credentials,
 			payload: row.payload,
 			attempts: row.attempts - row.attempts_before,
-		};
-	});
+		});
+	}
+	return leased;
 }
 
 interface SendingRow {

@@ -170,21 +170,21 @@ function sliceMessages(
 		limit + 1,
 	);
 	const shown = rows.slice(0, limit);
+	const results: PersonMessage[] = [];
+	for (const { id, uuid, variables } of shown) {
+		const found = getMessage(sql, uuid, {});
+		if (found === null) continue;
+		const { message, attempts, events, reports } = found;
+		const holds = holdsOfMessage(sql, uuid, now);
+		const held_by = holds.map(({ until_at, ...limit }) => ({ ...limit, until: formatDateTime(until_at) }));
+		const more = { variables: parseTexts(variables), visits: visitsOf(sql, id) };
+		results.push({
+			...{ ...message, delivery_attempts: attempts, events, reports, held_by, ...more },
+			webhook_deliveries: deliveriesOf(sql, id),
+		});
+	}
 	return {
-		results: shown.flatMap(({ id, uuid, variables }) => {
-			const found = getMessage(sql, uuid, {});
-			if (found === null) return [];
-			const { message, attempts, events, reports } = found;
-			const held_by = holdsOfMessage(sql, uuid, now).map(({ until_at, ...limit }) => ({
-				...{ ...limit, until: formatDateTime(until_at) },
-			}));
-			const more = { variables: parseTexts(variables), visits: visitsOf(sql, id) };
-			const whole: PersonMessage = {
-				...{ ...message, delivery_attempts: attempts, events, reports, held_by, ...more },
-				webhook_deliveries: deliveriesOf(sql, id),
-			};
-			return [whole];
-		}),
+		results,
 		next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null,
 	};
 }

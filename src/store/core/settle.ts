@@ -37,7 +37,8 @@ export function settle(sql: Sql, settlements: readonly Settlement[]): ('recorded
 		// subscribers_soft_bouncing: it holds few subscribers, and mostly none.
 		hasSoftBouncing: sql.number('SELECT EXISTS (SELECT 1 FROM subscribers WHERE soft_bounces > 0)') === 1,
 	};
-	const answers = settlements.map((settlement) => settleOne(group, settlement));
+	const answers: ('recorded' | 'lost_lease')[] = [];
+	for (const settlement of settlements) answers.push(settleOne(group, settlement));
 	group.tally.write();
 	return answers;
 }

@@ -131,14 +131,16 @@ function accept(sql: Sql, submission: Submission, key: IdempotencyKey | null): A
 	// Every bulk call is a campaign of its own, unless it joins one.
 	const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
 	const submission_seq = insertSubmission(sql, { ...submission, campaign }, null);
-	const messages = recipients.filter((recipient) =>
-		insertRecipient(sql, submission, submission_seq, recipient),
-	);
+	const messages: SendResult['messages'] = [];
+	for (const recipient of recipients) {
+		const isMade = insertRecipient(sql, submission, submission_seq, recipient);
+		if (isMade) messages.push({ to: recipient.to, id: recipient.id });
+	}
 	const tally = createTally(sql);
 	tally.add({ at: now, campaign, type: 'CREATED', audience: 'all', by: messages.length });
 	tally.write();
 	const answer: SendResult = {
-		messages: messages.map((message) => ({ to: message.to, id: message.id })),
+		messages,
 		result: true,
 		messages_created: messages.length,
 	};
@@ -226,8 +228,10 @@ export function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): 
 /** Addresses of copies that may not be sent at this moment; nearly always none. */
 export function stoppedCopies(sql: Sql, { cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>, now: Micros): EmailKey[] {
 	const keys = new Set([...cc, ...bcc].flatMap((text) => parseMailbox(text)?.key ?? []));
-	return [...keys].filter((address) => {
+	const stopped: EmailKey[] = [];
+	for (const address of keys) {
 		const reasons = findSuppressions(sql, { address, list_id: null }, now);
-		return !isWanted('TRANSACTIONAL', { reasons, is_active: null });
-	});
+		if (!isWanted('TRANSACTIONAL', { reasons, is_active: null })) stopped.push(address);
+	}
+	return stopped;
 }

@@ -109,7 +109,7 @@ function each(
 	const isErased = openErased(sql);
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
-	rows.forEach((row, index) => {
+	for (const [index, row] of rows.entries()) {
 		const { email_key: address, created_at, ...rest } = row;
 		// The list would hold the address of an erased person.
 		const refused = isErased?.(address) ? erased : (refusalOf(row, now) ?? refusedList(sql, row));
@@ -118,7 +118,7 @@ function each(
 			counts.rejected += 1;
 			rejects.push({ row: index, code: refused.code, error: refused.error });
 		}
-	});
+	}
 	return { counts, rejects };
 }
 

@@ -75,14 +75,14 @@ function stageRows(sql: Sql, campaign: CampaignRow, { first, rows, now }: Batch)
 	const counts = noCounts();
 	const rejects: Reject[] = [];
 	const log = createResultLog(sql, campaign);
-	rows.forEach((row, index) => {
+	for (const [index, row] of rows.entries()) {
 		for (const { to, outcome } of stage(row)) {
 			counts[outcome.kind] += 1;
 			log.add({ line: row.line ?? null, to, outcome });
 			if (outcome.kind !== 'rejected') continue;
 			rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
 		}
-	});
+	}
 	return { position: first + rows.length, counts, rejects };
 }
 
@@ -147,10 +147,12 @@ export function stageRequest(sql: Sql, campaign: CampaignRow, row: Request): Sta
 		now,
 	};
 	const email_reason = list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
-	return recipients.map(({ to, to_key }) => ({
-		to,
-		outcome: stageRecipient(sql, staging, { to, to_key, context: {}, email_reason }),
-	}));
+	const staged: StagedRecipient[] = [];
+	for (const { to, to_key } of recipients) {
+		const outcome = stageRecipient(sql, staging, { to, to_key, context: {}, email_reason });
+		staged.push({ to, outcome });
+	}
+	return staged;
 }
 
 /** The refusal by stored state, in the words of a send call. */

@@ -173,27 +173,26 @@ export function pageCampaigns(
 	command: Command<'pageCampaigns'>,
 ): ReturnType<Operations['pageCampaigns']> {
 	const { where, values } = conditions(command);
-	return {
-		count: sql.number(`SELECT count(*) FROM campaigns g ${where}`, ...values),
-		results: sql
-			.all<ListedRow>(
-				`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
-					spec ->> 'source' AS source,
-					spec ->> 'type' AS type, spec ->> 'list_id' AS list_id,
-					(SELECT nullif(c.subject, '')
-					FROM submissions s
-					JOIN contents c ON c.sha256 = s.content_sha256
-					WHERE s.campaign_seq = g.seq AND g.requests = 0
-					LIMIT 1) AS subject
-				FROM campaigns g
-				${where}
-				ORDER BY g.seq ${command.ordering === '-date_created' ? 'DESC' : ''}
-				LIMIT ? OFFSET ?`,
-				...values,
-				...span(command),
-			)
-			.map((row) => toCampaign(row, row.courier === 'api' ? null : figuresOf(sql, row.id))),
-	};
+	const rows = sql.all<ListedRow>(
+		`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
+			spec ->> 'source' AS source,
+			spec ->> 'type' AS type, spec ->> 'list_id' AS list_id,
+			(SELECT nullif(c.subject, '')
+			FROM submissions s
+			JOIN contents c ON c.sha256 = s.content_sha256
+			WHERE s.campaign_seq = g.seq AND g.requests = 0
+			LIMIT 1) AS subject
+		FROM campaigns g
+		${where}
+		ORDER BY g.seq ${command.ordering === '-date_created' ? 'DESC' : ''}
+		LIMIT ? OFFSET ?`,
+		...values,
+		...span(command),
+	);
+	const results: Campaign[] = [];
+	for (const row of rows)
+		results.push(toCampaign(row, row.courier === 'api' ? null : figuresOf(sql, row.id)));
+	return { count: sql.number(`SELECT count(*) FROM campaigns g ${where}`, ...values), results };
 }
 
 function toCampaign(row: ListedRow, figures: Campaign['figures']): Campaign {

@@ -53,12 +53,12 @@ export function stageList(
 	const rejects: Reject[] = keptRejects(sql, campaign.seq, list_id);
 	const before = rejects.length;
 	const first = readFromLists(campaign);
-	people.forEach((person, index) => {
+	for (const [index, person] of people.entries()) {
 		const outcome = stagePerson(sql, expansion, person);
 		counts[outcome.kind] += 1;
-		if (outcome.kind !== 'rejected' || rejects.length >= maxListedRejects) return;
+		if (outcome.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
 		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
-	});
+	}
 	if (rejects.length > before) keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
 	keepPlace(sql, expansion, people.at(-1)?.id ?? null, counts);
 	return { position: first + people.length, counts, rejects, isDone: people.length < limit };

@@ -163,15 +163,16 @@ function keepAcks(
 	parts: readonly ImportPart[],
 ): { acks: Ack<ImportCounts>[]; position: number; counts: ImportCounts } {
 	let { position } = session;
-	const acks = parts.map(({ rows, counts, rejects }) => {
+	const acks: Ack<ImportCounts>[] = [];
+	for (const { rows, counts, rejects } of parts) {
 		const first = position;
 		for (const reject of rejects) reject.row += first;
 		position += rows.count;
 		const ack = { position, counts, rejects };
 		// An empty batch does not move the position: the next batch has the same number and must not get its answer.
 		if (rows.count > 0) keepAck(sql, session.seq, first, ack);
-		return ack;
-	});
+		acks.push(ack);
+	}
 	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), readCounts(session.counts));
 	sql.run(
 		'UPDATE imports SET position = ?, counts = ? WHERE seq = ?',

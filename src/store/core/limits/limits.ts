@@ -221,7 +221,8 @@ function createLines(sql: Sql, now: Micros) {
 	return {
 		putBack: (message: number, type: 'TRANSACTIONAL' | 'BULK', full: readonly CountedLimit[]) => {
 			const line = lineOf(type, hasWaited(sql, message));
-			const turn = Math.max(...full.map((limit) => turnOf(limit, line)));
+			let turn: Micros = 0;
+			for (const limit of full) turn = Math.max(turn, turnOf(limit, line));
 			sql.run(
 				`UPDATE messages
 				SET wake_at = ?, lease_owner = NULL, state = CASE state WHEN 'leased' THEN 'queued' ELSE state END

@@ -138,8 +138,12 @@ function firstOfLanes(
 	firstOf: (lane: number) => { wake_at: Micros | null } | undefined,
 ): Micros | null {
 	const lanes = sql.all<{ seq: number }>(lanesOf(scope), ...(scope === null ? [] : [scope.campaign]));
-	const times = lanes.map(({ seq }) => firstOf(seq)?.wake_at ?? null).filter((at) => at !== null);
-	return times.length === 0 ? null : Math.min(...times);
+	let first: Micros | null = null;
+	for (const { seq } of lanes) {
+		const at = firstOf(seq)?.wake_at ?? null;
+		if (at !== null) first = Math.min(at, first ?? at);
+	}
+	return first;
 }
 
 export interface Waking {
