@@ -5,9 +5,10 @@ import type { Clock } from '../api/datetime.js';
 import { UnsupportedDatabase } from './errors.js';
 import type { WrappingKey } from './keys.js';
 import { type BackedUp, type BackupOptions, backupSqlite, isInUse } from './sqlite/backup.js';
-import { memoryPath } from './sqlite/connection.js';
+import { makeFolder, memoryPath } from './sqlite/connection.js';
 import { type Inspection, inspectSqlite } from './sqlite/inspect.js';
 import { openSqliteReader, type Reader } from './sqlite/reads.js';
+import { closeLog, forgetProcesses, removeSecondNames, takeOutOfUse } from './sqlite/restore.js';
 import { openSqliteStore } from './sqlite/store.js';
 import type { Store } from './store.js';
 
@@ -74,7 +75,13 @@ export async function backUpStore(url: string, options: Omit<BackupOptions, 'pat
 	return backupSqlite({ path: sqlitePath(url), ...options });
 }
 
-export { type BackedUp, isInUse };
+export { type BackedUp, closeLog, forgetProcesses, isInUse, makeFolder, removeSecondNames, takeOutOfUse };
+
+/** The file of a database. Throws `UnsupportedDatabase`. */
+export function databaseFile(url: string): string {
+	assertSupported(url);
+	return sqlitePath(url);
+}
 
 /** Whether only the connection that created the database can see it. */
 export function isPrivate(url: string): boolean {

@@ -128,6 +128,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		changeMessage: true,
 		recordEvents: true,
 		recordReport: true,
+		settleRestored: true,
 	},
 	queue: {
 		lease: true,

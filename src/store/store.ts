@@ -295,6 +295,12 @@ export interface Writes extends NotificationWrites, SuppressionWrites, CampaignW
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
 	/** Records a report: event, figures, the message's state, suppressions and subscribers, each once a message. */
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
+
+	/**
+	 * For the copy of a database that takes its place, on which no other process works: messages whose delivery was under
+	 * way become `uncertain`, and the queue is paused. `waiting`: messages that would be sent once it is resumed.
+	 */
+	settleRestored(c: { reason: string; now: Micros }): Promise<{ uncertain: number; waiting: number }>;
 }
 
 /** A process that has the database open. */

@@ -94,8 +94,8 @@ function beside(file: FileHandle, place: Place): OutputFile {
 			if (isPlaced) return;
 			await file.close().catch(() => undefined);
 			await rm(place.temporary, { force: true });
-			// The journal of SQLite, where SQLite wrote the file.
-			await rm(`${place.temporary}-journal`, { force: true });
+			// Where SQLite wrote the file.
+			for (const suffix of ['-journal', '-wal', '-shm']) await rm(place.temporary + suffix, { force: true });
 		},
 	};
 }

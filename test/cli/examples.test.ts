@@ -55,6 +55,8 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json': [
 		['engine', 'settings', 'set', 'allow_private_webhooks', 'true'],
 	],
+	'mailctl --db restored.db engine restore latest.db': [['engine', 'backup', 'latest.db']],
+	'mailctl engine restore latest.db --confirm restore': [['engine', 'backup', 'latest.db']],
 	'mailctl campaigns get november': [november],
 	'mailctl campaigns get november -o json': [november],
 	'mailctl campaigns resume november': [november],

@@ -1,22 +1,19 @@
 // `engine backup`: one file of one moment, whatever else goes on, or no file.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
 	chmodSync,
 	existsSync,
 	mkdirSync,
-	mkdtempSync,
 	readdirSync,
 	readFileSync,
 	statSync,
 	symlinkSync,
-	utimesSync,
 	writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { age, look, modeOf, partsIn, workplace } from '../support/backup-place.js';
 import { programPath } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -34,51 +31,6 @@ import { runProgram } from '../support/run-program.js';
 const kills = asked('MAILCTL_KILLS', 10);
 const faults = asked('MAILCTL_FAULTS', 8);
 const isRoot = process.getuid?.() === 0;
-
-function workplace(people = 2_000) {
-	const folder = mkdtempSync(join(tmpdir(), 'mailctl-backup-'));
-	const db = join(folder, 'news.db');
-	const env = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'dumb', MAILCTL_DB: db };
-	const run = (...words: string[]) =>
-		runProgram(process.execPath, [programPath, ...words], { env, cwd: folder });
-	const json = (...words: string[]) => {
-		const { status, stdout, stderr } = run(...words, '-o', 'json');
-		if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`);
-		return JSON.parse(stdout);
-	};
-	const start = (...words: string[]) => {
-		const child = spawn(process.execPath, [programPath, ...words], { env, cwd: folder, stdio: 'ignore' });
-		onTestFinished(() => void child.kill('SIGKILL'));
-		return child;
-	};
-	const importFile = (name: string, count: number) => {
-		const rows = Array.from({ length: count }, (_, at) => `${name}${at}@example.com,Person ${at}`);
-		writeFileSync(join(folder, `${name}.csv`), `email,name\n${rows.join('\n')}\n`);
-		return ['subscribers', 'import', `${name}.csv`, '--list', 'Readers'];
-	};
-	json('engine', 'init', '--sender', 'news@example.com');
-	json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-	if (people > 0) json(...importFile('a', people));
-	return { folder, db, env, run, json, start, importFile };
-}
-
-/** What a backup holds, by SQLite itself. */
-function look(path: string) {
-	const db = new Database(path, { readonly: true, fileMustExist: true });
-	const sound = db.pragma('integrity_check', { simple: true });
-	const subscribers = db.prepare('SELECT count(*) FROM subscribers').pluck().get();
-	db.close();
-	return { sound, subscribers };
-}
-
-const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
-const partsIn = (folder: string) => readdirSync(folder).filter((name) => /\.part/.test(name));
-
-/** As if nothing had been written to them for two hours. */
-function age(folder: string, names: readonly string[]) {
-	const before = new Date(Date.now() - 2 * 3_600_000);
-	for (const name of names) utimesSync(join(folder, name), before, before);
-}
 
 describe('engine backup', () => {
 	it('writes one file that is a database, and says what it did', () => {

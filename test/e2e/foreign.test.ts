@@ -203,6 +203,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'engine init': machine('engine', 'init', '--sender', 'a@example.com'),
 	'engine status': machine('engine', 'status'),
 	'engine backup': machine('engine', 'backup', 'b.db'),
+	'engine restore': machine('engine', 'restore', 'b.db'),
 	'engine secrets status': machine('engine', 'secrets', 'status'),
 	'engine secrets wrap': machine('engine', 'secrets', 'wrap'),
 	'engine secrets unwrap': machine('engine', 'secrets', 'unwrap', '--yes'),

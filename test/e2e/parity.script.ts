@@ -323,6 +323,7 @@ export const exempt: Readonly<Record<string, string>> = {
 		[
 			'engine init',
 			'engine backup',
+			'engine restore',
 			'engine secrets status',
 			'engine secrets wrap',
 			'engine secrets unwrap',

@@ -15,6 +15,7 @@ import { backup } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { dkim } from './engine/dkim.js';
 import { queue } from './engine/queue.js';
+import { restore } from './engine/restore.js';
 import { secrets } from './engine/secrets.js';
 import { settingHint, settings, withoutLineEnd } from './engine/settings.js';
 import { status } from './engine/status.js';
@@ -113,10 +114,19 @@ const smtpTest = command({
 export const group: CommandGroup = {
 	name: 'engine',
 	summary: 'the embedded engine: its database and mail server',
-	commands: [init, status, settings, tokens, dkim, queue, bounces, secrets, backup, smtpTest] satisfies (
-		| Command
-		| CommandGroup
-	)[],
+	commands: [
+		init,
+		status,
+		settings,
+		tokens,
+		dkim,
+		queue,
+		bounces,
+		secrets,
+		backup,
+		restore,
+		smtpTest,
+	] satisfies (Command | CommandGroup)[],
 };
 
 function howToMend(remedy: SmtpTest['remedy']): Hint {

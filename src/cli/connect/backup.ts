@@ -35,10 +35,10 @@ export async function backUp({
 }
 
 /**
- * Leftovers of killed backups in the folder, under any name: names with a date in them never come again. Ages count
+ * Leftovers of killed backups and restores in the folder, under any name: names with a date in them never come again. Ages count
  * from the new file's time, by the clock of the disk. A running backup holds a lock, or has just begun to write.
  */
-async function* removeLeftovers(own: string): AsyncGenerator<string> {
+export async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);
 	const folder = dirname(own);
 	const names = await readdir(folder).catch(() => []);

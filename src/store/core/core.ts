@@ -27,6 +27,7 @@ import { createPeople } from './people.js';
 import { createQueue } from './queue.js';
 import { createQueuePauses, createQueueState } from './queue-state.js';
 import { createReportDetails } from './report-details.js';
+import { createRestores } from './restores.js';
 import { createSenders } from './senders.js';
 import { createSettings } from './settings.js';
 import { createCalls } from './settle.js';
@@ -79,6 +80,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createReportDetails(sql),
 		...createQueue(sql),
 		...createCalls(sql),
+		...createRestores(sql),
 		...createCompositions(sql),
 		...createLimitTurns(sql),
 		...createLimitHolders(sql),

@@ -108,8 +108,8 @@ function closeToOthers(path: string): void {
 	}
 }
 
-// Step by step: Node's recursive mkdir never returns where a folder cannot be created (/proc).
-function makeFolder(folder: string): void {
+/** With 0700. Step by step: Node's recursive mkdir never returns where a folder cannot be created (/proc). */
+export function makeFolder(folder: string): void {
 	if (existsSync(folder)) return;
 	makeFolder(dirname(folder));
 	try {

@@ -1,13 +1,15 @@
 /** Inspects a database file without changing it: no migration, no heartbeat, no log left behind or copied back. */
 
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { createCore } from '../core/core.js';
+import { findOthers, type ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
-import type { Reads } from '../store.js';
+import type { OtherProcess, Reads } from '../store.js';
 import { findDamage, translateFailure } from './failures.js';
 import { assertOurs, schemaVersion } from './migrations.js';
 import { createReads } from './reads.js';
@@ -25,6 +27,8 @@ export interface Inspection {
 	readonly reads: Reads;
 	/** The latest time of any record; null without records. Throws as `reads` does. */
 	newest(): Micros | null;
+	/** Processes that have it open, by their heartbeats; none where the schema has no processes yet. */
+	usedBy(now: Micros): OtherProcess[];
 	/** The last step of the machine's clock and its time, by the clock after it; null: none. Throws as `reads` does. */
 	clockStep(): { by: Micros; at: Micros } | null;
 	/**
@@ -36,6 +40,9 @@ export interface Inspection {
 }
 
 const mostWords = 5;
+
+/** An inspection has no heartbeat. */
+const watcher: ProcessIdentity = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 /** Throws `DatabaseMissing` and `StoreError`. */
 export function inspectSqlite({
@@ -103,8 +110,9 @@ function inspectionOf(
 	{ path, file, keys }: { path: string; file: string; keys: readonly WrappingKey[] },
 ): Inspection {
 	const sql = createSql(db, keys);
+	const found = Number(db.pragma('user_version', { simple: true }));
 	return {
-		schema: { found: Number(db.pragma('user_version', { simple: true })), known: schemaVersion },
+		schema: { found, known: schemaVersion },
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
 		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
 		reads: createReads({ db, path, core: createCore(sql) }),
@@ -112,6 +120,8 @@ function inspectionOf(
 			const at = sql.number(newestText);
 			return at === 0 ? null : at;
 		},
+		usedBy: (now) =>
+			found === 0 ? [] : findOthers(sql, watcher, now).map(({ host, pid, role }) => ({ host, pid, role })),
 		clockStep: () =>
 			sql.get<{ by: Micros; at: Micros }>(
 				'SELECT step AS by, stepped_at AS at FROM clock WHERE step IS NOT NULL',
@@ -133,6 +143,8 @@ const newestText = `SELECT max(at) FROM (
 	SELECT max(updated_at) AS at FROM settings
 	UNION ALL SELECT max(heartbeat_at) FROM processes
 	UNION ALL SELECT max(at) FROM events
+	UNION ALL SELECT max(created_at) FROM lists
+	UNION ALL SELECT created_at FROM subscribers WHERE id = (SELECT max(id) FROM subscribers)
 	UNION ALL SELECT created_at FROM messages WHERE id = (SELECT max(id) FROM messages)
 )`;
 

@@ -54,6 +54,7 @@ beforeAll(async () => {
 	expect(await configure('config set timeout 1m')).toMatchObject({ code: 0 });
 	await file('people.csv', 'email,city\nann@example.com,Bergen\nnew@example.com,Oslo\nbad,\n');
 	await file('gone.csv', 'email\nx@example.com\n');
+	await run(`engine backup ${join(project.folder, 'kept.db')}`);
 	await file('note.eml', 'From: a@example.com\r\nSubject: x\r\n\r\nhello\r\n');
 	const [template] = (await run('templates list')) as { id: string }[];
 	const messages = (await run('messages list')) as { id: string; to: string }[];
@@ -156,6 +157,7 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	'engine secrets wrap': [[], { wrap: [{ key: null, secrets: expect.any(Number) }] }],
 	'engine secrets unwrap': [[], { unwrap: [{ key: null, secrets: expect.any(Number) }] }],
 	'engine backup': [['copy.db'], { backup: 'DB', with: { file: 'copy.db', replaced: false } }],
+	'engine restore': [['kept.db'], { restore: 'kept.db', with: { database: 'DB', replaced: true } }],
 	api: [
 		['POST', '/sub/fields/', '--data', '{"variable": "zip", "name": "Zip"}'],
 		{ request: { method: 'POST', path: '/sub/fields/', body: { variable: 'zip', name: 'Zip' } } },
@@ -320,6 +322,9 @@ describe('a dry run', () => {
 		[2, 'engine secrets wrap'],
 		[2, 'engine backup', 'news.db'],
 		[2, 'engine backup', 'none/news.db'],
+		[2, 'engine restore', 'news.db'],
+		[2, 'engine restore', 'none.db'],
+		[74, 'engine restore', 'text.txt', '--confirm', 'restore'],
 		[2, 'profile add', 'p', '--base-url', 'http://127.0.0.1:9'],
 		[2, 'profile rename', 'p', 'q'],
 		[2, 'profile remove', 'local', '--yes'],

@@ -15,7 +15,11 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	['milliseconds in JSON and TAP', /("?duration_ms"?: ?)\d+/g, '$1<ms>'],
 	['milliseconds in a sentence', /\b\d+ ms\b/g, '<ms> ms'],
 	['milliseconds, the last column of webhooks test', /^(\| (?:true|false)\t\d*\t[^\t\n]*\t)\d+$/gm, '$1<ms>'],
-	['the same of smtp-test and backup', /^(\| (?:127\.0\.0\.1\t|\S+\t\S+\.db\t).*\t)\d+$/gm, '$1<ms>'],
+	[
+		'the same of smtp-test, backup and restore',
+		/^(\| (?:127\.0\.0\.1\t|\S+\t\S+\.db\t).*\t)\d+$/gm,
+		'$1<ms>',
+	],
 	['seconds of smoke', /\b\d+\.\d s\b/g, '<s> s'],
 	['seconds in JUnit', /( time=")\d+\.\d{3}"/g, '$1<s>"'],
 	['moments of a next try, which chance spreads', /2026-11-21T12:\d\d:\d\d\.(?!000000)\d{6}/g, '<moment>'],

@@ -2,10 +2,11 @@
 
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
-import type { OtherProcess, SecretCount } from '../../frame/connection.js';
+import type { SecretCount } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type Columns, column } from '../../render/columns.js';
+import { inUse } from './in-use.js';
 
 const columns: Columns<SecretCount> = [
 	{ key: 'key', header: 'KEY', value: ({ key }) => key ?? 'not wrapped' },
@@ -80,19 +81,15 @@ const unwrap = command({
 async function rewrite(cx: CommandContext, as: 'wrapped' | 'plain'): Promise<void> {
 	const { secrets } = await cx.local();
 	const others = await secrets.rewrite({ as, isTrial: cx.dryRun });
-	if (others.length > 0) throw inUse(others, as);
+	if (others.length > 0) {
+		const start = as === 'wrapped' ? 'with the key (MAILCTL_KEY_FILE)' : 'without the key';
+		throw inUse(others, `stop what runs, run this again, then start it ${start}`);
+	}
 	if (cx.dryRun) {
 		const counts = await secrets.counts();
 		return cx.wouldDo(`store every secret ${as}`, as === 'wrapped' ? { wrap: counts } : { unwrap: counts });
 	}
 	await cx.out.rows(await secrets.counts(), columns, { all: true });
-}
-
-function inUse(by: readonly OtherProcess[], as: 'wrapped' | 'plain'): UsageError {
-	const names = by.map(({ role, host, pid }) => `${role} (pid ${pid} on ${host})`);
-	return new UsageError(`the database is in use, and nothing was changed: ${names.join(', ')}`, {
-		hint: `stop what runs, run this again, then start it ${as === 'wrapped' ? 'with the key (MAILCTL_KEY_FILE)' : 'without the key'}`,
-	});
 }
 
 export const secrets: CommandGroup = {

@@ -1,0 +1,108 @@
+/** `mailctl engine restore`: a backup in the place of the database. */
+
+import { stat } from 'node:fs/promises';
+import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { onlyLocal, UsageError } from '../../frame/errors.js';
+import { answer } from '../../render/columns.js';
+import { counted } from '../../render/counted.js';
+import { inUse } from './in-use.js';
+
+export const restore = command({
+	name: 'restore',
+	summary: 'put a backup in the place of the database',
+	description:
+		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
+		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
+		'since the backup waits in it again. Look through `messages list --status queued`, cancel what has left, then ' +
+		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
+		'key (MAILCTL_KEY_FILE), which is in no backup.',
+	args: [{ name: 'file', summary: 'a file of `engine backup`' }],
+	writes: true,
+	severity: 'severe',
+	createsDatabase: false,
+	columns: answer(
+		...['database', 'file', 'kept', 'newest', 'size_bytes', 'schema_version'],
+		...['uncertain', 'waiting', 'queue', 'duration_ms'],
+	),
+	output:
+		'{"database", "file", "kept", "newest", "size_bytes", "schema_version", "uncertain", "waiting", "queue", "duration_ms"}; "kept" is the old database, "newest" the time of the last record in the backup',
+	exits: [74, 78],
+	examples: [
+		'mailctl --db restored.db engine restore latest.db',
+		'mailctl engine restore latest.db --confirm restore',
+	],
+	run: async (cx, { args: { file } }) => {
+		const target = cx.settings.target.target();
+		if (target.kind !== 'local') throw onlyLocal('engine restore');
+		await assertFile(file);
+		const { assertSound, planRestore, restore } = await import('../../connect/restore.js');
+		const plan = planRestore(target.url, file, cx.clock);
+		const { place, old, newest } = plan;
+		if (old !== null && old.usedBy.length > 0) throw inUse(old.usedBy, 'stop what runs, then run this again');
+		const what = `put ${named(file, newest)} in the place of ${place}`;
+		if (cx.dryRun) {
+			assertSound(file);
+			return cx.wouldDo(what, { restore: file, with: { database: place, replaced: old !== null }, newest });
+		}
+		if (old !== null)
+			await cx.confirm({
+				kind: 'severe',
+				what: `${what}, which ${old.newest === null ? 'is kept' : `goes to ${moment(old.newest)} and is kept`} beside it`,
+				name: 'restore',
+			});
+		const began = performance.now();
+		let progress: ReturnType<CommandContext['progress']> | null = null;
+		const { warn } = cx;
+		const restored = await restore({
+			plan,
+			file,
+			clock: cx.clock,
+			env: cx.io.env,
+			warn: (text) => void warn(text),
+			signal: cx.signal,
+			onProgress: ({ pages, of }) => {
+				progress ??= cx.progress('restoring, pages', of);
+				progress.update(pages);
+			},
+			onRemoved: (name) => cx.note(`removed ${name}, which one that was killed had left`),
+		}).finally(() => progress?.stop());
+		const duration_ms = Math.round(performance.now() - began);
+		const { kept, uncertain, waiting } = restored;
+		await cx.out.document(
+			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
+			`restored ${place} from ${named(file, newest)}${kept === null ? '' : `; the old one is ${kept}`}`,
+		);
+		if (uncertain > 0)
+			await cx.note(
+				`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${uncertain === 1 ? 'is' : 'are'} not sent again`,
+			);
+		const waits =
+			waiting === 0 ? 'nothing waits' : `${counted(waiting, 'message')} ${waiting === 1 ? 'waits' : 'wait'}`;
+		await cx.note(`the queue is paused: ${waits} to be sent, what was sent since the backup too`);
+		await cx.hint([
+			...(waiting === 0
+				? []
+				: [mailctl('messages', 'list', '--status', 'queued'), ', cancel what has left, then ']),
+			mailctl('engine', 'queue', 'resume'),
+		]);
+	},
+});
+
+async function assertFile(file: string): Promise<void> {
+	const found = await stat(file).catch((cause: unknown) => {
+		const code = cause instanceof Error && 'code' in cause ? cause.code : cause;
+		throw new UsageError(`${file}: ${code === 'ENOENT' ? 'no such file' : String(code)}`, { cause });
+	});
+	if (!found.isFile())
+		throw new UsageError(`${file} is ${found.isDirectory() ? 'a directory' : 'no regular file'}`);
+}
+
+function named(file: string, newest: string | null): string {
+	return newest === null ? file : `${file} (of ${moment(newest)})`;
+}
+
+function moment(time: string): string {
+	return `${time.slice(0, 16).replace('T', ' ')} UTC`;
+}

@@ -1,0 +1,183 @@
+/** A backup put into the place of a database: checked first, with its queue paused, and the old one kept beside it. */
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
+import { DatabaseMissing } from '../../store/errors.js';
+import {
+	backUpStore,
+	closeLog,
+	databaseFile,
+	forgetProcesses,
+	inspectStore,
+	isPrivate,
+	makeFolder,
+	openStore,
+	removeSecondNames,
+	takeOutOfUse,
+} from '../../store/open.js';
+import { createOutputFile } from '../../tables/output-file.js';
+import type { OtherProcess } from '../frame/connection.js';
+import { UsageError } from '../frame/errors.js';
+import { type BackupRequest, removeLeftovers } from './backup.js';
+import { readWrappingKeys } from './wrapping.js';
+
+/** A backup and the place it goes to, as they are now. */
+export interface RestorePlan {
+	/** The real file of the database, there or not. */
+	place: string;
+	/** Null: there is no database. `usedBy`: the processes that have it open; `newest` null: nothing, or unreadable. */
+	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
+	/** When the last record of the backup was made, as the API writes times; null: it is empty, or of an older schema. */
+	newest: string | null;
+}
+
+const keptSuffix = '.before-restore-';
+
+/** Changes nothing. Throws `UsageError`, `UnsupportedDatabase` and `StoreError`: the backup is none, or a newer one. */
+export function planRestore(url: string, file: string, clock: Clock): RestorePlan {
+	if (isPrivate(url)) throw new UsageError('--db :memory: is gone when the command ends; name a file');
+	const place = realPlace(databaseFile(url));
+	if (place === realPlace(resolve(file))) throw new UsageError(`${file} is the database itself`);
+	const backup = inspectStore(file);
+	try {
+		const { found, known } = backup.schema;
+		if (found === 0) throw new StoreError('not_a_database', `${file} is empty: it is no backup`);
+		if (found > known)
+			throw new StoreError(
+				'newer_schema',
+				`${file} was written by a newer mailctl (schema ${found}, this one knows ${known}); upgrade mailctl`,
+			);
+		return { place, old: oldAt(place, clock), newest: found === known ? textOf(backup.newest()) : null };
+	} finally {
+		backup.close();
+	}
+}
+
+/** Reads every page and index. Throws `StoreError` for a damaged one. */
+export function assertSound(file: string): void {
+	const backup = inspectStore(file);
+	try {
+		const damage = backup.findDamage('whole');
+		if (damage.length > 0) throw new StoreError('damaged', `${file} is damaged (${damage.join('; ')})`);
+	} finally {
+		backup.close();
+	}
+}
+
+function oldAt(place: string, clock: Clock): RestorePlan['old'] {
+	try {
+		const old = inspectStore(place);
+		try {
+			const { found, known } = old.schema;
+			const newest = found === known ? textOf(old.newest()) : null;
+			return { state: 'sound', usedBy: old.usedBy(clock.now()), newest };
+		} finally {
+			old.close();
+		}
+	} catch (error) {
+		if (error instanceof DatabaseMissing) return null;
+		// What is damaged is a reason to restore.
+		if (isDamaged(error)) return { state: 'damaged', usedBy: [], newest: null };
+		throw error;
+	}
+}
+
+/** SQLite's own words for a file that it cannot read; another program's database is sound. */
+function isDamaged(error: unknown): boolean {
+	if (!(error instanceof Error)) return false;
+	const { cause } = error;
+	const code = [error, cause].map((one) => (one instanceof Error && 'code' in one ? String(one.code) : ''));
+	return code.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(one));
+}
+
+export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgress' | 'onRemoved'> {
+	plan: RestorePlan;
+	/** The backup. */
+	file: string;
+	clock: Clock;
+	env: Readonly<Record<string, string | undefined>>;
+	warn: (text: string) => void;
+}
+
+export interface Restored {
+	/** The name of the database that was there; null: there was none. */
+	kept: string | null;
+	size_bytes: number;
+	/** That of the backup, before it was brought up to date. */
+	schema_version: number;
+	/** Messages whose delivery was under way. */
+	uncertain: number;
+	/** Messages that are sent once the queue is resumed. */
+	waiting: number;
+}
+
+/**
+ * At every moment the database is the old one or the restored one, whole. Throws `UsageError`, `StoreError` and errors
+ * of the disk; then nothing has changed.
+ */
+export async function restore(request: RestoreRequest): Promise<Restored> {
+	const { plan, file, clock, onRemoved } = request;
+	const { place } = plan;
+	makeFolder(dirname(place));
+	await removeSecondNames(place, keptSuffix);
+	const taken = takeOutOfUse(place, plan.old?.state ?? 'missing');
+	const output = await createOutputFile(place, plan.old === null ? 'refuse' : 'replace', 'backup.part').catch(
+		(error: unknown) => {
+			taken.release();
+			throw error;
+		},
+	);
+	try {
+		for await (const name of removeLeftovers(output.path)) await onRemoved(name);
+		const copied = await backUpStore(file, { ...request, into: output.path, name: place });
+		const settled = await settle(output.path, request);
+		const kept = keptName(place, clock.now());
+		taken.keepAs(kept);
+		try {
+			await output.finish();
+		} catch (error) {
+			taken.giveUp();
+			throw error;
+		}
+		return { kept: existsSync(kept) ? kept : null, ...copied, ...settled };
+	} finally {
+		await output.discard();
+		taken.release();
+	}
+}
+
+/** The copy becomes a database of this version whose queue is paused, in one file. */
+async function settle(
+	copy: string,
+	{ plan, file, clock, env, warn }: RestoreRequest,
+): Promise<Pick<Restored, 'uncertain' | 'waiting'>> {
+	const keys = readWrappingKeys(env, warn);
+	forgetProcesses(copy, plan.place);
+	const store = await openStore(copy, { clock, mode: 'existing', keys });
+	const of = plan.newest === null ? '' : ` of ${plan.newest.slice(0, 16).replace('T', ' ')} UTC`;
+	const reason = `restored from ${file}${of}: what was sent after that waits here again`;
+	const settled = await store.writes
+		.settleRestored({ reason, now: clock.now() })
+		.finally(() => store.close());
+	closeLog(copy, plan.place);
+	return settled;
+}
+
+function keptName(place: string, now: Micros): string {
+	const stamp = formatDateTime(now).slice(0, 19).replaceAll(/[-:]/g, '');
+	const name = `${place}${keptSuffix}${stamp}Z`;
+	for (let at = 1; ; at += 1) {
+		const free = at === 1 ? name : `${name}-${at}`;
+		if (['', '-wal', '-journal', '-shm'].every((suffix) => !existsSync(free + suffix))) return free;
+	}
+}
+
+function textOf(at: Micros | null): string | null {
+	return at === null ? null : formatDateTime(at);
+}
+
+/** The file that a link leads to; a missing one keeps its name. */
+function realPlace(path: string): string {
+	return existsSync(path) ? realpathSync(path) : path;
+}

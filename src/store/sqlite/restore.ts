@@ -1,0 +1,123 @@
+/**
+ * A database taken out of use while a copy takes its place: no process has it open, none can open it, and it stays as
+ * it was under another name.
+ */
+
+import { existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { StoreError } from '../../api/errors.js';
+import { isBusy, sqliteCode, translateFailure } from './failures.js';
+import { assertOurs } from './migrations.js';
+
+/** A locked database; `release` it once, whatever has become of it. */
+export interface OutOfUse {
+	/** It gets this name too, with its log: the first one is free to be replaced in one step. */
+	keepAs(name: string): void;
+	/** After `keepAs`, where it was not replaced: the name is given up again. */
+	giveUp(): void;
+	release(): void;
+}
+
+const logs = ['-wal', '-journal', '-shm'];
+
+/** A process that only looked ends within this time; milliseconds. */
+const waitMs = 2_000;
+
+/**
+ * Locks a sound database. Of a damaged or missing one the log is kept too: SQLite would take it for that of the
+ * database that comes. Throws `StoreError`: `busy_elsewhere` where a process has it open.
+ */
+export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
+	const db = state === 'sound' ? lockAlone(file) : null;
+	const undo: (() => void)[] = [];
+	return {
+		keepAs: (name) => {
+			for (const suffix of logs) {
+				if (!existsSync(file + suffix)) continue;
+				renameSync(file + suffix, name + suffix);
+				undo.unshift(() => renameSync(name + suffix, file + suffix));
+			}
+			if (existsSync(file)) undo.unshift(secondName(file, name));
+		},
+		giveUp: () => {
+			for (const step of undo.splice(0)) step();
+		},
+		release: () => db?.close(),
+	};
+}
+
+/** Deletes the processes of the original from a copy: they do not have the copy open. `name`: of it in errors. */
+export function forgetProcesses(copy: string, name: string): void {
+	within(copy, name, (db) => void db.exec('DELETE FROM processes'));
+}
+
+/** Copies the log of a copy back for good, so that the file alone is all of it. `name`: of it in errors. */
+export function closeLog(copy: string, name: string): void {
+	within(copy, name, (db) => {
+		// Closing would do it too, but silent where the disk is full.
+		db.pragma('wal_checkpoint(TRUNCATE)');
+	});
+}
+
+function within(copy: string, name: string, change: (db: Database.Database) => void): void {
+	const db = new Database(copy, { fileMustExist: true });
+	try {
+		db.pragma('synchronous = FULL');
+		change(db);
+	} catch (error) {
+		throw translateFailure(error, name, copy);
+	} finally {
+		db.close();
+	}
+}
+
+/**
+ * Names under which a killed restore began to keep a database that is still in use: writing to it would change both.
+ * Removes them.
+ */
+export async function removeSecondNames(file: string, prefix: string): Promise<void> {
+	const own = statSync(file, { throwIfNoEntry: false });
+	if (own === undefined || own.nlink < 2) return;
+	for (const name of await readdir(dirname(file))) {
+		if (!name.startsWith(`${basename(file)}${prefix}`)) continue;
+		const path = join(dirname(file), name);
+		const found = statSync(path, { throwIfNoEntry: false });
+		if (found?.ino === own.ino && found.dev === own.dev) rmSync(path);
+	}
+}
+
+/**
+ * Leaving the log behind wants every other connection closed, an idle one too; SQLite lets none in again until the
+ * lock ends. Null: it is damaged too much for that.
+ */
+function lockAlone(file: string): Database.Database | null {
+	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
+	try {
+		assertOurs(db, file);
+		db.pragma('journal_mode = DELETE');
+		db.exec('BEGIN EXCLUSIVE');
+		return db;
+	} catch (error) {
+		db.close();
+		if (isBusy(error))
+			throw new StoreError('busy_elsewhere', `another process has ${file} open; nothing was changed`, {
+				cause: error,
+			});
+		if (/^SQLITE_(NOTADB|CORRUPT)/.test(sqliteCode(error) ?? '')) return null;
+		throw translateFailure(error, file);
+	}
+}
+
+/** Returns how to take the name away again. Where the file system has no links, the file itself is renamed. */
+function secondName(file: string, name: string): () => void {
+	try {
+		linkSync(file, name);
+		return () => rmSync(name, { force: true });
+	} catch (error) {
+		if (error instanceof Error && 'code' in error && error.code === 'EEXIST') throw error;
+		renameSync(file, name);
+		return () => renameSync(name, file);
+	}
+}

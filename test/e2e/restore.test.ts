@@ -1,0 +1,328 @@
+// `engine restore`: the backup whole in the place of the database, the old one kept, or nothing changed.
+import { once } from 'node:events';
+import {
+	copyFileSync,
+	linkSync,
+	lstatSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	rmSync,
+	statSync,
+	symlinkSync,
+	writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/open.js';
+import { look, modeOf, partsIn, workplace } from '../support/backup-place.js';
+import { cli, programPath } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import {
+	asked,
+	databaseCalls,
+	expectHappened,
+	faultsOver,
+	hasStrace,
+	measurePoints,
+	runNode,
+	timeLimit,
+} from '../support/fault-points.js';
+import { makeProject } from '../support/project.js';
+import { runProgram } from '../support/run-program.js';
+import { startSmtpSink } from '../support/smtp-sink.js';
+import { typing } from '../support/typing.js';
+
+const kills = asked('MAILCTL_KILLS', 10);
+const faults = asked('MAILCTL_FAULTS', 8);
+const isRoot = process.getuid?.() === 0;
+
+/** A database of ten people with a backup of it, and then one person more. */
+function backedUp(people = 10) {
+	const place = workplace(people);
+	place.json('engine', 'backup', 'copy.db');
+	place.json('subscribers', 'create', '--list', 'Readers', '--email', 'last@example.com');
+	return place;
+}
+
+const agreed = ['--confirm', 'restore'];
+const keptIn = (folder: string) => readdirSync(folder).filter((name) => name.includes('.before-restore-'));
+
+describe('engine restore', () => {
+	it('puts the backup in place, and keeps the old database beside it', () => {
+		const { folder, db, json } = backedUp();
+		const said = json('engine', 'restore', 'copy.db', ...agreed);
+		const [kept = ''] = keptIn(folder);
+		expect(readdirSync(folder).filter((name) => /-(wal|shm|journal)$|\.part/.test(name))).toEqual([]);
+		expect(said).toEqual({
+			database: db,
+			file: 'copy.db',
+			kept: join(folder, kept),
+			newest: expect.any(String),
+			size_bytes: expect.any(Number),
+			schema_version: expect.any(Number),
+			uncertain: 0,
+			waiting: 0,
+			queue: 'paused',
+			duration_ms: expect.any(Number),
+		});
+		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
+		expect(look(join(folder, kept))).toMatchObject({ sound: 'ok', subscribers: 11 });
+		expect([modeOf(db), modeOf(join(folder, kept))]).toEqual(['600', '600']);
+		expect(json('doctor', '--only', 'database').ok ?? true).toBe(true);
+	});
+
+	it('works where there is no database, and makes its folder', () => {
+		const { folder, json } = backedUp();
+		const db = join(folder, 'far', 'away', 'news.db');
+		expect(json('--db', db, 'engine', 'restore', 'copy.db')).toMatchObject({ database: db, kept: null });
+		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
+		expect([modeOf(db), modeOf(join(folder, 'far', 'away'))]).toEqual(['600', '700']);
+		const { status, stdout } = runProgram(
+			process.execPath,
+			[programPath, '--db', db, 'doctor', '--only', 'database', '-o', 'json'],
+			{ env: { PATH: process.env['PATH'] ?? '', HOME: folder }, cwd: folder },
+		);
+		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
+	});
+
+	it('of what serve and a worker write while it is backed up gives a database that goes on', async () => {
+		const { folder, run, json, start, importFile } = workplace(5_000);
+		const serve = start('serve', '--port', '0', '--no-worker');
+		run('engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:9');
+		const worker = start('worker');
+		const busy = start(...importFile('b', 20_000));
+		json('engine', 'backup', 'copy.db');
+		if (busy.exitCode === null) await once(busy, 'exit');
+		const db = join(folder, 'other.db');
+		json('--db', db, 'engine', 'restore', 'copy.db');
+		expect(look(db).sound).toBe('ok');
+		const { overall_subscribers_count: count } = json('--db', db, 'lists', 'get', 'Readers');
+		expect(count).toBe(look(db).subscribers);
+		json('--db', db, 'subscribers', 'create', '-l', 'Readers', '--email', 'new@example.com');
+		serve.kill('SIGTERM');
+		worker.kill('SIGTERM');
+		await Promise.all([serve, worker].map((child) => (child.exitCode === null ? once(child, 'exit') : null)));
+	});
+
+	it('pauses the queue: what waits is sent when it is resumed, what was being sent is uncertain', async () => {
+		const sink = await startSmtpSink();
+		onTestFinished(() => sink.close());
+		const { db, folder, run, json } = await makeProject({ smtp: sink.port });
+		const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
+		await json([...mail, '--to', 'first@example.com']);
+		const store = await openStore(db, { clock: { now: () => Date.now() * 1000 }, mode: 'existing' });
+		const now = Date.now() * 1000;
+		const lease = { owner: 'far:1:x', now, until: now + 60_000_000, max: 1, scope: null };
+		expect(await store.queue.lease(lease)).toHaveLength(1);
+		await store.close();
+		await json([...mail, '--to', 'second@example.com']);
+		const copy = join(folder, 'copy.db');
+		await json(['engine', 'backup', copy]);
+		const restored = await run(['engine', 'restore', copy, ...agreed]);
+		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('engine queue resume') });
+		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('1 message may or may not have been sent');
+		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused: 1 message waits');
+		await run(['worker', '--drain']);
+		expect(sink.received).toHaveLength(0);
+		await json(['engine', 'queue', 'resume']);
+		expect(await run(['worker', '--drain'])).toMatchObject({ code: 0 });
+		expect(sink.received.map(({ to }) => to)).toEqual([['second@example.com']]);
+		const states = (await json(['messages', 'list'])) as { to: string; state: string }[];
+		expect(Object.fromEntries(states.map(({ to, state }) => [to, state]))).toEqual({
+			'first@example.com': 'uncertain',
+			'second@example.com': 'sent',
+		});
+	});
+
+	it('wants the word, which -y is not', async () => {
+		const { folder, db, run } = backedUp();
+		for (const words of [[], ['-y'], ['--confirm', 'yes']])
+			expect(run('engine', 'restore', 'copy.db', ...words)).toMatchObject({
+				status: 2,
+				stderr: expect.stringContaining('--confirm restore'),
+			});
+		expect(look(db).subscribers).toBe(11);
+		const words = ['--db', db, 'engine', 'restore', join(folder, 'copy.db')];
+		const asked = (answer: string) => typing([['Type restore', answer]], (options) => cli(words, options));
+		expect(await asked('no')).toMatchObject({ code: 130 });
+		expect(look(db).subscribers).toBe(11);
+		expect(await asked('restore')).toMatchObject({ code: 0 });
+		expect(look(db).subscribers).toBe(10);
+	});
+
+	it('names the process that works on the database, and waits for none', async () => {
+		const { db, run, start } = backedUp();
+		const serve = start('serve', '--port', '0', '--no-worker');
+		await eventually(() => {
+			const { status, stderr } = run('engine', 'restore', 'copy.db', '-n');
+			expect({ status, stderr }).toMatchObject({
+				status: 2,
+				stderr: expect.stringMatching(/serve \(pid \d+/),
+			});
+		});
+		expect(run('engine', 'restore', 'copy.db', ...agreed)).toMatchObject({ status: 2 });
+		serve.kill('SIGTERM');
+		if (serve.exitCode === null) await once(serve, 'exit');
+		// One that has it open and has never written.
+		const idle = new Database(db);
+		idle.prepare('SELECT count(*) FROM lists').get();
+		const { status, stderr } = run('engine', 'restore', 'copy.db', ...agreed);
+		expect({ status, stderr }).toMatchObject({
+			status: 74,
+			stderr: expect.stringContaining('another process has'),
+		});
+		expect(idle.prepare('SELECT count(*) FROM subscribers').pluck().get()).toBe(11);
+		idle.close();
+		expect(run('engine', 'restore', 'copy.db', ...agreed).status).toBe(0);
+	});
+
+	it.each([
+		['no file', 'none.db', 2, 'no such file'],
+		['a folder', 'dir', 2, 'is a directory'],
+		['the database itself', 'news.db', 2, 'is the database itself'],
+		['another file', 'letter.txt', 74, 'is not a mailctl database'],
+		['an empty file', 'empty.db', 74, 'it is no backup'],
+		['another program’s database', 'other.db', 74, 'not one of mailctl'],
+		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
+		['a damaged backup', 'damaged.db', 74, 'damaged'],
+	])('refuses %s', (_, file, code, words) => {
+		const { folder, db, run } = backedUp(2_000);
+		const at = (name: string) => join(folder, name);
+		mkdirSync(at('dir'));
+		writeFileSync(at('letter.txt'), 'Dear Ann,\n'.repeat(100));
+		writeFileSync(at('empty.db'), '');
+		const other = new Database(at('other.db'));
+		other.exec('CREATE TABLE cookies (name TEXT)');
+		other.close();
+		copyFileSync(at('copy.db'), at('newer.db'));
+		const newer = new Database(at('newer.db'));
+		newer.pragma('user_version = 999');
+		newer.close();
+		const bytes = readFileSync(at('copy.db'));
+		bytes.fill(0x5a, bytes.length - 3 * 8_192, bytes.length - 8_192);
+		writeFileSync(at('damaged.db'), bytes);
+		for (const more of [['-n'], agreed]) {
+			const { status, stderr } = run('engine', 'restore', file, ...more);
+			expect({ status, stderr }).toMatchObject({ status: code, stderr: expect.stringContaining(words) });
+		}
+		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 2_001 });
+		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);
+	});
+
+	it('replaces a damaged database, and keeps what is left of it with its log', () => {
+		const { folder, db, json } = backedUp();
+		writeFileSync(db, 'nothing that SQLite could read');
+		writeFileSync(`${db}-wal`, 'a log');
+		json('engine', 'restore', 'copy.db', ...agreed);
+		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
+		const kept = keptIn(folder)
+			.filter((name) => !name.endsWith('-shm'))
+			.sort();
+		expect(kept.map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual([
+			'nothing that SQLite could read',
+			'a log',
+		]);
+	});
+
+	it('takes no log for its own that lies where there is no database', () => {
+		const { folder, json } = backedUp();
+		const far = join(folder, 'far.db');
+		const one = new Database(far);
+		one.pragma('journal_mode = WAL');
+		one.exec('CREATE TABLE strange (x)');
+		copyFileSync(`${far}-wal`, join(folder, 'lost.db-wal'));
+		one.close();
+		const db = join(folder, 'lost.db');
+		json('--db', db, 'engine', 'restore', 'copy.db');
+		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
+		expect(keptIn(folder)).toEqual([expect.stringMatching(/^lost\.db\.before-restore-.*-wal$/)]);
+	});
+
+	it('follows links, and keeps them', () => {
+		const { folder, json, run } = backedUp();
+		symlinkSync('copy.db', join(folder, 'copy-link.db'));
+		symlinkSync('news.db', join(folder, 'news-link.db'));
+		expect(run('--db', 'news-link.db', 'engine', 'restore', 'news.db').status).toBe(2);
+		json('--db', 'news-link.db', 'engine', 'restore', 'copy-link.db', ...agreed);
+		expect(lstatSync(join(folder, 'news-link.db')).isSymbolicLink()).toBe(true);
+		expect(look(join(folder, 'news.db')).subscribers).toBe(10);
+	});
+
+	it('takes away the second name that a killed one gave to the database', () => {
+		const { folder, db, json } = backedUp();
+		linkSync(db, `${db}.before-restore-20200101T000000Z`);
+		json('engine', 'restore', 'copy.db', ...agreed);
+		expect(keptIn(folder)).toHaveLength(1);
+		expect(look(join(folder, keptIn(folder)[0] ?? '')).subscribers).toBe(11);
+	});
+
+	it('wants the key of wrapped secrets before anything changes', () => {
+		const { folder, db, env, run } = workplace(10);
+		const key = { ...env, MAILCTL_KEY: 'a'.repeat(64) };
+		const withKey = (...words: string[]) =>
+			runProgram(process.execPath, [programPath, ...words], { env: key, cwd: folder });
+		writeFileSync(join(folder, 'pass'), 'secret');
+		expect(withKey('engine', 'init', '--smtp-password-file', 'pass').status).toBe(0);
+		expect(withKey('engine', 'secrets', 'wrap').status).toBe(0);
+		expect(run('engine', 'backup', 'copy.db').status).toBe(0);
+		const before = readFileSync(db);
+		const { status, stderr } = run('engine', 'restore', 'copy.db', ...agreed);
+		expect({ status, stderr }).toMatchObject({
+			status: 78,
+			stderr: expect.stringContaining('MAILCTL_KEY_FILE'),
+		});
+		expect(look(db).subscribers).toBe(10);
+		expect(before.length).toBe(statSync(db).size);
+		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);
+		expect(withKey('engine', 'restore', 'copy.db', ...agreed).status).toBe(0);
+	});
+
+	it.skipIf(!isRoot)('on a full disk changes nothing', (context) => {
+		const { folder, run, json } = backedUp(20_000);
+		const small = join(folder, 'small');
+		mkdirSync(small);
+		const mounted = runProgram('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'none', small]);
+		if (mounted.status !== 0) return context.skip('no tmpfs can be mounted here');
+		onTestFinished(() => void runProgram('umount', [small]));
+		const db = join(small, 'news.db');
+		json('--db', db, 'engine', 'init', '--sender', 'news@example.com');
+		const { status, stderr } = run('--db', db, 'engine', 'restore', 'copy.db', ...agreed);
+		expect({ status, stderr }).toMatchObject({ status: 74, stderr: expect.stringContaining('no room left') });
+		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 0 });
+		expect(readdirSync(small)).toEqual(['news.db']);
+	});
+
+	it.skipIf(!hasStrace)(
+		'killed or failing at any moment leaves the old database or the restored one, whole (needs strace)',
+		async () => {
+			const { folder, db, env, json } = backedUp(2_000);
+			copyFileSync(db, join(folder, 'master.db'));
+			const words = [programPath, 'engine', 'restore', 'copy.db', ...agreed];
+			const place = { env, cwd: folder };
+			const { points } = await measurePoints({ calls: `${databaseCalls},rename,unlink,link` }, words, place);
+			const codes: (number | null)[] = [];
+			for (const fault of faultsOver(points, { kills, faults })) {
+				for (const suffix of ['-wal', '-shm', '-journal']) rmSync(db + suffix, { force: true });
+				copyFileSync(join(folder, 'master.db'), db);
+				const { code, stderr } = await runNode(words, fault, place);
+				const what = `${JSON.stringify(fault)}: ${code} ${stderr}`;
+				codes.push(code);
+				expect(fault.does === 'KILL' ? [0, null] : [0, 74], what).toContain(code);
+				// The next command that opens it ends what was begun.
+				json('engine', 'status');
+				const { sound, subscribers } = look(db);
+				expect(sound, what).toBe('ok');
+				expect(code === 0 ? [2_000] : [2_000, 2_001], what).toContain(subscribers);
+				if (subscribers === 2_000) {
+					const kept = keptIn(folder).map((name) => look(join(folder, name)).subscribers);
+					expect(kept, what).toContain(2_001);
+					expect(json('engine', 'queue', 'stats').paused, what).toMatchObject({ kind: 'manual' });
+				}
+			}
+			expectHappened(`a restore, ${points.length} calls`, codes, { kills, faults });
+		},
+		timeLimit,
+	);
+});
