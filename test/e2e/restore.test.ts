@@ -123,7 +123,7 @@ describe('engine restore', () => {
 		const restored = await run(['engine', 'restore', copy, ...agreed]);
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('engine queue resume') });
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('1 message may or may not have been sent');
-		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused: 1 message waits');
+		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused, and 1 message waits');
 		await run(['worker', '--drain']);
 		expect(sink.received).toHaveLength(0);
 		await json(['engine', 'queue', 'resume']);

@@ -79,8 +79,10 @@ export const restore = command({
 				`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${uncertain === 1 ? 'is' : 'are'} not sent again`,
 			);
 		const waits =
-			waiting === 0 ? 'nothing waits' : `${counted(waiting, 'message')} ${waiting === 1 ? 'waits' : 'wait'}`;
-		await cx.note(`the queue is paused: ${waits} to be sent, what was sent since the backup too`);
+			waiting === 0
+				? 'and nothing waits in it'
+				: `and ${counted(waiting, 'message')} ${waiting === 1 ? 'waits' : 'wait'} in it, what was sent since the backup too`;
+		await cx.note(`the queue is paused, ${waits}`);
 		await cx.hint([
 			...(waiting === 0
 				? []
