@@ -12,7 +12,7 @@ import { asked, hasStrace, timeLimit } from '../support/fault-points.js';
 import { runProgram } from '../support/run-program.js';
 import { startServing } from '../support/serving.js';
 
-const faults = asked('MAILCTL_FAULTS', 60);
+const faults = asked('MAILCTL_FAULTS', 24);
 
 it.skipIf(!hasStrace)(
 	'no command asks for a backup where the file is sound',

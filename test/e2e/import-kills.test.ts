@@ -174,7 +174,7 @@ describe.skipIf(!isBuilt)('on a deployment of our own', () => {
 	it(
 		'kills of the client leave each person once, counted as what they were',
 		async () => {
-			const { rows, kills } = size({ rows: 20_000, kills: 5 });
+			const { rows, kills } = size({ rows: 10_000, kills: 4 });
 			const batch = Math.max(200, Math.ceil(rows / 100));
 			const db = await prepareDatabase(rows);
 			const server: RunningServer = await startServer(db, ['--no-worker']);
@@ -253,7 +253,7 @@ describe.skipIf(!isBuilt)('on a deployment of our own', () => {
 	it.skipIf(!hasStrace)(
 		'kills at any write leave each person once in a database of this machine (needs strace)',
 		async () => {
-			const { rows, kills } = size({ rows: 20_000, kills: 8 });
+			const { rows, kills } = size({ rows: 8_000, kills: 5 });
 			await prepareDatabase(rows);
 			const batch = String(Math.max(200, Math.ceil(rows / 100)));
 			const begin = async () => {

@@ -16,7 +16,7 @@ import {
 } from '../support/fault-points.js';
 import { createQueuedDatabase } from '../support/queued-database.js';
 
-const kills = asked('MAILCTL_KILLS', 12);
+const kills = asked('MAILCTL_KILLS', 6);
 const program = await bundleProgram('campaign-program');
 
 async function begin(): Promise<string[]> {

@@ -20,7 +20,7 @@ import {
 import { createQueuedDatabase } from '../support/queued-database.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
-const kills = asked('MAILCTL_KILLS', 24);
+const kills = asked('MAILCTL_KILLS', 10);
 const messages = 400;
 /** 100 outcomes not recorded and 5 conversations in flight. */
 const window = 105;

@@ -68,7 +68,7 @@ async function ask(
 		took.push(performance.now() - began);
 		statuses[status] = (statuses[status] ?? 0) + 1;
 		onAnswer(took.length);
-		await wait(10);
+		await wait(25);
 	}
 	took.sort((a, b) => a - b);
 	return { statuses, p99: took[Math.ceil(took.length * 0.99) - 1] ?? Number.NaN };

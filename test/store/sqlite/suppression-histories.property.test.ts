@@ -27,7 +27,7 @@ import {
 	SuppressionModel,
 } from '../../support/suppression-model.js';
 
-const histories = 1_500;
+const histories = 400;
 
 /** Few of each, so that they meet. */
 const address = fc.constantFrom('ann', 'bob', 'eve');
