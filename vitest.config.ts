@@ -11,6 +11,8 @@ export default defineConfig({
 		pool: 'forks',
 		// Half of what tests take is waiting: for other processes, for the disk, for the end of a time.
 		maxWorkers: 2 * availableParallelism(),
+		// Times are shown in the zone of the machine, unless a call names one.
+		env: { TZ: 'UTC' },
 		globalSetup: ['test/global-setup.ts'],
 		// For what never ends. No test has a time of its own unless the environment sets its size: how fast a machine is
 		// states nothing, and a slow one may stand still for a minute.

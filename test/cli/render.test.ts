@@ -1,13 +1,17 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/api/datetime.js';
 import { csvCell, markdownCell, tsvCell } from '../../src/cli/render/cells.js';
 import { clean } from '../../src/cli/render/clean.js';
 import { hasColor } from '../../src/cli/render/color.js';
 import { linesOf } from '../../src/cli/render/lines.js';
 import { describe as describeProgress } from '../../src/cli/render/progress.js';
 import { card, squeeze, table } from '../../src/cli/render/table.js';
+import { createTimes } from '../../src/cli/render/times.js';
 import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
+
+const times = createTimes({ zone: () => 'UTC', clock: systemClock, isRead: false });
 
 describe('clean', () => {
 	it.each([
@@ -106,7 +110,7 @@ describe('a value of several lines', () => {
 			lines: (row: { tries: { at: number }[] }) => row.tries.map(({ at }) => `at ${at}`),
 		},
 	];
-	const layout = { width: 40, header: true, truncate: true, strong: (text: string) => text };
+	const layout = { width: 40, header: true, truncate: true, strong: (text: string) => text, times };
 	const row = { tries: [{ at: 1 }, { at: 2 }] };
 
 	it('is a line each on a card, and on one line in a table', async () => {
@@ -120,7 +124,7 @@ describe('a value of several lines', () => {
 				yield row;
 			}
 			const pieces: string[] = [];
-			for await (const piece of linesOf(rows(), columns, { format, fields: null, header: false }))
+			for await (const piece of linesOf(rows(), columns, { format, fields: null, header: false, times }))
 				pieces.push(piece);
 			return pieces.join('');
 		};
@@ -135,7 +139,7 @@ describe('tables', () => {
 		{ key: 'a', header: 'A', value: (row: { a: string; b: string }) => row.a },
 		{ key: 'b', header: 'B', value: (row: { a: string; b: string }) => row.b, align: 'right' as const },
 	];
-	const layout = { width: 20, header: true, truncate: true, strong: (text: string) => text };
+	const layout = { width: 20, header: true, truncate: true, strong: (text: string) => text, times };
 
 	it('shrinks the widest column first, and gives up where nothing fits', () => {
 		expect(squeeze([4, 30], 30)).toEqual([4, 24]);

@@ -35,12 +35,12 @@ const initOptions = {
 		placeholder: 'address',
 		summary: 'where bounces come back to: bounces@example.com',
 	},
-	timeZone: { kind: 'text', placeholder: 'ZONE', summary: 'whose days the report counts: Europe/Oslo' },
 } as const;
 
 const init = command({
 	name: 'init',
 	summary: 'make the database, or change what is given',
+	description: 'With --time-zone, a global option, the report counts the days of that zone.',
 	options: initOptions,
 	writes: true,
 	createsDatabase: true,
@@ -59,7 +59,7 @@ const init = command({
 			}),
 			...(options.publicUrl !== undefined && { public_url: options.publicUrl }),
 			...(options.bounceAddress !== undefined && { bounce_address: options.bounceAddress }),
-			...(options.timeZone !== undefined && { time_zone: options.timeZone }),
+			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
 		};
 		if (options.sender !== undefined) await assertAddress(options.sender);
 		const engine = await cx.local();

@@ -16,7 +16,7 @@ const columns: Columns<Field> = [
 	column('id', 'ID', { align: 'right' }),
 	column('variable', 'VARIABLE', { isName: true }),
 	column('name', 'NAME'),
-	column('date_created', 'CREATED', { wide: true }),
+	column('date_created', 'CREATED', { time: 'text', wide: true }),
 ];
 
 const fieldArg = { name: 'field', summary: 'an id or a variable' } as const;

@@ -23,7 +23,7 @@ export const listColumns: Columns<List> = [
 	column('inactive_subscribers_count', 'INACTIVE', { align: 'right' }),
 	column('overall_subscribers_count', 'ALL', { align: 'right', wide: true }),
 	column('email_reason', 'REASON', { wide: true }),
-	column('date_created', 'CREATED'),
+	column('date_created', 'CREATED', { time: 'text' }),
 ];
 
 const listArg = { name: 'list', summary: 'id or exact name' } as const;

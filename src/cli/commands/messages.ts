@@ -6,7 +6,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
 import { sayWhatIsLeftOut } from '../verbs/left-out.js';
-import { listOptions, listRows, walk } from '../verbs/listing.js';
+import { beginningOf, listOptions, listRows, walk } from '../verbs/listing.js';
 import { cancel, retry } from './messages/change.js';
 import { detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
 
@@ -18,7 +18,7 @@ const list = command({
 		status: { kind: 'choice', choices: messageStates, summary: 'only those in this state' },
 		to: { kind: 'text', summary: 'only those to this address' },
 		campaign: { kind: 'text', summary: 'only those of this campaign (its UUID)' },
-		since: { kind: 'date', summary: 'only those created on this day (UTC) or later' },
+		since: { kind: 'date', summary: 'only those created on this day or later' },
 		limit: listOptions.limit,
 		all: listOptions.all,
 	},
@@ -31,7 +31,7 @@ const list = command({
 			...(options.status !== undefined && { status: options.status }),
 			...(options.to !== undefined && { to: options.to }),
 			...(options.campaign !== undefined && { campaign_unique_id: uuidOf(options.campaign, 'a campaign') }),
-			...(options.since !== undefined && { since: `${options.since}T00:00:00.000000` }),
+			...(options.since !== undefined && { since: beginningOf(cx, options.since) }),
 		};
 		const { all, limit } = options;
 		await listRows(

@@ -14,7 +14,7 @@ import { explained } from '../verbs/refusals.js';
 const columns: Columns<Sender> = [
 	column('id', 'ID', { align: 'right' }),
 	column('email', 'ADDRESS', { isName: true }),
-	column('date_created', 'ADDED', { wide: true }),
+	column('date_created', 'ADDED', { time: 'text', wide: true }),
 ];
 
 const list = command({

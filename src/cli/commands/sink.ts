@@ -28,7 +28,7 @@ interface Arrived {
 }
 
 const columns: Columns<Arrived> = [
-	column('time', 'TIME', { wide: true }),
+	column('time', 'TIME', { time: 'text', wide: true }),
 	column('from', 'FROM'),
 	{ key: 'to', header: 'TO', isName: true, isWhole: true, value: ({ to }) => to.join(', ') },
 	column('subject', 'SUBJECT'),

@@ -18,8 +18,8 @@ const columns: Columns<Template> = [
 	column('id', 'ID', { isWhole: true }),
 	column('name', 'NAME (SUBJECT)', { isName: true }),
 	{ key: 'parts', header: 'PARTS', value: partsOf },
-	column('date_created', 'CREATED', { wide: true }),
-	column('date_updated', 'CHANGED', { wide: true }),
+	column('date_created', 'CREATED', { time: 'text', wide: true }),
+	column('date_updated', 'CHANGED', { time: 'text', wide: true }),
 ];
 
 const templateArg = { name: 'template', summary: 'a UUID or an exact name' } as const;

@@ -27,7 +27,7 @@ const columns: Columns<Webhook> = [
 	column('url', 'URL'),
 	column('is_auth_enabled', 'AUTH'),
 	column('login', 'LOGIN', { wide: true }),
-	column('date_created', 'CREATED', { wide: true }),
+	column('date_created', 'CREATED', { time: 'text', wide: true }),
 ];
 
 const allColumns = [...columns, stateColumn(new Map())];

@@ -36,13 +36,12 @@ export const command = describe({
 		}
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
 		if (!held.isKnown) throw unknown(held);
-		const { sentences, next } = answerOf(held, formatDateTime(cx.clock.now()));
+		const { sentences, next } = answerOf(held, { now: formatDateTime(cx.clock.now()), times: cx.times });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
 			await cx.out.document(documentOf(held, sentences));
 		} else {
-			const text = pageOf(held, sentences, options.all ? null : shownDays)
-				.map(clean)
-				.join('\n');
+			const shown = { days: options.all ? null : shownDays, times: cx.times };
+			const text = pageOf(held, sentences, shown).map(clean).join('\n');
 			await cx.out.raw(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);

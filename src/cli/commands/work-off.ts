@@ -52,7 +52,7 @@ export async function workOff(
 				void cx.warn(`${reason}; it goes on when it is resumed`);
 			},
 			onLimited: (until) => {
-				void cx.warn(limitedUntil(until));
+				void cx.warn(limitedUntil(until, cx.times));
 			},
 			onWarning: (warning) => {
 				void cx.warn(warning);

@@ -31,6 +31,8 @@ export interface Profile {
 	color?: string;
 	timeout?: string;
 	retries?: number;
+	/** In which times are shown and days are read. */
+	timeZone?: string;
 	/** The default of `--list`. */
 	list?: string;
 	/** Every change asks first. */
@@ -59,6 +61,7 @@ export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: str
 	},
 	timeout: { check: isText, is: 'a duration' },
 	retries: { check: (value) => Number.isInteger(value) && Number(value) >= 0, is: 'a whole number' },
+	timeZone: { check: isText, is: 'a time zone' },
 	list: { check: isText, is: 'a list’s id or name' },
 	protected: { check: (value) => typeof value === 'boolean', is: 'true or false' },
 	allowRecipients: {

@@ -1,8 +1,8 @@
 /** Flag > environment > profile > default: each setting with where its value comes from, as `config explain` shows it. */
-import { type Clock, type Micros, systemClock } from '../../api/datetime.js';
+import { type Clock, isTimeZone, type Micros, systemClock } from '../../api/datetime.js';
 import { UsageError } from '../frame/errors.js';
 import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
-import { parseDuration, parseInteger, parseMoment } from '../frame/values.js';
+import { parseDuration, parseInteger, parseMoment, parseTimeZone } from '../frame/values.js';
 import { type ConfigFile, type Paths, type Profile, readToken } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
@@ -35,6 +35,8 @@ export interface Settings {
 	input: Resolved<boolean>;
 	debug: Resolved<boolean>;
 	list: Resolved<string | null>;
+	/** In which times are shown and days are read (IANA name); `null` = the machine's. */
+	timeZone: Resolved<string | null>;
 	/** Fixed for reproducible output; `null` = the machine's clock. */
 	now: Resolved<Micros | null>;
 }
@@ -72,6 +74,13 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 			isOn,
 		),
 		list: pick(null, 'MAILCTL_LIST', own.list, null, (text) => text),
+		timeZone: pick(
+			flag('--time-zone', raw.timeZone),
+			'MAILCTL_TIME_ZONE',
+			selected.timeZone,
+			null,
+			parseTimeZone,
+		),
 		now: pick(flag('--now', raw.now), 'SOURCE_DATE_EPOCH', undefined, null, parseMoment),
 	};
 }
@@ -80,6 +89,13 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 export function clockOf(settings: Settings): Clock {
 	const fixed = settings.now.value;
 	return fixed === null ? systemClock : { now: () => fixed };
+}
+
+/** IANA name. TZ is what the machine's own zone comes from; what is no zone there counts as UTC, as elsewhere. */
+export function timeZoneOf({ timeZone }: Settings): string {
+	if (timeZone.value !== null) return timeZone.value;
+	const found = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+	return isTimeZone(found) ? found : 'UTC';
 }
 
 /** Prompts are for people: never with `--no-input`, in CI, or with a machine's format. */
@@ -153,7 +169,7 @@ export function explain(settings: Settings, globals: RawGlobals, env: Env, paths
 	const { profile, origin } = settings.target;
 	const target = settings.target.target();
 	const at = target.kind === 'local' ? target.url : target.baseUrl;
-	const { output, color, timeoutMs, retries, deadline, input, debug, list, now } = settings;
+	const { output, color, timeoutMs, retries, deadline, input, debug, list, now, timeZone } = settings;
 	return [
 		row('profile', profile, origin),
 		row(target.kind === 'local' ? 'db' : 'baseUrl', at, origin),
@@ -166,6 +182,7 @@ export function explain(settings: Settings, globals: RawGlobals, env: Env, paths
 		row('input', input.value, input.origin),
 		row('debug', debug.value, debug.origin),
 		row('list', list.value, list.origin),
+		row('timeZone', timeZoneOf(settings), timeZone.origin),
 		row('now', now.value === null ? null : new Date(now.value / 1000).toISOString(), now.origin),
 		proxy(globals, env),
 	];

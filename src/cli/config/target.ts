@@ -6,7 +6,7 @@ import type { Target } from '../frame/connection.js';
 import { UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
 import { didYouMean } from '../frame/help.js';
-import { parseDuration } from '../frame/values.js';
+import { parseDuration, parseTimeZone } from '../frame/values.js';
 import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Env, Origin } from './settings.js';
 
@@ -55,6 +55,7 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 export function checkSetting(key: keyof Profile, text: string, profile: Profile, name: string): void {
 	if (key === 'output') parseFormat(text);
 	if (key === 'timeout') parseDuration(text, key);
+	if (key === 'timeZone') parseTimeZone(text, key);
 	if (key === 'baseUrl') remoteTarget(text, key);
 	const other = key === 'baseUrl' ? 'db' : 'baseUrl';
 	if ((key === 'baseUrl' || key === 'db') && profile[other] !== undefined)

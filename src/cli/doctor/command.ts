@@ -28,6 +28,7 @@ export async function doctorCommand(cx: CommandContext, options: DoctorOptions):
 	const named = namedTarget(cx.globals, cx.settings);
 	const surroundings: Surroundings = {
 		line: (...command) => hintText(mailctl(...command), named),
+		zone: cx.times.zone(),
 		isOffline: options.offline,
 		isFull: options.full,
 		patience: (ms) => patient(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),

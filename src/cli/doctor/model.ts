@@ -52,6 +52,8 @@ export interface Check {
 export interface Surroundings {
 	/** `mailctl --db news.db WORDS`: a command on the target that is looked at, for a shell. */
 	line(...command: readonly string[]): string;
+	/** The time zone in which moments are told (IANA name). */
+	zone: string;
 	/** Nothing leaves this machine. */
 	isOffline: boolean;
 	/** Large databases are read whole. */

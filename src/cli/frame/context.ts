@@ -3,7 +3,7 @@ import type { Api } from '../../api/api.js';
 import type { Clock } from '../../api/datetime.js';
 import { createNameRecorder } from '../completion/names.js';
 import type { Paths } from '../config/config.js';
-import { clockOf, type Settings } from '../config/settings.js';
+import { clockOf, type Settings, timeZoneOf } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
 import { hasColor, paint } from '../render/color.js';
 import { numberText } from '../render/counted.js';
@@ -11,6 +11,7 @@ import { parseFields } from '../render/fields.js';
 import { createOut, type Out, type Shown } from '../render/out.js';
 import type { Query } from '../render/query.js';
 import { withOneLine } from '../render/standing.js';
+import { createTimes, type Times } from '../render/times.js';
 import type { Foreseen } from '../verbs/foreseen.js';
 import type { Command } from './command.js';
 import type { Hint, NamedTarget } from './command-line.js';
@@ -28,6 +29,10 @@ export interface CommandContext extends Talk, Prompts {
 	/** stdout. */
 	readonly out: Out;
 	readonly clock: Clock;
+	/** The zone (IANA name) of days and times that are given, and of those that are shown to people. */
+	timeZone(): string;
+	/** Times in sentences and pages; with a machine's format in UTC. */
+	readonly times: Times;
 	/** The global options as given; values with a default from environment or profile are in `settings`. */
 	readonly globals: RawGlobals;
 	readonly settings: Settings;
@@ -123,6 +128,12 @@ export async function createContext(
 	});
 	const sources = createSources(io, signal);
 	const clock = clockOf(settings);
+	const timeZone = () => timeZoneOf(settings);
+	const times = createTimes({
+		zone: isMachine(format) ? () => 'UTC' : timeZone,
+		clock,
+		isRead: io.stdout.isTTY,
+	});
 	const prompts = createPrompts(io, promptOptions(globals, settings, format, io, signal));
 	const listed: Shown[] = [];
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
@@ -131,7 +142,15 @@ export async function createContext(
 		globals.query === undefined ? null : await openQueryOf(globals.query, io, { format, talk, writes });
 	const printed =
 		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
-	const out = makeOut(globals, printed.io, { format: printed.format, strong, talk, listed, columns, writes });
+	const out = makeOut(globals, printed.io, {
+		format: printed.format,
+		strong,
+		times,
+		talk,
+		listed,
+		columns,
+		writes,
+	});
 	const role = parsed.command.role ?? 'cli';
 	const link = linker(settings, {
 		connect,
@@ -152,6 +171,8 @@ export async function createContext(
 		io,
 		out,
 		clock,
+		timeZone,
+		times,
 		globals,
 		settings,
 		paths,
@@ -222,6 +243,7 @@ async function openQueryOf(
 interface OutParts {
 	format: Format;
 	strong: (text: string) => string;
+	times: Times;
 	talk: Talk;
 	/** The rows each list printed, for `--exit-empty`. */
 	listed: Shown[];
@@ -232,7 +254,7 @@ interface OutParts {
 function makeOut(
 	globals: RawGlobals,
 	io: Io,
-	{ format, strong, talk, listed, columns, writes }: OutParts,
+	{ format, strong, times, talk, listed, columns, writes }: OutParts,
 ): Out {
 	const fields = parseFields(globals.fields);
 	const options = {
@@ -244,6 +266,7 @@ function makeOut(
 		truncate: globals.truncate !== false,
 		quiet: globals.quiet === true,
 		strong,
+		times,
 	};
 	return createOut(io.stdout, options, {
 		sentence: talk.note,

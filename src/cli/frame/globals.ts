@@ -33,6 +33,11 @@ export const globalOptions: readonly GlobalOption[] = [
 	{ flags: '--no-header', summary: 'no header line' },
 	{ flags: '--no-truncate', summary: 'never shorten a cell' },
 	{
+		flags: '--time-zone <ZONE>',
+		summary: 'of times shown and days given: Europe/Oslo',
+		environment: 'MAILCTL_TIME_ZONE, TZ',
+	},
+	{
 		flags: '--color <WHEN>',
 		summary: 'auto, always or never',
 		environment: 'NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM',
@@ -76,6 +81,7 @@ export interface RawGlobals {
 	query?: string;
 	header?: boolean;
 	truncate?: boolean;
+	timeZone?: string;
 	/** False: `--no-color`. */
 	color?: string | false;
 	quiet?: boolean;

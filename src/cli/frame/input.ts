@@ -1,6 +1,6 @@
 /** Turns the parsed words of a command into typed values. A missing value is asked for, or exit 2. */
 import type { Clock } from '../../api/datetime.js';
-import type { Env, Settings } from '../config/settings.js';
+import { type Env, type Settings, timeZoneOf } from '../config/settings.js';
 import { type ArgSpec, type Command, camel, flagOf, type OptionSpec, offFlagOf } from './command.js';
 import { UsageError } from './errors.js';
 import { didYouMean } from './help.js';
@@ -114,7 +114,7 @@ function readText(
 	spec: Exclude<OptionSpec, Repeated>,
 	text: string,
 	flag: string,
-	{ clock, sources }: InputDependencies,
+	{ clock, settings, sources }: InputDependencies,
 ): unknown {
 	switch (spec.kind) {
 		case 'integer':
@@ -124,7 +124,7 @@ function readText(
 		case 'duration':
 			return parseDuration(text, flag);
 		case 'date':
-			return parseDate(text, flag, clock);
+			return parseDate(text, flag, { clock, zone: () => timeZoneOf(settings) });
 		case 'file':
 			if (text === '') throw new UsageError(`${flag}: an empty file name`);
 			return sources.file(text, flag);

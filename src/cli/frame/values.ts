@@ -1,5 +1,6 @@
 /** Words of the command line into values. Every refusal is exit 2 and names the flag it came from. */
-import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
+import { addDays, type Clock, dayOf, isTimeZone, type Micros } from '../../api/datetime.js';
+import { suggest } from '../../api/suggest.js';
 import { UsageError } from './errors.js';
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -38,13 +39,15 @@ export function parseInteger(
 	throw new UsageError(`${flag}: "${text}" is no whole number (${range})`);
 }
 
-/** `2026-11-01`, `01.11.2026`, `7d` (ago), `today`, `yesterday` as `YYYY-MM-DD`; relative ones count UTC days. */
-export function parseDate(text: string, flag: string, clock: Clock): string {
+/** `2026-11-01`, `01.11.2026`, `7d` (ago), `today`, `yesterday` as `YYYY-MM-DD`, of the days of that zone. */
+export function parseDate(
+	text: string,
+	flag: string,
+	{ clock, zone }: { clock: Clock; zone: () => string },
+): string {
 	const given = text.trim().toLowerCase();
-	if (given === 'today') return day(clock.now());
-	if (given === 'yesterday') return day(clock.now() - microsPerDay);
-	const ago = /^(\d{1,5})d$/.exec(given)?.[1];
-	if (ago !== undefined) return day(clock.now() - Number(ago) * microsPerDay);
+	const ago = given === 'today' ? 0 : given === 'yesterday' ? 1 : /^(\d{1,5})d$/.exec(given)?.[1];
+	if (ago !== undefined) return addDays(dayOf(clock.now(), zone()), -Number(ago));
 	const iso = /^(\d{4})-(\d{2})-(\d{2})$/.exec(given);
 	const dotted = /^(\d{2})\.(\d{2})\.(\d{4})$/.exec(given);
 	const date = iso ? given : dotted ? `${dotted[3]}-${dotted[2]}-${dotted[1]}` : '';
@@ -76,8 +79,25 @@ export function parsePairs(texts: readonly string[], flag: string): Record<strin
 	);
 }
 
-function day(at: Micros): string {
-	return new Date(at / 1000).toISOString().slice(0, 10);
+/** A zone by its IANA name, without regard to case. */
+export function parseTimeZone(text: string, flag: string): string {
+	const given = text.trim();
+	if (isTimeZone(given)) {
+		const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: given }).resolvedOptions();
+		// A newer name of the same zone (Europe/Kyiv) is the one that its people know.
+		return timeZone.toLowerCase() === given.toLowerCase() ? timeZone : given;
+	}
+	const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')];
+	// Most people know the city alone.
+	const cities = new Map(zones.map((zone) => [zone.slice(zone.lastIndexOf('/') + 1), zone]));
+	const near = suggest(given.slice(given.lastIndexOf('/') + 1).replaceAll(' ', '_'), [...cities.keys()]);
+	const known = near.length > 0 ? near.map((city) => cities.get(city) ?? city) : suggest(given, zones);
+	throw new UsageError(`${flag}: there is no time zone "${text}"`, {
+		hint:
+			known.length > 0
+				? `did you mean ${known.join(' or ')}?`
+				: 'time zones: UTC, Europe/Oslo, America/New_York',
+	});
 }
 
 function isCalendarDay(date: string): boolean {

@@ -1,7 +1,8 @@
 /** Sizes and spans of time as sentences say them. */
 
-import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { counted } from './counted.js';
+import { momentText } from './times.js';
 
 /** In bytes. */
 export const mebibyte = 1024 ** 2;
@@ -28,16 +29,11 @@ export function spanText(span: Micros): string {
 	return counted(Math.floor(seconds / size), name);
 }
 
-/** Of something to come: `in 12 seconds`, `at 2026-11-01 10:30 UTC` where that is more than an hour away, else `now`. */
-export function untilText(at: Micros, now: Micros): string {
+/** Of something to come: `in 12 seconds`, `at 2026-11-01 11:30 UTC+1` where that is more than an hour away, else `now`. */
+export function untilText(at: Micros, { now, zone }: { now: Micros; zone: string }): string {
 	if (at <= now) return 'now';
 	const left = at - now;
 	return left > 3_600 * microsPerSecond
-		? `at ${momentText(at)}`
+		? `at ${momentText(at, zone)}`
 		: `in ${spanText(Math.max(left, microsPerSecond))}`;
-}
-
-/** `2026-11-01 10:30 UTC`. */
-export function momentText(at: Micros): string {
-	return `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -1,20 +1,15 @@
 /** A value as one cell of each format. */
 
+import { parseDateTime } from '../../api/datetime.js';
 import { clean, cleanJson } from './clean.js';
-import type { Columns } from './columns.js';
+import type { Column, Columns } from './columns.js';
+import type { Times } from './times.js';
 
 /** For people: yes and no, nothing for null, JSON for objects; cleaned. */
 export function humanCell(value: unknown): string {
 	if (value === null || value === undefined) return '';
 	if (typeof value === 'boolean') return value ? 'yes' : 'no';
 	return clean(plainText(value));
-}
-
-/** As `humanCell`, and the microseconds of a wire date-time left out: they say nothing and take half a narrow table. */
-export function tableCell(value: unknown): string {
-	const text = humanCell(value);
-	const [, day, time] = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{6}$/.exec(text) ?? [];
-	return day === undefined ? text : `${day} ${time}`;
 }
 
 /** For programs: true and false, plain values of an array separated by commas, JSON for the rest; exact. */
@@ -49,12 +44,27 @@ export function markdownCell(value: unknown): string {
 	return humanCell(value).replace(/[\\|`*_<>[\]]/g, (char) => `\\${char}`);
 }
 
-/** The cells of a record, for programs. */
+/** The cells of a record, for programs: a time says that it is one of UTC. */
 export function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
-	return columns.map((column) => cell(column.value(record)));
+	return columns.map((column) => {
+		const value = column.value(record);
+		return cell(column.time === undefined ? value : inUtc(value));
+	});
 }
 
-/** The cells of a record, for people: its lines where it has some. */
-export function readCellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
-	return columns.map((column) => cell(column.lines?.(record).join('; ') ?? column.value(record)));
+/** Times of the wire have no zone, and are of UTC. Others are a stranger's, and stay as they are. */
+function inUtc(value: unknown): unknown {
+	return typeof value === 'string' && parseDateTime(value) !== null ? `${value.replace(/Z$/, '')}Z` : value;
+}
+
+/** The cell of a column, for people: its lines where it has some, a time in their zone. Cleaned by `cell`. */
+export function readCellOf<T>(
+	record: T,
+	column: Column<T>,
+	{ times, cell }: { times: Times; cell: (value: unknown) => string },
+): string {
+	const lines = column.lines?.(record, times);
+	if (lines !== undefined) return cell(lines.join('; '));
+	const value = column.value(record);
+	return cell(column.time !== undefined && typeof value === 'string' ? times[column.time](value) : value);
 }

@@ -1,4 +1,5 @@
 /** How a record is laid out for people; machines get the record itself. */
+import type { Times } from './times.js';
 
 export interface Column<T> {
 	/** The wire's key where there is one: `--fields` selects by it. */
@@ -7,7 +8,9 @@ export interface Column<T> {
 	/** `null` and `undefined` show as nothing. */
 	value(record: T): unknown;
 	/** For people, instead of an array of objects: a line each on a card, one after the other in a table. */
-	lines?(record: T): readonly string[];
+	lines?(record: T, times: Times): readonly string[];
+	/** A date-time of the wire: in the zone of the reader; of a row, `recent` shows how long ago it was. */
+	time?: 'text' | 'recent' | 'day';
 	/** Only in `wide`, in `csv` and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';

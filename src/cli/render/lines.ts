@@ -1,13 +1,15 @@
 /** Rows as text, one piece a row: the formats that stream. */
 import type { Format } from '../frame/globals.js';
-import { cellsOf, csvCell, humanCell, markdownCell, readCellsOf, tsvCell } from './cells.js';
+import { cellsOf, csvCell, humanCell, markdownCell, readCellOf, tsvCell } from './cells.js';
 import type { Columns } from './columns.js';
 import { selectColumns, selectKeys } from './fields.js';
+import type { Times } from './times.js';
 
 export interface LineOptions {
 	format: Exclude<Format, 'table' | 'wide'>;
 	fields: readonly string[] | null;
 	header: boolean;
+	times: Times;
 }
 
 /** The whole output in pieces; nothing is held back. */
@@ -59,13 +61,18 @@ type TextFormat = 'tsv' | 'csv' | 'markdown' | 'name';
 async function* textLines<T>(
 	rows: AsyncIterable<T>,
 	columns: Columns<T>,
-	{ format, fields, header }: LineOptions & { format: TextFormat },
+	{ format, fields, header, times }: LineOptions & { format: TextFormat },
 ) {
 	const shown = visibleColumns(columns, format, fields);
 	const { cell, line, head } = textFormats[format];
-	const cells = format === 'tsv' || format === 'csv' ? cellsOf : readCellsOf;
+	const cells =
+		format === 'markdown'
+			? (row: T) => shown.map((column) => readCellOf(row, column, { times, cell }))
+			: (row: T) => cellsOf(row, shown, cell);
 	if (header) yield head(shown);
-	for await (const row of rows) yield line(cells(row, shown, cell));
+	for await (const row of rows) yield line(cells(row));
+	const caption = header && format === 'markdown' ? times.caption() : null;
+	if (caption !== null) yield `\n${caption}\n`;
 }
 
 interface TextRules {

@@ -5,6 +5,7 @@ import { clean, cleanJsonLines } from './clean.js';
 import { answer, type Columns } from './columns.js';
 import { chosen, linesOf, visibleColumns } from './lines.js';
 import type { Layout } from './table.js';
+import type { Times } from './times.js';
 
 export interface OutOptions {
 	format: Format;
@@ -16,6 +17,7 @@ export interface OutOptions {
 	truncate: boolean;
 	quiet: boolean;
 	strong: (text: string) => string;
+	times: Times;
 }
 
 export interface RowsOptions {
@@ -171,15 +173,21 @@ async function writeTable<T>(
 }
 
 /** Away from a terminal nothing is shortened: the width is unknown. */
-function layoutOf(stream: OutStream, { header, truncate, strong }: OutOptions): Layout {
+function layoutOf(stream: OutStream, { header, truncate, strong, times }: OutOptions): Layout {
 	return {
 		width: stream.isTTY ? stream.columns : Number.POSITIVE_INFINITY,
 		header,
 		truncate: truncate && stream.isTTY,
 		strong,
+		times,
 	};
 }
 
 function ownColumns(document: object): Columns<object> {
-	return Object.entries(document).map(([key, value]) => ({ key, header: key, value: () => value }));
+	return Object.entries(document).map(([key, value]) => ({
+		key,
+		header: key,
+		value: () => value,
+		...(/^date_|_at$/.test(key) && { time: 'text' as const }),
+	}));
 }

@@ -1,9 +1,10 @@
 /** Rows for a terminal: a borderless table where it fits, cards where it does not. */
 
-import { tableCell } from './cells.js';
+import { humanCell, readCellOf } from './cells.js';
 import { clean } from './clean.js';
 import type { Columns } from './columns.js';
 import { numberText } from './counted.js';
+import type { Times } from './times.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 
 export interface Layout {
@@ -13,6 +14,7 @@ export interface Layout {
 	truncate: boolean;
 	/** Marks up headers and keys; the identity without colour. */
 	strong: (text: string) => string;
+	times: Times;
 }
 
 /** No column is squeezed below this: numbers and dates stay whole, and names stay distinct. */
@@ -24,27 +26,36 @@ const gap = 2;
 /** The finished text, with a last line break; nothing for no rows. */
 export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<string> {
 	if (rows.length === 0) return '';
-	const cells = rows.map((row) => columns.map((column) => cellOf(column, row)));
+	const cells = rows.map((row) => columns.map((column) => cellOf(column, row, layout.times)));
 	const natural = columns.map((column, at) =>
 		Math.max(layout.header ? widthOf(column.header) : 0, ...widths(cells, at)),
 	);
 	const least = columns.map((column, at) => (column.isWhole === true ? (natural[at] ?? 0) : leastCells));
 	const widthsFitted = layout.truncate ? squeeze(natural, layout.width, least) : natural;
-	if (widthsFitted === null) return cards(rows, columns, layout);
-	return grid(cells, columns, widthsFitted, layout);
+	if (widthsFitted === null) return withCaption(cards(rows, columns, layout), layout);
+	return withCaption(await grid(cells, columns, widthsFitted, layout), layout);
 }
 
-/** One record: a key and a value a line. */
+/** One record: a key and a value a line, times to the minute. */
 export function card<T>(record: T, columns: Columns<T>, layout: Layout): string {
-	return cards([record], columns, layout);
+	const { times } = layout;
+	return withCaption(
+		cards([record], columns, { ...layout, times: { ...times, recent: times.text } }),
+		layout,
+	);
 }
 
-function cellOf<T>(column: Columns<T>[number], row: T): string {
-	const lines = column.lines?.(row);
-	if (lines !== undefined) return clean(lines.join('; '));
-	const value = column.value(row);
-	if (column.isCount === true && typeof value === 'number') return numberText(value);
-	return tableCell(value);
+function withCaption(text: string, { header, times }: Layout): string {
+	const caption = header ? times.caption() : null;
+	return caption === null ? text : `${text}\n${caption}\n`;
+}
+
+function cellOf<T>(column: Columns<T>[number], row: T, times: Times): string {
+	if (column.isCount === true) {
+		const value = column.value(row);
+		if (typeof value === 'number') return numberText(value);
+	}
+	return readCellOf(row, column, { times, cell: humanCell });
 }
 
 /** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */
@@ -144,7 +155,7 @@ function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): stri
 			const key = layout.strong(pad(column.header, keys));
 			// A terminal wraps a long line by itself, and copies it whole.
 			const isWrapped = layout.truncate && column.isWhole !== true;
-			const texts = column.lines?.(row).map(clean) ?? [cellOf(column, row)];
+			const texts = column.lines?.(row, layout.times).map(clean) ?? [cellOf(column, row, layout.times)];
 			const lines = isWrapped ? texts.flatMap((text) => wrap(text, room)) : texts;
 			return `${key}${' '.repeat(gap)}${lines.join(`\n${' '.repeat(keys + gap)}`)}`.trimEnd();
 		});

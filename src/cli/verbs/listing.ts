@@ -1,8 +1,9 @@
 /** Shared by every `list` verb: all records lazily, `--match`, `--where`, `--sort`, `--limit`, `--all`. */
 
 import type { Call, PageRequest } from '../../api/api.js';
+import { type Day, formatDateTime, momentOf } from '../../api/datetime.js';
 import { iterate } from '../../api/pages.js';
-import type { Page, Subscriber } from '../../api/records.js';
+import type { Page, Subscriber, WireDateTime } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
@@ -89,6 +90,11 @@ function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 		if (typeof left === 'number' && typeof right === 'number') return direction * (left - right);
 		return direction * collator.compare(String(left ?? ''), String(right ?? ''));
 	};
+}
+
+/** The beginning of a day of the command line, as on the wire: days are those of the reader's zone. */
+export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
+	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()));
 }
 
 export interface Walk<T> extends AsyncIterable<T> {

@@ -81,7 +81,7 @@ it.each([
 	[3_601, 'at 2026-11-21 20:00 UTC'],
 ] as const)('what comes in %f s comes %s', (seconds, text) => {
 	const now = Date.UTC(2026, 10, 21, 19) * 1_000;
-	expect(untilText(now + seconds * 1_000_000, now)).toBe(text);
+	expect(untilText(now + seconds * 1_000_000, { now, zone: 'UTC' })).toBe(text);
 });
 
 it('a small call of more than two seconds is worth a word', () => {

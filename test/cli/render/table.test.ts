@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
 import { column } from '../../../src/cli/render/columns.js';
 import { card, table } from '../../../src/cli/render/table.js';
+import { createTimes } from '../../../src/cli/render/times.js';
 import { startCpuClock } from '../../support/cpu-clock.js';
 
 interface Row {
@@ -8,7 +10,8 @@ interface Row {
 	name: string;
 }
 
-const layout = { width: 80, header: true, truncate: false, strong: (text: string) => text };
+const times = createTimes({ zone: () => 'UTC', clock: systemClock, isRead: false });
+const layout = { width: 80, header: true, truncate: false, strong: (text: string) => text, times };
 const columns = [column<Row, 'email'>('email', 'EMAIL'), column<Row, 'name'>('name', 'NAME')];
 
 describe('a cell of 100,000 characters', () => {

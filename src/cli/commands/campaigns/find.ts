@@ -9,6 +9,7 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { didYouMean } from '../../frame/help.js';
 import { numberText } from '../../render/counted.js';
+import type { Times } from '../../render/times.js';
 import { walk } from '../../verbs/listing.js';
 import { isUuid } from '../../verbs/resolve.js';
 
@@ -65,16 +66,16 @@ export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns)
 	if (others.length === 0) return only;
 	if (!cx.canAsk)
 		throw new UsageError(`${numberText(found.length)} campaigns are unfinished; give the name of one`, {
-			details: found.map(described),
+			details: found.map((one) => described(one, cx.times)),
 		});
 	return cx.choose(
 		'Which one?',
-		found.map((value) => ({ name: described(value), value })),
+		found.map((value) => ({ name: described(value, cx.times), value })),
 	);
 }
 
-function described({ key, state, counts, date_released, date_created }: Campaign): string {
+function described({ key, state, counts, date_released, date_created }: Campaign, times: Times): string {
 	const what = state === 'staged' ? 'staged' : 'sending';
-	const when = (date_released ?? date_created).slice(0, 16).replace('T', ' ');
-	return `${key} (${what}, ${numberText(counts.staged)} messages, ${when}Z)`;
+	const when = times.moment(date_released ?? date_created);
+	return `${key} (${what}, ${numberText(counts.staged)} messages, ${when})`;
 }

@@ -6,7 +6,7 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
+import { beginningOf, listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
 import { campaignPlace } from '../send/begin.js';
 import { placeToTell } from '../send/source.js';
 import { campaignArg, findCampaign } from './find.js';
@@ -19,7 +19,7 @@ const listed =
 	'clicked are by people, null what a service of others does not tell';
 
 const filterOptions = {
-	since: { kind: 'date', summary: 'only those released, or else begun, on this day (UTC) or later' },
+	since: { kind: 'date', summary: 'only those released, or else begun, on this day or later' },
 	state: { kind: 'choice', choices: campaignStates, summary: 'only those in this state' },
 	sort: listOptions.sort,
 	limit: listOptions.limit,
@@ -79,7 +79,7 @@ async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<
 	const { since, state, ...how } = options;
 	const filter: CampaignFilter = {
 		ordering: '-date_created',
-		...(since !== undefined && { since: `${since}T00:00:00.000000` }),
+		...(since !== undefined && { since: beginningOf(cx, since) }),
 		...(state !== undefined && { state }),
 	};
 	const rows = (limit: number | undefined) => records(cx, campaigns, filter, limit);

@@ -77,6 +77,7 @@ export const listColumns: Columns<CampaignRecord> = [
 	{
 		key: 'start',
 		header: 'START',
+		time: 'recent',
 		value: ({ date_created, date_released }) => date_released ?? date_created,
 	},
 	column('recipients', 'RECIPIENTS', count),
@@ -100,8 +101,8 @@ export const detailColumns: Columns<CampaignDetail> = [
 	column('subject', 'SUBJECT'),
 	column('list_id', 'LIST'),
 	{ key: 'source', header: 'SOURCE', value: ({ source }) => source?.['path'] ?? null },
-	column('date_created', 'CREATED'),
-	column('date_released', 'RELEASED'),
+	column('date_created', 'CREATED', { time: 'text' }),
+	column('date_released', 'RELEASED', { time: 'text' }),
 	column('rows', 'ROWS READ', { isCount: true }),
 	column('is_complete', 'ALL READ'),
 	column('recipients', 'RECIPIENTS', { isCount: true }),

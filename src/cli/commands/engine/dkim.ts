@@ -16,7 +16,7 @@ const columns: Columns<DkimKey> = [
 	column('domain', 'DOMAIN'),
 	column('selector', 'SELECTOR', { isName: true }),
 	column('type', 'TYPE'),
-	column('date_created', 'CREATED'),
+	column('date_created', 'CREATED', { time: 'text' }),
 	column('dns_name', 'RECORD', { isWhole: true }),
 	column('dns_value', 'TXT', { isWhole: true }),
 	column('dns_record', 'ZONE LINE', { wide: true, isWhole: true }),

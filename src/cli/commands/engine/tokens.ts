@@ -12,8 +12,8 @@ import { answer, type Columns, column } from '../../render/columns.js';
 const listColumns: Columns<ApiToken> = [
 	column('name', 'NAME', { isName: true }),
 	column('scopes', 'SCOPES'),
-	column('date_created', 'CREATED'),
-	column('date_revoked', 'REVOKED'),
+	column('date_created', 'CREATED', { time: 'text' }),
+	column('date_revoked', 'REVOKED', { time: 'text' }),
 ];
 
 const list = command({
@@ -32,7 +32,7 @@ const list = command({
 const createColumns: Columns<NewApiToken> = [
 	column('name', 'NAME', { isName: true }),
 	column('scopes', 'SCOPES'),
-	column('date_created', 'CREATED'),
+	column('date_created', 'CREATED', { time: 'text' }),
 	column('token', 'TOKEN', { isWhole: true }),
 ];
 

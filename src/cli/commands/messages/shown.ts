@@ -10,8 +10,8 @@ import type {
 } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';
-import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
+import type { Times } from '../../render/times.js';
 import { isUuid } from '../../verbs/resolve.js';
 
 /** Of a message as lists show it. */
@@ -26,9 +26,9 @@ export const messageColumns: Columns<Message> = [
 	column('campaign_unique_id', 'CAMPAIGN', { wide: true }),
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
 	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
-	column('due_at', 'DUE', { wide: true }),
-	column('date_created', 'CREATED', { wide: true }),
-	column('date_sent', 'SENT', { wide: true }),
+	column('due_at', 'DUE', { time: 'text', wide: true }),
+	column('date_created', 'CREATED', { time: 'text', wide: true }),
+	column('date_sent', 'SENT', { time: 'text', wide: true }),
 	column('last_reply', 'LAST REPLY', { wide: true }),
 ];
 
@@ -40,38 +40,40 @@ export const detailColumns: Columns<MessageDetail> = [
 		header: 'DELIVERY ATTEMPTS',
 		wide: true,
 		value: ({ delivery_attempts }: MessageDetail) => delivery_attempts,
-		lines: ({ delivery_attempts }: MessageDetail) => delivery_attempts.map(attemptLine),
+		lines: ({ delivery_attempts }: MessageDetail, times) =>
+			delivery_attempts.map((one) => attemptLine(one, times)),
 	},
 	{
 		key: 'events',
 		header: 'EVENTS',
 		wide: true,
 		value: ({ events }: MessageDetail) => events,
-		lines: ({ events = [] }: MessageDetail) => events.map(eventLine),
+		lines: ({ events = [] }: MessageDetail, times) => events.map((one) => eventLine(one, times)),
 	},
 	{
 		key: 'reports',
 		header: 'REPORTED',
 		wide: true,
 		value: ({ reports }: MessageDetail) => reports,
-		lines: ({ reports = [] }: MessageDetail) => reports.map(reportLine),
+		lines: ({ reports = [] }: MessageDetail, times) => reports.map((one) => reportLine(one, times)),
 	},
 	{
 		key: 'held_by',
 		header: 'HELD BACK',
 		wide: true,
 		value: ({ held_by }: MessageDetail) => held_by,
-		lines: ({ held_by = [] }: MessageDetail) => held_by.map(holdLine),
+		lines: ({ held_by = [] }: MessageDetail, times) => held_by.map((one) => holdLine(one, times)),
 	},
 ];
 
 /** The history of a message, in lines: attempts, events, reports, limits. Text of servers is not cleaned. */
-export function detailLines(message: MessageDetail): string[] {
+export function detailLines(message: MessageDetail, times: Times): string[] {
+	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
 	return [
-		...message.delivery_attempts.map(attemptLine),
-		...(message.events ?? []).filter(({ type }) => type !== 'CREATED' && type !== 'SENT').map(eventLine),
-		...(message.reports ?? []).map(reportLine),
-		...(message.held_by ?? []).map(holdLine),
+		...delivery_attempts.map((one) => attemptLine(one, times)),
+		...events.filter(({ type }) => type !== 'CREATED' && type !== 'SENT').map((one) => eventLine(one, times)),
+		...reports.map((one) => reportLine(one, times)),
+		...held_by.map((one) => holdLine(one, times)),
 	];
 }
 
@@ -91,28 +93,31 @@ export function uuidOf(text: string, of: string): string {
 	return text.toLowerCase();
 }
 
-function holdLine({ setting, limit, until }: MessageHold): string {
-	return `by the limit ${limit} of ${setting}, not before ${tableCell(until)}`;
+function holdLine({ setting, limit, until }: MessageHold, times: Times): string {
+	return `by the limit ${limit} of ${setting}, not before ${times.text(until)}`;
 }
 
-function attemptLine({ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt): string {
+function attemptLine(
+	{ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt,
+	times: Times,
+): string {
 	const reply = [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
-	return `${number}. ${tableCell(at)} ${outcome} at ${phase}: ${reply}`;
+	return `${number}. ${times.text(at)} ${outcome} at ${phase}: ${reply}`;
 }
 
-function eventLine({ type, time, count, link, machine }: MessageEvent): string {
+function eventLine({ type, time, count, link, machine }: MessageEvent, times: Times): string {
 	const more = [
 		...(link === null ? [] : [link]),
 		...(count > 1 ? [`${count} times`] : []),
 		...(machine ? ['by a program'] : []),
 	];
-	return [`${tableCell(time)} ${type}`, more.join(', ')].filter((part) => part !== '').join(': ');
+	return [`${times.text(time)} ${type}`, more.join(', ')].filter((part) => part !== '').join(': ');
 }
 
 /** The reporter is not shown: every way of ingestion means a returned mail. */
-function reportLine({ at, event, code, diagnostic }: MessageReport): string {
+function reportLine({ at, event, code, diagnostic }: MessageReport, times: Times): string {
 	const said = [isIn(code, diagnostic) ? null : code, diagnostic].filter((part) => part !== null);
-	return [`${tableCell(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
+	return [`${times.text(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
 }
 
 /** Diagnostics mostly begin with the code. */

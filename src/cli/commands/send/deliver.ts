@@ -125,7 +125,7 @@ async function deliver(
 			...(options.connections !== undefined && { connections: options.connections }),
 			onProgress,
 			onLimited: (until) => {
-				void cx.warn(limitedUntil(until));
+				void cx.warn(limitedUntil(until, cx.times));
 			},
 		});
 		// Of the whole scope, as a server tells it: another process or an earlier call may have sent some of it.

@@ -3,10 +3,12 @@
 import type { CampaignState } from '../../../api/campaigns.js';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
+import { microsPerMs } from '../../../api/datetime.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { counted, numberText } from '../../render/counted.js';
+import type { Times } from '../../render/times.js';
 import type { SendOptions } from './options.js';
 
 /** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
@@ -69,8 +71,9 @@ export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): strin
 }
 
 /** What a run that waits for a limit says. */
-export function limitedUntil(until: Date): string {
-	return `limits hold back what is left until ${until.toISOString().slice(0, 19)}Z; it is waited for, and stays queued when this is interrupted`;
+export function limitedUntil(until: Date, { moment }: Times): string {
+	const at = moment(until.getTime() * microsPerMs);
+	return `limits hold back what is left until ${at}; it is waited for, and stays queued when this is interrupted`;
 }
 
 /** So many are read on a screen; machines get them all, and so does `--results`. */

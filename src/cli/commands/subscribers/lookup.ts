@@ -20,9 +20,9 @@ export const subscriberColumns: Columns<Subscriber> = [
 	column('meta', 'META', { wide: true }),
 	column('is_email_verified', 'VERIFIED', { wide: true }),
 	column('source', 'SOURCE', { wide: true }),
-	column('opt_in_signed', 'OPTED IN', { wide: true }),
+	column('opt_in_signed', 'OPTED IN', { time: 'text', wide: true }),
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
-	column('date_created', 'CREATED', { wide: true }),
+	column('date_created', 'CREATED', { time: 'text', wide: true }),
 ];
 
 export const listOption = {

@@ -6,6 +6,7 @@ import {
 	type Micros,
 	microsPerDay,
 	microsPerSecond,
+	momentOf,
 	parseDateTime,
 	parseWireDate,
 } from '../../../api/datetime.js';
@@ -19,7 +20,6 @@ import {
 } from '../../../api/suppressions.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
 import { resolveList } from '../../verbs/resolve.js';
 
@@ -30,15 +30,13 @@ export const suppressionColumns: Columns<Suppression> = [
 	column('list_id', 'LIST', { align: 'right' }),
 	column('source', 'SOURCE'),
 	column('expires_at', 'EXPIRES', {
-		lines: ({ expires_at }) => (expires_at === null ? [] : [dayText(expires_at)]),
+		// A table has room for days; the hour is shown where it matters.
+		lines: ({ expires_at }, times) =>
+			expires_at === null ? [] : [times.text(expires_at).replace(/ 00:00$/, '')],
+		time: 'text',
 	}),
-	column('date_created', 'SINCE', { lines: ({ date_created }) => [tableCell(date_created).slice(0, 10)] }),
+	column('date_created', 'SINCE', { time: 'day' }),
 ];
-
-/** A table has room for days; the hour is shown where it matters. */
-function dayText(time: string): string {
-	return tableCell(time).replace(/ 00:00$/, '');
-}
 
 /** Which suppressions a list or an export is of. */
 export const filterOptions = {
@@ -52,7 +50,7 @@ export const filterOptions = {
 export const expiresOption = {
 	kind: 'text',
 	placeholder: 'DATE|DUR',
-	summary: 'it ends after 30d or 12h, tomorrow, or at the beginning of a day (UTC)',
+	summary: 'it ends after 30d or 12h, tomorrow, or at the beginning of a day',
 } as const;
 
 /** Throws exit 3 for a list that is not there. */
@@ -87,24 +85,28 @@ const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * micros
 /** As on the wire. Other dates of the command line look back (`7d`); an end can only lie ahead. */
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
-	const at = endOf(text.trim().toLowerCase(), now);
+	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });
 	if (at === null) throw new UsageError(`--expires: "${text}" is no end`, { hint: forms });
 	if (at > now) return formatDateTime(at);
 	throw new UsageError(`--expires: "${text}" is past`, { hint: `${forms}; for good: leave --expires out` });
 }
 
-const forms = 'ends (UTC): 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
+const forms = 'ends: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
-/** Null: the text is no end. */
-function endOf(text: string, now: Micros): Micros | null {
+/** Null: the text is no end. A time without a `Z` is one of the zone. */
+function endOf(text: string, around: { now: Micros; zone: string }): Micros | null {
+	const { now, zone } = around;
 	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];
 	if (count !== undefined) return now + Number(count) * unitMicros[unit === 'h' || unit === 'm' ? unit : 'd'];
-	return parseDateTime(text.toUpperCase()) ?? parseDateTime(`${dayNamed(text, now)}T00:00:00`);
+	const written = parseDateTime(text.toUpperCase());
+	if (written !== null && text.endsWith('z')) return written;
+	const at = written ?? parseDateTime(`${dayNamed(text, around)}T00:00:00`);
+	return at === null ? null : momentOf(formatDateTime(at).slice(0, 19), zone);
 }
 
 /** `YYYY-MM-DD` where the text names a day; other texts unchanged, for the calendar to refuse. */
-function dayNamed(text: string, now: Micros): string {
+function dayNamed(text: string, { now, zone }: { now: Micros; zone: string }): string {
 	const days = ['yesterday', 'today', 'tomorrow'].indexOf(text);
-	if (days !== -1) return addDays(dayOf(now, 'UTC'), days - 1);
+	if (days !== -1) return addDays(dayOf(now, zone), days - 1);
 	return parseWireDate(text) ?? text;
 }

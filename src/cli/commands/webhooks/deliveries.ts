@@ -13,10 +13,9 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { tableCell } from '../../render/cells.js';
 import { type Columns, column } from '../../render/columns.js';
 import { sayWhatIsLeftOut } from '../../verbs/left-out.js';
-import { listOptions, listRows, walk } from '../../verbs/listing.js';
+import { beginningOf, listOptions, listRows, walk } from '../../verbs/listing.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 import { findWebhook } from './find.js';
 import { readStopped, warnOfStopped } from './stopped.js';
@@ -30,13 +29,13 @@ const columns: Columns<Shown> = [
 	column('state', 'STATE'),
 	column('attempts', 'ATTEMPTS', { align: 'right' }),
 	column('last_status', 'STATUS', { align: 'right' }),
-	column('date_created', 'CREATED'),
-	column('due_at', 'DUE'),
+	column('date_created', 'CREATED', { time: 'recent' }),
+	column('due_at', 'DUE', { time: 'recent' }),
 	column('last_error', 'ERROR', { wide: true }),
 	column('answer_excerpt', 'ANSWER', { wide: true }),
 	column('message_id', 'MESSAGE', { wide: true }),
-	column('date_attempted', 'ATTEMPTED', { wide: true }),
-	column('date_finished', 'FINISHED', { wide: true }),
+	column('date_attempted', 'ATTEMPTED', { time: 'text', wide: true }),
+	column('date_finished', 'FINISHED', { time: 'text', wide: true }),
 	column('payload', 'PAYLOAD', { wide: true }),
 	{
 		key: 'delivery_attempts',
@@ -44,8 +43,8 @@ const columns: Columns<Shown> = [
 		wide: true,
 		value: ({ delivery_attempts }: Shown) =>
 			delivery_attempts?.map((one) => attemptLine(one, one.at)).join('; '),
-		lines: ({ delivery_attempts = [] }: Shown) =>
-			delivery_attempts.map((one) => attemptLine(one, tableCell(one.at))),
+		lines: ({ delivery_attempts = [] }: Shown, times) =>
+			delivery_attempts.map((one) => attemptLine(one, times.text(one.at))),
 	},
 ];
 
@@ -61,7 +60,7 @@ export const deliveries = command({
 	],
 	options: {
 		state: { kind: 'choice', choices: deliveryStates, summary: 'only those in this state' },
-		since: { kind: 'date', summary: 'only those made on this day (UTC) or later' },
+		since: { kind: 'date', summary: 'only those made on this day or later' },
 		limit: listOptions.limit,
 		all: listOptions.all,
 	},
@@ -82,7 +81,7 @@ export const deliveries = command({
 		}
 		const filter: DeliveryFilter = {
 			...(state !== undefined && { state }),
-			...(since !== undefined && { since: `${since}T00:00:00.000000` }),
+			...(since !== undefined && { since: beginningOf(cx, since) }),
 		};
 		const ofHook: Parameters<typeof walk<DeliveryFilter, WebhookDelivery>>[0] = {
 			page: (request, call) => log.page(id, request, call),

@@ -6,6 +6,7 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
+import { beginningOf } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { deliveryId, findDelivery } from './deliveries.js';
 import { findWebhook } from './find.js';
@@ -25,7 +26,7 @@ export const replay = command({
 		failed: { kind: 'flag', summary: 'all that failed or were stopped' },
 		since: {
 			kind: 'date',
-			summary: 'all that were made on this day (UTC) or later; with --failed, those of them',
+			summary: 'all that were made on this day or later; with --failed, those of them',
 		},
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
@@ -46,7 +47,7 @@ export const replay = command({
 		const what: ReplayRequest = {
 			...(named.length > 0 && { deliveries: named }),
 			...(failed && { failed }),
-			...(since !== undefined && { since: `${since}T00:00:00.000000` }),
+			...(since !== undefined && { since: beginningOf(cx, since) }),
 		};
 		const told = { input: what, hint: () => mailctl('webhooks', 'deliveries', String(id)) };
 		const { local } = await cx.connection();

@@ -8,8 +8,8 @@ import { findWebhook } from './find.js';
 
 const columns: Columns<SigningSecret> = [
 	column('secret', 'SECRET', { isName: true, isWhole: true }),
-	column('date_created', 'CREATED'),
-	column('date_retired', 'SIGNS UNTIL'),
+	column('date_created', 'CREATED', { time: 'text' }),
+	column('date_retired', 'SIGNS UNTIL', { time: 'text' }),
 ];
 
 export const secret = command({

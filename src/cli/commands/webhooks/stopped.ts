@@ -6,6 +6,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { Column } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
+import type { Times } from '../../render/times.js';
 import { orNull } from '../../verbs/resolve.js';
 
 /** By the id of the webhook. */
@@ -35,16 +36,15 @@ export async function warnOfStopped(cx: CommandContext, found: readonly StoppedW
 	if (first === undefined) return;
 	const id = String(first.webhook_id);
 	await cx.warn(
-		others.length === 0 ? sentenceOf(first) : sentenceOfAll(found),
+		others.length === 0 ? sentenceOf(first, cx.times) : sentenceOfAll(found),
 		[mailctl('webhooks', 'replay', id, '--failed'), ' goes on with it'],
 		[mailctl('webhooks', 'update', id, '--url', 'URL'), ' leads it elsewhere'],
 	);
 }
 
 /** A stopped webhook gets no new notifications: only those due before are still available. */
-function sentenceOf({ webhook_id, date_stopped, waiting }: StoppedWebhook): string {
-	const since = date_stopped.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
-	const missed = `it misses what happens since ${since} UTC${waitText(waiting)}`;
+function sentenceOf({ webhook_id, date_stopped, waiting }: StoppedWebhook, times: Times): string {
+	const missed = `it misses what happens since ${times.moment(date_stopped)}${waitText(waiting)}`;
 	return `webhook ${webhook_id} is stopped, its target answered 410: ${missed}`;
 }
 

@@ -3,6 +3,7 @@ import type { ListedSubscriber, PersonMessage } from '../../../api/people.js';
 import type { WireDateTime } from '../../../api/records.js';
 import type { Suppression } from '../../../api/suppressions.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { Times } from '../../render/times.js';
 import type { Held } from './held.js';
 
 export interface Answer {
@@ -12,13 +13,13 @@ export interface Answer {
 }
 
 /** The answer at `now` (a time of the wire): expired suppressions stop no mail. */
-export function answerOf(held: Held, now: WireDateTime): Answer {
+export function answerOf(held: Held, { now, times }: { now: WireDateTime; times: Times }): Answer {
 	const { email, subscribers, told } = held;
 	if (told === null) return untold(held);
 	if (told.date_erased !== null) {
 		return {
 			sentences: [
-				`${email} gets no bulk mail: the person was erased on ${dayOf(told.date_erased)}, and what was kept about the address is gone.`,
+				`${email} gets no bulk mail: the person was erased on ${times.day(told.date_erased)}, and what was kept about the address is gone.`,
 			],
 			next: [['if the person joins again: ', mailctl('subscribers', 'erase', email, '--lift')]],
 		};
@@ -29,11 +30,15 @@ export function answerOf(held: Held, now: WireDateTime): Answer {
 	if (ofAll !== undefined) {
 		const names = subscribers.map(({ list_name }) => list_name);
 		return {
-			sentences: [`${email} gets ${noMail(ofAll, names)}: ${because(ofAll, told.recent)}`],
+			sentences: [
+				`${email} gets ${noMail(ofAll, names)}: ${because(ofAll, { messages: told.recent, times })}`,
+			],
 			next: liftingOf(email, ofAll, subscribers),
 		};
 	}
-	const stopped = subscribers.flatMap((one) => stoppedIn(email, one, inForce, told.recent));
+	const stopped = subscribers.flatMap((one) =>
+		stoppedIn(email, one, { inForce, messages: told.recent, times }),
+	);
 	const active = subscribers.filter(
 		({ is_active, list_id }) => is_active && !inForce.some((one) => one.list_id === list_id),
 	);
@@ -42,7 +47,7 @@ export function answerOf(held: Held, now: WireDateTime): Answer {
 			...stopped.map(({ sentence }) => sentence),
 			...(active.length === 0 ? [] : [`${email} gets the mail of ${listed(active)}.`]),
 			...(subscribers.length === 0 ? [`${email} is in no list.`] : []),
-			...(last === undefined ? [noMessages(told.messages)] : [lastSentence(last)]),
+			...(last === undefined ? [noMessages(told.messages)] : [lastSentence(last, times)]),
 			...told.left_out
 				.slice(0, 1)
 				.map(({ key, code, error }) => `Campaign ${key} left it out: ${error ?? code}.`),
@@ -79,9 +84,14 @@ function noMail({ reason }: Suppression, lists: readonly string[]): string {
 	return lists.length === 1 ? `${what} from list ${lists[0]}` : what;
 }
 
-function because(suppression: Suppression, messages: readonly PersonMessage[]): string {
+interface Seen {
+	messages: readonly PersonMessage[];
+	times: Times;
+}
+
+function because(suppression: Suppression, { messages, times }: Seen): string {
 	const { reason, date_created, source } = suppression;
-	const day = dayOf(date_created);
+	const day = times.day(date_created);
 	switch (reason) {
 		case 'HARDBOUNCED':
 			return `a hard bounce of ${day} suppressed the address${bounceText(messages)}.`;
@@ -134,15 +144,14 @@ function activating(email: string, list_id: number): Hint {
 function stoppedIn(
 	email: string,
 	{ list_id, list_name, is_active, disable_reason }: ListedSubscriber,
-	inForce: readonly Suppression[],
-	messages: readonly PersonMessage[],
+	{ inForce, ...seen }: Seen & { inForce: readonly Suppression[] },
 ): { sentence: string; next: Hint[] }[] {
 	const ofList = strongestOf(inForce.filter((one) => one.list_id === list_id));
 	if (ofList === undefined && is_active) return [];
 	const why =
 		ofList === undefined
 			? `the subscriber is inactive${disable_reason === null ? ', made so by hand or by an import' : ` (${disable_reason})`}.`
-			: because(ofList, messages);
+			: because(ofList, seen);
 	return [
 		{
 			sentence: `${email} gets no mail from list ${list_name}: ${why}`,
@@ -156,19 +165,15 @@ function noMessages(count: number): string {
 }
 
 /** The outcome of the newest message. */
-function lastSentence({
-	subject,
-	state,
-	date_created,
-	date_sent,
-	last_reply,
-	attempts,
-}: PersonMessage): string {
-	const what = `The last message, "${subject}" of ${dayOf(date_created)},`;
+function lastSentence(
+	{ subject, state, date_created, date_sent, last_reply, attempts }: PersonMessage,
+	times: Times,
+): string {
+	const what = `The last message, "${subject}" of ${times.day(date_created)},`;
 	const said = last_reply === null || last_reply === '' ? '' : `: ${withoutStop(last_reply)}`;
 	switch (state) {
 		case 'sent':
-			return `${what} was accepted by the mail server on ${dayOf(date_sent ?? date_created)}${said}.`;
+			return `${what} was accepted by the mail server on ${times.day(date_sent ?? date_created)}${said}.`;
 		case 'staged':
 			return `${what} waits: its campaign is not released.`;
 		case 'queued':
@@ -209,10 +214,6 @@ function nextOf({ id, state }: PersonMessage): Hint[] {
 function listed(subscribers: readonly ListedSubscriber[]): string {
 	const names = subscribers.map(({ list_name }) => list_name);
 	return `list${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
-}
-
-function dayOf(time: WireDateTime): string {
-	return time.slice(0, 10);
 }
 
 /** The sentence that quotes it has a full stop of its own. By position: such an expression is quadratic on blanks. */

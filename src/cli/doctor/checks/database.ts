@@ -2,7 +2,8 @@
 import { realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
-import { gibibyte, mebibyte, momentText, sizeText, spanText } from '../../render/amounts.js';
+import { gibibyte, mebibyte, sizeText, spanText } from '../../render/amounts.js';
+import { momentText } from '../../render/times.js';
 import type { Inspected, InspectedDatabase } from '../inspected.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 
@@ -13,7 +14,11 @@ const longLogBytes = 256 * mebibyte;
 const clockSlack: Micros = 300 * microsPerSecond;
 
 /** `database.…`; all but the first are skipped where the file cannot be opened. */
-export function databaseChecks(found: Inspected, clock: Clock, { line, isFull }: Surroundings): Check[] {
+export function databaseChecks(
+	found: Inspected,
+	clock: Clock,
+	{ line, zone, isFull }: Surroundings,
+): Check[] {
 	const opened = (judge: (database: InspectedDatabase) => Verdict | Promise<Verdict>) => async () =>
 		found.kind === 'open' ? judge(found.database) : skipped('there is no database to look into');
 	return [
@@ -34,6 +39,7 @@ export function databaseChecks(found: Inspected, clock: Clock, { line, isFull }:
 							newest: await contents.newest(),
 							step: await contents.clockStep(),
 							now: clock.now(),
+							zone,
 						}),
 			),
 		},
@@ -147,21 +153,22 @@ interface ClockFacts {
 	newest: Micros | null;
 	step: { by: Micros; at: Micros } | null;
 	now: Micros;
+	zone: string;
 }
 
 /** A set clock moves the queue; records made before that keep their times. */
-function judgeClock({ newest, step, now }: ClockFacts): Verdict {
+function judgeClock({ newest, step, now, zone }: ClockFacts): Verdict {
 	if (step !== null && Math.abs(now - step.at) < microsPerDay) {
 		const how = step.by < 0 ? 'back' : 'forward';
 		return warning(
-			`this machine's clock was set ${how} by ${spanText(step.by)} at ${momentText(step.at)}: what was recorded before has times of the clock before`,
+			`this machine's clock was set ${how} by ${spanText(step.by)} at ${momentText(step.at, zone)}: what was recorded before has times of the clock before`,
 			'let NTP keep the clock: timedatectl set-ntp true',
 		);
 	}
 	if (newest === null || newest <= now + clockSlack)
-		return ok(`this machine's clock says ${momentText(now)}`);
+		return ok(`this machine's clock says ${momentText(now, zone)}`);
 	return problem(
-		`something was recorded at ${momentText(newest)}, ${spanText(newest - now)} ahead of this machine's clock`,
+		`something was recorded at ${momentText(newest, zone)}, ${spanText(newest - now)} ahead of this machine's clock`,
 		'set the clock of this machine: timedatectl set-ntp true',
 	);
 }

@@ -2,21 +2,26 @@
 
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import type { QueueState } from '../../../store/queue.js';
-import { momentText, spanText, untilText } from '../../render/amounts.js';
+import { spanText, untilText } from '../../render/amounts.js';
 import { counted } from '../../render/counted.js';
+import { momentText } from '../../render/times.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
 
 type Line = Surroundings['line'];
 
 /** `queue.…`; reasons for a full stop come first. */
-export function queueChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
+export function queueChecks(
+	look: Look,
+	clock: Clock,
+	{ line, zone }: Pick<Surroundings, 'line' | 'zone'>,
+): Check[] {
 	// It walks everything that waits: once for all of them.
 	let asked: Promise<QueueState> | null = null;
 	const judged = (judge: (state: QueueState, around: Around) => Verdict | readonly Verdict[]) =>
 		look(async ({ queue }) => {
 			asked ??= queue();
-			return judge(await asked, { now: clock.now(), line });
+			return judge(await asked, { now: clock.now(), line, zone });
 		});
 	return [
 		{ name: 'queue.paused', run: judged(judgePause) },
@@ -33,25 +38,31 @@ export function queueChecks(look: Look, clock: Clock, { line }: Pick<Surrounding
 interface Around {
 	now: Micros;
 	line: Line;
+	zone: string;
 }
 
 const hour: Micros = 3_600 * microsPerSecond;
 
 /** A fault comes from the mail server; a pause by hand from a person, who may have forgotten it. */
-function judgePause({ pauses }: Pick<QueueState, 'pauses'>, { now, line }: Around): Verdict | Verdict[] {
+function judgePause(
+	{ pauses }: Pick<QueueState, 'pauses'>,
+	{ now, line, zone }: Around,
+): Verdict | Verdict[] {
 	if (pauses.length === 0) return ok('nothing holds the queue up');
 	return pauses.map(({ kind, reason, since, retry_at }) => {
 		if (kind === 'manual') {
 			const why = reason === null ? '' : `: ${reason}`;
 			return problem(
-				`it was paused by hand at ${momentText(since)}${why}`,
+				`it was paused by hand at ${momentText(since, zone)}${why}`,
 				line('engine', 'queue', 'resume'),
 			);
 		}
 		const next =
-			retry_at === null ? '' : `; the next try is ${untilText(retry_at, now)}, if a worker or a server runs`;
+			retry_at === null
+				? ''
+				: `; the next try is ${untilText(retry_at, { now, zone })}, if a worker or a server runs`;
 		return problem(
-			`the mail server takes no mail since ${momentText(since)}: ${reason ?? 'it did not say why'}${next}`,
+			`the mail server takes no mail since ${momentText(since, zone)}: ${reason ?? 'it did not say why'}${next}`,
 			line('engine', 'queue', 'resume'),
 		);
 	});
@@ -67,10 +78,12 @@ function judgeWaiting(
 		pauses,
 		limits,
 	}: Omit<QueueState, 'messages' | 'oldest_at' | 'deferred'>,
-	{ now, line }: Around,
+	{ now, line, zone }: Around,
 ): Verdict {
 	if (due === 0)
-		return ok(next_due_at === null ? 'nothing waits' : `the next is due ${untilText(next_due_at, now)}`);
+		return ok(
+			next_due_at === null ? 'nothing waits' : `the next is due ${untilText(next_due_at, { now, zone })}`,
+		);
 	const late = next_due_at === null ? 0 : now - next_due_at;
 	const back = held === 0 ? '' : ` (${held === due ? 'all' : held} of them held back by limits)`;
 	const waiting = `${counted(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}${back}`;
@@ -86,11 +99,11 @@ function judgeWaiting(
 const mostLimits = 5;
 
 /** Limits are set on purpose, but perhaps without a reckoning of how long they take. */
-function judgeLimits({ limits }: QueueState, { now, line }: Around): Verdict | Verdict[] {
+function judgeLimits({ limits }: QueueState, { now, line, zone }: Around): Verdict | Verdict[] {
 	if (limits.length === 0) return ok('no limit holds messages back');
 	return limits.slice(0, mostLimits).map(({ setting, limit, messages, last_at }) => {
 		const held = `${setting} ${limit} holds ${counted(messages, 'message')} back`;
-		const says = `${held}, the last at least until ${momentText(last_at)}`;
+		const says = `${held}, the last at least until ${momentText(last_at, zone)}`;
 		return last_at - now > microsPerDay
 			? warning(says, line('engine', 'settings', 'get', setting))
 			: ok(says);
@@ -119,14 +132,14 @@ function judgeWorkers({ workers }: QueueState, { now }: Around): Verdict | Verdi
 const mostUnfinished = 5;
 
 /** A message that ends its worker, or that something else ended it on. */
-function judgeUnfinished({ unfinished }: QueueState, { now, line }: Around): Verdict | Verdict[] {
+function judgeUnfinished({ unfinished }: QueueState, { now, line, zone }: Around): Verdict | Verdict[] {
 	if (unfinished.length === 0) return ok('no worker ended on a message');
 	const shown = unfinished.slice(0, mostUnfinished).map(({ message, state, deaths, due_at }) => {
 		const look = line('messages', 'get', message);
 		if (state === 'failed')
 			return warning(`message ${message} failed: a worker ended three times while it prepared it`, look);
 		const times = deaths === 1 ? '' : ` ${deaths} times`;
-		const next = due_at === null ? '' : `; it is tried again ${untilText(due_at, now)}`;
+		const next = due_at === null ? '' : `; it is tried again ${untilText(due_at, { now, zone })}`;
 		return warning(`a worker ended${times} while it prepared message ${message}${next}`, look);
 	});
 	const more = unfinished.length - shown.length;

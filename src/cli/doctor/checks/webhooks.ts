@@ -1,20 +1,25 @@
 /** Webhooks that get no notifications any more, or fail for long. */
 
 import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
-import { momentText, untilText } from '../../render/amounts.js';
+import { untilText } from '../../render/amounts.js';
 import { counted } from '../../render/counted.js';
+import { momentText } from '../../render/times.js';
 import type { InspectedWebhook } from '../inspected.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
 
 /** `webhooks.deliveries`: an answer for each webhook that something is wrong with. */
-export function webhookChecks(look: Look, clock: Clock, { line }: Pick<Surroundings, 'line'>): Check[] {
+export function webhookChecks(
+	look: Look,
+	clock: Clock,
+	around: Pick<Surroundings, 'line' | 'zone'>,
+): Check[] {
 	return [
 		{
 			name: 'webhooks.deliveries',
 			run: look(async ({ webhooks }) => {
 				const all = await webhooks();
-				const found = all.map((webhook) => judgeWebhook(webhook, { now: clock.now(), line }));
+				const found = all.map((webhook) => judgeWebhook(webhook, { now: clock.now(), ...around }));
 				const complaints = found.filter((verdict) => verdict !== null);
 				if (complaints.length > 0) return complaints;
 				if (all.length === 0) return ok('there are no webhooks');
@@ -31,7 +36,7 @@ export function webhookChecks(look: Look, clock: Clock, { line }: Pick<Surroundi
 /** Null: no complaint. */
 function judgeWebhook(
 	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
-	{ now, line }: { now: Micros; line: Surroundings['line'] },
+	{ now, line, zone }: { now: Micros } & Pick<Surroundings, 'line' | 'zone'>,
 ): Verdict | null {
 	const name = `webhook ${id} (${url})`;
 	if (stopped !== null) {
@@ -39,7 +44,7 @@ function judgeWebhook(
 		const left =
 			waiting === 0 ? '' : `, and ${counted(waiting, 'notification')} ${waiting === 1 ? 'waits' : 'wait'}`;
 		return problem(
-			`${name} answered 410 Gone: it is told nothing since ${momentText(since)}${left}`,
+			`${name} answered 410 Gone: it is told nothing since ${momentText(since, zone)}${left}`,
 			line('webhooks', 'replay', String(id), '--failed'),
 		);
 	}
@@ -52,9 +57,9 @@ function judgeWebhook(
 		const { since, next, said, tookOthersSince } = oldestRetried;
 		// A single refused body is no fault of the target, unless refusals go on.
 		if (!tookOthersSince || now - since > microsPerDay) {
-			const again = next === null ? '' : `; tried again ${untilText(next, now)}`;
+			const again = next === null ? '' : `; tried again ${untilText(next, { now, zone })}`;
 			return warning(
-				`${name} is tried in vain since ${momentText(since)}: ${said}${again}`,
+				`${name} is tried in vain since ${momentText(since, zone)}: ${said}${again}`,
 				line('webhooks', 'deliveries', String(id)),
 			);
 		}

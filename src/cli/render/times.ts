@@ -1,0 +1,82 @@
+/** Times as people read them: of one zone, which is named once below them. */
+import {
+	type Clock,
+	localTime,
+	type Micros,
+	microsPerDay,
+	microsPerSecond,
+	offsetText,
+	parseDateTime,
+} from '../../api/datetime.js';
+
+/** The times of one call. Those of the wire may be a stranger's: what is no time stays as it is. */
+export interface Times {
+	/** IANA name. */
+	zone(): string;
+	/** `2026-11-21 13:00`. */
+	text(time: string): string;
+	/** `2026-11-21`. */
+	day(time: string): string;
+	/** `4 min ago`, `in 2 h`; as `text` where that is a day and more away, and where nobody looks at it right now. */
+	recent(time: string): string;
+	/** In a sentence, with its zone: `2026-11-21 13:00 UTC+1`. */
+	moment(time: string | Micros): string;
+	/** `Times: Europe/Oslo (UTC+1)`, once there is something to name it for, and once only; else null. */
+	caption(): string | null;
+}
+
+export interface TimesOptions {
+	/** IANA name. */
+	zone: () => string;
+	clock: Clock;
+	/** Where times are read as they are printed: how long ago something was is wrong later on. */
+	isRead: boolean;
+}
+
+/** For one call. The zone is found out with the first time that is shown. */
+export function createTimes({ zone, clock, isRead }: TimesOptions): Times {
+	const offsets = new Set<string>();
+	let isNamed = false;
+	const shown = (time: string, length: number) => {
+		const at = parseDateTime(time);
+		if (at === null) return time;
+		offsets.add(offsetText(at, zone()));
+		return localTime(at, zone()).slice(0, length).replace('T', ' ');
+	};
+	const text = (time: string) => shown(time, 'YYYY-MM-DDTHH:MM'.length);
+	return {
+		zone,
+		text,
+		day: (time) => shown(time, 'YYYY-MM-DD'.length),
+		recent: (time) => (isRead ? agoText(parseDateTime(time), clock.now()) : null) ?? text(time),
+		moment: (time) => {
+			const at = typeof time === 'number' ? time : parseDateTime(time);
+			return at === null ? String(time) : momentText(at, zone());
+		},
+		caption: () => {
+			if (isNamed || offsets.size === 0) return null;
+			isNamed = true;
+			const name = zone();
+			return name === 'UTC' ? 'Times: UTC' : `Times: ${name} (${[...offsets].sort().join(', ')})`;
+		},
+	};
+}
+
+/** `2026-11-01 11:30 UTC+1`. */
+export function momentText(at: Micros, zone: string): string {
+	return `${localTime(at, zone).slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ')} ${offsetText(at, zone)}`;
+}
+
+/** Null: a day and more away, or no time. */
+function agoText(at: Micros | null, now: Micros): string | null {
+	if (at === null || Math.abs(now - at) >= microsPerDay) return null;
+	const seconds = Math.floor(Math.abs(now - at) / microsPerSecond);
+	if (seconds === 0) return 'now';
+	const span =
+		seconds < 60
+			? `${seconds} s`
+			: seconds < 3_600
+				? `${Math.floor(seconds / 60)} min`
+				: `${Math.floor(seconds / 3_600)} h`;
+	return at < now ? `${span} ago` : `in ${span}`;
+}
