@@ -125,7 +125,18 @@ describe('how long ago', () => {
 		const send = (name: string, now: string) =>
 			project.run(
 				[
-					...['send', '--batch', '-', '--campaign', name, '--yes', '--expect-count', '1', '--no-wait', '--again'],
+					...[
+						'send',
+						'--batch',
+						'-',
+						'--campaign',
+						name,
+						'--yes',
+						'--expect-count',
+						'1',
+						'--no-wait',
+						'--again',
+					],
 					...['--now', now],
 				],
 				{ stdin: batch },

@@ -128,9 +128,7 @@ describe('mailctl suppressions', () => {
 				code: 2,
 				said: `error: --expires: "${text}" is ${why}`,
 			});
-			expect(stderr).toContain(
-				'hint: ends (UTC): 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00',
-			);
+			expect(stderr).toContain('hint: ends: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00');
 		});
 
 		it('says of an end that does not hold that what stands is stronger', async () => {

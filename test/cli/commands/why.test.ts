@@ -51,6 +51,8 @@ describe('mailctl why', () => {
 				'Left out of campaigns',
 				'  none',
 				'',
+				'Times: UTC',
+				'',
 			].join('\n'),
 		);
 		expect(stderr).toBe(

@@ -122,7 +122,9 @@ describe('the log of the notifications of a webhook', () => {
 		].map((line) => expect.stringMatching(line));
 		for (const argv of [['list'], ['get', '1'], ['deliveries', '1']])
 			expect((await project.run(['webhooks', ...argv])).stderr.trimEnd().split('\n')).toEqual(said);
-		expect((await project.run(['webhooks', 'list', '-o', 'wide'])).stdout).toMatch(/ STATE\n.* stopped\n$/);
+		expect((await project.run(['webhooks', 'list', '-o', 'wide'])).stdout).toMatch(
+			/ STATE\n.* stopped\n\nTimes: UTC\n$/,
+		);
 		expect(await project.json(['webhooks', 'get', '1'])).not.toHaveProperty('state');
 		expect(await project.json(['webhooks', 'replay', '1', '--failed'])).toEqual({ replayed: 1 });
 		await work();
