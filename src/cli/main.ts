@@ -1,7 +1,8 @@
 /** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
 import { mailctl, type NamedTarget, unnamed } from './frame/command-line.js';
 import { complain } from './frame/complain.js';
-import type { Connect, RunOptions } from './frame/context.js';
+import type { Connect } from './frame/connection.js';
+import type { RunOptions } from './frame/context.js';
 import { Interrupted, UsageError } from './frame/errors.js';
 import { type ExitCode, exits } from './frame/exit.js';
 import { operands, peek } from './frame/globals.js';

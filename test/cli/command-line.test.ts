@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/api/errors.js';
 import { type Hint, hintText, mailctl, unnamed } from '../../src/cli/frame/command-line.js';
-import type { Connect } from '../../src/cli/frame/context.js';
+import type { Connect } from '../../src/cli/frame/connection.js';
 import { cli, makeHome } from '../support/cli.js';
 import { allCommands, type Leaf } from '../support/command-tree.js';
 import { connectTo } from '../support/fake-deployment.js';

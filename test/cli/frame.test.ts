@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError, StoreError } from '../../src/api/errors.js';
 import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
-import type { Connect } from '../../src/cli/frame/context.js';
+import type { Connect } from '../../src/cli/frame/connection.js';
 import { classify } from '../../src/cli/frame/exit.js';
 import { globalOptions } from '../../src/cli/frame/globals.js';
 import { loadNode, tree } from '../../src/cli/tree.js';

@@ -3,7 +3,7 @@
 import type { Api } from '../../src/api/api.js';
 import { ApiError, notFound } from '../../src/api/errors.js';
 import type { List } from '../../src/api/records.js';
-import type { Connect } from '../../src/cli/frame/context.js';
+import type { Connect } from '../../src/cli/frame/connection.js';
 
 export function someList(id: number, more: Partial<List> & Record<string, unknown> = {}): List {
 	return {

@@ -2,8 +2,7 @@
 import type { Api } from '../../src/api/api.js';
 import type { Extensions } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';
-import type { Connection } from '../../src/cli/frame/connection.js';
-import type { Connect } from '../../src/cli/frame/context.js';
+import type { Connect, Connection } from '../../src/cli/frame/connection.js';
 
 export interface StrippedOptions {
 	/** Extensions that stay; none of them by default, and the service is unknown then. */

@@ -1,7 +1,6 @@
 /** A deployment that answers raw requests from a table, and remembers what it was asked. */
 import type { WireRequest, WireResponse } from '../../src/api/wire.js';
-import type { Target } from '../../src/cli/frame/connection.js';
-import type { Connect } from '../../src/cli/frame/context.js';
+import type { Connect, Target } from '../../src/cli/frame/connection.js';
 import { connectTo } from './fake-deployment.js';
 
 export interface Answer {

@@ -323,3 +323,6 @@ export interface SmtpTest {
 	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'login' | null;
 	duration_ms: number;
 }
+
+/** Opens a target. The composition root, or what stands in for it. */
+export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;

@@ -4,7 +4,6 @@ import type { Clock } from '../../api/datetime.js';
 import { createNameRecorder } from '../completion/names.js';
 import type { Paths } from '../config/config.js';
 import { clockOf, type Settings, timeZoneOf } from '../config/settings.js';
-import { readTokenOf } from '../config/token.js';
 import { hasColor, paint } from '../render/color.js';
 import { numberText } from '../render/counted.js';
 import { parseFields } from '../render/fields.js';
@@ -15,10 +14,11 @@ import { createTimes, type Times } from '../render/times.js';
 import type { Foreseen } from '../verbs/foreseen.js';
 import type { Command } from './command.js';
 import type { Hint, NamedTarget } from './command-line.js';
-import type { ConnectDependencies, Connection, LocalEngine, RemoteOptions, Target } from './connection.js';
+import type { Connect, Connection, LocalEngine, Target } from './connection.js';
 import { onlyLocal, UsageError } from './errors.js';
 import { type Format, isMachine, type RawGlobals } from './globals.js';
 import type { Io } from './io.js';
+import { linker } from './link.js';
 import type { Parsed } from './parse.js';
 import { createPrompts, type Prompts } from './prompts.js';
 import { createSources, type Sources } from './sources.js';
@@ -64,8 +64,6 @@ export interface CommandContext extends Talk, Prompts {
 	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
 	wouldDo(what: string, plan: Foreseen): Promise<void>;
 }
-
-export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;
 
 export interface RunOptions {
 	io: Io;
@@ -279,86 +277,4 @@ function makeOut(
 			}
 		},
 	});
-}
-
-interface LinkParts {
-	connect: Connect | null;
-	clock: ConnectDependencies['clock'];
-	talk: Talk;
-	io: Io;
-	globals: RawGlobals;
-	sources: ReturnType<typeof createSources>;
-	/** See `Command`; undefined: the default one is made, a named one is not. */
-	createsDatabase: boolean | undefined;
-	role: ConnectDependencies['role'];
-	signal: AbortSignal;
-}
-
-async function remoteOptions(
-	settings: Settings,
-	globals: RawGlobals,
-	caCert: string | null,
-): Promise<RemoteOptions> {
-	return {
-		timeoutMs: settings.timeoutMs.value,
-		retries: settings.retries.value,
-		caCert,
-		insecure: globals.insecure === true,
-		proxy: globals.proxy ?? null,
-	};
-}
-
-/** Reads the file once for all callers: a pipe gives its content to one reader only. */
-function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>) {
-	let read: Promise<string | null> | null = null;
-	return () => {
-		const { caCert } = globals;
-		if (caCert === undefined) return Promise.resolve(null);
-		read ??= import('../config/token.js').then(({ readAuthority }) => readAuthority(caCert, sources));
-		return read;
-	};
-}
-
-/** The connection, opened by the first who needs it and closed once. */
-function linker(settings: Settings, parts: LinkParts) {
-	let opened: Promise<Connection> | null = null;
-	const authority = authorityReader(parts);
-	const isTrial = parts.globals.dryRun === true;
-	const connectTo = async (target: Target): Promise<Connection> => {
-		const connect = parts.connect ?? (await import('../connect.js')).connect;
-		return connect(target, {
-			clock: parts.clock,
-			// A dry run does not register as a worker.
-			role: isTrial ? 'cli' : parts.role,
-			isTrial,
-			env: parts.io.env,
-			remote: await remoteOptions(settings, parts.globals, await authority()),
-			trace: parts.talk.trace,
-			warn: (text) => void parts.talk.warn(text),
-			signal: parts.signal,
-		});
-	};
-	const open = async (): Promise<Connection> => {
-		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
-		if (named.kind !== 'local') return connectTo(named);
-		const connection = await connectTo({ ...named, create: parts.createsDatabase ?? named.create });
-		// On another home than was meant it would look like one in which everything is gone.
-		if (parts.createsDatabase === undefined && connection.local?.isNew === true && !isTrial)
-			await parts.talk.note(`made a new database: ${connection.local.path}`);
-		return connection;
-	};
-	return {
-		authority,
-		connectTo,
-		/** False too without a connection: the command is about this machine. */
-		isRemote: async () => (await opened)?.target.kind === 'remote',
-		open: () => {
-			opened ??= open();
-			return opened;
-		},
-		close: async () => {
-			const connection = await opened?.catch(() => null);
-			await connection?.close();
-		},
-	};
 }

@@ -2,8 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
-import type { Target } from '../../../src/cli/frame/connection.js';
-import type { Connect } from '../../../src/cli/frame/context.js';
+import type { Connect, Target } from '../../../src/cli/frame/connection.js';
 import { type CliOptions, cli, makeHome } from '../../support/cli.js';
 import { connectTo } from '../../support/fake-deployment.js';
 import { said } from '../../support/project.js';

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import type { Suppressions } from '../../../src/api/suppressions.js';
 import { connect } from '../../../src/cli/connect.js';
-import type { Connect } from '../../../src/cli/frame/context.js';
+import type { Connect } from '../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../src/cli/frame/errors.js';
 import { errorOf, makeProject, type Project, said } from '../../support/project.js';
 

@@ -1,7 +1,7 @@
 // Ctrl-C while a campaign is staged: nothing may be released afterwards.
 import { expect, it } from 'vitest';
 import { connect } from '../../../../src/cli/connect.js';
-import type { Connect } from '../../../../src/cli/frame/context.js';
+import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject } from '../../../support/project.js';
 

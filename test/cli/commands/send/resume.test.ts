@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Campaigns } from '../../../../src/api/capabilities.js';
 import { connect } from '../../../../src/cli/connect.js';
-import type { Connect } from '../../../../src/cli/frame/context.js';
+import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { withValues } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';

@@ -7,7 +7,7 @@ import type { Imports } from '../../../../../src/api/capabilities.js';
 import { ApiError } from '../../../../../src/api/errors.js';
 import { batchRowsAt, pacedImports } from '../../../../../src/cli/commands/subscribers/import/place.js';
 import { connect } from '../../../../../src/cli/connect.js';
-import type { Connect } from '../../../../../src/cli/frame/context.js';
+import type { Connect } from '../../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../../src/cli/frame/errors.js';
 import { errorOf, makeProject, type Project, said } from '../../../../support/project.js';
 

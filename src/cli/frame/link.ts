@@ -1,0 +1,90 @@
+/** How a command reaches its target: the connection of one call, opened when the command asks for it. */
+import type { Settings } from '../config/settings.js';
+import { readTokenOf } from '../config/token.js';
+import type { Connect, ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
+import type { RawGlobals } from './globals.js';
+import type { Io } from './io.js';
+import type { Sources } from './sources.js';
+import type { Talk } from './talk.js';
+
+export interface LinkParts {
+	connect: Connect | null;
+	clock: ConnectDependencies['clock'];
+	talk: Talk;
+	io: Io;
+	globals: RawGlobals;
+	sources: Sources;
+	/** See `Command`; undefined: the default one is made, a named one is not. */
+	createsDatabase: boolean | undefined;
+	role: ConnectDependencies['role'];
+	signal: AbortSignal;
+}
+
+async function remoteOptions(
+	settings: Settings,
+	globals: RawGlobals,
+	caCert: string | null,
+): Promise<RemoteOptions> {
+	return {
+		timeoutMs: settings.timeoutMs.value,
+		retries: settings.retries.value,
+		caCert,
+		insecure: globals.insecure === true,
+		proxy: globals.proxy ?? null,
+	};
+}
+
+/** Reads the file once for all callers: a pipe gives its content to one reader only. */
+function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>) {
+	let read: Promise<string | null> | null = null;
+	return () => {
+		const { caCert } = globals;
+		if (caCert === undefined) return Promise.resolve(null);
+		read ??= import('../config/token.js').then(({ readAuthority }) => readAuthority(caCert, sources));
+		return read;
+	};
+}
+
+/** The connection, opened by the first that needs it and closed once. */
+export function linker(settings: Settings, parts: LinkParts) {
+	let opened: Promise<Connection> | null = null;
+	const authority = authorityReader(parts);
+	const isTrial = parts.globals.dryRun === true;
+	const connectTo = async (target: Target): Promise<Connection> => {
+		const connect = parts.connect ?? (await import('../connect.js')).connect;
+		return connect(target, {
+			clock: parts.clock,
+			// A dry run does not register as a worker.
+			role: isTrial ? 'cli' : parts.role,
+			isTrial,
+			env: parts.io.env,
+			remote: await remoteOptions(settings, parts.globals, await authority()),
+			trace: parts.talk.trace,
+			warn: (text) => void parts.talk.warn(text),
+			signal: parts.signal,
+		});
+	};
+	const open = async (): Promise<Connection> => {
+		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
+		if (named.kind !== 'local') return connectTo(named);
+		const connection = await connectTo({ ...named, create: parts.createsDatabase ?? named.create });
+		// On another home than was meant it would look like one in which everything is gone.
+		if (parts.createsDatabase === undefined && connection.local?.isNew === true && !isTrial)
+			await parts.talk.note(`made a new database: ${connection.local.path}`);
+		return connection;
+	};
+	return {
+		authority,
+		connectTo,
+		/** False too without a connection: the command is about this machine. */
+		isRemote: async () => (await opened)?.target.kind === 'remote',
+		open: () => {
+			opened ??= open();
+			return opened;
+		},
+		close: async () => {
+			const connection = await opened?.catch(() => null);
+			await connection?.close();
+		},
+	};
+}
