@@ -31,7 +31,7 @@ describe('a joined message beside MailComposer', () => {
 				fc.pre((variables['name']?.length ?? 0) < longSubject);
 				await expectAlike(one, envelope(), recipient({ variables }));
 			}),
-			{ numRuns: 150 },
+			{ numRuns: 60 },
 		);
 	});
 
@@ -57,7 +57,7 @@ describe('a joined message beside MailComposer', () => {
 				const one = await compileContent(content({ ...written, subject }), readHere);
 				await expectAlike(one, envelope(), recipient({ variables: { v } }));
 			}),
-			{ numRuns: 400 },
+			{ numRuns: 150 },
 		);
 	});
 
@@ -113,7 +113,7 @@ describe('a joined message beside MailComposer', () => {
 				expect((email.to ?? []).map((address) => squeeze(address.name))).toEqual([squeeze(to)]);
 				expect((email.cc ?? []).map((address) => squeeze(address.name))).toEqual(cc.map(squeeze));
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 120 },
 		);
 	});
 });

@@ -266,9 +266,9 @@ describe('a worker whose time is limited', () => {
 		server = await startFaultServer({ at: { dot: { later } } });
 		pool = testPool(server.port, { timeouts: {} });
 		const memory = createMemoryQueue({ to: addresses(1) });
-		const running = testWorker(memory, pool).run({ ...settled, leftMs: 400 });
+		const running = testWorker(memory, pool).run({ ...settled, leftMs: 2_000 });
 		await eventually(() => expect(server?.bodies).toHaveLength(1));
-		await new Promise((resolve) => setTimeout(resolve, 400));
+		await new Promise((resolve) => setTimeout(resolve, 2_000));
 		answer({ answer: '250 2.0.0 Taken' });
 		expect(await running).toMatchObject({ kind: 'done', counts: { sent: 1 } });
 	});

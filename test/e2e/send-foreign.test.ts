@@ -156,11 +156,11 @@ describe('send --csv there', () => {
 	});
 
 	it('ends with 12 where nothing moves for --wait-timeout, once what is in flight is answered', async () => {
-		let delayMs = 6_000;
+		let delayMs = 10_000;
 		const { service, call } = await start({ react: () => ({ kind: 'make', delayMs }) });
 		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'];
 		// Time enough for a busy machine to begin the first call.
-		expect(await call(...words, '--connections', '1', '--wait-timeout', '2s')).toMatchObject({
+		expect(await call(...words, '--connections', '1', '--wait-timeout', '5s')).toMatchObject({
 			code: 12,
 			stderr: expect.stringContaining('campaigns resume j goes on'),
 		});

@@ -81,7 +81,7 @@ describe('a table read in a thread', () => {
 	});
 
 	it('writes over the bytes of a bundle that were given back, and of no other', async () => {
-		const order = await orderOf(await file(people(100_000)), 'cells');
+		const order = await orderOf(await file(people(40_000)), 'cells');
 		const whole = (await all(readInThread(order, never))).map(contentOf);
 		const held: LentBundle[] = [];
 		const seen: unknown[] = [];
@@ -115,7 +115,7 @@ describe('a table read in a thread', () => {
 	});
 
 	it('stops at once with the reason of the signal', async () => {
-		const order = await orderOf(await file(people(100_000)), 'checked');
+		const order = await orderOf(await file(people(40_000)), 'checked');
 		const stop = new AbortController();
 		let taken = 0;
 		const walk = async () => {
@@ -194,7 +194,7 @@ describe('an import from such a table', () => {
 	});
 
 	it('goes on where it was broken off, nothing lost and nothing twice', async () => {
-		const path = await file(people(20_000));
+		const path = await file(people(8_000));
 		const whole = await importOf(path, { inThread: 'yes', stopAt: null });
 		for (const stopAt of [0, 1_000, 5_000])
 			expect(await importOf(path, { inThread: 'yes', stopAt })).toEqual(whole);

@@ -284,7 +284,7 @@ describe('doctor where the way leads nowhere', () => {
 
 	it('ends with its deadline, with what it knows by then', async () => {
 		const baseUrl = await listening(createServer(() => {}));
-		const more = ['--only', 'connection', '--only', 'service', '--deadline', '300ms'];
+		const more = ['--only', 'connection', '--only', 'service', '--deadline', '3s'];
 		const { code, levels } = await doctor(baseUrl, 't', more);
 		expect({ code, levels }).toMatchObject({
 			code: 12,

@@ -197,7 +197,7 @@ describe('what may have been processed is tried again where twice is once', () =
 
 	it('a timeout, each try with its own', async () => {
 		const hasty = createClient(
-			clientOptions({ baseUrl: service.url, remote: { retries: 1, timeoutMs: 250 } }),
+			clientOptions({ baseUrl: service.url, remote: { retries: 1, timeoutMs: 2_000 } }),
 		);
 		service.answer({ kind: 'drip' }, fine);
 		expect(await hasty.api.lists.get(1)).toEqual(list);

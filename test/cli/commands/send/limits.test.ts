@@ -77,7 +77,7 @@ describe('limits on sending', () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
-		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '1s'];
+		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '5s'];
 		const run = await project.run([...sent, ...to('example.org', 2), '--no-color'], { columns: 80 });
 		await sink.close();
 		const [before = '', after = ''] = run.stderr.split('warning: limits hold back');
@@ -89,7 +89,7 @@ describe('limits on sending', () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
-		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '1s'];
+		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '5s'];
 		const held =
 			/^error: no progress within --wait-timeout: the limit 1\/h of send_limit holds back what is left until \d{4}-\d\d-\d\dT[\d:]{8}Z$/m;
 		const here = await project.run([...sent, ...to('example.org', 2)]);
