@@ -122,7 +122,8 @@ function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 
 function ignore(): void {}
 
-const ignoreAll: TokenizerCallbacks = {
+/** For a reader that wants some of the tokens. */
+export const ignoreAll: TokenizerCallbacks = {
 	onattribdata: ignore,
 	onattribentity: ignore,
 	onattribend: ignore,

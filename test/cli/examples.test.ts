@@ -82,7 +82,7 @@ const files: Readonly<Record<string, string>> = {
 	'bounced.csv': 'email\nzoe@example.com\n',
 	'suppressions.csv': 'email,reason,source,date_created,expires_at\nzoe@example.com,MANUAL,API,,\n',
 	'welcome.html': '<p>Welcome, #name#</p>',
-	'news.html': '<p>News for #name#</p>',
+	'news.html': '<p>News for #name#</p><p><a href="#unsubscribe_url#">Unsubscribe</a></p>',
 	'smtp.pass': 'secret\n',
 	'mailctl.key': `${'0f'.repeat(32)}\n`,
 	'ca.pem': (await makeCertificates(['DNS:mail.example.com'])).ca,

@@ -26,6 +26,7 @@ import {
 	warnOfLinks,
 } from './send/deliver.js';
 import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './send/hints.js';
+import { linted, warnOfContent } from './send/lint.js';
 import { assertWaits, campaignAnswer, type SendOptions, sendOptions, settled } from './send/options.js';
 import {
 	addresseeOf,
@@ -102,7 +103,8 @@ const self = command({
 		}
 		assertRecipients(options);
 		assertAllowed(cx, [...options.to, ...options.cc, ...options.bcc]);
-		const prepared = await prepare(cx, options);
+		const strict = options.strictVars ?? options.bulk;
+		const prepared = await linted(cx, await prepare(cx, options), { strict });
 		const request: SendRequest = { ...prepared.request, to: options.to };
 		if (wantsPreview(options) && !cx.dryRun) return preview(cx, prepared, request, options);
 		await assertVariables(cx, prepared, options);
@@ -111,6 +113,7 @@ const self = command({
 			await assertResults(options.results, { inputs: inputsOf(options), marks: async () => [] });
 		}
 		if (cx.dryRun) return preview(cx, prepared, request, options);
+		await warnOfContent(cx, prepared);
 		return accept(cx, request, options);
 	},
 });
@@ -194,6 +197,7 @@ async function preview(
 	options: SendOptions,
 ): Promise<ExitCode> {
 	const ended = await foreseen(cx, request, options.idempotencyKey);
+	await warnOfContent(cx, prepared);
 	if (!wantsPreview(options) && ended === exits.done) await warnOfLinks(cx, options);
 	await look(cx, { prepared, request, options });
 	return ended;

@@ -72,6 +72,7 @@ const create = command({
 			throw new UsageError('a template needs a body: give --text-file, --html-file or both');
 		}
 		const input = { name: options.name, ...(await readBodies(options)) };
+		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) {
 			const { templateFields } = await import('../../api/templates.js');
@@ -106,6 +107,7 @@ const update = command({
 			...(await readBodies(options)),
 		};
 		assertChange(change, ['--name', '--text-file', '--html-file']);
+		await lint(cx, { name: template.name, ...change });
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) {
 			const { templateFields } = await import('../../api/templates.js');
@@ -198,6 +200,14 @@ async function readBodies(options: { textFile?: FileSource | undefined; htmlFile
 		...(options.textFile !== undefined && { text_body: await options.textFile.text() }),
 		...(options.htmlFile !== undefined && { html_body: await options.htmlFile.text() }),
 	};
+}
+
+/** Of the parts that are given. */
+async function lint(cx: CommandContext, input: { name: string; text_body?: string; html_body?: string }) {
+	const { name: subject, text_body: text = null, html_body: html = null } = input;
+	const { warnOfFindings } = await import('../verbs/content-warnings.js');
+	// Whether it is for bulk mail is known when it is sent.
+	await warnOfFindings(cx, { subject, text, html }, { bulk: false });
 }
 
 function partsOf({ text_body, html_body }: Template): string {

@@ -30,6 +30,7 @@ import {
 } from './audience.js';
 import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
+import { linted, warnOfContent } from './lint.js';
 import type { SendOptions } from './options.js';
 import { addresseeOf, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
 import { assertExpected } from './report.js';
@@ -97,8 +98,10 @@ async function withTable<T>(
 	const { prepared, options } = asked;
 	const table = await openTableRows(cx, input, { map: options.map, encoding: options.encoding });
 	try {
-		if (options.strictVars ?? true) await assertNamed(cx, prepared, table);
-		return await use({ ...asked, table });
+		const strict = options.strictVars ?? true;
+		if (strict) await assertNamed(cx, prepared, table);
+		const columns = table.columns.variables.map(({ name }) => name);
+		return await use({ ...asked, prepared: await linted(cx, prepared, { columns, strict }), table });
 	} finally {
 		await table.close();
 	}
@@ -120,7 +123,11 @@ async function begin(
 	const rows = async () => ({ kind: 'csv' as const, open: table });
 	const source = placeToTell(origin);
 	const campaign = rowCampaign(cx, { place, session, name, of, source, subject, bulk, options, rows });
-	return runCampaign(cx, { ...campaign, isMadeUp });
+	const warn = async () => {
+		await warnOfContent(cx, prepared);
+		await campaign.warn();
+	};
+	return runCampaign(cx, { ...campaign, warn, isMadeUp });
 }
 
 function tableSpec({ prepared, table, options }: TableSending, origin: CampaignSource): CampaignSpec {
@@ -145,6 +152,7 @@ async function dryRun(cx: CommandContext, sending: TableSending, origin: Campaig
 		throw new UsageError(`${sourceName(file)} has no rows; nothing was sent`);
 	await assertFindings(cx, found, options);
 	assertExpected({ found: recipients, where: sourceName(file), options });
+	await warnOfContent(cx, prepared);
 	await warnOfLinks(cx, { bulk: options.bulk });
 	const leftOut = rejected === 0 ? '' : `, ${numberText(rejected)} left out`;
 	const to = `the ${counted(recipients, 'recipient')} of ${sourceName(file)}${leftOut}`;
@@ -221,6 +229,7 @@ async function preview(cx: CommandContext, { prepared, table, file, options }: T
 	const first = await firstOf(table, file);
 	const filled = withContext(prepared, first);
 	await assertAcceptable(cx, { ...filled.request, to: [first.to] });
+	await warnOfContent(cx, prepared);
 	await showPreview(cx, await composeFor(cx, prepared, first), options);
 }
 

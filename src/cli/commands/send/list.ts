@@ -24,6 +24,7 @@ import {
 } from './audience.js';
 import { beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
+import { linted, warnOfContent } from './lint.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { asSubscriber, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
@@ -46,7 +47,8 @@ export async function sendToList(
 ): Promise<ExitCode | undefined> {
 	assertOptions(options);
 	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
-	const prepared = await prepare(cx, options);
+	const strict = options.strictVars ?? true;
+	const prepared = await linted(cx, await prepare(cx, options), { strict });
 	const sending: ListSending = { prepared, list, options };
 	const spec = listSpec(prepared, list, options);
 	if (options.testTo !== undefined) {
@@ -64,10 +66,12 @@ export async function sendToList(
 	const { id, key: name, isMadeUp } = await openCampaign(cx, beginning, spec);
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
-	return runCampaign(cx, {
-		...listJob(cx, { place, id, name, list, subject, bulk, options }),
-		isMadeUp,
-	});
+	const campaign = listJob(cx, { place, id, name, list, subject, bulk, options });
+	const warn = async () => {
+		await warnOfContent(cx, prepared);
+		await campaign.warn();
+	};
+	return runCampaign(cx, { ...campaign, warn, isMadeUp });
 }
 
 /** Ends as the campaign would: `UsageError` for findings, or 9 with `--skip-invalid`. */
@@ -85,6 +89,7 @@ async function dryRun(cx: CommandContext, sending: ListSending): Promise<ExitCod
 			? { recipients: list.active_subscribers_count, rejected: 0, first: anyone }
 			: await surveyed(cx, sending, used);
 	assertExpected({ found: recipients, where: 'the list', options });
+	await warnOfContent(cx, prepared);
 	await warnOfLinks(cx, { bulk: options.bulk, list: list.name });
 	const of = `the ${counted(recipients, 'active subscriber')} of list ${list.id} "${list.name}"`;
 	await showPlan(cx, {
@@ -140,6 +145,7 @@ async function preview(cx: CommandContext, sending: ListSending): Promise<void> 
 	const { prepared, list, options } = sending;
 	const subscriber = await firstOf(cx, list);
 	await assertAcceptable(cx, { ...prepared.request, to: [subscriber.email] });
+	await warnOfContent(cx, prepared);
 	await showPreview(cx, await composeFor(cx, sending, subscriber), options);
 }
 

@@ -105,7 +105,8 @@ export async function compose(
 		variables: { email: to, ...values, ...request.context },
 	});
 	for (const warning of composed.warnings) await cx.warn(warning);
-	return composed;
+	const { named = [] } = prepared;
+	return { ...composed, missing: composed.missing.filter((name) => !named.includes(name)) };
 }
 
 /** A dry run: machines get the plan and the whole message, a person its headers and what it says. */

@@ -23,6 +23,8 @@ import { type SendOptions, sendOptions } from './options.js';
 export interface Prepared {
 	request: Omit<SendRequest, 'to'>;
 	template: Template | null;
+	/** Variables without a value that a warning has named. */
+	named?: readonly string[];
 }
 
 /** True when only the service knows what will be said: its templates cannot be read. */
@@ -91,10 +93,10 @@ export function specOf({ request }: Prepared): CampaignSpec {
 
 /** With the variables of one recipient over those that all share. */
 export function withContext(
-	{ request, template }: Prepared,
+	{ request, ...prepared }: Prepared,
 	{ context }: Pick<Recipient, 'context'>,
 ): Prepared {
-	return { request: { ...request, context: { ...request.context, ...context } }, template };
+	return { ...prepared, request: { ...request, context: { ...request.context, ...context } } };
 }
 
 /** The content of the request, from any option. */

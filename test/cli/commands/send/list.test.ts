@@ -67,6 +67,10 @@ describe('mailctl send --list', () => {
 		expect(said(run)).toEqual([
 			{ note: '2 recipients of list 1 "Readers"' },
 			{
+				warning: 'bulk mail without a link to unsubscribe in its body',
+				hint: 'write #unsubscribe_url# where it goes',
+			},
+			{
 				warning: 'links to unsubscribe point to this machine: no other machine can follow them',
 				hint: `mailctl --db ${project.db} engine init --public-url https://mail.example.com`,
 			},
@@ -344,7 +348,7 @@ describe('mailctl send --list', () => {
 		await project.json(['engine', 'init', '--public-url', 'https://mail.example.com']);
 		for (const words of kinds)
 			for (const dry of [['-n'], []])
-				expect((await project.run([...words, ...dry])).stderr).not.toContain('warning:');
+				expect((await project.run([...words, ...dry])).stderr).not.toContain('warning: links');
 	});
 
 	it('refuses a list without active subscribers, unless that is expected', async () => {
@@ -400,7 +404,9 @@ describe('mailctl send --list', () => {
 		const loose = await project.run([...send('-n', '--no-strict-vars'), '-o', 'table']);
 		expect([loose.code, loose.stderr]).toEqual([
 			0,
-			'warning: links to unsubscribe point to this machine: no other machine can follow them\n' +
+			'warning: bulk mail without a link to unsubscribe in its body\n' +
+				'hint: write #unsubscribe_url# where it goes\n' +
+				'warning: links to unsubscribe point to this machine: no other machine can follow them\n' +
 				`hint: mailctl --db ${project.db} engine init --public-url https://mail.example.com\n` +
 				'warning: no value for #city#\n' +
 				'dry run: would send "News for #city#" to the 2 active subscribers of list 1 "Readers"; ' +

@@ -1,0 +1,75 @@
+/** Warnings about what is sent, before it is. Nothing is refused here. */
+
+import { ApiError } from '../../../api/errors.js';
+import { builtInVariables } from '../../../api/fields.js';
+import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
+import type { CommandContext } from '../../frame/context.js';
+import { didYouMean } from '../../frame/help.js';
+import { walk } from '../../verbs/listing.js';
+import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
+
+/** `columns`: the variables that each row has. `strict`: a variable without a value is refused later. */
+interface LintOptions {
+	columns?: readonly string[];
+	strict: boolean;
+}
+
+/** Once for each kind of finding. What only the service knows is left out. */
+export async function warnOfContent(cx: CommandContext, prepared: Prepared): Promise<void> {
+	if (isOpaque(prepared)) return;
+	const { warnOfFindings } = await import('../../verbs/content-warnings.js');
+	// A service of others has an unsubscribe link of its own.
+	const bulk = prepared.request.type === 'BULK' && !(await isMadeElsewhere(cx));
+	await warnOfFindings(cx, contentOf(prepared), { bulk });
+}
+
+/**
+ * Warns of variables that nothing gives a value to, before the missing values refuse a recipient. Returns the request
+ * with those that a warning has named, so that no second one does.
+ */
+export async function linted(
+	cx: CommandContext,
+	prepared: Prepared,
+	{ columns = [], strict }: LintOptions,
+): Promise<Prepared> {
+	if (isOpaque(prepared)) return prepared;
+	const named = await warnOfUnknown(cx, prepared, { columns, strict });
+	return { ...prepared, named };
+}
+
+/** Variables that nothing gives a value to. Those that are refused later, or have a default, only where a name is near. */
+async function warnOfUnknown(
+	cx: CommandContext,
+	{ request, template }: Prepared,
+	{ columns, strict }: Required<LintOptions>,
+): Promise<string[]> {
+	const references = usedVariables(contentOf({ request, template }));
+	const given = [...builtInVariables, ...Object.keys(request.context ?? {}), ...columns];
+	const open = variableNames(references).filter((name) => !given.includes(name));
+	if (open.length === 0) return [];
+	const known = await fieldsOf(cx);
+	if (known === null) return [];
+	const named: string[] = [];
+	for (const name of open.filter((one) => !known.includes(one))) {
+		const near = didYouMean(name, [...given, ...known]);
+		const isPlain = references.includes(name) && !strict;
+		if (near === undefined && !isPlain) continue;
+		named.push(...references.filter((one) => one === name && !hasDefault(one)));
+		const text = isPlain ? `no value for #${name}#` : `#${name}# is no known variable`;
+		await (near === undefined ? cx.warn(text) : cx.warn(text, near));
+	}
+	return named;
+}
+
+/** null: this token may not read them, or they cannot be read now; what is sent does not depend on it. */
+async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
+	const names: string[] = [];
+	try {
+		const api = await cx.api();
+		for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) names.push(variable);
+	} catch (error) {
+		if (error instanceof ApiError) return null;
+		throw error;
+	}
+	return names;
+}

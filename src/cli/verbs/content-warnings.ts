@@ -1,0 +1,41 @@
+/** Warnings about a content before it is sent or kept: a line for each kind of finding, with its count and first place. */
+
+import type { Content } from '../../api/content.js';
+import type { ContentFinding } from '../../content/lint.js';
+import type { CommandContext } from '../frame/context.js';
+import { sizeText } from '../render/amounts.js';
+import { counted, numberText } from '../render/counted.js';
+
+/** `bulk`: the mails are to have a link to unsubscribe. */
+export async function warnOfFindings(
+	cx: CommandContext,
+	content: Pick<Content, 'subject' | 'text' | 'html'>,
+	how: { bulk: boolean },
+): Promise<void> {
+	const { contentFindings } = await import('../../content/lint.js');
+	for (const finding of contentFindings(content, how)) {
+		const [text, hint] = sayFinding(finding);
+		await (hint === undefined ? cx.warn(text) : cx.warn(text, hint));
+	}
+}
+
+function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint?: string] {
+	const place = first === null ? '' : `, first ${first.text} in line ${numberText(first.line)}`;
+	switch (kind) {
+		case 'no_subject':
+			return ['the subject is empty'];
+		case 'long_subject':
+			return [`the subject has ${counted(count, 'character')}: mail programs show about 60`];
+		case 'clipped':
+			return [`the HTML has ${sizeText(count)}: Gmail shows the first 102 KiB of a mail`];
+		case 'no_alt':
+			return [
+				`${counted(count, 'image')} without alternative text${place}`,
+				'alt="" for one that only decorates',
+			];
+		case 'no_link':
+			return [`${counted(count, 'link')} that ${count === 1 ? 'leads' : 'lead'} nowhere${place}`];
+		case 'no_unsubscribe':
+			return ['bulk mail without a link to unsubscribe in its body', 'write #unsubscribe_url# where it goes'];
+	}
+}

@@ -1,0 +1,133 @@
+/** What mail programs make less of than its author meant: findings about a content as it is written. Pure and linear. */
+
+import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+import type { Content } from '../api/content.js';
+import { referencePattern, variableNames, variablesIn } from '../api/variables.js';
+import { ignoreAll } from './attributes.js';
+
+/** One kind of finding, however often it was met. */
+export interface ContentFinding {
+	kind: 'clipped' | 'no_alt' | 'no_link' | 'no_unsubscribe' | 'no_subject' | 'long_subject';
+	/** Places, octets of the HTML or characters of the subject. */
+	count: number;
+	/** The first place: an attribute as written and its line, from 1; null: the whole content. */
+	first: { text: string; line: number } | null;
+}
+
+/** Gmail shows the first 102 KiB of the HTML and a link to the rest. */
+export const clippedBytes = 102 * 1024;
+/** About twice of what mail programs show. */
+const longSubject = 120;
+
+/** `bulk`: the body is to have a link to unsubscribe. Kinds come in a fixed order, each once. */
+export function contentFindings(
+	{ subject, text, html }: Pick<Content, 'subject' | 'text' | 'html'>,
+	{ bulk }: { bulk: boolean },
+): ContentFinding[] {
+	const whole = (kind: ContentFinding['kind'], count: number) => ({ kind, count, first: null });
+	const length = [...subject].length;
+	const octets = Buffer.byteLength(html ?? '');
+	const bodies = [text ?? '', html ?? ''];
+	return [
+		...(subject.trim() === '' ? [whole('no_subject', 1)] : []),
+		...(length > longSubject ? [whole('long_subject', length)] : []),
+		...(octets > clippedBytes ? [whole('clipped', octets)] : []),
+		...(html === null ? [] : markupFindings(html)),
+		...(bulk && !bodies.some(hasUnsubscribeLink) ? [whole('no_unsubscribe', 1)] : []),
+	];
+}
+
+function hasUnsubscribeLink(body: string): boolean {
+	return variableNames(variablesIn(body)).includes('unsubscribe_url');
+}
+
+/** Images without an alternative text and links that lead nowhere. */
+function markupFindings(html: string): ContentFinding[] {
+	const found = new Map<ContentFinding['kind'], ContentFinding>();
+	const add = (kind: ContentFinding['kind'], text: string, offset: number) => {
+		const known = found.get(kind);
+		if (known === undefined) found.set(kind, { kind, count: 1, first: { text, line: lineAt(html, offset) } });
+		else known.count += 1;
+	};
+	let hasBase = false;
+	for (const { name, offset, attributes } of tagsOf(html)) {
+		if (name === 'base' && attributes.has('href')) hasBase = true;
+		if (name === 'img' && !attributes.has('alt')) add('no_alt', shown('src', attributes), offset);
+		const href = name === 'a' || name === 'area' ? attributes.get('href') : undefined;
+		if (href !== undefined && !isLink(href, hasBase)) add('no_link', shown('href', attributes), offset);
+	}
+	return (['no_alt', 'no_link'] as const).flatMap((kind) => found.get(kind) ?? []);
+}
+
+interface Tag {
+	name: string;
+	offset: number;
+	/** The first of each name, decoded. */
+	attributes: ReadonlyMap<string, string>;
+}
+
+const looked = new Set(['a', 'area', 'base', 'img']);
+
+function tagsOf(html: string): Tag[] {
+	const tags: Tag[] = [];
+	let attributes: Map<string, string> | null = null;
+	let name = '';
+	let value = '';
+	const callbacks: TokenizerCallbacks = {
+		...ignoreAll,
+		onopentagname(start, end) {
+			const tag = html.slice(start, end).toLowerCase();
+			attributes = looked.has(tag) ? new Map() : null;
+			if (attributes !== null) tags.push({ name: tag, offset: start, attributes });
+		},
+		onattribname(start, end) {
+			name = attributes === null ? '' : html.slice(start, end).toLowerCase();
+			value = '';
+		},
+		onattribdata(start, end) {
+			if (attributes !== null) value += html.slice(start, end);
+		},
+		onattribentity(codepoint) {
+			if (attributes !== null) value += String.fromCodePoint(codepoint);
+		},
+		onattribend(quote) {
+			if (attributes?.has(name) === false) attributes.set(name, quote === QuoteType.NoValue ? '' : value);
+		},
+	};
+	const tokenizer = new Tokenizer({ decodeEntities: true }, callbacks);
+	tokenizer.write(html);
+	tokenizer.end();
+	return tags;
+}
+
+/** Schemes that a mail program opens and that need no `//`. */
+const otherSchemes = new Set(
+	'mailto tel sms smsto webcal geo facetime skype whatsapp xmpp sip sips callto maps cid'.split(' '),
+);
+
+/** Whether a mail program has something to open; what a variable begins is known with its value alone. */
+function isLink(href: string, hasBase: boolean): boolean {
+	const text = href.replace(/[\t\r\n]/g, '').trim();
+	if (text === '' || text === '#') return false;
+	if (text.startsWith('#')) return true;
+	const filled = text.replace(referencePattern(), 'x');
+	const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(filled)?.[1]?.toLowerCase();
+	if (scheme === undefined) return hasBase;
+	if (scheme === 'http' || scheme === 'https')
+		return /^https?:\/\/[^/]/i.test(filled) && URL.canParse(filled);
+	if (otherSchemes.has(scheme)) return true;
+	return filled.startsWith('//', scheme.length + 1) && scheme !== 'file';
+}
+
+const shownLength = 60;
+
+function shown(name: string, attributes: ReadonlyMap<string, string>): string {
+	const value = attributes.get(name) ?? '';
+	return `${name}="${value.length > shownLength ? `${value.slice(0, shownLength)}…` : value}"`;
+}
+
+function lineAt(text: string, offset: number): number {
+	let line = 1;
+	for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line += 1;
+	return line;
+}

@@ -1,0 +1,91 @@
+// Warnings about a content before it is sent: one line a kind, on every way to send, and never a refusal.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project, said } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+let project: Project;
+let sink: SmtpSink;
+
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+});
+afterEach(() => sink.close());
+
+const html =
+	'<p>Hi #nmae#</p>\n<a href="#">x</a><a href="example.com">y</a>\n<img src="a.png"><img src="b.png">';
+const warnings = async (...words: string[]) => {
+	const run = await project.run([...words, '-o', 'json']);
+	return {
+		code: run.code,
+		warnings: said(run).filter((one) => 'warning' in one),
+	};
+};
+const found = [
+	{
+		warning: '2 images without alternative text, first src="a.png" in line 3',
+		hint: 'alt="" for one that only decorates',
+	},
+	{ warning: '2 links that lead nowhere, first href="#" in line 2' },
+];
+const unknown = {
+	warning: 'no value for #nmae#',
+	hint: 'did you mean name?',
+};
+
+describe('findings about a content', () => {
+	it('are told once of one message, which is sent all the same', async () => {
+		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
+		expect(await warnings(...one, '--html', html)).toEqual({ code: 0, warnings: [unknown, ...found] });
+		expect(sink.received).toHaveLength(1);
+		expect(await warnings(...one, '--html', html, '--dry-run')).toEqual({
+			code: 0,
+			warnings: [unknown, ...found],
+		});
+	});
+
+	it('are told once of a table, whose columns are known names', async () => {
+		const file = await project.file('p.csv', 'email,nmae,city\na@example.com,A,Oslo\nb@example.com,B,Rome\n');
+		const send = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S', '--html'];
+		const agreed = ['--yes', '--expect-count', '2'];
+		expect(await warnings(...send, html, ...agreed)).toEqual({ code: 0, warnings: found });
+		expect(await warnings(...send, '<p>#citty|x#</p>', ...agreed)).toEqual({
+			code: 0,
+			warnings: [{ warning: '#citty# is no known variable', hint: 'did you mean city?' }],
+		});
+	});
+
+	it('are told of a list before a missing value refuses it, and bulk mail wants a link to unsubscribe', async () => {
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
+		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		await project.json(['subscribers', 'create', '--list', 'Readers', '--email', 'ann@example.com']);
+		const send = ['send', '--from', 'news@example.com', '--list', 'Readers', '--subject', 'S', '--text'];
+		const agreed = ['--yes', '--expect-count', '1'];
+		const unsubscribe = {
+			warning: 'bulk mail without a link to unsubscribe in its body',
+			hint: 'write #unsubscribe_url# where it goes',
+		};
+		expect(await warnings(...send, 'Hi in #ctiy#', ...agreed)).toEqual({
+			code: 2,
+			warnings: [{ warning: '#ctiy# is no known variable', hint: 'did you mean city?' }],
+		});
+		expect(await warnings(...send, 'Hi', ...agreed)).toEqual({
+			code: 0,
+			warnings: [unsubscribe, expect.objectContaining({ warning: expect.stringContaining('point to this') })],
+		});
+		const { warnings: told } = await warnings(...send, 'Hi', ...agreed, '--again', '--transactional');
+		expect(told).toEqual([]);
+	});
+
+	it('are told of a template when it is kept', async () => {
+		const file = await project.file('t.html', html);
+		expect(await warnings('templates', 'create', '--name', 'T', '--html-file', file)).toEqual({
+			code: 0,
+			warnings: found,
+		});
+		expect(await warnings('templates', 'update', 'T', '--html-file', file, '--dry-run')).toEqual({
+			code: 0,
+			warnings: found,
+		});
+	});
+});

@@ -1,0 +1,101 @@
+// Findings about a content as it is written: what is one, what is none, and where the first of a kind stands.
+import { describe, expect, it } from 'vitest';
+import { clippedBytes, contentFindings } from '../../src/content/lint.js';
+
+const findings = (html: string | null, more: { subject?: string; text?: string; bulk?: boolean } = {}) =>
+	contentFindings(
+		{ subject: more.subject ?? 'News', text: more.text ?? null, html },
+		{ bulk: more.bulk ?? false },
+	);
+const kinds = (html: string | null, more?: Parameters<typeof findings>[1]) =>
+	findings(html, more).map(({ kind }) => kind);
+
+describe('links that lead nowhere', () => {
+	it.each([
+		...['', '#', ' # ', 'http:/x', 'http://', 'https:', 'http:x.example', 'example.com', 'www.example.com/a'],
+		...[
+			'/path',
+			'page.html',
+			'//example.com',
+			'javascript:alert(1)',
+			'file:///etc/passwd',
+			'localhost:8080/x',
+		],
+		...['https://exa mple.com/', 'http://[::1', '&#35;', 'h ttp://example.com'],
+	])('is %j', (href) => {
+		expect(findings(`<p>\n<a href="${href}">x</a>`)).toEqual([
+			{ kind: 'no_link', count: 1, first: { text: expect.stringMatching(/^href="/), line: 2 } },
+		]);
+	});
+
+	it.each([
+		...['https://example.com', 'HTTP://example.com/a?b#c', ' https://example.com\n', 'mailto:a@example.com'],
+		...[
+			'tel:+123',
+			'sms:+1',
+			'#top',
+			'#unsubscribe_url#',
+			'#link#/more',
+			'https://#host#/x',
+			'https://x/#a#',
+		],
+		...['myapp://open', 'cid:logo', 'http&#58;//example.com'],
+	])('is not %j', (href) => {
+		expect(findings(`<a href="${href}">x</a>`)).toEqual([]);
+	});
+
+	it('is one without a value, and none without href, in an end tag, a comment or a script', () => {
+		expect(kinds('<a href>x</a>')).toEqual(['no_link']);
+		expect(kinds('<a name="x">x</a href="#"><!-- <a href="#"> --><script>"<a href=\'#\'>"</script>')).toEqual(
+			[],
+		);
+	});
+
+	it('is not one that a base address completes', () => {
+		expect(kinds('<base href="https://example.com/"><a href="page.html">x</a>')).toEqual([]);
+	});
+
+	it('counts, and names the first', () => {
+		expect(findings('<a href=#>1</a>\n<area href="x">\n<a href="y">')).toEqual([
+			{ kind: 'no_link', count: 3, first: { text: 'href="#"', line: 1 } },
+		]);
+	});
+});
+
+describe('images', () => {
+	it('need an alternative text, which may be empty', () => {
+		expect(kinds('<img src="a" alt=""><img alt src="b"><IMG ALT="c">')).toEqual([]);
+		expect(findings('<img\nsrc="https://example.com/a.png">\n<img>')).toEqual([
+			{ kind: 'no_alt', count: 2, first: { text: 'src="https://example.com/a.png"', line: 1 } },
+		]);
+	});
+});
+
+describe('the whole content', () => {
+	it('is clipped past 102 KiB of HTML, counted in octets', () => {
+		expect(kinds('é'.repeat(clippedBytes / 2))).toEqual([]);
+		expect(findings(`${'é'.repeat(clippedBytes / 2)}x`)).toEqual([
+			{ kind: 'clipped', count: clippedBytes + 1, first: null },
+		]);
+		expect(kinds(null, { text: 'x'.repeat(200_000) })).toEqual([]);
+	});
+
+	it('has a subject of a length that is seen', () => {
+		expect(kinds(null, { subject: '  ' })).toEqual(['no_subject']);
+		expect(kinds(null, { subject: '😀'.repeat(120) })).toEqual([]);
+		expect(findings(null, { subject: '😀'.repeat(121) })).toEqual([
+			{ kind: 'long_subject', count: 121, first: null },
+		]);
+	});
+
+	it('has a link to unsubscribe where it is bulk mail, in any body, with a default too', () => {
+		expect(kinds(null, { text: 'Hi', bulk: true })).toEqual(['no_unsubscribe']);
+		expect(kinds('<a href="#unsubscribe_url#">x</a>', { text: 'Hi', bulk: true })).toEqual([]);
+		expect(kinds(null, { text: '#unsubscribe_url|x#', bulk: true })).toEqual([]);
+	});
+
+	it('is read in time that grows with its length alone', () => {
+		for (const piece of ['<a href="', '<img ', '<a href=#x ', "<a href='&#x", '<a href="http:', '<!--'])
+			expect(Array.isArray(findings(piece.repeat(200_000)))).toBe(true);
+	});
+});
