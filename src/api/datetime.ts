@@ -121,6 +121,11 @@ export function momentOf(local: string, timeZone: string): Micros {
 	return late * msPerQuarterHour * microsPerMs;
 }
 
+/** How far the clocks of that zone are ahead of UTC at that moment; negative west of it. Throws as `dayOf` does. */
+export function offsetOf(at: Micros, timeZone: string): Micros {
+	return offsetAt(Math.floor(at / microsPerMs), timeZone) * microsPerMs;
+}
+
 /** `DD.MM.YYYY`, as in the report. */
 export function formatWireDate(day: Day): WireDate {
 	const [year = '', month = '', date = ''] = day.split('-');

@@ -1,6 +1,7 @@
 /** The query of the events report: days, campaign, events. */
 
 import type { Call } from './api.js';
+import type { CampaignFigures } from './campaigns.js';
 import { addDays, type Day, daysBetween, parseWireDate } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { isRecord } from './json.js';
@@ -23,8 +24,51 @@ export interface ReportsPlus {
 	 * is `not_found`.
 	 */
 	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
+	/**
+	 * What a report of the same days shows beside them. A campaign without dates is covered from its first day to its last;
+	 * one that does not exist is `not_found`.
+	 */
+	details(query: DetailsQuery, call?: Call): Promise<ReportDetails>;
 	/** The links of a campaign with their clicks, those without a click too. Throws `not_found`. */
 	links(campaign: Uuid, call?: Call): Promise<CampaignLinks>;
+}
+
+/** As of a report. */
+export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign_unique_id'>;
+
+/** Distinct messages by event. Opens and clicks by people; `machine_` only by machines. */
+export interface Figures extends CampaignFigures {
+	created: number;
+	complained: number;
+}
+
+/** Messages by the kind of their bounce. */
+export interface BounceCounts {
+	softbounced: number;
+	hardbounced: number;
+}
+
+/** Everything about a range of days. Days and hours are of `time_zone`. */
+export interface ReportDetails {
+	/** `YYYY-MM-DD`, both included. */
+	from: Day;
+	to: Day;
+	time_zone: string;
+	/** `attempted`: sent or bounced; `delivered`: of these, without a bounce. */
+	total: Figures & { attempted: number; delivered: number };
+	/** Every day of the range. */
+	days: readonly (Figures & { date: Day })[];
+	/** The 72 hours from the first with a message sent, `YYYY-MM-DDTHH:00`; empty before that. */
+	hours: readonly (Figures & { date: string })[];
+	/** By hour of the week, those with any event; `weekday` 1 is Monday. */
+	week: readonly (Figures & { weekday: number; hour: number })[];
+	bounces: {
+		/** The 20 with the most bounces; `other_domains` counts further ones. */
+		domains: readonly ({ domain: string } & BounceCounts)[];
+		other_domains: number;
+		/** By enhanced or reply code; empty: there was none. */
+		codes: readonly ({ code: string } & BounceCounts)[];
+	};
 }
 
 /**

@@ -2,11 +2,18 @@
 import { percentOf } from '../api/counts.js';
 import { addDays, type Clock, dayOf, formatWireDate } from '../api/datetime.js';
 import type { EventType, Report, ReportQuery, ReportTotal } from '../api/records.js';
-import { type CheckedReport, type ReportsPlus, reportQuery } from '../api/reports.js';
+import {
+	type CheckedReport,
+	type DetailsQuery,
+	type ReportDetails,
+	type ReportsPlus,
+	reportQuery,
+} from '../api/reports.js';
 import type { ReportFigures } from '../store/reports.js';
 import type { Day, Store } from '../store/store.js';
 import { campaignLinks } from './campaign-links.js';
 import { checked, type EngineContext, found } from './context.js';
+import { detailsOf } from './report-details.js';
 import { readSettings } from './settings.js';
 
 /** Our extension of the document. */
@@ -27,6 +34,7 @@ export async function createReport({ store, clock }: EngineContext, query: Repor
 export function createReports(context: EngineContext): ReportsPlus {
 	return {
 		report: (query) => createReportOfOurs(context, query),
+		details: (query) => reportDetails(context, query),
 		links: (campaign, call) => campaignLinks(context, campaign, call),
 	};
 }
@@ -35,16 +43,22 @@ export function createReports(context: EngineContext): ReportsPlus {
  * The same with our extensions: a campaign without dates is covered from its first day to its last, however long. A
  * campaign that does not exist is `not_found`, where the document's report gives zeros (api-decisions 36).
  */
-async function createReportOfOurs(
-	{ store, clock }: EngineContext,
-	query: ReportQuery & ReportView,
-): Promise<Report> {
+async function createReportOfOurs(context: EngineContext, query: ReportQuery & ReportView): Promise<Report> {
+	return reportOf(context.store, { ...(await rangeOfOurs(context, query)), view: query });
+}
+
+async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);
 	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
 	const { campaign, hasDates } = asked;
 	const life = campaign === null ? null : found(await store.reads.campaignLife({ campaign }));
-	const days = life?.days ?? null;
-	return reportOf(store, { ...asked, ...(!hasDates && days), view: query });
+	return { ...asked, ...(!hasDates && life?.days) };
+}
+
+async function reportDetails(context: EngineContext, query: DetailsQuery): Promise<ReportDetails> {
+	const { from, to, campaign } = await rangeOfOurs(context, query);
+	const figures = await context.store.reads.reportDetails({ from, to, campaign });
+	return detailsOf(figures, { from, to, days: eachDay(from, to) });
 }
 
 async function reportOf(

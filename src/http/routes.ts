@@ -148,6 +148,9 @@ export const routes = {
 		query: [...reportQuery, 'tag', 'human'],
 	}),
 
+	'ext.reports.details': get('/ext/reports/details/', 'read', {
+		query: ['date_from', 'date_to', 'campaign_unique_id'],
+	}),
 	/** `{results, left_out}`, the most clicked first. */
 	'ext.reports.links': get(`${campaign}links/`, 'read'),
 

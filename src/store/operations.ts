@@ -67,6 +67,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		reportFigures: true,
 		campaignLife: true,
 		linkFigures: true,
+		reportDetails: true,
 		getSettings: true,
 		listTokens: true,
 		findToken: true,

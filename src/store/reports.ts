@@ -1,6 +1,7 @@
 /** Queries of reports: daily figures, how long a campaign ran, and clicks by link. */
 import type { Day } from '../api/datetime.js';
 import type { EventType, Uuid } from '../api/records.js';
+import type { BounceCounts } from '../api/reports.js';
 import type { Audience } from '../engine/rules/events.js';
 
 export interface ReportReads {
@@ -13,6 +14,8 @@ export interface ReportReads {
 	}): Promise<ReportFigures>;
 	/** `null`: there is no such campaign. */
 	campaignLife(c: { campaign: Uuid }): Promise<CampaignLife | null>;
+	/** Days of the time zone, both ends inclusive. */
+	reportDetails(c: { from: Day; to: Day; campaign: Uuid | null }): Promise<DetailFigures>;
 	/** `null`: there is no such campaign. */
 	linkFigures(c: { campaign: Uuid }): Promise<LinkFigures | null>;
 }
@@ -23,6 +26,30 @@ export interface ReportFigures {
 	daily: { day: Day; type: EventType; count: number }[];
 	/** Distinct messages of the range that were sent or bounced: the total for the bounce rate. */
 	attempted: number;
+}
+
+/** Distinct messages by their first event of each type; `human` leaves out events of machines. */
+export interface TypedCount {
+	type: EventType | 'COMPLAINED';
+	audience: Audience;
+	count: number;
+}
+
+/** What happened in a range of days, by day, by hour, and in an hour of the week; bounces by domain and code. */
+export interface DetailFigures {
+	time_zone: string;
+	/** Messages that bounced, and those of them that were never sent. */
+	bounced: number;
+	neverSent: number;
+	days: (TypedCount & { day: Day })[];
+	/** `hour`: since 1970 by the clocks of the zone. The 72 hours from the first with a message sent. */
+	hours: (TypedCount & { hour: number })[];
+	/** `hour`: 0 begins on Monday at midnight. */
+	week: (TypedCount & { hour: number })[];
+	/** The 20 with the most bounces; `other_domains`: further ones. */
+	domains: ({ domain: string } & BounceCounts)[];
+	other_domains: number;
+	codes: ({ code: string } & BounceCounts)[];
 }
 
 /** The clicks of a campaign, by the position of a link in its content. */

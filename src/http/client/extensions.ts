@@ -40,6 +40,24 @@ const ackOf = (counts: Check) => every(record({ position: 'count' }), within('co
 const importAck = ackOf(importCounts);
 const acceptAck = ackOf(acceptCounts);
 
+const figures = record({ created: 'count', sent: 'count', opened: 'count', clicked: 'count' });
+const dated = listOf(every(figures, record({ date: 'text' })));
+const bounceCounts = record({ softbounced: 'count', hardbounced: 'count' });
+const details = every(
+	record({ from: 'text', to: 'text', time_zone: 'text' }),
+	within('total', every(figures, record({ attempted: 'count', delivered: 'count' }))),
+	within('days', dated),
+	within('hours', dated),
+	within('week', listOf(every(figures, record({ weekday: 'count', hour: 'count' })))),
+	within(
+		'bounces',
+		every(
+			within('domains', listOf(every(bounceCounts, record({ domain: 'text' })))),
+			within('codes', listOf(every(bounceCounts, record({ code: 'text' })))),
+		),
+	),
+);
+
 const links = every(
 	within(
 		'results',
@@ -102,6 +120,8 @@ export function extensions(endpoint: Endpoint): Extensions {
 		},
 		reports: {
 			report: (query, call) => report(endpoint, 'ext.reports.report', { query, call }),
+			details: (query, call) =>
+				perform({ operation: 'ext.reports.details', query: encodeQuery({ ...query }), call }, details),
 			links: (uuid, call) => perform({ operation: 'ext.reports.links', values: { uuid }, call }, links),
 		},
 		subscribers: {

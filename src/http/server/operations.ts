@@ -88,6 +88,10 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		const documented = unchecked<ReportQuery>(query.reportQuery());
 		return { results: await ext.reports.report({ ...documented, ...narrowed }, call) };
 	},
+	'ext.reports.details': ({ ext }, { query, call }) => {
+		const { event_types: _, ...days } = unchecked<ReportQuery>(query.reportQuery());
+		return ext.reports.details(days, call);
+	},
 	'ext.reports.links': ({ ext }, { uuids, call }) => ext.reports.links(uuid(uuids), call),
 	'ext.subscribers.merge': ({ ext }, { ids, body, call }) =>
 		ext.subscribers.merge(id(ids, 'list_id'), id(ids, 'id'), unchecked(parseBody(mergeBody, body)), call),

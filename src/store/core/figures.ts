@@ -25,7 +25,7 @@ export function createFigures(sql: Sql) {
 			const { tag } = query;
 			const daily = tag === null ? dailyFigures(sql, query) : reportOfTag(sql, { ...query, tag, zone });
 			const sent = daily.reduce((sum, { type, count }) => (type === 'SENT' ? sum + count : sum), 0);
-			return { daily, attempted: sent + countNeverSent(sql, { ...query, zone }) };
+			return { daily, attempted: sent + countBounced(sql, { ...query, zone }).neverSent };
 		},
 	} satisfies Partial<Operations>;
 }
@@ -100,13 +100,13 @@ interface BouncedGroup {
 }
 
 /**
- * Messages that bounced within the range and were not sent within it. Daily sums cannot tell: one message may be sent,
+ * Messages that bounced within the range, and those of them that were not sent within it. Daily sums cannot tell: one message may be sent,
  * deferred for good and refused on three days. Grouped by quarter of an hour, many bounces give few rows.
  */
-function countNeverSent(
+export function countBounced(
 	sql: Sql,
-	{ from, to, campaign, tag, zone }: ReportRange & { tag: string | null; zone: string },
-): number {
+	{ from, to, campaign, tag, zone }: Omit<ReportRange, 'human'> & { tag: string | null; zone: string },
+): { bounced: number; neverSent: number } {
 	const quarter = (at: string) => `${at} / ${quarterHour}`;
 	const groups = sql.all<BouncedGroup>(
 		// message_firsts_bounced (first_at)
@@ -140,9 +140,9 @@ function countNeverSent(
 		const day = quarter === null ? null : dayOf(quarter * quarterHour, zone);
 		return day !== null && day >= from && day <= to;
 	};
-	return groups
-		.filter(({ sent, soft, hard }) => !isWithin(sent) && (isWithin(soft) || isWithin(hard)))
-		.reduce((sum, { count }) => sum + count, 0);
+	const bounced = groups.filter(({ soft, hard }) => isWithin(soft) || isWithin(hard));
+	const sum = (counted: readonly BouncedGroup[]) => counted.reduce((total, { count }) => total + count, 0);
+	return { bounced: sum(bounced), neverSent: sum(bounced.filter(({ sent }) => !isWithin(sent))) };
 }
 
 function startOfDay(day: Day): Micros {

@@ -1,8 +1,13 @@
-/** Figures of reports beyond days: clicks by link. Only reads, and only rows of figures. */
+/** Figures of reports beyond days: by hour, by link, bounces by domain and code. Reads only rows of figures. */
+import { daysBetween, microsPerDay, offsetOf } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
 import type { Operations } from '../operations.js';
-import type { LinkFigures } from '../reports.js';
-import { isCampaign } from './figures.js';
+import type { BounceCounts } from '../../api/reports.js';
+import type { DetailFigures, LinkFigures } from '../reports.js';
+import type { Day } from '../store.js';
+import { countBounced, isCampaign } from './figures.js';
 import type { Sql } from './sql.js';
+import { quarterHour, timeZone, total } from './tally.js';
 
 /** A campaign has one content, one of requests has many. */
 const maxContents = 200;
@@ -11,7 +16,174 @@ const maxLinks = 10_000;
 export function createReportDetails(sql: Sql) {
 	return {
 		linkFigures: ({ campaign }) => (isCampaign(sql, campaign) ? linkFigures(sql, campaign) : null),
+		reportDetails: (range) => reportDetails(sql, range),
 	} satisfies Partial<Operations>;
+}
+
+interface Range {
+	from: Day;
+	to: Day;
+	campaign: Uuid | null;
+}
+
+function reportDetails(sql: Sql, range: Range): DetailFigures {
+	const zone = timeZone(sql);
+	const scope = range.campaign ?? total;
+	const spans = spansOf(range, zone);
+	const bounds = [spans[0]?.from ?? 0, spans.at(-1)?.to ?? 0] as const;
+	return {
+		time_zone: zone,
+		...countBounced(sql, { ...range, tag: null, zone }),
+		days: daysOf(sql, scope, range, spans),
+		hours: hoursOf(sql, scope, spans),
+		week: spans.flatMap((span) => countHours(sql, scope, span, weekHour)),
+		...domainsOf(sql, scope, bounds),
+		codes: bouncesBy(sql, 'code', scope, bounds).slice(0, shownCodes),
+	};
+}
+
+/** Quarters of an hour in UTC, both ends inclusive, while the clocks are `ahead` by so many quarters. */
+interface Span {
+	from: number;
+	to: number;
+	ahead: number;
+}
+
+const perDay = microsPerDay / quarterHour;
+
+/** The days of a zone, cut where its clocks change. */
+function spansOf({ from, to }: Range, zone: string): Span[] {
+	const first = daysBetween('1970-01-01', from) * perDay;
+	const end = daysBetween('1970-01-01', to) * perDay + perDay;
+	const aheadAt = (quarter: number) => offsetOf(quarter * quarterHour, zone) / quarterHour;
+	const spans: Span[] = [];
+	const add = (quarter: number, length: number, ahead: number) => {
+		const begin = Math.max(quarter, first - ahead);
+		const last = Math.min(quarter + length, end - ahead) - 1;
+		const before = spans.at(-1);
+		if (begin > last) return;
+		if (before?.ahead === ahead && before.to + 1 === begin) before.to = last;
+		else spans.push({ from: begin, to: last, ahead });
+	};
+	// A day of any zone lies within those of UTC around it.
+	for (let day = first - perDay; day < end + perDay; day += perDay) {
+		const [begin, last] = [aheadAt(day), aheadAt(day + perDay - 1)];
+		if (begin === last) add(day, perDay, begin);
+		else for (let quarter = day; quarter < day + perDay; quarter++) add(quarter, 1, aheadAt(quarter));
+	}
+	return spans;
+}
+
+/** Of complaints there are no daily figures. */
+function daysOf(sql: Sql, scope: string, { from, to }: Range, spans: readonly Span[]): DetailFigures['days'] {
+	const daily = sql.all<DetailFigures['days'][number]>(
+		`SELECT day, type, audience, sum(count) AS count
+		FROM daily_figures
+		WHERE scope = ? AND day BETWEEN ? AND ?
+		GROUP BY day, type, audience
+		HAVING sum(count) > 0`,
+		scope,
+		from,
+		to,
+	);
+	const complaints = spans.flatMap((span) =>
+		sql
+			.all<{ local: number; count: number }>(
+				`SELECT (quarter + ?) / ${perDay} AS local, sum(count) AS count
+				FROM quarter_figures
+				WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'COMPLAINED'
+				GROUP BY local`,
+				span.ahead,
+				scope,
+				span.from,
+				span.to,
+			)
+			.map(({ local, count }) => ({
+				...({ type: 'COMPLAINED', audience: 'all' } as const),
+				day: new Date(local * 86_400_000).toISOString().slice(0, 10),
+				count,
+			})),
+	);
+	return [...daily, ...complaints];
+}
+
+/** The part of a chart by hour. */
+const shownHours = 72;
+
+function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): DetailFigures['hours'] {
+	const [span] = spans;
+	const last = spans.at(-1);
+	if (span === undefined || last === undefined) return [];
+	const begin = sql.number(
+		`SELECT coalesce(min(quarter), 0)
+		FROM quarter_figures
+		WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'SENT' AND count > 0`,
+		scope,
+		span.from,
+		last.to,
+	);
+	if (begin === 0) return [];
+	return spans.flatMap((one) => {
+		// From the beginning of its hour.
+		const from = begin - ((begin + one.ahead) % 4);
+		const cut = { ...one, from: Math.max(one.from, from), to: Math.min(one.to, from + 4 * shownHours - 1) };
+		return cut.from > cut.to ? [] : countHours(sql, scope, cut, localHour);
+	});
+}
+
+/** Hours since 1970 by the clocks of the zone, and hours of the week: that day was a Thursday. */
+const localHour = '(quarter + ?) / 4';
+const weekHour = '((quarter + ?) / 4 + 72) % 168';
+
+function countHours(
+	sql: Sql,
+	scope: string,
+	{ from, to, ahead }: Span,
+	hour: string,
+): DetailFigures['hours'] {
+	return sql.all<DetailFigures['hours'][number]>(
+		`SELECT ${hour} AS hour, type, audience, sum(count) AS count
+		FROM quarter_figures
+		WHERE scope = ? AND quarter BETWEEN ? AND ?
+		GROUP BY 1, type, audience
+		HAVING sum(count) <> 0`,
+		ahead,
+		scope,
+		from,
+		to,
+	);
+}
+
+const shownDomains = 20;
+const shownCodes = 50;
+
+function domainsOf(
+	sql: Sql,
+	scope: string,
+	bounds: readonly [number, number],
+): Pick<DetailFigures, 'domains' | 'other_domains'> {
+	const all = bouncesBy(sql, 'domain', scope, bounds);
+	const domains = all.slice(0, shownDomains);
+	return { domains, other_domains: all.length - domains.length };
+}
+
+/** The most first. */
+function bouncesBy<K extends 'domain' | 'code'>(
+	sql: Sql,
+	column: K,
+	scope: string,
+	bounds: readonly [number, number],
+): (Record<K, string> & BounceCounts)[] {
+	return sql.all<Record<K, string> & BounceCounts>(
+		`SELECT ${column}, sum(CASE type WHEN 'SOFTBOUNCED' THEN count ELSE 0 END) AS softbounced,
+			sum(CASE type WHEN 'HARDBOUNCED' THEN count ELSE 0 END) AS hardbounced
+		FROM bounce_figures
+		WHERE scope = ? AND quarter BETWEEN ? AND ?
+		GROUP BY ${column}
+		ORDER BY sum(count) DESC, ${column}`,
+		scope,
+		...bounds,
+	);
 }
 
 function linkFigures(sql: Sql, campaign: string): LinkFigures {

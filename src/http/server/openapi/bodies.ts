@@ -91,6 +91,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.messages.retry': gives('MessageDetail'),
 	'ext.messages.raw': gives('RawMessage'),
 	'ext.reports.report': gives('Report'),
+	'ext.reports.details': gives('ReportDetails'),
 	'ext.reports.links': gives('CampaignLinks'),
 	'ext.subscribers.merge': takes('SubscriberMerge', 'Subscriber'),
 	'ext.subscribers.add': takes('SubscriberAddition', 'Subscriber'),

@@ -4,6 +4,21 @@ import { count, listOf, record, ref, text, textOrNull } from './shapes.js';
 const percent = { type: 'number' };
 const day = { type: 'string', pattern: String.raw`^\d{2}\.\d{2}\.\d{4}$` };
 
+const figures = {
+	sent: count,
+	opened: count,
+	machine_opened: count,
+	clicked: count,
+	machine_clicked: count,
+	unsubscribed: count,
+	softbounced: count,
+	hardbounced: count,
+};
+const allFigures = { ...figures, created: count, complained: count };
+const bounces = { softbounced: count, hardbounced: count };
+const isoDay = { type: 'string', format: 'date' };
+const hour = { type: 'string', pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:00$` };
+
 export const reportSchemas = {
 	Report: record({
 		results: record({
@@ -19,16 +34,21 @@ export const reportSchemas = {
 			data: listOf(record({ date: day, opened: count, sent: count })),
 		}),
 	}),
-	CampaignFigures: record({
-		sent: count,
-		opened: count,
-		machine_opened: count,
-		clicked: count,
-		machine_clicked: count,
-		unsubscribed: count,
-		softbounced: count,
-		hardbounced: count,
+	ReportDetails: record({
+		from: isoDay,
+		to: isoDay,
+		time_zone: text,
+		total: record({ ...allFigures, attempted: count, delivered: count }),
+		days: listOf(record({ ...allFigures, date: isoDay })),
+		hours: listOf(record({ ...allFigures, date: hour })),
+		week: listOf(record({ ...allFigures, weekday: count, hour: count })),
+		bounces: record({
+			domains: listOf(record({ ...bounces, domain: text })),
+			other_domains: count,
+			codes: listOf(record({ ...bounces, code: text })),
+		}),
 	}),
+	CampaignFigures: record(figures),
 	CampaignLink: record({
 		url: textOrNull,
 		position: count,
