@@ -24,6 +24,8 @@ const november = [
 	...['send', '--from', 'news@example.com', '--list', '12', '--subject', 'S', '--text', 'T', '--no-wait'],
 	...['--yes', '--expect-count', '250', '--job', 'november'],
 ];
+/** The same mail again. */
+const december = [...november, '--again'].map((word) => (word === 'november' ? 'december' : word));
 
 /** What has to be done before an example, on a copy of the database that all of them start from. */
 const before: Readonly<Record<string, readonly string[][]>> = {
@@ -64,6 +66,9 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl campaigns report november': [november],
 	'mailctl campaigns report november --human -o json': [november],
 	'mailctl campaigns links november': [november],
+	'mailctl campaigns compare november december': [november, december],
+	'mailctl campaigns compare november december -o json': [november, december],
+	'mailctl report compare --campaign november --campaign december': [november, december],
 	'mailctl campaigns links november -o csv': [november],
 	'mailctl campaigns results november': [november],
 	'mailctl campaigns results november --only bounced --save bounced-november.csv': [november],

@@ -58,6 +58,21 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
+		it('tells the details of days and of a campaign', async () => {
+			const campaign_unique_id = '77777777-0000-4000-8000-000000000002';
+			const { details } = await ext('reports');
+			const mail = { from: subject.sender, to: ['details@example.com'], subject: 'S', text_body: 'T' };
+			await api.send({ ...mail, campaign_unique_id } as typeof mail);
+			const told = await details({ campaign_unique_id });
+			expect(told).toMatchObject({ total: { created: 1, sent: 0, attempted: 0 }, days: [{ created: 1 }] });
+			expect(told).toMatchObject({ hours: [], week: [{ created: 1 }], bounces: { domains: [], codes: [] } });
+			const days = { date_from: '01.02.2020', date_to: '03.02.2020' };
+			expect(await details(days)).toMatchObject({ from: '2020-02-01', to: '2020-02-03', total: { sent: 0 } });
+			await expect(
+				details({ campaign_unique_id: '77777777-0000-4000-8000-00000000000f' }),
+			).rejects.toMatchObject({ code: 'not_found' });
+		});
+
 		describe('imports (14, 15, 38)', () => {
 			const spec = (list_id: number) => ({ list_id, on_conflict: 'update' as const, reactivate: false });
 			const columns = ['email', 'name'];

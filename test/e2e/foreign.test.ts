@@ -167,6 +167,8 @@ const table: Readonly<Record<string, Standing>> = {
 	'campaigns list': anywhere('campaigns there are kept on this machine'),
 	'campaigns get': anywhere('campaigns there are kept on this machine'),
 	'campaigns results': anywhere('campaigns there are kept on this machine'),
+	'campaigns compare': ours('reports', 'campaigns', 'compare', uuid, uuid),
+	'report compare': ours('reports', 'report', 'compare'),
 	'campaigns links': ours('reports', 'campaigns', 'links', uuid),
 	'campaigns report': document(['from', 'to', 'last', 'event', 'chart', 'failIf'], {
 		tag: ['campaigns', 'report', uuid, '--tag', 'news'],

@@ -200,6 +200,8 @@ export const script: readonly Line[] = [
 	['campaigns', 'get', 'table'],
 	['campaigns', 'report', 'table'],
 	['campaigns', 'links', 'table'],
+	['campaigns', 'compare', 'table', 'monthly'],
+	['report', 'compare', '--last', '2d'],
 	['report', '--campaign', 'table'],
 	['campaigns', 'results', 'table', '--only', 'left-out'],
 	['campaigns', 'results', 'monthly'],

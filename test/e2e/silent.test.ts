@@ -69,6 +69,8 @@ const calls: Readonly<Record<string, Words | typeof nowhere | typeof machine>> =
 	'campaigns results': nowhere,
 	'campaigns report': [uuid],
 	'campaigns links': [uuid],
+	'campaigns compare': [uuid, uuid],
+	'report compare': [],
 	'campaigns resume': nowhere,
 	'campaigns cancel': nowhere,
 	report: [],

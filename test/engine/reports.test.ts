@@ -84,6 +84,102 @@ const happen = (
 		],
 	});
 
+describe('the details of a report', () => {
+	const campaign = '99999999-0000-4000-8000-000000000000';
+	const mail = { from: 'news@example.com', subject: 's', text_body: 't', campaign_unique_id: campaign };
+	const sendTo = async (to: string[], outcome: keyof typeof outcomes = 'sent') => {
+		const { messages } = await engine.send({ ...mail, to } as never);
+		return (await settled(messages, outcome)).map(({ id }) => id);
+	};
+
+	it('count people and machines apart, by day, hour and hour of the week, in the zone of the database', async () => {
+		const [first, second] = await sendTo(['a@example.com', 'b@example.com']);
+		await sendTo(['c@one.example', 'd@one.example'], 'bounced');
+		await sendTo(['e@two.example'], 'failed');
+		await happen(first, 'OPENED');
+		await happen(first, 'OPENED', true);
+		await happen(second, 'OPENED', true);
+		await happen(first, 'REDIRECTED', false, 0);
+		const read = () => engine.ext.reports.details({ campaign_unique_id: campaign });
+		const sums = { created: 5, sent: 2, opened: 1, machine_opened: 1, clicked: 1, machine_clicked: 0 };
+		const others = { unsubscribed: 0, softbounced: 1, hardbounced: 2, complained: 0 };
+		const details = await read();
+		expect(details).toMatchObject({ from: '2026-11-21', to: '2026-11-21', time_zone: 'UTC' });
+		expect(details.total).toEqual({ ...sums, ...others, attempted: 5, delivered: 2 });
+		expect(details.days).toEqual([{ date: '2026-11-21', ...sums, ...others }]);
+		expect(details.hours).toEqual([{ date: '2026-11-21T23:00', ...sums, ...others }]);
+		expect(details.week).toEqual([{ weekday: 6, hour: 23, ...sums, ...others }]);
+		expect(details.bounces).toEqual({
+			domains: [
+				{ domain: 'one.example', softbounced: 0, hardbounced: 2 },
+				{ domain: 'two.example', softbounced: 1, hardbounced: 0 },
+			],
+			other_domains: 0,
+			codes: [
+				{ code: '550', softbounced: 0, hardbounced: 2 },
+				{ code: '451', softbounced: 1, hardbounced: 0 },
+			],
+		});
+		await store.writes.putSettings({ values: { time_zone: 'Asia/Kathmandu' }, now });
+		const there = await read();
+		expect(there).toMatchObject({ from: '2026-11-22', total: details.total });
+		expect(there.days).toEqual([{ date: '2026-11-22', ...sums, ...others }]);
+		expect(there.hours).toEqual([{ date: '2026-11-22T05:00', ...sums, ...others }]);
+		expect(there.week).toEqual([{ weekday: 7, hour: 5, ...sums, ...others }]);
+	});
+
+	it('count complaints, and say what came back of what was sent', async () => {
+		const [first] = await sendTo(['a@example.com', 'b@example.com']);
+		const report = { message: first ?? '', matched: 'return_path', at: now, recipients: [] } as const;
+		await store.writes.recordReport({ ...report, sha256: '1', kind: 'complaint' });
+		await store.writes.recordReport({ ...report, sha256: '2', kind: 'complaint' });
+		await happen(first, 'SOFTBOUNCED');
+		const { total, days } = await engine.ext.reports.details({ campaign_unique_id: campaign });
+		expect(total).toMatchObject({ sent: 2, attempted: 2, delivered: 1, softbounced: 1, complained: 1 });
+		expect(days).toMatchObject([{ complained: 1 }]);
+	});
+
+	it('are empty for a campaign without a message, and cover days without one', async () => {
+		const { ext } = engine;
+		const spec = { from: 'news@example.com', type: 'TRANSACTIONAL', subject: 's', text_body: 't' } as const;
+		const { id } = await ext.campaigns.open('empty', spec);
+		const empty = await ext.reports.details({ campaign_unique_id: id });
+		expect(empty).toMatchObject({ total: { sent: 0, delivered: 0, attempted: 0 }, hours: [], week: [] });
+		expect(empty.days).toHaveLength(7);
+		const days = await ext.reports.details({ date_from: '01.11.2026', date_to: '02.11.2026' });
+		expect(days.days).toMatchObject([{ date: '2026-11-01', sent: 0 }, { date: '2026-11-02' }]);
+		const unknown = { campaign_unique_id: '99999999-0000-4000-8000-000000000009' };
+		await expect(ext.reports.details(unknown)).rejects.toMatchObject({ code: 'not_found' });
+	});
+
+	it('show the first 72 hours, across a change of the clocks too', async () => {
+		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
+		moment = Date.UTC(2026, 9, 24, 21, 30) * 1000;
+		const [first] = await sendTo(['a@example.com']);
+		const at = async (hours: number) =>
+			store.writes.recordEvents({
+				events: [
+					{
+						...{ message: first ?? '', type: 'REDIRECTED', at: moment + hours * 3_600e6, link: hours },
+						...{ machine: false, ip: null, user_agent: null, url: null, smtp_code: null, diagnostic: null },
+					},
+				],
+			});
+		await at(5);
+		moment += 60;
+		const { hours, week } = await engine.ext.reports.details({ campaign_unique_id: campaign });
+		moment = now;
+		expect(hours.map(({ date }) => date)).toEqual([
+			...['2026-10-24T23:00', '2026-10-25T00:00', '2026-10-25T01:00', '2026-10-25T02:00', '2026-10-25T03:00'],
+		]);
+		expect(hours.at(-1)).toMatchObject({ clicked: 1 });
+		expect(week.map(({ weekday, hour }) => [weekday, hour])).toEqual([
+			[6, 23],
+			[7, 3],
+		]);
+	});
+});
+
 describe('the links of a campaign', () => {
 	const body = { from: 'news@example.com', subject: 's' };
 	const html =

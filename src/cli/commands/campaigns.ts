@@ -7,9 +7,10 @@ import { get, list } from './campaigns/list.js';
 import { report } from './campaigns/report.js';
 import { results } from './campaigns/results.js';
 import { resume } from './campaigns/resume.js';
+import { campaignsCompare } from './report/compare.js';
 
 export const group: CommandGroup = {
 	name: 'campaigns',
-	summary: 'campaigns: where each stands, its report, links and results, resume, cancel',
-	commands: [list, get, report, links, results, resume, cancel],
+	summary: 'campaigns: where each stands, its report, links and results, comparison, resume, cancel',
+	commands: [list, get, report, links, results, campaignsCompare, resume, cancel],
 };

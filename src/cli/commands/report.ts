@@ -6,15 +6,17 @@ import type { Day } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { type EventType, eventTypes, type Report, type ReportQuery } from '../../api/records.js';
 import type { ReportsPlus } from '../../api/reports.js';
-import { command, type OptionValues } from '../frame/command.js';
+import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { type Columns, column } from '../render/columns.js';
+import type { DetailedReport } from '../render/report-details.js';
 import { explained } from '../verbs/refusals.js';
 import { isUuid, missing } from '../verbs/resolve.js';
 import { findCampaign } from './campaigns/find.js';
+import { daysOf, reportCompare } from './report/compare.js';
 
 type Row = Report['data'][number];
 
@@ -55,11 +57,16 @@ const report = command({
 });
 
 /** For `report` and `campaigns report`. */
-export async function runReport(cx: CommandContext, options: ReportRun): Promise<ExitCode> {
+export async function runReport(
+	cx: CommandContext,
+	options: ReportRun,
+	show: (result: Report, campaign: string | undefined) => Promise<void> = (result) =>
+		printReport(cx, result, options.chart),
+): Promise<ExitCode> {
 	const test = options.failIf === undefined ? null : parseTest(options.failIf);
 	const campaign = await campaignIdOf(cx, options.campaign);
 	const result = await fetchReport(cx, { ...options, campaign });
-	await print(cx, result, options.chart);
+	await show(result, campaign);
 	if (test !== null && isTrue(test, result)) {
 		await cx.note(`${test.name} is ${String(result.total[test.name])}: ${options.failIf} is true`);
 		return 10;
@@ -67,7 +74,7 @@ export async function runReport(cx: CommandContext, options: ReportRun): Promise
 	return 0;
 }
 
-type ReportRun = OptionValues<typeof reportOptions>;
+export type ReportRun = OptionValues<typeof reportOptions>;
 
 /** A name is of a campaign that the deployment keeps; others know campaigns by UUID, or not at all. */
 async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<string | undefined> {
@@ -162,15 +169,13 @@ async function today(cx: CommandContext): Promise<Day> {
 	});
 }
 
-function daysOf(text: string): number {
-	const [, count, unit] = /^(\d{1,3})(d|w)?$/.exec(text) ?? [];
-	const days = Number(count) * (unit === 'w' ? 7 : 1);
-	if (count === undefined || days < 1)
-		throw new UsageError(`--last "${text}" is no number of days, such as 14d or 2w`);
-	return days;
-}
-
-async function print(cx: CommandContext, result: Report, chart: 'bars' | 'spark' | 'none'): Promise<void> {
+/** In the format asked for: for people totals and the chart. */
+export async function printReport(
+	cx: CommandContext,
+	result: Report,
+	chart: ReportRun['chart'],
+	detailed: DetailedReport | null = null,
+): Promise<void> {
 	const { format } = cx.out;
 	if (format === 'json') return cx.out.document(result);
 	if ((format !== 'table' && format !== 'wide') || cx.globals.fields !== undefined) {
@@ -181,7 +186,7 @@ async function print(cx: CommandContext, result: Report, chart: 'bars' | 'spark'
 	const { hasUnicode } = await import('../render/terminal.js');
 	const width = cx.io.stdout.columns;
 	const unicode = hasUnicode(cx.io.env);
-	await cx.out.raw(`${renderReport(result, { chart, width, unicode }).join('\n')}\n`);
+	await cx.out.raw(`${renderReport(result, { chart, width, unicode, detailed }).join('\n')}\n`);
 }
 
 type TotalName = keyof Report['total'];
@@ -232,4 +237,9 @@ function isTrue({ name, operator, value }: Test, { total }: Report): boolean {
 	}
 }
 
-export { report as command };
+export const group: CommandGroup = {
+	name: 'report',
+	summary: 'how many messages were sent, opened, bounced',
+	commands: [reportCompare],
+	self: report,
+};

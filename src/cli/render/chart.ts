@@ -59,16 +59,29 @@ export function barChart(days: readonly ChartDay[], { width, unicode }: ChartOpt
 }
 
 /** One line a series: its course, its highest day. */
-export function sparkChart(days: readonly ChartDay[], { unicode }: ChartOptions): string[] {
-	const levels = unicode ? '▁▂▃▄▅▆▇█' : '_.-=+*%#';
+export function sparkChart(days: readonly ChartDay[], options: ChartOptions): string[] {
 	const top = Math.max(1, ...days.flatMap(({ sent, opened }) => [sent, opened]));
-	const line = (value: (day: ChartDay) => number) =>
-		days.map((day) => levels[Math.round((value(day) / top) * (levels.length - 1))] ?? ' ').join('');
-	const max = (value: (day: ChartDay) => number) => numberText(Math.max(0, ...days.map(value)));
-	return [
-		`sent   ${line(({ sent }) => sent)} max ${max(({ sent }) => sent)}`,
-		`opened ${line(({ opened }) => opened)} max ${max(({ opened }) => opened)}`,
-	];
+	const series = [
+		['sent', days.map(({ sent }) => sent)],
+		['opened', days.map(({ opened }) => opened)],
+	] as const;
+	return sparkLines(series, options, top);
+}
+
+/** One line a series; each on a scale of its own unless `top` is that of all. */
+export function sparkLines(
+	series: readonly (readonly [name: string, values: readonly number[]])[],
+	{ unicode }: Pick<ChartOptions, 'unicode'>,
+	top?: number,
+): string[] {
+	const levels = unicode ? '▁▂▃▄▅▆▇█' : '_.-=+*%#';
+	const widest = Math.max(...series.map(([name]) => name.length));
+	return series.map(([name, values]) => {
+		const highest = values.reduce((max, value) => Math.max(max, value), 0);
+		const scale = top ?? Math.max(1, highest);
+		const course = values.map((value) => levels[Math.round((value / scale) * (levels.length - 1))] ?? ' ');
+		return `${name.padEnd(widest)} ${course.join('')} max ${numberText(highest)}`;
+	});
 }
 
 /** The next of 1, 2, 5 × 10ⁿ, so that the axis has round figures. */

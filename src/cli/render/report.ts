@@ -4,11 +4,16 @@ import type { Report } from '../../api/records.js';
 import { barChart, type ChartOptions, sparkChart } from './chart.js';
 import { clean } from './clean.js';
 import { numberText } from './counted.js';
+import { type DetailedReport, renderDetails } from './report-details.js';
 
 /** Lines without their line ends; every text of the service is cleaned. */
 export function renderReport(
 	{ total, data }: Report,
-	{ chart, ...options }: ChartOptions & { chart: 'bars' | 'spark' | 'none' },
+	{
+		chart,
+		detailed = null,
+		...options
+	}: ChartOptions & { chart: 'bars' | 'spark' | 'none'; detailed?: DetailedReport | null },
 ): string[] {
 	const days = data.map(({ date, sent, opened }) => ({
 		date: clean(String(date)),
@@ -29,9 +34,11 @@ export function renderReport(
 	return [
 		title,
 		'',
-		...figures.map(([label, figure, share]) =>
-			`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
-		),
+		...(detailed === null
+			? figures.map(([label, figure, share]) =>
+					`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
+				)
+			: renderDetails(detailed, options)),
 		...(chart === 'none'
 			? []
 			: ['', ...(chart === 'bars' ? barChart(days, options) : sparkChart(days, options))]),

@@ -1,8 +1,8 @@
 /** Figures of reports beyond days: by hour, by link, bounces by domain and code. Reads only rows of figures. */
 import { daysBetween, microsPerDay, offsetOf } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { Operations } from '../operations.js';
 import type { BounceCounts } from '../../api/reports.js';
+import type { Operations } from '../operations.js';
 import type { DetailFigures, LinkFigures } from '../reports.js';
 import type { Day } from '../store.js';
 import { countBounced, isCampaign } from './figures.js';

@@ -32,7 +32,12 @@ describe('mailctl campaigns', () => {
 		expect(await project.json(['campaigns', 'get', id.toUpperCase()])).toEqual(one);
 		const report = await project.json(['campaigns', 'report', name]);
 		expect(report).toMatchObject({ total: { sent: 2 }, data: [{ sent: 2 }] });
-		expect(await project.json(['report', '--campaign', id])).toEqual(report);
+		const { total, data, details, links } = report as Record<string, unknown>;
+		expect(await project.json(['report', '--campaign', id])).toEqual({ total, data });
+		expect({ details, links }).toMatchObject({
+			details: { total: { sent: 2, delivered: 2, opened: 0 }, bounces: { domains: [] } },
+			links: [],
+		});
 		const results = (await project.json(['campaigns', 'results', id, '--only', 'sent'])) as { to: string }[];
 		expect(results.map(({ to }) => to)).toEqual(['ann@example.com', 'bob@example.com']);
 		const wide = await project.run(['campaigns', 'results', id, '-o', 'csv']);
@@ -57,6 +62,30 @@ describe('mailctl campaigns', () => {
 				'https://example.com/?q=%22a%22&n=#name#,0,0,0,0,0,1\r\n',
 		);
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
+	});
+
+	it('are compared side by side, with differences in points', async () => {
+		for (const name of ['one', 'two']) await project.json([...agreed, '--again', '--campaign', name]);
+		const compared = (await project.json(['campaigns', 'compare', 'one', 'two'])) as object;
+		expect(compared).toMatchObject({
+			compared: [
+				{ name: 'one', figures: { sent: 2, attempted: 2 }, rates: { delivered: 100, opened: 0 } },
+				{ name: 'two', figures: { sent: 2 } },
+			],
+			differences: [{ name: 'two', figures: { sent: 0 }, rates: { delivered: 0, opened: 0 } }],
+		});
+		const words = ['--campaign', 'one', '--campaign', 'two'];
+		expect(await project.json(['report', 'compare', ...words])).toEqual(compared);
+		const { stdout } = await project.run(['campaigns', 'compare', 'one', 'two', '-o', 'csv']);
+		expect(stdout.split('\r\n').slice(1, 3)).toEqual(['sent,2,2,0', 'delivered,100,100,0']);
+		expect((await project.run(['campaigns', 'compare', 'one'])).code).toBe(2);
+		expect((await project.run(['campaigns', 'compare', 'one', 'unknown'])).code).toBe(3);
+		const days = (await project.json(['report', 'compare', '--last', '2d'])) as { compared: object[] };
+		expect(days.compared).toMatchObject([
+			{ name: 'the 2 days before', figures: { sent: 0 } },
+			{ name: 'the last 2 days', figures: { sent: 4 } },
+		]);
+		expect((await project.run(['report', 'compare', '--last', 'x'])).code).toBe(2);
 	});
 
 	it('are listed newest first, and by state', async () => {

@@ -1,0 +1,211 @@
+/** Campaigns, or the last days and those before them, side by side: rates and how they differ, in points. */
+
+import { type Extensions, need } from '../../../api/capabilities.js';
+import { percentOf } from '../../../api/counts.js';
+import { addDays, dayOf, formatWireDate } from '../../../api/datetime.js';
+import type { DetailsQuery, ReportDetails } from '../../../api/reports.js';
+import { command } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type Column, type Columns, column } from '../../render/columns.js';
+import { numberText } from '../../render/counted.js';
+import { findCampaign } from '../campaigns/find.js';
+
+/** One of those that are compared. */
+interface Side {
+	name: string;
+	/** Null for days. */
+	id: string | null;
+	from: string;
+	to: string;
+	figures: ReportDetails['total'];
+	rates: Rates;
+}
+
+/** In percent: bounces of messages attempted, `clicked_of_opened` of messages opened, the others of messages sent. */
+type Rates = Record<(typeof rateNames)[number], number>;
+const rateNames = [
+	...(['delivered', 'opened', 'clicked', 'clicked_of_opened', 'unsubscribed', 'complained'] as const),
+	...(['softbounced', 'hardbounced'] as const),
+] as const;
+
+const output =
+	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each after the first, less the first; rates are percentages, their differences points';
+
+export const campaignsCompare = command({
+	name: 'compare',
+	summary: 'campaigns side by side, and how they differ from the first',
+	args: [{ name: 'campaign', summary: 'names or UUIDs, two or more', many: true }],
+	output,
+	exits: [3],
+	examples: [
+		'mailctl campaigns compare november december',
+		'mailctl campaigns compare november december -o json',
+	],
+	run: async (cx, { args }) => compareCampaigns(cx, args.campaign, 'mailctl campaigns compare'),
+});
+
+export const reportCompare = command({
+	name: 'compare',
+	summary: 'the last days beside those before them, or campaigns side by side',
+	options: {
+		last: {
+			kind: 'text',
+			placeholder: 'N',
+			default: '7d',
+			summary: 'so many days, and as many before: 14d, 4w',
+		},
+		campaign: { kind: 'list', placeholder: 'NAME|UUID', summary: 'a campaign; given twice or more' },
+	},
+	output,
+	exits: [3],
+	examples: [
+		'mailctl report compare --last 7d',
+		'mailctl report compare --campaign november --campaign december',
+	],
+	run: async (cx, { options }) => {
+		if (options.campaign.length > 0) return compareCampaigns(cx, options.campaign, 'mailctl report compare');
+		const days = daysOf(options.last);
+		const reports = await need(await cx.api(), 'reports', 'mailctl report compare');
+		const zone = (await reports.details({}, { signal: cx.signal })).time_zone;
+		const today = dayOf(cx.clock.now(), zone);
+		const range = (last: string) => ({
+			date_from: formatWireDate(addDays(last, 1 - days)),
+			date_to: formatWireDate(last),
+		});
+		await print(cx, [
+			await sideOf(cx, reports, range(addDays(today, -days)), { name: `the ${days} days before`, id: null }),
+			await sideOf(cx, reports, range(today), { name: `the last ${days} days`, id: null }),
+		]);
+	},
+});
+
+async function compareCampaigns(cx: CommandContext, names: readonly string[], wanted: string): Promise<void> {
+	if (names.length < 2) throw new UsageError('give two campaigns or more to compare');
+	const api = await cx.api();
+	const reports = await need(api, 'reports', wanted);
+	const campaigns = await need(api, 'campaigns', wanted);
+	const sides: Side[] = [];
+	for (const text of names) {
+		const { id, key } = await findCampaign(cx, campaigns, text);
+		sides.push(await sideOf(cx, reports, { campaign_unique_id: id }, { name: key, id }));
+	}
+	await print(cx, sides);
+}
+
+async function sideOf(
+	cx: CommandContext,
+	reports: Extensions['reports'],
+	query: DetailsQuery,
+	who: Pick<Side, 'name' | 'id'>,
+): Promise<Side> {
+	const { from, to, total } = await reports.details(query, { signal: cx.signal });
+	const { attempted, sent, opened } = total;
+	const rates: Rates = {
+		delivered: percentOf(total.delivered, attempted),
+		opened: percentOf(opened, sent),
+		clicked: percentOf(total.clicked, sent),
+		clicked_of_opened: percentOf(total.clicked, opened),
+		unsubscribed: percentOf(total.unsubscribed, sent),
+		complained: percentOf(total.complained, sent),
+		softbounced: percentOf(total.softbounced, attempted),
+		hardbounced: percentOf(total.hardbounced, attempted),
+	};
+	return { ...who, from, to, figures: total, rates };
+}
+
+async function print(cx: CommandContext, sides: readonly Side[]): Promise<void> {
+	const [first, ...others] = sides;
+	if (first === undefined) return;
+	if (cx.out.format === 'json') {
+		const differences = others.map(({ name, figures, rates }) => ({
+			name,
+			figures: less(figures, first.figures),
+			rates: less(rates, first.rates),
+		}));
+		return cx.out.document({ compared: sides, differences });
+	}
+	const isForPeople = ['table', 'wide', 'markdown'].includes(cx.out.format);
+	await cx.out.rows(measures, columnsOf(sides, isForPeople), { all: true });
+}
+
+/** Each value less the other's, without the noise of floating point. */
+function less<K extends string>(values: Record<K, number>, of: Record<K, number>): Record<K, number> {
+	const names = Object.keys(values) as K[];
+	// Made of the keys of both.
+	return Object.fromEntries(names.map((name) => [name, roundedTo2(values[name] - of[name])])) as Record<
+		K,
+		number
+	>;
+}
+
+function roundedTo2(value: number): number {
+	return Math.round(value * 100) / 100;
+}
+
+interface Measure {
+	key: string;
+	label: string;
+	value(side: Side): number;
+	isRate: boolean;
+}
+
+const measures: readonly Measure[] = [
+	{ key: 'sent', label: 'sent', value: ({ figures }) => figures.sent, isRate: false },
+	...rateNames.map((key) => ({
+		key,
+		label:
+			{ clicked_of_opened: 'clicked of opened', softbounced: 'soft bounces', hardbounced: 'hard bounces' }[
+				key as string
+			] ?? key,
+		value: ({ rates }: Side) => rates[key],
+		isRate: true,
+	})),
+];
+
+/** The measure, a column for each side, and one for each difference: numbers alone for programs. */
+function columnsOf(sides: readonly Side[], isForPeople: boolean): Columns<Measure> {
+	const [first] = sides;
+	return [
+		column('label', 'MEASURE', { isName: true }),
+		...sides.flatMap((side, index): Column<Measure>[] => [
+			{
+				key: `side_${index + 1}`,
+				header: side.name,
+				align: 'right',
+				value: ({ value, isRate }) => {
+					if (!isForPeople) return value(side);
+					return isRate ? `${value(side).toFixed(2)} %` : numberText(value(side));
+				},
+			},
+			...(first === undefined || index === 0
+				? []
+				: [
+						{
+							key: `difference_${index + 1}`,
+							header: 'DIFFERENCE',
+							align: 'right' as const,
+							value: ({ value, isRate }: Measure) => {
+								const difference = roundedTo2(value(side) - value(first));
+								return isForPeople ? differenceText(difference, isRate) : difference;
+							},
+						},
+					]),
+		]),
+	];
+}
+
+function differenceText(difference: number, isRate: boolean): string {
+	const sign = difference > 0 ? '+' : difference < 0 ? '-' : '';
+	const size = Math.abs(difference);
+	return `${sign}${isRate ? `${size.toFixed(2)} points` : numberText(size)}`;
+}
+
+/** `7d`, `2w`, or a number of days. */
+export function daysOf(text: string): number {
+	const [, count, unit] = /^(\d{1,3})(d|w)?$/.exec(text) ?? [];
+	const days = Number(count) * (unit === 'w' ? 7 : 1);
+	if (count === undefined || days < 1)
+		throw new UsageError(`--last "${text}" is no number of days, such as 14d or 2w`);
+	return days;
+}

@@ -1,0 +1,145 @@
+/** The report of a campaign as a person reads it: people and machines side by side, links, hours and bounces. */
+import { percentOf } from '../../api/counts.js';
+import type { CampaignLink, ReportDetails } from '../../api/reports.js';
+import { meaningOf } from './bounce-codes.js';
+import { type ChartOptions, sparkLines } from './chart.js';
+import { clean } from './clean.js';
+import { numberText } from './counted.js';
+import { pad, shorten, widthOf } from './width.js';
+
+export interface DetailedReport {
+	details: ReportDetails;
+	/** The most clicked ones. */
+	links: readonly CampaignLink[];
+}
+
+/** Cells of a line; a number is aligned to the right. */
+type Row = readonly (string | number)[];
+
+/** Totals, and what stands behind them: lines without their line ends. Every text from outside is cleaned. */
+export function renderDetails({ details, links }: DetailedReport, options: ChartOptions): string[] {
+	return [
+		...table(totalRows(details)),
+		...section('links, the most clicked first', linkRows(links), options),
+		...hourLines(details, options),
+		...section('bounces by domain', domainRows(details), options),
+		...section('bounces by reason', codeRows(details), options),
+	];
+}
+
+function totalRows({ total }: ReportDetails): Row[] {
+	const { attempted, sent } = total;
+	const share = (part: number, whole: number) => (whole === 0 ? '' : `${percentText(part, whole)} %`);
+	const row = (name: string, part: number, whole: number, machines: number | '' = ''): Row => [
+		name,
+		part,
+		rightOf(share(part, whole)),
+		machines,
+	];
+	return [
+		['', rightOf('PEOPLE'), '', rightOf('MACHINES')],
+		['sent', sent, '', ''],
+		row('delivered', total.delivered, attempted),
+		row('opened', total.opened, sent, total.machine_opened),
+		row('clicked', total.clicked, sent, total.machine_clicked),
+		row('unsubscribed', total.unsubscribed, sent),
+		row('complained', total.complained, sent),
+		row('soft bounces', total.softbounced, attempted),
+		row('hard bounces', total.hardbounced, attempted),
+	];
+}
+
+/** Marks a text that is aligned as numbers are. */
+const right = '\0';
+function rightOf(text: string): string {
+	return `${right}${text}`;
+}
+
+/** Two digits, so that they stand below each other. */
+export function percentText(part: number, whole: number): string {
+	return percentOf(part, whole).toFixed(2);
+}
+
+const shownLinks = 5;
+const shownDomains = 10;
+
+function linkRows(links: readonly CampaignLink[]): Row[] {
+	const clicked = links.filter(({ clicks, machine_clicks }) => clicks + machine_clicks > 0);
+	if (clicked.length === 0) return [];
+	return [
+		[rightOf('PEOPLE'), rightOf('CLICKS'), rightOf('SHARE'), rightOf('MACHINES'), 'LINK'],
+		...clicked
+			.slice(0, shownLinks)
+			.map(({ people, clicks, share, machine_people, url, position }) => [
+				people,
+				clicks,
+				rightOf(`${share.toFixed(2)} %`),
+				machine_people,
+				url ?? `(link ${position} of a content that is not kept)`,
+			]),
+	];
+}
+
+function domainRows({ bounces: { domains, other_domains } }: ReportDetails): Row[] {
+	if (domains.length === 0) return [];
+	const others = other_domains + Math.max(0, domains.length - shownDomains);
+	return [
+		[rightOf('HARD'), rightOf('SOFT'), 'DOMAIN'],
+		...domains
+			.slice(0, shownDomains)
+			.map(({ domain, softbounced, hardbounced }) => [hardbounced, softbounced, domain]),
+		...(others === 0 ? [] : [['', '', `and ${numberText(others)} more`]]),
+	];
+}
+
+function codeRows({ bounces: { codes } }: ReportDetails): Row[] {
+	if (codes.length === 0) return [];
+	return [
+		[rightOf('HARD'), rightOf('SOFT'), 'CODE', 'REASON'],
+		...codes
+			.slice(0, shownDomains)
+			.map(({ code, softbounced, hardbounced }) => [
+				hardbounced,
+				softbounced,
+				code === '' ? '-' : code,
+				meaningOf(code),
+			]),
+	];
+}
+
+/** The first hours in one line for each figure. */
+function hourLines({ hours }: ReportDetails, options: ChartOptions): string[] {
+	const [first] = hours;
+	if (first === undefined || options.width < 40) return [];
+	const shown = hours.slice(0, Math.max(1, options.width - 24));
+	const lines = sparkLines(
+		[
+			['sent', shown.map(({ sent }) => sent)],
+			['opened', shown.map(({ opened }) => opened)],
+			['clicked', shown.map(({ clicked }) => clicked)],
+		],
+		options,
+	);
+	return ['', `by hour from ${first.date.replace('T', ' ')}`, ...lines.map((line) => `  ${line}`)];
+}
+
+function section(title: string, rows: readonly Row[], { width }: ChartOptions): string[] {
+	return rows.length === 0 ? [] : ['', title, ...table(rows).map((line) => shorten(line, width))];
+}
+
+/** Columns two blanks apart, below a margin of two. */
+function table(rows: readonly Row[]): string[] {
+	const cells = rows.map((row) =>
+		row.map((cell) => {
+			const isRight = typeof cell === 'number' || cell.startsWith(right);
+			const text = typeof cell === 'number' ? numberText(cell) : clean(cell.replace(right, ''));
+			return { text, align: isRight ? ('right' as const) : ('left' as const) };
+		}),
+	);
+	const widths = (rows[0] ?? []).map((_, at) =>
+		Math.max(...cells.map((row) => widthOf(row[at]?.text ?? ''))),
+	);
+	return cells.map((row) =>
+		`  ${row.map(({ text, align }, at) => (at === row.length - 1 && align === 'left' ? text : pad(text, widths[at] ?? 0, align))).join('  ')}`.trimEnd(),
+	);
+}
