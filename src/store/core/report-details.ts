@@ -36,7 +36,7 @@ function reportDetails(sql: Sql, range: Range): DetailFigures {
 		...countBounced(sql, { ...range, tag: null, zone }),
 		days: daysOf(sql, scope, range, spans),
 		hours: hoursOf(sql, scope, spans),
-		week: spans.flatMap((span) => countHours(sql, scope, span, weekHour)),
+		week: weekOf(sql, scope, spans),
 		...domainsOf(sql, scope, bounds),
 		codes: bouncesBy(sql, 'code', scope, bounds).slice(0, shownCodes),
 	};
@@ -86,25 +86,23 @@ function daysOf(sql: Sql, scope: string, { from, to }: Range, spans: readonly Sp
 		from,
 		to,
 	);
-	const complaints = spans.flatMap((span) =>
-		sql
-			.all<{ local: number; count: number }>(
-				`SELECT (quarter + ?) / ${perDay} AS local, sum(count) AS count
-				FROM quarter_figures
-				WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'COMPLAINED'
-				GROUP BY local`,
-				span.ahead,
-				scope,
-				span.from,
-				span.to,
-			)
-			.map(({ local, count }) => ({
-				...({ type: 'COMPLAINED', audience: 'all' } as const),
-				day: new Date(local * 86_400_000).toISOString().slice(0, 10),
-				count,
-			})),
-	);
-	return [...daily, ...complaints];
+	for (const { from, to, ahead } of spans) {
+		const complaints = sql.all<{ local: number; count: number }>(
+			`SELECT (quarter + ?) / ${perDay} AS local, sum(count) AS count
+			FROM quarter_figures
+			WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'COMPLAINED'
+			GROUP BY 1`,
+			ahead,
+			scope,
+			from,
+			to,
+		);
+		for (const { local, count } of complaints) {
+			const day = new Date(local * 86_400_000).toISOString().slice(0, 10);
+			daily.push({ day, type: 'COMPLAINED', audience: 'all', count });
+		}
+	}
+	return daily;
 }
 
 /** The part of a chart by hour. */
@@ -123,12 +121,20 @@ function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): DetailFigures
 		last.to,
 	);
 	if (begin === 0) return [];
-	return spans.flatMap((one) => {
+	const hours: DetailFigures['hours'] = [];
+	for (const one of spans) {
 		// From the beginning of its hour.
 		const from = begin - ((begin + one.ahead) % 4);
 		const cut = { ...one, from: Math.max(one.from, from), to: Math.min(one.to, from + 4 * shownHours - 1) };
-		return cut.from > cut.to ? [] : countHours(sql, scope, cut, localHour);
-	});
+		if (cut.from <= cut.to) hours.push(...countHours(sql, scope, cut, localHour));
+	}
+	return hours;
+}
+
+function weekOf(sql: Sql, scope: string, spans: readonly Span[]): DetailFigures['week'] {
+	const week: DetailFigures['week'] = [];
+	for (const span of spans) week.push(...countHours(sql, scope, span, weekHour));
+	return week;
 }
 
 /** Hours since 1970 by the clocks of the zone, and hours of the week: that day was a Thursday. */
