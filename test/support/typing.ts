@@ -2,10 +2,11 @@
 import { PassThrough } from 'node:stream';
 import type { CliOptions, CliResult } from './cli.js';
 
-/** Each answer is what is typed, Enter included, once stderr shows the text before it. */
+/** Each answer is what is typed once stderr shows the text before it; Enter follows unless the keys are all. */
 export function typing(
-	answers: readonly (readonly [question: string, answer: string])[],
+	answers: readonly (readonly [question: string, answer: string, keys?: 'all'])[],
 	run: (options: CliOptions) => Promise<CliResult>,
+	columns = 100,
 ): Promise<CliResult> {
 	const stdin = new PassThrough();
 	const waiting = [...answers];
@@ -13,7 +14,7 @@ export function typing(
 	return run({
 		stdin,
 		interactive: true,
-		columns: 100,
+		columns,
 		heard: (text) => {
 			const [next] = waiting;
 			const at = next === undefined ? -1 : text.indexOf(next[0], read);
@@ -21,7 +22,7 @@ export function typing(
 			read = at + next[0].length;
 			waiting.shift();
 			// The prompt listens once it has been drawn.
-			setImmediate(() => stdin.write(`${next[1]}\n`));
+			setImmediate(() => stdin.write(next[2] === 'all' ? next[1] : `${next[1]}\n`));
 		},
 	});
 }

@@ -18,8 +18,13 @@ const api = command({
 		'The answer is printed as it is when piped; on a terminal JSON is laid out. Nothing is repeated after a failure. ' +
 		'A path begins at the base URL; on a database of this machine the answers are those of a server over it.',
 	args: [
-		{ name: 'method', summary: 'GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS' },
-		{ name: 'path', summary: 'below the base URL: /sub/lists/' },
+		{
+			name: 'method',
+			summary: 'GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS',
+			choices: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'],
+			ask: 'Method:',
+		},
+		{ name: 'path', summary: 'below the base URL: /sub/lists/', ask: 'Path:' },
 	],
 	options: {
 		data: { kind: 'content', summary: 'the body: itself, @FILE or - (JSON unless a header says otherwise)' },

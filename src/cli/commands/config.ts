@@ -27,7 +27,12 @@ const explained: Columns<Explained> = [
 	column('source', 'SOURCE'),
 ];
 
-const keyArg = { name: 'key', summary: `profile, or one of ${Object.keys(profileKeys).join(', ')}` } as const;
+const keyArg = {
+	name: 'key',
+	summary: `profile, or one of ${Object.keys(profileKeys).join(', ')}`,
+	of: 'profile-key',
+	ask: 'Which setting:',
+} as const;
 
 const list = command({
 	name: 'list',

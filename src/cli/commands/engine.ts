@@ -14,6 +14,7 @@ import { explained } from '../verbs/refusals.js';
 import { backup } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { dkim } from './engine/dkim.js';
+import type { Guided } from './engine/guide.js';
 import { queue } from './engine/queue.js';
 import { restore } from './engine/restore.js';
 import { secrets } from './engine/secrets.js';
@@ -51,8 +52,11 @@ const init = command({
 		'mailctl engine init --sender news@example.com --smtp smtp://127.0.0.1:2525',
 		'mailctl --db news.db engine init --smtp smtps://news@mail.example.com --smtp-password-file smtp.pass --public-url https://mail.example.com',
 	],
-	run: async (cx, { options }) => {
+	run: async (cx, { options: given }) => {
+		const guided = cx.canAsk && isEmpty(given) ? await guide(cx) : null;
+		const options = guided === null ? given : { ...given, sender: guided.sender };
 		const values = {
+			...guided?.values,
 			...(options.smtp !== undefined && { smtp_url: options.smtp }),
 			...(options.smtpPasswordFile !== undefined && {
 				smtp_password: withoutLineEnd(await options.smtpPasswordFile.text()),
@@ -78,14 +82,36 @@ const init = command({
 			{ path: engine.path, created, settings, sender },
 			sentenceOf(engine.path, created ? 'made' : hasChange ? 'changed' : 'kept'),
 		);
-		if (settings['smtp_url'] === undefined)
-			await cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://user@host:587')]);
-		else if (options.smtp !== undefined) {
-			await warnOfPassword(cx, settings);
-			await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
-		}
+		if (guided !== null) return sayRest(cx, guided);
+		await sayNext(cx, settings, options.smtp !== undefined);
 	},
 });
+
+/** What is left to be done about the mail server. */
+async function sayNext(
+	cx: CommandContext,
+	settings: Readonly<Record<string, string>>,
+	isServerNew: boolean,
+): Promise<void> {
+	if (settings['smtp_url'] === undefined)
+		return cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://user@host:587')]);
+	if (!isServerNew) return;
+	await warnOfPassword(cx, settings);
+	await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
+}
+
+function isEmpty(options: object): boolean {
+	return Object.values(options).every((value) => value === undefined);
+}
+
+async function guide(cx: CommandContext) {
+	return (await import('./engine/guide.js')).guideInit(cx);
+}
+
+async function sayRest(cx: CommandContext, { command }: Guided): Promise<void> {
+	await cx.hint(['the same without questions: ', command]);
+	await (await import('./engine/guide.js')).sayDns(cx);
+}
 
 const smtpTest = command({
 	name: 'smtp-test',

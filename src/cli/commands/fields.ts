@@ -19,7 +19,7 @@ const columns: Columns<Field> = [
 	column('date_created', 'CREATED', { time: 'text', wide: true }),
 ];
 
-const fieldArg = { name: 'field', summary: 'an id or a variable' } as const;
+const fieldArg = { name: 'field', summary: 'an id or a variable', of: 'field', ask: 'Which field:' } as const;
 
 const list = command({
 	name: 'list',
@@ -55,9 +55,10 @@ const create = command({
 			kind: 'text',
 			summary: 'its name in meta and in #variables#',
 			required: true,
-			ask: 'Variable',
+			of: 'variable',
+			ask: 'Variable:',
 		},
-		name: { kind: 'text', summary: 'its name for people', required: true, ask: 'Name' },
+		name: { kind: 'text', summary: 'its name for people', required: true, ask: 'Name:' },
 	},
 	examples: ['mailctl fields create --variable city --name City'],
 	output: 'the new field',

@@ -26,7 +26,7 @@ export const listColumns: Columns<List> = [
 	column('date_created', 'CREATED', { time: 'text' }),
 ];
 
-const listArg = { name: 'list', summary: 'id or exact name' } as const;
+const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'Which list:' } as const;
 
 const list = command({
 	name: 'list',
@@ -143,7 +143,7 @@ const remove = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete lists with their subscribers',
-	args: [{ name: 'list', summary: 'ids or exact names', many: true }],
+	args: [{ ...listArg, summary: 'ids or exact names', many: true }],
 	options: { by: byOption },
 	writes: true,
 	severity: 'severe',

@@ -48,7 +48,7 @@ const list = command({
 const get = command({
 	name: 'get',
 	summary: 'show messages with every delivery attempt',
-	args: [{ name: 'id', summary: 'UUIDs of messages', many: true }],
+	args: [{ name: 'id', summary: 'UUIDs of messages', many: true, of: 'message', ask: 'Which message:' }],
 	examples: ['mailctl messages get 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	output: 'the message; an array of them when several are asked for',
 	exits: [3],
@@ -68,7 +68,7 @@ const get = command({
 const raw = command({
 	name: 'raw',
 	summary: 'print a message as it is sent, headers and all',
-	args: [{ name: 'id', summary: 'the UUID of a message' }],
+	args: [{ name: 'id', summary: 'the UUID of a message', of: 'message', ask: 'Which message:' }],
 	examples: ['mailctl messages raw 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f > message.eml'],
 	output: '{"id", "raw_base64"}',
 	exits: [3],

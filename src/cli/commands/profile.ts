@@ -52,7 +52,8 @@ const whole: Columns<Shown & Preferences> = [
 	})),
 ];
 
-const nameArg = { name: 'name', summary: 'the name of a profile' } as const;
+const newArg = { name: 'name', summary: 'the name of a profile', ask: 'Name of the profile:' } as const;
+const nameArg = { ...newArg, of: 'profile', ask: 'Which profile:' } as const;
 
 const list = command({
 	name: 'list',
@@ -99,7 +100,7 @@ const add = command({
 	name: 'add',
 	summary: 'store a deployment or a database',
 	description: 'With --base-url URL a deployment, whose token mailctl login adds; with --db PATH a database.',
-	args: [nameArg],
+	args: [newArg],
 	options: {
 		set: { kind: 'pairs', summary: 'a preference, as config set has them: timeout=1m' },
 		protected: { kind: 'flag', summary: 'every change asks first' },
@@ -165,7 +166,7 @@ const use = command({
 const rename = command({
 	name: 'rename',
 	summary: 'rename a profile; its token goes along',
-	args: [nameArg, { name: 'new-name', summary: 'what it is to be called' }],
+	args: [nameArg, { name: 'new-name', summary: 'what it is to be called', ask: 'New name:' }],
 	writes: true,
 	profiles: true,
 	reach: [],

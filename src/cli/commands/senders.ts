@@ -33,7 +33,7 @@ const list = command({
 const add = command({
 	name: 'add',
 	summary: 'let messages be sent from an address',
-	args: [{ name: 'address', summary: 'an e-mail address of yours' }],
+	args: [{ name: 'address', summary: 'an e-mail address of yours', of: 'address' }],
 	examples: ['mailctl senders add news@example.com'],
 	output: 'the sender',
 	exits: [5],
@@ -65,7 +65,7 @@ const remove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
 	summary: 'no longer send from an address',
-	args: [{ name: 'address', summary: 'an address or an id' }],
+	args: [{ name: 'address', summary: 'an address or an id', of: 'sender', ask: 'Which sender:' }],
 	examples: ['mailctl senders remove news@example.com --yes'],
 	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',

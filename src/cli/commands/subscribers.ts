@@ -91,7 +91,7 @@ const foundColumns: Columns<Subscriber> = [
 const find = command({
 	name: 'find',
 	summary: 'look for an address in all lists',
-	args: [{ name: 'email', summary: 'an e-mail address' }],
+	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	columns: foundColumns,
 	output: 'an array of subscribers, one for each list the address is in',
 	examples: ['mailctl subscribers find ann@example.com'],

@@ -22,7 +22,12 @@ const columns: Columns<Template> = [
 	column('date_updated', 'CHANGED', { time: 'text', wide: true }),
 ];
 
-const templateArg = { name: 'template', summary: 'a UUID or an exact name' } as const;
+const templateArg = {
+	name: 'template',
+	summary: 'a UUID or an exact name',
+	of: 'template',
+	ask: 'Which template:',
+} as const;
 
 const bodies = {
 	textFile: { kind: 'file', summary: 'the text body' },
@@ -59,7 +64,7 @@ const create = command({
 	name: 'create',
 	summary: 'add a template',
 	options: {
-		name: { kind: 'text', summary: 'its name, which is the subject too', required: true, ask: 'Name' },
+		name: { kind: 'text', summary: 'its name, which is the subject too', required: true, ask: 'Name:' },
 		...bodies,
 	},
 	examples: ['mailctl templates create --name Welcome --html-file welcome.html'],

@@ -35,7 +35,7 @@ const stateNote =
 	'A webhook whose target answered 410 is stopped: the embedded engine and mailctl servers say so, and -o wide and -o ' +
 	'csv have its STATE.';
 
-const hookArg = { name: 'id', summary: 'the id of a webhook' } as const;
+const hookArg = { name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' } as const;
 const showSecrets = { kind: 'flag', summary: 'print passwords as they are' } as const;
 
 const list = command({
@@ -83,8 +83,8 @@ const create = command({
 	name: 'create',
 	summary: 'add a webhook',
 	options: {
-		url: { kind: 'text', summary: 'where notifications go', required: true, ask: 'URL' },
-		type: { kind: 'choice', choices: webhookTypes, summary: 'the event', required: true, ask: 'Type' },
+		url: { kind: 'text', summary: 'where notifications go', required: true, of: 'url', ask: 'URL:' },
+		type: { kind: 'choice', choices: webhookTypes, summary: 'the event', required: true, ask: 'Event:' },
 		...authOptions,
 	},
 	examples: ['mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED'],

@@ -21,7 +21,7 @@ export const command = describe({
 	summary: 'everything about one person, and why a mail did not come',
 	description:
 		'The answer in words, then the lists the address is in, its suppressions, its messages of the last 30 days with attempts, bounces, opens and clicks, and the campaigns that left it out. Case and the form of an international domain do not matter. -o json --all is all that the database holds about the person; the texts of the mails are in messages raw. A service that tells nothing of messages tells the lists alone.',
-	args: [{ name: 'address', summary: 'an e-mail address' }],
+	args: [{ name: 'address', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { all: { kind: 'flag', summary: 'messages of any age' } },
 	createsDatabase: false,
 	output:

@@ -103,7 +103,11 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
  * How the mail server is reached. With a certificate authority of the user (`smtp_ca`) TLS is required: a stripped
  * STARTTLS must not undo the check. Throws `NoSmtp` and `invalid`.
  */
-export function smtpOf({ smtpUrl, smtpPassword, smtpCa }: EngineSettings): SmtpSettings {
+export function smtpOf({
+	smtpUrl,
+	smtpPassword,
+	smtpCa,
+}: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa'>): SmtpSettings {
 	if (smtpUrl === null) throw new NoSmtp();
 	const parsed = parseSmtpUrl(smtpUrl);
 	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });

@@ -7,6 +7,24 @@ import type { Columns } from '../render/columns.js';
 import type { CommandContext } from './context.js';
 import type { ExitCode } from './exit.js';
 
+/** Records that a person may choose among, by name. */
+export type RecordKind =
+	| 'list'
+	| 'subscriber'
+	| 'field'
+	| 'template'
+	| 'sender'
+	| 'campaign'
+	| 'webhook'
+	| 'message'
+	| 'token'
+	| 'profile'
+	| 'setting'
+	| 'profile-key';
+
+/** Texts of a form that is checked before anything else happens with them. */
+export type TextForm = 'address' | 'url' | 'domain' | 'variable' | 'file';
+
 interface OptionBase {
 	summary: string;
 	/** One letter; none of the global ones. */
@@ -14,8 +32,10 @@ interface OptionBase {
 	/** The placeholder of the value in the help, by default its kind. */
 	placeholder?: string;
 	required?: true;
-	/** The prompt for a missing required value when a person is there; else exit 2 naming the flag. */
+	/** The prompt for a missing required value, by default its summary. Where no prompt is possible: exit 2 naming the flag. */
 	ask?: string;
+	/** What the value names or is, so that a prompt offers what is there and says at once what is wrong. */
+	of?: RecordKind | TextForm;
 	/** Environment variable that stands in for the flag. */
 	env?: string;
 	/** Key of the profile that stands in for flag and environment. */
@@ -51,8 +71,11 @@ export interface ArgSpec {
 	optional?: true;
 	/** Takes the rest of the words; only the last argument may. */
 	many?: true;
-	/** The prompt for a missing value when a person is there. */
+	/** As for options. */
 	ask?: string;
+	of?: RecordKind | TextForm;
+	/** The only values there are. */
+	choices?: readonly string[];
 }
 
 /** A file named on the command line. It is opened when read: a wrong name is exit 2 at that point. */

@@ -1,11 +1,34 @@
 /** Turns the parsed words of a command into typed values. A missing value is asked for, or exit 2. */
 import type { Clock } from '../../api/datetime.js';
 import { type Env, type Settings, timeZoneOf } from '../config/settings.js';
-import { type ArgSpec, type Command, camel, flagOf, type OptionSpec, offFlagOf } from './command.js';
+import {
+	type ArgSpec,
+	type Command,
+	camel,
+	flagOf,
+	type OptionSpec,
+	offFlagOf,
+	type RecordKind,
+	type TextForm,
+} from './command.js';
 import { UsageError } from './errors.js';
 import { didYouMean } from './help.js';
 import type { Sources } from './sources.js';
 import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
+
+/** One missing value. */
+export interface Missing {
+	question: string;
+	of: RecordKind | TextForm | undefined;
+	/** The only valid values; undefined: `of` and `check` decide. */
+	choices: readonly string[] | undefined;
+	/** Several words may be typed. */
+	many: boolean;
+	/** Throws `UsageError` for a value that the command line would refuse. */
+	check(text: string): void;
+	/** The options read so far, by key: those of a subscriber name its list. */
+	known: Readonly<Record<string, unknown>>;
+}
 
 export interface InputDependencies {
 	env: Env;
@@ -13,7 +36,7 @@ export interface InputDependencies {
 	clock: Clock;
 	sources: Sources;
 	/** `null`: prompts are not possible. */
-	ask: ((question: string) => Promise<string>) | null;
+	ask: ((missing: Missing) => Promise<string>) | null;
 }
 
 export interface CommandInput {
@@ -32,34 +55,61 @@ export async function readInput(
 ): Promise<CommandInput> {
 	const options: Record<string, unknown> = {};
 	for (const [key, spec] of Object.entries(command.options))
-		options[key] = await readOption(key, spec, raw.options, dependencies);
-	return { args: await readArgs(command.args, raw.words, dependencies), options };
+		options[key] = await readOption(key, spec, { raw: raw.options, known: options, dependencies });
+	return { args: await readArgs(command.args, raw, { known: options, dependencies }), options };
 }
 
 async function readArgs(
 	specs: readonly ArgSpec[],
-	words: readonly string[],
-	{ ask }: InputDependencies,
+	{ words, options }: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
+	{ known, dependencies: { ask } }: { known: Record<string, unknown>; dependencies: InputDependencies },
 ): Promise<Record<string, unknown>> {
 	const args: Record<string, unknown> = {};
 	for (const [at, spec] of specs.entries()) {
 		const given = spec.many === true ? words.slice(at) : words.slice(at, at + 1);
 		if (given.some((word) => word === '')) throw new UsageError(`<${spec.name}> is empty`);
 		if (given.length === 0 && spec.optional !== true) {
-			if (ask === null || spec.ask === undefined)
-				throw new UsageError(`missing <${spec.name}>: ${spec.summary}`);
-			given.push(await ask(spec.ask));
+			if (ask === null) throw new UsageError(`missing <${spec.name}>: ${spec.summary}`);
+			const { of, choices, many } = spec;
+			const question = questionOf(spec);
+			const answer = await ask({
+				question,
+				of,
+				choices,
+				many: many === true,
+				check: () => {},
+				known: { ...options, ...known, ...args },
+			});
+			given.push(...wordsOf(spec, answer));
 		}
 		args[spec.name] = spec.many === true ? given : given[0];
 	}
 	return args;
 }
 
+/** Arguments and options are described in lower case, within a line. */
+function questionOf({ ask, summary }: { ask?: string; summary: string }): string {
+	return ask ?? `${summary.charAt(0).toUpperCase()}${summary.slice(1)}:`;
+}
+
+/** Names may hold blanks, so records are chosen one at a time; what is typed for several is words. */
+function wordsOf({ many, of }: ArgSpec, answer: string): string[] {
+	const isTyped = of === undefined || of === 'address' || of === 'file';
+	return many === true && isTyped ? answer.trim().split(/\s+/) : [answer];
+}
+
 async function readOption(
 	key: string,
 	spec: OptionSpec,
-	raw: Readonly<Record<string, unknown>>,
-	dependencies: InputDependencies,
+	{
+		raw,
+		known,
+		dependencies,
+	}: {
+		raw: Readonly<Record<string, unknown>>;
+		known: Readonly<Record<string, unknown>>;
+		dependencies: InputDependencies;
+	},
 ): Promise<unknown> {
 	const flag = flagOf(key);
 	if (spec.kind === 'tri') return readTri(key, spec, raw);
@@ -69,12 +119,21 @@ async function readOption(
 	if (given !== undefined) return readText(spec, String(given), flag, dependencies);
 	if ('default' in spec && spec.default !== undefined) return spec.default;
 	if (spec.required !== true) return undefined;
-	if (dependencies.ask === null || spec.ask === undefined)
+	if (dependencies.ask === null)
 		throw new UsageError(
 			`missing ${flag}: ${spec.summary}`,
 			spec.env === undefined ? {} : { hint: `or set ${spec.env}` },
 		);
-	return readText(spec, await dependencies.ask(spec.ask), flag, dependencies);
+	const read = (text: string) => readText(spec, text, flag, dependencies);
+	const answer = await dependencies.ask({
+		question: questionOf(spec),
+		of: spec.kind === 'file' ? 'file' : spec.of,
+		choices: spec.kind === 'choice' ? spec.choices : undefined,
+		many: false,
+		check: (text) => void read(text),
+		known: { ...raw, ...known },
+	});
+	return read(answer);
 }
 
 function fallbackOf(spec: OptionSpec, { env, settings }: InputDependencies): string | undefined {

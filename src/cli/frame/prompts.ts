@@ -5,6 +5,7 @@ import { fitSentences } from '../render/sentences.js';
 import { shellWord } from './command-line.js';
 import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
+import type { Choice, Line, Questions, Source } from './questions.js';
 
 /**
  * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, `--confirm NAME` answers it and
@@ -20,12 +21,18 @@ export interface Prompts {
 	 * sentence before the question.
 	 */
 	agree(statement: string, question: string): Promise<void>;
-	/** One of the values. Only where `canAsk`. */
-	choose<T>(question: string, choices: readonly { name: string; value: T }[]): Promise<T>;
+	/** One of the values; `initial` is where Enter alone leads. Only where `canAsk`. */
+	choose<T>(question: string, choices: readonly Choice<T>[], initial?: T): Promise<T>;
+	/** One of many, narrowed down by what is typed. Only where `canAsk`. */
+	search<T>(question: string, source: Source<T>): Promise<T>;
+	/** Yes or no, where neither ends the command. Only where `canAsk`. */
+	askWhether(question: string, initial: boolean): Promise<boolean>;
 	/** A line of text. Throws `UsageError` where prompts are not possible. */
-	ask(question: string): Promise<string>;
+	ask(question: string, line?: Omit<Line, 'question'>): Promise<string>;
 	/** A line that is never shown. Throws `UsageError` where prompts are not possible. */
-	askSecret(question: string): Promise<string>;
+	askSecret(question: string, line?: Omit<Line, 'question'>): Promise<string>;
+	/** Several lines. Throws `UsageError` where prompts are not possible. */
+	askText(question: string, line?: Omit<Line, 'question'>): Promise<string>;
 	/** False: questions are answered by flags only. */
 	readonly canAsk: boolean;
 }
@@ -45,16 +52,14 @@ const promptCells = 16;
  * ones alone. A prompt that is cut by the signal throws its reason.
  */
 export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOptions): Prompts {
-	const ask = async (question: string): Promise<string> => {
+	let opened: Promise<Questions> | null = null;
+	const questions = (question: string): Promise<Questions> => {
 		if (!canAsk) throw new UsageError(`no prompt is possible here: ${question}`);
-		const { input } = await import('@inquirer/prompts');
-		return answered(io, signal, (streams) => input({ message: clean(question) }, streams));
+		opened ??= import('./questions.js').then(({ createQuestions }) => createQuestions(io, signal));
+		return opened;
 	};
-	const askSecret = async (question: string): Promise<string> => {
-		if (!canAsk) throw new UsageError(`no prompt is possible here: ${question}`);
-		const { password } = await import('@inquirer/prompts');
-		return answered(io, signal, (streams) => password({ message: clean(question), mask: false }, streams));
-	};
+	const ask: Prompts['ask'] = async (question, line = {}) =>
+		(await questions(question)).line({ question, ...line });
 	/** A statement too long for the prompt is printed before it: the prompt would break a line inside a word. */
 	const tell = async (what: string, question: string): Promise<string> => {
 		const statement = clean(what);
@@ -64,10 +69,8 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 		return question;
 	};
 	const agree = async (statement: string, question: string): Promise<void> => {
-		const prompts = await import('@inquirer/prompts');
-		const message = await tell(statement, question);
-		const confirm = (streams: Streams) => prompts.confirm({ message, default: false }, streams);
-		if (!(await answered(io, signal, confirm))) throw new Declined();
+		const asked = await questions(question);
+		if (!(await asked.yes(await tell(statement, question), false))) throw new Declined();
 	};
 	const mild = async (what: string): Promise<void> => {
 		if (yes) return;
@@ -91,50 +94,13 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOp
 	return {
 		canAsk,
 		agree,
-		choose: async (question, choices) => {
-			const prompts = await import('@inquirer/prompts');
-			const shown = choices.map(({ name, value }) => ({ name: clean(name), value }));
-			return answered(io, signal, (streams) =>
-				prompts.select({ message: clean(question), choices: shown }, streams),
-			);
-		},
+		choose: async (question, choices, initial) => (await questions(question)).one(question, choices, initial),
+		search: async (question, source) => (await questions(question)).search(question, source),
+		askWhether: async (question, initial) => (await questions(question)).yes(question, initial),
 		ask,
-		askSecret,
+		askSecret: async (question, line = {}) => (await questions(question)).secret({ question, ...line }),
+		askText: async (question, line = {}) => (await questions(question)).text({ question, ...line }),
 		confirm: (question) =>
 			question.kind === 'mild' ? mild(question.what) : severe(question.what, question.name),
 	};
-}
-
-/** stdout is data: prompts go to stderr. */
-interface Streams {
-	input: NodeJS.ReadableStream;
-	output: NodeJS.WritableStream;
-	signal: AbortSignal;
-}
-
-/** Ctrl-C and Ctrl-D at a prompt are a no. */
-async function answered<T>(
-	io: Io,
-	signal: AbortSignal,
-	prompt: (streams: Streams) => Promise<T>,
-): Promise<T> {
-	const input = io.stdin.raw;
-	const closed = new AbortController();
-	// readline takes Ctrl-D for the end of the input and pauses it, and the prompt waits for an answer that cannot come.
-	// After an answer the input is paused too: by the next turn of the loop that prompt has ended.
-	const close = () => setImmediate(() => closed.abort());
-	input.once('pause', close);
-	try {
-		return await prompt({ input, output: io.stderr.raw, signal: AbortSignal.any([signal, closed.signal]) });
-	} catch (error) {
-		if (signal.aborted) throw signal.reason;
-		throw isEndOfPrompt(error) ? new Declined() : error;
-	} finally {
-		input.off('pause', close);
-	}
-}
-
-/** @inquirer/prompts 8 exports no class of these, and its documentation identifies them by their names. */
-function isEndOfPrompt(error: unknown): boolean {
-	return error instanceof Error && /^(ExitPrompt|AbortPrompt|CancelPrompt)Error$/.test(error.name);
 }

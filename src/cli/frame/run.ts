@@ -13,7 +13,7 @@ import { type CommandContext, createContext, type Run, type RunOptions } from '.
 import { DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { type ExitCode, exits, hinted } from './exit.js';
 import { isMachine, type RawGlobals } from './globals.js';
-import { readInput } from './input.js';
+import { type Missing, readInput } from './input.js';
 
 /**
  * The command’s own code, 0 without one, or 8 under `--exit-empty` when all its lists were empty. Rejects with the
@@ -34,7 +34,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
 		checkFields(parsed, cx);
-		const ask = cx.canAsk ? cx.ask : null;
+		const ask = cx.canAsk ? asker(cx) : null;
 		const { clock, sources } = cx;
 		const input = await readInput(parsed.command, parsed, { env: io.env, settings, clock, sources, ask });
 		await protectProfile(parsed, cx);
@@ -54,6 +54,10 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		if (parsed.globals.verbose === true)
 			await cx.note(`took ${Math.round((monotonicMicros() - start) / microsPerMs)} ms`);
 	}
+}
+
+function asker(cx: CommandContext) {
+	return async (missing: Missing) => (await import('./asking.js')).askFor(cx, missing);
 }
 
 /** Names the command in the refusal of an extension: users know commands, not extensions. */

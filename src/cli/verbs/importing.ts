@@ -9,7 +9,12 @@ import type { CommandContext } from '../frame/context.js';
 import { numberText } from '../render/counted.js';
 
 /** Where the rows come from. */
-export const importArg = { name: 'file', summary: 'the table; - reads standard input' } as const;
+export const importArg = {
+	name: 'file',
+	summary: 'the table; - reads standard input',
+	of: 'file',
+	ask: 'File:',
+} as const;
 
 /** How the table is read. */
 export const tableOptions = {

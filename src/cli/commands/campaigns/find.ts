@@ -14,7 +14,12 @@ import { walk } from '../../verbs/listing.js';
 import { isUuid } from '../../verbs/resolve.js';
 
 /** The argument of a campaign's commands. */
-export const campaignArg = { name: 'campaign', summary: 'its name or UUID' } as const;
+export const campaignArg = {
+	name: 'campaign',
+	summary: 'its name or UUID',
+	of: 'campaign',
+	ask: 'Which campaign:',
+} as const;
 
 /** By name or UUID; `undefined`: there is none. */
 export async function lookUpCampaign(

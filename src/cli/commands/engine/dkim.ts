@@ -27,6 +27,7 @@ const domain = {
 	kind: 'text',
 	placeholder: 'domain',
 	required: true,
+	of: 'domain',
 	ask: 'Domain of the senders:',
 	summary: 'whose mail it signs: the domain of the From address',
 } as const;

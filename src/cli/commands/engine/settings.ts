@@ -63,7 +63,7 @@ const set = command({
 	name: 'set',
 	summary: 'change a setting',
 	args: [
-		{ name: 'setting', summary: 'its name' },
+		{ name: 'setting', summary: 'its name', of: 'setting', ask: 'Which setting:' },
 		{ name: 'value', summary: 'its new value; - reads standard input' },
 	],
 	writes: true,
@@ -103,7 +103,7 @@ const set = command({
 const unset = command({
 	name: 'unset',
 	summary: 'return a setting to its default',
-	args: [{ name: 'setting', summary: 'its name' }],
+	args: [{ name: 'setting', summary: 'its name', of: 'setting', ask: 'Which setting:' }],
 	writes: true,
 	columns: answer('name', 'value'),
 	output: '{"name", "value": null}',

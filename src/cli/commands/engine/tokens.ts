@@ -77,7 +77,7 @@ const revoke = command({
 	name: 'revoke',
 	aliases: ['rm', 'delete'],
 	summary: 'refuse a token from now on',
-	args: [{ name: 'name', summary: 'the name of the token' }],
+	args: [{ name: 'name', summary: 'the name of the token', of: 'token', ask: 'Which token:' }],
 	writes: true,
 	severity: 'mild',
 	columns: answer('revoked'),

@@ -36,7 +36,15 @@ export const retry = command({
 function shared(name: Action) {
 	return {
 		name,
-		args: [{ name: 'id', summary: 'UUIDs of messages; - reads them from stdin', many: true }],
+		args: [
+			{
+				name: 'id',
+				summary: 'UUIDs of messages; - reads them from stdin',
+				many: true,
+				of: 'message',
+				ask: 'Which message:',
+			},
+		],
 		writes: true,
 		columns: messageColumns,
 		output: 'an array of the changed messages',

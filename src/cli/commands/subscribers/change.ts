@@ -29,6 +29,8 @@ const manyArg = {
 	name: 'subscriber',
 	summary: 'ids or addresses; - reads them from standard input',
 	many: true,
+	of: 'subscriber',
+	ask: 'Which subscriber:',
 } as const;
 
 const metaOptions = {
@@ -41,7 +43,7 @@ export const create = command({
 	summary: 'add a subscriber',
 	options: {
 		...listOption,
-		email: { kind: 'text', summary: 'the address', required: true, ask: 'E-mail address:' },
+		email: { kind: 'text', summary: 'the address', required: true, of: 'address', ask: 'E-mail address:' },
 		name: { kind: 'text', summary: 'the name' },
 		...metaOptions,
 		inactive: { kind: 'flag', summary: 'not to be written to' },

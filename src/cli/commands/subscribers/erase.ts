@@ -20,7 +20,7 @@ export const subscriberErase = command({
 		'A hash with the database’s own key remains, so that creating, moving and importing refuse the address and no ' +
 		'bulk mail goes there; --lift ends that, and is 3 where the address is not erased. What is in a worker’s hands may still arrive. Backups, rejects files ' +
 		'and mail logs are not reached.',
-	args: [{ name: 'email', summary: 'an e-mail address' }],
+	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { lift: { kind: 'flag', summary: 'take the address again; nothing erased comes back' } },
 	writes: true,
 	severity: 'severe',

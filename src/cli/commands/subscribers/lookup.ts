@@ -34,7 +34,8 @@ export const listOption = {
 		env: 'MAILCTL_LIST',
 		setting: 'list',
 		required: true,
-		ask: 'Which list (id or name):',
+		of: 'list',
+		ask: 'Which list:',
 	},
 	by: byOption,
 } as const;
@@ -60,7 +61,12 @@ export function filterOf({
 	};
 }
 
-export const subscriberArg = { name: 'subscriber', summary: 'an id or an e-mail address' } as const;
+export const subscriberArg = {
+	name: 'subscriber',
+	summary: 'an id or an e-mail address',
+	of: 'subscriber',
+	ask: 'Which subscriber:',
+} as const;
 
 /** A list, and who is in it. */
 export interface InList {

@@ -9,6 +9,8 @@ export const addressesArg = {
 	name: 'address',
 	summary: 'e-mail addresses; - reads them from standard input, one a line',
 	many: true,
+	of: 'address',
+	ask: 'E-mail addresses:',
 } as const;
 
 /** Each once, however often it is named; all are looked at before anything is done. Throws `UsageError`. */

@@ -11,7 +11,7 @@ export const deletion = command({
 	aliases: ['rm'],
 	summary: 'delete webhooks',
 	description: 'What waits for them is never sent.',
-	args: [{ name: 'id', summary: 'ids of webhooks', many: true }],
+	args: [{ name: 'id', summary: 'ids of webhooks', many: true, of: 'webhook', ask: 'Which webhook:' }],
 	examples: ['mailctl webhooks delete 3 --yes'],
 	columns: answer('deleted'),
 	output: '{"deleted": [ids]}',

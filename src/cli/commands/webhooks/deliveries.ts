@@ -55,7 +55,7 @@ export const deliveries = command({
 		'The log of the last 30 days, oldest first; with the id of a delivery, that one with its body, every attempt and ' +
 		'the whole of the last answer. "stopped" waits because the target answered 410: change the webhook, or replay.',
 	args: [
-		{ name: 'id', summary: 'the id of a webhook' },
+		{ name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' },
 		{ name: 'delivery', summary: 'the UUID of one delivery (its webhook-id)', optional: true },
 	],
 	options: {

@@ -19,7 +19,7 @@ export const replay = command({
 		'"worker" sends them. One that waits for its next attempt and is named is due at once, and goes on in its schedule. ' +
 		'A webhook that was stopped by a 410 goes on.',
 	args: [
-		{ name: 'id', summary: 'the id of a webhook' },
+		{ name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' },
 		{ name: 'delivery', summary: 'UUIDs of deliveries, those that wait too', optional: true, many: true },
 	],
 	options: {

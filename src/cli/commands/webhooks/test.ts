@@ -15,7 +15,7 @@ export const test = command({
 	name: 'test',
 	summary: 'send a test notification',
 	description: 'At once and only once: nothing repeats it. What the target answers with 2xx is fine.',
-	args: [{ name: 'id', summary: 'the id of a webhook' }],
+	args: [{ name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' }],
 	examples: ['mailctl webhooks test 3'],
 	columns: answer('result', 'status_code', 'error', 'duration_ms'),
 	output: 'the service’s answer; the engine’s: {"result", "status_code", "error", "duration_ms"}',

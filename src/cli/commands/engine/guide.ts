@@ -1,0 +1,187 @@
+/** `engine init` at a terminal, with nothing given: asks for each setting. No database is made before the last answer. */
+
+import { existsSync } from 'node:fs';
+import { ApiError, listFieldErrors } from '../../../api/errors.js';
+import { timeZoneOf } from '../../config/settings.js';
+import { checkOf } from '../../frame/asking.js';
+import { mailctl, type OwnCommand } from '../../frame/command-line.js';
+import type { SmtpTest } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { onlyLocal } from '../../frame/errors.js';
+import type { Choice } from '../../frame/questions.js';
+
+export interface Guided {
+	sender: string;
+	/** By the names of the settings. */
+	values: Record<string, string>;
+	/** What does the same without questions. */
+	command: OwnCommand;
+}
+
+/** Settings that are there already are what Enter alone answers. Throws as prompts do. */
+export async function guideInit(cx: CommandContext): Promise<Guided> {
+	const target = cx.settings.target.target();
+	if (target.kind !== 'local') throw onlyLocal('engine init');
+	const now = existsSync(target.url) ? await (await cx.local()).settings.get({ reveal: true }) : {};
+	await cx.note(`Sets up ${target.url}. Ctrl-C leaves everything as it is.`);
+	const sender = (await cx.ask('Sender address:', { check: await checkOf('address') })).trim();
+	const server = await askServer(cx, now);
+	const url = await checkOf('url');
+	const publicUrl = await cx.ask('Public URL of this service, for links in mails (Enter: later):', {
+		...(now['public_url'] !== undefined && { initial: now['public_url'] }),
+		check: async (text) => (text === '' ? null : url(text)),
+	});
+	const zone = await cx.search('Time zone:', zonesFrom(now['time_zone'] ?? timeZoneOf(cx.settings)));
+	const values = {
+		...server,
+		...(publicUrl !== '' && { public_url: publicUrl }),
+		time_zone: zone,
+	};
+	return { sender, values, command: commandOf(sender, values) };
+}
+
+/** What the DNS still lacks for the senders; `doctor` says the same. */
+export async function sayDns(cx: CommandContext): Promise<void> {
+	const target = cx.settings.target.target();
+	if (target.kind !== 'local') return;
+	const [{ localChecks }, { chooseChecks, runChecks }, { patient }, { hintText, namedTarget }] =
+		await Promise.all([
+			import('../../doctor/local.js'),
+			import('../../doctor/run.js'),
+			import('../../doctor/patience.js'),
+			import('../../frame/command-line.js'),
+		]);
+	const named = namedTarget(cx.globals, cx.settings);
+	const { checks, close } = await localChecks(cx, target, {
+		surroundings: {
+			line: (...words) => hintText(mailctl(...words), named),
+			isOffline: false,
+			isFull: false,
+			zone: cx.times.zone(),
+			patience: (ms) => patient(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),
+		},
+		nameServer: undefined,
+	});
+	try {
+		const dns = chooseChecks(checks, { only: ['dns'], skip: [] });
+		const findings = await runChecks({ checks: dns, signal: cx.signal, onDone: () => {} });
+		for (const { level, message, fix } of findings)
+			if (level === 'warning' || level === 'problem')
+				await cx.note(`DNS: ${message}${fix === null ? '' : `\n  ${fix}`}`);
+		await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
+	} finally {
+		await close();
+	}
+}
+
+/** The mail server is tried before it is kept; an answer that does not work is there to be changed. */
+async function askServer(
+	cx: CommandContext,
+	now: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+	let initial = now['smtp_url'];
+	for (;;) {
+		const url = await cx.ask('Mail server, smtp[s]://user@host:port (Enter: later):', {
+			...(initial !== undefined && { initial }),
+			check: whyNoServer,
+		});
+		if (url === '') return {};
+		const password = await askPassword(cx, url, now);
+		const values = { smtp_url: url, ...(password !== null && { smtp_password: password }) };
+		const refused = await tryServer(cx, url, password, now['smtp_ca'] ?? null);
+		if (refused === null) return values;
+		await cx.note(refused);
+		const next = await cx.choose('What now?', [
+			{ name: 'change the address or the password', value: 'again' },
+			{ name: 'keep it as it is', value: 'keep' },
+			{ name: 'no mail server for now', value: 'none' },
+		]);
+		if (next === 'keep') return values;
+		if (next === 'none') return {};
+		initial = url;
+	}
+}
+
+async function whyNoServer(text: string): Promise<string | null> {
+	if (text === '') return null;
+	const { assertSmtpUrl } = await import('../../connect/mail.js');
+	try {
+		assertSmtpUrl(text);
+		return null;
+	} catch (error) {
+		if (!(error instanceof ApiError) || error.fields === null) throw error;
+		return listFieldErrors(error.fields)
+			.map(({ message }) => message)
+			.join(' ');
+	}
+}
+
+/** Null: the server asks for no login. The password that is stored stays with its user when Enter alone is pressed. */
+async function askPassword(
+	cx: CommandContext,
+	url: string,
+	now: Readonly<Record<string, string>>,
+): Promise<string | null> {
+	const { username } = new URL(url);
+	if (username === '') return null;
+	const stored = now['smtp_url'] === url ? now['smtp_password'] : undefined;
+	const user = decodeURIComponent(username);
+	const typed = await cx.askSecret(
+		`Password of ${user}${stored === undefined ? '' : ' (Enter: as stored)'}:`,
+	);
+	return typed === '' ? (stored ?? null) : typed;
+}
+
+/** The reason why it takes no mail from here; null: it does. */
+async function tryServer(
+	cx: CommandContext,
+	smtpUrl: string,
+	smtpPassword: string | null,
+	smtpCa: string | null,
+): Promise<string | null> {
+	const { smtpOf, testSmtp } = await import('../../connect/mail.js');
+	const { value: timeoutMs } = cx.settings.timeoutMs;
+	const timeout = AbortSignal.timeout(timeoutMs);
+	const signal = AbortSignal.any([cx.signal, timeout]);
+	const settings = smtpOf({ smtpUrl, smtpPassword, smtpCa });
+	const progress = cx.progress(`trying ${settings.host}:${settings.port}`, null);
+	const test = await testSmtp(settings, { trace: cx.trace, signal }).finally(() => progress.stop());
+	cx.signal.throwIfAborted();
+	const server = `${test.host}:${test.port}`;
+	if (!test.ok) {
+		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (test.reply ?? 'no answer');
+		return `${server}: ${reply}${remedyOf(test)}`;
+	}
+	await cx.note(`${server} takes mail from here (${test.duration_ms} ms)`);
+	return null;
+}
+
+function remedyOf({ remedy }: SmtpTest): string {
+	if (remedy === 'tls_port') return '; that port speaks TLS: smtps://';
+	if (remedy === 'smtp_ca') return '; its certificate is of no authority that this machine trusts';
+	return remedy === 'login' ? '; user or password is wrong' : '';
+}
+
+/** The first one is where Enter alone leads. */
+function zonesFrom(first: string) {
+	const names = new Set([first, 'UTC', ...Intl.supportedValuesOf('timeZone')]);
+	const all: Choice<string>[] = [...names].map((name) => ({ name, value: name }));
+	return async (typed: string) => {
+		const part = typed.trim().toLowerCase().replaceAll(' ', '_');
+		return all.filter(({ name }) => name.toLowerCase().includes(part));
+	};
+}
+
+/** A password stands in no command line. */
+function commandOf(sender: string, values: Readonly<Record<string, string>>): OwnCommand {
+	const { smtp_url, smtp_password, public_url, time_zone } = values;
+	const given = {
+		'--sender': sender,
+		'--smtp': smtp_url,
+		'--smtp-password-file': smtp_password === undefined ? undefined : 'FILE',
+		'--public-url': public_url,
+		'--time-zone': time_zone,
+	};
+	const words = Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
+	return mailctl('engine', 'init', ...words);
+}

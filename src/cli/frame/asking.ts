@@ -1,0 +1,90 @@
+/** Missing values of a command line, asked of a person by their descriptions: a wrong answer is asked again, with the reason. */
+import type { RecordKind, TextForm } from './command.js';
+import type { CommandContext } from './context.js';
+import { UsageError } from './errors.js';
+import type { Missing } from './input.js';
+
+/** The value as it would stand on the command line. Throws as prompts do, and where there is nothing to choose from. */
+export async function askFor(
+	cx: CommandContext,
+	{ question, of, choices, check, known, many }: Missing,
+): Promise<string> {
+	if (choices !== undefined) return cx.choose(question, asChoices(choices));
+	if (of !== undefined && !isForm(of)) {
+		const { choicesOf } = await import('../verbs/choices.js');
+		return cx.search(question, await choicesOf(cx, of, known));
+	}
+	const whyNot = of === undefined ? async () => null : await checkOf(of);
+	return cx.ask(question, {
+		check: async (text) => {
+			if (text.trim() === '') return 'a value is needed';
+			const refused = refusalOf(() => check(text));
+			if (refused !== null) return refused;
+			for (const word of many ? text.trim().split(/\s+/) : [text.trim()]) {
+				const reason = await whyNot(word);
+				if (reason !== null) return reason;
+			}
+			return null;
+		},
+	});
+}
+
+/** The reason of the refusal, without the flag: the question names what is wanted. */
+function refusalOf(check: () => void): string | null {
+	try {
+		check();
+		return null;
+	} catch (error) {
+		if (!(error instanceof UsageError)) throw error;
+		const message = error.message.replace(/^--[a-z-]+: /, '');
+		return typeof error.hint === 'string' ? `${message}; ${error.hint}` : message;
+	}
+}
+
+function asChoices(values: readonly string[]) {
+	return values.map((value) => ({ name: value, value }));
+}
+
+const forms: ReadonlySet<string> = new Set<TextForm>(['address', 'url', 'domain', 'variable', 'file']);
+
+function isForm(of: RecordKind | TextForm): of is TextForm {
+	return forms.has(of);
+}
+
+type WhyNot = (text: string) => Promise<string | null>;
+
+/** Tells why a text is not of that form; null: it is. */
+export async function checkOf(form: TextForm): Promise<WhyNot> {
+	switch (form) {
+		case 'address': {
+			const { parseAddress } = await import('../../api/address.js');
+			return async (text) => (parseAddress(text) === null ? `"${text}" is no e-mail address` : null);
+		}
+		case 'url': {
+			const { isWebUrl } = await import('../../api/schema/url.js');
+			return async (text) => (isWebUrl(text) ? null : `"${text}" is no URL, such as https://example.com/in`);
+		}
+		case 'domain': {
+			const { isEmailAddress } = await import('../../api/address.js');
+			return async (text) => (isEmailAddress(`a@${text}`) ? null : `"${text}" is no domain`);
+		}
+		case 'variable': {
+			const { variablePattern, reservedNames } = await import('../../api/fields.js');
+			return async (text) => {
+				if (reservedNames.has(text)) return `"${text}" is there for every message already`;
+				return variablePattern.test(text) ? null : 'letters A to Z, digits and _, no digit first, at most 64';
+			};
+		}
+		case 'file':
+			return whyNoFile;
+	}
+}
+
+async function whyNoFile(path: string): Promise<string | null> {
+	const { stat } = await import('node:fs/promises');
+	try {
+		return (await stat(path)).isDirectory() ? `${path} is a directory` : null;
+	} catch {
+		return `${path}: no such file`;
+	}
+}

@@ -1,0 +1,90 @@
+/** `engine init` at a terminal: asks for each setting, tries the mail server, and leaves no database behind when it is left. */
+import { existsSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cli } from '../../../support/cli.js';
+import { startSmtpSink } from '../../../support/smtp-sink.js';
+import { typing } from '../../../support/typing.js';
+
+type Answers = Parameters<typeof typing>[0];
+
+async function guided(answers: Answers, columns?: number) {
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-guide-'));
+	const db = join(folder, 'news.db');
+	const run = (words: readonly string[], options = {}) =>
+		cli(['--db', db, ...words], { env: { HOME: folder }, ...options });
+	const result = await typing(
+		answers,
+		(options) => run(['engine', 'init'], { ...options, env: { HOME: folder } }),
+		columns,
+	);
+	return { db, run, result };
+}
+
+const sender = ['Sender address:', 'news@example.com'] as const;
+
+describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns) => {
+	it('sets up a database whose mail server was tried, and prints the command that does the same', async () => {
+		const sink = await startSmtpSink();
+		const url = `smtp://127.0.0.1:${sink.port}`;
+		const { run, result } = await guided(
+			[
+				['Sender address:', 'nobody'],
+				['no e-mail address', `${'\x7f'.repeat('nobody'.length)}news@example.com`],
+				['Mail server', 'smtp://127.0.0.1:1'],
+				['What now?', ''],
+				['Mail server', url],
+				['Public URL', 'https://mail.example.com'],
+				['Time zone:', 'osl', 'all'],
+				['❯ Europe/Oslo', ''],
+			],
+			columns,
+		);
+		await sink.close();
+		expect(result.code).toBe(0);
+		const text = result.stderr.replaceAll(/\s+/g, ' ');
+		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED');
+		expect(text).toContain('takes mail from here');
+		expect(text.replaceAll(' ', '')).toContain(
+			`engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo`.replaceAll(
+				' ',
+				'',
+			),
+		);
+		expect(JSON.parse((await run(['engine', 'settings', 'get', '-o', 'json'])).stdout)).toEqual(
+			expect.arrayContaining([
+				expect.objectContaining({ name: 'smtp_url', value: url }),
+				expect.objectContaining({ name: 'time_zone', value: 'Europe/Oslo' }),
+			]),
+		);
+	});
+});
+
+describe('engine init that is left', () => {
+	const questions: readonly (readonly [string, Answers])[] = [
+		['Sender address:', []],
+		['Mail server', [sender]],
+		['Password of ann', [sender, ['Mail server', 'smtp://ann@127.0.0.1:1']]],
+		['What now?', [sender, ['Mail server', 'smtp://127.0.0.1:1']]],
+		['Public URL', [sender, ['Mail server', '']]],
+		['Time zone:', [sender, ['Mail server', ''], ['Public URL', '']]],
+	];
+	it.each(questions)('at "%s" leaves no database', async (question, before) => {
+		for (const key of ['\x03', '\x04']) {
+			const { db, result } = await guided([...before, [question, key, 'all']]);
+			expect(result).toMatchObject({
+				code: 130,
+				stderr: expect.stringContaining('declined, nothing was changed'),
+			});
+			expect(existsSync(db)).toBe(false);
+		}
+	});
+});
+
+it('engine init in a script asks nothing', async () => {
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-guide-'));
+	const result = await cli(['--db', join(folder, 'news.db'), 'engine', 'init'], { env: { HOME: folder } });
+	expect(result).toMatchObject({ code: 0, stderr: expect.not.stringContaining('?') });
+});

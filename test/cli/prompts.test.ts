@@ -1,0 +1,135 @@
+/** Missing values at a terminal: every command asks for each, offers what is there, and can be left. */
+import { stripVTControlCharacters } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { cli } from '../support/cli.js';
+import { allCommands } from '../support/command-tree.js';
+import { makeProject } from '../support/project.js';
+import { typing } from '../support/typing.js';
+
+const ctrlC = '\x03';
+const ctrlD = '\x04';
+
+/** Their missing value is not asked for: the shell calls it, and it answers with nothing. */
+const silent = new Set(['completion complete']);
+
+/** They take no `--db`. */
+const ofProfiles = new Set(['profile', 'config']);
+
+async function filled() {
+	const project = await makeProject();
+	const { json, run } = project;
+	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	await json(['lists', 'create', '--name', 'Writers', '--email-reason', 'r']);
+	await json(['subscribers', 'create', '-l', '2', '--email', 'ann@example.com', '--name', 'Ann']);
+	await json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+	await json(['templates', 'create', '--name', 'Welcome', '--text-file', await project.file('w.txt', 'Hi')]);
+	await json(['webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED']);
+	await json(['engine', 'tokens', 'create', '--name', 'shop']);
+	const typed = (argv: readonly string[], answers: Parameters<typeof typing>[0], columns?: number) =>
+		typing(
+			answers,
+			(options) => (ofProfiles.has(argv[0] ?? '') ? cli(argv, options) : run(argv, options)),
+			columns,
+		);
+	return { ...project, typed };
+}
+
+const needing = (await allCommands()).filter(({ path, command }) => {
+	const isAsked = command.args.some(({ optional }) => optional !== true);
+	const required = Object.values(command.options).some((spec) => spec.required === true);
+	return (isAsked || required) && !silent.has(path) && command.hidden !== true;
+});
+
+describe.each([40, 80, 120])('on a terminal of %i columns', (columns) => {
+	let project: Awaited<ReturnType<typeof filled>>;
+	beforeAll(async () => {
+		project = await filled();
+	});
+
+	it.each(needing.map(({ path }) => path))('%s asks for what is missing, and can be left', async (path) => {
+		for (const key of [ctrlC, ctrlD]) {
+			const result = await project.typed(path.split(' '), [['? ', key, 'all']], columns);
+			const shown = stripVTControlCharacters(result.stderr);
+			expect(shown).not.toContain('missing');
+			if (/there is no \w+ to choose/.test(shown)) expect(result.code).toBe(2);
+			else {
+				expect(shown.trim().split('\n').at(-1)).toBe('declined, nothing was changed');
+				expect(result.code).toBe(130);
+			}
+		}
+	});
+});
+
+describe('a missing value', () => {
+	it('is chosen among the records that are there, narrowed by what is typed', async () => {
+		const { typed } = await filled();
+		expect(
+			(
+				await typed(
+					['lists', 'get', '--fields', 'id'],
+					[
+						['Which list', 'writ', 'all'],
+						['❯ Writers', ''],
+					],
+				)
+			).stdout,
+		).toContain('2');
+		const person = await typed(
+			['subscribers', 'get', '--fields', 'email'],
+			[
+				['Which list', 'Writ', 'all'],
+				['❯ Writers', ''],
+				['❯ ann@example.com', ''],
+			],
+		);
+		expect(person).toMatchObject({ code: 0 });
+		expect(person.stdout).toContain('ann@example.com');
+	});
+
+	it('is asked for again with the reason, and what was typed stays', async () => {
+		const { typed, json } = await filled();
+		const back = '\x7f'.repeat(3);
+		const made = await typed(
+			['fields', 'create'],
+			[
+				['Variable:', '2nd'],
+				['no digit first', `${back}second`],
+				['Name:', 'Second'],
+			],
+		);
+		expect(made.code).toBe(0);
+		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
+	});
+
+	it('names the first step where there is nothing to choose from', async () => {
+		const { run } = await makeProject();
+		const result = await typing([], (options) => run(['lists', 'get'], options));
+		expect(result.code).toBe(2);
+		expect(result.stderr).toMatch(/there is no list to choose[\s\S]*hint: mailctl --db .* lists create/);
+	});
+
+	it('takes numbers where the terminal moves no cursor', async () => {
+		const { run } = await filled();
+		const result = await typing(
+			[
+				['Which list:', '9'],
+				['nothing matches', ''],
+				['Which list:', '2'],
+			],
+			(options) => run(['lists', 'get', '--fields', 'id'], { ...options, env: { TERM: 'dumb' } }),
+		);
+		expect(result.code).toBe(0);
+		expect(result.stderr).toContain('  2) Writers (1 active subscriber)\n');
+		expect(result.stderr).not.toContain('\x1b');
+	});
+
+	it('is exit 2 in a script, and with --no-input', async () => {
+		const { run } = await filled();
+		expect(await run(['lists', 'get'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('missing <list>'),
+		});
+		const told = await typing([], (options) => run(['lists', 'get', '--no-input'], options));
+		expect(told).toMatchObject({ code: 2, stderr: expect.stringContaining('missing <list>') });
+	});
+});
