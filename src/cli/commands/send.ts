@@ -81,42 +81,49 @@ const self = command({
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
 	],
 	whenStopped: endOfSend,
-	run: async (cx, { options: given }): Promise<ExitCode | undefined> => {
-		const options = settled(given);
-		assertOutputs(options);
-		await assertKey(options);
-		assertOneAudience(options);
-		assertEffective(options);
-		if (options.rate !== undefined) parseRate(options.rate);
-		await assertHonoured(cx, { ...options, isJob: isJob(options) });
-		if (options.list !== undefined) {
-			const { sendToList } = await import('./send/list.js');
-			return sendToList(cx, options, options.list);
-		}
-		if (options.csv !== undefined) {
-			const { sendToTable } = await import('./send/csv.js');
-			return sendToTable(cx, options, inputName(options.csv));
-		}
-		if (options.batch !== undefined) {
-			const { sendBatch } = await import('./send/batch.js');
-			return sendBatch(cx, options, inputName(options.batch));
-		}
-		assertRecipients(options);
-		assertAllowed(cx, [...options.to, ...options.cc, ...options.bcc]);
-		const strict = options.strictVars ?? options.bulk;
-		const prepared = await linted(cx, await prepare(cx, options), { strict });
-		const request: SendRequest = { ...prepared.request, to: options.to };
-		if (wantsPreview(options) && !cx.dryRun) return preview(cx, prepared, request, options);
-		await assertVariables(cx, prepared, options);
-		if (!wantsPreview(options)) {
-			await assertCanDeliver(cx, options);
-			await assertResults(options.results, { inputs: inputsOf(options), marks: async () => [] });
-		}
-		if (cx.dryRun) return preview(cx, prepared, request, options);
-		await warnOfContent(cx, prepared);
-		return accept(cx, request, options);
+	run: async (cx, { options }) => {
+		const complete = (given: SendOptions) => send(cx, given);
+		if (!cx.canAsk || cx.globals.yes === true) return complete(options);
+		const { guideSend, isTooLittle } = await import('./send/guide.js');
+		return isTooLittle(options) ? guideSend(cx, options, complete) : complete(options);
 	},
 });
+
+async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | undefined> {
+	const options = settled(given);
+	assertOutputs(options);
+	await assertKey(options);
+	assertOneAudience(options);
+	assertEffective(options);
+	if (options.rate !== undefined) parseRate(options.rate);
+	await assertHonoured(cx, { ...options, isJob: isJob(options) });
+	if (options.list !== undefined) {
+		const { sendToList } = await import('./send/list.js');
+		return sendToList(cx, options, options.list);
+	}
+	if (options.csv !== undefined) {
+		const { sendToTable } = await import('./send/csv.js');
+		return sendToTable(cx, options, inputName(options.csv));
+	}
+	if (options.batch !== undefined) {
+		const { sendBatch } = await import('./send/batch.js');
+		return sendBatch(cx, options, inputName(options.batch));
+	}
+	assertRecipients(options);
+	assertAllowed(cx, [...options.to, ...options.cc, ...options.bcc]);
+	const strict = options.strictVars ?? options.bulk;
+	const prepared = await linted(cx, await prepare(cx, options), { strict });
+	const request: SendRequest = { ...prepared.request, to: options.to };
+	if (wantsPreview(options) && !cx.dryRun) return preview(cx, prepared, request, options);
+	await assertVariables(cx, prepared, options);
+	if (!wantsPreview(options)) {
+		await assertCanDeliver(cx, options);
+		await assertResults(options.results, { inputs: inputsOf(options), marks: async () => [] });
+	}
+	if (cx.dryRun) return preview(cx, prepared, request, options);
+	await warnOfContent(cx, prepared);
+	return accept(cx, request, options);
+}
 
 const sendResume: Command = {
 	...resume,

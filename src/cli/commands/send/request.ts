@@ -110,8 +110,8 @@ export function contentOf({ request, template }: Prepared) {
 }
 
 /** Missing only where each request of a file has its own. */
-function askFrom(cx: CommandContext): Promise<string> {
-	if (cx.canAsk) return cx.ask('From:');
+async function askFrom(cx: CommandContext): Promise<string> {
+	if (cx.canAsk) return (await import('./sender.js')).askSender(cx);
 	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
 }
 

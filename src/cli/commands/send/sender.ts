@@ -1,0 +1,16 @@
+/** The sender of a mail, asked of a person. */
+import type { CommandContext } from '../../frame/context.js';
+import { choicesOf } from '../../verbs/choices.js';
+import { walk } from '../../verbs/listing.js';
+
+/** The only sender is where Enter alone leads; among several one is chosen. */
+export async function askSender(cx: CommandContext): Promise<string> {
+	const { senders } = (await (await cx.api()).capabilities()).ext;
+	const known: string[] = [];
+	if (senders !== undefined)
+		for await (const { email } of walk(senders, {}, { signal: cx.signal, limit: 2 })) known.push(email);
+	const [only] = known;
+	if (known.length > 1) return cx.search('From:', await choicesOf(cx, 'sender', {}));
+	const check = async (text: string) => (text.trim() === '' ? 'a sender is needed' : null);
+	return cx.ask('From:', { check, ...(only !== undefined && { initial: only }) });
+}
