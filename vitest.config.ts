@@ -1,8 +1,18 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Programs run by these tests, and killed. */
 const programs = ['test/e2e/**/*.test.ts', 'test/faults/**/*.test.ts'];
+
+/** These first: the longest files are theirs, and one that begins last would have the end of a run for itself. */
+class ProgramsFirst extends BaseSequencer {
+	override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+		const sorted = await super.sort(files);
+		const isProgram = ({ project }: TestSpecification) => project.name === 'e2e';
+		return [...sorted.filter(isProgram), ...sorted.filter((file) => !isProgram(file))];
+	}
+}
 
 export default defineConfig({
 	define: { __VERSION__: JSON.stringify('0.0.0-test') },
@@ -13,6 +23,7 @@ export default defineConfig({
 		maxWorkers: 2 * availableParallelism(),
 		// Times are shown in the zone of the machine, unless a call names one.
 		env: { TZ: 'UTC' },
+		sequence: { sequencer: ProgramsFirst },
 		globalSetup: ['test/global-setup.ts'],
 		// For what never ends. No test has a time of its own unless the environment sets its size: how fast a machine is
 		// states nothing, and a slow one may stand still for a minute.

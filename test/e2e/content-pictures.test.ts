@@ -69,8 +69,12 @@ async function looks(html: string): Promise<Looks[]> {
 }
 
 /** To the pixel, on a wide, a narrow and a dark screen and on paper. */
-async function expectSamePicture(before: string, after: string): Promise<void> {
-	const [old, now] = [await looks(before), await looks(after)];
+async function expectSamePicture(before: string, ...afterwards: readonly string[]): Promise<void> {
+	const old = await looks(before);
+	for (const after of afterwards) expectSame(old, await looks(after));
+}
+
+function expectSame(old: readonly Looks[], now: readonly Looks[]): void {
 	expect(now.map(({ height }) => height)).toEqual(old.map(({ height }) => height));
 	expect(now.map(({ picture }, index) => picture.equals(old[index]?.picture ?? Buffer.alloc(0)))).toEqual(
 		views.map(() => true),
@@ -210,8 +214,8 @@ describe.skipIf(executablePath === undefined)('with its pixel (needs Chromium)',
 	];
 
 	it.each(endings)('a mail that ends in %s looks the same', async (_what, html) => {
-		for (const openUrl of [seen, 'https://m.example/o/blocked.gif'])
-			await expectSamePicture(html, await tracked(html, openUrl));
+		const urls = [seen, 'https://m.example/o/blocked.gif'];
+		await expectSamePicture(html, ...(await Promise.all(urls.map((url) => tracked(html, url)))));
 	});
 
 	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {

@@ -17,6 +17,7 @@ import {
 import { chooseLanguage, type Presentation } from '../../src/http/public/presentation.js';
 import { languages } from '../../src/http/public/texts.js';
 import { hasChromium, launchChromium, picture } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
 
 const logo = 'https://cdn.example/birds,bees;1/logo.svg?v=2';
 const svg =
@@ -47,6 +48,9 @@ const kinds: Readonly<Record<string, (presentation: Presentation) => HttpRespons
 	text: (presentation) =>
 		textMessagePage(presentation, { subject: 'Hello', text: `Dear all,\n\nread https://x.example/${long}.` }),
 };
+
+/** Of every language: a form, an answer, and a mail as text. */
+const judged = ['choice', 'done', 'text'];
 
 let server: Server;
 let url: string;
@@ -115,7 +119,8 @@ inBrowser.each(languages.map((language) => [language]))(
 		for (const kind of Object.keys(kinds)) {
 			await page.goto(`${url}/plain/${kind}`);
 			expect(await page.getAttribute('html', 'lang')).toBe(language);
-			expect(await flaws()).toEqual([]);
+			// Below each kind is judged in each look; a language changes words alone.
+			if (judged.includes(kind)) expect(await flaws()).toEqual([]);
 			await picture(page, `${kind}-${language}`);
 			for (const size of [320, 1280]) {
 				await page.setViewportSize({ width: size, height: 700 });
@@ -155,9 +160,9 @@ inBrowser('ask for themselves and the logo, and nothing else (needs Chromium)', 
 	// Another picture of the same site is refused.
 	await page.goto(`${url}/branded/choice`);
 	await page.evaluate("document.querySelector('img').src = 'https://cdn.example/other.svg'");
-	await expect
-		.poll(() => problems.join())
-		.toContain('violates the following Content Security Policy directive');
+	await eventually(() =>
+		expect(problems.join()).toContain('violates the following Content Security Policy directive'),
+	);
 });
 
 inBrowser('name their sender where the logo is not to be had (needs Chromium)', async () => {
