@@ -108,8 +108,12 @@ export interface MessageFilter {
 	/** Exact address, compared as uniqueness is. */
 	to?: string;
 	campaign_unique_id?: Uuid;
+	/** Exact. */
+	tag?: string;
 	/** Created at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
 	since?: string;
+	/** In the order of creation (`date_created`, the default), or the newest first. */
+	ordering?: 'date_created' | '-date_created';
 }
 
 /** Selects messages: those of one submission, or of one campaign. */

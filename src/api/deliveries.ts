@@ -56,6 +56,8 @@ export interface DeliveryFilter {
 	state?: DeliveryState;
 	/** Created at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
 	since?: WireDateTime;
+	/** In the order of creation (`date_created`, the default), or the newest first. */
+	ordering?: 'date_created' | '-date_created';
 }
 
 /**

@@ -36,7 +36,12 @@ export function createDeliveries(context: EngineContext): Deliveries {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: `/ext/webhooks/${webhook_id}/deliveries/`, filters: { ...filter } };
 			return readPage(context, request, place, (slice) =>
-				reads.pageDeliveries({ ...slice, webhook_id, ...conditionsOf(filter) }),
+				reads.pageDeliveries({
+					...slice,
+					webhook_id,
+					...conditionsOf(filter),
+					...(filter.ordering !== undefined && { ordering: filter.ordering }),
+				}),
 			);
 		},
 		get: async (webhook_id, id) => found(await reads.getDelivery({ webhook_id, id })),

@@ -134,7 +134,7 @@ export const routes = {
 	'ext.senders.delete': remove(`${senders}{id}/`, 'admin'),
 
 	'ext.messages.page': get(messages, 'read', {
-		query: ['status', 'to', 'campaign_unique_id', 'since', ...paging],
+		query: ['status', 'to', 'campaign_unique_id', 'tag', 'since', 'ordering', ...paging],
 	}),
 	/** The progress of a submission or a campaign: `{messages: {sent: 2, …}, paused: string|null}`. */
 	'ext.messages.progress': get(`${messages}progress/`, 'send', { query: ['submission', 'campaign'] }),
@@ -223,7 +223,7 @@ export const routes = {
 	/** `{results, next}`, the newest first; `next` is the `before` of the rest. */
 	'ext.people.messages': get(`${people}messages/`, 'read', { query: ['email', 'since', 'before', 'limit'] }),
 
-	'ext.deliveries.page': get(deliveries, 'admin', { query: ['state', 'since', ...paging] }),
+	'ext.deliveries.page': get(deliveries, 'admin', { query: ['state', 'since', 'ordering', ...paging] }),
 	/** Body `{deliveries}`, `{failed, since}` or `{all}`; answers `{"replayed": 12}`. */
 	'ext.deliveries.replay': post(`${deliveries}replay/`, 'admin', { body: 'record' }),
 	'ext.deliveries.get': get(`${deliveries}{uuid}/`, 'admin'),

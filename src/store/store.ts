@@ -16,7 +16,7 @@ import type {
 	Session,
 } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
-import type { WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
+import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
 import type { Erasure, Person, PersonMessages } from '../api/people.js';
@@ -106,8 +106,10 @@ export interface Reads extends FieldErrorReads, SuppressionReads, ReportReads, R
 	getWebhook(c: { id: number }): Promise<Webhook | null>;
 	/** Webhooks whose target answered 410, by id, and the number of deliveries that wait for each. */
 	stoppedWebhooks(): Promise<{ id: number; stopped_at: Micros; waiting: number }[]>;
-	/** Deliveries of one webhook, in the order of creation. */
-	pageDeliveries(c: DeliveryConditions & PageOf): Promise<Slice<WebhookDelivery>>;
+	/** Deliveries of one webhook, in the order of creation unless another is asked for. */
+	pageDeliveries(
+		c: DeliveryConditions & PageOf & Pick<DeliveryFilter, 'ordering'>,
+	): Promise<Slice<WebhookDelivery>>;
 	getDelivery(c: { webhook_id: number; id: Uuid }): Promise<WebhookDeliveryDetail | null>;
 	pageTemplates(c: PageOf): Promise<Slice<Template>>;
 	getTemplate(c: { id: Uuid }): Promise<Template | null>;

@@ -13,6 +13,8 @@ import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
 
 const times = createTimes({ zone: () => 'UTC', clock: systemClock, isRead: false });
 
+const drawn = async (...given: Parameters<typeof table<never>>) => (await table(...given)).text;
+
 describe('clean', () => {
 	it.each([
 		['\x1b[31mred', '\\x1b[31mred'],
@@ -115,7 +117,7 @@ describe('a value of several lines', () => {
 
 	it('is a line each on a card, and on one line in a table', async () => {
 		expect(card(row, columns, layout)).toBe('TRIES  at 1\n       at 2\n');
-		expect(await table([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
+		expect(await drawn([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
 	});
 
 	it('is JSON for programs, in words for people', async () => {
@@ -151,11 +153,11 @@ describe('tables', () => {
 			{ a: '日本', b: '1' },
 			{ a: 'x', b: '20' },
 		];
-		expect(await table(rows, columns, layout)).toBe('A      B\n日本   1\nx     20\n');
+		expect(await drawn(rows, columns, layout)).toBe('A      B\n日本   1\nx     20\n');
 	});
 
 	it('keeps empty cells in place', async () => {
-		expect(await table([{ a: '', b: 'z' }], columns, layout)).toBe('A  B\n   z\n');
+		expect(await drawn([{ a: '', b: 'z' }], columns, layout)).toBe('A  B\n   z\n');
 	});
 
 	it('turns rows into cards on a line too short', async () => {
@@ -163,7 +165,7 @@ describe('tables', () => {
 			{ a: 'one two three four', b: '2' },
 			{ a: 'x', b: '' },
 		];
-		expect(await table(rows, columns, { ...layout, width: 10 })).toBe(
+		expect(await drawn(rows, columns, { ...layout, width: 10 })).toBe(
 			'A  one two\n   three\n   four\nB  2\n\nA  x\nB\n',
 		);
 	});

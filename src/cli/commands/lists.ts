@@ -18,12 +18,12 @@ import { deleteEach, eachOf, findEach } from '../verbs/several.js';
 
 export const listColumns: Columns<List> = [
 	column('id', 'ID', { align: 'right' }),
-	column('name', 'NAME', { isName: true }),
+	column('name', 'NAME', { isKept: true, isName: true }),
 	column('active_subscribers_count', 'ACTIVE', { align: 'right' }),
 	column('inactive_subscribers_count', 'INACTIVE', { align: 'right' }),
 	column('overall_subscribers_count', 'ALL', { align: 'right', wide: true }),
 	column('email_reason', 'REASON', { wide: true }),
-	column('date_created', 'CREATED', { time: 'text' }),
+	column('date_created', 'CREATED', { isOptional: true, time: 'text' }),
 ];
 
 const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'Which list:' } as const;

@@ -1,24 +1,29 @@
 /** Messages: the outcome for each recipient of each submission. */
 
 import { type MessageFilter, need } from '../../api/capabilities.js';
-import { type MessageDetail, messageStates } from '../../api/records.js';
+import { type MessageDetail, messageStates, type Uuid } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
+import type { CommandContext } from '../frame/context.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
 import { sayWhatIsLeftOut } from '../verbs/left-out.js';
-import { beginningOf, listOptions, listRows, walk } from '../verbs/listing.js';
+import { beginningOf, listOptions, listRows, newestFirst, walk } from '../verbs/listing.js';
+import { isUuid } from '../verbs/resolve.js';
+import { findCampaign } from './campaigns/find.js';
 import { cancel, retry } from './messages/change.js';
 import { detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
 
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'list messages, oldest first',
+	summary: 'list messages, newest first',
 	options: {
 		status: { kind: 'choice', choices: messageStates, summary: 'only those in this state' },
 		to: { kind: 'text', summary: 'only those to this address' },
-		campaign: { kind: 'text', summary: 'only those of this campaign (its UUID)' },
+		campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'only those of this campaign' },
+		tag: { kind: 'text', summary: 'only those with this tag' },
 		since: { kind: 'date', summary: 'only those created on this day or later' },
+		sort: listOptions.sort,
 		limit: listOptions.limit,
 		all: listOptions.all,
 	},
@@ -27,23 +32,30 @@ const list = command({
 	columns: messageColumns,
 	async run(cx, { options }) {
 		const messages = await need(await cx.api(), 'messages');
+		const { status, to, tag, since } = options;
+		const campaign = await campaignOf(cx, options.campaign);
+		const { how, ordering } = newestFirst(options);
 		const filter: MessageFilter = {
-			...(options.status !== undefined && { status: options.status }),
-			...(options.to !== undefined && { to: options.to }),
-			...(options.campaign !== undefined && { campaign_unique_id: uuidOf(options.campaign, 'a campaign') }),
-			...(options.since !== undefined && { since: beginningOf(cx, options.since) }),
+			ordering,
+			...(status !== undefined && { status }),
+			...(to !== undefined && { to }),
+			...(campaign !== undefined && { campaign_unique_id: campaign }),
+			...(tag !== undefined && { tag }),
+			...(since !== undefined && { since: beginningOf(cx, since) }),
 		};
-		const { all, limit } = options;
-		await listRows(
-			cx,
-			{ all, limit },
-			{
-				columns: messageColumns,
-				rows: (most) => walk(messages, filter, { signal: cx.signal, limit: most }),
-			},
-		);
+		await listRows(cx, how, {
+			columns: messageColumns,
+			rows: (most) => walk(messages, filter, { signal: cx.signal, limit: most }),
+		});
 	},
 });
+
+/** A UUID is one of a campaign on any deployment that keeps messages; a name is looked up. */
+async function campaignOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
+	if (text === undefined || isUuid(text)) return text?.toLowerCase();
+	const campaigns = await need(await cx.api(), 'campaigns', 'a campaign by its name');
+	return (await findCampaign(cx, campaigns, text)).id;
+}
 
 const get = command({
 	name: 'get',

@@ -275,6 +275,8 @@ function makeOut(
 				const of = rows.total === undefined ? 'more' : numberText(rows.total);
 				await talk.note(`showing ${numberText(rows.shown)} of ${of}; --all`);
 			}
+			if (rows.leftOut.length > 0)
+				await talk.note(`no room for ${rows.leftOut.join(', ')}: a wider terminal, --fields or -o wide`);
 		},
 	});
 }

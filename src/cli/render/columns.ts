@@ -14,8 +14,12 @@ export interface Column<T> {
 	/** Only in `wide`, in `csv` and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';
-	/** Never shortened or broken for a terminal: half an id is useless. */
+	/** Never shortened or broken for a terminal: half a key is useless. */
 	isWhole?: boolean;
+	/** An id, an address, a name: shortened in its middle, and last of all, for a terminal. */
+	isKept?: boolean;
+	/** Left out of a table where a terminal has no room for it; the widest of them first. */
+	isOptional?: boolean;
 	/** A number of things, not a name: a table groups its digits. */
 	isCount?: boolean;
 	/** The column of `-o name`; the first column if none is marked. */

@@ -29,7 +29,8 @@ export function visibleColumns<T>(
 	format: Format,
 	fields: readonly string[] | null,
 ): Columns<T> {
-	if (fields !== null) return selectColumns(columns, fields);
+	// What is asked for by name is shown.
+	if (fields !== null) return selectColumns(columns, fields).map((one) => ({ ...one, isOptional: false }));
 	if (format === 'wide' || format === 'csv') return columns;
 	if (format !== 'name') return columns.filter((one) => one.wide !== true);
 	const marked = columns.find((one) => one.isName === true) ?? columns[0];

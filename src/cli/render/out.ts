@@ -33,6 +33,8 @@ export interface Shown {
 	/** More was there than a terminal shows. */
 	cut: boolean;
 	total: number | undefined;
+	/** The headers of columns for which a terminal has no room. */
+	leftOut: readonly string[];
 }
 
 /** The rows a terminal shows by default. */
@@ -147,7 +149,7 @@ async function writeRows<T>(
 		waiting = '';
 	}
 	if (waiting !== '') await stream.write(waiting);
-	return { shown, cut: false, total: undefined };
+	return { shown, cut: false, total: undefined, leftOut: [] };
 }
 
 async function writeTable<T>(
@@ -167,9 +169,9 @@ async function writeTable<T>(
 	}
 	const visible = visibleColumns(columns, options.format, options.fields);
 	const { table } = await import('./table.js');
-	const text = await table(kept, visible, layoutOf(stream, options));
+	const { text, leftOut } = await table(kept, visible, layoutOf(stream, options));
 	if (text !== '') await stream.write(text);
-	return { shown: kept.length, cut, total: typeof total === 'function' ? total() : total };
+	return { shown: kept.length, cut, total: typeof total === 'function' ? total() : total, leftOut };
 }
 
 /** Away from a terminal nothing is shortened: the width is unknown. */

@@ -2,7 +2,7 @@
 
 import { humanCell, readCellOf } from './cells.js';
 import { clean } from './clean.js';
-import type { Columns } from './columns.js';
+import type { Column, Columns } from './columns.js';
 import { numberText } from './counted.js';
 import type { Times } from './times.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
@@ -19,21 +19,85 @@ export interface Layout {
 
 /** No column is squeezed below this: numbers and dates stay whole, and names stay distinct. */
 const leastCells = 16;
+/** An id, an address or a name that is shortened to this is still told from others: `0b0e2b7c…d2e3f`. */
+const leastKept = 14;
 /** The least room of a card's value. */
 const leastValue = 8;
 const gap = 2;
 
-/** The finished text, with a last line break; nothing for no rows. */
-export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<string> {
-	if (rows.length === 0) return '';
-	const cells = rows.map((row) => columns.map((column) => cellOf(column, row, layout.times)));
-	const natural = columns.map((column, at) =>
-		Math.max(layout.header ? widthOf(column.header) : 0, ...widths(cells, at)),
+export interface Drawn {
+	/** With a last line break; nothing for no rows. */
+	text: string;
+	/** The headers of columns for which there was no room. */
+	leftOut: readonly string[];
+}
+
+/** The finished text. A table as long as one fits, with some columns left out if need be; else cards. */
+export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<Drawn> {
+	if (rows.length === 0) return { text: '', leftOut: [] };
+	const measured = columns.map((column) => {
+		const cells = rows.map((row) => cellOf(column, row, layout.times));
+		return { column, cells, width: Math.max(layout.header ? widthOf(column.header) : 0, widest(cells)) };
+	});
+	const fitted = layout.truncate ? fitColumns(measured, layout.width) : withWidths(measured);
+	if (fitted === null) return { text: withCaption(cards(rows, columns, layout), layout), leftOut: [] };
+	const leftOut = measured.filter(({ column }) => !fitted.some((one) => one.column === column));
+	return {
+		text: withCaption(await grid(fitted, rows.length, layout), layout),
+		leftOut: leftOut.map(({ column }) => column.header),
+	};
+}
+
+interface Measured<T> {
+	column: Column<T>;
+	/** Of each row. */
+	cells: readonly string[];
+	/** That of the widest cell. */
+	width: number;
+}
+
+type Fitted<T> = Measured<T> & { fitted: number };
+
+/**
+ * Shortens texts first, leaves optional columns out next, and shortens ids, addresses and names last; `null` when even
+ * that does not fit.
+ */
+function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
+	let shown = [...measured];
+	for (;;) {
+		const widths = squeezed(shown, room, { kept: 'whole' });
+		if (widths !== null) return withWidths(shown, widths);
+		const optional = shown.filter(({ column }) => column.isOptional === true);
+		const widestOne = optional.reduce<Measured<T> | null>(
+			(found, one) => (found === null || one.width > found.width ? one : found),
+			null,
+		);
+		if (widestOne === null) break;
+		shown = shown.filter((one) => one !== widestOne);
+	}
+	const widths = squeezed(shown, room, { kept: 'shortened' });
+	return widths === null ? null : withWidths(shown, widths);
+}
+
+function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]): readonly Fitted<T>[] {
+	return shown.map((one, at) => ({ ...one, fitted: widths?.[at] ?? one.width }));
+}
+
+function squeezed<T>(shown: readonly Measured<T>[], room: number, { kept }: { kept: 'whole' | 'shortened' }) {
+	const least = shown.map(({ column, width }) => {
+		if (column.isWhole === true || (column.isKept === true && kept === 'whole')) return width;
+		return column.isKept === true ? leastKept : leastCells;
+	});
+	return squeeze(
+		shown.map(({ width }) => width),
+		room,
+		least,
 	);
-	const least = columns.map((column, at) => (column.isWhole === true ? (natural[at] ?? 0) : leastCells));
-	const widthsFitted = layout.truncate ? squeeze(natural, layout.width, least) : natural;
-	if (widthsFitted === null) return withCaption(cards(rows, columns, layout), layout);
-	return withCaption(await grid(cells, columns, widthsFitted, layout), layout);
+}
+
+/** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */
+function widest(cells: readonly string[]): number {
+	return cells.reduce((found, cell) => Math.max(found, widthOf(cell)), 0);
 }
 
 /** One record: a key and a value a line, times to the minute. */
@@ -58,11 +122,6 @@ function cellOf<T>(column: Columns<T>[number], row: T, times: Times): string {
 	return readCellOf(row, column, { times, cell: humanCell });
 }
 
-/** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */
-function widths(cells: readonly (readonly string[])[], at: number): number[] {
-	return [cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), 0)];
-}
-
 /** Shrinks the widest columns first, none below its least; `null` when even that does not fit. */
 export function squeeze(
 	natural: readonly number[],
@@ -81,12 +140,7 @@ export function squeeze(
 	return result;
 }
 
-async function grid<T>(
-	cells: readonly (readonly string[])[],
-	columns: Columns<T>,
-	fitted: readonly number[],
-	layout: Layout,
-): Promise<string> {
+async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layout): Promise<string> {
 	const { default: Table } = await import('cli-table3');
 	const none = {
 		top: '',
@@ -110,21 +164,21 @@ async function grid<T>(
 		style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
 	});
 	const finished: string[] = [];
-	const add = (row: readonly string[], mark: (text: string) => string) => {
+	const add = (cell: (one: Fitted<T>) => string, mark: (text: string) => string) => {
 		drawn.push(
-			row.map((text, at) => {
-				const width = Math.max(1, fitted[at] ?? 1);
-				finished.push(mark(pad(shorten(text, width), width, columns[at]?.align)));
+			shown.map((one) => {
+				const width = Math.max(1, one.fitted);
+				finished.push(mark(pad(shorten(cell(one), width), width, one.column.align)));
 				return standIn.repeat(width);
 			}),
 		);
 	};
-	if (layout.header)
+	if (layout.header) add(({ column }) => column.header, layout.strong);
+	for (let row = 0; row < count; row += 1)
 		add(
-			columns.map((column) => column.header),
-			layout.strong,
+			({ cells }) => cells[row] ?? '',
+			(text) => text,
 		);
-	for (const row of cells) add(row, (text) => text);
 	return `${substitute(drawn.toString(), finished)}\n`;
 }
 
@@ -154,7 +208,7 @@ function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): stri
 		columns.map((column) => {
 			const key = layout.strong(pad(column.header, keys));
 			// A terminal wraps a long line by itself, and copies it whole.
-			const isWrapped = layout.truncate && column.isWhole !== true;
+			const isWrapped = layout.truncate && column.isWhole !== true && column.isKept !== true;
 			const texts = column.lines?.(row, layout.times).map(clean) ?? [cellOf(column, row, layout.times)];
 			const lines = isWrapped ? texts.flatMap((text) => wrap(text, room)) : texts;
 			return `${key}${' '.repeat(gap)}${lines.join(`\n${' '.repeat(keys + gap)}`)}`.trimEnd();

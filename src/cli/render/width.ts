@@ -22,11 +22,35 @@ const pieceUnits = 256;
 /** A grapheme begins with these, whatever stands before: ASCII, Cyrillic, kana, ideographs. */
 const letter = /[ -~\u0400-\u0482\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]/g;
 
-/** At most `cells` wide; a cut text ends in `…`. */
+/**
+ * At most `cells` wide. A text that is longer is cut in its middle, a third of it behind the `…`: where names, ids and
+ * subjects differ is at their ends as well. Of few cells the beginning alone.
+ */
 export function shorten(text: string, cells: number): string {
 	if (widthOf(text) <= cells) return text;
 	if (cells < 1) return '';
-	return `${split(text, cells - 1).head}…`;
+	const behind = cells < leastCut ? 0 : Math.floor((cells - 1) / 3);
+	return `${split(text, cells - 1 - behind).head}…${ending(text, behind)}`;
+}
+
+/** In cells: in less room two pieces say less than one. */
+const leastCut = 12;
+
+/** The longest end of at most `cells`, cut between graphemes. */
+function ending(text: string, cells: number): string {
+	if (cells === 0) return '';
+	const near = text.slice(-(cells * 8));
+	if (ascii.test(near)) return near.slice(-cells);
+	// Its first grapheme may be half of one, and is never needed: a cell takes no eight units but in an emoji.
+	const pieces = [...graphemes(near)].slice(1);
+	let used = 0;
+	let start = near.length;
+	for (const { segment, index } of pieces.reverse()) {
+		used += widthOf(segment);
+		if (used > cells) break;
+		start = index;
+	}
+	return near.slice(start);
 }
 
 /** Filled with spaces up to `cells`. */

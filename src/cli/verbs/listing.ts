@@ -8,6 +8,7 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
 import type { Columns } from '../render/columns.js';
+import { findColumn } from '../render/fields.js';
 
 export const listOptions = {
 	match: { kind: 'text', summary: 'only those whose name contains this', placeholder: 'TEXT' },
@@ -76,7 +77,7 @@ async function collect<T>(rows: AsyncIterable<T>): Promise<T[]> {
 function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 	const descending = sort.startsWith('-');
 	const key = descending ? sort.slice(1) : sort;
-	const column = columns.find((one) => one.key === key);
+	const column = findColumn(columns, key);
 	if (column === undefined) {
 		const keys = columns.map((one) => one.key);
 		throw new UsageError(`--sort: there is no column "${key}"`, {
@@ -95,6 +96,17 @@ function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 /** The beginning of a day of the command line, as on the wire: days are those of the reader's zone. */
 export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
 	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()));
+}
+
+/**
+ * The newest first unless `--sort` names another order. By the time of creation the service orders, and rows stream; by
+ * another column all of them are read and sorted.
+ */
+export function newestFirst<O extends { sort?: string | undefined }>(options: O) {
+	const { sort } = options;
+	if (sort !== 'date_created' && sort !== '-date_created')
+		return { how: options, ordering: '-date_created' as const };
+	return { how: { ...options, sort: undefined }, ordering: sort } as const;
 }
 
 export interface Walk<T> extends AsyncIterable<T> {

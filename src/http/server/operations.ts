@@ -261,7 +261,7 @@ function openingOf(body: unknown) {
 	return { key, spec: unchecked<CampaignSpec>(spec), unlessSent };
 }
 
-/** A state or an order of no such name filters and orders nothing, as django-filter has it (api-decisions 9). */
+/** A state of no such name filters nothing, as django-filter has it (api-decisions 9). */
 function campaignFilter(query: Query): CampaignFilter {
 	const key = query.text('key');
 	const id = query.filter('id');
@@ -272,17 +272,22 @@ function campaignFilter(query: Query): CampaignFilter {
 		...(id !== undefined && { id: id.toLowerCase() }),
 		...(since !== undefined && { since }),
 		...(state !== undefined && { state }),
-		...(query.filter('ordering') === '-date_created' && { ordering: '-date_created' }),
+		...orderingOf(query),
 	};
 }
 
+/** An order of no such name orders nothing, as django-filter has it (api-decisions 9). */
+function orderingOf(query: Query): { ordering?: '-date_created' } {
+	return query.filter('ordering') === '-date_created' ? { ordering: '-date_created' } : {};
+}
+
 function messageFilter(query: Query): MessageFilter {
-	const names = ['status', 'to', 'campaign_unique_id', 'since'] as const;
+	const names = ['status', 'to', 'campaign_unique_id', 'tag', 'since'] as const;
 	const values = names.flatMap((name) => {
 		const value = query.filter(name);
 		return value === undefined ? [] : [[name, value] as const];
 	});
-	return Object.fromEntries(values);
+	return { ...Object.fromEntries(values), ...orderingOf(query) };
 }
 
 function resultsRequest(query: Query): ResultsRequest {
@@ -307,7 +312,11 @@ function scopeOf(query: Query): MessageScope {
 function deliveryFilter(query: Query): DeliveryFilter {
 	const state = query.filter('state');
 	const since = query.filter('since');
-	const given = { ...(state !== undefined && { state }), ...(since !== undefined && { since }) };
+	const given = {
+		...(state !== undefined && { state }),
+		...(since !== undefined && { since }),
+		...orderingOf(query),
+	};
 	return given as DeliveryFilter;
 }
 

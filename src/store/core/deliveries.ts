@@ -27,7 +27,7 @@ const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, $
  */
 export function createDeliveries(sql: Sql) {
 	return {
-		pageDeliveries: ({ page, page_size, ...conditions }) => {
+		pageDeliveries: ({ page, page_size, ordering, ...conditions }) => {
 			const { where, values } = whereOf(conditions);
 			return {
 				count: sql.number(
@@ -37,7 +37,8 @@ export function createDeliveries(sql: Sql) {
 				results: sql
 					.all<DeliveryRow>(
 						// webhook_deliveries_of_hook (webhook_id, rowid)
-						`SELECT ${columns} FROM ${joined} WHERE ${where} ORDER BY d.id LIMIT ? OFFSET ?`,
+						`SELECT ${columns} FROM ${joined} WHERE ${where}
+						ORDER BY d.id ${ordering === '-date_created' ? 'DESC' : ''} LIMIT ? OFFSET ?`,
 						...values,
 						...span({ page, page_size }),
 					)

@@ -62,7 +62,7 @@ export function createMessages(sql: Sql) {
 						FROM ${joined}
 						JOIN contents c ON c.sha256 = s.content_sha256
 						WHERE ${where}
-						ORDER BY m.id
+						ORDER BY m.id ${filter.ordering === '-date_created' ? 'DESC' : ''}
 						LIMIT ? OFFSET ?`,
 						...values,
 						...span(page),
@@ -115,6 +115,7 @@ function conditions(filter: Command<'pageMessages'>['filter'], seen: Seen) {
 	add(`${seenState} = ?`, filter.status);
 	add('m.to_key = ?', filter.to_key);
 	add('s.campaign = ?', filter.campaign_unique_id);
+	add('s.tag = ?', filter.tag);
 	add('coalesce(g.released_at, m.created_at) >= ?', filter.since_at);
 	return { where: parts.join(' AND '), values };
 }

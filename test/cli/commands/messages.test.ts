@@ -21,8 +21,9 @@ describe('mailctl messages', () => {
 	});
 	afterAll(() => server.close());
 
-	it('are listed oldest first as the wire has them', async () => {
+	it('are listed newest first as the wire has them', async () => {
 		expect(await project.json(['messages', 'list'])).toEqual([
+			expect.objectContaining({ id: ids[1], state: 'deferred', date_sent: null }),
 			{
 				id: ids[0],
 				to: 'ann@example.com',
@@ -39,8 +40,22 @@ describe('mailctl messages', () => {
 				date_sent: '2026-11-01T10:00:00.000000',
 				last_reply: expect.stringContaining('250'),
 			},
-			expect.objectContaining({ id: ids[1], state: 'deferred', date_sent: null }),
 		]);
+	});
+
+	it('are ordered by a column, whose time is the service’s own order', async () => {
+		const list = async (...words: string[]) =>
+			((await project.json(['messages', 'list', ...words])) as { to: string }[]).map(({ to }) => to);
+		expect(await list('--sort', 'to')).toEqual(['ann@example.com', 'later@example.com']);
+		expect(await list('--sort', '-to')).toEqual(['later@example.com', 'ann@example.com']);
+		expect(await list('--sort', 'date_created', '--limit', '1')).toEqual(['ann@example.com']);
+		expect(await list('--sort', '-date_created', '--limit', '1')).toEqual(['later@example.com']);
+		expect(await project.run(['messages', 'list', '--sort', 'stat'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(
+				/there is no column "stat"\nhint: did you mean state\? valid: id, to, state,/,
+			),
+		});
 	});
 
 	it('are filtered by state, recipient and day', async () => {
@@ -50,7 +65,12 @@ describe('mailctl messages', () => {
 		expect(await list('--to', 'ANN@example.com')).toEqual(['ann@example.com']);
 		expect(await list('--since', '2026-11-01')).toHaveLength(2);
 		expect(await list('--since', '2026-11-02')).toEqual([]);
-		expect(await list('--limit', '1')).toEqual(['ann@example.com']);
+		expect(await list('--limit', '1')).toEqual(['later@example.com']);
+		expect(await list('--tag', 'a')).toHaveLength(2);
+		expect(await list('--tag', 'A')).toEqual([]);
+		// 23:00 of October 31 in UTC, and of November 1 in Oslo.
+		expect(await list('--since', '2026-11-02', '--time-zone', 'Pacific/Auckland')).toHaveLength(0);
+		expect(await list('--since', '2026-11-01', '--time-zone', 'America/Lima')).toHaveLength(2);
 		expect(await project.run(['messages', 'list', '--status', 'sennt'])).toMatchObject({
 			code: 2,
 			stderr: 'error: --status: "sennt" is not a choice\nhint: did you mean sent?\n',

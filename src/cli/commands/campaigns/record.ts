@@ -72,7 +72,7 @@ const count = { align: 'right', isCount: true } as const;
 
 /** Of a table with a line for each. */
 export const listColumns: Columns<CampaignRecord> = [
-	column('name', 'NAME', { isName: true, isWhole: true }),
+	column('name', 'NAME', { isName: true, isKept: true }),
 	column('state', 'STATE'),
 	{
 		key: 'start',
@@ -80,11 +80,11 @@ export const listColumns: Columns<CampaignRecord> = [
 		time: 'recent',
 		value: ({ date_created, date_released }) => date_released ?? date_created,
 	},
-	column('recipients', 'RECIPIENTS', count),
+	column('recipients', 'RECIPIENTS', { ...count, isOptional: true }),
 	column('sent', 'SENT', count),
 	column('opened', 'OPENED', count),
-	column('clicked', 'CLICKED', count),
-	column('bounced', 'BOUNCED', count),
+	column('clicked', 'CLICKED', { ...count, isOptional: true }),
+	column('bounced', 'BOUNCED', { ...count, isOptional: true }),
 	column('subject', 'SUBJECT', { wide: true }),
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
 	column('unsubscribed', 'UNSUBSCRIBED', { wide: true, ...count }),
@@ -94,7 +94,7 @@ export const listColumns: Columns<CampaignRecord> = [
 
 /** Of a card of one. */
 export const detailColumns: Columns<CampaignDetail> = [
-	column('name', 'NAME', { isName: true, isWhole: true }),
+	column('name', 'NAME', { isName: true, isKept: true }),
 	column('id', 'ID', { isWhole: true }),
 	column('state', 'STATE'),
 	column('type', 'TYPE'),

@@ -16,10 +16,10 @@ import { isUuid } from '../../verbs/resolve.js';
 
 /** Of a message as lists show it. */
 export const messageColumns: Columns<Message> = [
-	column('id', 'ID', { isName: true, isWhole: true }),
-	column('to', 'TO'),
+	column('id', 'ID', { isName: true, isKept: true }),
+	column('to', 'TO', { isKept: true }),
 	column('state', 'STATE'),
-	column('subject', 'SUBJECT'),
+	column('subject', 'SUBJECT', { isOptional: true }),
 	column('from', 'FROM', { wide: true }),
 	column('type', 'TYPE', { wide: true }),
 	column('tag', 'TAG', { wide: true }),
@@ -27,7 +27,7 @@ export const messageColumns: Columns<Message> = [
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
 	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
 	column('due_at', 'DUE', { time: 'text', wide: true }),
-	column('date_created', 'CREATED', { time: 'text', wide: true }),
+	column('date_created', 'CREATED', { time: 'recent' }),
 	column('date_sent', 'SENT', { time: 'text', wide: true }),
 	column('last_reply', 'LAST REPLY', { wide: true }),
 ];

@@ -13,10 +13,10 @@ export type Subscribers = Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 
 export const subscriberColumns: Columns<Subscriber> = [
 	column('id', 'ID', { align: 'right' }),
-	column('email', 'EMAIL', { isName: true }),
-	column('name', 'NAME'),
+	column('email', 'EMAIL', { isKept: true, isName: true }),
+	column('name', 'NAME', { isKept: true }),
 	column('is_active', 'ACTIVE'),
-	column('disable_reason', 'REASON'),
+	column('disable_reason', 'REASON', { isOptional: true }),
 	column('meta', 'META', { wide: true }),
 	column('is_email_verified', 'VERIFIED', { wide: true }),
 	column('source', 'SOURCE', { wide: true }),

@@ -24,12 +24,13 @@ import { type Columns, column } from '../../render/columns.js';
 import { resolveList } from '../../verbs/resolve.js';
 
 export const suppressionColumns: Columns<Suppression> = [
-	column('email', 'ADDRESS', { isName: true }),
+	column('email', 'ADDRESS', { isKept: true, isName: true }),
 	column('reason', 'REASON'),
 	// Nothing: of all lists.
 	column('list_id', 'LIST', { align: 'right' }),
-	column('source', 'SOURCE'),
+	column('source', 'SOURCE', { isOptional: true }),
 	column('expires_at', 'EXPIRES', {
+		isOptional: true,
 		// A table has room for days; the hour is shown where it matters.
 		lines: ({ expires_at }, times) =>
 			expires_at === null ? [] : [times.text(expires_at).replace(/ 00:00$/, '')],

@@ -15,7 +15,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type Columns, column } from '../../render/columns.js';
 import { sayWhatIsLeftOut } from '../../verbs/left-out.js';
-import { beginningOf, listOptions, listRows, walk } from '../../verbs/listing.js';
+import { beginningOf, listOptions, listRows, newestFirst, walk } from '../../verbs/listing.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 import { findWebhook } from './find.js';
 import { readStopped, warnOfStopped } from './stopped.js';
@@ -24,13 +24,13 @@ import { readStopped, warnOfStopped } from './stopped.js';
 type Shown = WebhookDelivery & Partial<WebhookDeliveryDetail>;
 
 const columns: Columns<Shown> = [
-	column('id', 'ID', { isName: true, isWhole: true }),
+	column('id', 'ID', { isName: true, isKept: true }),
 	column('type', 'TYPE'),
 	column('state', 'STATE'),
-	column('attempts', 'ATTEMPTS', { align: 'right' }),
-	column('last_status', 'STATUS', { align: 'right' }),
+	column('attempts', 'ATTEMPTS', { isOptional: true, align: 'right' }),
+	column('last_status', 'STATUS', { isOptional: true, align: 'right' }),
 	column('date_created', 'CREATED', { time: 'recent' }),
-	column('due_at', 'DUE', { time: 'recent' }),
+	column('due_at', 'DUE', { isOptional: true, time: 'recent' }),
 	column('last_error', 'ERROR', { wide: true }),
 	column('answer_excerpt', 'ANSWER', { wide: true }),
 	column('message_id', 'MESSAGE', { wide: true }),
@@ -52,7 +52,7 @@ export const deliveries = command({
 	name: 'deliveries',
 	summary: 'what became of the notifications of a webhook',
 	description:
-		'The log of the last 30 days, oldest first; with the id of a delivery, that one with its body, every attempt and ' +
+		'The log of the last 30 days, newest first; with the id of a delivery, that one with its body, every attempt and ' +
 		'the whole of the last answer. "stopped" waits because the target answered 410: change the webhook, or replay.',
 	args: [
 		{ name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' },
@@ -61,6 +61,7 @@ export const deliveries = command({
 	options: {
 		state: { kind: 'choice', choices: deliveryStates, summary: 'only those in this state' },
 		since: { kind: 'date', summary: 'only those made on this day or later' },
+		sort: listOptions.sort,
 		limit: listOptions.limit,
 		all: listOptions.all,
 	},
@@ -71,7 +72,7 @@ export const deliveries = command({
 	output: 'an array of deliveries; one delivery when it is named',
 	exits: [3],
 	columns,
-	async run(cx, { args, options: { state, since, limit, all } }) {
+	async run(cx, { args, options }) {
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
 		if (args.delivery !== undefined) {
@@ -79,18 +80,20 @@ export const deliveries = command({
 			await cx.out.record(found, columns);
 			return sayWhatIsLeftOut(cx, 'its body, every attempt and the last answer');
 		}
+		const { state, since } = options;
+		const { how, ordering } = newestFirst(options);
 		const filter: DeliveryFilter = {
+			ordering,
 			...(state !== undefined && { state }),
 			...(since !== undefined && { since: beginningOf(cx, since) }),
 		};
 		const ofHook: Parameters<typeof walk<DeliveryFilter, WebhookDelivery>>[0] = {
 			page: (request, call) => log.page(id, request, call),
 		};
-		await listRows(
-			cx,
-			{ all, limit },
-			{ columns, rows: (most) => walk(ofHook, filter, { signal: cx.signal, limit: most }) },
-		);
+		await listRows(cx, how, {
+			columns,
+			rows: (most) => walk(ofHook, filter, { signal: cx.signal, limit: most }),
+		});
 		const stopped = (await readStopped(cx))?.get(id);
 		if (stopped !== undefined) await warnOfStopped(cx, [stopped]);
 	},
