@@ -102,17 +102,15 @@ export interface Senders {
 	delete(id: number, call?: Call): Promise<void>;
 }
 
-/** All given conditions must hold; absent = any. */
+/** All given conditions must hold; absent = any. In the order of creation, unless the newest are to be first. */
 export interface MessageFilter {
 	status?: MessageState;
 	/** Exact address, compared as uniqueness is. */
 	to?: string;
 	campaign_unique_id?: Uuid;
-	/** Exact. */
 	tag?: string;
 	/** Created at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
 	since?: string;
-	/** In the order of creation (`date_created`, the default), or the newest first. */
 	ordering?: 'date_created' | '-date_created';
 }
 

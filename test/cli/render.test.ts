@@ -13,7 +13,7 @@ import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
 
 const times = createTimes({ zone: () => 'UTC', clock: systemClock, isRead: false });
 
-const drawn = async (...given: Parameters<typeof table<never>>) => (await table(...given)).text;
+const drawn = async <T>(...given: Parameters<typeof table<T>>) => (await table(...given)).text;
 
 describe('clean', () => {
 	it.each([

@@ -13,7 +13,7 @@ export const command = describe({
 	description: `Topics: ${topicNames.join(', ')}.`,
 	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
 	examples: ['mailctl help exit-codes', 'mailctl help lists create'],
-	run: async (cx, { args }) => cx.out.raw(fitHelp(await helpOn(args.topic), cx.io.stdout)),
+	run: async (cx, { args }) => cx.out.page(fitHelp(await helpOn(args.topic), cx.io.stdout)),
 });
 
 async function helpOn(words: readonly string[]): Promise<string> {

@@ -42,7 +42,7 @@ export const command = describe({
 		} else {
 			const shown = { days: options.all ? null : shownDays, times: cx.times };
 			const text = pageOf(held, sentences, shown).map(clean).join('\n');
-			await cx.out.raw(`${await fitSentences(text, cx.io.stdout)}\n`);
+			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
 	},

@@ -95,7 +95,7 @@ async function publish(cx: CommandContext, target: Target, findings: readonly Fi
 		paint: await paint(hasColor(stdout, cx.settings.color.value, env)),
 	};
 	const name = target.kind === 'local' ? target.url : target.baseUrl;
-	await cx.out.raw(textReport(name, findings, style));
+	await cx.out.page(textReport(name, findings, style));
 }
 
 function isBad(findings: readonly Finding[], { strict }: DoctorOptions): boolean {

@@ -238,6 +238,17 @@ async function openQueryOf(
 	return openQuery(io.stdout, { expression, format: known, onMisfit });
 }
 
+/** The pager is loaded where there is a terminal: a script has no use for it. */
+function shower({ stdout, env }: Io, { pager }: RawGlobals): (text: string) => Promise<void> {
+	return async (text) => {
+		if (!stdout.isTTY || pager === false) return stdout.write(text);
+		const { isLonger, pagerOf, showPaged } = await import('../render/pager.js');
+		const command = pagerOf(stdout, env);
+		if (command === null || !isLonger(stdout, text)) return stdout.write(text);
+		await showPaged(stdout, text, command, env);
+	};
+}
+
 interface OutParts {
 	format: Format;
 	strong: (text: string) => string;
@@ -265,6 +276,7 @@ function makeOut(
 		quiet: globals.quiet === true,
 		strong,
 		times,
+		show: shower(io, globals),
 	};
 	return createOut(io.stdout, options, {
 		sentence: talk.note,

@@ -7,65 +7,113 @@ export interface GlobalOption {
 	summary: string;
 	environment?: string;
 	hidden?: true;
+	group: OptionGroup;
 }
 
+/** In the order in which help has them. */
+export const optionGroups = ['Target', 'Output', 'Consent', 'Time', 'Network'] as const;
+type OptionGroup = (typeof optionGroups)[number];
+
 export const globalOptions: readonly GlobalOption[] = [
-	{ flags: '-p, --profile <NAME>', summary: 'a stored profile', environment: 'MAILCTL_PROFILE' },
-	{ flags: '--base-url <URL>', summary: 'a deployment, for this call', environment: 'MAILCTL_BASE_URL' },
-	{ flags: '--db <PATH>', summary: 'the embedded engine on this database', environment: 'MAILCTL_DB' },
+	{
+		flags: '-p, --profile <NAME>',
+		group: 'Target',
+		summary: 'a stored profile',
+		environment: 'MAILCTL_PROFILE',
+	},
+	{
+		flags: '--base-url <URL>',
+		group: 'Target',
+		summary: 'a deployment, for this call',
+		environment: 'MAILCTL_BASE_URL',
+	},
+	{
+		flags: '--db <PATH>',
+		group: 'Target',
+		summary: 'the embedded engine on this database',
+		environment: 'MAILCTL_DB',
+	},
 	{
 		flags: '--token-file <PATH>',
+		group: 'Target',
 		summary: 'read the API token from a file',
 		environment: 'MAILCTL_TOKEN, MAILCTL_TOKEN_FILE',
 	},
-	{ flags: '--token-stdin', summary: 'read the API token from standard input' },
+	{ flags: '--token-stdin', group: 'Target', summary: 'read the API token from standard input' },
 	{
 		flags: '-o, --output <FMT>',
+		group: 'Output',
 		summary: 'table, wide, tsv, csv, json, ndjson, markdown, name',
 		environment: 'MAILCTL_OUTPUT',
 	},
-	{ flags: '--json', summary: 'the same as --output json' },
-	{ flags: '--fields <a,b>', summary: 'columns, or the keys of json' },
+	{ flags: '--json', group: 'Output', summary: 'the same as --output json' },
+	{ flags: '--fields <a,b>', group: 'Output', summary: 'columns, or the keys of json' },
 	{
 		flags: '--query <EXPR>',
+		group: 'Output',
 		summary: 'a JMESPath expression over what json prints; -o tsv for bare values',
 	},
-	{ flags: '--no-header', summary: 'no header line' },
-	{ flags: '--no-truncate', summary: 'never shorten a cell' },
+	{ flags: '--no-header', group: 'Output', summary: 'no header line' },
+	{ flags: '--no-truncate', group: 'Output', summary: 'never shorten a cell' },
+	{
+		flags: '--no-pager',
+		group: 'Output',
+		summary: 'print what is longer than the screen as it is',
+		environment: 'MAILCTL_PAGER, PAGER',
+	},
 	{
 		flags: '--time-zone <ZONE>',
+		group: 'Output',
 		summary: 'of times shown and days given: Europe/Oslo',
 		environment: 'MAILCTL_TIME_ZONE, TZ',
 	},
 	{
 		flags: '--color <WHEN>',
+		group: 'Output',
 		summary: 'auto, always or never',
 		environment: 'NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM',
 	},
-	{ flags: '--no-color', summary: 'the same as --color never' },
-	{ flags: '-q, --quiet', summary: 'no progress, no hints; create prints the id alone' },
-	{ flags: '-v, --verbose', summary: 'timings' },
-	{ flags: '--debug', summary: 'HTTP and SMTP trace, stacks', environment: 'MAILCTL_DEBUG' },
-	{ flags: '-y, --yes', summary: 'yes to mild questions' },
-	{ flags: '--confirm <NAME>', summary: 'consent to a severe change, by the name it asks for' },
-	{ flags: '--no-input', summary: 'never prompt', environment: 'MAILCTL_NO_INPUT, CI' },
-	{ flags: '-n, --dry-run', summary: 'show what would be done, change nothing' },
-	{ flags: '--timeout <DUR>', summary: 'one request, overall (30s)', environment: 'MAILCTL_TIMEOUT' },
-	{ flags: '--deadline <DUR>', summary: 'the whole command (none)' },
+	{ flags: '--no-color', group: 'Output', summary: 'the same as --color never' },
+	{ flags: '-q, --quiet', group: 'Output', summary: 'no progress, no hints; create prints the id alone' },
+	{ flags: '-v, --verbose', group: 'Output', summary: 'timings' },
+	{ flags: '--debug', group: 'Output', summary: 'HTTP and SMTP trace, stacks', environment: 'MAILCTL_DEBUG' },
+	{ flags: '-y, --yes', group: 'Consent', summary: 'yes to mild questions' },
+	{
+		flags: '--confirm <NAME>',
+		group: 'Consent',
+		summary: 'consent to a severe change, by the name it asks for',
+	},
+	{ flags: '--no-input', group: 'Consent', summary: 'never prompt', environment: 'MAILCTL_NO_INPUT, CI' },
+	{ flags: '-n, --dry-run', group: 'Consent', summary: 'show what would be done, change nothing' },
+	{
+		flags: '--timeout <DUR>',
+		group: 'Time',
+		summary: 'one request, overall (30s)',
+		environment: 'MAILCTL_TIMEOUT',
+	},
+	{ flags: '--deadline <DUR>', group: 'Time', summary: 'the whole command (none)' },
 	{
 		flags: '--retries <N>',
+		group: 'Time',
 		summary: 'repeats of what was not processed (3)',
 		environment: 'MAILCTL_RETRIES',
 	},
-	{ flags: '--ca-cert <FILE>', summary: 'trust this certificate authority too' },
-	{ flags: '--insecure', summary: 'do not check the certificate' },
+	{ flags: '--ca-cert <FILE>', group: 'Network', summary: 'trust this certificate authority too' },
+	{ flags: '--insecure', group: 'Network', summary: 'do not check the certificate' },
 	{
 		flags: '--proxy <URL>',
+		group: 'Network',
 		summary: 'go through this proxy',
 		environment: 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY',
 	},
-	{ flags: '--exit-empty', summary: 'exit 8 when a list is empty' },
-	{ flags: '--now <TIME>', summary: 'a fixed clock', environment: 'SOURCE_DATE_EPOCH', hidden: true },
+	{ flags: '--exit-empty', group: 'Output', summary: 'exit 8 when a list is empty' },
+	{
+		flags: '--now <TIME>',
+		group: 'Time',
+		summary: 'a fixed clock',
+		environment: 'SOURCE_DATE_EPOCH',
+		hidden: true,
+	},
 ];
 
 /** The result of commander for the table above; absent = not given. Negated ones are true unless given. */
@@ -81,6 +129,8 @@ export interface RawGlobals {
 	query?: string;
 	header?: boolean;
 	truncate?: boolean;
+	/** False: `--no-pager`. */
+	pager?: boolean;
 	timeZone?: string;
 	/** False: `--no-color`. */
 	color?: string | false;

@@ -13,10 +13,10 @@ import {
 } from './command.js';
 import { shellWord } from './command-line.js';
 import { exitMeanings } from './exit.js';
-import { globalOptions } from './globals.js';
+import { type GlobalOption, globalOptions, optionGroups } from './globals.js';
 import { topicNames } from './topic-names.js';
 
-const globalLine = 'Global options: mailctl help';
+const globalLine = 'Global options: mailctl help options';
 
 /** `mailctl --help`. */
 export function rootHelp(entries: readonly TreeEntry[]): string {
@@ -25,23 +25,39 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 		section('Usage', ['mailctl <command> [options]']),
 		section('Commands', pairs(entries.map(({ name, summary }) => [name, summary]))),
 		section(
-			'Global options',
-			pairs(
-				globalOptions
-					.filter(({ hidden }) => hidden !== true)
-					.map(({ flags, summary, environment }) => [
-						flags.startsWith('-') && !flags.startsWith('--') ? flags : `    ${flags}`,
-						environment === undefined ? summary : `${summary} [${environment}]`,
-					]),
-			),
-		),
-		section(
 			'Help',
 			pairs([
 				['mailctl <command> --help', 'what a command takes and prints'],
-				['mailctl help <topic>', `${topicNames.slice(0, 4).join(', ')},`],
-				['', topicNames.slice(4).join(', ')],
+				['mailctl help options', 'the options of all commands: target, output, consent, time'],
+				['mailctl help <topic>', `${topicNames.slice(1, 5).join(', ')},`],
+				['', topicNames.slice(5).join(', ')],
 			]),
+		),
+	]);
+}
+
+/** `mailctl help options`: the options of all commands, in groups. */
+export function globalHelp(): string {
+	const shown = globalOptions.filter(({ hidden }) => hidden !== true);
+	const rows = ({ flags, summary, environment }: GlobalOption): [string, string] => [
+		flags.startsWith('--') ? `    ${flags}` : flags,
+		environment === undefined ? summary : `${summary} [${environment}]`,
+	];
+	const width = Math.max(...shown.map((one) => rows(one)[0].length));
+	return page([
+		'These options stand before or after any command. In brackets: variables that say the same.',
+		...optionGroups.map((group) =>
+			section(
+				group,
+				pairs(
+					shown
+						.filter((one) => one.group === group)
+						.map((one) => {
+							const [flags, summary] = rows(one);
+							return [flags.padEnd(width), summary];
+						}),
+				),
+			),
 		),
 	]);
 }

@@ -2,6 +2,7 @@
 
 /** In the order they are listed. */
 export const topicNames = [
+	'options',
 	'exit-codes',
 	'output',
 	'environment',

@@ -5,12 +5,14 @@ import { notifications } from '../topics/notifications.js';
 import { states } from '../topics/states.js';
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
+import { globalHelp } from './help.js';
 import type { Topic } from './topic-names.js';
 
 /** The page, ending in a line break. */
 export function topicText(topic: Topic): string {
 	if (topic === 'exit-codes') return exitCodes();
 	if (topic === 'environment') return environment();
+	if (topic === 'options') return globalHelp();
 	return `${texts[topic].trim()}\n`;
 }
 
@@ -51,7 +53,7 @@ function environment(): string {
 	].join('\n');
 }
 
-const texts: Readonly<Record<Exclude<Topic, 'exit-codes' | 'environment'>, string>> = {
+const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environment'>, string>> = {
 	states,
 	bounces,
 	notifications,

@@ -18,6 +18,8 @@ export interface OutOptions {
 	quiet: boolean;
 	strong: (text: string) => string;
 	times: Times;
+	/** Prints a text that is there as a whole; through a pager where it is longer than the screen. */
+	show: (text: string) => Promise<void>;
 }
 
 export interface RowsOptions {
@@ -52,7 +54,9 @@ export interface Out {
 	document(document: object, sentence?: string): Promise<void>;
 	/** As `document`, and whole: `--fields` is of the answer that a dry run has not got. */
 	plan(plan: object, sentence: string): Promise<void>;
-	/** Bytes or text that are the output themselves: a raw message, a page of help. */
+	/** A text for people as a whole: a page of help, a report. */
+	page(text: string): Promise<void>;
+	/** Bytes or text that are the output themselves: a raw message. */
 	raw(text: string | Uint8Array): Promise<void>;
 }
 
@@ -101,6 +105,7 @@ export function createOut(to: OutStream, options: OutOptions, tell: Tell): Out {
 		},
 		document,
 		plan: (plan, sentence) => document(plan, sentence, null),
+		page: options.show,
 		raw: (text) => to.write(text),
 	};
 }
@@ -120,7 +125,7 @@ async function writeRecord<T>(
 	if (isTable(format)) {
 		// Measuring graphemes takes tables of its own, which a script has no use for.
 		const { card } = await import('./table.js');
-		return stream.write(card(record, visibleColumns(columns, 'wide', fields), layoutOf(stream, options)));
+		return options.show(card(record, visibleColumns(columns, 'wide', fields), layoutOf(stream, options)));
 	}
 	await writeRows(stream, { ...options, format }, [record], columns);
 }
@@ -170,7 +175,7 @@ async function writeTable<T>(
 	const visible = visibleColumns(columns, options.format, options.fields);
 	const { table } = await import('./table.js');
 	const { text, leftOut } = await table(kept, visible, layoutOf(stream, options));
-	if (text !== '') await stream.write(text);
+	if (text !== '') await options.show(text);
 	return { shown: kept.length, cut, total: typeof total === 'function' ? total() : total, leftOut };
 }
 

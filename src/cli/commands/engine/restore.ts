@@ -7,6 +7,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
+import type { Times } from '../../render/times.js';
 import { inUse } from './in-use.js';
 
 export const restore = command({
@@ -41,7 +42,7 @@ export const restore = command({
 		const plan = planRestore(target.url, file, cx.clock);
 		const { place, old, newest } = plan;
 		if (old !== null && old.usedBy.length > 0) throw inUse(old.usedBy, 'stop what runs, then run this again');
-		const what = `put ${named(file, newest)} in the place of ${place}`;
+		const what = `put ${named(file, newest, cx.times)} in the place of ${place}`;
 		if (cx.dryRun) {
 			assertSound(file);
 			return cx.wouldDo(what, { restore: file, with: { database: place, replaced: old !== null }, newest });
@@ -49,7 +50,7 @@ export const restore = command({
 		if (old !== null)
 			await cx.confirm({
 				kind: 'severe',
-				what: `${what}, which ${old.newest === null ? 'is kept' : `goes to ${moment(old.newest)} and is kept`} beside it`,
+				what: `${what}, which ${old.newest === null ? 'is kept' : `goes to ${cx.times.moment(old.newest)} and is kept`} beside it`,
 				name: 'restore',
 			});
 		const began = performance.now();
@@ -72,7 +73,7 @@ export const restore = command({
 		const { kept, uncertain, waiting } = restored;
 		await cx.out.document(
 			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
-			`restored ${place} from ${named(file, newest)}${kept === null ? '' : `; the old one is ${kept}`}`,
+			`restored ${place} from ${named(file, newest, cx.times)}${kept === null ? '' : `; the old one is ${kept}`}`,
 		);
 		if (uncertain > 0)
 			await cx.note(
@@ -101,10 +102,6 @@ async function assertFile(file: string): Promise<void> {
 		throw new UsageError(`${file} is ${found.isDirectory() ? 'a directory' : 'no regular file'}`);
 }
 
-function named(file: string, newest: string | null): string {
-	return newest === null ? file : `${file} (of ${moment(newest)})`;
-}
-
-function moment(time: string): string {
-	return `${time.slice(0, 16).replace('T', ' ')} UTC`;
+function named(file: string, newest: string | null, times: Times): string {
+	return newest === null ? file : `${file} (of ${times.moment(newest)})`;
 }

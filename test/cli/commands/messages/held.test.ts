@@ -23,7 +23,7 @@ it('messages get names the limit that holds a message back, and until when', asy
 		},
 	});
 	expect((await running).code).toBe(0);
-	const { stdout } = await project.run(['messages', 'list', '-o', 'name']);
+	const { stdout } = await project.run(['messages', 'list', '--sort', 'date_created', '-o', 'name']);
 	const [sent = '', held = ''] = stdout.trim().split('\n');
 	expect(await project.json(['messages', 'get', held])).toMatchObject({
 		state: 'queued',

@@ -1,0 +1,49 @@
+/** What is longer than the screen, through the pager that a person has chosen: a page at a time. */
+import { spawn } from 'node:child_process';
+import { finished } from 'node:stream/promises';
+import { isOn } from '../frame/globals.js';
+import type { OutStream } from '../frame/io.js';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** For a shell, as in git and man; null: texts are printed as they are. */
+export function pagerOf({ isTTY }: Pick<OutStream, 'isTTY'>, env: Env): string | null {
+	if (!isTTY || env['TERM'] === 'dumb' || isOn(env['CI'])) return null;
+	const command = (env['MAILCTL_PAGER'] ?? env['PAGER'] ?? 'less').trim();
+	return command === '' || command === 'cat' ? null : command;
+}
+
+/** Whether the text has more lines than the terminal; of unknown height none has. */
+export function isLonger(stream: OutStream, text: string): boolean {
+	const { raw, columns } = stream;
+	const rows = 'rows' in raw && typeof raw.rows === 'number' ? raw.rows : 0;
+	if (rows <= 1) return false;
+	// A line that the terminal breaks counts as often; a wide character as one is near enough.
+	const lines = text
+		.split('\n')
+		.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), -1);
+	return lines >= rows;
+}
+
+/**
+ * Shows the text until its reader leaves the pager, however that is. A pager that is missing (a shell says 127, or 126)
+ * shows nothing, and the text is printed.
+ */
+export async function showPaged(stream: OutStream, text: string, command: string, env: Env): Promise<void> {
+	// -F ends at once where it fits after all, -R keeps colours, -X leaves it on the screen.
+	const less = { LESS: 'FRX', LESSCHARSET: 'utf-8' };
+	const pager = spawn(command, {
+		shell: true,
+		stdio: ['pipe', 'inherit', 'inherit'],
+		env: { ...less, ...env },
+	});
+	const code = new Promise<number | null>((resolve) => {
+		pager.on('error', () => resolve(127));
+		pager.on('close', (status) => resolve(status));
+	});
+	pager.stdin.end(text);
+	// It was left before it had read all of the text.
+	await finished(pager.stdin).catch(() => undefined);
+	const status = await code;
+	if (status === 127 || status === 126) await stream.write(text);
+}
