@@ -102,14 +102,12 @@ export interface Senders {
 	delete(id: number, call?: Call): Promise<void>;
 }
 
-/** All given conditions must hold; absent = any. In the order of creation, unless the newest are to be first. */
+/** All given conditions must hold; absent = any. `to` is compared as uniqueness is, `since` is the earliest creation. */
 export interface MessageFilter {
 	status?: MessageState;
-	/** Exact address, compared as uniqueness is. */
 	to?: string;
 	campaign_unique_id?: Uuid;
 	tag?: string;
-	/** Created at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
 	since?: string;
 	ordering?: 'date_created' | '-date_created';
 }
@@ -125,7 +123,7 @@ export interface SendingProgress {
 	paused: string | null;
 }
 
-/** The outcome of each message, oldest first. Throws `not_found`. */
+/** The outcome of each message. Throws `not_found`. */
 export interface Messages {
 	page(request: MessageFilter & PageRequest, call?: Call): Promise<Page<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
