@@ -18,7 +18,7 @@ import { deleteEach, eachOf, findEach } from '../verbs/several.js';
 
 export const listColumns: Columns<List> = [
 	column('id', 'ID', { align: 'right' }),
-	column('name', 'NAME', { isKept: true, isName: true }),
+	column('name', 'NAME', { isKept: 'name', isName: true }),
 	column('active_subscribers_count', 'ACTIVE', { align: 'right' }),
 	column('inactive_subscribers_count', 'INACTIVE', { align: 'right' }),
 	column('overall_subscribers_count', 'ALL', { align: 'right', wide: true }),

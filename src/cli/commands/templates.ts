@@ -15,8 +15,8 @@ import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 
 const columns: Columns<Template> = [
-	column('id', 'ID', { isKept: true }),
-	column('name', 'NAME (SUBJECT)', { isKept: true, isName: true }),
+	column('id', 'ID', { isKept: 'id' }),
+	column('name', 'NAME (SUBJECT)', { isKept: 'name', isName: true }),
 	{ key: 'parts', header: 'PARTS', value: partsOf },
 	column('date_created', 'CREATED', { time: 'text', wide: true }),
 	column('date_updated', 'CHANGED', { time: 'text', wide: true }),

@@ -16,8 +16,8 @@ export interface Column<T> {
 	align?: 'left' | 'right';
 	/** Never shortened or broken for a terminal: half a key is useless. */
 	isWhole?: boolean;
-	/** An id, an address, a name: shortened in its middle, and last of all, for a terminal. */
-	isKept?: boolean;
+	/** Shortened in its middle for a terminal, and late: ids where no column is left to leave out, then addresses and names. */
+	isKept?: 'id' | 'name';
 	/** Left out of a table where a terminal has no room for it; the widest of them first. */
 	isOptional?: boolean;
 	/** A number of things, not a name: a table groups its digits. */

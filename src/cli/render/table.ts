@@ -59,13 +59,13 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Shortens texts first, leaves optional columns out next, and shortens ids, addresses and names last; `null` when even
- * that does not fit.
+ * Shortens texts first, leaves optional columns out next, then shortens ids, and addresses and names last; `null` when
+ * even that does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	let shown = [...measured];
 	for (;;) {
-		const widths = squeezed(shown, room, { kept: 'whole' });
+		const widths = squeezed(shown, room, []);
 		if (widths !== null) return withWidths(shown, widths);
 		const optional = shown.filter(({ column }) => column.isOptional === true);
 		const widestOne = optional.reduce<Measured<T> | null>(
@@ -75,7 +75,7 @@ function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly
 		if (widestOne === null) break;
 		shown = shown.filter((one) => one !== widestOne);
 	}
-	const widths = squeezed(shown, room, { kept: 'shortened' });
+	const widths = squeezed(shown, room, ['id']) ?? squeezed(shown, room, ['id', 'name']);
 	return widths === null ? null : withWidths(shown, widths);
 }
 
@@ -83,10 +83,10 @@ function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]
 	return shown.map((one, at) => ({ ...one, fitted: widths?.[at] ?? one.width }));
 }
 
-function squeezed<T>(shown: readonly Measured<T>[], room: number, { kept }: { kept: 'whole' | 'shortened' }) {
-	const least = shown.map(({ column, width }) => {
-		if (column.isWhole === true || (column.isKept === true && kept === 'whole')) return width;
-		return column.isKept === true ? leastKept : leastCells;
+function squeezed<T>(shown: readonly Measured<T>[], room: number, shortened: readonly ('id' | 'name')[]) {
+	const least = shown.map(({ column: { isWhole, isKept }, width }) => {
+		if (isWhole === true || (isKept !== undefined && !shortened.includes(isKept))) return width;
+		return isKept === undefined ? leastCells : leastKept;
 	});
 	return squeeze(
 		shown.map(({ width }) => width),
@@ -208,7 +208,7 @@ function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): stri
 		columns.map((column) => {
 			const key = layout.strong(pad(column.header, keys));
 			// A terminal wraps a long line by itself, and copies it whole.
-			const isWrapped = layout.truncate && column.isWhole !== true && column.isKept !== true;
+			const isWrapped = layout.truncate && column.isWhole !== true && column.isKept === undefined;
 			const texts = column.lines?.(row, layout.times).map(clean) ?? [cellOf(column, row, layout.times)];
 			const lines = isWrapped ? texts.flatMap((text) => wrap(text, room)) : texts;
 			return `${key}${' '.repeat(gap)}${lines.join(`\n${' '.repeat(keys + gap)}`)}`.trimEnd();

@@ -18,8 +18,8 @@ interface Row {
 }
 
 const columns: Columns<Row> = [
-	column('id', 'ID', { isKept: true }),
-	column('to', 'TO', { isKept: true }),
+	column('id', 'ID', { isKept: 'id' }),
+	column('to', 'TO', { isKept: 'name' }),
 	column('subject', 'SUBJECT', { isOptional: true }),
 	column('tag', 'TAG', { isOptional: true }),
 	column('state', 'STATE'),

@@ -72,7 +72,7 @@ const count = { align: 'right', isCount: true } as const;
 
 /** Of a table with a line for each. */
 export const listColumns: Columns<CampaignRecord> = [
-	column('name', 'NAME', { isName: true, isKept: true }),
+	column('name', 'NAME', { isName: true, isKept: 'name' }),
 	column('state', 'STATE'),
 	{
 		key: 'start',
@@ -94,7 +94,7 @@ export const listColumns: Columns<CampaignRecord> = [
 
 /** Of a card of one. */
 export const detailColumns: Columns<CampaignDetail> = [
-	column('name', 'NAME', { isName: true, isKept: true }),
+	column('name', 'NAME', { isName: true, isKept: 'name' }),
 	column('id', 'ID', { isWhole: true }),
 	column('state', 'STATE'),
 	column('type', 'TYPE'),

@@ -13,8 +13,8 @@ export type Subscribers = Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 
 export const subscriberColumns: Columns<Subscriber> = [
 	column('id', 'ID', { align: 'right' }),
-	column('email', 'EMAIL', { isKept: true, isName: true }),
-	column('name', 'NAME', { isKept: true }),
+	column('email', 'EMAIL', { isKept: 'name', isName: true }),
+	column('name', 'NAME', { isKept: 'name' }),
 	column('is_active', 'ACTIVE'),
 	column('disable_reason', 'REASON', { isOptional: true }),
 	column('meta', 'META', { wide: true }),

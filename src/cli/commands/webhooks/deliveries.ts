@@ -24,7 +24,7 @@ import { readStopped, warnOfStopped } from './stopped.js';
 type Shown = WebhookDelivery & Partial<WebhookDeliveryDetail>;
 
 const columns: Columns<Shown> = [
-	column('id', 'ID', { isName: true, isKept: true }),
+	column('id', 'ID', { isName: true, isKept: 'id' }),
 	column('type', 'TYPE'),
 	column('state', 'STATE'),
 	column('attempts', 'ATTEMPTS', { isOptional: true, align: 'right' }),
