@@ -1,0 +1,58 @@
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { isLonger, pagerOf, showPaged } from '../../../src/cli/render/pager.js';
+
+const terminal = { isTTY: true };
+
+describe('the pager', () => {
+	it.each([
+		[{}, 'less'],
+		[{ PAGER: 'more' }, 'more'],
+		[{ PAGER: 'more', MAILCTL_PAGER: 'less -S' }, 'less -S'],
+		[{ PAGER: 'more', MAILCTL_PAGER: '' }, null],
+		[{ PAGER: 'cat' }, null],
+		[{ TERM: 'dumb' }, null],
+		[{ CI: 'true' }, null],
+		[{ CI: 'false' }, 'less'],
+	])('in %j is %s', (env, command) => expect(pagerOf(terminal, env)).toBe(command));
+
+	it('is none in a pipe', () => expect(pagerOf({ isTTY: false }, { PAGER: 'more' })).toBeNull());
+
+	it.each([
+		['a\n'.repeat(23), 24, false],
+		['a\n'.repeat(24), 24, true],
+		[`${'a'.repeat(80 * 24)}\n`, 24, true],
+		['a\n'.repeat(1000), 0, false],
+		['a\n'.repeat(1000), undefined, false],
+	])('is for what is longer than the screen (%#)', (text, rows, expected) => {
+		const raw = Object.assign(new PassThrough(), { rows });
+		expect(isLonger({ isTTY: true, columns: 80, raw, write: async () => undefined }, text)).toBe(expected);
+	});
+
+	const shown = async (command: string, text: string) => {
+		const printed: string[] = [];
+		const write = async (piece: string | Uint8Array) => void printed.push(String(piece));
+		const env = { PATH: process.env['PATH'] ?? '' };
+		await showPaged({ isTTY: true, columns: 80, raw: new PassThrough(), write }, text, command, env);
+		return printed.join('');
+	};
+
+	it('gets the text, with the settings of less', async () => {
+		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-pager-')), 'shown');
+		expect(await shown(`{ cat; echo $LESS; } > '${file}'`, 'Ünïcode\n')).toBe('');
+		expect(await readFile(file, 'utf8')).toBe('Ünïcode\nFRX\n');
+	});
+
+	it('may be left before the end, or fail: neither is an error', async () => {
+		const long = 'line\n'.repeat(1_000_000);
+		expect(await shown('head -n 1 > /dev/null', long)).toBe('');
+		expect(await shown('exit 3', long)).toBe('');
+	});
+
+	it('that is missing leaves the text to be printed', async () => {
+		expect(await shown('mailctl-has-no-such-pager 2> /dev/null', 'text\n')).toBe('text\n');
+	});
+});
