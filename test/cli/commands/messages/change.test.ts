@@ -19,7 +19,10 @@ describe('mailctl messages retry', () => {
 		const project = await makeProject({ smtp: server.port });
 		const options = ['--to', 'later@example.com', '--to', 'lost@example.com', '--connections', '1'];
 		expect((await project.run([...send, ...options])).code).toBe(13);
-		const found = (await project.json(['messages', 'list', '--sort', 'date_created'])) as { id: string; state: string }[];
+		const found = (await project.json(['messages', 'list', '--sort', 'date_created'])) as {
+			id: string;
+			state: string;
+		}[];
 		expect(found.map(({ state }) => state)).toEqual(['deferred', 'uncertain']);
 		const ids = found.map(({ id }) => id);
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 0 });

@@ -15,7 +15,9 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		return makeProject({ smtp: server.port });
 	};
 	const states = async (project: Project) =>
-		((await project.json(['messages', 'list', '--sort', 'date_created'])) as { state: string }[]).map(({ state }) => state);
+		((await project.json(['messages', 'list', '--sort', 'date_created'])) as { state: string }[]).map(
+			({ state }) => state,
+		);
 
 	it('refuses before anything is accepted where no mail server is configured', async () => {
 		const project = await makeProject();
