@@ -158,6 +158,7 @@ const table: Readonly<Record<string, Standing>> = {
 			connections: [...single, '--connections', '2'],
 			// The finished message is the service's own.
 			preview: [...single, '--preview', 'text'],
+			previewAs: [...single, '--preview-as', 'ann@example.com'],
 			eml: [...single, '--eml', '-'],
 		},
 	),

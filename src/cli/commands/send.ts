@@ -37,6 +37,7 @@ import {
 	showRequest,
 	wantsPreview,
 } from './send/preview.js';
+import { isShown, notAmong, shownKey } from './send/preview-as.js';
 import { leftOf } from './send/report.js';
 import {
 	assertHonoured,
@@ -90,7 +91,7 @@ const self = command({
 });
 
 async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | undefined> {
-	const options = settled(given);
+	const options = settled(given, { isDryRun: cx.dryRun });
 	assertOutputs(options);
 	await assertKey(options);
 	assertOneAudience(options);
@@ -222,7 +223,10 @@ async function look(
 		const what = `send "${request.subject}" to ${request.to.join(', ')}`;
 		return showRequest(cx, { request, what, plan: {} });
 	}
-	const composed = await compose(cx, prepared, await addresseeOf(cx, prepared, request.to[0] ?? ''));
+	const key = shownKey(options);
+	const to = request.to.find((one) => isShown(key, one));
+	if (to === undefined) throw notAmong(options, 'the --to');
+	const composed = await compose(cx, prepared, await addresseeOf(cx, prepared, to));
 	if (wantsPreview(options)) await showPreview(cx, composed, options);
 	else
 		await showDryRun(cx, composed, `send "${composed.subject}" to ${request.to.join(', ')}`, {

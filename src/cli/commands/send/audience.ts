@@ -59,9 +59,10 @@ export class Survey<Row> implements Findings {
 		this.#most = most;
 	}
 
-	add(row: Row, recipients = 1): void {
+	/** `isShown`: it may be the one whose message is shown. */
+	add(row: Row, recipients = 1, isShown = true): void {
 		this.recipients += recipients;
-		if (recipients > 0) this.first ??= row;
+		if (recipients > 0 && isShown) this.first ??= row;
 	}
 
 	reject({ code, error }: Finding, { to, line }: { to: string; line?: number | undefined }): void {

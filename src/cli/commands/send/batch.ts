@@ -37,6 +37,7 @@ import {
 	showRequest,
 	wantsPreview,
 } from './preview.js';
+import { notAmong, shownKey } from './preview-as.js';
 import { assertExpected, listed, missingVariable, shownFindings } from './report.js';
 import { findTemplate, isMadeElsewhere, type Prepared } from './request.js';
 import { addressesOfRequest, assertRowOptions, rowCampaign } from './rows.js';
@@ -137,13 +138,15 @@ async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | un
 		assertExpected({ found: recipients, where: sourceName(file), options });
 		await warnOfLinks(cx, { bulk: hasLinks() });
 	}
+	if (first === null && options.previewAs !== undefined)
+		throw notAmong(options, `the recipients of ${sourceName(file)}`);
 	if (first === null) throw new UsageError(`${sourceName(file)} has no request that could be sent`);
 	const prepared = await prepareFirst(cx, first);
 	await assertAcceptable(cx, first);
 	if (isWhole(cx, options)) return dryRun(cx, sending, { found, first, prepared });
 	if (rejected > 0)
 		await cx.warn(`${counted(rejected, 'recipient')} would be refused: ${listed(found).join('; ')}`);
-	const addressee = await addresseeOf(cx, prepared, first.to[0] ?? '');
+	const addressee = await addresseeOf(cx, prepared, options.previewAs ?? first.to[0] ?? '');
 	if (wantsPreview(options) || options.testTo === undefined)
 		return showPreview(cx, await compose(cx, prepared, addressee), options).then(() => undefined);
 	assertAllowed(cx, [options.testTo]);
@@ -160,7 +163,8 @@ async function dryRun(
 	const { read, recipients, duplicates, rejected } = found;
 	const counts = { requests: read, recipients, duplicates, rejected };
 	const what = `send the ${counted(read, 'request')} of ${sourceName(file)} to ${counted(recipients, 'recipient')}`;
-	const message = async () => compose(cx, prepared, await addresseeOf(cx, prepared, first.to[0] ?? ''));
+	const to = options.previewAs ?? first.to[0] ?? '';
+	const message = async () => compose(cx, prepared, await addresseeOf(cx, prepared, to));
 	if (await isMadeElsewhere(cx)) await showRequest(cx, { request: first, what, plan: counts });
 	else
 		await showPlan(cx, {
@@ -182,6 +186,8 @@ async function surveyed(cx: CommandContext, { lines, options }: Sending): Promis
 	const found = new Survey<SendRequest>(isWhole(cx, options) ? mostFindings(cx) : shownFindings);
 	const check = await checker(cx, options);
 	const met = new AddressSet();
+	const shown = shownKey(options);
+	const isAny = shown === null;
 	for await (const row of lines.rows) {
 		found.read += 1;
 		if (isWhole(cx, options)) assertAllowed(cx, addressesOfRequest(row));
@@ -194,7 +200,7 @@ async function surveyed(cx: CommandContext, { lines, options }: Sending): Promis
 				if (met.add(`${key}\n${alike}`)) fresh += 1;
 				else found.reject(metBefore(address), { to: address, line: row.line });
 			// Checked: it is what a send call takes.
-			found.add(row.request as SendRequest, fresh);
+			found.add(row.request as SendRequest, fresh, isAny || send.to.some(({ key }) => key === shown));
 		}
 		if (found.first !== null && !isWhole(cx, options)) break;
 	}

@@ -33,6 +33,7 @@ import { assertCanDeliver, warnOfLinks } from './deliver.js';
 import { linted, warnOfContent } from './lint.js';
 import type { SendOptions } from './options.js';
 import { addresseeOf, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
+import { isShown, notAmong, shownKey } from './preview-as.js';
 import { assertExpected } from './report.js';
 import {
 	contentOf,
@@ -50,7 +51,6 @@ import {
 	glance,
 	type Input,
 	known,
-	type OpenRows,
 	type OpenTable,
 	openTableRows,
 	placeToTell,
@@ -145,6 +145,8 @@ async function dryRun(cx: CommandContext, sending: TableSending, origin: Campaig
 	const campaign = { options, of: sourceName(file), spec: tableSpec(sending, origin) };
 	if (await foreseeCampaign(cx, campaign)) return exits.done;
 	const found = await surveyed(cx, sending);
+	if (found.first === null && options.previewAs !== undefined)
+		throw notAmong(options, `the rows of ${sourceName(file)}`);
 	const { first, read: rows, recipients, duplicates, rejected } = found;
 	// What the rows say beside it is for the message: it fails alone.
 	if (first !== null) await assertAcceptable(cx, { ...prepared.request, to: [first.to] });
@@ -173,11 +175,12 @@ async function dryRun(cx: CommandContext, sending: TableSending, origin: Campaig
 async function surveyed(cx: CommandContext, sending: TableSending): Promise<Survey<Recipient>> {
 	const found = new Survey<Recipient>(mostFindings(cx));
 	const check = await checker(cx, sending);
+	const key = shownKey(sending.options);
 	for await (const row of sending.table.rows) {
 		if (row.refused === undefined) assertAllowed(cx, [row.to]);
 		found.read += 1;
 		const finding = check(row);
-		if (finding === null) found.add(row);
+		if (finding === null) found.add(row, 1, isShown(key, row.to));
 		else found.reject(finding, row);
 	}
 	return found;
@@ -225,8 +228,9 @@ function isBuiltIn(name: string): boolean {
 }
 
 /** `--preview` and `--eml`: the first row's message. */
-async function preview(cx: CommandContext, { prepared, table, file, options }: TableSending): Promise<void> {
-	const first = await firstOf(table, file);
+async function preview(cx: CommandContext, sending: TableSending): Promise<void> {
+	const { prepared, options } = sending;
+	const first = await firstOf(sending);
 	const filled = withContext(prepared, first);
 	await assertAcceptable(cx, { ...filled.request, to: [first.to] });
 	await warnOfContent(cx, prepared);
@@ -239,21 +243,20 @@ async function composeFor(cx: CommandContext, prepared: Prepared, row: Recipient
 }
 
 /** The first row with an address; what else is wrong with it is for the message to show. */
-async function firstOf(table: OpenRows<Recipient>, file: string): Promise<Recipient> {
+async function firstOf({ table, file, options }: TableSending): Promise<Recipient> {
+	const key = shownKey(options);
 	for await (const row of table.rows)
-		if (row.refused === undefined && parseAddress(row.to) !== null) return row;
+		if (row.refused === undefined && parseAddress(row.to) !== null && isShown(key, row.to)) return row;
+	if (key !== null) throw notAmong(options, `the rows of ${sourceName(file)}`);
 	throw new UsageError(`${sourceName(file)} has no row that could be sent to`);
 }
 
 /** To an address of one's own: with the first row's variables, under no campaign. */
-async function sendTest(
-	cx: CommandContext,
-	{ prepared, table, file, options }: TableSending,
-	to: string,
-): Promise<ExitCode> {
+async function sendTest(cx: CommandContext, sending: TableSending, to: string): Promise<ExitCode> {
+	const { prepared, options } = sending;
 	assertAllowed(cx, [to]);
 	await assertCanDeliver(cx, options);
-	const first = await firstOf(table, file);
+	const first = await firstOf(sending);
 	const filled = withContext(prepared, first);
 	const addressee = await addresseeOf(cx, filled, first.to);
 	return sendTrial(cx, { prepared: filled, addressee, to, options });

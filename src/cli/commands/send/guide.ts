@@ -116,8 +116,8 @@ async function askBody(cx: CommandContext, source: BodySource, initial?: string)
 }
 
 /** It is not sent, or sent to one address alone: that is what its options say. */
-function isLookedAt(cx: CommandContext, { preview, eml, testTo }: SendOptions): boolean {
-	return cx.dryRun || preview !== undefined || eml !== undefined || testTo !== undefined;
+function isLookedAt(cx: CommandContext, { preview, previewAs, eml, testTo }: SendOptions): boolean {
+	return cx.dryRun || [preview, previewAs, eml, testTo].some((look) => look !== undefined);
 }
 
 type Step = 'send' | 'test' | 'text' | 'subject' | 'cancel';
@@ -129,7 +129,7 @@ async function decide(
 ): Promise<{ options: SendOptions; count: number | null }> {
 	let options = begun;
 	for (let last: Step | null = null; ; ) {
-		const shown = settled(options);
+		const shown = settled(options, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
 		const { count, addressee } = await audienceOf(cx, prepared, shown);
 		if (last !== 'test' && addressee !== null) await preview(cx, prepared, addressee);

@@ -28,6 +28,7 @@ import { linted, warnOfContent } from './lint.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { asSubscriber, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
+import { isShown, notAmong, shownKey } from './preview-as.js';
 import { assertExpected } from './report.js';
 import { contentOf, isOpaque, openVariables, type Prepared, prepare, specOf } from './request.js';
 import { type ResultsHow, writeResults, writeRowResults } from './results.js';
@@ -79,15 +80,19 @@ async function dryRun(cx: CommandContext, sending: ListSending): Promise<ExitCod
 	const { prepared, list, options } = sending;
 	// An empty list is fine with `--expect-count 0`.
 	const isEmpty = list.active_subscribers_count === 0 && options.expectCount === 0;
-	const anyone = isEmpty ? null : await firstOf(cx, list);
+	const anyone = isEmpty ? null : await firstOf(cx, list, options);
 	if (anyone !== null) await assertAcceptable(cx, { ...prepared.request, to: [anyone.email] });
 	await assertListAllowed(cx, list);
 	// The list is read to its end only where a subscriber could be refused.
 	const used = (options.strictVars ?? true) ? variablesOfPeople(prepared) : [];
-	const { recipients, rejected, first } =
-		used.length === 0
-			? { recipients: list.active_subscribers_count, rejected: 0, first: anyone }
-			: await surveyed(cx, sending, used);
+	const {
+		recipients,
+		rejected,
+		first: one,
+	} = used.length === 0
+		? { recipients: list.active_subscribers_count, rejected: 0, first: anyone }
+		: await surveyed(cx, sending, used);
+	const first = options.previewAs === undefined ? one : anyone;
 	assertExpected({ found: recipients, where: 'the list', options });
 	await warnOfContent(cx, prepared);
 	await warnOfLinks(cx, { bulk: options.bulk, list: list.name });
@@ -143,7 +148,7 @@ function caveat({ prepared, options }: ListSending, rejected: number): string {
 /** `--preview` and `--eml`: what the first would get. */
 async function preview(cx: CommandContext, sending: ListSending): Promise<void> {
 	const { prepared, list, options } = sending;
-	const subscriber = await firstOf(cx, list);
+	const subscriber = await firstOf(cx, list, options);
 	await assertAcceptable(cx, { ...prepared.request, to: [subscriber.email] });
 	await warnOfContent(cx, prepared);
 	await showPreview(cx, await composeFor(cx, sending, subscriber), options);
@@ -156,7 +161,7 @@ async function sendTest(
 	to: string,
 ): Promise<ExitCode> {
 	await assertCanDeliver(cx, options);
-	const addressee = asSubscriber(await firstOf(cx, list), list.email_reason);
+	const addressee = asSubscriber(await firstOf(cx, list, options), list.email_reason);
 	return sendTrial(cx, { prepared, addressee, to, options });
 }
 
@@ -168,9 +173,20 @@ function personOf({ email, name, meta }: Subscriber, { email_reason }: List): Pe
 	return { email: parseAddress(email)?.address ?? email, name, email_reason, meta };
 }
 
-/** The first active subscriber. Throws `UsageError` where there is none. */
-async function firstOf(cx: CommandContext, list: List): Promise<Subscriber> {
+/** The first active subscriber, or the one of `--preview-as`. Throws `UsageError` where there is none, `not_found` for that one. */
+async function firstOf(
+	cx: CommandContext,
+	list: List,
+	options: Pick<SendOptions, 'previewAs'>,
+): Promise<Subscriber> {
 	const api = await cx.api();
+	const key = shownKey(options);
+	if (key !== null) {
+		const filter = { email__exact: key, is_active: true };
+		for await (const one of walk(api.subscribers(list.id), filter, { signal: cx.signal }))
+			if (isShown(key, one.email)) return one;
+		throw notAmong(options, `the active subscribers of list ${list.id} "${list.name}"`);
+	}
 	const people = walk(api.subscribers(list.id), { is_active: true }, { signal: cx.signal, limit: 1 });
 	for await (const one of people) return one;
 	throw new UsageError(`list ${list.id} "${list.name}" has no active subscribers`);

@@ -100,7 +100,17 @@ export const sendOptions = {
 		placeholder: 'FILE',
 		summary: 'write what became of each message as CSV: a new file, or the one of the same job',
 	},
-	preview: { kind: 'choice', choices: ['text', 'html'], summary: 'print the finished part and send nothing' },
+	preview: {
+		kind: 'choice',
+		choices: ['text', 'html', 'browser'],
+		summary: 'print the finished part, or open it in a browser, and send nothing',
+	},
+	previewAs: {
+		kind: 'text',
+		placeholder: 'address',
+		summary:
+			'look at the message of this recipient, not of the first (--preview text unless a look is given)',
+	},
 	eml: {
 		kind: 'text',
 		placeholder: 'FILE',
@@ -124,13 +134,22 @@ export type SendOptions = OptionValues<typeof sendOptions>;
  * With `bulk` as it holds: a campaign to a list is bulk mail unless it is said otherwise (api-decisions 24). `--job` is
  * read as `--campaign`.
  */
-export function settled(options: SendOptions): SendOptions {
+export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean }): SendOptions {
 	const { bulk, transactional, list, job, campaign } = options;
 	if (bulk && transactional)
 		throw new UsageError('--bulk and --transactional contradict each other; give one');
 	if (job !== undefined && campaign !== undefined)
 		throw new UsageError('--job is the old name of --campaign; give --campaign');
-	return { ...options, bulk: bulk || (list !== undefined && !transactional), campaign: campaign ?? job };
+	const { preview, previewAs, eml, testTo } = options;
+	const looks =
+		preview ??
+		(previewAs !== undefined && eml === undefined && testTo === undefined && !isDryRun ? 'text' : undefined);
+	return {
+		...options,
+		bulk: bulk || (list !== undefined && !transactional),
+		campaign: campaign ?? job,
+		...(looks !== undefined && { preview: looks }),
+	};
 }
 
 /** Throws `UsageError` for how to send and to wait where nothing is sent and waited for. */

@@ -151,6 +151,12 @@ export async function showPreview(
 		);
 	if (eml !== undefined && eml !== '-') await cx.note(`wrote ${eml}`);
 	if (preview === undefined) return;
+	if (preview === 'browser') {
+		const { openInBrowser } = await import('./browser.js');
+		const page = await openInBrowser(cx, composed);
+		const how = page.opened ? 'opened in a browser' : 'no browser to open here; the message is in';
+		return cx.out.document(page, `${how}: ${page.file}`);
+	}
 	const part = preview === 'html' ? (composed.html ?? '') : composed.text;
 	const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
 	await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);

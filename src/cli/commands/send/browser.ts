@@ -1,0 +1,90 @@
+/** `--preview browser`: the message as a page in a private file, opened where there is a browser. */
+
+import { spawn } from 'node:child_process';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { escapeHtml } from '../../../api/html.js';
+import type { ComposedMessage } from '../../frame/composition.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError } from '../../frame/errors.js';
+
+/** Where the page is, and whether a browser was started for it. */
+export interface OpenedPage {
+	file: string;
+	opened: boolean;
+}
+
+/** Writes the page, 0600 in a folder of its own, and opens it. It stays: a browser reads it later. */
+export async function openInBrowser(cx: CommandContext, composed: ComposedMessage): Promise<OpenedPage> {
+	const file = await writePage(composed);
+	const opener = openerOf(cx.io.env, process.platform);
+	return { file, opened: opener !== null && (await start(opener, file)) };
+}
+
+async function writePage(composed: ComposedMessage): Promise<string> {
+	try {
+		const folder = await mkdtemp(join(tmpdir(), 'mailctl-preview-'));
+		const file = join(folder, 'message.html');
+		await writeFile(file, pageOf(composed), { flag: 'wx', mode: 0o600 });
+		return file;
+	} catch (cause) {
+		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+		throw new CliError('disk', 74, `--preview browser: the page cannot be written (${code})`, { cause });
+	}
+}
+
+/** The HTML stands in a frame without scripts, forms and an origin: a template may come from a server of others. */
+export function pageOf({ subject, html, text }: Pick<ComposedMessage, 'subject' | 'html' | 'text'>): string {
+	const body =
+		html === null
+			? `<pre>${escapeHtml(text)}</pre>`
+			: `<iframe title="${escapeHtml(subject)}" sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="${escapeHtml(html)}"></iframe>`;
+	return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(subject)}</title>
+<style>
+html, body { height: 100%; margin: 0 }
+body { display: flex; flex-direction: column; font: 16px/1.4 system-ui, sans-serif }
+h1 { margin: 0; padding: .6em 1em; font-size: 1.1em; border-bottom: 1px solid #8888; overflow-wrap: anywhere }
+iframe { flex: 1; width: 100%; border: 0 }
+pre { margin: 0; padding: 1em; white-space: pre-wrap; overflow-wrap: anywhere }
+</style>
+<h1>${escapeHtml(subject)}</h1>
+${body}
+</html>
+`;
+}
+
+/**
+ * The command that opens a page; null: there is none. `$BROWSER` is chosen by a person and goes first. Without it there is
+ * none over SSH, and none without a display.
+ */
+export function openerOf(
+	env: Readonly<Record<string, string | undefined>>,
+	platform: NodeJS.Platform,
+): readonly string[] | null {
+	const chosen = env['BROWSER']?.split(':')[0]?.trim().split(/\s+/) ?? [];
+	if (chosen.length > 0 && chosen[0] !== '') return chosen;
+	if (env['SSH_CONNECTION'] !== undefined || env['SSH_TTY'] !== undefined) return null;
+	if (platform === 'darwin') return ['open'];
+	const hasDisplay = (env['DISPLAY'] ?? '') !== '' || (env['WAYLAND_DISPLAY'] ?? '') !== '';
+	return hasDisplay ? ['xdg-open'] : null;
+}
+
+/** False: it could not be started. It outlives this command. */
+function start([command = '', ...words]: readonly string[], file: string): Promise<boolean> {
+	const named = words.some((word) => word.includes('%s'));
+	const args = named ? words.map((word) => word.replaceAll('%s', file)) : [...words, file];
+	return new Promise((resolve) => {
+		const child = spawn(command, args, { detached: true, stdio: 'ignore' });
+		child.once('error', () => resolve(false));
+		child.once('spawn', () => {
+			child.unref();
+			resolve(true);
+		});
+	});
+}

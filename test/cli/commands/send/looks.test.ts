@@ -1,0 +1,135 @@
+// Looks at one recipient's message, and at a message in a browser.
+import { chmod, readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openerOf, pageOf } from '../../../../src/cli/commands/send/browser.js';
+import { eventually } from '../../../support/eventually.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+let project: Project;
+let sink: SmtpSink;
+
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+});
+afterEach(async () => {
+	expect(sink.received).toEqual([]);
+	await sink.close();
+});
+
+const news = ['send', '--from', 'news@example.com', '--subject', 'For #name#', '--text', 'Hi #name#'];
+const unknown = {
+	code: 3,
+	stdout: '',
+	stderr: expect.stringContaining('--preview-as: eve@example.com is not'),
+};
+
+describe('--preview-as', () => {
+	it('shows the message of one subscriber, and is exit 3 for another address', async () => {
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
+		for (const [email, ...more] of [
+			['ann@example.com', '--name', 'Ann'],
+			['Bob@Example.com', '--name', 'Bob'],
+			['eve@example.com', '--name', 'Eve', '--inactive'],
+		] as const)
+			await project.json(['subscribers', 'create', '-l', '1', '--email', email, ...more]);
+		const look = [...news, '--list', 'Readers', '--preview-as'];
+		expect(await project.run([...look, 'bob@example.com'])).toMatchObject({ code: 0, stdout: 'Hi Bob\n' });
+		expect((await project.run([...look, 'bob@example.com', '--eml', '-'])).stdout).toContain(
+			'Subject: For Bob',
+		);
+		expect(await project.run([...look, 'bob@example.com', '-n', '-o', 'json'])).toMatchObject({
+			code: 0,
+			stdout: expect.stringContaining('Subject: For Bob'),
+		});
+		for (const more of [[], ['-n'], ['--test-to', 'me@example.com', '-n']])
+			expect(await project.run([...look, 'eve@example.com', ...more])).toMatchObject(unknown);
+		expect((await project.run([...look, 'nobody'])).code).toBe(2);
+	});
+
+	it('shows the message of one row, one request or one of the --to', async () => {
+		const csv = await project.file('p.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
+		const request = (name: string, ...to: string[]) =>
+			JSON.stringify({ from: 'news@example.com', to, subject: 'S', text_body: `Hi ${name}` });
+		const batch = await project.file(
+			'b.ndjson',
+			`${request('Ann', 'ann@example.com')}\n${request('Bob', 'x@example.com', 'BOB@example.com')}\n`,
+		);
+		const kinds = [
+			[...news, '--csv', csv],
+			['send', '--batch', batch],
+			[
+				...news.slice(0, -1),
+				'Hi Bob',
+				'--context',
+				'name=Bob',
+				'--to',
+				'a@example.com',
+				'--to',
+				'bob@example.com',
+			],
+		];
+		for (const words of kinds) {
+			expect(await project.run([...words, '--preview-as', 'bob@example.com'])).toMatchObject({
+				code: 0,
+				stdout: 'Hi Bob\n',
+			});
+			for (const dry of [[], ['-n']])
+				expect(await project.run([...words, '--preview-as', 'eve@example.com', ...dry])).toMatchObject(
+					unknown,
+				);
+		}
+	});
+});
+
+describe('--preview browser', () => {
+	const look = [...news, '--to', 'ann@example.com', '--context', 'name=Ann', '--preview', 'browser'];
+
+	it('writes a private page and opens it with $BROWSER', async () => {
+		const script = await project.file('browser', '#!/bin/sh\nprintf "%s" "$2" > "$1"\n');
+		await chmod(script, 0o755);
+		const seen = `${project.folder}/seen`;
+		const page = await project.json([...look, '--html', '<p>Hi #name#</p>'], {
+			env: { BROWSER: `${script} ${seen}`, TMPDIR: project.folder },
+		});
+		const { file } = page as { file: string };
+		expect(page).toEqual({ file: expect.stringMatching(/message\.html$/), opened: true });
+		await eventually(async () => expect(await readFile(seen, 'utf8')).toBe(file));
+		expect((await stat(file)).mode & 0o777).toBe(0o600);
+		expect((await stat(dirname(file))).mode & 0o777).toBe(0o700);
+		expect(await readFile(file, 'utf8')).toContain('srcdoc="&lt;p&gt;Hi Ann&lt;/p&gt;"');
+	});
+
+	it('says where the page is when there is no browser, and where one cannot be started', async () => {
+		for (const env of [
+			{ BROWSER: '', DISPLAY: '', WAYLAND_DISPLAY: '' },
+			{ BROWSER: '/nowhere/browser' },
+			{ BROWSER: '', DISPLAY: ':0', SSH_CONNECTION: '10.0.0.1 1 10.0.0.2 22' },
+		]) {
+			const { file, opened } = (await project.json(look, { env })) as { file: string; opened: boolean };
+			expect(opened).toBe(false);
+			expect(await readFile(file, 'utf8')).toContain('<pre>Hi Ann');
+		}
+		const person = await project.run([...look, '-o', 'table'], { env: { BROWSER: '/nowhere/browser' } });
+		expect(person.stderr).toMatch(/no browser to open here; the message is in: \S+message\.html/);
+	});
+
+	it('keeps what is in the message from leaving its frame', () => {
+		const page = pageOf({ subject: '</title><script>x', html: '"><script>y</script>', text: '' });
+		expect(page).not.toContain('<script>');
+		expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"');
+	});
+
+	it('chooses the opener by the environment', () => {
+		expect(openerOf({ BROWSER: 'firefox --new-tab %s:lynx', SSH_TTY: '/dev/pts/1' }, 'linux')).toEqual([
+			...['firefox', '--new-tab', '%s'],
+		]);
+		expect(openerOf({ DISPLAY: ':0' }, 'linux')).toEqual(['xdg-open']);
+		expect(openerOf({ WAYLAND_DISPLAY: 'wayland-0' }, 'linux')).toEqual(['xdg-open']);
+		expect(openerOf({}, 'darwin')).toEqual(['open']);
+		expect(openerOf({ SSH_TTY: '/dev/pts/1' }, 'darwin')).toBeNull();
+		expect(openerOf({}, 'linux')).toBeNull();
+	});
+});
