@@ -74,6 +74,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		listDkimKeys: true,
 		status: true,
 		secretCounts: true,
+		checkCounts: true,
 	},
 	writes: {
 		createList: true,
@@ -130,6 +131,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		recordEvents: true,
 		recordReport: true,
 		settleRestored: true,
+		repairCounts: true,
 	},
 	queue: {
 		lease: true,

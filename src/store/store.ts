@@ -179,6 +179,8 @@ export interface Reads extends FieldErrorReads, SuppressionReads, ReportReads, R
 	listDkimKeys(): Promise<StoredDkimKey[]>;
 	/** The number of secrets by the id of the key that wraps them; `null`: not wrapped. */
 	secretCounts(): Promise<{ key: string | null; secrets: number }[]>;
+	/** Counts that are not those of their rows. Walks all subscribers and messages. */
+	checkCounts(c: Record<never, never>): Promise<CountCheck>;
 	status(): Promise<StoreStatus>;
 }
 
@@ -303,6 +305,25 @@ export interface Writes extends NotificationWrites, SuppressionWrites, CampaignW
 	 * way become `uncertain`, and the queue is paused. `waiting`: messages that would be sent once it is resumed.
 	 */
 	settleRestored(c: { reason: string; now: Micros }): Promise<{ uncertain: number; waiting: number }>;
+	/** Corrects what `checkCounts` finds, and answers it. */
+	repairCounts(c: Record<never, never>): Promise<CountCheck>;
+}
+
+/** Counts that do not add up; all empty: they do. */
+export interface CountCheck {
+	lists: WrongCounter[];
+	/** The number of daily figures. */
+	figures: number;
+	/** Names of campaigns whose waiting messages are in no worker's sight. */
+	campaigns: string[];
+}
+
+/** The counters of a list: as kept, and as its subscribers are. */
+export interface WrongCounter {
+	list_id: number;
+	name: string;
+	active: { kept: number; counted: number };
+	inactive: { kept: number; counted: number };
 }
 
 /** A process that has the database open. */

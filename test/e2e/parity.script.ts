@@ -326,6 +326,7 @@ export const exempt: Readonly<Record<string, string>> = {
 			'engine init',
 			'engine backup',
 			'engine restore',
+			'engine check',
 			'engine secrets status',
 			'engine secrets wrap',
 			'engine secrets unwrap',

@@ -13,6 +13,7 @@ import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { backup } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
+import { check } from './engine/check.js';
 import { dkim } from './engine/dkim.js';
 import type { Guided } from './engine/guide.js';
 import { queue } from './engine/queue.js';
@@ -151,6 +152,7 @@ export const group: CommandGroup = {
 		secrets,
 		backup,
 		restore,
+		check,
 		smtpTest,
 	] satisfies (Command | CommandGroup)[],
 };

@@ -126,6 +126,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 			counts: () => store.reads.secretCounts(),
 			rewrite: (command) => store.writes.rewriteSecrets({ ...command, now: clock.now() }),
 		},
+		counts: { check: () => store.reads.checkCounts({}), repair: () => store.writes.repairCounts({}) },
 		status: () => localStatus(parts),
 		deliver: async (options) => {
 			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./clock-watch.js')]);

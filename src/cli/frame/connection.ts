@@ -5,6 +5,7 @@ import type { DeliveryCounts } from '../../api/counts.js';
 import type { Clock } from '../../api/datetime.js';
 import type { LimitName, Message, Uuid } from '../../api/records.js';
 import type { WireExchange } from '../../api/wire.js';
+import type { CountCheck } from '../../store/store.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from './composition.js';
 import type { IngestCounts, IngestRequest } from './ingestion.js';
 
@@ -122,6 +123,8 @@ export interface LocalEngine {
 		/** Rewrites all secrets (`isTrial`: none) unless other processes have the database open; returns those. */
 		rewrite(c: { as: 'wrapped' | 'plain'; isTrial: boolean }): Promise<readonly OtherProcess[]>;
 	};
+	/** Counts that are kept beside the rows they count: those that do not add up, corrected by `repair`. */
+	counts: { check(): Promise<CountCheck>; repair(): Promise<CountCheck> };
 	status(): Promise<EngineStatus>;
 	/** Delivers due messages: those of a scope until each has an outcome, or all of them until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;

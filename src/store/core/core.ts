@@ -6,6 +6,7 @@ import type { Command, Operations } from '../operations.js';
 import { createBounces } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
 import type { Slices } from './campaigns/rows.js';
+import { createChecks } from './checks.js';
 import { createCompositions } from './compositions.js';
 import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
@@ -81,6 +82,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createQueue(sql),
 		...createCalls(sql),
 		...createRestores(sql),
+		...createChecks(sql),
 		...createCompositions(sql),
 		...createLimitTurns(sql),
 		...createLimitHolders(sql),

@@ -36,6 +36,8 @@ export interface Inspection {
 	 * `StoreError` where the disk failed to read.
 	 */
 	findDamage(how: 'quick' | 'whole'): string[];
+	/** Rows whose parent is missing, at most a few. */
+	findOrphans(): string[];
 	close(): void;
 }
 
@@ -130,6 +132,18 @@ function inspectionOf(
 			try {
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
 				return findDamage(db, { path, how: pragma, most: mostWords });
+			} catch (error) {
+				throw translateFailure(error, path);
+			}
+		},
+		findOrphans: () => {
+			try {
+				const rows = db.prepare<[], { table: string; rowid: number | null; parent: string }>(
+					`SELECT "table", rowid, parent FROM pragma_foreign_key_check LIMIT ${mostWords}`,
+				);
+				return rows
+					.all()
+					.map((row) => `row ${row.rowid ?? ''} of ${row.table} has no parent in ${row.parent}`);
 			} catch (error) {
 				throw translateFailure(error, path);
 			}

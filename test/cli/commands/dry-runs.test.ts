@@ -157,6 +157,7 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	'engine secrets wrap': [[], { wrap: [{ key: null, secrets: expect.any(Number) }] }],
 	'engine secrets unwrap': [[], { unwrap: [{ key: null, secrets: expect.any(Number) }] }],
 	'engine backup': [['copy.db'], { backup: 'DB', with: { file: 'copy.db', replaced: false } }],
+	'engine check': [['--repair'], { check: 'DB', with: { repair: true }, orphans: [], figures: 0 }],
 	'engine restore': [['kept.db'], { restore: 'kept.db', with: { database: 'DB', replaced: true } }],
 	api: [
 		['POST', '/sub/fields/', '--data', '{"variable": "zip", "name": "Zip"}'],

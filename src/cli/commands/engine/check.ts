@@ -1,0 +1,80 @@
+/** `mailctl engine check`: whether the database is whole, and whether its counts add up. */
+
+import { StoreError } from '../../../api/errors.js';
+import { confirmChange } from '../../config/protection.js';
+import { command } from '../../frame/command.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { onlyLocal } from '../../frame/errors.js';
+import { type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { answer } from '../../render/columns.js';
+import { counted } from '../../render/counted.js';
+
+export const check = command({
+	name: 'check',
+	summary: 'read the whole database, and compare its counts with what they count',
+	description:
+		'Reads every page and index, looks for rows whose parent is missing, and counts anew: the counters of lists, the ' +
+		'daily figures of reports, and campaigns with messages that no worker would find. --repair corrects the counts in ' +
+		'one transaction, in which other writers wait. A damaged file is not repaired: stop what uses it, keep a copy, and ' +
+		'`engine restore` a backup. Exit 11: something is wrong, and still is; 74: the file is damaged.',
+	options: { repair: { kind: 'flag', summary: 'correct counts that do not add up' } },
+	writes: true,
+	asksItself: true,
+	createsDatabase: false,
+	columns: answer('database', 'orphans', 'lists', 'figures', 'campaigns', 'repaired'),
+	output:
+		'{"database", "orphans": [texts], "lists": [{"list_id", "name", "active", "inactive"}], "figures", "campaigns": [names], "repaired"}; of each counter what is "kept" and "counted", "figures" the number of wrong ones',
+	exits: [11, 74],
+	examples: ['mailctl engine check', 'mailctl engine check --repair -o json'],
+	run: async (cx, { options: { repair } }): Promise<ExitCode> => {
+		const target = cx.settings.target.target();
+		if (target.kind !== 'local') throw onlyLocal('engine check');
+		const orphans = await readWhole(target.url);
+		if (repair) await confirmChange(cx, 'engine check --repair');
+		const { counts } = await cx.local();
+		const found = await (repair ? counts.repair() : counts.check());
+		const wrong = found.lists.length + found.figures + found.campaigns.length;
+		if (cx.dryRun) {
+			const what = repair ? `correct ${counted(wrong, 'count')} of ${target.url}` : `check ${target.url}`;
+			await cx.wouldDo(what, { check: target.url, with: { repair }, orphans, ...found });
+			return exits.done;
+		}
+		const repaired = repair && wrong > 0;
+		const isWell = orphans.length === 0 && (wrong === 0 || repaired);
+		const says = repaired ? `; ${counted(wrong, 'count')} corrected` : ' and its counts add up';
+		await cx.out.document(
+			{ database: target.url, orphans, ...found, repaired },
+			isWell ? `${target.url} is sound${says}` : undefined,
+		);
+		for (const line of orphans) await cx.warn(line);
+		if (!repaired) await say(cx, found);
+		if (wrong > 0 && !repaired) await cx.hint(mailctl('engine', 'check', '--repair'));
+		return isWell ? exits.done : exits.found;
+	},
+});
+
+async function readWhole(url: string): Promise<string[]> {
+	const { readWhole } = await import('../../connect/check.js');
+	try {
+		return readWhole(url);
+	} catch (error) {
+		if (!(error instanceof StoreError) || error.code !== 'damaged') throw error;
+		const wayOn: Hint = ['stop what uses it, keep a copy, then ', mailctl('engine', 'restore', 'BACKUP.db')];
+		throw hinted(error, [wayOn]);
+	}
+}
+
+interface Counts {
+	lists: readonly { list_id: number; name: string }[];
+	figures: number;
+	campaigns: readonly string[];
+}
+
+async function say(cx: CommandContext, { lists, figures, campaigns }: Counts): Promise<void> {
+	for (const { list_id, name } of lists)
+		await cx.warn(`the counters of list ${list_id} "${name}" are not those of its subscribers`);
+	if (figures > 0) await cx.warn(`the reports have ${counted(figures, 'wrong daily figure')}`);
+	for (const name of campaigns)
+		await cx.warn(`messages of the campaign "${name}" wait, and no worker would find them`);
+}

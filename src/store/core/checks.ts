@@ -1,0 +1,95 @@
+/** Counts that are kept beside the rows they count: those that do not add up, and their repair. */
+
+import { dayOf } from '../../api/datetime.js';
+import type { Operations } from '../operations.js';
+import type { CountCheck, WrongCounter } from '../store.js';
+import { countEverything, recountFigures } from './figures.js';
+import type { Sql } from './sql.js';
+import { quarterHour, timeZone, total } from './tally.js';
+
+/** Walks all subscribers and all messages. */
+export function createChecks(sql: Sql) {
+	return {
+		checkCounts: () => findWrong(sql),
+		repairCounts: () => {
+			const found = findWrong(sql);
+			for (const { list_id, active, inactive } of found.lists)
+				sql.run(
+					'UPDATE lists SET active_count = ?, inactive_count = ? WHERE id = ?',
+					active.counted,
+					inactive.counted,
+					list_id,
+				);
+			if (found.figures > 0) recountFigures(sql, timeZone(sql));
+			for (const { seq } of closedCampaigns(sql))
+				sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
+			return found;
+		},
+	} satisfies Partial<Operations>;
+}
+
+function findWrong(sql: Sql): CountCheck {
+	return {
+		lists: wrongLists(sql),
+		figures: wrongFigures(sql),
+		campaigns: closedCampaigns(sql).map(({ key }) => key),
+	};
+}
+
+function wrongLists(sql: Sql): WrongCounter[] {
+	const rows = sql.all<{
+		id: number;
+		name: string;
+		active_kept: number;
+		inactive_kept: number;
+		active: number;
+		inactive: number;
+	}>(
+		`SELECT l.id, l.name, l.active_count AS active_kept, l.inactive_count AS inactive_kept,
+			coalesce(s.active, 0) AS active, coalesce(s.every - s.active, 0) AS inactive
+		FROM lists l
+		LEFT JOIN (
+			SELECT list_id, sum(is_active) AS active, count(*) AS every FROM subscribers GROUP BY list_id
+		) s ON s.list_id = l.id
+		WHERE l.active_count <> coalesce(s.active, 0) OR l.inactive_count <> coalesce(s.every - s.active, 0)
+		ORDER BY l.id`,
+	);
+	return rows.map(({ id, name, active_kept, inactive_kept, active, inactive }) => ({
+		list_id: id,
+		name,
+		active: { kept: active_kept, counted: active },
+		inactive: { kept: inactive_kept, counted: inactive },
+	}));
+}
+
+/** The number of daily figures that are not what their messages and events add up to. */
+function wrongFigures(sql: Sql): number {
+	const zone = timeZone(sql);
+	const left = new Map<string, number>();
+	const add = (key: readonly string[], by: number) => {
+		const name = JSON.stringify(key);
+		left.set(name, (left.get(name) ?? 0) + by);
+	};
+	for (const { quarter, campaign, type, audience, count } of countEverything(sql)) {
+		const day = dayOf(quarter * quarterHour, zone);
+		add([total, day, type, audience], count);
+		if (campaign !== null) add([campaign, day, type, audience], count);
+	}
+	const kept = sql.tuples<[scope: string, day: string, type: string, audience: string, count: number]>(
+		'SELECT scope, day, type, audience, sum(count) FROM daily_figures GROUP BY scope, day, type, audience',
+	);
+	for (const [scope, day, type, audience, count] of kept) add([scope, day, type, audience], -count);
+	return [...left.values()].filter((difference) => difference !== 0).length;
+}
+
+/** Campaigns that no worker looks into, though messages of theirs wait. */
+function closedCampaigns(sql: Sql): { seq: number; key: string }[] {
+	return sql.all<{ seq: number; key: string }>(
+		// messages_due (lane, wake_at)
+		`SELECT seq, key
+		FROM campaigns
+		WHERE state = 'released' AND has_open_work = 0
+			AND EXISTS (SELECT 1 FROM messages WHERE lane = campaigns.seq AND wake_at IS NOT NULL)
+		ORDER BY seq`,
+	);
+}

@@ -1,0 +1,90 @@
+// `engine check`: what is whole, what does not add up, and the repair of counts.
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { makeProject } from '../../support/project.js';
+
+async function mailed() {
+	const project = await makeProject({ smtp: 9 });
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+	await project.json(['subscribers', 'create', '-l', '1', '--email', 'off@example.com', '--inactive']);
+	const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
+	await project.json([...mail, '--list', '1', '--campaign', 'May', '--yes', '--expect-count', '1']);
+	return project;
+}
+
+function spoil(path: string, sql: string) {
+	const db = new Database(path);
+	db.pragma('foreign_keys = OFF');
+	db.exec(sql);
+	db.close();
+}
+
+const well = { orphans: [], lists: [], figures: 0, campaigns: [], repaired: false };
+
+describe('engine check', () => {
+	it('finds nothing in a database that is well', async () => {
+		const { db, json } = await mailed();
+		expect(await json(['engine', 'check'])).toEqual({ database: db, ...well });
+	});
+
+	it('finds counts that do not add up, and corrects them once it is told to', async () => {
+		const { db, json, run } = await mailed();
+		spoil(
+			db,
+			`UPDATE lists SET active_count = 7;
+			UPDATE daily_figures SET count = count + 1 WHERE type = 'CREATED';
+			UPDATE campaigns SET has_open_work = 0`,
+		);
+		const wrong = {
+			lists: [
+				{
+					list_id: 1,
+					name: 'Readers',
+					active: { kept: 7, counted: 1 },
+					inactive: { kept: 1, counted: 1 },
+				},
+			],
+			// Of all mail, and of the campaign.
+			figures: 2,
+			campaigns: ['May'],
+		};
+		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...wrong, repaired: false });
+		expect(await run(['engine', 'check'])).toMatchObject({
+			code: 11,
+			stderr: expect.stringContaining('engine check --repair'),
+		});
+		expect(await json(['engine', 'check', '--repair', '-n'])).toMatchObject(wrong);
+		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject(wrong);
+		expect(await json(['engine', 'check', '--repair'])).toMatchObject({ ...wrong, repaired: true });
+		expect(await json(['engine', 'check'])).toMatchObject(well);
+		expect(await json(['lists', 'get', '1'])).toMatchObject({ active_subscribers_count: 1 });
+	});
+
+	it('names rows without a parent, which it does not repair', async () => {
+		const { db, json } = await mailed();
+		spoil(db, "UPDATE subscribers SET list_id = 77 WHERE email_key = 'off@example.com'");
+		const found = await json(['engine', 'check', '--repair'], { code: 11 });
+		expect(found).toMatchObject({ orphans: ['row 2 of subscribers has no parent in lists'], repaired: true });
+	});
+
+	it('says of a damaged file how to go on, and changes nothing', async () => {
+		const { db, folder, json, run } = await mailed();
+		const rows = Array.from({ length: 3_000 }, (_, at) => `p${at}@example.com`);
+		await writeFile(`${folder}/p.csv`, ['email', ...rows].join('\n'));
+		await json(['subscribers', 'import', `${folder}/p.csv`, '-l', '1']);
+		const bytes = await readFile(db);
+		bytes.fill(0x5a, bytes.length - 3 * 8_192, bytes.length - 8_192);
+		await writeFile(db, bytes);
+		for (const log of ['-wal', '-shm']) await rm(db + log, { force: true });
+		const { code, stderr } = await run(['engine', 'check', '--repair']);
+		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('engine restore') });
+		expect(await readFile(db)).toEqual(bytes);
+	});
+
+	it('makes no database', async () => {
+		const { folder, run } = await makeProject();
+		expect(await run(['engine', 'check', '--db', `${folder}/none.db`])).toMatchObject({ code: 2 });
+	});
+});
