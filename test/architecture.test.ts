@@ -28,10 +28,10 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
 	{
 		files:
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
 		may: [
 			/^api\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},
@@ -39,7 +39,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		files: /^store\/core\//,
 		may: [
 			/^store\/core\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
 			/^api\//,
 			/^engine\/rules\//,
 		],
@@ -47,7 +47,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{
 		files: /^store\/(sqlite|postgres)\//,
 		may: [
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
 			/^store\/(sqlite|postgres|core)\//,
 			/^api\//,
 			/^engine\/rules\//,
@@ -63,7 +63,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^engine\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
 		],
 	},
 	{
@@ -72,7 +72,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^delivery\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},

@@ -42,6 +42,7 @@ import type { ReportOutcome } from './bounces.js';
 import type { CampaignWrites } from './campaigns.js';
 import type { FieldErrorReads } from './field-errors.js';
 import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js';
+import type { MaintenanceReads, MaintenanceWrites } from './maintenance.js';
 import type { DeliveryConditions, NotificationWrites } from './notifications.js';
 import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState, QueueWorker } from './queue.js';
 import type { ReportReads } from './reports.js';
@@ -83,7 +84,12 @@ export interface Seen {
 export type Day = string;
 
 /** Each read sees one committed state. `null` = no such record. */
-export interface Reads extends FieldErrorReads, SuppressionReads, ReportReads, RowImportReads {
+export interface Reads
+	extends MaintenanceReads,
+		FieldErrorReads,
+		SuppressionReads,
+		ReportReads,
+		RowImportReads {
 	pageLists(c: PageOf): Promise<Slice<List>>;
 	getList(c: { id: number }): Promise<List | null>;
 	/** `null`: no such list. */
@@ -179,8 +185,6 @@ export interface Reads extends FieldErrorReads, SuppressionReads, ReportReads, R
 	listDkimKeys(): Promise<StoredDkimKey[]>;
 	/** The number of secrets by the id of the key that wraps them; `null`: not wrapped. */
 	secretCounts(): Promise<{ key: string | null; secrets: number }[]>;
-	/** Counts that are not those of their rows. Walks all subscribers and messages. */
-	checkCounts(c: Record<never, never>): Promise<CountCheck>;
 	status(): Promise<StoreStatus>;
 }
 
@@ -209,7 +213,12 @@ export interface SubscriberPatch {
 }
 
 /** Each write is one atomic operation, durable when its promise resolves. */
-export interface Writes extends NotificationWrites, SuppressionWrites, CampaignWrites, RowImportWrites {
+export interface Writes
+	extends MaintenanceWrites,
+		NotificationWrites,
+		SuppressionWrites,
+		CampaignWrites,
+		RowImportWrites {
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	/** Deletes the list with its subscribers, and cancels its waiting bulk messages. False: no such list. */
@@ -299,31 +308,6 @@ export interface Writes extends NotificationWrites, SuppressionWrites, CampaignW
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
 	/** Records a report: event, figures, the message's state, suppressions and subscribers, each once a message. */
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
-
-	/**
-	 * For the copy of a database that takes its place, on which no other process works: messages whose delivery was under
-	 * way become `uncertain`, and the queue is paused. `waiting`: messages that would be sent once it is resumed.
-	 */
-	settleRestored(c: { reason: string; now: Micros }): Promise<{ uncertain: number; waiting: number }>;
-	/** Corrects what `checkCounts` finds, and answers it. */
-	repairCounts(c: Record<never, never>): Promise<CountCheck>;
-}
-
-/** Counts that do not add up; all empty: they do. */
-export interface CountCheck {
-	lists: WrongCounter[];
-	/** The number of daily figures. */
-	figures: number;
-	/** Names of campaigns whose waiting messages are in no worker's sight. */
-	campaigns: string[];
-}
-
-/** The counters of a list: as kept, and as its subscribers are. */
-export interface WrongCounter {
-	list_id: number;
-	name: string;
-	active: { kept: number; counted: number };
-	inactive: { kept: number; counted: number };
 }
 
 /** A process that has the database open. */

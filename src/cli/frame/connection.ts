@@ -5,7 +5,6 @@ import type { DeliveryCounts } from '../../api/counts.js';
 import type { Clock } from '../../api/datetime.js';
 import type { LimitName, Message, Uuid } from '../../api/records.js';
 import type { WireExchange } from '../../api/wire.js';
-import type { CountCheck } from '../../store/store.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from './composition.js';
 import type { IngestCounts, IngestRequest } from './ingestion.js';
 
@@ -184,6 +183,20 @@ export interface ApiToken {
 /** A token that was made just now, with its secret. */
 export interface NewApiToken extends Omit<ApiToken, 'date_revoked'> {
 	token: string;
+}
+
+/** Counts that do not add up; all empty: they do. */
+export interface CountCheck {
+	lists: readonly {
+		list_id: number;
+		name: string;
+		active: { kept: number; counted: number };
+		inactive: { kept: number; counted: number };
+	}[];
+	/** The number of daily figures. */
+	figures: number;
+	/** Names of campaigns whose waiting messages no worker would find. */
+	campaigns: readonly string[];
 }
 
 /** A process that has the database open. */

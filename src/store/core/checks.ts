@@ -1,8 +1,8 @@
 /** Counts that are kept beside the rows they count: those that do not add up, and their repair. */
 
 import { dayOf } from '../../api/datetime.js';
+import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
-import type { CountCheck, WrongCounter } from '../store.js';
 import { countEverything, recountFigures } from './figures.js';
 import type { Sql } from './sql.js';
 import { quarterHour, timeZone, total } from './tally.js';

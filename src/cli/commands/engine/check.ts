@@ -4,6 +4,7 @@ import { StoreError } from '../../../api/errors.js';
 import { confirmChange } from '../../config/protection.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { CountCheck } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { type ExitCode, exits, hinted } from '../../frame/exit.js';
@@ -65,13 +66,7 @@ async function readWhole(url: string): Promise<string[]> {
 	}
 }
 
-interface Counts {
-	lists: readonly { list_id: number; name: string }[];
-	figures: number;
-	campaigns: readonly string[];
-}
-
-async function say(cx: CommandContext, { lists, figures, campaigns }: Counts): Promise<void> {
+async function say(cx: CommandContext, { lists, figures, campaigns }: CountCheck): Promise<void> {
 	for (const { list_id, name } of lists)
 		await cx.warn(`the counters of list ${list_id} "${name}" are not those of its subscribers`);
 	if (figures > 0) await cx.warn(`the reports have ${counted(figures, 'wrong daily figure')}`);

@@ -1,0 +1,34 @@
+/** What an operator does with a database as a whole: checking its counts, restoring a copy of it. */
+import type { Micros } from '../api/datetime.js';
+
+export interface MaintenanceReads {
+	/** Counts that are not those of their rows. Walks all subscribers and messages. */
+	checkCounts(c: Record<never, never>): Promise<CountCheck>;
+}
+
+export interface MaintenanceWrites {
+	/**
+	 * For the copy of a database that takes its place, on which no other process works: messages whose delivery was under
+	 * way become `uncertain`, and the queue is paused. `waiting`: messages that would be sent once it is resumed.
+	 */
+	settleRestored(c: { reason: string; now: Micros }): Promise<{ uncertain: number; waiting: number }>;
+	/** Corrects what `checkCounts` finds, and answers it. */
+	repairCounts(c: Record<never, never>): Promise<CountCheck>;
+}
+
+/** Counts that do not add up; all empty: they do. */
+export interface CountCheck {
+	lists: WrongCounter[];
+	/** The number of daily figures. */
+	figures: number;
+	/** Names of campaigns whose waiting messages are in no worker's sight. */
+	campaigns: string[];
+}
+
+/** The counters of a list: as kept, and as its subscribers are. */
+export interface WrongCounter {
+	list_id: number;
+	name: string;
+	active: { kept: number; counted: number };
+	inactive: { kept: number; counted: number };
+}
