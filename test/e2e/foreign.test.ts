@@ -171,16 +171,22 @@ const table: Readonly<Record<string, Standing>> = {
 	'campaigns compare': ours('reports', 'campaigns', 'compare', uuid, uuid),
 	'report compare': ours('reports', 'report', 'compare'),
 	'campaigns links': ours('reports', 'campaigns', 'links', uuid),
-	'campaigns report': document(['from', 'to', 'last', 'event', 'chart', 'failIf'], {
-		tag: ['campaigns', 'report', uuid, '--tag', 'news'],
-		human: ['campaigns', 'report', uuid, '--human'],
-	}),
+	'campaigns report': document(
+		[...['from', 'to', 'last', 'event', 'chart', 'failIf'], 'save', 'excel', 'force'],
+		{
+			tag: ['campaigns', 'report', uuid, '--tag', 'news'],
+			human: ['campaigns', 'report', uuid, '--human'],
+		},
+	),
 	'campaigns resume': anywhere('goes on with a campaign kept on this machine'),
 	'campaigns cancel': anywhere('campaigns there are kept on this machine'),
-	report: document(['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], {
-		tag: ['report', '--tag', 'news'],
-		human: ['report', '--human'],
-	}),
+	report: document(
+		[...['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], 'save', 'excel', 'force'],
+		{
+			tag: ['report', '--tag', 'news'],
+			human: ['report', '--human'],
+		},
+	),
 	'templates list': ours('templates', 'templates', 'list'),
 	'templates get': ours('templates', 'templates', 'get', uuid),
 	'templates create': ours('templates', 'templates', 'create', '--name', 'W', '--text-file', file),

@@ -17,6 +17,8 @@ import { explained } from '../verbs/refusals.js';
 import { isUuid, missing } from '../verbs/resolve.js';
 import { findCampaign } from './campaigns/find.js';
 import { daysOf, reportCompare } from './report/compare.js';
+import { readDetails } from './report/details.js';
+import { saveReport, savingOf } from './report/save.js';
 
 type Row = Report['data'][number];
 
@@ -34,7 +36,15 @@ export const reportOptions = {
 	event: { kind: 'choices', choices: eventTypes, summary: 'count only these events' },
 	tag: { kind: 'text', summary: 'only messages with this tag' },
 	human: { kind: 'flag', summary: 'leave out opens and clicks made by machines' },
-	chart: { kind: 'choice', choices: ['bars', 'spark', 'none'], default: 'bars', summary: 'the picture' },
+	chart: {
+		kind: 'choice',
+		choices: ['bars', 'spark', 'heat', 'none'],
+		default: 'bars',
+		summary: 'the picture; heat: opens by weekday and hour',
+	},
+	save: { kind: 'text', placeholder: 'FILE', summary: 'write it: .html, .svg, .csv, .json or .md' },
+	excel: { kind: 'flag', summary: 'with --save F.csv: as Excel reads it' },
+	force: { kind: 'flag', summary: 'with --save: replace the file if it is there' },
 	failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 when true: hardbounced_percent>2' },
 } as const;
 
@@ -48,6 +58,7 @@ const report = command({
 	examples: [
 		'mailctl report --last 14d',
 		'mailctl report --from 2026-11-01 --to 2026-11-07 -o csv',
+		'mailctl report --last 30d --save november.html',
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
 	output: 'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day',
@@ -60,18 +71,39 @@ const report = command({
 export async function runReport(
 	cx: CommandContext,
 	options: ReportRun,
-	show: (result: Report, campaign: string | undefined) => Promise<void> = (result) =>
-		printReport(cx, result, options.chart),
+	show: (result: Report, campaign: string | undefined) => Promise<void> = (result, campaign) =>
+		showReport(cx, options, result, campaign),
 ): Promise<ExitCode> {
 	const test = options.failIf === undefined ? null : parseTest(options.failIf);
+	const saving = savingOf(options);
 	const campaign = await campaignIdOf(cx, options.campaign);
 	const result = await fetchReport(cx, { ...options, campaign });
-	await show(result, campaign);
+	if (saving === null) await show(result, campaign);
+	else {
+		const detailed = await readDetails(cx, options, result, campaign);
+		const title = options.campaign === undefined ? 'Report' : `Campaign ${options.campaign}`;
+		await saveReport(cx, saving, { title, report: result, detailed, isOfCampaign: campaign !== undefined });
+	}
 	if (test !== null && isTrue(test, result)) {
 		await cx.note(`${test.name} is ${String(result.total[test.name])}: ${options.failIf} is true`);
 		return 10;
 	}
 	return 0;
+}
+
+/** A service that tells no hours has no picture of them. */
+async function showReport(
+	cx: CommandContext,
+	options: ReportRun,
+	result: Report,
+	campaign: string | undefined,
+): Promise<void> {
+	if (options.chart !== 'heat') return printReport(cx, result, options.chart);
+	await need(await cx.api(), 'reports', '--chart heat');
+	const detailed = await readDetails(cx, options, result, campaign);
+	if (detailed === null)
+		throw new UsageError('--chart heat is for all messages: without --event, --tag and --human');
+	await printReport(cx, result, options.chart, detailed);
 }
 
 export type ReportRun = OptionValues<typeof reportOptions>;

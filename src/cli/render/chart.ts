@@ -35,7 +35,7 @@ const ascii: Glyphs = { sent: '#', opened: '-', eighths: '', line: '-', tick: '+
 /** A bar for sent and one for opened per day, on one scale that starts at 0. Lines without their line ends. */
 export function barChart(days: readonly ChartDay[], { width, unicode }: ChartOptions): string[] {
 	const glyphs = unicode ? blocks : ascii;
-	const rows = days.length > maxDailyRows ? weeks(days) : days;
+	const rows = folded(days);
 	const labelWidth = Math.max(0, ...rows.map(({ date }) => date.length));
 	const figureWidth = Math.max(
 		1,
@@ -49,7 +49,7 @@ export function barChart(days: readonly ChartDay[], { width, unicode }: ChartOpt
 		return `${drawn}${' '.repeat(barWidth - drawn.length)} ${numberText(value).padStart(figureWidth)}`;
 	};
 	return [
-		`${indent}${glyphs.sent.repeat(2)} sent  ${glyphs.opened.repeat(2)} opened${rows === days ? '' : '  (a row is a week)'}`,
+		`${indent}${glyphs.sent.repeat(2)} sent  ${glyphs.opened.repeat(2)} opened${rows === days ? '' : `  (a row is a ${rows.length < days.length / 20 ? 'month' : 'week'})`}`,
 		...rows.flatMap(({ date, sent, opened }) => [
 			`${date.padEnd(labelWidth)} ${bar(sent, glyphs.sent)}`,
 			`${indent}${bar(opened, glyphs.opened)}`,
@@ -112,6 +112,45 @@ function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
 		return text.padEnd(start) + label;
 	}, '');
 	return [rule, labels];
+}
+
+/** Days, weeks, or the months of so many days that their weeks would not fit a screen either. */
+function folded(days: readonly ChartDay[]): readonly ChartDay[] {
+	if (days.length <= maxDailyRows) return days;
+	return days.length <= maxDailyRows * 7 ? weeks(days) : months(days);
+}
+
+/** By `DD.MM.YYYY`. */
+function months(days: readonly ChartDay[]): ChartDay[] {
+	const rows = new Map<string, ChartDay>();
+	for (const { date, sent, opened } of days) {
+		const month = date.slice(3);
+		const row = rows.get(month) ?? { date: month, sent: 0, opened: 0 };
+		rows.set(month, { date: month, sent: row.sent + sent, opened: row.opened + opened });
+	}
+	return [...rows.values()];
+}
+
+const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+
+/** A cell for each hour of the week: the fuller, the more. `weekday` 1 is Monday. */
+export function heatChart(
+	week: readonly { weekday: number; hour: number; opened: number }[],
+	{ unicode }: ChartOptions,
+): string[] {
+	const levels = unicode ? '·░▒▓█' : '.:+#@';
+	const top = week.reduce((max, { opened }) => Math.max(max, opened), 0);
+	const counts = new Map(week.map(({ weekday, hour, opened }) => [weekday * 24 + hour, opened]));
+	const cell = (weekday: number, hour: number) => {
+		const share = top === 0 ? 0 : (counts.get(weekday * 24 + hour) ?? 0) / top;
+		return (levels[Math.ceil(share * (levels.length - 1))] ?? '').repeat(2);
+	};
+	const hours = Array.from({ length: 24 }, (_, hour) => hour);
+	return [
+		`opens by weekday and hour, most in an hour: ${numberText(top)}`,
+		...weekdays.map((name, at) => `${name} ${hours.map((hour) => cell(at + 1, hour)).join('')}`),
+		`    ${hours.map((hour) => (hour % 3 === 0 ? String(hour).padEnd(2) : '  ')).join('')}`.trimEnd(),
+	];
 }
 
 function weeks(days: readonly ChartDay[]): ChartDay[] {

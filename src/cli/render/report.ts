@@ -1,7 +1,7 @@
 /** The report as a person reads it: totals, then a picture. */
 
 import type { Report } from '../../api/records.js';
-import { barChart, type ChartOptions, sparkChart } from './chart.js';
+import { barChart, type ChartOptions, heatChart, sparkChart } from './chart.js';
 import { clean } from './clean.js';
 import { numberText } from './counted.js';
 import { type DetailedReport, renderDetails } from './report-details.js';
@@ -13,7 +13,7 @@ export function renderReport(
 		chart,
 		detailed = null,
 		...options
-	}: ChartOptions & { chart: 'bars' | 'spark' | 'none'; detailed?: DetailedReport | null },
+	}: ChartOptions & { chart: 'bars' | 'spark' | 'heat' | 'none'; detailed?: DetailedReport | null },
 ): string[] {
 	const days = data.map(({ date, sent, opened }) => ({
 		date: clean(String(date)),
@@ -30,6 +30,10 @@ export function renderReport(
 		['soft bounces', '', percent(total.softbounced_percent)],
 		['hard bounces', '', percent(total.hardbounced_percent)],
 	] as const;
+	const pictureOf = (chart: 'bars' | 'spark' | 'heat') => {
+		if (chart === 'heat') return heatChart(detailed?.details.week ?? [], options);
+		return chart === 'bars' ? barChart(days, options) : sparkChart(days, options);
+	};
 	const widest = Math.max(...figures.map(([, figure]) => figure.length));
 	return [
 		title,
@@ -39,9 +43,7 @@ export function renderReport(
 					`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
 				)
 			: renderDetails(detailed, options)),
-		...(chart === 'none'
-			? []
-			: ['', ...(chart === 'bars' ? barChart(days, options) : sparkChart(days, options))]),
+		...(chart === 'none' ? [] : ['', ...pictureOf(chart)]),
 	];
 }
 

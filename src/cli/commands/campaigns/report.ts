@@ -1,9 +1,9 @@
 /** `campaigns report`: everything about one campaign, over its whole life. */
 
 import type { Report } from '../../../api/records.js';
-import type { DetailsQuery } from '../../../api/reports.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
+import { readDetails } from '../report/details.js';
 import { printReport, type ReportRun, reportColumns, reportOptions, runReport } from '../report.js';
 import { campaignArg } from './find.js';
 
@@ -34,22 +34,11 @@ async function show(
 	campaign: string | undefined,
 ): Promise<void> {
 	const { format } = cx.out;
-	const { reports } = (await (await cx.api()).capabilities()).ext;
-	const isNarrowed = options.tag !== undefined || options.human || options.event.length > 0;
 	const isWhole = ['json', 'table', 'wide'].includes(format) && cx.globals.fields === undefined;
-	if (reports === undefined || campaign === undefined || isNarrowed || !isWhole)
-		return printReport(cx, result, options.chart);
-	const call = { signal: cx.signal };
-	const [first, last] = [result.data[0]?.date, result.data.at(-1)?.date];
-	const query: DetailsQuery = {
-		campaign_unique_id: campaign,
-		...((options.from ?? options.to ?? options.last) !== undefined && {
-			...(first !== undefined && { date_from: first }),
-			...(last !== undefined && { date_to: last }),
-		}),
-	};
-	const details = await reports.details(query, call);
-	const links = (await reports.links(campaign, call)).results.slice(0, 5);
+	const detailed = isWhole ? await readDetails(cx, options, result, campaign) : null;
+	if (detailed === null) return printReport(cx, result, options.chart);
+	const { details } = detailed;
+	const links = detailed.links.slice(0, 5);
 	if (format === 'json') return cx.out.document({ ...result, details, links });
 	await printReport(cx, result, options.chart, { details, links });
 }

@@ -1,0 +1,99 @@
+/** `--save`: a report as a file, whole or not at all: a page, a picture, a table. */
+
+import { extname } from 'node:path';
+import { addDays, parseWireDate } from '../../../api/datetime.js';
+import type { List, Report } from '../../../api/records.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import type { DetailedReport } from '../../render/report-details.js';
+import type { SavedReport } from '../../render/saved-report.js';
+import { walk } from '../../verbs/listing.js';
+import type { ReportRun } from '../report.js';
+
+const formats = ['html', 'svg', 'csv', 'json', 'md'] as const;
+type Format = (typeof formats)[number];
+
+/** Where a report goes; null: to standard output. */
+export interface Saving {
+	path: string;
+	format: Format;
+	isExcel: boolean;
+	force: boolean;
+}
+
+/** Throws `UsageError` before anything is asked of the service. */
+export function savingOf({ save, excel, force }: ReportRun): Saving | null {
+	if (save === undefined) {
+		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
+		return null;
+	}
+	const ending = extname(save).slice(1).toLowerCase();
+	const format = formats.find((one) => one === ending);
+	if (format === undefined)
+		throw new UsageError(`--save ${save}: the name says no form of a report`, {
+			hint: `end it in ${formats.map((one) => `.${one}`).join(', ')}`,
+		});
+	if (excel && format !== 'csv') throw new UsageError('--excel goes with a file that ends in .csv');
+	return { path: save, format, isExcel: excel, force };
+}
+
+/** Reads what is missing, writes the file, and says so. Throws `TableError` for a file that is there. */
+export async function saveReport(
+	cx: CommandContext,
+	{ path, format, isExcel, force }: Saving,
+	{
+		title,
+		report,
+		detailed,
+		isOfCampaign,
+	}: { title: string; report: Report; detailed: DetailedReport | null; isOfCampaign: boolean },
+): Promise<void> {
+	const { createOutputFile } = await import('../../../tables/output-file.js');
+	const file = await createOutputFile(path, force ? 'replace' : 'refuse');
+	try {
+		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
+		const saved = { title, report, detailed, lists, days: daysOf(report, detailed), madeAt: cx.clock.now() };
+		await file.write(await textOf(saved, format, isExcel));
+		await file.finish();
+	} finally {
+		await file.discard();
+	}
+	await cx.out.document({ file: path, format }, `wrote ${path}`);
+}
+
+async function textOf(saved: SavedReport, format: Format, isExcel: boolean): Promise<string> {
+	const { csvOf, jsonOf, markdownOf } = await import('../../render/saved-report.js');
+	switch (format) {
+		case 'csv':
+			return csvOf(saved, isExcel);
+		case 'json':
+			return jsonOf(saved);
+		case 'md':
+			return markdownOf(saved);
+		case 'svg':
+			return (await import('../../render/report-pictures.js')).pictureOf(saved);
+		case 'html':
+			return (await import('../../render/report-page.js')).pageOf(saved);
+	}
+}
+
+const shownLists = 20;
+
+async function largestLists(cx: CommandContext): Promise<List[]> {
+	const lists: List[] = [];
+	for await (const list of walk((await cx.api()).lists, {}, { signal: cx.signal, limit: 1_000 }))
+		lists.push(list);
+	return lists
+		.sort((a, b) => b.active_subscribers_count - a.active_subscribers_count || a.id - b.id)
+		.slice(0, shownLists);
+}
+
+/** A service that tells no details tells what was sent and opened. */
+function daysOf({ data }: Report, detailed: DetailedReport | null): SavedReport['days'] {
+	if (detailed !== null) return detailed.details.days;
+	return data.map(({ date, sent, opened }) => ({
+		date: parseWireDate(String(date)) ?? addDays('1970-01-01', 0),
+		sent: Number(sent),
+		opened: Number(opened),
+	}));
+}

@@ -1,0 +1,174 @@
+/** The report as one page without script or remote parts: for a screen in light and dark, a telephone, and paper. */
+import { createHash } from 'node:crypto';
+import { formatDateTime } from '../../api/datetime.js';
+import { escapeHtml } from '../../api/html.js';
+import { meaningOf } from './bounce-codes.js';
+import { clean } from './clean.js';
+import { numberText } from './counted.js';
+import { colours, daysPicture, hoursPicture, weekPicture } from './report-pictures.js';
+import { type SavedReport, totalsOf } from './saved-report.js';
+
+const style = `${colours}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:52rem;padding:1.5rem 1rem 3rem;background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:2.25rem 0 .5rem}
+p{margin:0;color:var(--soft)}
+dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(8.5rem,1fr));gap:.75rem;margin:1.5rem 0 0}
+dl div{border:1px solid var(--line);border-radius:.5rem;padding:.6rem .75rem}
+dt{color:var(--soft);font-size:.85rem}
+dd{margin:0;font-variant-numeric:tabular-nums}
+dd b{font-size:1.35rem;font-weight:600}
+dd span{display:block;color:var(--soft);font-size:.85rem}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;width:100%}
+th,td{text-align:left;padding:.35rem .75rem .35rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+th{color:var(--soft);font-weight:500;font-size:.85rem}
+td{overflow-wrap:anywhere}
+td:first-child{min-width:10rem}
+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+svg{display:block;width:100%;height:auto}
+@media print{body{max-width:none;padding:0}h2{break-after:avoid}figure,tr,dl div{break-inside:avoid}}
+figure{margin:0;overflow-x:auto}
+figure svg{min-width:34rem}`;
+
+/** All of a report; every text from outside is cleaned and escaped. */
+export function pageOf(saved: SavedReport): string {
+	const { detailed, lists } = saved;
+	const title = safe(saved.title);
+	const hash = createHash('sha256').update(style).digest('base64');
+	return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-${hash}' 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+<p>${rangeText(saved)}</p>
+${totals(saved)}
+${picture('By day', 'what was sent, opened and clicked by day', daysPicture(saved))}
+${detailed === null ? '' : detailSections(detailed)}
+${
+	lists.length === 0
+		? ''
+		: table(
+				'Lists',
+				['List', 'Active', 'Inactive'],
+				lists.map((list) => [list.name, list.active_subscribers_count, list.inactive_subscribers_count]),
+			)
+}
+${dayTable(saved)}
+</main>
+</body>
+</html>
+`;
+}
+
+function rangeText({ days, detailed, madeAt }: SavedReport): string {
+	const [first, last] = [days[0]?.date ?? '', days.at(-1)?.date ?? ''];
+	const range = first === last ? first : `${first} to ${last}`;
+	const zone = detailed === null ? '' : `, time zone ${detailed.details.time_zone}`;
+	return safe(`${range}${zone}; made ${formatDateTime(madeAt).slice(0, 16).replace('T', ' ')} UTC`);
+}
+
+function totals(saved: SavedReport): string {
+	const boxes = totalsOf(saved).map(({ name, count, percent, machines }) => {
+		const share = percent === null ? null : `${percent} %`;
+		const more = [count === null ? null : share, machines === null ? null : `machines ${machines}`];
+		const notes = more.filter((one) => one !== null).map((one) => `<span>${safe(one)}</span>`);
+		return `<div><dt>${safe(name)}</dt><dd><b>${safe(count ?? share ?? '')}</b>${notes.join('')}</dd></div>`;
+	});
+	return `<dl>${boxes.join('\n')}</dl>`;
+}
+
+function detailSections({ details, links }: NonNullable<SavedReport['detailed']>): string {
+	const { hours, week, bounces } = details;
+	const hasOpens = week.some(({ opened }) => opened > 0);
+	return [
+		links.length === 0
+			? ''
+			: table(
+					'Links',
+					['Link', 'People', 'Clicks', 'Share', 'Machines'],
+					links
+						.slice(0, 50)
+						.map(({ url, position, people, clicks, share, machine_people }) => [
+							url ?? `link ${position} of a content that is not kept`,
+							people,
+							clicks,
+							`${share.toFixed(2)} %`,
+							machine_people,
+						]),
+				),
+		hours.length < 2 ? '' : picture('The first hours', 'opens and clicks by hour', hoursPicture(hours)),
+		hasOpens ? picture('Opens in the week', 'opens by weekday and hour', weekPicture(week)) : '',
+		bounces.domains.length === 0
+			? ''
+			: table(
+					'Bounces by domain',
+					['Domain', 'Hard', 'Soft'],
+					bounces.domains.map(({ domain, hardbounced, softbounced }) => [domain, hardbounced, softbounced]),
+				),
+		bounces.codes.length === 0
+			? ''
+			: table(
+					'Bounces by reason',
+					['Reason', 'Code', 'Hard', 'Soft'],
+					bounces.codes.map(({ code, hardbounced, softbounced }) => [
+						meaningOf(code),
+						code === '' ? '-' : code,
+						hardbounced,
+						softbounced,
+					]),
+				),
+	].join('\n');
+}
+
+function dayTable({ days }: SavedReport): string {
+	return table(
+		'Days',
+		['Day', 'Sent', 'Opened', 'Clicked', 'Bounced'],
+		days.map(({ date, sent, opened, clicked, softbounced, hardbounced }) => [
+			date,
+			sent,
+			opened,
+			clicked ?? '',
+			softbounced === undefined ? '' : softbounced + (hardbounced ?? 0),
+		]),
+	);
+}
+
+function picture(title: string, label: string, svg: string): string {
+	const shown = svg.replace('<svg ', `<svg role="img" aria-label="${safe(label)}" `);
+	return `<h2>${safe(title)}</h2>\n<figure tabindex="0" aria-label="${safe(title)}">${shown}</figure>`;
+}
+
+/** Numbers, and columns below a header of numbers, are aligned to the right. */
+function table(
+	title: string,
+	header: readonly string[],
+	rows: readonly (readonly (string | number)[])[],
+): string {
+	const isNumber = header.map((_, at) => at > 0 && rows.some((row) => typeof row[at] === 'number'));
+	const mark = (at: number, cell: string | number) =>
+		isNumber[at] === true || header[at] === 'Share' || /^[\d.]+ %$/.test(String(cell)) ? ' class="n"' : '';
+	const head = header.map((name, at) => `<th scope="col"${mark(at, '')}>${safe(name)}</th>`).join('');
+	const body = rows.map(
+		(row) =>
+			`<tr>${row.map((cell, at) => `<td${mark(at, cell)}>${safe(typeof cell === 'number' ? numberText(cell) : cell)}</td>`).join('')}</tr>`,
+	);
+	return `<h2>${safe(title)}</h2>
+<div class="wide" role="region" aria-label="${safe(title)}" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>
+${body.join('\n')}
+</tbody></table></div>`;
+}
+
+function safe(text: string): string {
+	return escapeHtml(clean(text));
+}

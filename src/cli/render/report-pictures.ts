@@ -1,0 +1,121 @@
+/** The pictures of a saved report, drawn as SVG without a browser. Colours are custom properties of the page around. */
+import { BarChart, HeatmapChart, LineChart } from 'echarts/charts';
+import { GridComponent, LegendComponent, VisualMapComponent } from 'echarts/components';
+import { init, use } from 'echarts/core';
+import { SVGRenderer } from 'echarts/renderers';
+import { escapeHtml } from '../../api/html.js';
+import type { ReportDetails } from '../../api/reports.js';
+import { clean } from './clean.js';
+import type { SavedReport } from './saved-report.js';
+
+use([BarChart, HeatmapChart, LineChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);
+
+/** For light and dark: the values of the custom properties that the pictures use. */
+export const colours = `:root{--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--paper:#fff;--sent:#0550ae;--opened:#b35900;--clicked:#116329}
+@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9da7b1;--line:#3d444d;--paper:#0d1117;--sent:#6cb6ff;--opened:#f0a35e;--clicked:#6bc46d}}
+@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;--sent:#0550ae;--opened:#b35900;--clicked:#116329}}`;
+
+const size = { width: 760, height: 260 };
+
+/** One file of its own: the days, under the report's name. */
+export function pictureOf(saved: SavedReport): string {
+	const { width, height } = size;
+	const title = escapeHtml(clean(saved.title));
+	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + 44}" role="img" aria-label="${title}">
+<style>${colours}</style>
+<rect width="${width}" height="${height + 44}" fill="var(--paper)"/>
+<text x="16" y="28" font-family="sans-serif" font-size="17" fill="var(--ink)">${title}</text>
+<g transform="translate(0 44)">${daysPicture(saved)}</g>
+</svg>
+`;
+}
+
+/** What was sent and opened by day, and clicked where it is told. */
+export function daysPicture({ days }: SavedReport): string {
+	const labels = days.map(({ date }) => date);
+	const hasClicks = days.some(({ clicked }) => clicked !== undefined);
+	const clicks: Course = { name: 'clicked', type: 'line', values: days.map(({ clicked = 0 }) => clicked) };
+	return courses(labels, [
+		{ name: 'sent', type: 'bar', values: days.map(({ sent }) => sent) },
+		{ name: 'opened', type: 'line', values: days.map(({ opened }) => opened) },
+		...(hasClicks ? [clicks] : []),
+	]);
+}
+
+/** Opens and clicks by hour, without what was sent: that is mostly one high hour. */
+export function hoursPicture(hours: ReportDetails['hours']): string {
+	return courses(
+		hours.map(({ date }) => date.replace('T', ' ')),
+		[
+			{ name: 'opened', type: 'line', values: hours.map(({ opened }) => opened) },
+			{ name: 'clicked', type: 'line', values: hours.map(({ clicked }) => clicked) },
+		],
+	);
+}
+
+const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+
+/** Opens by hour of the week; the darker, the more. */
+export function weekPicture(week: ReportDetails['week']): string {
+	const top = Math.max(1, ...week.map(({ opened }) => opened));
+	return drawn({
+		grid: { left: 44, right: 12, top: 12, bottom: 28 },
+		xAxis: { ...axis, type: 'category', data: Array.from({ length: 24 }, (_, hour) => String(hour)) },
+		yAxis: { ...axis, type: 'category', data: weekdays, inverse: true },
+		series: [
+			{
+				type: 'heatmap',
+				coordinateSystem: 'cartesian2d',
+				emphasis: { disabled: true },
+				data: week.map(({ weekday, hour, opened }) => ({
+					value: [hour, weekday - 1, opened],
+					itemStyle: { color: 'var(--opened)', opacity: opened / top },
+				})),
+			},
+		],
+		visualMap: { show: false, min: 0, max: top, dimension: 2, inRange: {} },
+	});
+}
+
+interface Course {
+	name: 'sent' | 'opened' | 'clicked';
+	type: 'bar' | 'line';
+	values: readonly number[];
+}
+
+function courses(labels: readonly string[], series: readonly Course[]): string {
+	return drawn({
+		grid: { left: 64, right: 48, top: 36, bottom: 28 },
+		legend: { top: 0, left: 56, icon: 'roundRect', textStyle: { color: 'var(--soft)' }, selectedMode: false },
+		xAxis: { ...axis, type: 'category', data: [...labels] },
+		yAxis: { ...axis, type: 'value', minInterval: 1 },
+		series: series.map(({ name, type, values }) => ({
+			name,
+			type,
+			data: [...values],
+			barMaxWidth: 36,
+			showSymbol: labels.length < 2,
+			itemStyle: { color: `var(--${name})`, opacity: type === 'bar' ? 0.45 : 1 },
+			lineStyle: { color: `var(--${name})`, width: 2 },
+			emphasis: { disabled: true },
+		})),
+	});
+}
+
+const axis = {
+	axisLabel: { color: 'var(--soft)' },
+	axisLine: { lineStyle: { color: 'var(--line)' } },
+	axisTick: { lineStyle: { color: 'var(--line)' } },
+	splitLine: { lineStyle: { color: 'var(--line)' } },
+};
+
+function drawn(option: object): string {
+	const chart = init(null, null, { renderer: 'svg', ssr: true, ...size });
+	try {
+		chart.setOption({ animation: false, ...option });
+		return chart.renderToSVGString({ useViewBox: true });
+	} finally {
+		// Its timer would keep the process alive.
+		chart.dispose();
+	}
+}

@@ -1,0 +1,129 @@
+/** A report in a file: as a table for spreadsheets, as JSON, as Markdown. */
+import type { Micros } from '../../api/datetime.js';
+import type { List, Report } from '../../api/records.js';
+import type { Figures } from '../../api/reports.js';
+import { formatCsvRow } from '../../tables/write-csv.js';
+import { clean } from './clean.js';
+import type { DetailedReport } from './report-details.js';
+
+/** Everything that a saved report may show. */
+export interface SavedReport {
+	/** From outside: the name of a campaign. */
+	title: string;
+	report: Report;
+	/** Null: the service does not tell them. */
+	detailed: DetailedReport | null;
+	/** The largest ones. */
+	lists: readonly List[];
+	/** `date`: `YYYY-MM-DD`. Figures that the service does not tell are absent. */
+	days: readonly (Partial<Figures> & { date: string; sent: number; opened: number })[];
+	madeAt: Micros;
+}
+
+/** Figures of a day in the order of what happens to a message. */
+const measures = [
+	...(['created', 'sent', 'opened', 'machine_opened', 'clicked', 'machine_clicked'] as const),
+	...(['unsubscribed', 'complained', 'softbounced', 'hardbounced'] as const),
+] as const;
+
+/** A row a day, with every figure. For Excel: BOM and semicolons, which it reads as columns in every language of Europe. */
+export function csvOf({ days }: SavedReport, isExcel: boolean): string {
+	const delimiter = isExcel ? ';' : ',';
+	const shown = measures.filter((name) => days.some((day) => day[name] !== undefined));
+	const rows = [
+		['date', ...shown],
+		...days.map((day) => [day.date, ...shown.map((name) => String(day[name] ?? 0))]),
+	];
+	return `${isExcel ? '\ufeff' : ''}${rows.map((row) => formatCsvRow(row, delimiter)).join('')}`;
+}
+
+/** `{"total", "data", "details", "links"}`; the last two are null where the service does not tell. */
+export function jsonOf({ report, detailed }: SavedReport): string {
+	const { details = null, links = null } = detailed ?? {};
+	return `${JSON.stringify({ ...report, details, links }, null, 2)}\n`;
+}
+
+export function markdownOf(saved: SavedReport): string {
+	const { title, days, detailed } = saved;
+	const shown = measures.filter((name) => days.some((day) => day[name] !== undefined));
+	const links = (detailed?.links ?? []).slice(0, 20);
+	return [
+		`# ${cell(title)}`,
+		'',
+		...tableOf(
+			['measure', 'messages', '%'],
+			totalsOf(saved).map(({ name, count, percent }) => [name, count ?? '', percent ?? '']),
+		),
+		'',
+		...tableOf(
+			['date', ...shown.map((name) => name.replace('_', ' '))],
+			days.map((day) => [day.date, ...shown.map((name) => String(day[name] ?? 0))]),
+		),
+		...(links.length === 0
+			? []
+			: [
+					'',
+					...tableOf(
+						['link', 'people', 'clicks', 'machines'],
+						links.map(({ url, people, clicks, machine_people }) => [
+							url ?? '',
+							String(people),
+							String(clicks),
+							String(machine_people),
+						]),
+					),
+				]),
+		'',
+	].join('\n');
+}
+
+export interface TotalLine {
+	name: string;
+	count: string | null;
+	/** Of the messages sent, bounces of those attempted. */
+	percent: string | null;
+	/** Null: not told, or not a matter of machines. */
+	machines: string | null;
+}
+
+/** The totals, the most that the service tells. */
+export function totalsOf({ report: { total }, detailed }: SavedReport): TotalLine[] {
+	const number = (value: number) => value.toLocaleString('en-US');
+	const line = (name: string, count: number | null, percent: unknown, machines: number | null = null) => ({
+		name,
+		count: count === null ? null : number(count),
+		percent: percent === null ? null : clean(String(percent)),
+		machines: machines === null ? null : number(machines),
+	});
+	if (detailed === null) {
+		return [
+			line('sent', Number(total.sent), null),
+			line('opened', Number(total.opened), total.opened_percent),
+			line('clicked', null, total.redirected_percent),
+			line('unsubscribed', null, total.unsubscribed_percent),
+			line('soft bounces', null, total.softbounced_percent),
+			line('hard bounces', null, total.hardbounced_percent),
+		];
+	}
+	const all = detailed.details.total;
+	const share = (part: number, whole: number) => (whole === 0 ? '0.00' : ((100 * part) / whole).toFixed(2));
+	return [
+		line('sent', all.sent, null),
+		line('delivered', all.delivered, share(all.delivered, all.attempted)),
+		line('opened', all.opened, share(all.opened, all.sent), all.machine_opened),
+		line('clicked', all.clicked, share(all.clicked, all.sent), all.machine_clicked),
+		line('unsubscribed', all.unsubscribed, share(all.unsubscribed, all.sent)),
+		line('complained', all.complained, share(all.complained, all.sent)),
+		line('soft bounces', all.softbounced, share(all.softbounced, all.attempted)),
+		line('hard bounces', all.hardbounced, share(all.hardbounced, all.attempted)),
+	];
+}
+
+function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+	return [header, header.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`);
+}
+
+/** Text from outside is text in Markdown too, and stays in its cell. */
+function cell(text: string): string {
+	return clean(text).replace(/[\\`*_{}[\]<>()#|!]/g, (mark) => `\\${mark}`);
+}

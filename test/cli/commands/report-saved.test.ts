@@ -1,0 +1,115 @@
+/** `report --save`: what is written, and what a browser makes of it. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium, launchChromium, picture } from '../../support/chromium.js';
+import { makeProject, type Project } from '../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
+
+/** A name that is markup, and a link with quotes. */
+const hostile = `<img src=x onerror="alert(1)">'&|`;
+const words = [
+	...['send', '--from', 'news@example.com', '--list', '1', '--subject', 'S', '--yes', '--expect-count', '1'],
+	...['--html', '<a href="https://example.com/?q=&quot;&gt;<script>">x</a>', '--campaign', hostile],
+];
+const now = ['--now', '2026-11-07T12:00:00Z'];
+
+describe('a saved report', () => {
+	let sink: SmtpSink;
+	let project: Project;
+	const path = (name: string) => join(project.folder, name);
+	const saved = async (name: string, ...more: string[]) => {
+		await project.json(['campaigns', 'report', hostile, '--save', path(name), ...more, ...now]);
+		return readFile(path(name), 'utf8');
+	};
+	beforeAll(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+		await project.json([...words, ...now]);
+	});
+	afterAll(() => sink.close());
+
+	it('is a table with every figure by day, for Excel too', async () => {
+		const header = 'date,created,sent,opened,machine_opened,clicked,machine_clicked';
+		const more = 'unsubscribed,complained,softbounced,hardbounced';
+		const text = `${header},${more}\n2026-11-07,1,1,0,0,0,0,0,0,0,0\n`;
+		expect(await saved('r.csv')).toBe(text);
+		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
+	});
+
+	it('is JSON as printed with all links, and Markdown whose texts stay texts', async () => {
+		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
+		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
+		const markdown = await saved('r.md');
+		expect(markdown.split('\n')[0]).toBe(`# Campaign \\<img src=x onerror="alert\\(1\\)"\\>'&\\|`);
+		expect(markdown).toContain('| 2026-11-07 | 1 | 1 | 0 |');
+	});
+
+	it('replaces no file without --force, and leaves none behind', async () => {
+		await writeFile(path('mine.html'), 'mine');
+		const again = ['campaigns', 'report', hostile, '--save', path('mine.html'), ...now];
+		const refused = await project.run(again);
+		expect({ code: refused.code, stderr: refused.stderr }).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('exists already'),
+		});
+		expect(await readFile(path('mine.html'), 'utf8')).toBe('mine');
+		await project.json([...again, '--force']);
+		expect(await readFile(path('mine.html'), 'utf8')).toContain('<!doctype html>');
+	});
+
+	it.each([
+		[['--save', 'r.xlsx'], 'the name says no form of a report'],
+		[['--save', 'r.html', '--excel'], '--excel goes with a file that ends in .csv'],
+		[['--excel'], '--excel goes with --save FILE'],
+		[['--force'], '--force goes with --save FILE'],
+	])('refuses %j', async (more, message) => {
+		const { code, stderr } = await project.run(['report', ...more, ...now]);
+		expect(code).toBe(2);
+		expect(stderr).toContain(message);
+	});
+
+	it('of days without a message is a page too, with the lists', async () => {
+		await project.json(['report', '--save', path('days.html'), '--to', '2020-01-07']);
+		const page = await readFile(path('days.html'), 'utf8');
+		expect(page).toContain('2020-01-01 to 2020-01-07');
+		expect(page).toContain('<td>Readers</td>');
+	});
+
+	it('is an SVG that is one document', async () => {
+		const svg = await saved('r.svg');
+		expect(svg).not.toContain('<img');
+		expect(svg.match(/<svg /g)).toHaveLength(2);
+		expect(svg).not.toMatch(/<svg [^>]*\bwidth="[^>]*\bwidth="/);
+	});
+
+	it.runIf(hasChromium)('is a page without faults that runs nothing and fits a telephone', async () => {
+		const page = await saved('r.html');
+		expect(page).not.toContain('<img');
+		expect(page).not.toMatch(/<script/i);
+		const browser = await launchChromium();
+		if (browser === undefined) throw new Error('no browser');
+		try {
+			const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+			const tab = await browser.newPage({ bypassCSP: true });
+			await tab.goto(`file://${path('r.html')}`);
+			for (const colorScheme of ['light', 'dark'] as const) {
+				await tab.emulateMedia({ colorScheme });
+				await tab.setViewportSize({ width: 320, height: 700 });
+				await tab.addScriptTag({ content: axe });
+				const found = await tab.evaluate<{ violations: { id: string }[] }>('axe.run()');
+				expect(found.violations.map(({ id }) => id)).toEqual([]);
+				expect(await tab.evaluate('document.documentElement.scrollWidth')).toBe(320);
+			}
+			await picture(tab, 'report');
+			await tab.goto(`file://${path('r.svg')}`);
+			expect(await tab.evaluate('document.documentElement.nodeName')).toBe('svg');
+			expect(await tab.evaluate('document.querySelector("parsererror") === null')).toBe(true);
+		} finally {
+			await browser.close();
+		}
+	});
+});
