@@ -3,7 +3,13 @@ import { type Mailbox, parseMailbox } from './address.js';
 import type { CampaignSource, RequestsSpec } from './campaigns.js';
 import type { CampaignSpec } from './capabilities.js';
 import { canonicalJson } from './json.js';
-import { type CheckedContent, type CheckedSend, campaignFields, requestsFields } from './messages.js';
+import {
+	type CheckedAudience,
+	type CheckedContent,
+	type CheckedSend,
+	campaignFields,
+	requestsFields,
+} from './messages.js';
 
 /**
  * Equal for specs that open the same campaign: the whole spec except the path of its source, as a file may be moved, and
@@ -43,9 +49,28 @@ function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
 	}
 	const parsed = campaignFields.parse(spec);
 	if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
-	const { strict_vars, ...content } = parsed.value;
+	// When it leaves is no part of what it is: a plan may be changed until the release.
+	const { strict_vars, audience, timing: _timing, list_id, ...content } = parsed.value;
 	const { tag } = content;
-	return { seen: { ...seenOf(content), rows }, unseen: { tag, strict_vars } };
+	const people = peopleOf(audience);
+	return {
+		seen: { ...seenOf(content), list_id, rows, ...people },
+		unseen: { tag, strict_vars, lists: audience.lists },
+	};
+}
+
+/**
+ * Without regard to order. Nothing for the people of one list, so that campaigns of before compare as they did: the first
+ * list is told by `list_id` then.
+ */
+function peopleOf({ lists, ...conditions }: CheckedAudience): Readonly<Record<string, unknown>> {
+	const sorted = Object.entries(conditions).map(
+		([key, values]: [string, readonly (string | number)[]]) => [key, [...values].sort()] as const,
+	);
+	return {
+		...(lists.length > 1 && { list_id: [...lists].sort((a, b) => a - b) }),
+		...Object.fromEntries(sorted.filter(([, values]) => values.length > 0)),
+	};
 }
 
 function seenOf(checked: CheckedContent): Readonly<Record<string, unknown>> {

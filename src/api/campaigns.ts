@@ -1,13 +1,14 @@
 /** The input of a campaign besides recipients, and its results: the plain data of `Campaigns`. */
-import type { CampaignSpec, CampaignStatus, Session } from './capabilities.js';
+import type { Call } from './api.js';
+import type { AcceptCounts, CampaignSpec, CampaignStatus, Session } from './capabilities.js';
 import { ApiError } from './errors.js';
-import type { MessageState, Uuid } from './records.js';
+import type { MessageState, Uuid, WireDateTime } from './records.js';
 
 /**
  * The spec of a campaign of send requests: only its rows' source. Each request has its own content; `put` then takes no
  * recipients, and `putRequests` nothing else.
  */
-export interface RequestsSpec {
+export interface RequestsSpec extends Timing {
 	requests: true;
 	strict_vars?: boolean;
 	source?: CampaignSource;
@@ -60,7 +61,7 @@ export interface CampaignFigures {
 }
 
 /** A campaign in a list, without its bodies. */
-export interface Campaign extends Omit<CampaignStatus, 'messages'> {
+export interface Campaign extends Omit<CampaignStatus, 'messages' | 'lists'> {
 	/** Rows put so far. */
 	position: number;
 	/** All its rows were put: see `Campaigns.complete`. */
@@ -69,6 +70,8 @@ export interface Campaign extends Omit<CampaignStatus, 'messages'> {
 	/** The subject for its recipients; null for send requests. */
 	subject: string | null;
 	list_id: number | null;
+	/** Absent: not told, or it has no list. */
+	audience?: Audience;
 	source: CampaignSource | null;
 	/** True: its rows are send requests. */
 	requests: boolean;
@@ -157,4 +160,138 @@ export function repeatedCampaign(key: string): ApiError {
 export function repeatedKey({ code, fields }: ApiError): string | null {
 	const told = fields?.['sent'];
 	return code === 'conflict' && Array.isArray(told) ? String(told[0]?.message) : null;
+}
+
+/** The part of a campaign's spec that says to whom; all of it must hold. */
+export interface Audience {
+	/** All lists in their order, `list_id` first; absent: `list_id` alone. */
+	lists?: readonly number[];
+	/** No address that is in one of these, active or not. */
+	exclude_lists?: readonly number[];
+	/** Conditions on the subscriber, `meta.city=Oslo`. */
+	where?: readonly string[];
+	/** Campaigns whose mail the address got and a person opened. Machines do not count. */
+	where_opened?: readonly Uuid[];
+	/** Campaigns whose mail the address got and no person opened. */
+	where_not_opened?: readonly Uuid[];
+}
+
+/** When a campaign's messages may leave. */
+export interface Timing {
+	/** Not before; absent: from the release on. */
+	starts_at?: WireDateTime;
+	/** `HH:MM-HH:MM` of each day in `time_zone`; it may go over midnight. Absent: at any time. */
+	window?: string;
+	/** IANA name, of the window and of the days in `where`; absent: that of the database. */
+	time_zone?: string;
+}
+
+/** The reason why a subscriber of a list gets no message. */
+export interface LeavingOut {
+	/** `inactive`, `excluded`, `condition`, `opened`, `not_opened`, `duplicate`, `suppressed` or `missing_variable`. */
+	code: string;
+	/** The excluded list's id, the condition, the campaign's UUID, the reason of a suppression, or a text; null: none. */
+	detail: string | null;
+}
+
+/** Subscribers of one list, by what became of them. */
+export interface ListCounts extends AcceptCounts {
+	list_id: number;
+	/** The reasons, in the order in which they were met; `suppressed` and `rejected` are among them. */
+	reasons: readonly (LeavingOut & { count: number })[];
+}
+
+/** A subscriber that a campaign left out. */
+export interface LeftOutPerson extends LeavingOut {
+	to: string;
+	list_id: number;
+}
+
+/** A part of what a campaign would be; `next`: pass it as `after` for the rest; null at the end. */
+export interface AudiencePart {
+	/** Of this part. */
+	counts: ListCounts;
+	/** The first of this part that would get a message. */
+	first: number | null;
+	/** The first with a missing variable, for people. */
+	findings: readonly string[];
+	next: number | null;
+}
+
+/** The timing of a campaign that has one. */
+export interface CampaignPlan {
+	/** Null: from its release on. */
+	starts_at: WireDateTime | null;
+	/** Null: at any time of the day. */
+	window: string | null;
+	time_zone: string;
+	/** Nothing leaves before; null: it may leave now. */
+	opens_at: WireDateTime | null;
+	/** Released for later, and nothing has left. */
+	is_planned: boolean;
+}
+
+/** A request for a time, as people give it. */
+export interface TimingRequest {
+	/** `2026-12-01T09:00`, local without an offset; `tomorrow 09:00`. */
+	at?: string;
+	/** From now on; milliseconds. */
+	in_ms?: number;
+	window?: string;
+}
+
+/** The moment of a request. */
+export interface PlannedTiming extends Timing {
+	time_zone: string;
+	/** The first moment at which a message may leave, the window considered; null: now. */
+	opens_at: WireDateTime | null;
+	/** The local time does not exist (`skipped`: the moment after it) or exists twice (`repeated`: the first). */
+	note: 'skipped' | 'repeated' | null;
+}
+
+/** Foresees audiences and times, and names who was left out. Throws `not_found` and `invalid`. */
+export interface Audiences {
+	/** What staging one of the lists would come to; writes nothing. */
+	foresee(
+		spec: CampaignSpec,
+		request: { list_id: number; after?: number },
+		call?: Call,
+	): Promise<AudiencePart>;
+	/** `invalid` on `at` for the past and for no time, on `window` for no window. */
+	plan(request: TimingRequest, call?: Call): Promise<PlannedTiming>;
+	/** Subscribers that the lists of a campaign have and that got no message, at most 1,000 a call. */
+	leftOut(
+		id: Uuid,
+		request: { after?: number; limit?: number },
+		call?: Call,
+	): Promise<{ results: readonly LeftOutPerson[]; next: number | null }>;
+}
+
+/** How a list, by its id, and a campaign, by its UUID, are called. */
+export interface LeftOutNames {
+	list(id: string): string;
+	campaign(id: string): string;
+}
+
+/** `in excluded list "Staff"`, `not meta.city=Oslo`, `inactive (UNSUBSCRIBED)`. */
+export function sayLeftOut({ code, detail }: LeavingOut, names: LeftOutNames): string {
+	switch (code) {
+		case 'inactive':
+		case 'suppressed':
+			return detail === null ? code : `${code} (${detail})`;
+		case 'excluded':
+			return `in excluded list ${names.list(detail ?? '')}`;
+		case 'condition':
+			return `not ${detail}`;
+		case 'opened':
+			return `did not open ${names.campaign(detail ?? '')}`;
+		case 'not_opened':
+			return `opened ${names.campaign(detail ?? '')}, or did not get it`;
+		case 'duplicate':
+			return 'in an earlier list';
+		case 'missing_variable':
+			return detail ?? 'without a value for a variable';
+		default:
+			return detail ?? code;
+	}
 }

@@ -5,34 +5,31 @@
 import type { Api, Call, PageRequest } from './api.js';
 import type {
 	AnyCampaignSpec,
+	Audience,
+	Audiences,
 	Campaign,
 	CampaignCanceling,
 	CampaignFilter,
 	CampaignMessages,
 	CampaignOpening,
+	CampaignPlan,
 	CampaignResults,
 	CampaignSession,
 	CampaignSource,
+	ListCounts,
 	RequestBatch,
 	ResultsRequest,
+	Timing,
 } from './campaigns.js';
 import type { Deliveries } from './deliveries.js';
 import type { Exports } from './exports.js';
-import type { SenderInput, SubscriberInput, TemplateInput } from './inputs.js';
+import type { FieldsPlus } from './fields.js';
+import type { SenderInput, TemplateInput } from './inputs.js';
 import type { Erasures, People } from './people.js';
-import type {
-	Message,
-	MessageDetail,
-	MessageState,
-	Meta,
-	Page,
-	Sender,
-	Subscriber,
-	Template,
-	Uuid,
-} from './records.js';
+import type { Message, MessageDetail, MessageState, Page, Sender, Template, Uuid } from './records.js';
 import type { ReportsPlus } from './reports.js';
 import type { CheckedBatch } from './row-texts.js';
+import type { SubscribersPlus } from './subscribers.js';
 import type { Suppressions } from './suppressions.js';
 
 /** The abilities of a deployment beyond the service document; determined once, from an answer alone. */
@@ -59,6 +56,7 @@ export interface Extensions {
 	deliveries: Deliveries;
 	suppressions: Suppressions;
 	people: People;
+	audiences: Audiences;
 }
 
 /** A command needs an extension that this deployment lacks. */
@@ -143,41 +141,6 @@ export interface Messages {
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
-/** A change of a subscriber whose meta is merged in the store, so that two writers lose nothing. */
-export interface MetaChange {
-	set: Meta;
-	unset: readonly string[];
-}
-
-/** Atomic changes of subscribers that the document has no operation for. Throws `not_found` and `invalid`. */
-export interface SubscribersPlus {
-	/** `patch` and the merged meta in one operation; `meta` of `patch` is ignored. */
-	merge(
-		listId: number,
-		id: number,
-		change: MetaChange & { patch: Partial<Omit<SubscriberInput, 'meta'>> },
-		call?: Call,
-	): Promise<Subscriber>;
-	/**
-	 * Adds the subscriber. A subscriber with the address in the list is left unchanged (`skip`) or changed to the given
-	 * values, meta merged (`update`). One operation: of several at once, one adds. Repeating it changes nothing.
-	 */
-	add(
-		listId: number,
-		subscriber: SubscriberInput,
-		options: { if_exists: 'skip' | 'update' },
-		call?: Call,
-	): Promise<Subscriber>;
-	/** Deletes all subscribers of a list in one operation; returns the number. */
-	clear(listId: number, call?: Call): Promise<number>;
-}
-
-/** Facts to know before a field is renamed or deleted. Throws `not_found`. */
-export interface FieldsPlus {
-	/** Subscribers of all lists whose meta holds the variable. */
-	countUses(id: number, call?: Call): Promise<number>;
-}
-
 /** A session with its position: the number of rows acknowledged durably. */
 export interface Session {
 	id: string;
@@ -249,7 +212,7 @@ export interface Imports {
 }
 
 /** The shared part of a campaign's messages: a send request without its recipients. */
-export interface CampaignSpec {
+export interface CampaignSpec extends Audience, Timing {
 	from: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	subject?: string;
@@ -270,11 +233,13 @@ export interface CampaignSpec {
 	source?: CampaignSource;
 }
 
-/** read = staged + suppressed + rejected. */
+/** read = staged + suppressed + rejected + left_out. */
 export interface AcceptCounts {
 	staged: number;
 	suppressed: number;
 	rejected: number;
+	/** Subscribers of its lists that the audience leaves out; absent: none. */
+	left_out?: number;
 }
 
 /** The state of a campaign. */
@@ -288,6 +253,10 @@ export interface CampaignStatus {
 	messages: CampaignMessages;
 	/** Recipients found, staged or not. */
 	counts: AcceptCounts;
+	/** When it may leave; absent: from its release on. */
+	plan?: CampaignPlan;
+	/** By list, in the order of the lists; absent: it has none. */
+	lists?: readonly ListCounts[];
 }
 
 /** One recipient of a campaign; `context` replaces the campaign's own values, and those replace the subscriber's meta. */

@@ -172,7 +172,8 @@ interface Zone {
 // The one cache of the module holds only facts, so it is safe to share: a formatter costs 50 µs, a look-up 50 ns.
 const zones = new Map<string, Zone>();
 
-function offsetAt(ms: number, timeZone: string): number {
+/** How far the clocks of the zone are ahead of UTC at that moment; both in milliseconds. */
+export function offsetAt(ms: number, timeZone: string): number {
 	if (timeZone === 'UTC') return 0;
 	const zone = zoneOf(timeZone);
 	const quarter = Math.floor(ms / msPerQuarterHour);

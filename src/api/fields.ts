@@ -1,4 +1,5 @@
-/** The input of an additional field. */
+/** The input of an additional field, and our extension about its uses. */
+import type { Call } from './api.js';
 import { char, pattern, type TextRule } from './schema/char.js';
 import { fieldSet } from './schema.js';
 
@@ -20,3 +21,9 @@ export const fieldFields = fieldSet({
 	variable: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
 	name: char({ max: 255 }),
 });
+
+/** Facts to know before a field is renamed or deleted. Throws `not_found`. */
+export interface FieldsPlus {
+	/** Subscribers of all lists whose meta holds the variable. */
+	countUses(id: number, call?: Call): Promise<number>;
+}

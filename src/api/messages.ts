@@ -1,6 +1,7 @@
 /** The input of a send call. Senders, templates and suppressions are looked up elsewhere. */
 import { type Address, type EmailKey, formatMailbox, type Mailbox } from './address.js';
 import type { Envelope } from './content.js';
+import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { headers } from './headers.js';
 import type { Uuid } from './records.js';
@@ -11,6 +12,7 @@ import { address, mailbox, oneOrListOfOne } from './schema/mailbox.js';
 import { trimWhitespace } from './schema/python.js';
 import { boolean, choice, integer, uuid } from './schema/scalars.js';
 import { texts } from './schema/texts.js';
+import { moment, sendingWindow, timeZone } from './schema/times.js';
 import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
 import { maxBodyBytes } from './templates.js';
 
@@ -62,6 +64,26 @@ export interface CheckedCampaign extends CheckedContent {
 	strict_vars: boolean;
 	/** The list in which to find a recipient's subscriber. */
 	list_id: number | null;
+	/** To whom it goes, of the people of its lists. */
+	audience: CheckedAudience;
+	timing: CheckedTiming;
+}
+
+/** An `Audience` with each id and condition once. */
+export interface CheckedAudience {
+	/** In their order; empty: no list. */
+	lists: number[];
+	exclude_lists: number[];
+	where: string[];
+	where_opened: Uuid[];
+	where_not_opened: Uuid[];
+}
+
+/** A `Timing`; null = not given. */
+export interface CheckedTiming {
+	starts_at: Micros | null;
+	window: string | null;
+	time_zone: string | null;
 }
 
 const body = char({ trim: 'off', maxBytes: maxBodyBytes });
@@ -101,25 +123,49 @@ const declaredSend = fieldSet(sendDeclaration, {
 /** Texts by name, including the columns of a table; see `CampaignSource`. */
 const campaignSource = dict(char({ allowBlank: true, max: 256 * 1024, trim: 'off' }), { max: 20 });
 
+const mostLists = 100;
+const lists = list(integer({ min: 1 }), { max: mostLists });
+const openedCampaigns = list(uuid(), { max: mostLists });
+
+const audienceDeclaration = {
+	lists: optional(lists),
+	exclude_lists: optional(lists),
+	where: optional(list(char({ max: 1000, trim: 'off' }), { max: mostLists })),
+	where_opened: optional(openedCampaigns),
+	where_not_opened: optional(openedCampaigns),
+};
+
+const timingDeclaration = {
+	starts_at: optional(moment()),
+	window: optional(sendingWindow()),
+	time_zone: optional(timeZone()),
+};
+
 const declaredCampaign = fieldSet(
 	{
 		...contentDeclaration,
+		...audienceDeclaration,
+		...timingDeclaration,
 		strict_vars: withDefault(boolean(), () => true),
 		list_id: optional(integer({ min: 1 })),
 		source: optional(campaignSource),
 	},
-	{ crossCheck: checkContent },
+	{ crossCheck: (value) => ({ ...checkContent(value), ...checkAudience(value) }) },
 );
 
-/** The spec of a campaign whose rows are send requests: only their source. */
+/** The spec of a campaign whose rows are send requests: only their source, and when they leave. */
 export const requestsFields: FieldSet<{
 	requests: boolean;
 	strict_vars: boolean;
 	source?: Record<string, string>;
+	starts_at?: Micros;
+	window?: string;
+	time_zone?: string;
 }> = fieldSet({
 	requests: boolean(),
 	strict_vars: withDefault(boolean(), () => true),
 	source: optional(campaignSource),
+	...timingDeclaration,
 });
 
 /** Service document, "Send a message". */
@@ -135,6 +181,8 @@ export const campaignFields: OneWay<CheckedCampaign> = {
 			...normalizeContent(value, { cc: [], bcc: [] }),
 			strict_vars: value.strict_vars,
 			list_id: value.list_id ?? null,
+			audience: normalizeAudience(value),
+			timing: normalizeTiming(value),
 		})),
 	jsonSchema: () => declaredCampaign.jsonSchema('create'),
 };
@@ -182,6 +230,47 @@ function checkCopies(value: Pick<ValueOf<typeof sendDeclaration>, 'type' | 'cc' 
 		...(value.cc.length > 0 && { cc: [noCopies] }),
 		...(value.bcc.length > 0 && { bcc: [noCopies] }),
 	};
+}
+
+/** Conditions without a list would be checked for no one. */
+function checkAudience({
+	list_id,
+	lists,
+	...conditions
+}: { list_id?: number } & Partial<ValueOf<typeof audienceDeclaration>>): FieldErrors {
+	const isFirst = lists === undefined || lists[0] === list_id;
+	const isOfLists =
+		list_id !== undefined || Object.keys(audienceDeclaration).every((key) => !(key in conditions));
+	return {
+		...(!isFirst && { lists: [{ code: 'invalid', message: 'The first is list_id.' }] }),
+		...(!isOfLists && { list_id: [required] }),
+	};
+}
+
+function normalizeAudience({
+	list_id,
+	lists = list_id === undefined ? [] : [list_id],
+	exclude_lists = [],
+	where = [],
+	where_opened = [],
+	where_not_opened = [],
+}: { list_id?: number } & Partial<ValueOf<typeof audienceDeclaration>>): CheckedAudience {
+	return {
+		lists: [...new Set(lists)],
+		exclude_lists: [...new Set(exclude_lists)],
+		where: [...new Set(where)],
+		where_opened: [...new Set(where_opened)],
+		where_not_opened: [...new Set(where_not_opened)],
+	};
+}
+
+/** The timing of a spec of either kind. */
+export function normalizeTiming({
+	starts_at = null,
+	window = null,
+	time_zone = null,
+}: { [K in keyof CheckedTiming]?: CheckedTiming[K] | undefined }): CheckedTiming {
+	return { starts_at, window, time_zone };
 }
 
 function normalizeSend(value: ValueOf<typeof sendDeclaration>): CheckedSend {

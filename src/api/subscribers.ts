@@ -1,7 +1,9 @@
-/** The input of a subscriber. The store decides whether `meta` names existing variables. */
+/** The input of a subscriber, and our extension. The store decides whether `meta` names existing variables. */
+import type { Call } from './api.js';
 import type { FieldErrors } from './errors.js';
+import type { SubscriberInput } from './inputs.js';
 import { isRecord, parseJson } from './json.js';
-import type { Meta, MetaValue } from './records.js';
+import type { Meta, MetaValue, Subscriber } from './records.js';
 import { char, email, textFaults } from './schema/char.js';
 import { type Checked, type Field, field, refuse, refuseNull, valid, withDefault } from './schema/field.js';
 import { JsonNumber } from './schema/number.js';
@@ -77,4 +79,33 @@ function tooManyDigits(): Checked<MetaValue> {
 
 function tooLarge(): Checked<Meta> {
 	return refuse('max_length', `Ensure this field has no more than ${maxMetaBytes} bytes.`);
+}
+
+/** A change of a subscriber whose meta is merged in the store, so that two writers lose nothing. */
+export interface MetaChange {
+	set: Meta;
+	unset: readonly string[];
+}
+
+/** Atomic changes of subscribers that the document has no operation for. Throws `not_found` and `invalid`. */
+export interface SubscribersPlus {
+	/** `patch` and the merged meta in one operation; `meta` of `patch` is ignored. */
+	merge(
+		listId: number,
+		id: number,
+		change: MetaChange & { patch: Partial<Omit<SubscriberInput, 'meta'>> },
+		call?: Call,
+	): Promise<Subscriber>;
+	/**
+	 * Adds the subscriber. A subscriber with the address in the list is left unchanged (`skip`) or changed to the given
+	 * values, meta merged (`update`). One operation: of several at once, one adds. Repeating it changes nothing.
+	 */
+	add(
+		listId: number,
+		subscriber: SubscriberInput,
+		options: { if_exists: 'skip' | 'update' },
+		call?: Call,
+	): Promise<Subscriber>;
+	/** Deletes all subscribers of a list in one operation; returns the number. */
+	clear(listId: number, call?: Call): Promise<number>;
 }

@@ -11,9 +11,10 @@ import type { AcceptCounts, Ack, CampaignSpec, Campaigns, RecipientBatch } from 
 import { dayOf, type Micros, parseDateTime } from '../api/datetime.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
-import { campaignFields, requestsFields } from '../api/messages.js';
+import { campaignFields, normalizeTiming, requestsFields } from '../api/messages.js';
 import { texts } from '../api/schema/texts.js';
 import type { CampaignAck, OpenCampaign } from '../store/campaigns.js';
+import { assertAudience, settledTiming } from './audiences.js';
 import { assertBatch, checkedRequests } from './campaign-requests.js';
 import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
 import { type CampaignContext, checked, deleted, found, seenBy } from './context.js';
@@ -75,13 +76,14 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 					...seenBy(call),
 				}),
 			),
-		status: async (id, call) => found(await store.reads.campaignStatus({ id, ...seenBy(call) })),
+		status: async (id, call) =>
+			found(await store.reads.campaignStatus({ id, now: clock.now(), ...seenBy(call) })),
 		page: async ({ page, page_size, query: _, ...filter }, call) => {
 			const { since, ...stored } = filter;
 			const wanted = { ...stored, ...(since !== undefined && { since_at: sinceAt(since) }) };
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			return readPage(context, request, { path: '/ext/mailings/', filters: filter }, (at) =>
-				store.reads.pageCampaigns({ ...at, ...wanted, ...seenBy(call) }),
+				store.reads.pageCampaigns({ ...at, ...wanted, now: clock.now(), ...seenBy(call) }),
 			);
 		},
 		results: async (id, request, call) => {
@@ -106,7 +108,7 @@ async function openCampaign(
 	},
 ) {
 	const { store, clock } = context;
-	const opened = 'requests' in spec ? openRequests(context, spec) : await openContent(context, spec);
+	const opened = await ('requests' in spec ? openRequests(context, spec) : openContent(context, spec));
 	const outcome = await store.writes.openCampaign({
 		...opened,
 		key: key ?? (await madeName(context, spec, opened)),
@@ -145,17 +147,18 @@ async function madeName(
 	return campaignName(about, dayOf(clock.now(), timeZone));
 }
 
-type Opened = Pick<OpenCampaign, 'id' | 'strict_vars' | 'submission'>;
+type Opened = Pick<OpenCampaign, 'id' | 'strict_vars' | 'submission' | 'audience' | 'timing'>;
 
 /** Each of its rows has its own content. */
-function openRequests({ newId }: CampaignContext, spec: RequestsSpec): Opened {
-	const { strict_vars, requests } = checked(requestsFields.parse(spec, 'create'));
+async function openRequests({ store, newId }: CampaignContext, spec: RequestsSpec): Promise<Opened> {
+	const { strict_vars, requests, ...given } = checked(requestsFields.parse(spec, 'create'));
 	if (!requests) throw invalid({ requests: [{ code: 'invalid', message: 'Give true, or leave it out.' }] });
-	return { id: newId(), strict_vars, submission: null };
+	const timing = await settledTiming(store, normalizeTiming(given));
+	return { id: newId(), strict_vars, submission: null, timing };
 }
 
 async function openContent(context: CampaignContext, spec: CampaignSpec): Promise<Opened> {
-	const { clock, newId } = context;
+	const { store, clock, newId } = context;
 	const parsed = campaignFields.parse(spec);
 	const isOurs = context.courier === 'smtp';
 	if (parsed.kind === 'invalid') throw isOurs ? await refusalBeside(context, parsed) : invalid(parsed.errors);
@@ -163,13 +166,16 @@ async function openContent(context: CampaignContext, spec: CampaignSpec): Promis
 	const resolved = isOurs
 		? await resolveContent(context, campaign)
 		: { ...opaqueContent(campaign), request: callOf(spec) };
-	const { type, envelope, from_key, tag, strict_vars } = campaign;
+	const { type, envelope, from_key, tag, strict_vars, audience } = campaign;
+	if (isOurs) await assertAudience(store, audience);
 	const list_id = isOurs ? campaign.list_id : null;
 	const shared = { type, envelope, from_key, tag, list_id, context: campaign.context };
 	return {
 		id: campaign.campaign_unique_id ?? newId(),
 		strict_vars,
 		submission: { id: newId(), ...shared, ...resolved, now: clock.now() },
+		...(isOurs && audience.lists.length > 0 && { audience }),
+		timing: await settledTiming(store, campaign.timing),
 	};
 }
 

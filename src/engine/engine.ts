@@ -2,6 +2,7 @@
 import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
 import type { SendRequest } from '../api/inputs.js';
+import { createAudiences } from './audiences.js';
 import { createCampaigns } from './campaigns.js';
 import type { EngineContext } from './context.js';
 import { createDeliveries } from './deliveries.js';
@@ -42,6 +43,7 @@ export function createEngine(context: EngineContext): Engine {
 		deliveries: createDeliveries(context),
 		suppressions: createSuppressions(context),
 		people: createPeople(context),
+		audiences: createAudiences(context),
 	};
 	const capabilities: Capabilities = { service: 'mailctl', idempotentSend: true, ext };
 	return {

@@ -1,7 +1,6 @@
 /** Additional fields: the variables that subscriber meta may hold. */
 import type { Crud } from '../api/api.js';
-import type { FieldsPlus } from '../api/capabilities.js';
-import { fieldFields } from '../api/fields.js';
+import { type FieldsPlus, fieldFields } from '../api/fields.js';
 import type { FieldInput } from '../api/inputs.js';
 import type { Field } from '../api/records.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';

@@ -1,9 +1,8 @@
 /** The subscribers of a list. The store's operation applies the rules that depend on stored state. */
 import type { Crud } from '../api/api.js';
-import type { SubscribersPlus } from '../api/capabilities.js';
 import type { SubscriberInput } from '../api/inputs.js';
 import type { Subscriber, SubscriberFilter } from '../api/records.js';
-import { subscriberFields } from '../api/subscribers.js';
+import { type SubscribersPlus, subscriberFields } from '../api/subscribers.js';
 import type { SubscriberPatch } from '../store/store.js';
 import { checked, checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';

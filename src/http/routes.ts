@@ -204,6 +204,20 @@ export const routes = {
 	}),
 	'ext.campaigns.status': get(campaign, 'send', { orScope: 'read' }),
 
+	/** Body as of opening a campaign; writes nothing. */
+	'ext.audiences.foresee': post(`${campaigns}foresee/{list_id}/`, 'send', {
+		body: 'content',
+		query: ['after'],
+		alsoScope: 'read',
+	}),
+	/** Body `{at, in_ms, window}`; writes nothing. */
+	'ext.audiences.plan': post(`${campaigns}plan/`, 'send', { body: 'record' }),
+	/** `{results, next}`; `next` is the `after` of the rest. */
+	'ext.audiences.leftOut': get(`${campaign}left-out/`, 'send', {
+		query: ['after', 'limit'],
+		alsoScope: 'read',
+	}),
+
 	'ext.suppressions.page': get(suppressions, 'read', { query: [...suppressionFilters, ...paging] }),
 	/** `{results, next}`; `next` is the `cursor` of the rest. For reading all of them, where pages would be slow. */
 	'ext.suppressions.slice': get(`${suppressions}slices/`, 'read', {

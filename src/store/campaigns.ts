@@ -1,14 +1,23 @@
 /** Commands that open and fill a campaign, and their outcomes: plain data. */
 
-import type { CampaignSession, RequestsSpec } from '../api/campaigns.js';
-import type { AcceptCounts, Ack, CampaignSpec } from '../api/capabilities.js';
+import type {
+	AudiencePart,
+	Campaign,
+	CampaignFilter,
+	CampaignResults,
+	CampaignSession,
+	LeftOutPerson,
+	RequestsSpec,
+} from '../api/campaigns.js';
+import type { AcceptCounts, Ack, CampaignSpec, CampaignStatus } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
+import type { CheckedAudience, CheckedTiming } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
 import type { RecipientRow } from '../engine/rules/recipient-rows.js';
 import type { Courier } from '../engine/rules/request-rows.js';
 import type { RefusedRow } from '../engine/rules/row-place.js';
-import type { Seen } from './store.js';
+import type { PageOf, Seen, Slice } from './store.js';
 import type { Submission } from './submissions.js';
 
 export interface OpenCampaign {
@@ -26,6 +35,10 @@ export interface OpenCampaign {
 	 * looked up. Absent: `smtp`.
 	 */
 	courier?: Courier;
+	/** To whom of its lists it goes; absent: every active subscriber. */
+	audience?: CheckedAudience;
+	/** When it may leave, also of a campaign that is reopened before its release; absent: from then on. */
+	timing?: CheckedTiming;
 	/** `null`: each row has its own. */
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	/** The new owner; absent: the database owner. */
@@ -102,6 +115,36 @@ export type RequestedRow =
 			line?: number;
 	  }
 	| RefusedRow;
+
+/** Reads of campaigns. */
+export interface CampaignReads {
+	campaignStatus(c: { id: Uuid; now: Micros } & Seen): Promise<CampaignStatus | null>;
+	/** What staging the next people of one list would come to; `null`: no such list. */
+	foreseeAudience(c: {
+		type: 'TRANSACTIONAL' | 'BULK';
+		/** The variables of the content. */
+		used: string[];
+		context: Record<string, string>;
+		is_strict: boolean;
+		now: Micros;
+		audience: CheckedAudience;
+		list_id: number;
+		after: number;
+		limit: number;
+		time_zone: string;
+	}): Promise<AudiencePart | null>;
+	/** In the order in which they were met. */
+	sliceLeftOut(
+		c: { id: Uuid; after: number; limit: number } & Seen,
+	): Promise<{ results: LeftOutPerson[]; next: number | null } | null>;
+	pageCampaigns(
+		c: Omit<CampaignFilter, 'since'> & { since_at?: Micros; now: Micros } & PageOf & Seen,
+	): Promise<Slice<Campaign>>;
+	/** In the order of rows put. */
+	sliceCampaignResults(
+		c: { id: Uuid; after: number; limit: number; only: 'findings' | null } & Seen,
+	): Promise<CampaignResults | null>;
+}
 
 /** Writes of campaigns. */
 export interface CampaignWrites {

@@ -53,6 +53,8 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		getPerson: true,
 		slicePersonMessages: true,
 		campaignStatus: true,
+		foreseeAudience: true,
+		sliceLeftOut: true,
 		pageCampaigns: true,
 		sliceCampaignResults: true,
 		countMessages: true,

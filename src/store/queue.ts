@@ -170,6 +170,9 @@ export interface Leased extends Fence {
 	call?: string;
 	/** A worker ended while it had the message leased, perhaps because of it; absent = no sign of harm. */
 	is_suspect?: true;
+	/** It may not begin at this moment or later, as its campaign's window ends; absent = it may. */
+	leave_by?: Micros;
+	/** From when tries are counted; the date of the mail. */
 	created_at: Micros;
 }
 

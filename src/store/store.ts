@@ -4,10 +4,8 @@
  * A write's promise resolves after its commit is durable.
  */
 
-import type { Campaign, CampaignFilter, CampaignResults } from '../api/campaigns.js';
 import type {
 	Ack,
-	CampaignStatus,
 	ImportBatch,
 	ImportCounts,
 	ImportSpec,
@@ -39,7 +37,7 @@ import type {
 import type { CheckedBatch } from '../api/row-texts.js';
 import type { ReturnedReport } from '../engine/rules/reported-recipients.js';
 import type { ReportOutcome } from './bounces.js';
-import type { CampaignWrites } from './campaigns.js';
+import type { CampaignReads, CampaignWrites } from './campaigns.js';
 import type { FieldErrorReads } from './field-errors.js';
 import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js';
 import type { MaintenanceReads, MaintenanceWrites } from './maintenance.js';
@@ -86,6 +84,7 @@ export type Day = string;
 /** Each read sees one committed state. `null` = no such record. */
 export interface Reads
 	extends MaintenanceReads,
+		CampaignReads,
 		FieldErrorReads,
 		SuppressionReads,
 		ReportReads,
@@ -143,14 +142,6 @@ export interface Reads
 		limit: number;
 		now: Micros;
 	}): Promise<PersonMessages>;
-	campaignStatus(c: { id: Uuid } & Seen): Promise<CampaignStatus | null>;
-	pageCampaigns(
-		c: Omit<CampaignFilter, 'since'> & { since_at?: Micros } & PageOf & Seen,
-	): Promise<Slice<Campaign>>;
-	/** In the order of rows put. */
-	sliceCampaignResults(
-		c: { id: Uuid; after: number; limit: number; only: 'findings' | null } & Seen,
-	): Promise<CampaignResults | null>;
 	/** Messages by state, all or of one submission or campaign. */
 	countMessages(c: { scope: MessageScope | null } & Seen): Promise<Partial<Record<MessageState, number>>>;
 	/** The result that `Writes.recordReport` would have at this moment. */

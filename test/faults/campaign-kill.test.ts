@@ -31,7 +31,7 @@ async function expectStaged(words: readonly string[]): Promise<void> {
 	const [, path = ''] = words;
 	expectSound(path);
 	const store = await openStore(path, { clock: systemClock, mode: 'existing' });
-	expect(await store.reads.campaignStatus({ id: stdout.trim() })).toMatchObject({
+	expect(await store.reads.campaignStatus({ id: stdout.trim(), now: 0 })).toMatchObject({
 		state: 'staged',
 		messages: { staged: 900 },
 		counts: { staged: 900, suppressed: 0, rejected: 100 },

@@ -98,9 +98,9 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	assertEffective(options);
 	if (options.rate !== undefined) parseRate(options.rate);
 	await assertHonoured(cx, { ...options, isJob: isJob(options) });
-	if (options.list !== undefined) {
+	if (options.list.length > 0) {
 		const { sendToList } = await import('./send/list.js');
-		return sendToList(cx, options, options.list);
+		return sendToList(cx, options);
 	}
 	if (options.csv !== undefined) {
 		const { sendToTable } = await import('./send/csv.js');
@@ -157,7 +157,8 @@ async function assertKey({ idempotencyKey }: SendOptions): Promise<void> {
 }
 
 function assertOneAudience({ list, csv, batch }: SendOptions): void {
-	const given = Object.entries({ list, csv, batch }).filter(([, value]) => value !== undefined);
+	const [first] = list;
+	const given = Object.entries({ list: first, csv, batch }).filter(([, value]) => value !== undefined);
 	const [one, other] = given.map(([name]) => `--${name}`);
 	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
 }
@@ -174,7 +175,7 @@ function assertEffective(options: SendOptions): void {
 }
 
 function isJob({ list, csv, batch }: SendOptions): boolean {
-	return list !== undefined || csv !== undefined || batch !== undefined;
+	return list.length > 0 || csv !== undefined || batch !== undefined;
 }
 
 function assertRecipients(options: SendOptions): void {
@@ -206,7 +207,7 @@ async function preview(
 ): Promise<ExitCode> {
 	const ended = await foreseen(cx, request, options.idempotencyKey);
 	await warnOfContent(cx, prepared);
-	if (!wantsPreview(options) && ended === exits.done) await warnOfLinks(cx, options);
+	if (!wantsPreview(options) && ended === exits.done) await warnOfLinks(cx, { bulk: options.bulk });
 	await look(cx, { prepared, request, options });
 	return ended;
 }
@@ -283,7 +284,7 @@ async function deliverAccepted(
 	cx: CommandContext,
 	{ scope, answer, options }: { scope: DeliveryScope; answer: SendResult; options: SendOptions },
 ): Promise<ExitCode> {
-	await warnOfLinks(cx, options);
+	await warnOfLinks(cx, { bulk: options.bulk });
 	const ids = answer.messages.map(({ id }) => id);
 	const summary = await deliverNow(cx, scope, answer.messages_created, { ...options, ids });
 	if (options.results !== undefined) {

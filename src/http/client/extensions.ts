@@ -3,6 +3,7 @@ import type { Extensions } from '../../api/capabilities.js';
 import type { Deliveries, SigningSecret, StoppedWebhook } from '../../api/deliveries.js';
 import type { SubscriberSlice } from '../../api/exports.js';
 import type { Suppressions } from '../../api/suppressions.js';
+import { ackOf, audiences, campaigns, type Perform } from './campaigns.js';
 import {
 	assertNothing,
 	type Check,
@@ -22,10 +23,6 @@ const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
 const message = record({ id: 'text', to: 'text', state: 'text' });
 const messageDetail = every(message, record({ delivery_attempts: 'array' }));
-const campaign = every(
-	record({ id: 'text', key: 'text', state: 'text', position: 'count', is_finished: 'boolean' }),
-	within('counts', record({ staged: 'count', suppressed: 'count', rejected: 'count' })),
-);
 const importCounts = record({
 	created: 'count',
 	updated: 'count',
@@ -33,12 +30,8 @@ const importCounts = record({
 	duplicate: 'count',
 	rejected: 'count',
 });
-const acceptCounts = record({ staged: 'count', suppressed: 'count', rejected: 'count' });
 const session = every(record({ id: 'text', position: 'count' }), optional('counts', importCounts));
-const rejects = within('rejects', listOf(record({ row: 'count', code: 'text', error: 'text' })));
-const ackOf = (counts: Check) => every(record({ position: 'count' }), within('counts', counts), rejects);
 const importAck = ackOf(importCounts);
-const acceptAck = ackOf(acceptCounts);
 
 const figures = record({ created: 'count', sent: 'count', opened: 'count', clicked: 'count' });
 const dated = listOf(every(figures, record({ date: 'text' })));
@@ -84,6 +77,7 @@ export function extensions(endpoint: Endpoint): Extensions {
 	return {
 		imports: imports(perform),
 		campaigns: campaigns(perform, performEmpty),
+		audiences: audiences(perform),
 		messages: {
 			page: (request, call) =>
 				perform({ operation: 'ext.messages.page', query: pageQuery(request), call }, pageOf(message)),
@@ -182,7 +176,6 @@ function exportsOf(perform: Perform): Extensions['exports'] {
 }
 
 /** Carries out an operation, checks its answer and decodes it. */
-type Perform = <T>(what: OperationRequest, check: Check) => Promise<T>;
 
 function imports(perform: Perform): Extensions['imports'] {
 	return {
@@ -193,56 +186,6 @@ function imports(perform: Perform): Extensions['imports'] {
 		finish: (uuid, call) =>
 			perform({ operation: 'ext.imports.finish', values: { uuid }, call }, importCounts),
 	};
-}
-
-function campaigns(
-	perform: Perform,
-	performEmpty: (what: OperationRequest) => Promise<void>,
-): Extensions['campaigns'] {
-	return {
-		open: (key, spec, call) => {
-			const body = openingBody(key, spec, call);
-			return perform(
-				{ operation: 'ext.campaigns.open', body, call },
-				every(session, record({ key: 'text' })),
-			);
-		},
-		check: (key, spec, call) =>
-			performEmpty({ operation: 'ext.campaigns.check', body: openingBody(key, spec, call), call }),
-		put: (uuid, { first, ...body }, call) =>
-			perform({ operation: 'ext.campaigns.put', values: { uuid, first }, body, call }, acceptAck),
-		putRequests: (uuid, { first, ...body }, call) =>
-			perform({ operation: 'ext.campaigns.putRequests', values: { uuid, first }, body, call }, acceptAck),
-		complete: (uuid, body, call) =>
-			performEmpty({ operation: 'ext.campaigns.complete', values: { uuid }, body, call }),
-		page: (request, call) =>
-			perform({ operation: 'ext.campaigns.page', query: pageQuery(request), call }, pageOf(campaign)),
-		results: (uuid, request, call) =>
-			perform(
-				{ operation: 'ext.campaigns.results', values: { uuid }, query: encodeQuery({ ...request }), call },
-				every(within('results', listOf(record({ to: 'text', state: 'text' }))), record({ next: 'position' })),
-			),
-		addList: (uuid, list_id, call) =>
-			perform({ operation: 'ext.campaigns.addList', values: { uuid, list_id }, call }, acceptAck),
-		release: (uuid, body, call) =>
-			performEmpty({ operation: 'ext.campaigns.release', values: { uuid }, body, call }),
-		cancel: (uuid, call) => {
-			const query = encodeQuery(call?.forget === true ? { forget: true } : {});
-			return performEmpty({ operation: 'ext.campaigns.cancel', values: { uuid }, query, call });
-		},
-		status: (uuid, call) =>
-			perform(
-				{ operation: 'ext.campaigns.status', values: { uuid }, call },
-				every(record({ id: 'text', state: 'text', messages: 'object' }), within('counts', acceptCounts)),
-			),
-	};
-}
-
-function openingBody(
-	...[key, spec, call]: Parameters<Extensions['campaigns']['open']>
-): Readonly<Record<string, unknown>> {
-	const unless = call?.unlessSent === true ? { unless_sent: true } : {};
-	return { ...spec, ...unless, ...(key !== null && { key }) };
 }
 
 const delivery: Check = record({ id: 'text', state: 'text', attempts: 'count' });

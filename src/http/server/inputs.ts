@@ -58,6 +58,13 @@ export const completeBody = fieldSet({ position: integer({ min: 0 }) });
 
 export const releaseBody = fieldSet({ expect_count: integer({ min: 0 }) });
 
+/** A time as people give it; the engine reads it. */
+export const planBody = fieldSet({
+	at: optional(char({ max: 64 })),
+	in_ms: optional(integer({ min: 0 })),
+	window: optional(char({ max: 64 })),
+});
+
 /** Rows are checked one by one: a bad one is a reject, not an error of the call. */
 export const suppressionRows = fieldSet({ rows: list(anyRow(), { max: 5_000 }) });
 

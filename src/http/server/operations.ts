@@ -18,6 +18,7 @@ import {
 	importSpec,
 	mergeBody,
 	parseBody,
+	planBody,
 	recipientBatch,
 	releaseBody,
 	replayBody,
@@ -157,6 +158,15 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.campaigns.status': ({ ext }, { uuids, call }) => ext.campaigns.status(uuid(uuids), call),
 	'ext.campaigns.results': ({ ext }, { uuids, query, call }) =>
 		ext.campaigns.results(uuid(uuids), resultsRequest(query), call),
+	'ext.audiences.foresee': ({ ext }, { ids, query, body, call }) => {
+		const request = { list_id: id(ids, 'list_id'), after: query.integer('after') ?? 0 };
+		return ext.audiences.foresee(unchecked(openingOf(body).spec), request, call);
+	},
+	'ext.audiences.plan': ({ ext }, { body, call }) => ext.audiences.plan(parseBody(planBody, body), call),
+	'ext.audiences.leftOut': ({ ext }, { uuids, query, call }) => {
+		const after = query.integer('after') ?? 0;
+		return ext.audiences.leftOut(uuid(uuids), { after, limit: query.integer('limit') ?? 1_000 }, call);
+	},
 	'ext.suppressions.page': ({ ext }, { query, call }) => {
 		const filter = suppressionFilter(query);
 		return readPage(query, (page) => ext.suppressions.page({ ...filter, ...page }, call));

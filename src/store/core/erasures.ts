@@ -184,6 +184,7 @@ export function eraseTraces(sql: Sql, address: EmailKey, addresses: readonly str
 	eraseCopies(sql, address, addresses);
 	for (const table of answerTables) replaceIn(sql, table, addresses);
 	for (const text of addresses) eraseResults(sql, text);
+	sql.run('DELETE FROM campaign_left_out WHERE to_key = ?', address);
 }
 
 /** Columns with JSON of ours in which an address may stand, and the key of their rows. */

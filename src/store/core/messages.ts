@@ -11,6 +11,7 @@ import type { Leased } from '../queue.js';
 import type { Seen } from '../store.js';
 import type { StoredCall, StoredSubmission } from '../submissions.js';
 import { seenRows } from './campaigns/rows.js';
+import { leavesAt } from './gates.js';
 import {
 	type AttemptRow,
 	type MessageRow,
@@ -40,7 +41,7 @@ const joined = `messages m
 	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
 
 const columns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
-	${seenState} AS state, m.attempts, m.due_at, coalesce(g.released_at, m.created_at) AS created_at,
+	${seenState} AS state, m.attempts, ${leavesAt('m.due_at')} AS due_at, coalesce(g.released_at, m.created_at) AS created_at,
 	m.sent_at, m.last_reply`;
 
 /** Only reads. States in filters and counts too are the visible ones (`seenState`). */
@@ -285,12 +286,17 @@ export function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
 	if (scope !== null && 'submission' in scope) return nextOfSubmission(sql, scope.submission);
 	const lanes =
 		scope === null
-			? `SELECT 0 AS seq UNION ALL SELECT -1
-				UNION ALL SELECT seq FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
-			: "SELECT seq FROM campaigns WHERE id = ? AND state = 'released'";
+			? `SELECT 0 AS seq, NULL AS opens_at UNION ALL SELECT -1, NULL
+				UNION ALL SELECT seq, opens_at FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
+			: "SELECT seq, opens_at FROM campaigns WHERE id = ? AND state = 'released'";
 	const row = sql.get<{ due: Micros | null }>(
-		`SELECT min((SELECT min(wake_at) FROM messages WHERE lane = l.seq AND wake_at IS NOT NULL)) AS due
-		FROM (${lanes}) l`,
+		`SELECT min(${leavesAt('g.wakes')}) AS due
+		FROM (
+			SELECT l.opens_at,
+				(SELECT min(wake_at) FROM messages WHERE lane = l.seq AND wake_at IS NOT NULL) AS wakes
+			FROM (${lanes}) l
+		) g
+		WHERE g.wakes IS NOT NULL`,
 		...(scope === null ? [] : [scope.campaign]),
 	);
 	return row?.due ?? null;
@@ -298,7 +304,7 @@ export function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
 
 function nextOfSubmission(sql: Sql, submission: string): Micros | null {
 	const row = sql.get<{ due: Micros | null }>(
-		`SELECT min(m.wake_at) AS due
+		`SELECT min(${leavesAt('m.wake_at')}) AS due
 		FROM ${joined}
 		WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,
 		submission,

@@ -1,5 +1,6 @@
 /** All that is stored about the person behind one address, wherever the address stands. */
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
+import { type LeftOutNames, sayLeftOut } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { LeftOut, ListedSubscriber, PersonDelivery, PersonMessage, Visit } from '../../api/people.js';
 import type { Uuid } from '../../api/records.js';
@@ -29,7 +30,11 @@ function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['getPer
 		subscribers: subscribersOf(sql, email_key),
 		suppressions: selectSuppressions(sql, 'email_key = ? ORDER BY reason, list_id', [email_key]),
 		date_erased: dateOf(erasedAt(sql, email_key)),
-		left_out: [...leftOutOfLists(sql, email_key), ...leftOutOf(sql, email_key, forms)],
+		left_out: [
+			...leftOutByName(sql, email_key),
+			...leftOutOfLists(sql, email_key),
+			...leftOutOf(sql, email_key, forms),
+		],
 		copies: copiesOf(sql, email_key, forms),
 		date_sender: dateOf(
 			sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', email_key)?.at,
@@ -98,8 +103,34 @@ function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Lef
 		}));
 }
 
+/** Of lists: kept by address, with the reason. */
+function leftOutByName(sql: Sql, email_key: EmailKey): LeftOut[] {
+	const nameOf = (text: string, value: string): string =>
+		sql.get<{ name: string }>(text, value)?.name ?? value;
+	const names: LeftOutNames = {
+		list: (id) => JSON.stringify(nameOf('SELECT name FROM lists WHERE id = CAST(? AS INTEGER)', id)),
+		campaign: (id) => nameOf('SELECT key AS name FROM campaigns WHERE id = ?', id),
+	};
+	return sql
+		.all<Omit<LeftOutRow, 'to_email' | 'error'> & { detail: string | null }>(
+			// left_out_of_address, messages_of_address
+			`SELECT g.id, g.key, g.state, g.created_at, o.code, o.detail
+			FROM campaign_left_out o
+			JOIN campaigns g ON g.seq = o.campaign_seq
+			WHERE o.to_key = ? AND g.state = 'released'
+				AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = g.seq)
+			ORDER BY g.seq DESC, o.id
+			LIMIT ${most}`,
+			email_key,
+		)
+		.map(({ id: campaign, key, state, created_at, code, detail }) => {
+			const error = sayLeftOut({ code, detail }, names);
+			return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
+		});
+}
+
 /**
- * Campaigns to a list of the address that made no message for it. A list's outcomes are counted and not kept by address:
+ * Campaigns to a list of the address that made no message for it, of before that was kept by address. A list's outcomes are counted:
  * the reason is what holds now and held then, else unknown.
  */
 function leftOutOfLists(sql: Sql, email_key: EmailKey): LeftOut[] {
@@ -114,7 +145,7 @@ function leftOutOfLists(sql: Sql, email_key: EmailKey): LeftOut[] {
 			FROM subscribers b
 			JOIN campaign_lists l ON l.list_id = b.list_id
 			JOIN campaigns g ON g.seq = l.campaign_seq
-			WHERE b.email_key = ? AND g.state = 'released' AND g.courier = 'smtp' AND b.created_at <= g.created_at
+			WHERE b.email_key = ? AND l.counts IS NULL AND g.state = 'released' AND g.courier = 'smtp' AND b.created_at <= g.created_at
 				AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = b.email_key AND m.lane = g.seq)
 			ORDER BY g.seq DESC
 			LIMIT ${most}`,

@@ -6,6 +6,7 @@ import type { Micros } from '../../api/datetime.js';
 import type { Operations } from '../operations.js';
 import type { DeferredDomain, QueuePause, QueueState, QueueWorker } from '../queue.js';
 import { unfinishedMessages } from './compositions.js';
+import { leavesAt } from './gates.js';
 import { holdingLimits } from './limits/holders.js';
 import { countByState, nextDue } from './messages.js';
 import { heartbeatFreshMicros, isRunning } from './processes.js';
@@ -36,7 +37,7 @@ const joined = 'messages m LEFT JOIN campaigns g ON g.seq = m.lane';
 
 function waiting(sql: Sql, now: Micros): Pick<QueueState, 'due' | 'oldest_at'> {
 	const row = sql.get<{ due: number | null; oldest_at: Micros | null }>(
-		`SELECT sum(m.wake_at <= ?) AS due, min(coalesce(g.released_at, m.created_at)) AS oldest_at
+		`SELECT sum(CASE WHEN ${leavesAt('m.wake_at')} <= ? THEN 1 ELSE 0 END) AS due, min(coalesce(g.released_at, m.created_at)) AS oldest_at
 		FROM ${joined}
 		WHERE ${onItsWay}`,
 		now,

@@ -1,7 +1,6 @@
 /** The queue's lease: which messages a worker may deliver, and for how long. `settle.ts` records the outcomes. */
 
 import type { EmailKey } from '../../api/address.js';
-import type { MessageScope } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
@@ -11,6 +10,7 @@ import { fatalSettlement, openCompositions } from './compositions.js';
 import { type Limiter, openLimiter } from './limits/limits.js';
 import { readLimits } from './limits/turns.js';
 import { cancelMessage } from './message-actions.js';
+import { closeIfDone, lanesOf, sweepCanceled } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
 import { loseLeases, lostCall, settle } from './settle.js';
@@ -21,6 +21,8 @@ import { unwantedBecause } from './suppressions.js';
 interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 	/** Null: no limit is set. */
 	limiter: Limiter | null;
+	/** The end of the lane's window. */
+	leave_by?: Micros | null;
 }
 
 /**
@@ -83,60 +85,24 @@ function lease(sql: Sql, command: LeaseCommand): Leased[] {
 		const ofSubmission = leaseSubmission(sql, command, command.scope.submission);
 		if (ofSubmission !== null) return ofSubmission;
 	}
-	const open = lanesOf(sql, command.scope);
-	if (command.alone) for (const lane of open.bulk) loseLeases(sql, { ...command, lane });
+	const open = lanesOf(sql, command.scope, command.now);
+	if (command.alone) for (const { lane } of open.bulk) loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
 	// Transactional first; then every lane its share, then once more what the others left over.
 	if (open.hasTransactional) leased.push(...leaseLane(sql, command, lanes.transactional, command.max));
 	for (const round of [1, 2]) {
 		let left = open.bulk.length;
-		for (const lane of open.bulk) {
+		for (const { lane, leave_by } of open.bulk) {
 			const room = command.max - leased.length;
 			if (room <= 0) break;
 			const share = round === 1 ? Math.ceil(room / left) : room;
-			leased.push(...leaseLane(sql, command, lane, share));
+			leased.push(...leaseLane(sql, { ...command, leave_by }, lane, share));
 			left -= 1;
 		}
 	}
 	for (const lane of open.canceled) sweepCanceled(sql, lane, command.now);
-	for (const lane of [...open.bulk, ...open.canceled]) closeIfDone(sql, lane);
+	for (const lane of [...open.bulk.map(({ lane }) => lane), ...open.canceled]) closeIfDone(sql, lane);
 	return leased;
-}
-
-interface OpenLanes {
-	hasTransactional: boolean;
-	bulk: number[];
-	canceled: number[];
-}
-
-/** The lane that waited longest comes first, so every lane gets its turn with many lanes and few places. */
-function lanesOf(sql: Sql, scope: MessageScope | null): OpenLanes {
-	if (scope === null) {
-		// campaigns_open (last_leased_at)
-		const open = sql.all<{ seq: number; state: string }>(
-			'SELECT seq, state FROM campaigns WHERE has_open_work = 1 ORDER BY last_leased_at, seq',
-		);
-		const ofState = (state: string) => open.filter((each) => each.state === state).map(({ seq }) => seq);
-		return {
-			hasTransactional: true,
-			bulk: [lanes.bulk, ...ofState('released')],
-			canceled: ofState('canceled'),
-		};
-	}
-	const lane =
-		'campaign' in scope
-			? sql.get<{ seq: number }>(
-					"SELECT seq FROM campaigns WHERE id = ? AND state = 'released'",
-					scope.campaign,
-				)
-			: sql.get<{ seq: number }>(
-					`SELECT g.seq
-					FROM submissions s
-					JOIN campaigns g ON g.seq = s.campaign_seq
-					WHERE s.id = ? AND g.state = 'released'`,
-					scope.submission,
-				);
-	return { hasTransactional: false, bulk: lane === undefined ? [] : [lane.seq], canceled: [] };
 }
 
 /** Messages of one send call, at most a thousand; null when it is a campaign's. */
@@ -242,6 +208,8 @@ interface Shared {
 	/** The variables that the context gives to every message of the submission. */
 	variables: Record<string, string>;
 	released_at: Micros | null;
+	starts_at: Micros | null;
+	send_window: string | null;
 	stopped: EmailKey[];
 	/**
 	 * Goes by an API, in calls of all messages without variables of their own (`shared`), or a request for each (`own`).
@@ -257,9 +225,12 @@ function readShared(sql: Sql, seq: number, now: Micros): Shared {
 		variables: string;
 		envelope: string;
 		released_at: Micros | null;
+		starts_at: Micros | null;
+		send_window: string | null;
 		calls: Shared['calls'];
 	}>(
 		`SELECT s.id, s.type, s.context, s.variables, s.envelope, g.released_at,
+			g.starts_at, g.send_window,
 			CASE WHEN s.request IS NULL THEN NULL WHEN g.requests = 1 THEN 'own' ELSE 'shared' END AS calls
 		FROM submissions s
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
@@ -267,13 +238,14 @@ function readShared(sql: Sql, seq: number, now: Micros): Shared {
 		seq,
 	);
 	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
-	const { id, type, released_at, calls } = row;
+	const { id, type, released_at, starts_at, send_window, calls } = row;
 	const variables = joinVariables({}, parseUsed(row.variables), parseTexts(row.context));
 	const stopped = stoppedCopies(sql, readEnvelope(row.envelope), now);
-	return { id, type, released_at, variables, stopped, calls };
+	return { id, type, released_at, starts_at, send_window, variables, stopped, calls };
 }
 
-function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: LeaseCommand): Leased {
+function take(sql: Sql, row: DueRow, submission: Shared, command: LeaseCommand): Leased {
+	const { owner, until, leave_by = null } = command;
 	sql.run(
 		`UPDATE messages
 		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
@@ -292,45 +264,26 @@ function take(sql: Sql, row: DueRow, submission: Shared, { owner, until }: Lease
 		attempts: row.attempts,
 		...(mayShare(row, submission) && { call: submission.id }),
 		...(submission.stopped.length > 0 && { stopped_copies: submission.stopped }),
-		created_at: submission.released_at ?? row.created_at,
+		...(leave_by !== null && { leave_by }),
+		created_at: beganAt(sql, row, submission, command),
 	};
+}
+
+/**
+ * The time from which tries are counted, and the date of the mail: the release. Where a window holds messages back for
+ * days, it is their first try.
+ */
+function beganAt(
+	sql: Sql,
+	{ id, created_at }: DueRow,
+	{ released_at, starts_at, send_window }: Shared,
+	{ now }: LeaseCommand,
+): Micros {
+	if (send_window === null) return Math.max(released_at ?? created_at, starts_at ?? 0);
+	const first = sql.get<{ at: Micros }>('SELECT at FROM attempts WHERE message_id = ? AND number = 1', id);
+	return first?.at ?? now;
 }
 
 function mayShare({ variables }: DueRow, { calls }: Shared): boolean {
 	return calls === 'own' || (calls === 'shared' && variables === '{}');
-}
-
-const maxSwept = 500;
-
-/**
- * Cancels the messages of a canceled campaign, a few at each lease; leases of a worker that died in the meantime end
- * here too.
- */
-function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
-	sql.run(
-		`UPDATE messages
-		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
-		WHERE id IN (
-			SELECT id
-			FROM messages INDEXED BY messages_due
-			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
-			ORDER BY wake_at, id
-			LIMIT ${maxSwept}
-		)`,
-		lane,
-		now,
-	);
-}
-
-/** A campaign without messages to wake leaves the index that a lease reads. */
-function closeIfDone(sql: Sql, lane: number): void {
-	if (lane <= 0) return;
-	sql.run(
-		`UPDATE campaigns
-		SET has_open_work = 0
-		WHERE seq = ? AND has_open_work = 1
-			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
-		lane,
-		lane,
-	);
 }

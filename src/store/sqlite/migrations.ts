@@ -22,6 +22,7 @@ import { couriers } from './migrations/0014-couriers.js';
 import { rowImports } from './migrations/0015-row-imports.js';
 import { campaigns } from './migrations/0016-campaigns.js';
 import { reportFigures } from './migrations/0017-report-figures.js';
+import { audiences } from './migrations/0018-audiences.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -47,6 +48,7 @@ const allMigrations: readonly Migration[] = [
 	rowImports,
 	campaigns,
 	reportFigures,
+	audiences,
 ];
 
 /** The schema this version reads and writes. */

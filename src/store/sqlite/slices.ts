@@ -25,12 +25,15 @@ export async function addInSlices(
 ): Promise<Ack<AcceptCounts> | null> {
 	const limit = writer.isTrial ? allRows : sliceSize;
 	const counts: AcceptCounts = { staged: 0, suppressed: 0, rejected: 0 };
+	let left_out = 0;
 	for (;;) {
 		const slice = await writer.write(() => core.stageSlice({ ...command, limit }));
 		if (slice === null) return null;
 		counts.staged += slice.counts.staged;
 		counts.suppressed += slice.counts.suppressed;
 		counts.rejected += slice.counts.rejected;
+		left_out += slice.counts.left_out ?? 0;
+		if (left_out > 0) counts.left_out = left_out;
 		// Each slice includes the rejects of the slices before it.
 		if (slice.isDone) return { position: slice.position, counts, rejects: slice.rejects };
 	}

@@ -65,7 +65,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 				kind: 'opened',
 				session: { id: other.id, key: 'job', position: 0 },
 			});
-			expect(await store.reads.campaignStatus({ id: first })).toMatchObject({ state: 'canceled' });
+			expect(await store.reads.campaignStatus({ id: first, now: 0 })).toMatchObject({ state: 'canceled' });
 			await store.writes.addListToCampaign({ campaign: other.id, list_id, now: noon });
 			await release(other.id, 3);
 			await store.writes.cancelCampaign({ campaign: other.id, now: noon + hour });
@@ -101,18 +101,22 @@ export function describeCampaigns(open: OpenEmpty): void {
 			const add = (list: number) =>
 				store.writes.addListToCampaign({ campaign: command.id, list_id: list, now: noon });
 			expect(await add(list_id)).toEqual({
-				position: 1,
-				counts: { staged: 1, suppressed: 0, rejected: 0 },
+				position: 3,
+				counts: { staged: 1, suppressed: 0, rejected: 0, left_out: 2 },
 				rejects: [],
 			});
-			expect(await add(other)).toMatchObject({ position: 3, counts: { staged: 1, suppressed: 1 } });
-			expect(await store.reads.campaignStatus({ id: command.id })).toEqual({
+			expect(await add(other)).toMatchObject({ position: 5, counts: { staged: 1, suppressed: 1 } });
+			expect(await store.reads.campaignStatus({ id: command.id, now: 0 })).toEqual({
 				id: command.id,
 				key: 'job',
 				state: 'staged',
 				is_finished: false,
 				messages: { staged: 2 },
-				counts: { staged: 2, suppressed: 1, rejected: 0 },
+				counts: { staged: 2, suppressed: 1, rejected: 0, left_out: 2 },
+				lists: expect.arrayContaining([
+					expect.objectContaining({ list_id, staged: 1, left_out: 2 }),
+					expect.objectContaining({ list_id: other, staged: 1, suppressed: 1 }),
+				]),
 			});
 			expect(await lease(store)).toEqual([]);
 			expect(await store.reads.nextDue({ scope: null })).toBeNull();
@@ -127,13 +131,16 @@ export function describeCampaigns(open: OpenEmpty): void {
 			const other = await newList(store, 'Other');
 			await newSubscriber(store, other, 'A@example.org');
 			expect(await add(other)).toMatchObject({
-				counts: { staged: 0, rejected: 1 },
-				rejects: [{ row: 4, code: 'duplicate' }],
+				counts: { staged: 0, rejected: 0, left_out: 1 },
+				rejects: [],
 			});
-			expect(await add(other)).toMatchObject({
-				counts: { staged: 0, rejected: 0 },
-				rejects: [{ row: 4, code: 'duplicate' }],
-			});
+			expect(await add(other)).toMatchObject({ counts: { staged: 0, rejected: 0 }, rejects: [] });
+			expect((await store.reads.campaignStatus({ id: campaign, now: 0 }))?.lists).toContainEqual(
+				expect.objectContaining({
+					list_id: other,
+					reasons: [{ code: 'duplicate', detail: null, count: 1 }],
+				}),
+			);
 			expect(await add(list_id)).toMatchObject({ rejects: [] });
 			expect(await messageIds(store)).toHaveLength(4);
 		});
@@ -183,7 +190,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.writes.cancelCampaign({ campaign, now: noon })).toBe(true);
 			expect(await store.writes.cancelCampaign({ campaign: 'nobody', now: noon })).toBe(false);
 			expect(await release(campaign, 3)).toEqual({ kind: 'canceled' });
-			expect(await store.reads.campaignStatus({ id: campaign })).toMatchObject({
+			expect(await store.reads.campaignStatus({ id: campaign, now: 0 })).toMatchObject({
 				state: 'canceled',
 				messages: {},
 			});

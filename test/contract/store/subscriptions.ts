@@ -97,7 +97,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			/** Staged to a list, and what a worker is given of it. */
 			const mail = async (id: number) => {
 				const campaign = await releasedCampaign(store, id, newUuid());
-				const status = await store.reads.campaignStatus({ id: campaign });
+				const status = await store.reads.campaignStatus({ id: campaign, now: 0 });
 				const given = await lease(store, { scope: { campaign } });
 				return [status?.counts.staged, given.length];
 			};

@@ -122,7 +122,7 @@ describe('a database of schema 1 with campaigns in it', () => {
 	it('is migrated when it is opened, with everything in it', async () => {
 		const store = await open();
 		expect((await store.reads.status()).schema_version).toBe(schemaVersion);
-		expect(await store.reads.campaignStatus({ id: staged })).toMatchObject({
+		expect(await store.reads.campaignStatus({ id: staged, now: 0 })).toMatchObject({
 			state: 'staged',
 			messages: { staged: 2 },
 			counts: { staged: 2, suppressed: 1, rejected: 0 },

@@ -64,8 +64,11 @@ export function detailOf(campaign: Campaign, status: CampaignStatus) {
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, state, source } = campaign;
 	if (source !== null || position > 0) return { rows: position, is_complete };
-	const { staged, suppressed, rejected } = counts;
-	return { rows: staged + suppressed + rejected, is_complete: is_complete || state === 'released' };
+	const { staged, suppressed, rejected, left_out = 0 } = counts;
+	return {
+		rows: staged + suppressed + rejected + left_out,
+		is_complete: is_complete || state === 'released',
+	};
 }
 
 const count = { align: 'right', isCount: true } as const;
@@ -107,7 +110,12 @@ export const detailColumns: Columns<CampaignDetail> = [
 	column('is_complete', 'ALL READ'),
 	column('recipients', 'RECIPIENTS', { isCount: true }),
 	column('suppressed', 'SUPPRESSED', { isCount: true }),
-	column('rejected', 'LEFT OUT', { isCount: true }),
+	{
+		key: 'rejected',
+		header: 'LEFT OUT',
+		value: ({ rejected, left_out = 0 }) => rejected + left_out,
+		isCount: true,
+	},
 	{ key: 'messages', header: 'MESSAGES', value: ({ messages }) => statesText(messages) },
 	column('sent', 'SENT', { isCount: true }),
 	column('opened', 'OPENED', { isCount: true }),

@@ -15,7 +15,7 @@ const selections = {
 	sent: ['sent', 'accepted'],
 	bounced: ['bounced'],
 	failed: ['failed', 'uncertain'],
-	'left-out': ['suppressed', 'rejected'],
+	'left-out': ['suppressed', 'rejected', 'left_out'],
 } as const;
 type Selection = keyof typeof selections;
 
@@ -38,7 +38,7 @@ export const results = command({
 		only: {
 			kind: 'choice',
 			choices: ['sent', 'bounced', 'failed', 'left-out'],
-			summary: 'only these; left-out: suppressed, or with a finding',
+			summary: 'only these; left-out: suppressed, with a finding, or not in the audience',
 		},
 		save: { kind: 'text', placeholder: 'FILE', summary: 'write them as CSV, as send --results does' },
 	},
@@ -69,7 +69,7 @@ async function* selected(
 	for await (const line of lines) if (states === null || states.includes(line.state)) yield line;
 }
 
-/** Of a list on an engine of ours recipients that were left out are counted, and not named. */
+/** Where the service counts the people of a list that it left out, and does not name them. */
 async function sayWhatIsNotKept(
 	cx: CommandContext,
 	{ isForeign }: CampaignPlace,
@@ -79,6 +79,7 @@ async function sayWhatIsNotKept(
 	const { suppressed, rejected } = counts;
 	const isAboutThem = only === undefined || only === 'left-out';
 	if (isForeign || list_id === null || position > 0 || !isAboutThem || suppressed + rejected === 0) return;
+	if ((await (await cx.api()).capabilities()).ext.audiences !== undefined) return;
 	await cx.warn(
 		`${numberText(suppressed)} suppressed and ${numberText(rejected)} left out of the list are counted, not named`,
 	);

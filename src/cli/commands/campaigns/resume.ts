@@ -2,7 +2,6 @@
 
 import { basename } from 'node:path';
 import type { Campaign } from '../../../api/campaigns.js';
-import type { List } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -21,6 +20,7 @@ import { assertHonoured } from '../send/request.js';
 import { assertResults, marksOf } from '../send/results.js';
 import { type CampaignRows, rowCampaign } from '../send/rows.js';
 import { assertConsent, assertStaged, type CampaignRun, type RunOptions, runCampaign } from '../send/run.js';
+import { selectionOf } from '../send/selection.js';
 import { keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './find.js';
 
@@ -126,28 +126,12 @@ async function runOf(
 	const subject = campaign.subject ?? '';
 	const bulk = campaign.type === 'BULK';
 	if (list_id !== null && isOverList(campaign)) {
-		const list = await listOf(cx, campaign, list_id);
-		return listJob(cx, { place, id, name, list, subject, bulk, options });
+		const selection = await selectionOf(cx, campaign, list_id);
+		if (campaign.state === 'staged') for (const list of selection.lists) await assertListAllowed(cx, list);
+		return listJob(cx, { place, id, name, selection, subject, bulk, options });
 	}
 	const run = { place, session: { id, position }, name, of: nameOf(campaign), source: options.source };
 	return rowCampaign(cx, { ...run, bulk, options, subject: campaign.requests ? null : subject, rows });
-}
-
-/** Once it is released the list may be gone: its name is all that is wanted of it then. */
-async function listOf(
-	cx: CommandContext,
-	{ state }: Campaign,
-	id: number,
-): Promise<Pick<List, 'id' | 'name'>> {
-	const api = await cx.api();
-	if (state !== 'staged') return { id, name: await api.lists.get(id).then(nameOfList, () => '') };
-	const list = await api.lists.get(id, { signal: cx.signal });
-	await assertListAllowed(cx, list);
-	return list;
-}
-
-function nameOfList({ name }: List): string {
-	return name;
 }
 
 function nameOf({ source, key }: Campaign): string {

@@ -180,7 +180,7 @@ export function assertAllowed(cx: CommandContext, addresses: readonly string[]):
 }
 
 /** The same for the active subscribers of a list. */
-export async function assertListAllowed(cx: CommandContext, list: List): Promise<void> {
+export async function assertListAllowed(cx: CommandContext, list: Pick<List, 'id'>): Promise<void> {
 	const patterns = patternsOf(cx);
 	if (patterns === null) return;
 	const api = await cx.api();

@@ -21,7 +21,7 @@ import { askSender } from './sender.js';
 /** True: recipients, a subject or a body are missing. */
 export function isTooLittle({ to, list, csv, batch, ...options }: SendOptions): boolean {
 	if (batch !== undefined) return false;
-	return (to.length === 0 && list === undefined && csv === undefined) || lacksContent(options);
+	return (to.length === 0 && list.length === 0 && csv === undefined) || lacksContent(options);
 }
 
 type Contents = Pick<SendOptions, 'template' | 'subject' | 'text' | 'textFile' | 'html' | 'htmlFile'>;
@@ -54,7 +54,7 @@ export async function guideSend<T>(
 }
 
 async function withAudience(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
-	if (options.to.length > 0 || options.list !== undefined || options.csv !== undefined) return options;
+	if (options.to.length > 0 || options.list.length > 0 || options.csv !== undefined) return options;
 	const { lists } = await cx.api();
 	const { count } = await lists.page({ page_size: 1 }, { signal: cx.signal });
 	const kind =
@@ -65,7 +65,7 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 					{ name: 'some addresses', value: 'addresses' },
 				]);
 	if (kind === 'list')
-		return { ...options, list: await cx.search('Which list:', await choicesOf(cx, 'list', {})) };
+		return { ...options, list: [await cx.search('Which list:', await choicesOf(cx, 'list', {}))] };
 	const isAddress = await checkOf('address');
 	const words = (text: string) => text.split(/[\s,;]+/).filter((word) => word !== '');
 	const typed = await cx.ask('Addresses:', {
@@ -178,8 +178,9 @@ async function audienceOf(
 ): Promise<{ count: number | null; addressee: Addressee | null }> {
 	const [to] = options.to;
 	if (to !== undefined) return { count: options.to.length, addressee: await addresseeOf(cx, prepared, to) };
-	if (options.list === undefined) return { count: null, addressee: null };
-	const list = await resolveList(await cx.api(), options.list, { signal: cx.signal });
+	const [text] = options.list;
+	if (text === undefined) return { count: null, addressee: null };
+	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
 	return { count: list.active_subscribers_count, addressee: await firstOf(cx, list) };
 }
 
@@ -225,7 +226,7 @@ function commandOf(options: SendOptions, count: number | null): OwnCommand {
 	const words = Object.entries(sendOptions).flatMap(([key, spec]) =>
 		wordsOf(key, spec, (options as Readonly<Record<string, unknown>>)[key]),
 	);
-	const isAgreed = options.list !== undefined && count !== null && options.expectCount === undefined;
+	const isAgreed = options.list.length > 0 && count !== null && options.expectCount === undefined;
 	return mailctl('send', ...words, ...(isAgreed ? ['--yes', '--expect-count', String(count)] : []));
 }
 

@@ -10,9 +10,30 @@ export const sendOptions = {
 	},
 	to: { kind: 'list', placeholder: 'address', summary: 'a recipient' },
 	list: {
-		kind: 'text',
+		kind: 'list',
 		placeholder: 'list',
-		summary: 'every active subscriber of this list (id or exact name)',
+		summary: 'every active subscriber of this list (id or exact name); of several, once each',
+	},
+	excludeList: {
+		kind: 'list',
+		placeholder: 'list',
+		summary: 'with --list, no address that is in this list, active or not',
+	},
+	where: {
+		kind: 'list',
+		placeholder: 'CONDITION',
+		summary:
+			"with --list, only those that meet it: 'meta.city=Oslo', != is not, ~ contains, 'email~@example.com', 'created>2026-01-31'",
+	},
+	whereOpened: {
+		kind: 'list',
+		placeholder: 'NAME|UUID',
+		summary: 'with --list, only those that opened the mail of this campaign; machines do not count',
+	},
+	whereNotOpened: {
+		kind: 'list',
+		placeholder: 'NAME|UUID',
+		summary: 'with --list, only those that got the mail of this campaign and did not open it',
 	},
 	csv: {
 		kind: 'text',
@@ -125,7 +146,7 @@ export const sendOptions = {
 
 /** The JSON of a campaign. */
 export const campaignAnswer = answer(
-	...['name', 'id', 'state', 'recipients', 'staged', 'suppressed', 'rejected', 'messages'],
+	...['name', 'id', 'state', 'recipients', 'staged', 'suppressed', 'rejected', 'left_out', 'messages'],
 );
 
 export type SendOptions = OptionValues<typeof sendOptions>;
@@ -144,12 +165,20 @@ export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean 
 	const looks =
 		preview ??
 		(previewAs !== undefined && eml === undefined && testTo === undefined && !isDryRun ? 'text' : undefined);
+	assertLists(options);
 	return {
 		...options,
-		bulk: bulk || (list !== undefined && !transactional),
+		bulk: bulk || (list.length > 0 && !transactional),
 		campaign: campaign ?? job,
 		...(looks !== undefined && { preview: looks }),
 	};
+}
+
+/** What picks people of lists is of no use without one. */
+function assertLists(options: SendOptions): void {
+	if (options.list.length > 0) return;
+	for (const key of ['excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const)
+		if (options[key].length > 0) throw new UsageError(`${flagOf(key)} goes with --list only`);
 }
 
 /** Throws `UsageError` for how to send and to wait where nothing is sent and waited for. */

@@ -13,6 +13,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { csvCell } from '../../render/cells.js';
 import { walk } from '../../verbs/listing.js';
+import { leftOutPeople } from './left-out.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { findingLine, missingVariable } from './report.js';
@@ -30,7 +31,9 @@ const resultColumns = [
 ] as const;
 
 /** A line of results. */
-export interface ResultLine extends CampaignResult {
+export interface ResultLine extends Omit<CampaignResult, 'state'> {
+	/** `left_out`: a subscriber of its lists that its audience leaves out. */
+	state: CampaignResult['state'] | 'left_out';
 	campaign_unique_id: Uuid | null;
 }
 
@@ -206,10 +209,20 @@ export async function* resultLines(
 ): AsyncGenerator<ResultLine> {
 	if (!isForeign && list_id !== null && position === 0) {
 		for await (const message of messagesOf(cx, { campaign: id })) yield lineOf(message);
+		for await (const { to, code, text } of leftOutPeople(cx, id, signalOfEnd(cx))) {
+			const state = leftOutStates.get(code) ?? 'left_out';
+			yield { line: null, to, id: null, state, code, text, attempts: 0, campaign_unique_id: id };
+		}
 		return;
 	}
 	for await (const result of eachResult(cx, campaigns, id)) yield lineOfRow(result, isForeign ? null : id);
 }
+
+/** Of subscribers whom no choice of the sender left out. */
+const leftOutStates: ReadonlyMap<string, ResultLine['state']> = new Map([
+	['suppressed', 'suppressed'],
+	[missingVariable, 'rejected'],
+]);
 
 function lineOfRow(result: CampaignResult, campaign_unique_id: Uuid | null): ResultLine {
 	const { code, text } = result;

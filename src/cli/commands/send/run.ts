@@ -73,6 +73,8 @@ export interface CampaignRun extends Unreleased {
 	writeResults(path: string, how: ResultsHow): Promise<void>;
 	/** Warnings before the question. */
 	warn(): Promise<void>;
+	/** Lines about who of its lists is left out, and why; absent: it has none. */
+	sayCounts?(status: CampaignStatus): readonly string[];
 	/** The refusal where there are no recipients. */
 	noRecipients: string;
 }
@@ -216,6 +218,10 @@ const shownSample = 3;
 async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCounts): Promise<void> {
 	const { options, of, subject } = campaign;
 	await cx.note(`${describe(counts)} of ${of}`);
+	if (campaign.sayCounts !== undefined) {
+		const status = await campaign.place.campaigns.status(campaign.id);
+		for (const line of campaign.sayCounts(status)) await cx.note(line);
+	}
 	await campaign.warn();
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
 	const shown = await campaign.sample(options.sample ?? shownSample);

@@ -17,14 +17,14 @@ import {
 	importBatch,
 	importSpec,
 	mergeBody,
+	planBody,
 	recipientBatch,
 	releaseBody,
 	replayBody,
 	requestBatch,
 	suppressionRows,
 } from '../inputs.js';
-import { pageOf } from './records.js';
-import { ref } from './shapes.js';
+import { pageOf, ref } from './shapes.js';
 
 /** Name → schema of every body. */
 export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
@@ -55,6 +55,7 @@ export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
 	RecipientBatch: recipientBatch.jsonSchema(),
 	RequestBatch: requestBatch.jsonSchema(),
 	CompleteBody: completeBody.jsonSchema(),
+	PlanBody: planBody.jsonSchema(),
 	ReleaseBody: releaseBody.jsonSchema(),
 	SuppressionInput: suppressionFields.jsonSchema(),
 	SuppressionRows: suppressionRows.jsonSchema(),
@@ -120,6 +121,9 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.campaigns.page': { input: null, output: pageOf('Campaign') },
 	'ext.campaigns.results': gives('CampaignResults'),
 	'ext.campaigns.status': gives('CampaignStatus'),
+	'ext.audiences.foresee': takes('CampaignSpec', 'AudiencePart'),
+	'ext.audiences.plan': takes('PlanBody', 'PlannedTiming'),
+	'ext.audiences.leftOut': gives('LeftOutPeople'),
 	'ext.people.get': gives('Person'),
 	'ext.people.messages': gives('PersonMessages'),
 	'ext.suppressions.page': { input: null, output: pageOf('Suppression') },

@@ -3,31 +3,23 @@ import { deliveryStates } from '../../../api/deliveries.js';
 import { eventTypes, messageStates, webhookTypes } from '../../../api/records.js';
 import type { JsonSchema } from '../../../api/schema/field.js';
 import { suppressionReasons, suppressionSources } from '../../../api/suppressions.js';
+import { acceptCounts, campaignSchemas } from './campaign-records.js';
 import { reportSchemas } from './report-records.js';
-import { count, listOf, record, ref, text, textOrNull } from './shapes.js';
-
-/** The envelope of a collection. */
-export function pageOf(name: string): JsonSchema {
-	const link = { type: ['string', 'null'], format: 'uri' };
-	return record({ count, next: link, previous: link, results: { type: 'array', items: ref(name) } });
-}
-
-const id = { type: 'integer', minimum: 1 };
-const flag = { type: 'boolean' };
-const uuid = { type: 'string', format: 'uuid' };
-const uuidOrNull = { type: ['string', 'null'], format: 'uuid' };
-const moment = {
-	type: 'string',
-	description: 'UTC without a zone, six fractional digits.',
-	pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$`,
-};
-const momentOrNull = { ...moment, type: ['string', 'null'] };
-const states = {
-	type: 'object',
-	description: 'Messages by state; absent = 0.',
-	properties: Object.fromEntries(messageStates.map((state) => [state, count])),
-	additionalProperties: false,
-};
+import {
+	count,
+	flag,
+	id,
+	listOf,
+	moment,
+	momentOrNull,
+	record,
+	ref,
+	states,
+	text,
+	textOrNull,
+	uuid,
+	uuidOrNull,
+} from './shapes.js';
 
 const message = {
 	id: uuid,
@@ -96,7 +88,6 @@ const importCounts = {
 	},
 	required: ['created', 'updated', 'unchanged', 'duplicate', 'rejected'],
 };
-const acceptCounts = record({ staged: count, suppressed: count, rejected: count });
 
 /** Name → schema. */
 export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
@@ -193,44 +184,7 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		counts: ref('AcceptCounts'),
 		rejects: { type: 'array', items: ref('Reject') },
 	}),
-	CampaignStatus: record({
-		id: uuid,
-		key: text,
-		state: { type: 'string', enum: ['staged', 'released', 'canceled'] },
-		is_finished: { type: 'boolean' },
-		messages: states,
-		counts: ref('AcceptCounts'),
-	}),
-	Campaign: record({
-		id: uuid,
-		key: text,
-		state: { type: 'string', enum: ['staged', 'released', 'canceled'] },
-		is_finished: { type: 'boolean' },
-		counts: ref('AcceptCounts'),
-		position: count,
-		is_complete: { type: 'boolean' },
-		type: { type: 'string', enum: ['TRANSACTIONAL', 'BULK'] },
-		subject: textOrNull,
-		list_id: { type: ['integer', 'null'] },
-		source: { type: ['object', 'null'], additionalProperties: text },
-		requests: { type: 'boolean' },
-		date_created: moment,
-		date_released: momentOrNull,
-		figures: { anyOf: [ref('CampaignFigures'), { type: 'null' }] },
-	}),
-	CampaignResult: record({
-		line: { type: ['integer', 'null'] },
-		to: text,
-		id: { anyOf: [uuid, { type: 'null' }] },
-		state: { type: 'string', enum: [...messageStates, 'suppressed', 'rejected'] },
-		code: textOrNull,
-		text: textOrNull,
-		attempts: count,
-	}),
-	CampaignResults: record({
-		results: { type: 'array', items: ref('CampaignResult') },
-		next: { type: ['integer', 'null'] },
-	}),
+	...campaignSchemas,
 	Suppression: record({
 		email: { type: 'string', format: 'email' },
 		reason: { type: 'string', enum: [...suppressionReasons] },

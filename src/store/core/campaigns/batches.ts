@@ -140,10 +140,12 @@ export function stageRequest(sql: Sql, campaign: CampaignRow, row: Request): Sta
 	const staging: Staging = {
 		campaign,
 		scope: alike,
-		submission: { seq: submissionSeq(sql, campaign, row), type, list_id },
+		submission: { seq: submissionSeq(sql, campaign, row), list_id },
+		type,
 		// A service fills in what it knows of its subscribers.
 		used: campaign.courier === 'api' ? [] : [...(variables ?? [])],
 		context,
+		is_strict: campaign.strict_vars === 1,
 		now,
 	};
 	const email_reason = list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');

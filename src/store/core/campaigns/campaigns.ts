@@ -6,11 +6,13 @@ import type { CampaignSpec, CampaignStatus } from '../../../api/capabilities.js'
 import type { Micros } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
 import { canonicalJson } from '../../../api/json.js';
+import type { CheckedAudience } from '../../../api/messages.js';
 import type { Uuid } from '../../../api/records.js';
 import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
 import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
+import { openingOf, planOf } from '../gates.js';
 import { findList } from '../lists.js';
 import { countByState } from '../messages.js';
 import { flag, parseStored } from '../rows.js';
@@ -20,9 +22,11 @@ import type { Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
 import { createTally } from '../tally.js';
 import { addPeople, dropAcks, isListOpen, putBatch } from './batches.js';
+import { dropStaged, forget } from './dropping.js';
+import { sliceLeftOut } from './left-out.js';
+import { foreseeList, listCounts, stageList } from './lists.js';
 import { pageCampaigns, sliceResults } from './results.js';
-import { type CampaignRow, campaignColumns, isSeen, isSending, type Slices } from './rows.js';
-import { stageList } from './staging.js';
+import { type CampaignRow, campaignColumns, countsOf, isSeen, isSending, type Slices } from './rows.js';
 
 /**
  * Each runs in one transaction of the caller. `stageSlice` and `dropStaged` do a slice: call them until nothing is
@@ -30,19 +34,24 @@ import { stageList } from './staging.js';
  */
 export function createCampaigns(sql: Sql) {
 	return {
-		campaignStatus: ({ id, ...seen }) => {
+		campaignStatus: ({ id, now, ...seen }) => {
 			const row = findCampaign(sql, id, seen);
-			return row === null ? null : status(sql, row);
+			return row === null ? null : status(sql, row, now);
 		},
+		foreseeAudience: (command) => foreseeList(sql, command),
+		sliceLeftOut: (command) => sliceLeftOut(sql, command),
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: (command) => {
 			const row = findCampaign(sql, command.campaign, command);
-			return row === null || !takesLists(row) ? null : stageList(sql, row, command);
+			return row === null || !takesLists(row)
+				? null
+				: stageList(sql, row, { ...command, audience: audienceOf(row) });
 		},
 		addListToCampaign: ({ campaign, list_id, now, ...seen }) => {
 			const row = findCampaign(sql, campaign, seen);
 			if (row === null || !takesLists(row)) return null;
-			return stageList(sql, row, { list_id, now, limit: Number.MAX_SAFE_INTEGER });
+			const limit = Number.MAX_SAFE_INTEGER;
+			return stageList(sql, row, { list_id, now, limit, audience: audienceOf(row) });
 		},
 		addPeopleToCampaign: ({ campaign, ...command }) => {
 			const row = findCampaign(sql, campaign, {});
@@ -72,52 +81,8 @@ export function createCampaigns(sql: Sql) {
 			return true;
 		},
 		forgetCampaign: ({ campaign }) => forget(sql, campaign),
-		dropStaged: (command) => Math.max(dropMessages(sql, command), dropResults(sql, command)),
+		dropStaged: (command) => dropStaged(sql, command),
 	} satisfies Partial<Operations & Slices>;
-}
-
-/** Canceled before its release, and its rows are dropped. */
-function forget(sql: Sql, id: Uuid): void {
-	const row = sql.get<{ seq: number }>(
-		"SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL",
-		id,
-	);
-	if (row === undefined) return;
-	sql.run('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
-	// submissions_of_campaign
-	sql.run('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
-	sql.run('DELETE FROM campaigns WHERE seq = ?', row.seq);
-}
-
-/** The number of a campaign that was canceled before its release. */
-const neverReleased =
-	"(SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL)";
-
-/** By messages_due: what is staged waits in the lane of its campaign. */
-function dropMessages(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
-	return sql.run(
-		`DELETE FROM messages
-				WHERE id IN (
-					SELECT id FROM messages
-					WHERE wake_at IS NOT NULL AND lane = ${neverReleased}
-					LIMIT ?
-				)`,
-		campaign,
-		limit,
-	).changes;
-}
-
-function dropResults(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
-	return sql.run(
-		`DELETE FROM campaign_results
-		WHERE (campaign_seq, n) IN (
-			SELECT campaign_seq, n FROM campaign_results
-			WHERE campaign_seq = ${neverReleased}
-			LIMIT ?
-		)`,
-		campaign,
-		limit,
-	).changes;
 }
 
 function findCampaign(sql: Sql, id: Uuid, seen: Seen): CampaignRow | null {
@@ -134,8 +99,11 @@ function openCampaign(sql: Sql, command: OpenCampaign): CampaignOpened {
 	const seen: Seen = command.only_of === undefined ? {} : { only_of: command.only_of };
 	const key = is_numbered ? freeName(sql, command.key) : command.key;
 	const known = sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, key);
-	if (known !== undefined && !(is_trial ? isFree(known) : freeKey(sql, known)))
-		return isSeen(known, seen) && isSame(known, command) ? session(known) : { kind: 'conflict' };
+	if (known !== undefined && !(is_trial ? isFree(known) : freeKey(sql, known))) {
+		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
+		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
+		return session(known);
+	}
 	const same = unless_sent ? findSame(sql, spec, { now, ...seen }) : undefined;
 	if (same !== undefined) return { kind: 'repeated', key: same.key };
 	const errors = errorsOf(sql, command);
@@ -156,22 +124,39 @@ function errorsOf(sql: Sql, { id, submission, courier = 'smtp' }: OpenCampaign):
 
 function insertCampaign(
 	sql: Sql,
-	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner }: OpenCampaign,
+	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner, ...command }: OpenCampaign,
 ): void {
+	const { audience, timing } = command;
 	const { lastInsertRowid } = sql.run(
-		`INSERT INTO campaigns (id, key, spec, strict_vars, requests, courier, state, created_at, owner)
-		VALUES (?, ?, ?, ?, ?, ?, 'staged', ?, ?)`,
+		`INSERT INTO campaigns (id, key, spec, strict_vars, requests, courier, audience, starts_at, send_window,
+			time_zone, state, created_at, owner)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?)`,
 		id,
 		key,
 		canonicalJson(spec),
 		flag(strict_vars),
 		flag(submission === null),
 		courier,
+		audience === undefined ? null : JSON.stringify(audience),
+		timing?.starts_at ?? null,
+		timing?.window ?? null,
+		timing?.time_zone ?? null,
 		now,
 		owner ?? null,
 	);
 	const campaign = { seq: Number(lastInsertRowid), owner: owner ?? null };
 	if (submission !== null) insertSubmission(sql, { ...submission, campaign: id }, campaign);
+}
+
+/** The same campaign with another plan. */
+function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): void {
+	sql.run(
+		'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?',
+		timing?.starts_at ?? null,
+		timing?.window ?? null,
+		timing?.time_zone ?? null,
+		seq,
+	);
 }
 
 /** `id` is that of the spec, in its one form, or a new one. */
@@ -244,6 +229,13 @@ function specOf({ spec }: CampaignRow): CampaignSpec | RequestsSpec {
 	return parseStored(spec) as CampaignSpec | RequestsSpec;
 }
 
+/** Of one opened before it was kept every list is one by itself. */
+function audienceOf({ audience }: CampaignRow): CheckedAudience {
+	const none = { lists: [], exclude_lists: [], where: [], where_opened: [], where_not_opened: [] };
+	// Written by insertCampaign and by nothing else.
+	return audience === null ? none : (parseStored(audience) as CheckedAudience);
+}
+
 function complete(
 	sql: Sql,
 	{ campaign, position, ...seen }: Command<'completeCampaign'>,
@@ -268,8 +260,9 @@ function release(
 	// The client repeats a release whose answer was lost.
 	if (row.state === 'released') return { kind: 'released' };
 	sql.run(
-		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ? WHERE seq = ?",
+		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
 		now,
+		openingOf(row, now),
 		row.seq,
 	);
 	dropAcks(sql, row.seq);
@@ -280,13 +273,17 @@ function release(
 	return { kind: 'released' };
 }
 
-function status(sql: Sql, row: CampaignRow): CampaignStatus {
-	const { id, key, state, staged, suppressed, rejected } = row;
+function status(sql: Sql, row: CampaignRow, now: Micros): CampaignStatus {
+	const { id, key, state } = row;
 	const counted = countByState(sql, { campaign: id });
 	const messages = row.courier === 'api' ? toldMessages(counted, state) : counted;
 	const is_sending = sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, row.seq) === 1;
 	const is_finished = state === 'released' && !is_sending;
-	return { id, key, state, is_finished, messages, counts: { staged, suppressed, rejected } };
+	const lists = listCounts(sql, row, audienceOf(row).lists);
+	return {
+		...{ id, key, state, is_finished, messages, counts: countsOf(row), ...planOf(row, now) },
+		...(lists.length > 0 && { lists }),
+	};
 }
 
 /**

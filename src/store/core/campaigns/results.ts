@@ -2,15 +2,25 @@
 
 import type { Campaign, CampaignResult, CampaignResults, CampaignState } from '../../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import type { CheckedAudience } from '../../../api/messages.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
 import type { Command, Operations } from '../../operations.js';
 import { figuresOf } from '../figures.js';
+import { planOf } from '../gates.js';
 import { seenState } from '../messages.js';
 import { parseStored, span } from '../rows.js';
 import type { Sql } from '../sql.js';
-import { type CampaignRow, campaignColumns, isSeen, isSending, seenRows } from './rows.js';
+import {
+	type CampaignRow,
+	campaignColumns,
+	countsOf,
+	isPlanned,
+	isSeen,
+	isSending,
+	seenRows,
+} from './rows.js';
 import type { RowOutcome } from './staging.js';
 
 /** Records the recipients of one batch, in their order. */
@@ -145,17 +155,18 @@ interface ListedRow extends CampaignRow {
 
 /** What each state for people is, as a condition on `g`. */
 const inState: Readonly<Record<CampaignState, string>> = {
-	planned: '0',
+	planned: isPlanned,
 	staged: "g.state = 'staged'",
-	sending: isSending,
+	sending: `(${isSending} AND ${isPlanned} IS NOT TRUE)`,
 	finished: `(g.state = 'released' AND NOT ${isSending})`,
 	canceled: "g.state = 'canceled'",
 };
 
-function conditions({ key, id, state, since_at, only_of }: Command<'pageCampaigns'>) {
+function conditions({ key, id, state, since_at, only_of, now }: Command<'pageCampaigns'>) {
 	const own = seenRows('g.owner', only_of === undefined ? {} : { only_of });
 	const parts = [own.where, ...(state === undefined ? [] : [inState[state]])];
-	const values: (string | number)[] = [...own.values];
+	const isTimed = state === 'planned' || state === 'sending';
+	const values: (string | number)[] = [...own.values, ...(isTimed ? [now] : [])];
 	const add = (condition: string, value: string | number | undefined) => {
 		if (value === undefined) return;
 		parts.push(condition);
@@ -191,18 +202,21 @@ export function pageCampaigns(
 	);
 	const results: Campaign[] = [];
 	for (const row of rows)
-		results.push(toCampaign(row, row.courier === 'api' ? null : figuresOf(sql, row.id)));
+		results.push(toCampaign(row, row.courier === 'api' ? null : figuresOf(sql, row.id), command.now));
 	return { count: sql.number(`SELECT count(*) FROM campaigns g ${where}`, ...values), results };
 }
 
-function toCampaign(row: ListedRow, figures: Campaign['figures']): Campaign {
-	const { id, key, state, staged, suppressed, rejected, position, subject, list_id } = row;
+function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): Campaign {
+	const { id, key, state, position, subject, list_id } = row;
 	return {
 		id,
 		key,
 		state,
 		is_finished: state === 'released' && row.is_sending === 0,
-		counts: { staged, suppressed, rejected },
+		counts: countsOf(row),
+		...planOf(row, now),
+		// Written by openCampaign and by nothing else.
+		...(row.audience !== null && { audience: parseStored(row.audience) as CheckedAudience }),
 		position,
 		is_complete: row.is_complete === 1,
 		type: row.type ?? 'TRANSACTIONAL',

@@ -56,7 +56,7 @@ export interface Slices {
 		slices: readonly ImportSlice[];
 		now: Micros;
 	}): Ack<ImportCounts>[];
-	/** For `cancelCampaign`: removes messages that were never released; returns how many. */
+	/** For `cancelCampaign`: removes what was never released; returns the most rows of one kind. */
 	dropStaged(command: { campaign: Uuid; limit: number }): number;
 	/** Of `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
 	forgetCampaign(command: { campaign: Uuid }): void;
@@ -79,6 +79,19 @@ export interface CampaignRow {
 	staged: number;
 	suppressed: number;
 	rejected: number;
+	/** Subscribers of its lists that its audience leaves out. */
+	left_out: number;
+	/** A `CheckedAudience`; null: it was opened before that was kept, or has no list. */
+	audience: string | null;
+	/** Not before; null: from the release on. */
+	starts_at: Micros | null;
+	/** Nothing is leased before; null: it may be. */
+	opens_at: Micros | null;
+	send_window: string | null;
+	/** Of its window and of the days in its conditions; null: it was opened before that was kept. */
+	time_zone: string | null;
+	/** Zero: nothing of it was leased. */
+	last_leased_at: Micros;
 	/** Rows of acknowledged batches; recipients of lists are numbered apart. */
 	position: number;
 	/** The client that opened it; null: the database's owner, or it was opened before that was kept. */
@@ -96,8 +109,8 @@ export function seenRows(column: string, { only_of }: Seen): { where: string; va
 }
 
 /** Subscribers read from lists so far. */
-export function readFromLists({ staged, suppressed, rejected, position }: CampaignRow): number {
-	return staged + suppressed + rejected - position;
+export function readFromLists({ staged, suppressed, rejected, left_out, position }: CampaignRow): number {
+	return staged + suppressed + rejected + left_out - position;
 }
 
 /**
@@ -109,11 +122,19 @@ export const isSending = `(g.state = 'released' AND (
 	OR (g.courier = 'api' AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND state = 'uncertain'))
 ))`;
 
+/** Of a campaign `g`, at the moment that is bound: released for later, and nothing of it was leased. */
+export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
+
 /** The columns of a campaign's row, in this order. */
 export const campaignColumns =
-	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, position, owner';
+	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner';
 
 /** Counts that begin at zero. */
 export function noCounts(): AcceptCounts {
 	return { staged: 0, suppressed: 0, rejected: 0 };
+}
+
+/** The counts of its recipients. */
+export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow): AcceptCounts {
+	return { staged, suppressed, rejected, ...(left_out > 0 && { left_out }) };
 }

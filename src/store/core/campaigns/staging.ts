@@ -1,11 +1,8 @@
-/**
- * Makes staged messages of a campaign's recipients, in bounded slices; some are suppressed or rejected instead. Rejects
- * of a list are kept until the campaign is released or canceled, beside the answers to batches and not among the
- * results: a client that may send reads the results, and may not read a list.
- */
+/** Makes staged messages of a campaign's recipients; some are suppressed or rejected instead. */
 import type { AcceptCounts, Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
+import type { SuppressionReason } from '../../../api/suppressions.js';
 import { messageUuid } from '../../../engine/rules/ids.js';
 import {
 	missingVariables,
@@ -13,115 +10,30 @@ import {
 	type Person,
 	personVariables,
 } from '../../../engine/rules/meta.js';
-import { findList } from '../lists.js';
-import {
-	parseRecord,
-	parseStored,
-	parseTexts,
-	parseUsed,
-	type SubscriberRow,
-	subscriberColumns,
-} from '../rows.js';
+import { isWanted, stopping } from '../../../engine/rules/subscription.js';
+import { parseStored, parseTexts, parseUsed } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { findPerson, insertMessage } from '../submissions.js';
-import { isWantedBy } from '../suppressions.js';
-import { type CampaignRow, maxListedRejects, noCounts, readFromLists, type StagedSlice } from './rows.js';
+import { findSuppressions } from '../suppressions.js';
+import type { CampaignRow } from './rows.js';
 
-interface Expansion extends Staging {
-	list_id: number;
-	email_reason: string;
-}
-
-/**
- * Continues after the last subscriber it has read, so adding a list again adds newer subscribers. Counts are those of
- * this slice; rejects are the first of the list, from any slice or call.
- */
-export function stageList(
-	sql: Sql,
-	campaign: CampaignRow,
-	{ list_id, now, limit }: { list_id: number; now: Micros; limit: number },
-): StagedSlice | null {
-	const list = findList(sql, list_id);
-	if (list === null) return null;
-	const expansion: Expansion = {
-		...readStaging(sql, campaign, now),
-		list_id,
-		email_reason: list.email_reason,
-	};
-	const people = nextPeople(sql, expansion, limit);
-	const counts = noCounts();
-	const rejects: Reject[] = keptRejects(sql, campaign.seq, list_id);
-	const before = rejects.length;
-	const first = readFromLists(campaign);
-	for (const [index, person] of people.entries()) {
-		const outcome = stagePerson(sql, expansion, person);
-		counts[outcome.kind] += 1;
-		if (outcome.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
-		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
-	}
-	if (rejects.length > before) keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
-	keepPlace(sql, expansion, people.at(-1)?.id ?? null, counts);
-	return { position: first + people.length, counts, rejects, isDone: people.length < limit };
-}
-
-function nextPeople(sql: Sql, { campaign, list_id }: Expansion, limit: number): SubscriberRow[] {
-	const after = sql.number(
-		'SELECT coalesce(max(after_id), 0) FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
-		campaign.seq,
-		list_id,
-	);
-	return sql.all<SubscriberRow>(
-		`SELECT ${subscriberColumns}
-		FROM subscribers
-		WHERE list_id = ? AND id > ? AND is_active = 1
-		ORDER BY id
-		LIMIT ?`,
-		list_id,
-		after,
-		limit,
-	);
-}
-
-function stagePerson(sql: Sql, expansion: Expansion, row: SubscriberRow): RowOutcome {
-	const { email_reason, list_id } = expansion;
-	return stageMessage(sql, expansion, {
-		person: { email: row.email, name: row.name, email_reason, meta: parseRecord(row.meta) },
-		to_key: row.email_key,
-		list_id,
-		subscriber_id: row.id,
-		is_active: row.is_active === 1,
-		given: {},
-	});
-}
-
-function keepPlace(
-	sql: Sql,
-	{ campaign, list_id }: Expansion,
-	lastId: number | null,
-	counts: AcceptCounts,
-): void {
-	if (lastId === null) return;
-	sql.run(
-		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id)
-		VALUES (?, ?, ?)
-		ON CONFLICT DO UPDATE SET after_id = excluded.after_id`,
-		campaign.seq,
-		list_id,
-		lastId,
-	);
-	addToCounts(sql, campaign.seq, counts);
-}
-
-/** State that all recipients of a campaign share. */
-export interface Staging {
-	campaign: CampaignRow;
-	/** Within this scope an address gets one message: the campaign's id, or that of one of its requests. */
-	scope: Uuid;
-	submission: { seq: number; type: 'TRANSACTIONAL' | 'BULK'; list_id: number | null };
+/** What decides about a recipient, whichever row it comes from. */
+export interface Terms {
+	type: 'TRANSACTIONAL' | 'BULK';
 	/** The variables of the content; null: only the service knows them. */
 	used: string[] | null;
 	context: Record<string, string>;
+	/** A variable without a value rejects the row. */
+	is_strict: boolean;
 	now: Micros;
+}
+
+/** State that all recipients of a campaign share. */
+export interface Staging extends Terms {
+	campaign: CampaignRow;
+	/** Within this scope an address gets one message: the campaign's id, or that of one of its requests. */
+	scope: Uuid;
+	submission: { seq: number; list_id: number | null };
 }
 
 export interface Candidate {
@@ -137,7 +49,7 @@ export interface Candidate {
 
 export type RowOutcome =
 	| { kind: 'staged'; message: number }
-	| { kind: 'suppressed' }
+	| { kind: 'suppressed'; reason: SuppressionReason | null }
 	| { kind: 'rejected'; code: string; error: string };
 
 /**
@@ -154,31 +66,53 @@ export function readStaging(sql: Sql, campaign: CampaignRow, now: Micros): Stagi
 	}>('SELECT seq, type, list_id, variables, context FROM submissions WHERE campaign_seq = ?', campaign.seq);
 	if (row === undefined) throw new Error(`campaign ${campaign.seq} has no submission`);
 	const { seq, type, list_id } = row;
-	const submission = { seq, type, list_id };
 	return {
 		campaign,
 		scope: campaign.id,
-		submission,
+		submission: { seq, list_id },
+		type,
 		used: parseUsed(row.variables),
 		context: parseTexts(row.context),
+		is_strict: campaign.strict_vars === 1,
 		now,
 	};
 }
 
-/**
- * Runs in the transaction of the caller, which counts the outcome. A suppression takes precedence over missing
- * variables, both over a duplicate.
- */
-export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): RowOutcome {
-	const { campaign, scope, submission, used, context, now } = staging;
-	const { person, to_key, list_id, subscriber_id, given } = candidate;
-	if (!isWantedBy(sql, candidate, submission.type, now)) return { kind: 'suppressed' };
+/** What speaks against a recipient; else the values of the message. */
+export type Verdict =
+	| { kind: 'wanted'; variables: Record<string, string> }
+	/** Null: the subscriber is inactive without a suppression. */
+	| { kind: 'suppressed'; reason: SuppressionReason | null }
+	| { kind: 'rejected'; code: string; error: string };
+
+/** Only reads. A suppression takes precedence over missing variables. */
+export function judge(
+	sql: Sql,
+	{ type, used, context, is_strict, now }: Terms,
+	{ person, to_key, list_id, is_active, given }: Candidate,
+): Verdict {
+	const reasons = findSuppressions(sql, { address: to_key, list_id }, now);
+	if (!isWanted(type, { reasons, is_active })) return { kind: 'suppressed', reason: stopping(type, reasons) };
 	const variables = overlayVariables(personVariables(person, used, context), used, given);
-	const missing = campaign.strict_vars === 1 ? missingVariables(variables, used, context) : [];
-	if (missing.length > 0) {
-		const names = missing.map((name) => `#${name}#`).join(', ');
-		return { kind: 'rejected', code: 'missing_variable', error: `${person.email}: no value for ${names}.` };
-	}
+	const missing = is_strict ? missingVariables(variables, used, context) : [];
+	if (missing.length === 0) return { kind: 'wanted', variables };
+	const names = missing.map((name) => `#${name}#`).join(', ');
+	return { kind: 'rejected', code: 'missing_variable', error: `${person.email}: no value for ${names}.` };
+}
+
+/** Runs in the transaction of the caller, which counts the outcome. What `judge` says goes before a duplicate. */
+export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): RowOutcome {
+	const verdict = judge(sql, staging, candidate);
+	return verdict.kind === 'wanted' ? putMessage(sql, staging, candidate, verdict) : verdict;
+}
+
+/** The message of a recipient that nothing speaks against. */
+export function putMessage(
+	sql: Sql,
+	{ campaign, scope, submission, now }: Staging,
+	{ person, to_key, list_id, subscriber_id }: Candidate,
+	{ variables }: { variables: Record<string, string> },
+): RowOutcome {
 	const message = insertMessage(sql, {
 		uuid: messageUuid(scope, to_key),
 		submission_seq: submission.seq,
@@ -199,15 +133,16 @@ export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): 
 export function addToCounts(
 	sql: Sql,
 	campaign_seq: number,
-	{ staged, suppressed, rejected }: AcceptCounts,
+	{ staged, suppressed, rejected, left_out = 0 }: AcceptCounts,
 ): void {
 	sql.run(
 		`UPDATE campaigns
-		SET staged = staged + ?, suppressed = suppressed + ?, rejected = rejected + ?
+		SET staged = staged + ?, suppressed = suppressed + ?, rejected = rejected + ?, left_out = left_out + ?
 		WHERE seq = ?`,
 		staged,
 		suppressed,
 		rejected,
+		left_out,
 		campaign_seq,
 	);
 }

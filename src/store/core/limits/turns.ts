@@ -7,6 +7,7 @@ import type { MessageScope } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import { limitSettings, parseLimits, rateLimit, type SendLimit } from '../../../engine/rules/limits.js';
 import type { Operations } from '../../operations.js';
+import { isOpenNow } from '../gates.js';
 import { parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 
@@ -30,27 +31,28 @@ export function createLimitTurns(sql: Sql) {
 			const limits = readLimits(sql, perSecond);
 			if (limits.length === 0) return null;
 			const isGlobal = limits.some((limit) => limit.scope === 'all');
-			if (isGlobal && wakesBefore(sql, scope, { condition: due, horizon: now }) !== null)
+			if (isGlobal && wakesBefore(sql, scope, { condition: due, horizon: now, now }) !== null)
 				return nextEnd(sql, now) ?? now;
 			const lastTurn = sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
 			const horizon = Math.max(lastTurn, now);
 			return search === 'exactly' || (scope !== null && 'submission' in scope)
-				? wakesBefore(sql, scope, { condition: held, horizon })
-				: wakesAbout(sql, scope, horizon);
+				? wakesBefore(sql, scope, { condition: held, horizon, now })
+				: wakesAbout(sql, scope, { horizon, now });
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** Whether something could be leased without the limits. */
 export function wakesNow(sql: Sql, now: Micros): boolean {
-	return wakesBefore(sql, null, { condition: due, horizon: now }) !== null;
+	return wakesBefore(sql, null, { condition: due, horizon: now, now }) !== null;
 }
 
+/** Without those that wait for their time; the first value is the moment. */
 function lanesOf(scope: MessageScope | null): string {
 	return scope === null
 		? `SELECT 0 AS seq UNION ALL SELECT -1
-			UNION ALL SELECT seq FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
-		: "SELECT seq FROM campaigns WHERE id = ? AND state = 'released'";
+			UNION ALL SELECT seq FROM campaigns g WHERE has_open_work = 1 AND state = 'released' AND ${isOpenNow}`
+		: `SELECT seq FROM campaigns g WHERE state = 'released' AND ${isOpenNow} AND id = ?`;
 }
 
 /**
@@ -73,7 +75,7 @@ const held = "m.wake_at > m.due_at AND m.state <> 'leased'";
 function wakesBefore(
 	sql: Sql,
 	scope: MessageScope | null,
-	{ condition, horizon }: { condition: string; horizon: Micros },
+	{ condition, horizon, now }: { condition: string; horizon: Micros; now: Micros },
 ): Micros | null {
 	if (scope !== null && 'submission' in scope) {
 		const row = sql.get<{ wake_at: Micros | null }>(
@@ -87,7 +89,7 @@ function wakesBefore(
 		);
 		return row?.wake_at ?? null;
 	}
-	return firstOfLanes(sql, scope, (lane) =>
+	return firstOfLanes(sql, { scope, now }, (lane) =>
 		// messages_due (lane, wake_at)
 		sql.get<{ wake_at: Micros | null }>(
 			`SELECT m.wake_at
@@ -110,9 +112,9 @@ const mostLookedAt = 200;
 function wakesAbout(
 	sql: Sql,
 	scope: Exclude<MessageScope, { submission: string }> | null,
-	horizon: Micros,
+	{ horizon, now }: { horizon: Micros; now: Micros },
 ): Micros | null {
-	return firstOfLanes(sql, scope, (lane) =>
+	return firstOfLanes(sql, { scope, now }, (lane) =>
 		// messages_due (lane, wake_at)
 		sql.get<{ wake_at: Micros | null }>(
 			`SELECT coalesce(
@@ -134,10 +136,10 @@ function wakesAbout(
 
 function firstOfLanes(
 	sql: Sql,
-	scope: Exclude<MessageScope, { submission: string }> | null,
+	{ scope, now }: { scope: Exclude<MessageScope, { submission: string }> | null; now: Micros },
 	firstOf: (lane: number) => { wake_at: Micros | null } | undefined,
 ): Micros | null {
-	const lanes = sql.all<{ seq: number }>(lanesOf(scope), ...(scope === null ? [] : [scope.campaign]));
+	const lanes = sql.all<{ seq: number }>(lanesOf(scope), now, ...(scope === null ? [] : [scope.campaign]));
 	let first: Micros | null = null;
 	for (const { seq } of lanes) {
 		const at = firstOf(seq)?.wake_at ?? null;

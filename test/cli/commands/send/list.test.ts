@@ -61,11 +61,13 @@ describe('mailctl send --list', () => {
 				staged: 2,
 				suppressed: 0,
 				rejected: 0,
+				left_out: 1,
 				messages: { sent: 2 },
 			},
 		});
 		expect(said(run)).toEqual([
 			{ note: '2 recipients of list 1 "Readers"' },
+			{ note: 'without 1 inactive' },
 			{
 				warning: 'bulk mail without a link to unsubscribe in its body',
 				hint: 'write #unsubscribe_url# where it goes',
@@ -404,7 +406,8 @@ describe('mailctl send --list', () => {
 		const loose = await project.run([...send('-n', '--no-strict-vars'), '-o', 'table']);
 		expect([loose.code, loose.stderr]).toEqual([
 			0,
-			'warning: bulk mail without a link to unsubscribe in its body\n' +
+			'without 1 inactive\n' +
+				'warning: bulk mail without a link to unsubscribe in its body\n' +
 				'hint: write #unsubscribe_url# where it goes\n' +
 				'warning: links to unsubscribe point to this machine: no other machine can follow them\n' +
 				`hint: mailctl --db ${project.db} engine init --public-url https://mail.example.com\n` +

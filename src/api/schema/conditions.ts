@@ -1,0 +1,75 @@
+/** Conditions on subscribers, as people write them: `meta.city=Oslo`, `email~@example.com`, `created>2026-01-31`. Pure. */
+import { parseDateTime } from '../datetime.js';
+
+/** In the order in which they are looked for: a longer one before its beginning. */
+const operators = ['!=', '>=', '<=', '=', '~', '>', '<'] as const;
+export type Operator = (typeof operators)[number];
+
+/** Fields besides `meta.KEY`. */
+export const plainFields = ['email', 'name', 'created'] as const;
+
+/** One condition, checked. */
+export interface Condition {
+	/** As it was written. */
+	text: string;
+	field: string;
+	/** The variable of `meta.KEY`; null: another field. */
+	variable: string | null;
+	operator: Operator;
+	/** The other side, as it was written. */
+	value: string;
+}
+
+/** What is wrong with a condition, and where: an offset into its text. */
+export interface ConditionFault {
+	at: number;
+	message: string;
+	/** The unknown field, for a suggestion. */
+	field?: string;
+}
+
+/** Reads one. A variable is only checked for its form: which there are is known elsewhere. */
+export function parseCondition(text: string): Condition | ConditionFault {
+	const end = text.search(/[=~<>!]/);
+	if (end === -1) return { at: text.length, message: 'an operator is missing: =, !=, ~, <, <=, > or >=' };
+	const operator = operators.find((one) => text.startsWith(one, end));
+	if (operator === undefined) return { at: end, message: 'no operator: =, !=, ~, <, <=, > or >=' };
+	const field = text.slice(0, end).trim();
+	const value = text.slice(end + operator.length).trim();
+	const isOrder = operator.includes('<') || operator.includes('>');
+	const behind = end + operator.length;
+	if (field.startsWith('meta.')) {
+		const variable = field.slice('meta.'.length);
+		if (!/^[A-Za-z_]\w{0,63}$/.test(variable)) return { at: 0, message: 'no name of a variable', field };
+		if (isOrder && numberOf(value) === null) return { at: behind, message: 'a number is wanted here' };
+		return { text, field, variable, operator, value };
+	}
+	if (!plainFields.some((one) => one === field))
+		return { at: 0, message: field === '' ? 'a field is missing' : `there is no field "${field}"`, field };
+	if (field === 'created') {
+		if (operator === '~') return { at: end, message: 'a date goes with =, !=, <, <=, > and >=' };
+		if (!isDateValue(value))
+			return { at: behind, message: 'a date is wanted here: 2026-01-31 or 2026-01-31T12:00:00' };
+	} else if (isOrder) return { at: end, message: 'a text goes with =, != and ~' };
+	return { text, field, variable: null, operator, value };
+}
+
+/** Whether it was read. */
+export function isCondition(parsed: Condition | ConditionFault): parsed is Condition {
+	return 'operator' in parsed;
+}
+
+/** A decimal number; null for anything else. */
+export function numberOf(text: string): number | null {
+	const isNumber = /^[+-]?\d{1,15}(?:\.\d{1,15})?$/.test(text.trim());
+	return isNumber ? Number(text) : null;
+}
+
+function isDateValue(value: string): boolean {
+	return isDay(value) || parseDateTime(value) !== null;
+}
+
+/** `YYYY-MM-DD`. */
+export function isDay(value: string): boolean {
+	return /^\d{4}-\d\d-\d\d$/.test(value) && parseDateTime(`${value}T00:00:00`) !== null;
+}

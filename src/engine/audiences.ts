@@ -1,0 +1,135 @@
+/** To whom a campaign to lists goes, and when: checked, foreseen, and told afterwards. */
+import type { AudiencePart, Audiences, PlannedTiming, TimingRequest } from '../api/campaigns.js';
+import { formatDateTime, isTimeZone, type Micros, microsPerMs } from '../api/datetime.js';
+import { type FieldError, type FieldErrors, invalid } from '../api/errors.js';
+import { type CheckedAudience, type CheckedTiming, campaignFields } from '../api/messages.js';
+import { isCondition, parseCondition } from '../api/schema/conditions.js';
+import { opening, parseWindow } from '../api/schema/sending-times.js';
+import type { Store } from '../store/store.js';
+import { resolveContent } from './contents.js';
+import { checked, type EngineContext, found, seenBy } from './context.js';
+import { noSuch } from './rules/errors.js';
+import { parseLocalTime } from './rules/local-time.js';
+
+/** People that one call foresees: less than a second of work. */
+const partSize = 20_000;
+const mostLeftOut = 1_000;
+
+/** Audiences of the campaigns of the database. */
+export function createAudiences(context: EngineContext): Audiences {
+	const { store, clock } = context;
+	return {
+		foresee: async (spec, { list_id, after = 0 }): Promise<AudiencePart> => {
+			const campaign = checked(campaignFields.parse(spec));
+			await assertAudience(store, campaign.audience);
+			const { variables } = await resolveContent(context, campaign);
+			const { time_zone } = await settledTiming(store, campaign.timing);
+			const part = await store.reads.foreseeAudience({
+				type: campaign.type,
+				used: [...variables],
+				context: campaign.context,
+				is_strict: campaign.strict_vars,
+				now: clock.now(),
+				audience: campaign.audience,
+				...{ list_id, after, limit: partSize, time_zone: time_zone ?? 'UTC' },
+			});
+			return found(part);
+		},
+		plan: async (request) => plan(request, { now: clock.now(), timeZone: await zoneOf(store) }),
+		leftOut: async (id, { after = 0, limit = mostLeftOut }, call) => {
+			const slice = { id, after, limit: Math.min(Math.max(limit, 1), mostLeftOut) };
+			return found(await store.reads.sliceLeftOut({ ...slice, ...seenBy(call) }));
+		},
+	};
+}
+
+/** Throws `invalid` for a condition that cannot be read, and for lists, fields and campaigns that are not there. */
+export async function assertAudience(store: Pick<Store, 'reads'>, audience: CheckedAudience): Promise<void> {
+	const errors: FieldErrors = {
+		...(await listErrors(store, 'lists', audience.lists.slice(1))),
+		...(await listErrors(store, 'exclude_lists', audience.exclude_lists)),
+		...(await conditionErrors(store, audience.where)),
+		...(await campaignErrors(store, 'where_opened', audience.where_opened)),
+		...(await campaignErrors(store, 'where_not_opened', audience.where_not_opened)),
+	};
+	if (Object.keys(errors).length > 0) throw invalid(errors);
+}
+
+/** With the zone of the database where none is given. */
+export async function settledTiming(
+	store: Pick<Store, 'reads'>,
+	timing: CheckedTiming,
+): Promise<CheckedTiming> {
+	return { ...timing, time_zone: timing.time_zone ?? (await zoneOf(store)) };
+}
+
+/** The zone of the settings, else that of the machine: a mail at nine is at nine where the sender is. */
+async function zoneOf({ reads }: Pick<Store, 'reads'>): Promise<string> {
+	const { time_zone } = await reads.getSettings();
+	const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+	return time_zone ?? (isTimeZone(timeZone) ? timeZone : 'UTC');
+}
+
+function plan(
+	{ at, in_ms, window }: TimingRequest,
+	{ now, timeZone }: { now: Micros; timeZone: string },
+): PlannedTiming {
+	const hours = window === undefined ? null : parseWindow(window);
+	if (window !== undefined && hours === null)
+		throw invalid({ window: [refused(`"${window}" is no window, such as 09:00-18:00.`)] });
+	const local = at === undefined ? null : parseLocalTime(at, { now, timeZone });
+	if (local?.kind === 'invalid') throw invalid({ at: [refused(local.message)] });
+	const starts = local?.at ?? (in_ms === undefined ? null : now + in_ms * microsPerMs);
+	if (local !== null && local.at <= now)
+		throw invalid({ at: [refused(`"${at}" is in the past (${formatDateTime(local.at).slice(0, 19)}Z).`)] });
+	const opens = hours === null ? (starts ?? now) : opening(hours, timeZone, starts ?? now);
+	return {
+		...(starts !== null && { starts_at: formatDateTime(starts) }),
+		...(window !== undefined && { window }),
+		time_zone: timeZone,
+		opens_at: opens > now ? formatDateTime(opens) : null,
+		note: local === null || local.kind === 'once' ? null : local.kind,
+	};
+}
+
+async function listErrors(
+	{ reads }: Pick<Store, 'reads'>,
+	key: string,
+	ids: readonly number[],
+): Promise<FieldErrors> {
+	for (const id of ids) if ((await reads.getList({ id })) === null) return noSuch(key, id);
+	return {};
+}
+
+async function conditionErrors(
+	{ reads }: Pick<Store, 'reads'>,
+	conditions: readonly string[],
+): Promise<FieldErrors> {
+	if (conditions.length === 0) return {};
+	const { results } = await reads.pageFields({ page: 1, page_size: Number.MAX_SAFE_INTEGER });
+	const variables = new Set(results.map(({ variable }) => variable));
+	const errors = conditions.flatMap((text) => {
+		const parsed = parseCondition(text);
+		if (!isCondition(parsed)) return [refused(`"${text}": ${parsed.message}.`)];
+		const { variable } = parsed;
+		return variable === null || variables.has(variable)
+			? []
+			: [refused(`"${text}": there is no field ${variable}.`)];
+	});
+	return errors.length === 0 ? {} : { where: errors };
+}
+
+async function campaignErrors(
+	{ reads }: Pick<Store, 'reads'>,
+	key: string,
+	ids: readonly string[],
+): Promise<FieldErrors> {
+	for (const id of ids)
+		if ((await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 })).count === 0)
+			return { [key]: [refused(`There is no campaign ${id}.`)] };
+	return {};
+}
+
+function refused(message: string): FieldError {
+	return { code: 'invalid', message };
+}

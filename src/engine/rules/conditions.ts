@@ -1,0 +1,68 @@
+/** Which subscribers meet a condition. Pure. */
+import { type Day, dayOf, type Micros, parseDateTime } from '../../api/datetime.js';
+import { type Condition, isDay, numberOf, type Operator } from '../../api/schema/conditions.js';
+import { foldCase } from './folding.js';
+import { metaText } from './meta.js';
+
+/** The values of a subscriber that conditions are about. */
+export interface ConditionedPerson {
+	email: string;
+	name: string | null;
+	meta: Readonly<Record<string, unknown>>;
+	created_at: Micros;
+}
+
+/**
+ * Whether the subscriber meets it. No value and an empty one are the same; `~` and an address have no case; numbers
+ * compare by size where both sides are some. Days are those of the zone.
+ */
+export function meets(person: ConditionedPerson, condition: Condition, timeZone: string): boolean {
+	const { field, variable, operator, value } = condition;
+	if (field === 'created') return compared(orderOfDates(person.created_at, value, timeZone), operator);
+	const stored = variable === null ? plainText(person, field) : variableText(person.meta, variable);
+	if (operator === '~') return foldCase(stored).includes(foldCase(value));
+	if (field === 'email') return compared(orderOf(foldCase(stored), foldCase(value)), operator);
+	const [left, right] = [numberOf(stored), numberOf(value)];
+	if (left !== null && right !== null) return compared(orderOf(left, right), operator);
+	return compared(operator === '=' || operator === '!=' ? orderOf(stored, value) : null, operator);
+}
+
+/** `order`: of the stored value to the given one; null: they have none. */
+function compared(order: number | null, operator: Operator): boolean {
+	if (order === null) return false;
+	switch (operator) {
+		case '=':
+			return order === 0;
+		case '!=':
+			return order !== 0;
+		case '>':
+			return order > 0;
+		case '>=':
+			return order >= 0;
+		case '<':
+			return order < 0;
+		case '<=':
+			return order <= 0;
+		default:
+			return false;
+	}
+}
+
+function orderOf<T extends string | number>(left: T, right: T): number {
+	return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function plainText({ email, name }: ConditionedPerson, field: string): string {
+	return field === 'email' ? email : (name ?? '');
+}
+
+function variableText(meta: ConditionedPerson['meta'], variable: string): string {
+	return (Object.hasOwn(meta, variable) ? metaText(meta[variable]) : null) ?? '';
+}
+
+/** A day is equal to all of its moments. */
+function orderOfDates(at: Micros, value: string, timeZone: string): number {
+	if (!isDay(value)) return orderOf(at, parseDateTime(value) ?? 0);
+	const day: Day = value;
+	return orderOf(dayOf(at, timeZone), day);
+}

@@ -1,0 +1,44 @@
+/** A time as people give it: `2026-12-01 09:00`, `tomorrow 9:00`, or ISO 8601 with an offset. Pure. */
+import { addDays, type Day, dayOf, type Micros, microsPerMs, parseDateTime } from '../../api/datetime.js';
+import { type LocalMoment, momentOf, parseTime } from '../../api/schema/sending-times.js';
+
+/** Read as a time of the zone, where it has no offset of its own. */
+export function parseLocalTime(
+	text: string,
+	{ now, timeZone }: { now: Micros; timeZone: string },
+): LocalMoment | { kind: 'invalid'; message: string } {
+	const given = text.trim();
+	const absolute = parseAbsolute(given);
+	if (absolute !== null) return { at: absolute, kind: 'once' };
+	const [, first = '', time = ''] = /^(\S+?)(?:[T ] ?(\S+))?$/i.exec(given) ?? [];
+	const day = parseDay(first, dayOf(now, timeZone));
+	const minutes = parseTime(time.replace(/^(\d{1,2}:\d\d):00$/, '$1'));
+	if (day === null) return unread(text);
+	if (time === '')
+		return { kind: 'invalid', message: `"${text}" has no time of the day, such as ${first} 09:00.` };
+	return minutes === null ? unread(text) : momentOf(day, minutes, timeZone);
+}
+
+function unread(text: string): { kind: 'invalid'; message: string } {
+	return { kind: 'invalid', message: `"${text}" is no time, such as 2026-12-01 09:00 or tomorrow 9:00.` };
+}
+
+/** With an offset from UTC. */
+function parseAbsolute(text: string): Micros | null {
+	const [, day, time, seconds, offset] =
+		/^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)$/i.exec(text) ?? [];
+	if (day === undefined) return null;
+	const local = parseDateTime(`${day}T${time}${seconds ?? ':00'}`);
+	const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)$/.exec(offset ?? '') ?? [];
+	const ahead = sign === undefined ? 0 : (Number(hours) * 60 + Number(minutes)) * 60_000 * microsPerMs;
+	return local === null ? null : local - (sign === '-' ? -ahead : ahead);
+}
+
+function parseDay(text: string, today: Day): Day | null {
+	const word = text.toLowerCase();
+	if (word === 'today') return today;
+	if (word === 'tomorrow') return addDays(today, 1);
+	const [, date, month, year] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(text) ?? [];
+	const day = date === undefined ? text : `${year}-${month?.padStart(2, '0')}-${date.padStart(2, '0')}`;
+	return /^\d{4}-\d\d-\d\d$/.test(day) && parseDateTime(`${day}T00:00:00`) !== null ? day : null;
+}

@@ -1,0 +1,65 @@
+/** What a campaign leaves that was canceled before its release: staged messages, results, who was left out. */
+import type { Uuid } from '../../../api/records.js';
+import type { Sql } from '../sql.js';
+
+/** One slice: call it until nothing is left. Returns the most rows of one kind. */
+export function dropStaged(sql: Sql, command: { campaign: Uuid; limit: number }): number {
+	return Math.max(dropMessages(sql, command), dropResults(sql, command), dropLeftOut(sql, command));
+}
+
+/** Canceled before its release, and its rows are dropped. */
+export function forget(sql: Sql, id: Uuid): void {
+	const row = sql.get<{ seq: number }>(
+		"SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL",
+		id,
+	);
+	if (row === undefined) return;
+	sql.run('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
+	// submissions_of_campaign
+	sql.run('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
+	sql.run('DELETE FROM campaigns WHERE seq = ?', row.seq);
+}
+
+/** The number of a campaign that was canceled before its release. */
+const neverReleased =
+	"(SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL)";
+
+/** By messages_due: what is staged waits in the lane of its campaign. */
+function dropMessages(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
+	return sql.run(
+		`DELETE FROM messages
+				WHERE id IN (
+					SELECT id FROM messages
+					WHERE wake_at IS NOT NULL AND lane = ${neverReleased}
+					LIMIT ?
+				)`,
+		campaign,
+		limit,
+	).changes;
+}
+
+function dropResults(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
+	return sql.run(
+		`DELETE FROM campaign_results
+		WHERE (campaign_seq, n) IN (
+			SELECT campaign_seq, n FROM campaign_results
+			WHERE campaign_seq = ${neverReleased}
+			LIMIT ?
+		)`,
+		campaign,
+		limit,
+	).changes;
+}
+
+function dropLeftOut(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
+	return sql.run(
+		`DELETE FROM campaign_left_out
+		WHERE id IN (
+			SELECT id FROM campaign_left_out
+			WHERE campaign_seq = ${neverReleased}
+			LIMIT ?
+		)`,
+		campaign,
+		limit,
+	).changes;
+}

@@ -1,0 +1,297 @@
+/**
+ * Expands lists into a campaign: who of a list gets a message, in bounded slices, and why the others do not. The same
+ * rules foresee it without a write. Rejects of a list are kept until the campaign is released or canceled, beside the
+ * answers to batches; who is left out is kept by name, apart from the results: a client that may send reads those, and may
+ * not read a list.
+ */
+import type { AudiencePart, LeavingOut, ListCounts } from '../../../api/campaigns.js';
+import type { Reject } from '../../../api/capabilities.js';
+import type { Micros } from '../../../api/datetime.js';
+import type { CheckedAudience } from '../../../api/messages.js';
+import { type Condition, isCondition, parseCondition } from '../../../api/schema/conditions.js';
+import { meets } from '../../../engine/rules/conditions.js';
+import type { Command, Operations } from '../../operations.js';
+import { findList } from '../lists.js';
+import { type ListRow, parseRecord, parseStored, type SubscriberRow, subscriberColumns } from '../rows.js';
+import type { Sql } from '../sql.js';
+import { createCounts, leavingOut, type Outcome, sumOf } from './list-counts.js';
+import { type CampaignRow, maxListedRejects, readFromLists, type StagedSlice } from './rows.js';
+import {
+	addToCounts,
+	type Candidate,
+	judge,
+	keepRejects,
+	keptRejects,
+	putMessage,
+	readStaging,
+	type Staging,
+	type Terms,
+	type Verdict,
+} from './staging.js';
+
+/** Lists as they are expanded. */
+interface Expansion {
+	terms: Terms;
+	lists: readonly { id: number; email_reason: string }[];
+	audience: CheckedAudience;
+	conditions: readonly Condition[];
+	timeZone: string;
+}
+
+/**
+ * Continues after the last subscriber it has read, so adding a list again adds newer subscribers. Counts are those of
+ * this slice; rejects are the first of the list, from any slice or call.
+ */
+export function stageList(
+	sql: Sql,
+	campaign: CampaignRow,
+	{
+		audience,
+		list_id,
+		now,
+		limit,
+	}: { audience: CheckedAudience; list_id: number; now: Micros; limit: number },
+): StagedSlice | null {
+	const list = findList(sql, list_id);
+	if (list === null) return null;
+	const staging = readStaging(sql, campaign, now);
+	const expansion = expand(sql, { audience, list_id, terms: staging, timeZone: campaign.time_zone ?? 'UTC' });
+	const place = placeOf(sql, campaign.seq, list_id);
+	const people = nextPeople(sql, { list_id, after: place?.after_id ?? 0, limit });
+	const counts = createCounts(list_id);
+	const rejects: Reject[] = keptRejects(sql, campaign.seq, list_id);
+	const before = rejects.length;
+	const first = readFromLists(campaign);
+	for (const [index, person] of people.entries()) {
+		const outcome = outcomeOf(sql, expansion, person);
+		const kept = outcome.kind === 'wanted' ? put(sql, staging, { outcome, person, list }) : outcome;
+		counts.add(kept);
+		const why = leavingOut(kept);
+		if (why !== null) keepLeftOut(sql, campaign.seq, person, why);
+		if (kept.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
+		rejects.push({ row: first + index, code: kept.code, error: kept.error });
+	}
+	if (rejects.length > before) keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
+	const after_id = people.at(-1)?.id ?? place?.after_id ?? 0;
+	keepPlace(sql, campaign.seq, { after_id, counts: sumOf(place?.counts ?? null, counts.sum()) });
+	addToCounts(sql, campaign.seq, counts.sum());
+	const { staged, suppressed, rejected, left_out } = counts.sum();
+	return {
+		position: first + people.length,
+		counts: { staged, suppressed, rejected, ...(left_out !== undefined && { left_out }) },
+		rejects,
+		isDone: people.length < limit,
+	};
+}
+
+function put(
+	sql: Sql,
+	staging: Staging,
+	{
+		outcome,
+		person,
+		list,
+	}: { outcome: Extract<Verdict, { kind: 'wanted' }>; person: SubscriberRow; list: ListRow },
+): Outcome {
+	const staged = putMessage(sql, staging, candidateOf(person, list.email_reason), outcome);
+	return staged.kind === 'staged' ? outcome : { kind: 'left_out', code: 'duplicate', detail: null };
+}
+
+/** Findings that a part names. */
+const mostFindings = 100;
+
+/** What staging a part of the list would come to. Only reads; null: no such list. */
+export function foreseeList(
+	sql: Sql,
+	{ audience, list_id, after, limit, time_zone, ...terms }: Command<'foreseeAudience'>,
+): ReturnType<Operations['foreseeAudience']> {
+	if (findList(sql, list_id) === null) return null;
+	const expansion = expand(sql, { audience, list_id, terms, timeZone: time_zone });
+	const people = nextPeople(sql, { list_id, after, limit });
+	const counts = createCounts(list_id);
+	const findings: string[] = [];
+	let first: number | null = null;
+	for (const person of people) {
+		const outcome = outcomeOf(sql, expansion, person);
+		counts.add(outcome);
+		if (outcome.kind === 'wanted') first ??= person.id;
+		if (outcome.kind === 'rejected' && findings.length < mostFindings) findings.push(outcome.error);
+	}
+	const next = people.length < limit ? null : (people.at(-1)?.id ?? null);
+	return { counts: counts.sum(), first, findings, next } satisfies AudiencePart;
+}
+
+function expand(
+	sql: Sql,
+	{
+		audience,
+		list_id,
+		terms,
+		timeZone,
+	}: { audience: CheckedAudience; list_id: number; terms: Terms; timeZone: string },
+): Expansion {
+	const ids = audience.lists.includes(list_id) ? audience.lists : [list_id];
+	const lists: { id: number; email_reason: string }[] = [];
+	for (const id of ids) lists.push({ id, email_reason: findList(sql, id)?.email_reason ?? '' });
+	return {
+		terms,
+		lists,
+		audience,
+		// Checked when the campaign was opened.
+		conditions: audience.where.map(parseCondition).filter(isCondition),
+		timeZone,
+	};
+}
+
+function nextPeople(
+	sql: Sql,
+	{ list_id, after, limit }: { list_id: number; after: number; limit: number },
+): SubscriberRow[] {
+	return sql.all<SubscriberRow>(
+		`SELECT ${subscriberColumns}
+		FROM subscribers
+		WHERE list_id = ? AND id > ?
+		ORDER BY id
+		LIMIT ?`,
+		list_id,
+		after,
+		limit,
+	);
+}
+
+/** Of a subscriber of one of the lists; those before it come first. */
+function outcomeOf(sql: Sql, expansion: Expansion, person: SubscriberRow): Outcome {
+	const { lists, terms } = expansion;
+	const why = whyLeftOut(sql, expansion, person);
+	if (why !== null) return { kind: 'left_out', ...why };
+	for (const { id } of lists) {
+		if (id === person.list_id) break;
+		const other = findInList(sql, person.email_key, id);
+		if (other !== undefined && outcomeOf(sql, expansion, other).kind === 'wanted')
+			return { kind: 'left_out', code: 'duplicate', detail: null };
+	}
+	const reason = lists.find(({ id }) => id === person.list_id)?.email_reason ?? '';
+	return judge(sql, terms, candidateOf(person, reason));
+}
+
+function findInList(sql: Sql, email_key: string, list_id: number): SubscriberRow | undefined {
+	// subscribers_by_key (email_key, list_id)
+	return sql.get<SubscriberRow>(
+		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
+		email_key,
+		list_id,
+	);
+}
+
+function candidateOf(row: SubscriberRow, email_reason: string): Candidate {
+	return {
+		person: { email: row.email, name: row.name, email_reason, meta: parseRecord(row.meta) },
+		to_key: row.email_key,
+		list_id: row.list_id,
+		subscriber_id: row.id,
+		is_active: row.is_active === 1,
+		given: {},
+	};
+}
+
+/** The first reason of the audience; null: it is in it. */
+function whyLeftOut(
+	sql: Sql,
+	{ audience, conditions, timeZone }: Expansion,
+	row: SubscriberRow,
+): LeavingOut | null {
+	if (row.is_active === 0) return { code: 'inactive', detail: row.disable_reason };
+	for (const list of audience.exclude_lists)
+		if (findInList(sql, row.email_key, list) !== undefined) return { code: 'excluded', detail: String(list) };
+	if (conditions.length > 0) {
+		const { email, name, created_at } = row;
+		const person = { email, name, meta: parseRecord(row.meta), created_at };
+		const unmet = conditions.find((condition) => !meets(person, condition, timeZone));
+		if (unmet !== undefined) return { code: 'condition', detail: unmet.text };
+	}
+	for (const campaign of audience.where_opened)
+		if (readingOf(sql, row.email_key, campaign) !== 'opened') return { code: 'opened', detail: campaign };
+	for (const campaign of audience.where_not_opened)
+		if (readingOf(sql, row.email_key, campaign) !== 'unopened')
+			return { code: 'not_opened', detail: campaign };
+	return null;
+}
+
+/** What became of the campaign's mail to the address: as a report counts people who opened; null: it got none. */
+function readingOf(sql: Sql, to_key: string, campaign: string): 'opened' | 'unopened' | null {
+	const row = sql.get<{ opened: number | null }>(
+		// messages_of_address, message_firsts by its key
+		`SELECT max(CASE WHEN EXISTS (
+			SELECT 1 FROM message_firsts f
+			WHERE f.message_id = m.id AND f.type = 'OPENED' AND f.machine = 0
+		) THEN 1 ELSE 0 END) AS opened
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE m.to_key = ? AND s.campaign = ? AND m.state = 'sent'`,
+		to_key,
+		campaign,
+	);
+	const opened = row?.opened ?? null;
+	return opened === null ? null : opened === 1 ? 'opened' : 'unopened';
+}
+
+/** A duplicate has its message by another row. */
+function keepLeftOut(sql: Sql, campaign_seq: number, person: SubscriberRow, why: LeavingOut): void {
+	if (why.code === 'duplicate') return;
+	sql.run(
+		`INSERT INTO campaign_left_out (campaign_seq, list_id, to_email, to_key, code, detail)
+		VALUES (?, ?, ?, ?, ?, ?)`,
+		campaign_seq,
+		person.list_id,
+		person.email,
+		person.email_key,
+		why.code,
+		why.detail,
+	);
+}
+
+function placeOf(
+	sql: Sql,
+	campaign_seq: number,
+	list_id: number,
+): { after_id: number; counts: ListCounts | null } | null {
+	const row = sql.get<{ after_id: number; counts: string | null }>(
+		'SELECT after_id, counts FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
+		campaign_seq,
+		list_id,
+	);
+	return row === undefined ? null : { after_id: row.after_id, counts: readCounts(row.counts) };
+}
+
+function readCounts(text: string | null): ListCounts | null {
+	// Written by keepPlace and by nothing else.
+	return text === null ? null : (parseStored(text) as ListCounts);
+}
+
+function keepPlace(
+	sql: Sql,
+	campaign_seq: number,
+	{ after_id, counts }: { after_id: number; counts: ListCounts },
+): void {
+	sql.run(
+		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id, counts)
+		VALUES (?, ?, ?, ?)
+		ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts`,
+		campaign_seq,
+		counts.list_id,
+		after_id,
+		JSON.stringify(counts),
+	);
+}
+
+/** In the order in which the lists were given; those of before this was kept are missing. */
+export function listCounts(
+	sql: Sql,
+	{ seq }: Pick<CampaignRow, 'seq'>,
+	order: readonly number[],
+): ListCounts[] {
+	return sql
+		.all<{ counts: string | null }>('SELECT counts FROM campaign_lists WHERE campaign_seq = ?', seq)
+		.flatMap(({ counts }) => readCounts(counts) ?? [])
+		.sort((a, b) => order.indexOf(a.list_id) - order.indexOf(b.list_id));
+}

@@ -1,0 +1,89 @@
+/** The lanes of the queue: one for each campaign and two for other messages, opened and closed by the state of campaigns. */
+import type { MessageScope } from '../../api/capabilities.js';
+import type { Micros } from '../../api/datetime.js';
+import { type GateRow, gateColumns, passGate } from './gates.js';
+import type { Sql } from './sql.js';
+import { lanes } from './submissions.js';
+
+/** Lanes with work. */
+export interface OpenLanes {
+	hasTransactional: boolean;
+	/** Without those that wait for their time. `leave_by`: the end of their window. */
+	bulk: { lane: number; leave_by: Micros | null }[];
+	canceled: number[];
+}
+
+/** Those whose gate is open. */
+function through(sql: Sql, rows: readonly GateRow[], now: Micros): OpenLanes['bulk'] {
+	const open: OpenLanes['bulk'] = [];
+	for (const row of rows) {
+		const { isOpen, leave_by } = passGate(sql, row, now);
+		if (isOpen) open.push({ lane: row.seq, leave_by });
+	}
+	return open;
+}
+
+/** The lane that waited longest comes first, so every lane gets its turn with many lanes and few places. */
+export function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): OpenLanes {
+	if (scope === null) {
+		// campaigns_open (last_leased_at)
+		const open = sql.all<GateRow & { state: string }>(
+			`SELECT seq, state, ${gateColumns} FROM campaigns WHERE has_open_work = 1 ORDER BY last_leased_at, seq`,
+		);
+		const ofState = (state: string) => open.filter((each) => each.state === state);
+		return {
+			hasTransactional: true,
+			bulk: [{ lane: lanes.bulk, leave_by: null }, ...through(sql, ofState('released'), now)],
+			canceled: ofState('canceled').map(({ seq }) => seq),
+		};
+	}
+	const rows =
+		'campaign' in scope
+			? sql.all<GateRow>(
+					`SELECT seq, ${gateColumns} FROM campaigns WHERE id = ? AND state = 'released'`,
+					scope.campaign,
+				)
+			: sql.all<GateRow>(
+					`SELECT g.seq, ${gateColumns}
+					FROM submissions s
+					JOIN campaigns g ON g.seq = s.campaign_seq
+					WHERE s.id = ? AND g.state = 'released'`,
+					scope.submission,
+				);
+	return { hasTransactional: false, bulk: through(sql, rows, now), canceled: [] };
+}
+
+const maxSwept = 500;
+
+/**
+ * Cancels the messages of a canceled campaign, a few at each lease; leases of a worker that died in the meantime end
+ * here too.
+ */
+export function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
+	sql.run(
+		`UPDATE messages
+		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
+		WHERE id IN (
+			SELECT id
+			FROM messages INDEXED BY messages_due
+			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+			ORDER BY wake_at, id
+			LIMIT ${maxSwept}
+		)`,
+		lane,
+		now,
+	);
+}
+
+/** A campaign without messages to wake leaves the index that a lease reads. */
+export function closeIfDone(sql: Sql, lane: number): void {
+	if (lane <= 0) return;
+	sql.run(
+		`UPDATE campaigns
+		SET has_open_work = 0
+		WHERE seq = ? AND has_open_work = 1
+			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
+		lane,
+		lane,
+	);
+}

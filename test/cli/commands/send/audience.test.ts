@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeProject, type Project, said } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+describe('mailctl send to some people of some lists', () => {
+	let project: Project;
+	let sink: SmtpSink;
+
+	beforeEach(async () => {
+		sink = await startSmtpSink();
+		project = await makeProject({ smtp: sink.port });
+		for (const name of ['Readers', 'Guests', 'Staff'])
+			await project.json(['lists', 'create', '--name', name, '--email-reason', 'You asked.']);
+		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		await people(1, 'ann@example.com,Ann,Oslo,\nbob@example.com,Bob,Rome,\ncarl@example.com,Carl,Bonn,no\n');
+		await people(2, 'Ann@example.com,Anna,Rome,\ndora@example.com,Dora,Oslo,\ncarl@example.com,Karl,Oslo,\n');
+		await people(3, 'dora@example.com,Dora,Oslo,no\n');
+	});
+	afterEach(() => sink.close());
+
+	const people = async (list: number, rows: string) => {
+		const file = await project.file(`${list}.csv`, `email,name,city,is_active\n${rows}`);
+		await project.json(['subscribers', 'import', file, '-l', String(list)]);
+	};
+	const mail = ['send', '--from', 'news@example.com', '--subject', 'News for #city#', '--text', 'Hi #name#'];
+	const send = (count: number, ...more: string[]) => [
+		...mail,
+		...more,
+		'--yes',
+		'--expect-count',
+		String(count),
+	];
+	const both = ['--list', 'Readers', '--list', 'Guests'];
+	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
+	const subjects = () =>
+		sink.received.map(({ raw }) => /^Subject: (.*)\r$/m.exec(raw.toString('latin1'))?.[1]).sort();
+	const notes = (run: Parameters<typeof said>[0]) =>
+		said(run).flatMap((line) => (line['note'] === undefined ? [] : [line['note']]));
+
+	it('sends one mail to a person of several lists, with the values of the first list that has no objection', async () => {
+		const run = await project.run([...send(4, ...both), '--campaign', 'spring', '-o', 'json']);
+		expect([run.code, sentTo()]).toEqual([
+			0,
+			['Ann@example.com', 'bob@example.com', 'carl@example.com', 'dora@example.com'].map((to) =>
+				to.toLowerCase(),
+			),
+		]);
+		expect(subjects()).toEqual(['News for Oslo', 'News for Oslo', 'News for Oslo', 'News for Rome']);
+		expect(notes(run).slice(0, 4)).toEqual([
+			'4 recipients of lists 1 "Readers", 2 "Guests"',
+			'without 1 inactive, 1 in an earlier list',
+			'list 1 "Readers": 2 recipients; without 1 inactive',
+			'list 2 "Guests": 2 recipients; without 1 in an earlier list',
+		]);
+		expect(await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])).toEqual([]);
+	});
+
+	it('leaves out every address of an excluded list, and those that do not meet a condition, by name', async () => {
+		const none = await project.run(send(1, '--list', 'Guests', '--where', 'meta.city=oslo'));
+		expect([none.code, none.stderr]).toEqual([
+			2,
+			'error: list 2 "Guests": no subscriber is left to send to; nothing was sent\n',
+		]);
+		const run = await project.run([
+			...send(1, ...both, '--exclude-list', 'Staff', '--where', 'name~nn'),
+			'--campaign',
+			'spring',
+		]);
+		expect([run.code, sentTo()]).toEqual([0, ['ann@example.com']]);
+		const left = (await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])) as {
+			to: string;
+			state: string;
+			text: string;
+		}[];
+		expect(left.map(({ to, state, text }) => [to, state, text])).toEqual([
+			['bob@example.com', 'left_out', 'not name~nn'],
+			['carl@example.com', 'left_out', 'inactive'],
+			['dora@example.com', 'left_out', 'in excluded list "Staff"'],
+			['carl@example.com', 'left_out', 'not name~nn'],
+		]);
+		const why = await project.run(['why', 'dora@example.com']);
+		expect(why.stdout).toContain('Campaign spring left it out: in excluded list "Staff".\n');
+	});
+
+	it('says in a dry run what the run will say, and writes nothing', async () => {
+		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
+		const dry = await project.run([...mail, ...words, '-n', '-o', 'json']);
+		expect(JSON.parse(dry.stdout)).toMatchObject({
+			recipients: 3,
+			suppressed: 0,
+			rejected: 0,
+			lists: [
+				{ list_id: 1, staged: 2, left_out: 1, reasons: [{ code: 'inactive', detail: null, count: 1 }] },
+				{
+					list_id: 2,
+					staged: 1,
+					left_out: 2,
+					reasons: [
+						{ code: 'duplicate', detail: null, count: 1 },
+						{ code: 'excluded', detail: '3', count: 1 },
+					],
+				},
+			],
+		});
+		expect(await project.json(['campaigns', 'list'])).toEqual([]);
+		expect(await project.json(send(3, ...words))).toMatchObject({ recipients: 3, staged: 3, left_out: 3 });
+	});
+
+	it.each([
+		['meta.ciy=Oslo', 'there is no field "ciy"', 'did you mean meta.city?', 0],
+		['emai~example', 'there is no field "emai"', 'did you mean email?', 0],
+		['meta.city', 'an operator is missing: =, !=, ~, <, <=, > or >=', expect.stringContaining('fields: '), 9],
+		[
+			'created>soon',
+			'a date is wanted here: 2026-01-31 or 2026-01-31T12:00:00',
+			expect.stringContaining('fields: '),
+			8,
+		],
+		['created~2026', 'a date goes with =, !=, <, <=, > and >=', expect.stringContaining('fields: '), 7],
+		['name>b', 'a text goes with =, != and ~', expect.stringContaining('fields: '), 4],
+		['meta.city>b', 'a number is wanted here', expect.stringContaining('fields: '), 10],
+	])('refuses --where %s and points to the place', async (condition, message, hint, at) => {
+		const run = await project.run([...send(1, '--list', '1', '--where', condition), '-o', 'json']);
+		expect([run.code, JSON.parse(run.stderr.split('\n')[0] ?? '')]).toMatchObject([
+			2,
+			{ error: { message: `--where: ${message}`, details: [condition, `${' '.repeat(at)}^`], hint } },
+		]);
+	});
+
+	it.each([
+		['--exclude-list', 'Staff'],
+		['--where', 'name=x'],
+		['--where-opened', 'x'],
+		['--where-not-opened', 'x'],
+	])('refuses %s without --list', async (flag, value) => {
+		const run = await project.run([...mail, '--to', 'ann@example.com', flag, value]);
+		expect([run.code, run.stderr]).toEqual([2, `error: ${flag} goes with --list only\n`]);
+	});
+
+	it('takes another audience for another mail, and the same in another order for the same', async () => {
+		await project.json(send(4, ...both));
+		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
+		expect([again.code, again.stderr]).toEqual([
+			2,
+			expect.stringContaining('--again sends all of it once more'),
+		]);
+		expect((await project.run(send(1, '--list', 'Readers', '--where', 'meta.city=Oslo'))).code).toBe(0);
+	});
+});
