@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import { timeZoneOf } from '../../config/settings.js';
 import { checkOf } from '../../frame/asking.js';
-import { mailctl, type OwnCommand } from '../../frame/command-line.js';
+import { hintText, mailctl, namedTarget, type OwnCommand } from '../../frame/command-line.js';
 import type { SmtpTest } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
@@ -44,13 +44,11 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 export async function sayDns(cx: CommandContext): Promise<void> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') return;
-	const [{ localChecks }, { chooseChecks, runChecks }, { patient }, { hintText, namedTarget }] =
-		await Promise.all([
-			import('../../doctor/local.js'),
-			import('../../doctor/run.js'),
-			import('../../doctor/patience.js'),
-			import('../../frame/command-line.js'),
-		]);
+	const [{ localChecks }, { chooseChecks, runChecks }, { patient }] = await Promise.all([
+		import('../../doctor/local.js'),
+		import('../../doctor/run.js'),
+		import('../../doctor/patience.js'),
+	]);
 	const named = namedTarget(cx.globals, cx.settings);
 	const { checks, close } = await localChecks(cx, target, {
 		surroundings: {
