@@ -4,8 +4,8 @@
  */
 
 import { isEmailAddress } from '../api/address.js';
-import { reservedNames, variablePattern } from '../api/fields.js';
 import { suggest } from '../api/suggest.js';
+import { emailNames, fold, isFreeVariable, variableOf } from './column-names.js';
 import { findCodeColumn, findLeftOutStart, isRejectColumn } from './finding.js';
 
 /** A field of the project, as far as a header needs it. */
@@ -93,6 +93,8 @@ const readOnly = new Set(['id', 'listid', 'isemailverified', 'source', 'optinsig
 /** `map` decides first, then exact names, then folded ones. A mapping has an email column, and no target twice. */
 export function mapHeader(header: readonly string[], options: HeaderOptions): HeaderResult {
 	const { named, findings } = readMap(header, options);
+	const email = findEmail(header.map(clean), named, options);
+	if (email !== null) named.set(email, 'email');
 	const leftOutStart = findLeftOutStart(header.map(clean));
 	findings.push(...findDuplicates(header));
 	findings.push(...findTwins(header.slice(0, leftOutStart), named, options.fields));
@@ -135,14 +137,6 @@ function clean(name: string): string {
 	return name.replace(/^\uFEFF/, '').trim();
 }
 
-/** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
-function fold(name: string): string {
-	return name
-		.normalize('NFKC')
-		.toLowerCase()
-		.replace(/[\s\p{P}\p{Cf}]/gu, '');
-}
-
 const leaveOut: Decision = { kind: 'left_out' };
 
 function decide(column: string, named: string | undefined, options: HeaderOptions): Decision {
@@ -153,6 +147,19 @@ function decide(column: string, named: string | undefined, options: HeaderOption
 	if (found.length > 1) return { kind: 'finding', finding: ambiguous(column, found) };
 	if (readOnly.has(fold(column))) return { kind: 'ignored' };
 	return decideUnknown(column, options);
+}
+
+/** The one column that is called e-mail in other words, unless there is a plainer one; null: there is none. */
+function findEmail(
+	columns: readonly string[],
+	named: ReadonlyMap<string, string>,
+	{ fields }: HeaderOptions,
+): string | null {
+	const found = columns.filter((column) => emailNames.has(fold(column)));
+	const [only] = found;
+	if (only === undefined || found.length > 1 || named.has(only)) return null;
+	const targets = columns.map((column) => findTarget(named.get(column) ?? column, fields)[0]);
+	return targets.includes('email') || targets[columns.indexOf(only)] !== undefined ? null : only;
 }
 
 /** Exact names before folded ones, columns of the record before fields; several matches make the header ambiguous. */
@@ -196,13 +203,8 @@ function decideUnknown(column: string, options: HeaderOptions): Decision {
 
 /** `First Name` becomes `first_name`. A name that gives no variable must be mapped by `--map`. */
 function createField(column: string): Decision {
-	const plain = column.replace(/^meta\./i, '');
-	const variable = plain
-		.normalize('NFKD')
-		.replace(/\p{M}/gu, '')
-		.replace(/[\s\-./]+/g, '_');
-	const lower = variablePattern.test(plain) ? plain : variable.toLowerCase();
-	if (isFreeVariable(lower)) return { kind: 'new_field', field: { variable: lower, name: column } };
+	const variable = variableOf(column);
+	if (variable !== null) return { kind: 'new_field', field: { variable, name: column } };
 	const message =
 		column === ''
 			? nameless
@@ -211,10 +213,6 @@ function createField(column: string): Decision {
 }
 
 const nameless = 'a column without a name: --map "=-" leaves it out';
-
-function isFreeVariable(variable: string): boolean {
-	return variablePattern.test(variable) && !reservedNames.has(variable);
-}
 
 function targetNames(fields: readonly KnownField[]): string[] {
 	return [

@@ -205,3 +205,63 @@ describe('columns that differ in case alone', () => {
 		expect(mapped.kind).toBe('mapped');
 	});
 });
+
+describe('names in other words', () => {
+	const map = (header: readonly string[], options: Partial<Parameters<typeof mapHeader>[1]> = {}) =>
+		mapHeader(header, { fields: [], ...options });
+
+	it.each([
+		'E-Mail-Adresse',
+		'Courriel',
+		'Correo electrónico',
+		'Adresse e-mail',
+		'メール',
+		'Электронная почта',
+		'Sähköposti',
+		'Adres e-mail',
+		'E-posta',
+		'邮箱',
+		'이메일',
+	])('%s is the e-mail column', (name) => {
+		expect(map([name])).toMatchObject({
+			kind: 'mapped',
+			mapping: { columns: [{ index: 0, target: 'email' }] },
+		});
+	});
+
+	it('gives way to a plainer name, to a field of that name and to --map', () => {
+		expect(map(['email', 'Courriel'])).toMatchObject({
+			kind: 'refused',
+			findings: [{ code: 'unknown', column: 'Courriel' }],
+		});
+		const fields = [{ variable: 'courriel', name: 'Courriel' }];
+		expect(map(['email', 'Courriel'], { fields })).toMatchObject({
+			mapping: { columns: [{ target: 'email' }, { target: 'meta.courriel' }] },
+		});
+		expect(map(['Courriel', 'X'], { map: ['X=email', 'Courriel=-'] })).toMatchObject({
+			mapping: { columns: [{ index: 1, target: 'email' }] },
+		});
+	});
+
+	it('is unclear where two columns are called so', () => {
+		expect(map(['Courriel', 'メール'])).toMatchObject({ kind: 'refused' });
+	});
+
+	it.each([
+		['Umsatz (€)', 'umsatz'],
+		['Straße & Nr.', 'strasse_nr'],
+		['Prénom', 'prenom'],
+		['% open rate', 'open_rate'],
+		['First  Name', 'first_name'],
+	])('the field of the column %s is %s', (column, variable) => {
+		expect(map(['email', column], { unknown: 'create' })).toMatchObject({
+			mapping: { newFields: [{ variable, name: column }] },
+		});
+	});
+
+	it('of another script gives no variable', () => {
+		expect(map(['email', 'Имя'], { unknown: 'create' })).toMatchObject({
+			findings: [{ code: 'bad_field_name' }],
+		});
+	});
+});

@@ -15,7 +15,7 @@ import { importArg, importName, openImport } from '../../verbs/importing.js';
 import { holdRejects, layoutOfRejects, rejectsPathOf } from '../../verbs/rejects.js';
 import { createFields, mapColumns, sayColumns } from './import/columns.js';
 import { brokenOff, endImport, wayOn } from './import/end.js';
-import { assertOptions, importOptions, parseMaxErrors } from './import/options.js';
+import { assertOptions, type ImportOptions, importOptions, parseMaxErrors } from './import/options.js';
 import { batchRowsAt, importsOf, type Place, pacedImports, sayReasonsLeftOut } from './import/place.js';
 import { begin, type IdentifiedJob, type Identity, identify } from './import/resume.js';
 import { inList } from './lookup.js';
@@ -42,15 +42,20 @@ export const subscriberImport = command({
 		"mailctl subscribers import people.csv --list 12 --map 'Town=city' --create-fields",
 		'mailctl subscribers import - --list 12 --rejects bad.csv < people.csv',
 	],
-	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
+	run: async (cx, { args, options: given }): Promise<ExitCode | undefined> => {
 		const file = inputName(args.file);
-		assertOptions(file, options);
+		assertOptions(file, given);
+		let options: ImportOptions = given;
 		const limits = {
 			maxErrors: options.maxErrors === undefined ? null : parseMaxErrors(options.maxErrors),
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
 		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
 		const { list } = await inList(cx, options);
+		if (cx.canAsk && file !== '-') {
+			const { guideColumns } = await import('./import/guide.js');
+			options = await guideColumns(cx, { file, list }, options);
+		}
 		const table = await openImport(cx, file, options);
 		try {
 			const mapping = await mapColumns(cx, table, options);

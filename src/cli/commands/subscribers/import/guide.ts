@@ -1,0 +1,171 @@
+/** `subscribers import` at a terminal: columns are known by their cells too, and a person says what the rest is. */
+
+import { isEmailAddress } from '../../../../api/address.js';
+import type { Field } from '../../../../api/records.js';
+import type { HeaderFinding } from '../../../../tables/header.js';
+import { mailctl } from '../../../frame/command-line.js';
+import type { CommandContext } from '../../../frame/context.js';
+import { importName } from '../../../verbs/importing.js';
+import { walk } from '../../../verbs/listing.js';
+import type { ImportOptions } from './options.js';
+
+/** Rows that are looked at. */
+const sampledRows = 200;
+
+/** A question for each: more than this is a wrong delimiter. */
+const mostQuestions = 30;
+
+interface Sampled {
+	header: readonly string[];
+	/** The cells of each column that are not blank. */
+	cells: readonly (readonly string[])[];
+}
+
+/** The options with a `--map` for each column that no name explains; unchanged where all are known. */
+export async function guideColumns(
+	cx: CommandContext,
+	{ file, list }: { file: string; list: { id: number } },
+	options: ImportOptions,
+): Promise<ImportOptions> {
+	const sampled = await sample(cx, file, options);
+	const api = await cx.api();
+	const fields: Field[] = [];
+	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
+	const named = await withEmail(cx, { sampled, fields, file }, options);
+	const findings = await findingsOf(sampled.header, fields, named);
+	const open = findings.filter(({ code }) => code === 'unknown' || code === 'bad_field_name');
+	const isUnclear = open.length > mostQuestions || findings.some(({ code }) => !answerable.has(code));
+	const guided = isUnclear ? named : await withRest(cx, { sampled, fields, open }, named);
+	if (guided !== options) await cx.hint(['the same without questions: ', commandOf(file, list, guided)]);
+	return guided;
+}
+
+/** The others are wrong with the file itself, or with the command line. */
+const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name']);
+
+async function sample(cx: CommandContext, file: string, options: ImportOptions): Promise<Sampled> {
+	const { openTable } = await import('../../../../tables/read-table.js');
+	const { delimiter, encoding } = options;
+	const table = await openTable(file, { delimiter, encoding, signal: cx.signal });
+	const cells = table.header.map((): string[] => []);
+	let rows = 0;
+	try {
+		for await (const row of table.rows) {
+			if (row.kind === 'row')
+				for (const [at, cell] of row.cells.entries()) if (cell.trim() !== '') cells[at]?.push(cell.trim());
+			rows += 1;
+			if (rows >= sampledRows) break;
+		}
+		return { header: table.header.map((name) => name.trim()), cells };
+	} finally {
+		await table.close();
+	}
+}
+
+async function findingsOf(
+	header: readonly string[],
+	fields: readonly Field[],
+	{ map, createFields, ignoreUnknown }: ImportOptions,
+): Promise<readonly HeaderFinding[]> {
+	const { mapHeader } = await import('../../../../tables/header.js');
+	const unknown = createFields ? 'create' : ignoreUnknown ? 'ignore' : 'refuse';
+	const mapped = mapHeader(header, { fields, map, unknown });
+	return mapped.kind === 'refused' ? mapped.findings : [];
+}
+
+/** Without a column of that name, the one whose cells are addresses; among several a person chooses. */
+async function withEmail(
+	cx: CommandContext,
+	{ sampled, fields, file }: { sampled: Sampled; fields: readonly Field[]; file: string },
+	options: ImportOptions,
+): Promise<ImportOptions> {
+	const findings = await findingsOf(sampled.header, fields, options);
+	if (!findings.some(({ code }) => code === 'no_email')) return options;
+	const found = sampled.header.filter(
+		(name, at) => name !== '' && kindOf(sampled.cells[at] ?? []) === 'addresses',
+	);
+	const [first] = found;
+	if (first === undefined) return options;
+	const column =
+		found.length === 1
+			? first
+			: await cx.choose(
+					`Which column of ${importName(file)} has the e-mail addresses?`,
+					found.map((name) => ({ name, value: name })),
+				);
+	await cx.note(`"${column}" holds e-mail addresses`);
+	return { ...options, map: [...options.map, `${column}=email`] };
+}
+
+async function withRest(
+	cx: CommandContext,
+	{ sampled, fields, open }: { sampled: Sampled; fields: readonly Field[]; open: readonly HeaderFinding[] },
+	options: ImportOptions,
+): Promise<ImportOptions> {
+	let guided = options;
+	for (const { column } of open) {
+		const cells = sampled.cells[sampled.header.indexOf(column)] ?? [];
+		const target = await askTarget(cx, { column, cells, fields });
+		// A name for a field that is not there yet makes it.
+		const isNew = target !== '-' && target !== 'name' && !fields.some(({ variable }) => variable === target);
+		guided = {
+			...guided,
+			map: [...guided.map, `${column}=${target}`],
+			createFields: guided.createFields || isNew,
+		};
+	}
+	return guided;
+}
+
+const another = '';
+
+async function askTarget(
+	cx: CommandContext,
+	{ column, cells, fields }: { column: string; cells: readonly string[]; fields: readonly Field[] },
+): Promise<string> {
+	if (column === '') return '-';
+	const { variableOf } = await import('../../../../tables/column-names.js');
+	const variable = variableOf(column);
+	const shown = [...new Set(cells)].slice(0, 3).map(shortened).join(', ');
+	const what = cells.length === 0 ? 'no values' : `${kindOf(cells)}: ${shown}`;
+	const target = await cx.choose(`What is the column "${column}" (${what})?`, [
+		...(variable === null ? [] : [{ name: `a new field, ${variable}`, value: variable }]),
+		{ name: 'a new field, named by you', value: another },
+		{ name: 'leave it out', value: '-' },
+		...fields.map(({ variable }) => ({ name: `the field ${variable}`, value: variable })),
+		{ name: 'the name of the subscriber', value: 'name' },
+	]);
+	if (target !== another) return target;
+	const { checkOf } = await import('../../../frame/asking.js');
+	return (await cx.ask('Variable of the new field:', { check: await checkOf('variable') })).trim();
+}
+
+function shortened(cell: string): string {
+	return cell.length > 20 ? `${cell.slice(0, 20)}…` : cell;
+}
+
+type CellKind = 'addresses' | 'yes or no' | 'numbers' | 'dates' | 'texts';
+
+const kinds: readonly (readonly [CellKind, (cell: string) => boolean])[] = [
+	['addresses', isEmailAddress],
+	['yes or no', (cell) => /^(true|false|yes|no|ja|nein|oui|non|sí|si|да|нет|0|1)$/i.test(cell)],
+	['numbers', (cell) => /^[-+]?\d{1,15}([.,' ]\d{1,15}){0,5}$/.test(cell)],
+	['dates', (cell) => /^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}/.test(cell)],
+];
+
+/** A tenth may be something else: typing errors and notes in between. */
+function kindOf(cells: readonly string[]): CellKind {
+	const found = kinds.find(
+		([, matches]) => cells.length > 0 && cells.filter((cell) => matches(cell)).length >= cells.length * 0.9,
+	);
+	return found?.[0] ?? 'texts';
+}
+
+function commandOf(file: string, list: { id: number }, { map, createFields, ignoreUnknown }: ImportOptions) {
+	return mailctl(
+		...['subscribers', 'import', file, '--list', String(list.id)],
+		...map.flatMap((pair) => ['--map', pair]),
+		...(createFields ? ['--create-fields'] : []),
+		...(ignoreUnknown ? ['--ignore-unknown'] : []),
+	);
+}

@@ -1,0 +1,100 @@
+/** What columns are called: how names are compared, which ones mean e-mail, and which variable a field gets. */
+import { reservedNames, variablePattern } from '../api/fields.js';
+
+/** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
+export function fold(name: string): string {
+	return name
+		.normalize('NFKC')
+		.toLowerCase()
+		.replace(/[\s\p{P}\p{Cf}]/gu, '');
+}
+
+/** Letters that Unicode does not decompose, as they are written without the mark. */
+const plainLetters: Readonly<Record<string, string>> = {
+	ß: 'ss',
+	æ: 'ae',
+	œ: 'oe',
+	ø: 'o',
+	ł: 'l',
+	đ: 'd',
+	ı: 'i',
+};
+
+/** The variable of a field that is called so: signs and marks do not count, `Umsatz (€)` is `umsatz`; null: none. */
+export function variableOf(column: string): string | null {
+	const plain = column.replace(/^meta\./i, '');
+	if (variablePattern.test(plain)) return isFreeVariable(plain) ? plain : null;
+	const words = plain
+		.normalize('NFKD')
+		.toLowerCase()
+		.replace(/\p{M}/gu, '')
+		.replace(/[ßæœøłđı]/g, (letter) => plainLetters[letter] ?? letter)
+		.split(/[^\p{L}\p{N}]/u);
+	const variable = words.filter((word) => word !== '').join('_');
+	return isFreeVariable(variable) ? variable : null;
+}
+
+export function isFreeVariable(variable: string): boolean {
+	return variablePattern.test(variable) && !reservedNames.has(variable);
+}
+
+/** What an e-mail column is called in other words and languages, folded as headers are. */
+export const emailNames: ReadonlySet<string> = new Set(
+	[
+		// English, German, Dutch, Scandinavian, Finnish
+		...['emailid', 'emails', 'contactemail', 'emailadresse', 'mailadresse', 'emailadres', 'epost'],
+		...['epostadress', 'epostadresse', 'emailadress', 'sähköposti', 'sähköpostiosoite', 'netfang'],
+		// French, Spanish, Portuguese, Italian, Catalan, Romanian
+		...[
+			'courriel',
+			'adressecourriel',
+			'adresseemail',
+			'adressemail',
+			'adresseélectronique',
+			'adressedecourriel',
+		],
+		...[
+			'adressedemessagerie',
+			'mél',
+			'correo',
+			'correoelectrónico',
+			'correoelectronico',
+			'direccióndecorreo',
+		],
+		...[
+			'direccióndecorreoelectrónico',
+			'direcciondecorreoelectronico',
+			'direccióndeemail',
+			'correuelectrònic',
+		],
+		...['endereçodeemail', 'enderecodeemail', 'correioeletrónico', 'correioeletrônico', 'indirizzoemail'],
+		...[
+			'indirizzodiposta',
+			'indirizzodipostaelettronica',
+			'postaelettronica',
+			'adresădeemail',
+			'adresadeemail',
+		],
+		// Polish, Czech, Slovak, Hungarian, Croatian, Turkish, Greek
+		...['adresemail', 'adresmailowy', 'pocztaelektroniczna', 'emailováadresa', 'emailovaadresa', 'emailcím'],
+		...['emailcim', 'epošta', 'eposta', 'epostaadresi', 'ηλεκτρονικόταχυδρομείο', 'διεύθυνσηemail'],
+		// Russian, Ukrainian, Bulgarian
+		...['электроннаяпочта', 'адресэлектроннойпочты', 'элпочта', 'эладрес', 'емейл', 'имейл', 'имэйл'],
+		...['електроннапошта', 'адресаелектронноїпошти', 'електроннапоща', 'имейладрес'],
+		// Japanese, Chinese, Korean, Arabic, Hebrew
+		...['メール', 'メールアドレス', 'eメール', 'eメールアドレス', '電子メール', '電子メールアドレス'],
+		...[
+			'邮箱',
+			'邮箱地址',
+			'电子邮件',
+			'电子邮箱',
+			'电子邮件地址',
+			'電子郵件',
+			'電子信箱',
+			'이메일',
+			'이메일주소',
+			'전자우편',
+		],
+		...['البريدالإلكتروني', 'البريدالالكتروني', 'דואל', 'דוארלקטרוני', 'דואראלקטרוני'],
+	].map((name) => name.normalize('NFKC')),
+);

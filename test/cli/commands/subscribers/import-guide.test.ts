@@ -1,0 +1,98 @@
+/** `subscribers import` at a terminal: columns known by name or by their cells, and questions about the rest. */
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { makeProject } from '../../../support/project.js';
+import { typing } from '../../../support/typing.js';
+
+type Answers = Parameters<typeof typing>[0];
+
+const down = '\x1b[B';
+const people = 'Kontakt,Umsatz (€),Notiz,city\nann@example.com,12.5,x,Oslo\nbob@example.com,30,,Rom\n';
+
+async function guided(content: string, answers: Answers, columns?: number) {
+	const project = await makeProject();
+	const { json, run, file } = project;
+	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	await json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+	const path = await file('people.csv', content);
+	const words = ['subscribers', 'import', path, '-l', '1'];
+	const result = await typing(answers, (options) => run(words, options), columns);
+	return { ...project, path, words, ...result, shown: stripVTControlCharacters(result.stderr) };
+}
+
+describe.each([40, 80, 120])('subscribers import on a terminal of %i columns', (columns) => {
+	it('finds the addresses by their cells, asks about the rest, and prints the command', async () => {
+		const { code, shown, json, path, db, run } = await guided(
+			people,
+			[
+				['❯ a new field, umsatz', ''],
+				['❯ a new field, Notiz', down, 'all'],
+				['❯ a new field, named', down, 'all'],
+				['❯ leave it out', ''],
+			],
+			columns,
+		);
+		expect(code).toBe(0);
+		expect(shown).toContain('"Kontakt" holds e-mail addresses');
+		expect(shown.replaceAll(/\s+/g, '')).toContain('(numbers:12.5,30)');
+		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
+			meta: { city: 'Oslo', umsatz: '12.5' },
+		});
+		const maps = ['--map', 'Kontakt=email', '--map', "'Umsatz (€)=umsatz'", '--map', 'Notiz=-'];
+		const line = [
+			'mailctl',
+			'--db',
+			db,
+			'subscribers',
+			'import',
+			path,
+			'--list',
+			'1',
+			...maps,
+			'--create-fields',
+		];
+		expect(shown.replaceAll(/\s/g, '')).toContain(line.join('').replaceAll(' ', ''));
+		const words = line.slice(3).map((word) => word.replaceAll("'", ''));
+		expect(await run([...words, '--rejects', `${path}.again.csv`, '-o', 'json'])).toMatchObject({
+			code: 0,
+			stdout: expect.stringContaining('"unchanged": 2'),
+		});
+	});
+});
+
+describe('subscribers import at a terminal', () => {
+	it('asks nothing about columns that are known', async () => {
+		const { code, shown } = await guided('Courriel,city\nann@example.com,Oslo\n', []);
+		expect(code).toBe(0);
+		expect(shown).not.toContain('?');
+	});
+
+	it('asks which column has the addresses where several do', async () => {
+		const { code, json } = await guided('a,b\nann@example.com,amy@example.com\n', [
+			['Which column', down, 'all'],
+			['❯ b', ''],
+			['❯ a new field, a', ''],
+		]);
+		expect(code).toBe(0);
+		expect(await json(['subscribers', 'get', 'amy@example.com', '-l', '1'])).toMatchObject({
+			meta: { a: 'ann@example.com' },
+		});
+	});
+
+	it.each(['\x03', '\x04'])('imports nothing when it is left', async (key) => {
+		const { code, json } = await guided(people, [['Umsatz', key, 'all']]);
+		expect(code).toBe(130);
+		expect(await json(['lists', 'get', '1'])).toMatchObject({ overall_subscribers_count: 0 });
+		expect(await json(['fields', 'list'])).toHaveLength(1);
+	});
+
+	it('is exit 2 in a script, as before', async () => {
+		const { run, words } = await guided('Courriel,city\n', []);
+		const { file } = await makeProject();
+		const path = await file('people.csv', people);
+		expect(await run([...words.slice(0, 2), path, ...words.slice(3)])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('unknown column "Notiz"'),
+		});
+	});
+});
