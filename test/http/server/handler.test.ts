@@ -123,7 +123,7 @@ describe('who asks', () => {
 		];
 		const rights = async (token: string) =>
 			Promise.all(paths.map(([method, path]) => may(token, method, path)));
-		expect(await rights(tokens.read)).toEqual([true, false, false, false, false, false]);
+		expect(await rights(tokens.read)).toEqual([true, false, false, false, true, false]);
 		expect(await rights(tokens.send)).toEqual([false, false, false, true, true, false]);
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
