@@ -181,7 +181,15 @@ async function audienceOf(
 	const [text] = options.list;
 	if (text === undefined) return { count: null, addressee: null };
 	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
-	return { count: list.active_subscribers_count, addressee: await firstOf(cx, list) };
+	const count = isWholeList(options) ? list.active_subscribers_count : null;
+	return { count, addressee: await firstOf(cx, list) };
+}
+
+/** Otherwise staging alone counts the recipients. */
+function isWholeList({ list, excludeList, where, whereOpened, whereNotOpened }: SendOptions): boolean {
+	return (
+		list.length === 1 && [excludeList, where, whereOpened, whereNotOpened].every(({ length }) => length === 0)
+	);
 }
 
 async function firstOf(cx: CommandContext, { id, email_reason }: List): Promise<Addressee | null> {
