@@ -71,7 +71,12 @@ export function createLeases(options: Options): Leases {
 		},
 		next(most) {
 			const now = steadyOf(clock);
-			return waiting.splice(0, sizeOfNext(most)).filter(({ message }) => {
+			return waiting.splice(0, sizeOfNext(most)).filter(({ message, leave_by }) => {
+				// Its window has ended: its lease runs out, and it leaves when the window opens again.
+				if (leave_by !== undefined && leave_by <= clock.now()) {
+					held.delete(message);
+					return false;
+				}
 				// After the machine slept for long, others may have leased the messages that wait here.
 				if ((held.get(message)?.end ?? 0) > now) return true;
 				held.delete(message);

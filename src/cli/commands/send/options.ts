@@ -87,6 +87,17 @@ export const sendOptions = {
 		summary: 'refuse variables without a value (on for bulk, --list, --csv and --batch)',
 	},
 	job: { kind: 'text', placeholder: 'NAME', summary: 'the old name of --campaign', hidden: true },
+	at: {
+		kind: 'text',
+		placeholder: 'TIME',
+		summary: 'with --list, not before: 2026-12-01 09:00, tomorrow 9:00, by the clock of the database',
+	},
+	in: { kind: 'duration', summary: 'with --list, not before so long from now' },
+	window: {
+		kind: 'text',
+		placeholder: 'HH:MM-HH:MM',
+		summary: 'with --list, only within these hours of each day, over midnight too',
+	},
 	expectCount: {
 		kind: 'integer',
 		min: 0,
@@ -179,6 +190,8 @@ function assertLists(options: SendOptions): void {
 	if (options.list.length > 0) return;
 	for (const key of ['excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const)
 		if (options[key].length > 0) throw new UsageError(`${flagOf(key)} goes with --list only`);
+	for (const key of ['at', 'in', 'window'] as const)
+		if (options[key] !== undefined) throw new UsageError(`${flagOf(key)} goes with --list only`);
 }
 
 /** Throws `UsageError` for how to send and to wait where nothing is sent and waited for. */

@@ -214,8 +214,10 @@ export function documentOf(campaign: CampaignStatus) {
 export function stateOf({
 	state,
 	is_finished,
-}: Pick<CampaignStatus, 'state' | 'is_finished'>): CampaignState {
+	plan,
+}: Pick<CampaignStatus, 'state' | 'is_finished' | 'plan'>): CampaignState {
 	if (state !== 'released') return state;
+	if (plan?.is_planned === true) return 'planned';
 	return is_finished ? 'finished' : 'sending';
 }
 

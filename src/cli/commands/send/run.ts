@@ -30,6 +30,7 @@ import {
 	waitingOf,
 } from './report.js';
 import type { ResultsHow } from './results.js';
+import { leavePlanned, sayPlan } from './timing.js';
 
 /** What a campaign may be told, whether it begins or goes on. */
 export type RunOptions = Pick<
@@ -238,8 +239,10 @@ async function deliver(
 	before: Outcomes | null,
 ): Promise<ExitCode> {
 	const { place, id, name } = campaign;
-	const { counts } = await place.campaigns.status(id);
+	const status = await place.campaigns.status(id);
+	const { counts } = status;
 	await cx.note(`campaign ${name}, ${id}`);
+	if (sayPlan(status.plan) !== null) return leavePlanned(cx, status);
 	const run = () => deliverReleased(cx, campaign, { counts, before });
 	// What waits on this machine was accepted by no service.
 	return place.isForeign ? run() : afterAcceptance(cx, name, run);

@@ -1,0 +1,69 @@
+/** `--at`, `--in` and `--window`: when the messages of a campaign may leave, by the clock of the database. */
+
+import type { CampaignPlan, Timing } from '../../../api/campaigns.js';
+import { type CampaignStatus, need } from '../../../api/capabilities.js';
+import { localTime, parseDateTime } from '../../../api/datetime.js';
+import { ApiError, listFieldErrors } from '../../../api/errors.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
+import type { SendOptions } from './options.js';
+import { documentOf, sender } from './report.js';
+
+/** Throws `UsageError` for the past and for what is no time, and `MissingExtension` where the service plans nothing. */
+export async function readTiming(
+	cx: CommandContext,
+	{ at, in: wait, window }: Pick<SendOptions, 'at' | 'in' | 'window'>,
+): Promise<Timing> {
+	if (at === undefined && wait === undefined && window === undefined) return {};
+	if (at !== undefined && wait !== undefined)
+		throw new UsageError('--at and --in both name a time; give one');
+	const flag = at !== undefined ? '--at' : wait !== undefined ? '--in' : '--window';
+	const audiences = await need(await cx.api(), 'audiences', flag);
+	const request = {
+		...(at !== undefined && { at }),
+		...(wait !== undefined && { in_ms: wait }),
+		...(window !== undefined && { window }),
+	};
+	const planned = await audiences.plan(request, { signal: cx.signal }).catch((error: unknown) => {
+		if (!(error instanceof ApiError) || error.code !== 'invalid') throw error;
+		const [first] = listFieldErrors(error.fields ?? {});
+		if (first === undefined) throw error;
+		throw new UsageError(`--${first.path}: ${first.message.replace(/\.$/, '')}; nothing was sent`, {
+			cause: error,
+		});
+	});
+	const { note, opens_at: _, ...timing } = planned;
+	if (note === 'skipped')
+		await cx.warn(
+			`clocks of ${timing.time_zone} skip that time: it is ${sayTime(timing.starts_at, timing)} instead`,
+		);
+	if (note === 'repeated')
+		await cx.warn(`clocks of ${timing.time_zone} show that time twice: the first is meant`);
+	return timing;
+}
+
+/** `planned for 2026-12-01 09:00 Europe/Oslo`; null: it may leave now. */
+export function sayPlan(plan: CampaignPlan | undefined): string | null {
+	if (plan === undefined || plan.opens_at === null) return null;
+	const hours = plan.window === null ? '' : `, each day ${plan.window}`;
+	return `planned for ${sayTime(plan.opens_at, plan)} ${plan.time_zone}${hours}`;
+}
+
+function sayTime(at: string | undefined, { time_zone = 'UTC' }: { time_zone?: string }): string {
+	const moment = at === undefined ? null : parseDateTime(at);
+	return moment === null ? '' : localTime(moment, time_zone).slice(0, 16).replace('T', ' ');
+}
+
+/** Says what sends it then; the command does not wait. */
+export async function leavePlanned(cx: CommandContext, status: CampaignStatus): Promise<ExitCode> {
+	const { plan, key } = status;
+	await cx.note(sayPlan(plan) ?? '');
+	await cx.hint([
+		...['nothing leaves before; ', await sender(cx), ' has to run then, '],
+		...[mailctl('campaigns', 'cancel', key), ' drops it'],
+	]);
+	await cx.out.document(documentOf(status));
+	return exits.done;
+}
