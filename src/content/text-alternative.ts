@@ -21,6 +21,11 @@ const options: HtmlToTextOptions = {
 		...headings.map((selector) => ({ selector, options: { uppercase: false } })),
 		{ selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true } },
 		{ selector: 'img', format: 'alternative' },
+		{
+			selector: 'table.rows',
+			format: 'dataTable',
+			options: { uppercaseHeaderCells: false, maxColumnWidth: 40 },
+		},
 		// Hidden in the HTML (mostly preview lines), so hidden in the text too.
 		{ selector: '[style*="display:none"i]', format: 'skip' },
 		{ selector: '[style*="display: none"i]', format: 'skip' },

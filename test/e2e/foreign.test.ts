@@ -127,7 +127,20 @@ const table: Readonly<Record<string, Standing>> = {
 	'webhooks secret': ours('deliveries', 'webhooks', 'secret'),
 	send: document(
 		[
-			...['from', 'to', 'cc', 'bcc', 'ccEach', 'replyTo', 'subject', 'text', 'textFile', 'html', 'htmlFile'],
+			...[
+				'from',
+				'to',
+				'cc',
+				'bcc',
+				'ccEach',
+				'replyTo',
+				'subject',
+				'text',
+				'textFile',
+				'html',
+				'htmlFile',
+				'markdownFile',
+			],
 			...['context', 'contextFile', 'header', 'tag', 'bulk', 'transactional', 'disableInline'],
 			...['strictVars', 'maxRecipients'],
 			// A job is a ledger of this machine there: see send-foreign.test.ts.

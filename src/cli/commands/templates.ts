@@ -12,6 +12,7 @@ import { answer, type Columns, column } from '../render/columns.js';
 import { assertChange, maybeCreated } from '../verbs/changing.js';
 import { foresee, notTaken } from '../verbs/foreseen.js';
 import { walk } from '../verbs/listing.js';
+import { readMarkdown } from '../verbs/markdown.js';
 import { explained } from '../verbs/refusals.js';
 
 const columns: Columns<Template> = [
@@ -32,6 +33,7 @@ const templateArg = {
 const bodies = {
 	textFile: { kind: 'file', summary: 'the text body' },
 	htmlFile: { kind: 'file', summary: 'the HTML body' },
+	markdownFile: { kind: 'file', summary: 'both bodies from a Markdown file' },
 } as const;
 
 const list = command({
@@ -73,9 +75,10 @@ const create = command({
 	writes: true,
 	columns,
 	async run(cx, { options }) {
-		if (options.textFile === undefined && options.htmlFile === undefined) {
-			throw new UsageError('a template needs a body: give --text-file, --html-file or both');
-		}
+		if (!hasBody(options))
+			throw new UsageError(
+				'a template needs a body: give --text-file, --html-file, or --markdown-file for both',
+			);
 		const input = { name: options.name, ...(await readBodies(options)) };
 		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');
@@ -111,7 +114,7 @@ const update = command({
 			...(options.name !== undefined && { name: options.name }),
 			...(await readBodies(options)),
 		};
-		assertChange(change, ['--name', '--text-file', '--html-file']);
+		assertChange(change, ['--name', '--text-file', '--html-file', '--markdown-file']);
 		await lint(cx, { name: template.name, ...change });
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) {
@@ -200,8 +203,18 @@ async function taken(cx: CommandContext, { name }: { name?: string }, id: string
 	});
 }
 
-async function readBodies(options: { textFile?: FileSource | undefined; htmlFile?: FileSource | undefined }) {
+type BodyFiles = Partial<Record<keyof typeof bodies, FileSource | undefined>>;
+
+function hasBody({ textFile, htmlFile, markdownFile }: BodyFiles): boolean {
+	return [textFile, htmlFile, markdownFile].some((file) => file !== undefined);
+}
+
+async function readBodies(options: BodyFiles) {
+	if (options.htmlFile !== undefined && options.markdownFile !== undefined)
+		throw new UsageError('--html-file and --markdown-file both give the HTML body; give one');
+	const { subject: _, ...markdown } = (await readMarkdown(options.markdownFile)) ?? { subject: null };
 	return {
+		...markdown,
 		...(options.textFile !== undefined && { text_body: await options.textFile.text() }),
 		...(options.htmlFile !== undefined && { html_body: await options.htmlFile.text() }),
 	};

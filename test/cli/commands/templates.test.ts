@@ -35,7 +35,7 @@ describe('mailctl templates', () => {
 			),
 		);
 		expect(refusals.map(({ code, stderr }) => [code, stderr])).toEqual([
-			[2, 'error: a template needs a body: give --text-file, --html-file or both\n'],
+			[2, 'error: a template needs a body: give --text-file, --html-file, or --markdown-file for both\n'],
 			[2, 'error: --text-file: /nowhere: no such file\n'],
 			[2, `error: --text-file: ${project.folder} is a directory\n`],
 			[2, `error: ${latin} is not UTF-8 text\n`],
@@ -50,7 +50,7 @@ describe('mailctl templates', () => {
 			html_body: '<p>Hi #name#</p>',
 		});
 		expect((await project.run(['templates', 'update', 'Welcome'])).stderr).toBe(
-			'error: nothing to change: give one of --name, --text-file, --html-file\n',
+			'error: nothing to change: give one of --name, --text-file, --html-file, --markdown-file\n',
 		);
 	});
 

@@ -262,6 +262,7 @@ function assertNoContent(options: SendOptions): void {
 		'textFile',
 		'html',
 		'htmlFile',
+		'markdownFile',
 		'template',
 		'contextFile',
 	] as const;

@@ -64,6 +64,10 @@ export const sendOptions = {
 	textFile: { kind: 'file', summary: 'the text body from a file' },
 	html: { kind: 'text', summary: 'the HTML body' },
 	htmlFile: { kind: 'file', summary: 'the HTML body from a file' },
+	markdownFile: {
+		kind: 'file',
+		summary: 'both bodies from a Markdown file; its first # heading is the subject unless one is given',
+	},
 	template: { kind: 'text', placeholder: 'UUID|NAME', summary: 'a template instead of subject and bodies' },
 	context: { kind: 'pairs', summary: 'a variable and its value' },
 	contextFile: { kind: 'file', summary: 'variables from a JSON object' },

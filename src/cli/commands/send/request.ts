@@ -15,6 +15,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { walk } from '../../verbs/listing.js';
+import { readMarkdown } from '../../verbs/markdown.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';
 import { type SendOptions, sendOptions } from './options.js';
@@ -35,14 +36,18 @@ export function isOpaque({ request, template }: Prepared): boolean {
 export async function prepare(cx: CommandContext, options: SendOptions): Promise<Prepared> {
 	assertBodies(options);
 	const template = options.template === undefined ? null : await findTemplate(cx, options.template);
-	const text_body = options.text ?? (await options.textFile?.text());
-	const html_body = options.html ?? (await options.htmlFile?.text());
+	const markdown = await readMarkdown(options.markdownFile);
+	const subject = options.subject ?? markdown?.subject ?? undefined;
+	if (markdown !== null && subject === undefined)
+		throw new UsageError('--subject is missing', { hint: 'or begin the Markdown with a heading: # News' });
+	const text_body = options.text ?? (await options.textFile?.text()) ?? markdown?.text_body;
+	const html_body = options.html ?? (await options.htmlFile?.text()) ?? markdown?.html_body;
 	const context = { ...(await readContext(options.contextFile)), ...options.context };
 	const headers = parseHeaders(options.header);
 	const request: Omit<SendRequest, 'to'> = {
 		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
 		from: options.from ?? (await askFrom(cx)),
-		...(options.subject !== undefined && { subject: options.subject }),
+		...(subject !== undefined && { subject }),
 		...(text_body !== undefined && { text_body }),
 		...(html_body !== undefined && { html_body }),
 		...(options.template !== undefined && { template_unique_id: template?.id ?? options.template }),
@@ -122,13 +127,16 @@ function assertBodies(options: SendOptions): void {
 	};
 	both(options.text, options.textFile, '--text and --text-file');
 	both(options.html, options.htmlFile, '--html and --html-file');
-	const hasBody = [options.text, options.textFile, options.html, options.htmlFile].some(
-		(body) => body !== undefined,
-	);
+	both(options.html ?? options.htmlFile, options.markdownFile, '--markdown-file and an HTML body');
+	const { text, textFile, html, htmlFile, markdownFile } = options;
+	const hasBody = [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
 	if (options.template === undefined) {
 		if (!hasBody)
-			throw new UsageError('nothing to say: give --text, --text-file, --html, --html-file or --template');
-		if (options.subject === undefined) throw new UsageError('--subject is missing');
+			throw new UsageError(
+				'nothing to say: give --text, --text-file, --html, --html-file, --markdown-file or --template',
+			);
+		if (options.subject === undefined && markdownFile === undefined)
+			throw new UsageError('--subject is missing');
 		return;
 	}
 	if (options.subject !== undefined)

@@ -1,0 +1,73 @@
+// Bodies from Markdown: what stays, what becomes the subject, and that variables go through a parser unharmed.
+import { describe, expect, it } from 'vitest';
+import { contentFindings } from '../../src/content/lint.js';
+import { markdownBodies } from '../../src/content/markdown.js';
+import { isTooDeep } from '../../src/content/nesting.js';
+
+/** The part of the HTML that the Markdown made. */
+function bodyOf(markdown: string): string {
+	const { html } = markdownBodies(markdown);
+	return html.slice(html.indexOf('align="left">\n') + 14, html.indexOf('\n</td></tr></table>\n<!--'));
+}
+
+describe('markdown', () => {
+	it('becomes both bodies', () => {
+		const { html, text, heading } = markdownBodies(
+			'# News\n\nHi **Ann**, see [us](https://example.com/a).\n',
+		);
+		expect(heading).toBe('News');
+		expect(text).toBe('News\n\nHi Ann, see us [https://example.com/a].');
+		expect(html).toContain(
+			'<h1>News</h1>\n<p>Hi <strong>Ann</strong>, see <a href="https://example.com/a">us</a>.</p>',
+		);
+		expect(html).toContain('<title>News</title>');
+	});
+
+	it.each([
+		['#name# at the beginning', '<p>#name# at the beginning</p>'],
+		['# Hello #name#', '<h1>Hello #name#</h1>'],
+		['_#first_name#_ **#a##b#**', '<p><em>#first_name#</em> <strong>#a##b#</strong></p>'],
+		['[leave](#unsubscribe_url#)', '<p><a href="#unsubscribe_url#">leave</a></p>'],
+		['[x](https://example.com/#city#?a=#b#)', '<p><a href="https://example.com/#city#?a=#b#">x</a></p>'],
+		['`#name|dear friend#`', '<p><code>#name|dear friend#</code></p>'],
+		['![#alt#](#picture#)', '<p><img src="#picture#" alt="#alt#"></p>'],
+		['qvar0z #name#', '<p>qvar0z #name#</p>'],
+		['    #name#', '<pre><code>#name#\n</code></pre>'],
+	])('keeps the variables of %j', (markdown, html) => {
+		expect(bodyOf(markdown)).toBe(html);
+	});
+
+	it('keeps a default in the cell of a table', () => {
+		expect(bodyOf('| a | b |\n|---|---|\n| #name|friend# | c |')).toContain(
+			'<td>#name|friend#</td>\n<td>c</td>',
+		);
+	});
+
+	it('shows the rows of a table as rows in the text', () => {
+		const { text } = markdownBodies('| Plan | Price |\n|---|---:|\n| Small | 5 € |\n| Large | 50 € |');
+		expect(text.split('\n').map((line) => line.split(/ +/))).toEqual([
+			['Plan', 'Price'],
+			['Small', '5', '€'],
+			['Large', '50', '€'],
+		]);
+	});
+
+	it('takes the first heading of level 1 as a subject, as plain text with its variables', () => {
+		expect(
+			markdownBodies('Hi\n\n## Two\n\n# A *fine* [day](https://x.example) & #name#\n\n# B').heading,
+		).toBe('A fine day [https://x.example] & #name#');
+		expect(markdownBodies('## Two').heading).toBeNull();
+	});
+
+	it('leaves raw HTML as it is written', () => {
+		expect(bodyOf('a<br>b\n\n<div class="x">c</div>')).toBe('<p>a<br>b</p>\n<div class="x">c</div>');
+	});
+
+	it('is laid out without a finding, and not too deep', () => {
+		const { html, text } = markdownBodies(
+			'# A\n\n![](https://example.com/a.png) [b](mailto:a@example.com)\n',
+		);
+		expect(contentFindings({ subject: 'A', text, html }, { bulk: false })).toEqual([]);
+		expect(isTooDeep(html)).toBe(false);
+	});
+});
