@@ -37,6 +37,7 @@ const listing = ['match', 'sort', 'limit', 'all'];
 const inList = ['list', 'by'];
 const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 const single = ['send', ...mail, '--to', 'ann@example.com'];
+const toList = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 's', '--text', 't'];
 
 const table: Readonly<Record<string, Standing>> = {
 	'lists list': document(listing),
@@ -173,6 +174,14 @@ const table: Readonly<Record<string, Standing>> = {
 			preview: [...single, '--preview', 'text'],
 			previewAs: [...single, '--preview-as', 'ann@example.com'],
 			eml: [...single, '--eml', '-'],
+			// Its lists are read as they are: what picks people and times is the engine's.
+			excludeList: [...toList, '--exclude-list', '1'],
+			where: [...toList, '--where', 'name=Ann'],
+			whereOpened: [...toList, '--where-opened', 'spring'],
+			whereNotOpened: [...toList, '--where-not-opened', 'spring'],
+			at: [...toList, '--at', 'tomorrow 9:00'],
+			in: [...toList, '--in', '2h'],
+			window: [...toList, '--window', '09:00-18:00'],
 		},
 	),
 	'send status': anywhere('jobs there are ledgers of this machine'),
