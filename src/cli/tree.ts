@@ -86,6 +86,12 @@ export const tree: readonly TreeEntry[] = [
 		summary: 'the embedded engine: its database and mail server',
 		load: () => import('./commands/engine.js'),
 	},
+	{
+		name: 'apply',
+		summary: 'make lists, fields, webhooks and more as a file has them',
+		load: () => import('./commands/apply.js'),
+	},
+	{ name: 'diff', summary: 'what apply would change', load: () => import('./commands/diff.js') },
 	{ name: 'api', summary: 'one raw request', load: () => import('./commands/api.js') },
 	{
 		name: 'sink',

@@ -59,6 +59,10 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	],
 	'mailctl --db restored.db engine restore latest.db': [['engine', 'backup', 'latest.db']],
 	'mailctl engine restore latest.db --confirm restore': [['engine', 'backup', 'latest.db']],
+	'mailctl diff -f mail.yaml': [['apply', '-f', 'mail.yaml']],
+	'mailctl diff -f mail.yaml --prune -o json': [
+		['apply', '-f', 'mail.yaml', '--prune', '--confirm', 'prune'],
+	],
 	'mailctl campaigns get november': [november],
 	'mailctl campaigns get november -o json': [november],
 	'mailctl campaigns resume november': [november],
@@ -86,6 +90,8 @@ const files: Readonly<Record<string, string>> = {
 	'people.csv': 'email,name,city\nzoe@example.com,Zoe,Oslo\n',
 	'bounced.csv': 'email\nzoe@example.com\n',
 	'suppressions.csv': 'email,reason,source,date_created,expires_at\nzoe@example.com,MANUAL,API,,\n',
+	'mail.yaml':
+		'lists:\n  - name: Weekly news\n    email_reason: You signed up\nfields:\n  - {variable: city, name: City}\nsenders: [news@example.com]\n',
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'news.html': '<p>News for #name#</p><p><a href="#unsubscribe_url#">Unsubscribe</a></p>',
 	'smtp.pass': 'secret\n',

@@ -24,6 +24,7 @@ type Standing =
 const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 const file = '{file}';
 const people = '{people}';
+const declared = '{declared}';
 const document = (plain: Argv = [], ours: Readonly<Record<string, Argv>> = {}): Standing => ({
 	kind: 'document',
 	plain,
@@ -229,6 +230,8 @@ const table: Readonly<Record<string, Standing>> = {
 	'suppressions remove': ours('suppressions', 'suppressions', 'remove', 'a@example.com', '-y'),
 	'suppressions import': ours('suppressions', 'suppressions', 'import', people),
 	'suppressions export': ours('suppressions', 'suppressions', 'export'),
+	apply: document(['file', 'prune']),
+	diff: document(['file', 'prune']),
 	serve: machine('serve', '--port', '0'),
 	worker: machine('worker', '--drain'),
 	'engine init': machine('engine', 'init', '--sender', 'a@example.com'),
@@ -296,6 +299,7 @@ const table: Readonly<Record<string, Standing>> = {
 
 /** Calls of the document's commands that change something: with `--dry-run` they only read. */
 const changes: Readonly<Record<string, Argv>> = {
+	apply: ['-f', declared],
 	'lists create': ['--name', 'New', '--email-reason', 'r'],
 	'lists update': ['1', '--name', 'Other'],
 	'lists delete': ['1'],
@@ -345,6 +349,7 @@ describe('on a deployment that is not ours', () => {
 		foreign = await startForeign();
 		home = await mkdtemp(join(tmpdir(), 'mailctl-foreign-'));
 		await writeFile(join(home, 'file.txt'), 'T');
+		await writeFile(join(home, 'mail.yaml'), 'lists: [{name: New, email_reason: r}]\n');
 		await writeFile(
 			join(home, 'people.csv'),
 			'email,disable_reason,Town\nbob@example.com,UNSUBSCRIBED,Oslo\n',
@@ -353,7 +358,11 @@ describe('on a deployment that is not ours', () => {
 	afterAll(() => foreign.close());
 
 	const call = (argv: Argv): Promise<CliResult> => {
-		const files: Readonly<Record<string, string>> = { [file]: 'file.txt', [people]: 'people.csv' };
+		const files: Readonly<Record<string, string>> = {
+			[file]: 'file.txt',
+			[people]: 'people.csv',
+			[declared]: 'mail.yaml',
+		};
 		const words = argv.map((word) => (files[word] === undefined ? word : join(home, files[word])));
 		return cli(['--base-url', foreign.baseUrl, '--no-input', '--retries', '0', ...words], {
 			env: { HOME: home, MAILCTL_TOKEN: 't' },

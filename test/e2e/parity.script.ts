@@ -315,6 +315,8 @@ export const exempt: Readonly<Record<string, string>> = {
 	serve: 'the machine that owns the database only: held to it by the walk over a deployment that is not ours',
 	worker: 'the machine that owns the database only',
 	demo: 'makes a database of its own',
+	apply: 'has a test of its own on a database, a server and a service of others',
+	diff: 'as apply',
 	sink: 'a mail server of its own',
 	...Object.fromEntries(
 		['bash', 'zsh', 'fish', 'powershell', 'words'].map((name) => [`completion ${name}`, 'about no target']),

@@ -95,6 +95,8 @@ const calls: Readonly<Record<string, Words | typeof nowhere | typeof machine>> =
 	'suppressions import': ['people.csv'],
 	'suppressions export': [],
 	smoke: [],
+	apply: ['-f', 'mail.yaml'],
+	diff: ['-f', 'mail.yaml'],
 	doctor: ['--skip', 'dns'],
 	api: ['GET', '/sub/lists/'],
 	login: ['--token-file', 'token', '--profile', 'far'],
@@ -201,6 +203,7 @@ async function endingAt(
 
 function place(): string {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-silent-'));
+	writeFileSync(join(folder, 'mail.yaml'), 'lists: [{name: New, email_reason: r}]\n');
 	writeFileSync(join(folder, 'people.csv'), `email\n${ann}\n`);
 	writeFileSync(join(folder, 'token'), 'a-token\n');
 	return folder;

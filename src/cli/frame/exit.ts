@@ -51,7 +51,7 @@ export const exitMeanings: Readonly<Record<ExitCode, string>> = {
 	8: 'a list was empty and --exit-empty was given',
 	9: 'partly done: some rows or messages failed or bounced, or no recipient got the mail (suppressed, canceled)',
 	10: '--fail-if was true',
-	11: 'smoke, doctor or engine check found something',
+	11: 'smoke, doctor, engine check or diff found something',
 	12: 'out of time (--deadline, --wait-timeout)',
 	13: 'a send may or may not have happened (no answer that can be read, 408, most 5xx): look before you repeat it',
 	14: 'accepted and queued, do not repeat: the mail server or the queue stands still, a worker sends it later',

@@ -32,7 +32,17 @@ it('mailctl commands says of every command whether it changes something', async 
 				'templates render',
 			],
 			...['senders list', 'messages list', 'messages get', 'messages raw'],
-			...['why', 'suppressions list', 'suppressions export', 'doctor', 'demo', 'commands', 'version', 'help'],
+			...[
+				'diff',
+				'why',
+				'suppressions list',
+				'suppressions export',
+				'doctor',
+				'demo',
+				'commands',
+				'version',
+				'help',
+			],
 			...[
 				'engine status',
 				'engine settings get',

@@ -55,6 +55,7 @@ beforeAll(async () => {
 	await file('people.csv', 'email,city\nann@example.com,Bergen\nnew@example.com,Oslo\nbad,\n');
 	await file('gone.csv', 'email\nx@example.com\n');
 	await run(`engine backup ${join(project.folder, 'kept.db')}`);
+	await file('mail.yaml', 'lists: [{name: New, email_reason: r}]\n');
 	await file('note.eml', 'From: a@example.com\r\nSubject: x\r\n\r\nhello\r\n');
 	const [template] = (await run('templates list')) as { id: string }[];
 	const messages = (await run('messages list')) as { id: string; to: string }[];
@@ -159,6 +160,13 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	'engine backup': [['copy.db'], { backup: 'DB', with: { file: 'copy.db', replaced: false } }],
 	'engine check': [['--repair'], { check: 'DB', with: { repair: true }, orphans: [], figures: 0 }],
 	'engine restore': [['kept.db'], { restore: 'kept.db', with: { database: 'DB', replaced: true } }],
+	apply: [
+		['-f', 'mail.yaml'],
+		{
+			apply: expect.stringContaining('mail.yaml'),
+			changes: [{ action: 'create', kind: 'lists', name: 'New', changes: expect.anything() }],
+		},
+	],
 	api: [
 		['POST', '/sub/fields/', '--data', '{"variable": "zip", "name": "Zip"}'],
 		{ request: { method: 'POST', path: '/sub/fields/', body: { variable: 'zip', name: 'Zip' } } },
@@ -202,7 +210,9 @@ function filled<T>(value: T): T {
 
 function nameOf(text: string): string {
 	const names: Record<string, string> = { DB: project.db, ...known };
-	return names[text] ?? (/^[\w.-]+\.(csv|txt|html|eml|db)$/.test(text) ? join(project.folder, text) : text);
+	return (
+		names[text] ?? (/^[\w.-]+\.(csv|txt|html|eml|db|yaml)$/.test(text) ? join(project.folder, text) : text)
+	);
 }
 
 /** On the database of the project; what administers the profiles names its own target. */

@@ -1,0 +1,236 @@
+/** What a deployment has against what a file wants of it: the changes, each by itself, and how each is made. */
+import type { Api } from '../../../api/api.js';
+import { need } from '../../../api/capabilities.js';
+import type { Uuid, WebhookType } from '../../../api/records.js';
+import type { LocalEngine } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { onlyLocal, UsageError } from '../../frame/errors.js';
+import { walk } from '../../verbs/listing.js';
+import { explained } from '../../verbs/refusals.js';
+import type { Change } from './columns.js';
+import { type Declaration, type Declared, type Kind, kinds, type Value } from './declared.js';
+
+type Values = Readonly<Record<string, Value>>;
+
+/** A change, and the call that makes it. */
+export interface Step {
+	change: Change;
+	make(): Promise<unknown>;
+}
+
+/** A record that is there; `values` by the keys that a file may have, null where the name is all of it. */
+interface Existing {
+	name: string;
+	values: Values | null;
+	delete(): Promise<unknown>;
+	patch(values: Values): Promise<unknown>;
+}
+
+/** One kind of resource of a deployment. */
+interface Resource {
+	all(): Promise<Existing[]>;
+	create(values: Values): Promise<unknown>;
+}
+
+/** Values that are never printed. */
+const hidden = '********';
+
+/**
+ * All changes, deletions last, made in this order. Reads only. Throws `MissingExtension` and `UsageError` for kinds that
+ * the deployment does not have.
+ */
+export async function planSteps(
+	cx: CommandContext,
+	declaration: Declaration,
+	{ prune }: { prune: boolean },
+): Promise<Step[]> {
+	const { api, local } = await cx.connection();
+	const steps: Step[] = [];
+	const deletions: Step[] = [];
+	for (const kind of kinds) {
+		const declared = declaration[kind];
+		if (declared === undefined) continue;
+		if (kind === 'settings') {
+			if (local === null) throw onlyLocal('settings in the file');
+			steps.push(...(await settingSteps(local, declared)));
+			continue;
+		}
+		const resource = await resources[kind](api, cx.signal);
+		const there = await resource.all();
+		const found = compare(kind, resource, { declared, there });
+		steps.push(...found);
+		if (prune) deletions.unshift(...surplus(kind, declared, there));
+	}
+	return [...steps, ...deletions];
+}
+
+function compare(
+	kind: Kind,
+	resource: Resource,
+	{ declared, there }: { declared: readonly Declared[]; there: readonly Existing[] },
+): Step[] {
+	const steps: Step[] = [];
+	for (const { name, values, where } of declared) {
+		const [same, other] = there.filter((one) => one.name === name);
+		if (other !== undefined && kind !== 'webhooks')
+			throw new UsageError(`${where}: there are several ${kind} called "${name}": rename one of them`);
+		if (same === undefined) {
+			if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
+				throw new UsageError(`${where}: a login wants a password: give password or password_file`);
+			steps.push(
+				step({ action: 'create', kind, name, changes: between({}, values) }, values, resource.create),
+			);
+			continue;
+		}
+		if (same.values === null) continue;
+		const changes = between(same.values, values);
+		const patch = Object.fromEntries(Object.entries(values).filter(([key]) => key in changes));
+		if (Object.keys(patch).length > 0)
+			steps.push(step({ action: 'update', kind, name, changes }, patch, same.patch));
+	}
+	return steps;
+}
+
+function surplus(kind: Kind, declared: readonly Declared[], there: readonly Existing[]): Step[] {
+	const wanted = new Set(declared.map(({ name }) => name));
+	return there
+		.filter(({ name }) => !wanted.has(name))
+		.map((one) => ({
+			change: { action: 'delete', kind, name: one.name, changes: {} },
+			make: () => one.delete(),
+		}));
+}
+
+function step(change: Change, values: Values, make: (values: Values) => Promise<unknown>): Step {
+	return { change, make: () => explained(make(values), { input: values }) };
+}
+
+function between(from: Values, to: Values): Change['changes'] {
+	return Object.fromEntries(
+		Object.entries(to)
+			.filter(([key, value]) => (from[key] ?? null) !== value)
+			.map(([key, value]) => {
+				const isSecret = key === 'password';
+				const old = from[key] ?? null;
+				return [key, { from: isSecret && old !== null ? hidden : old, to: isSecret ? hidden : value }];
+			}),
+	);
+}
+
+async function settingSteps(local: LocalEngine, declared: readonly Declared[]): Promise<Step[]> {
+	const { names } = local.settings;
+	const [values, masked] = [await local.settings.get({ reveal: true }), await local.settings.get()];
+	return declared.flatMap(({ name, values: { value = null }, where }) => {
+		if (!Object.hasOwn(names, name))
+			throw new UsageError(`${where}: there is no setting "${name}"`, {
+				hint: `settings: ${Object.keys(names).join(', ')}`,
+			});
+		const old = values[name] ?? null;
+		if (old === value) return [];
+		const isSecret = secretNames.test(name);
+		const to = isSecret && value !== null ? hidden : value;
+		const change: Change = {
+			action: value === null ? 'delete' : old === null ? 'create' : 'update',
+			kind: 'settings',
+			name,
+			changes: { value: { from: isSecret && old !== null ? hidden : (masked[name] ?? null), to } },
+		};
+		const text = value === null ? null : String(value);
+		return [step(change, { [name]: text }, () => local.settings.set({ [name]: text }))];
+	});
+}
+
+/** The password of the mail server, and its URL, which may hold one. */
+const secretNames = /^smtp_(?:password|url)$/;
+
+const resources: Readonly<
+	Record<Exclude<Kind, 'settings'>, (api: Api, signal: AbortSignal) => Promise<Resource>>
+> = {
+	senders: async (api, signal) => {
+		const senders = await need(api, 'senders', 'senders in the file');
+		return {
+			all: () =>
+				collect(walk(senders, {}, { signal }), ({ id, email }) => ({
+					name: email.toLowerCase(),
+					// One that differs in case alone is the same.
+					values: null,
+					delete: () => senders.delete(id, { signal }),
+					patch: async () => undefined,
+				})),
+			create: ({ email }) => senders.create({ email: String(email) }, { signal }),
+		};
+	},
+	fields: async ({ fields }, signal) => ({
+		all: () =>
+			collect(walk(fields, {}, { signal }), ({ id, variable, name }) => ({
+				name: variable,
+				values: { variable, name },
+				delete: () => fields.delete(id, { signal }),
+				patch: (values) => fields.patch(id, texts(values), { signal }),
+			})),
+		create: ({ variable, name }) =>
+			fields.create({ variable: String(variable), name: String(name) }, { signal }),
+	}),
+	lists: async ({ lists }, signal) => ({
+		all: () =>
+			collect(walk(lists, {}, { signal }), ({ id, name, email_reason }) => ({
+				name,
+				values: { name, email_reason },
+				delete: () => lists.delete(id, { signal }),
+				patch: (values) => lists.patch(id, texts(values), { signal }),
+			})),
+		create: ({ name, email_reason }) =>
+			lists.create({ name: String(name), email_reason: String(email_reason) }, { signal }),
+	}),
+	templates: async (api, signal) => {
+		const templates = await need(api, 'templates', 'templates in the file');
+		return {
+			all: () =>
+				collect(walk(templates, {}, { signal }), ({ id, name, text_body, html_body }) => ({
+					name,
+					values: { name, text_body, html_body },
+					delete: () => templates.delete(id as Uuid, { signal }),
+					patch: (values) => templates.patch(id, texts(values), { signal }),
+				})),
+			create: (values) => templates.create({ name: '', ...texts(values) }, { signal }),
+		};
+	},
+	webhooks: async ({ webhooks }, signal) => ({
+		all: () =>
+			collect(walk(webhooks, {}, { signal }), ({ id, url, type, is_auth_enabled, login, password }) => ({
+				name: `${type} ${url}`,
+				values: { url, type, is_auth_enabled, login, password },
+				delete: () => webhooks.delete(id, { signal }),
+				patch: (values) => webhooks.patch(id, hook(values), { signal }),
+			})),
+		create: (values) =>
+			webhooks.create(
+				{
+					url: '',
+					type: 'OPENED',
+					...(values['login'] !== undefined && { is_auth_enabled: true }),
+					...hook(values),
+				},
+				{ signal },
+			),
+	}),
+};
+
+async function collect<T>(records: AsyncIterable<T>, of: (record: T) => Existing): Promise<Existing[]> {
+	const all: Existing[] = [];
+	for await (const record of records) all.push(of(record));
+	return all;
+}
+
+/** Values of texts alone, as the shapes of the file promise. */
+function texts(values: Values): Record<string, string> {
+	return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
+}
+
+function hook({ is_auth_enabled, type, ...rest }: Values) {
+	return {
+		...texts(rest),
+		...(typeof type === 'string' && { type: type as WebhookType }),
+		...(typeof is_auth_enabled === 'boolean' && { is_auth_enabled }),
+	};
+}

@@ -1,0 +1,30 @@
+/** `mailctl diff`: what `apply` would change. */
+
+import { type Command, command } from '../frame/command.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { changeColumns } from './apply/columns.js';
+import { aboutFile, declaredOptions } from './apply/options.js';
+
+const diff: Command = command({
+	name: 'diff',
+	summary: 'what apply would change',
+	description: `${aboutFile} Exit 0: nothing, 11: something.`,
+	options: declaredOptions,
+	columns: changeColumns,
+	output: 'an array of {"action", "kind", "name", "changes": {key: {"from", "to"}}}',
+	exits: [11],
+	examples: ['mailctl diff -f mail.yaml', 'mailctl diff -f mail.yaml --prune -o json'],
+	run: async (cx, { options: { file, prune } }): Promise<ExitCode> => {
+		const { readDeclaration } = await import('./apply/declared.js');
+		const { planSteps } = await import('./apply/plan.js');
+		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
+		await cx.out.rows(
+			steps.map(({ change }) => change),
+			changeColumns,
+			{ all: true },
+		);
+		return steps.length === 0 ? exits.done : exits.found;
+	},
+});
+
+export { diff as command };

@@ -1,0 +1,160 @@
+// `apply` and `diff`: a deployment as a file has it; run again nothing changes, and a bad file changes nothing.
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { cli } from '../../support/cli.js';
+import { startWitness, witnessMissing } from '../../support/drf.js';
+import { makeProject } from '../../support/project.js';
+import { startServer } from '../../support/running-server.js';
+
+const noWitness = await witnessMissing();
+
+const plain = `lists:
+  - name: Monthly news
+    email_reason: You signed up
+fields:
+  - { variable: city, name: City }
+webhooks:
+  - type: OPENED
+    url: https://hooks.example.com/in
+    login: me
+    password: \${HOOK}
+`;
+const ours = `senders: [News@Example.com]
+templates:
+  - name: Welcome
+    html_body_file: welcome.html
+`;
+const env = { HOOK: 'very secret' };
+
+async function place() {
+	const project = await makeProject();
+	await project.file('welcome.html', '<p>Hi</p>\n');
+	const write = (text: string) => project.file('mail.yaml', text);
+	return { ...project, write };
+}
+
+type Call = (words: readonly string[]) => Promise<{ code: number; stdout: string; stderr: string }>;
+
+/** The same on every target: nothing there, made, nothing to do, changed, pruned. */
+async function expectRoad(call: Call, write: (text: string) => Promise<string>, text: string, count: number) {
+	const file = await write(text);
+	const rows = (stdout: string): { action: string; name: string }[] => JSON.parse(stdout);
+	const planned = await call(['diff', '-f', file, '-o', 'json']);
+	expect({ code: planned.code, stderr: planned.stderr }).toEqual({ code: 11, stderr: '' });
+	expect(rows(planned.stdout).map(({ action }) => action)).toEqual(Array(count).fill('create'));
+	expect(planned.stdout).not.toContain(env.HOOK);
+	expect(await call(['apply', '-f', file, '-n'])).toMatchObject({ code: 0 });
+	expect((await call(['diff', '-f', file])).code).toBe(11);
+	const made = await call(['apply', '-f', file, '-o', 'json']);
+	expect({ code: made.code, rows: rows(made.stdout).length }).toEqual({ code: 0, rows: count });
+	expect(made.stdout + made.stderr).not.toContain(env.HOOK);
+	expect(await call(['diff', '-f', file])).toMatchObject({ code: 0, stdout: '' });
+	expect(await call(['apply', '-f', file])).toMatchObject({ code: 0, stdout: '' });
+	await write(text.replace('You signed up', 'You asked for it').replace('city', 'town'));
+	const words = ['-f', file, '--prune'];
+	const wanted = rows((await call(['diff', ...words, '-o', 'json'])).stdout);
+	expect(wanted.map(({ action, name }) => `${action} ${name}`)).toEqual([
+		'create town',
+		'update Monthly news',
+		'delete city',
+	]);
+	expect(await call(['apply', ...words, '-y'])).toMatchObject({
+		code: 2,
+		stderr: expect.stringContaining('--confirm prune'),
+	});
+	expect(await call(['apply', ...words, '--confirm', 'prune'])).toMatchObject({ code: 0 });
+	expect((await call(['diff', ...words])).code).toBe(0);
+}
+
+describe('apply and diff', () => {
+	it('on a database', async () => {
+		const { run, write } = await place();
+		await run(['senders', 'remove', 'news@example.com', '-y']);
+		const settings = 'settings: { time_zone: Europe/Oslo }\n';
+		await expectRoad((words) => run(words, { env }), write, settings + plain + ours, 6);
+		expect(await run(['engine', 'settings', 'get', 'time_zone'])).toMatchObject({ stdout: 'Europe/Oslo\n' });
+	});
+
+	it('on a server of mailctl', async () => {
+		const { db, run, write } = await place();
+		await run(['senders', 'remove', 'news@example.com', '-y']);
+		const server = await startServer(db, ['--no-worker']);
+		onTestFinished(async () => void (await server.stop()));
+		const call: Call = (words) =>
+			cli(['--base-url', server.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: server.token } });
+		await expectRoad(call, write, plain + ours, 5);
+		const file = await write('settings: { time_zone: UTC }\n');
+		expect(await call(['apply', '-f', file])).toMatchObject({ code: 2 });
+	});
+
+	it.skipIf(noWitness !== null)('on a service of others, which has no templates', async () => {
+		const { write } = await place();
+		const witness = await startWitness();
+		onTestFinished(() => witness.stop());
+		const call: Call = (words) =>
+			cli(['--base-url', witness.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: witness.token } });
+		const file = await write(ours + plain);
+		const { code, stderr } = await call(['apply', '-f', file]);
+		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('senders') });
+		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
+		await expectRoad(call, write, plain, 3);
+	});
+
+	it('reads standard input, and JSON', async () => {
+		const { run } = await place();
+		const stdin = '{\n\t"lists": [\n\t\t{"name": "J", "email_reason": "r"}\n\t]\n}\n';
+		expect(await run(['apply', '-f', '-'], { stdin })).toMatchObject({ code: 0 });
+		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: 'J\n' });
+	});
+
+	const bomb = ['lists: &a [x, x, x, x, x, x, x, x, x, x]', 'fields: &b [*a, *a, *a, *a, *a, *a, *a, *a]'];
+	it.each([
+		['lsts: []', ':1:1: unknown key "lsts": did you mean lists?'],
+		[
+			'lists:\n  - name: A\n    email_raeson: x',
+			':3:5: unknown key "email_raeson": did you mean email_reason?',
+		],
+		['lists:\n  - name: A', ':2:5: email_reason is missing'],
+		['lists:\n  - name: A\n    email_reason: [x]', ':3:5: email_reason is a text'],
+		['lists:\n  - name: A\n    name: B', ':3:5: Map keys must be unique'],
+		[
+			'lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}',
+			':3:5: "B" is there already, at',
+		],
+		['lists: {name: A}', ':1:8: lists is a list of resources'],
+		['webhooks: [{url: x, type: OPEND}]', 'type is one of OPENED'],
+		[
+			'webhooks: [{url: "https://x.example", type: OPENED, login: a, password: "${NOT_THERE}"}]',
+			'the variable NOT_THERE is not set',
+		],
+		['webhooks: [{url: "https://x.example", type: OPENED, login: a}]', 'a login wants a password'],
+		['templates: [{name: T, text_body_file: none.txt}]', 'none.txt: no such file'],
+		['settings: {colour: red}', 'there is no setting "colour"'],
+		['lists: [', ':2:1: '],
+		['[1, 2]', 'keys with values are wanted here'],
+		['['.repeat(50_000), 'nested too deeply'],
+		[bomb.join('\n'), 'keys with values are wanted here'],
+		[`lists: [${'*a,'.repeat(3)}]`, 'there is no anchor &a'],
+		['--- {}\n--- {}', 'documents'],
+	])('refuses %j, with the line', async (text, words) => {
+		const { run, write } = await place();
+		const file = await write(`${text}\n`);
+		const { code, stderr } = await run(['apply', '-f', file, '-o', 'json']);
+		expect({ code, stderr: stderr.slice(0, 2_000) }).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining(JSON.stringify(words).slice(1, -1)),
+		});
+		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
+	});
+
+	it('goes on after a refusal when it is run again', async () => {
+		const { run, write } = await place();
+		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
+		const { code, stderr } = await run(['apply', '-f', file]);
+		expect({ code, stderr }).toMatchObject({
+			code: 5,
+			stderr: expect.stringContaining('stopped after 1 of 2'),
+		});
+		await write('fields: [{variable: city, name: C}, {variable: first, name: F}]\n');
+		expect(await run(['apply', '-f', file, '-o', 'name'])).toMatchObject({ code: 0, stdout: 'first\n' });
+	});
+});
