@@ -123,7 +123,7 @@ describe('apply and diff', () => {
 		['lists: {name: A}', ':1:8: lists is a list of resources'],
 		['webhooks: [{url: x, type: OPEND}]', 'type is one of OPENED'],
 		[
-			'webhooks: [{url: "https://x.example", type: OPENED, login: a, password: "${NOT_THERE}"}]',
+			`webhooks: [{url: "https://x.example", type: OPENED, login: a, password: "$${'{NOT_THERE}'}"}]`,
 			'the variable NOT_THERE is not set',
 		],
 		['webhooks: [{url: "https://x.example", type: OPENED, login: a}]', 'a login wants a password'],

@@ -174,20 +174,24 @@ class Reader {
 		const values: Record<string, Value> = {};
 		const node = this.#resolved(given);
 		if (spec.short !== undefined && isScalar(node)) values[spec.short] = this.#text(node, at, spec.short);
-		else
-			for (const pair of this.#pairs(node, `a resource of ${kind}`)) {
-				const shape = spec.keys[pair.key];
-				if (shape === undefined) this.#unknown(pair.at, pair.key, Object.keys(spec.keys));
-				else {
-					const key = shape === 'file' ? pair.key.slice(0, -'_file'.length) : pair.key;
-					if (key in values) this.#find(pair.at, `${key} and ${key}_file both give it`);
-					values[key] = await this.#value(shape, pair.value, pair.key, pair.at);
-				}
-			}
+		else for (const pair of this.#pairs(node, `a resource of ${kind}`)) await this.#put(spec, pair, values);
 		for (const key of spec.required)
 			if (!(key in values) && before === this.findings.length) this.#find(at, `${key} is missing`);
 		if (before !== this.findings.length) return null;
 		return { name: spec.nameOf(values), values, where: this.#place(at) };
+	}
+
+	/** Reads one key of a resource into its values. */
+	async #put(
+		{ keys }: KindSpec,
+		{ key: given, at, value }: { key: string; at: number; value: Node | null },
+		values: Record<string, Value>,
+	): Promise<void> {
+		const shape = keys[given];
+		if (shape === undefined) return this.#unknown(at, given, Object.keys(keys));
+		const key = shape === 'file' ? given.slice(0, -'_file'.length) : given;
+		if (key in values) this.#find(at, `${key} and ${key}_file both give it`);
+		values[key] = await this.#value(shape, value, given, at);
 	}
 
 	async #value(shape: Shape, node: Node | null, key: string, at: number): Promise<Value> {
