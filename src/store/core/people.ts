@@ -1,6 +1,6 @@
 /** All that is stored about the person behind one address, wherever the address stands. */
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
-import { type LeftOutNames, sayLeftOut } from '../../api/campaigns.js';
+import { sayLeftOut } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { LeftOut, ListedSubscriber, PersonDelivery, PersonMessage, Visit } from '../../api/people.js';
 import type { Uuid } from '../../api/records.js';
@@ -105,28 +105,31 @@ function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Lef
 
 /** Of lists: kept by address, with the reason. */
 function leftOutByName(sql: Sql, email_key: EmailKey): LeftOut[] {
-	const nameOf = (text: string, value: string): string =>
-		sql.get<{ name: string }>(text, value)?.name ?? value;
-	const names: LeftOutNames = {
-		list: (id) => JSON.stringify(nameOf('SELECT name FROM lists WHERE id = CAST(? AS INTEGER)', id)),
-		campaign: (id) => nameOf('SELECT key AS name FROM campaigns WHERE id = ?', id),
-	};
-	return sql
-		.all<Omit<LeftOutRow, 'to_email' | 'error'> & { detail: string | null }>(
-			// left_out_of_address, messages_of_address
-			`SELECT g.id, g.key, g.state, g.created_at, o.code, o.detail
-			FROM campaign_left_out o
-			JOIN campaigns g ON g.seq = o.campaign_seq
-			WHERE o.to_key = ? AND g.state = 'released'
-				AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = g.seq)
-			ORDER BY g.seq DESC, o.id
-			LIMIT ${most}`,
-			email_key,
-		)
-		.map(({ id: campaign, key, state, created_at, code, detail }) => {
-			const error = sayLeftOut({ code, detail }, names);
-			return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
-		});
+	const rows = sql.all<
+		Omit<LeftOutRow, 'to_email' | 'error'> & {
+			detail: string | null;
+			list: string | null;
+			other: string | null;
+		}
+	>(
+		// left_out_of_address, messages_of_address
+		`SELECT g.id, g.key, g.state, g.created_at, o.code, o.detail,
+			CASE WHEN o.code = 'excluded'
+				THEN (SELECT name FROM lists WHERE id = CAST(o.detail AS INTEGER)) END AS list,
+			(SELECT key FROM campaigns WHERE id = o.detail) AS other
+		FROM campaign_left_out o
+		JOIN campaigns g ON g.seq = o.campaign_seq
+		WHERE o.to_key = ? AND g.state = 'released'
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = g.seq)
+		ORDER BY g.seq DESC, o.id
+		LIMIT ${most}`,
+		email_key,
+	);
+	return rows.map(({ id: campaign, key, state, created_at, code, detail, list, other }) => {
+		const names = { list: (id: string) => JSON.stringify(list ?? id), campaign: (id: string) => other ?? id };
+		const error = sayLeftOut({ code, detail }, names);
+		return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
+	});
 }
 
 /**
