@@ -201,9 +201,12 @@ function decideUnknown(column: string, options: HeaderOptions): Decision {
 	return { kind: 'finding', finding: { code: 'unknown', column, message, suggestions } };
 }
 
+/** They write elsewhere than they stand, or turn the line round; a field is never called so. */
+const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+
 /** `First Name` becomes `first_name`. A name that gives no variable must be mapped by `--map`. */
 function createField(column: string): Decision {
-	const variable = variableOf(column);
+	const variable = hasControls.test(column) ? null : variableOf(column);
 	if (variable !== null) return { kind: 'new_field', field: { variable, name: column } };
 	const message =
 		column === ''

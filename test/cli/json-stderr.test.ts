@@ -43,6 +43,10 @@ describe('standard error with -o json', () => {
 					{ note: `campaign ${format}: staging people.csv` },
 					{ note: '1 recipient of people.csv' },
 					{
+						warning: 'bulk mail without a link to unsubscribe in its body',
+						hint: 'write #unsubscribe_url# where it goes',
+					},
+					{
 						warning: 'links to unsubscribe point to this machine: no other machine can follow them',
 						hint: expect.stringMatching(/^mailctl --db \S+ engine init --public-url /),
 					},

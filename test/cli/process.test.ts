@@ -34,7 +34,7 @@ describe('the process', () => {
 
 	it.each([
 		['| head -c 10', '1\tList 1\t2'],
-		['| head -1', '1\tList 1\t2\t1\t2026-11-01T10:00:00.000000\n'],
+		['| head -1', '1\tList 1\t2\t1\t2026-11-01T10:00:00.000000Z\n'],
 		['-o json | head -1', '[\n'],
 		['-o ndjson | head -c 6', '{"id":'],
 	])('ends quietly with 0 when its reader goes away (%s)', (rest, expected) => {

@@ -357,7 +357,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const job = unique('job');
 				const { id } = await campaigns.open(job, spec());
 				const { counts } = await campaigns.addList(id, list.id);
-				expect(counts).toEqual({ staged: 2, suppressed: 0, rejected: 0 });
+				expect(counts).toEqual({ staged: 2, suppressed: 0, rejected: 0, left_out: 1 });
 				await campaigns.addList(id, list.id);
 				expect(await campaigns.status(id)).toMatchObject({
 					key: job,

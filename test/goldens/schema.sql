@@ -1,4 +1,4 @@
-PRAGMA user_version = 17;
+PRAGMA user_version = 18;
 
 CREATE TABLE attempts (
 	message_id INTEGER NOT NULL,
@@ -42,10 +42,24 @@ CREATE TABLE "campaign_acks" (
 
 -- index sqlite_autoindex_campaign_acks_1, made by SQLite
 
+CREATE TABLE campaign_left_out (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
+	list_id INTEGER NOT NULL,
+	to_email TEXT NOT NULL,
+	to_key TEXT NOT NULL,
+	code TEXT NOT NULL,
+	detail TEXT
+) STRICT;
+
+CREATE INDEX left_out_of_address ON campaign_left_out (to_key);
+
+CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
+
 CREATE TABLE "campaign_lists" (
 	campaign_seq INTEGER NOT NULL REFERENCES "campaigns" (seq),
 	list_id INTEGER NOT NULL,
-	after_id INTEGER NOT NULL,
+	after_id INTEGER NOT NULL, counts TEXT,
 	PRIMARY KEY (campaign_seq, list_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -75,7 +89,7 @@ CREATE TABLE "campaigns" (
 	created_at INTEGER NOT NULL,
 	released_at INTEGER,
 	canceled_at INTEGER
-, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp') STRICT;
+, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp', left_out INTEGER NOT NULL DEFAULT 0, audience TEXT, starts_at INTEGER, opens_at INTEGER, send_window TEXT, time_zone TEXT) STRICT;
 
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 

@@ -161,7 +161,7 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	'engine check': [['--repair'], { check: 'DB', with: { repair: true }, orphans: [], figures: 0 }],
 	'engine restore': [['kept.db'], { restore: 'kept.db', with: { database: 'DB', replaced: true } }],
 	apply: [
-		['-f', 'mail.yaml'],
+		['--file', 'mail.yaml'],
 		{
 			apply: expect.stringContaining('mail.yaml'),
 			changes: [{ action: 'create', kind: 'lists', name: 'New', changes: expect.anything() }],
@@ -322,7 +322,7 @@ describe('a dry run', () => {
 		[2, 'suppressions import', 'no.csv'],
 		[2, 'engine settings set', 'no_setting', '1'],
 		[5, 'engine settings set', 'time_zone', 'Nowhere'],
-		[5, 'engine init', '--time-zone', 'Nowhere'],
+		[2, 'engine init', '--time-zone', 'Nowhere'],
 		[2, 'engine init', '--sender', 'news@'],
 		[5, 'engine tokens create', '--name', 't'],
 		[3, 'engine tokens revoke', 'u', '--yes'],

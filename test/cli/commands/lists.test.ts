@@ -8,7 +8,7 @@ describe('mailctl lists', () => {
 	it('prints tab-separated rows without a header into a pipe', async () => {
 		const { code, stdout, stderr } = await cli(['lists', 'list'], { connect: connectTo(two()) });
 		expect(stdout).toBe(
-			'1\tList 1\t2\t1\t2026-11-01T10:00:00.000000\n2\tNews\t2\t1\t2026-11-01T10:00:00.000000\n',
+			'1\tList 1\t2\t1\t2026-11-01T10:00:00.000000Z\n2\tNews\t2\t1\t2026-11-01T10:00:00.000000Z\n',
 		);
 		expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 	});
@@ -36,13 +36,13 @@ describe('mailctl lists', () => {
 	it('shows 50 rows on a terminal and says how many there are', async () => {
 		const many = Array.from({ length: 1240 }, (_, at) => someList(at + 1));
 		const { stdout, stderr } = await cli(['lists', 'list'], { connect: connectTo(many), columns: 80 });
-		expect(stdout.split('\n')).toHaveLength(52);
+		expect(stdout.split('\n')).toHaveLength(54);
 		expect(stderr).toBe('showing 50 of 1,240; --all\n');
 		const all = await cli(['lists', 'list', '--all'], { connect: connectTo(many), columns: 80 });
-		expect(all.stdout.split('\n')).toHaveLength(1242);
+		expect(all.stdout.split('\n')).toHaveLength(1244);
 	});
 
-	it('draws a borderless table within 80 columns and cards within 40', async () => {
+	it('draws a borderless table within 80 columns and cards where no column is left to drop', async () => {
 		const lists = [
 			someList(1, { name: '日本語ニュース 👩‍👩‍👧' }),
 			someList(12, { name: `a${'b'.repeat(80)}` }),
@@ -50,13 +50,15 @@ describe('mailctl lists', () => {
 		const wide = await cli(['lists', 'list', '--no-color'], { connect: connectTo(lists), columns: 80 });
 		expect(wide.stdout).toBe(
 			[
-				`ID  NAME${' '.repeat(36)}  ACTIVE  INACTIVE  CREATED`,
-				` 1  日本語ニュース 👩‍👩‍👧${' '.repeat(23)}       2         1  2026-11-01 10:00`,
-				`12  a${'b'.repeat(38)}…       2         1  2026-11-01 10:00`,
+				`ID  NAME${' '.repeat(56)}ACTIVE  INACTIVE`,
+				` 1  日本語ニュース 👩‍👩‍👧${' '.repeat(48)}2         1`,
+				`12  a${'b'.repeat(37)}…${'b'.repeat(19)}       2         1`,
+				'',
+				'Times: UTC',
 				'',
 			].join('\n'),
 		);
-		const narrow = await cli(['lists', 'list', '--no-color'], { connect: connectTo(lists), columns: 40 });
+		const narrow = await cli(['lists', 'list', '--no-color'], { connect: connectTo(lists), columns: 20 });
 		expect(narrow.stdout.split('\n')[0]).toBe('ID        1');
 	});
 

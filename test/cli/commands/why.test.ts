@@ -118,10 +118,10 @@ describe('mailctl why', () => {
 		const leftOut = async (email: string) =>
 			((await project.json(['why', email, ...later])) as { left_out: object[] }).left_out;
 		expect(await leftOut('ann@example.com')).toMatchObject([
-			{ key: 'november', state: 'released', code: 'suppressed', error: 'HARDBOUNCED' },
+			{ key: 'november', state: 'released', code: 'inactive', error: 'inactive (HARDBOUNCED)' },
 		]);
 		expect(await leftOut('eve@example.com')).toMatchObject([
-			{ key: 'november', code: 'inactive', error: null },
+			{ key: 'november', code: 'inactive', error: 'inactive' },
 		]);
 		expect(await leftOut('bob@example.com')).toEqual([]);
 	});

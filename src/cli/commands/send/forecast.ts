@@ -7,7 +7,7 @@ import type { List, Subscriber } from '../../../api/records.js';
 import { texts } from '../../../api/schema/texts.js';
 import type { Person } from '../../../engine/rules/meta.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
+import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { counted, numberText } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
@@ -214,10 +214,16 @@ async function shownOf(
 	{ selection, options }: ListSending,
 ): Promise<{ list: List; person: Subscriber }> {
 	for (const list of selection.lists) {
-		const person = await firstOf(cx, list, options).catch(() => null);
+		const person = await firstOf(cx, list, options).catch(orNullWhereMissing);
 		if (person !== null) return { list, person };
 	}
 	throw notAmong(options, `the active subscribers of ${sayListNames(selection)}`);
+}
+
+/** Of one list: another may have the address. */
+function orNullWhereMissing(error: unknown): null {
+	if (error instanceof CliError && error.exit === exits.notFound) return null;
+	throw error;
 }
 
 function totalOf(lists: readonly ListCounts[]): { staged: number; suppressed: number; rejected: number } {
