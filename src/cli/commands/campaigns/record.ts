@@ -108,7 +108,12 @@ export const detailColumns: Columns<CampaignDetail> = [
 	{ key: 'source', header: 'SOURCE', value: ({ source }) => source?.['path'] ?? null },
 	column('date_created', 'CREATED', { time: 'text' }),
 	column('date_released', 'RELEASED', { time: 'text' }),
-	{ key: 'starts_at', header: 'STARTS', value: ({ plan }) => plan?.opens_at ?? plan?.starts_at ?? null },
+	{
+		key: 'starts_at',
+		header: 'STARTS',
+		value: ({ plan }) => plan?.opens_at ?? plan?.starts_at ?? null,
+		time: 'text',
+	},
 	{
 		key: 'window',
 		header: 'WINDOW',

@@ -27,6 +27,18 @@ describe('mailctl send at a time', () => {
 		expect(await project.json(['campaigns', 'list', '--state', 'planned', ...at])).toMatchObject([
 			{ name: 'c', plan: { starts_at: '2026-12-01T08:00:00.000000' } },
 		]);
+		const shown = [
+			'campaigns',
+			'get',
+			'c',
+			'--no-color',
+			'-o',
+			'table',
+			'--time-zone',
+			'Europe/Berlin',
+			...at,
+		];
+		expect((await project.run(shown)).stdout).toMatch(/^STARTS +2026-12-01 09:00$/m);
 		await project.json(['suppressions', 'add', 'ann@example.com', '--yes', ...at]);
 		expect((await project.run(['campaigns', 'resume', 'c', ...at])).code).toBe(0);
 		expect(sink.received).toEqual([]);
