@@ -12,13 +12,20 @@ export function referencePattern(): RegExp {
 
 /** The variables of a text as they are referred to, with repetitions, in order. */
 export function variablesIn(text: string): string[] {
-	return Array.from(text.matchAll(referencePattern()), (match) => match[1] ?? '');
+	return (text.match(referencePattern()) ?? []).map(referenceOf);
 }
 
 /** The references of subject, text and html, each once, in order of appearance. */
 export function usedVariables(content: Pick<Content, 'subject' | 'text' | 'html'>): string[] {
-	const texts = [content.subject, content.text ?? '', content.html ?? ''];
-	return [...new Set(texts.flatMap(variablesIn))];
+	const found = new Set<string>();
+	for (const text of [content.subject, content.text ?? '', content.html ?? ''])
+		for (const hashed of text.match(referencePattern()) ?? []) found.add(hashed);
+	return [...found].map(referenceOf);
+}
+
+/** `name` of `#name#`. */
+function referenceOf(hashed: string): string {
+	return hashed.slice(1, -1);
 }
 
 /** The name of a variable without its default. */
