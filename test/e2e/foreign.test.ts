@@ -195,7 +195,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'report compare': ours('reports', 'report', 'compare'),
 	'campaigns links': ours('reports', 'campaigns', 'links', uuid),
 	'campaigns report': document(
-		[...['from', 'to', 'last', 'event', 'chart', 'failIf'], 'save', 'excel', 'force'],
+		[...['from', 'to', 'last', 'event', 'chart', 'failIf'], 'save', 'excel', 'force', 'watch'],
 		{
 			tag: ['campaigns', 'report', uuid, '--tag', 'news'],
 			human: ['campaigns', 'report', uuid, '--human'],
@@ -204,7 +204,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'campaigns resume': anywhere('goes on with a campaign kept on this machine'),
 	'campaigns cancel': anywhere('campaigns there are kept on this machine'),
 	report: document(
-		[...['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], 'save', 'excel', 'force'],
+		[...['from', 'to', 'last', 'campaign', 'event', 'chart', 'failIf'], 'save', 'excel', 'force', 'watch'],
 		{
 			tag: ['report', '--tag', 'news'],
 			human: ['report', '--human'],

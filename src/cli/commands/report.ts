@@ -15,10 +15,11 @@ import { type Columns, column } from '../render/columns.js';
 import type { DetailedReport } from '../render/report-details.js';
 import { explained } from '../verbs/refusals.js';
 import { isUuid, missing } from '../verbs/resolve.js';
+import { watched, watchOption } from '../verbs/watching.js';
 import { findCampaign } from './campaigns/find.js';
 import { daysOf, reportCompare } from './report/compare.js';
 import { readDetails } from './report/details.js';
-import { saveReport, savingOf } from './report/save.js';
+import { type Saving, saveReport, savingOf } from './report/save.js';
 
 type Row = Report['data'][number];
 
@@ -45,6 +46,7 @@ export const reportOptions = {
 	save: { kind: 'text', placeholder: 'FILE', summary: 'write it: .html, .svg, .csv, .json or .md' },
 	excel: { kind: 'flag', summary: 'with --save F.csv: as Excel reads it' },
 	force: { kind: 'flag', summary: 'with --save: replace the file if it is there' },
+	watch: watchOption,
 	failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 when true: hardbounced_percent>2' },
 } as const;
 
@@ -71,14 +73,30 @@ const report = command({
 export async function runReport(
 	cx: CommandContext,
 	options: ReportRun,
-	show: (result: Report, campaign: string | undefined) => Promise<void> = (result, campaign) =>
-		showReport(cx, options, result, campaign),
+	show: ShowReport = (cx, result, campaign) => showReport(cx, options, result, campaign),
 ): Promise<ExitCode> {
 	const test = options.failIf === undefined ? null : parseTest(options.failIf);
 	const saving = savingOf(options);
+	return watched(cx, options.watch, (cx) => lookAt(cx, options, { test, saving, show }));
+}
+
+/** For `report` and `campaigns report`: prints a report, in a form of its own. */
+export type ShowReport = (cx: CommandContext, result: Report, campaign: string | undefined) => Promise<void>;
+
+interface ReportEnds {
+	test: Test | null;
+	saving: Saving | null;
+	show: ShowReport;
+}
+
+async function lookAt(
+	cx: CommandContext,
+	options: ReportRun,
+	{ test, saving, show }: ReportEnds,
+): Promise<ExitCode | undefined> {
 	const campaign = await campaignIdOf(cx, options.campaign);
 	const result = await fetchReport(cx, { ...options, campaign });
-	if (saving === null) await show(result, campaign);
+	if (saving === null) await show(cx, result, campaign);
 	else {
 		const detailed = await readDetails(cx, options, result, campaign);
 		const title = options.campaign === undefined ? 'Report' : `Campaign ${options.campaign}`;
@@ -86,9 +104,9 @@ export async function runReport(
 	}
 	if (test !== null && isTrue(test, result)) {
 		await cx.note(`${test.name} is ${String(result.total[test.name])}: ${options.failIf} is true`);
-		return 10;
+		return exits.failIf;
 	}
-	return 0;
+	return undefined;
 }
 
 /** A service that tells no hours has no picture of them. */

@@ -17,7 +17,7 @@ import type { Hint, NamedTarget } from './command-line.js';
 import type { Connect, Connection, LocalEngine, Target } from './connection.js';
 import { onlyLocal, UsageError } from './errors.js';
 import { type Format, isMachine, type RawGlobals } from './globals.js';
-import type { Io } from './io.js';
+import type { Io, OutStream } from './io.js';
 import { linker } from './link.js';
 import type { Parsed } from './parse.js';
 import { createPrompts, type Prompts } from './prompts.js';
@@ -28,6 +28,8 @@ export interface CommandContext extends Talk, Prompts {
 	readonly io: Io;
 	/** stdout. */
 	readonly out: Out;
+	/** The same output on another stream: a view that is drawn again. */
+	outTo(stdout: OutStream, format: Format): Out;
 	readonly clock: Clock;
 	/** The zone (IANA name) of days and times that are given, and of those that are shown to people. */
 	timeZone(): string;
@@ -127,11 +129,9 @@ export async function createContext(
 	const sources = createSources(io, signal);
 	const clock = clockOf(settings);
 	const timeZone = () => timeZoneOf(settings);
-	const times = createTimes({
-		zone: isMachine(format) ? () => 'UTC' : timeZone,
-		clock,
-		isRead: io.stdout.isTTY,
-	});
+	const zone = isMachine(format) ? () => 'UTC' : timeZone;
+	const newTimes = () => createTimes({ zone, clock, isRead: io.stdout.isTTY });
+	const times = newTimes();
 	const prompts = createPrompts(io, promptOptions(globals, settings, format, io, signal));
 	const listed: Shown[] = [];
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
@@ -140,15 +140,10 @@ export async function createContext(
 		globals.query === undefined ? null : await openQueryOf(globals.query, io, { format, talk, writes });
 	const printed =
 		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
-	const out = makeOut(globals, printed.io, {
-		format: printed.format,
-		strong,
-		times,
-		talk,
-		listed,
-		columns,
-		writes,
-	});
+	const parts = { strong, talk, listed, columns, writes };
+	const out = makeOut(globals, printed.io, { ...parts, format: printed.format, times });
+	const outTo: CommandContext['outTo'] = (stdout, format) =>
+		makeOut(globals, { ...io, stdout }, { ...parts, format, times: newTimes() });
 	const role = parsed.command.role ?? 'cli';
 	const link = linker(settings, {
 		connect,
@@ -168,6 +163,7 @@ export async function createContext(
 		...prompts,
 		io,
 		out,
+		outTo,
 		clock,
 		timeZone,
 		times,

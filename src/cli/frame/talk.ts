@@ -23,6 +23,8 @@ export interface Talk {
 	 * earlier runs, 0 unless given.
 	 */
 	progress(label: string, total: number | null, before?: number): Progress;
+	/** A line at the bottom of a terminal, in place of the one before; null takes it away. Nothing elsewhere. */
+	stand(line: string | null): void;
 	/** Logs the traffic of the wire; null without `--debug`, so that no line is made. */
 	readonly trace: ((line: string) => void) | null;
 }
@@ -70,6 +72,7 @@ function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
 		},
 		trace: debug ? (line) => void say(clean(line)) : null,
 		progress: progressOn(stderr, options, say),
+		stand: standingOn(stderr, options),
 		takeHints: () => [],
 		end: async () => undefined,
 	};
@@ -104,6 +107,7 @@ function toMachines(stderr: OneLine, options: TalkOptions): WholeTalk {
 		},
 		trace: debug ? (trace) => void write({ trace }) : null,
 		progress: progressOn(stderr, options, (progress) => say({ progress })),
+		stand: standingOn(stderr, options),
 		takeHints,
 		end,
 	};
@@ -116,4 +120,10 @@ function progressOn(
 ): Talk['progress'] {
 	return (label, total, before = 0) =>
 		createProgress(stderr, { label: clean(label), total, before, quiet, elapsedMs, say });
+}
+
+function standingOn(stderr: OneLine, { quiet }: TalkOptions): Talk['stand'] {
+	return (line) => {
+		if (stderr.isTTY && !quiet) stderr.stand(line === null ? null : clean(line));
+	};
 }

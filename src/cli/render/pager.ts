@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { finished } from 'node:stream/promises';
 import { isOn } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
+import { rowsOf } from './terminal.js';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -15,8 +16,8 @@ export function pagerOf({ isTTY }: Pick<OutStream, 'isTTY'>, env: Env): string |
 
 /** Whether the text has more lines than the terminal; of unknown height none has. */
 export function isLonger(stream: OutStream, text: string): boolean {
-	const { raw, columns } = stream;
-	const rows = 'rows' in raw && typeof raw.rows === 'number' ? raw.rows : 0;
+	const { columns } = stream;
+	const rows = rowsOf(stream);
 	if (rows <= 1) return false;
 	// A line that the terminal breaks counts as often; a wide character as one is near enough.
 	const lines = text

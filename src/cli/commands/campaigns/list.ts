@@ -6,11 +6,21 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
+import { watched, watchOption } from '../../verbs/watching.js';
 import { campaignPlace } from '../send/begin.js';
 import { placeToTell } from '../send/source.js';
 import { campaignArg, findCampaign } from './find.js';
-import { type CampaignRecord, detailColumns, detailOf, listColumns, recordOf, sentOf } from './record.js';
+import {
+	type CampaignDetail,
+	type CampaignRecord,
+	detailColumns,
+	detailOf,
+	listColumns,
+	recordOf,
+	sentOf,
+} from './record.js';
 
 const listed =
 	'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
@@ -38,22 +48,24 @@ export const list = command({
 	name: 'list',
 	aliases: ['ls'],
 	summary: 'list campaigns, newest first',
-	options: filterOptions,
+	options: { ...filterOptions, watch: watchOption },
 	columns: listColumns,
 	output: listed,
 	examples: ['mailctl campaigns list', 'mailctl campaigns list --state sending -o json'],
-	run: (cx, { options }) => listCampaigns(cx, options),
+	run: (cx, { options }) => watched(cx, options.watch, (cx) => listCampaigns(cx, options)),
 });
 
 export const get = command({
 	name: 'get',
 	summary: 'show where a campaign stands',
+	description: 'With --watch it looks until the campaign is finished or canceled, and then ends with 0.',
 	args: [campaignArg],
+	options: { watch: watchOption },
 	columns: detailColumns,
 	output: 'the campaign as campaigns list has it, with "messages": {"sent": 2, "queued": 1, …}',
 	exits: [3],
 	examples: ['mailctl campaigns get november', 'mailctl campaigns get november -o json'],
-	run: (cx, { args }) => showNamed(cx, args.campaign),
+	run: (cx, { args, options }) => watched(cx, options.watch, (cx) => showNamed(cx, args.campaign)),
 });
 
 /** `send status` of earlier days: both. */
@@ -74,7 +86,7 @@ export const status = command({
 	},
 });
 
-async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<void> {
+async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<undefined> {
 	const { campaigns } = await campaignPlace(cx);
 	const { since, state, ...how } = options;
 	const filter: CampaignFilter = {
@@ -105,9 +117,11 @@ function records(
 	return { [Symbol.asyncIterator]: each, count: all.count };
 }
 
-async function showNamed(cx: CommandContext, text: string): Promise<void> {
+/** 0 once nothing about it changes by itself any more. */
+async function showNamed(cx: CommandContext, text: string): Promise<ExitCode | undefined> {
 	const { campaigns } = await campaignPlace(cx);
-	await showCampaign(cx, campaigns, await findCampaign(cx, campaigns, text));
+	const { state } = await showCampaign(cx, campaigns, await findCampaign(cx, campaigns, text));
+	return state === 'finished' || state === 'canceled' ? exits.done : undefined;
 }
 
 /** Everything about it, and how one that is not released goes on. */
@@ -115,11 +129,13 @@ export async function showCampaign(
 	cx: CommandContext,
 	campaigns: Campaigns,
 	campaign: Campaign,
-): Promise<void> {
+): Promise<CampaignDetail> {
 	const status = await campaigns.status(campaign.id, { signal: cx.signal });
-	await cx.out.record(detailOf(campaign, status), detailColumns);
-	if (status.state !== 'staged') return;
+	const detail = detailOf(campaign, status);
+	await cx.out.record(detail, detailColumns);
+	if (status.state !== 'staged') return detail;
 	const { source, is_complete, key } = campaign;
 	const piped = !is_complete && source !== null && placeToTell(source) !== undefined;
 	await cx.hint(mailctl('campaigns', 'resume', key, ...(piped ? ['--source', '-'] : [])));
+	return detail;
 }

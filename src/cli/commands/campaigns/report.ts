@@ -23,7 +23,7 @@ export const report = command({
 	examples: ['mailctl campaigns report november', 'mailctl campaigns report november --human -o json'],
 	run: (cx, { args, options }) => {
 		const run = { ...options, campaign: args.campaign };
-		return runReport(cx, run, (result, campaign) => show(cx, run, result, campaign));
+		return runReport(cx, run, (cx, result, campaign) => show(cx, run, result, campaign));
 	},
 });
 

@@ -1,8 +1,10 @@
 /** `mailctl engine queue`: the waiting messages, the reasons, and the processes that send. */
 import { type CommandGroup, command } from '../../frame/command.js';
 import type { QueueStats } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
+import { watched, watchOption } from '../../verbs/watching.js';
 import { workOff } from '../work-off.js';
 import { aboutRate, workedOff, workOptions } from '../work-options.js';
 import { pauseLine, toSeconds } from './pause.js';
@@ -15,18 +17,8 @@ const stats = command({
 	output:
 		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
-	run: async (cx) => {
-		const { queue } = await cx.local();
-		const found = await queue.stats();
-		const { format } = cx.out;
-		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-		if (!isForPeople) return cx.out.document(found);
-		await cx.out.raw(
-			`${linesOf(found)
-				.map((line) => clean(toSeconds(line)))
-				.join('\n')}\n`,
-		);
-	},
+	options: { watch: watchOption },
+	run: (cx, { options }) => watched(cx, options.watch, showStats),
 });
 
 const pause = command({
@@ -80,6 +72,19 @@ export const queue: CommandGroup = {
 	summary: 'what waits to be sent, why, and which processes send',
 	commands: [stats, pause, resume, drain],
 };
+
+async function showStats(cx: CommandContext): Promise<undefined> {
+	const { queue } = await cx.local();
+	const found = await queue.stats();
+	const { format } = cx.out;
+	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+	if (!isForPeople) {
+		await cx.out.document(found);
+		return;
+	}
+	const lines = linesOf(found).map((line) => clean(toSeconds(line)));
+	await cx.out.raw(`${lines.join('\n')}\n`);
+}
 
 function linesOf({
 	paused,

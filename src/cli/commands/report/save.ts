@@ -22,11 +22,12 @@ export interface Saving {
 }
 
 /** Throws `UsageError` before anything is asked of the service. */
-export function savingOf({ save, excel, force }: ReportRun): Saving | null {
+export function savingOf({ save, excel, force, watch }: ReportRun): Saving | null {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
 		return null;
 	}
+	if (watch !== undefined) throw new UsageError('--save writes a file once, and --watch goes on: give one');
 	const ending = extname(save).slice(1).toLowerCase();
 	const format = formats.find((one) => one === ending);
 	if (format === undefined)

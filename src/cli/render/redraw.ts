@@ -1,0 +1,56 @@
+/** A view on a terminal that is drawn again in its own place. */
+import type { OutStream } from '../frame/io.js';
+import { rowsOf } from './terminal.js';
+import { widthOf } from './width.js';
+
+export interface Redraw {
+	/** In place of the view before. What the screen has no room for is left out, and the last line says so. */
+	draw(text: string): Promise<void>;
+	/** Takes the view away, so that other lines find their place above the next one. */
+	clear(): Promise<void>;
+}
+
+/** Rows below the view: the line that stands at the bottom of the terminal, and one for a Ctrl-C beside it. */
+const rowsBelow = 2;
+
+/** For a stream that is a terminal with a cursor that moves. */
+export function createRedraw(stream: OutStream): Redraw {
+	let drawn: readonly string[] = [];
+	// A terminal may have become narrower meanwhile, so that a line of the view takes two rows.
+	const toItsStart = () => {
+		const rows = drawn.reduce((sum, line) => sum + rowsFor(line, stream.columns), 0);
+		return rows === 0 ? '' : `\x1b[${rows}A\r\x1b[J`;
+	};
+	return {
+		async draw(text) {
+			const back = toItsStart();
+			drawn = fitting(text, stream);
+			// One write, and a synchronized update where the terminal knows that: no half of a view is ever seen.
+			await stream.write(`\x1b[?2026h${back}${drawn.map((line) => `${line}\n`).join('')}\x1b[?2026l`);
+		},
+		async clear() {
+			const back = toItsStart();
+			drawn = [];
+			if (back !== '') await stream.write(back);
+		},
+	};
+}
+
+function fitting(text: string, stream: OutStream): readonly string[] {
+	const lines = text.split('\n');
+	if (lines.at(-1) === '') lines.pop();
+	const room = (rowsOf(stream) || Number.POSITIVE_INFINITY) - rowsBelow;
+	let used = 0;
+	// The first line that is too much, counted with the rows of those before.
+	const end = lines.findIndex((line) => {
+		used += rowsFor(line, stream.columns);
+		return used > room;
+	});
+	if (end === -1) return lines;
+	const shown = lines.slice(0, Math.max(0, end - 1));
+	return [...shown, `(${lines.length - shown.length} more lines)`];
+}
+
+function rowsFor(line: string, columns: number): number {
+	return Math.max(1, Math.ceil(widthOf(line) / columns));
+}

@@ -1,0 +1,143 @@
+/** `--watch`: the same look again and again, drawn in its place on a terminal, one after the other elsewhere. */
+import { PassThrough } from 'node:stream';
+import { localTime } from '../../api/datetime.js';
+import { sleep } from '../../api/sleep.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { classify, type ExitCode, exits } from '../frame/exit.js';
+import type { OutStream } from '../frame/io.js';
+
+/** The option, `watch`, of a command whose output changes. */
+export const watchOption = {
+	kind: 'duration',
+	summary: 'look again every so often (10s), until Ctrl-C',
+} as const;
+
+/** One look, on the context it is given. A code ends the watch; nothing: there may be more to see. */
+export type Look = (cx: CommandContext) => Promise<ExitCode | undefined>;
+
+const leastMs = 1_000;
+
+/**
+ * Looks once, or every so many milliseconds until a look ends it, a signal, or `--deadline`. A look that fails for the
+ * network or the server is told, and the next one follows; any other error ends the watch.
+ */
+export async function watched(
+	cx: CommandContext,
+	everyMs: number | undefined,
+	look: Look,
+): Promise<ExitCode> {
+	if (everyMs === undefined) return (await look(cx)) ?? exits.done;
+	checkWatch(cx, everyMs);
+	const show = await shower(cx);
+	const every = `every ${everyMs / 1_000} s, Ctrl-C ends it`;
+	if (!cx.io.stderr.isTTY) await cx.note(`looking ${every}`);
+	const said = createSaid(cx);
+	try {
+		for (;;) {
+			const view = createView(cx.io.stdout);
+			const out = cx.outTo(view.stream, cx.out.format === 'ndjson' ? 'json' : cx.out.format);
+			const seen = await look({ ...cx, ...said.talk, out }).then(
+				(code) => ({ code, failure: null }),
+				(error: unknown) => failureOf(cx, error),
+			);
+			cx.signal.throwIfAborted();
+			const at = localTime(cx.clock.now(), cx.times.zone()).slice('YYYY-MM-DDT'.length);
+			said.failed(seen.failure);
+			cx.stand(null);
+			await show(seen.failure === null ? view.text() : null, said.take());
+			if (seen.code !== undefined) return seen.code;
+			cx.stand(`${seen.failure === null ? 'looked' : 'failed'} at ${at}, again ${every}`);
+			await sleep(everyMs, cx.signal);
+		}
+	} finally {
+		cx.stand(null);
+	}
+}
+
+function checkWatch({ out, globals }: CommandContext, everyMs: number): void {
+	if (everyMs < leastMs) throw new UsageError('--watch takes 1s or more');
+	if (globals.query !== undefined) throw new UsageError('--query does not go with --watch');
+	if (out.format === 'json')
+		throw new UsageError('--watch prints a look after the other, and json is one document', {
+			hint: 'with -o ndjson each look is a document on a line of its own',
+		});
+}
+
+/** What a look prints, as on the stream it stands for. */
+function createView({ isTTY, columns }: OutStream) {
+	let text = '';
+	const stream: OutStream = {
+		...{ isTTY, columns, raw: new PassThrough() },
+		write: async (piece) => {
+			text += typeof piece === 'string' ? piece : Buffer.from(piece).toString('utf8');
+		},
+	};
+	return { stream, text: () => text };
+}
+
+/** Prints what a look said for the first time, then what it saw; null: it failed, and the view before stays. */
+type Show = (view: string | null, said: readonly (() => Promise<void>)[]) => Promise<void>;
+
+async function shower({ io, out }: CommandContext): Promise<Show> {
+	if (!io.stdout.isTTY || io.env['TERM'] === 'dumb' || out.format === 'ndjson') return inTurn(io.stdout, out);
+	const { createRedraw } = await import('../render/redraw.js');
+	const screen = createRedraw(io.stdout);
+	let last = '';
+	return async (view, said) => {
+		last = view ?? last;
+		if (said.length > 0) await screen.clear();
+		for (const say of said) await say();
+		await screen.draw(last);
+	};
+}
+
+/** An empty line between two looks; of ndjson each look is a line. */
+function inTurn(stdout: OutStream, { format }: Pick<CommandContext['out'], 'format'>): Show {
+	let isFirst = true;
+	return async (view, said) => {
+		for (const say of said) await say();
+		if (view === null || view === '') return;
+		if (format === 'ndjson') return stdout.write(`${JSON.stringify(JSON.parse(view))}\n`);
+		await stdout.write(isFirst ? view : `\n${view}`);
+		isFirst = false;
+	};
+}
+
+/** What looks say beside their output: each sentence once, when it has a place. */
+function createSaid(cx: CommandContext) {
+	const known = new Set<string>();
+	let waiting: (() => Promise<void>)[] = [];
+	let failure: string | null = null;
+	const once = (what: unknown, say: () => Promise<void>) => {
+		const key = JSON.stringify(what);
+		if (!known.has(key)) waiting.push(say);
+		known.add(key);
+	};
+	return {
+		talk: {
+			note: async (text) => once(text, () => cx.note(text)),
+			hint: async (hint) => once(hint, () => cx.hint(hint)),
+			warn: async (text, ...hints) => once(text, () => cx.warn(text, ...hints)),
+		} satisfies Pick<CommandContext, 'note' | 'hint' | 'warn'>,
+		/** On a terminal a standing line tells of a failure that goes on; a log has a line for each. */
+		failed: (message: string | null) => {
+			if (message !== null && (message !== failure || !cx.io.stderr.isTTY))
+				waiting.push(() => cx.warn(`this look failed: ${message}`));
+			failure = message;
+		},
+		take: () => {
+			const taken = waiting;
+			waiting = [];
+			return taken;
+		},
+	};
+}
+
+/** Throws what no later look can change. */
+function failureOf({ signal }: CommandContext, error: unknown) {
+	signal.throwIfAborted();
+	const { exit, message } = classify(error);
+	if (exit !== exits.network && exit !== exits.server) throw error;
+	return { code: undefined, failure: message };
+}
