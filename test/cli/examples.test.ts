@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { chmod, cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,6 +37,7 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl templates create --name Welcome --html-file welcome.html': [
 		['templates', 'delete', 'Welcome', '-y'],
 	],
+	'mailctl templates pull mails': [['templates', 'push', 'mails']],
 	'mailctl suppressions remove ann@example.com --yes': [['suppressions', 'add', 'ann@example.com']],
 	'mailctl suppressions remove bob@example.com --reason HARDBOUNCED --yes': [
 		['suppressions', 'add', 'bob@example.com', '--reason', 'HARDBOUNCED'],
@@ -92,6 +93,7 @@ const files: Readonly<Record<string, string>> = {
 	'suppressions.csv': 'email,reason,source,date_created,expires_at\nzoe@example.com,MANUAL,API,,\n',
 	'mail.yaml':
 		'lists:\n  - name: Weekly news\n    email_reason: You signed up\nfields:\n  - {variable: city, name: City}\nsenders: [news@example.com]\n',
+	'mails/Welcome/body.html': '<p>Welcome to us, #name#</p>',
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'news.html': '<p>News for #name#</p><p><a href="#unsubscribe_url#">Unsubscribe</a></p>',
 	'smtp.pass': 'secret\n',
@@ -157,6 +159,7 @@ describe('every example of the help', () => {
 		const rows = Array.from({ length: 249 }, (_, at) => `p${at}@example.com,P${at}`);
 		const people = await project.file('first.csv', ['email,name', 'ann@example.com,Ann', ...rows].join('\n'));
 		await json(['subscribers', 'import', people, '-l', '12']);
+		await mkdir(join(folder, 'mails', 'Welcome'), { recursive: true });
 		for (const [name, content] of Object.entries(files)) await project.file(name, content);
 		// Whatever the umask is: that others may read it is warned of.
 		await chmod(join(folder, 'mailctl.key'), 0o644);

@@ -216,6 +216,8 @@ const table: Readonly<Record<string, Standing>> = {
 	'templates update': ours('templates', 'templates', 'update', uuid, '--name', 'X'),
 	'templates delete': ours('templates', 'templates', 'delete', uuid, '-y'),
 	'templates render': ours('templates', 'templates', 'render', uuid),
+	'templates push': ours('templates', 'templates', 'push', 'mails', '--prune', '-y'),
+	'templates pull': ours('templates', 'templates', 'pull', 'mails', '--force'),
 	'senders list': ours('senders', 'senders', 'list'),
 	'senders add': ours('senders', 'senders', 'add', 'a@example.com'),
 	'senders remove': ours('senders', 'senders', 'remove', 'a@example.com', '-y'),

@@ -160,6 +160,11 @@ export const script: readonly Line[] = [
 	['templates', 'get', '00000000-0000-4000-8000-000000000000'],
 	['templates', 'render', 'Welcome #name#', '--context', 'name=Ann'],
 	['templates', 'render', 'Welcome #name#', '--part', 'text'],
+	['templates', 'pull', '{mails}'],
+	['templates', 'update', 'Welcome #name#', '--name', 'Welcome'],
+	['templates', 'push', '{mails}', '-n'],
+	['templates', 'push', '{mails}', '--prune', '-y'],
+	['templates', 'pull', '{mails}', 'Welcome'],
 	['templates', 'update', 'Welcome #name#', '--name', 'Welcome'],
 
 	['send', ...mail, '--to', 'zoe@example.com', '--context', 'name=Zoe'],

@@ -80,6 +80,8 @@ const calls: Readonly<Record<string, Words | typeof nowhere | typeof machine>> =
 	'templates update': [uuid, '--name', 'W'],
 	'templates delete': [uuid, '-y'],
 	'templates render': [uuid],
+	'templates push': ['mails'],
+	'templates pull': ['mails'],
 	'senders list': [],
 	'senders add': [ann],
 	'senders remove': [ann, '-y'],

@@ -14,6 +14,7 @@ import { foresee, notTaken } from '../verbs/foreseen.js';
 import { walk } from '../verbs/listing.js';
 import { readMarkdown } from '../verbs/markdown.js';
 import { explained } from '../verbs/refusals.js';
+import { outcomeColumns } from './templates/outcome.js';
 
 const columns: Columns<Template> = [
 	column('id', 'ID', { isKept: 'id' }),
@@ -183,10 +184,54 @@ const render = command({
 	},
 });
 
+const directoryArgs = [
+	{ name: 'directory', summary: 'of a folder for each template', of: 'file', ask: 'Directory:' },
+	{ name: 'name', summary: 'only these templates, by their names', optional: true, many: true },
+] as const;
+
+const aboutFolders =
+	'A template is a folder with `subject.txt`, `body.html`, `body.txt`, or some of them: without `subject.txt` the name of ' +
+	'the folder is the subject. In that name `%2F` stands for a slash, and so on; what is too long, or the same as ' +
+	'another but for case, is cut and marked with `~` and a hash. Files are UTF-8; names that begin with a dot are passed over.';
+
+const push = command({
+	name: 'push',
+	summary: 'make the templates as a directory has them',
+	description: `${aboutFolders} Templates without a folder stay, but for --prune. A folder that cannot be one of a template is exit 2 before anything is changed.`,
+	args: directoryArgs,
+	options: { prune: { kind: 'flag', summary: 'delete the templates that have no folder' } },
+	examples: ['mailctl templates push mails', 'mailctl templates push mails Welcome -n'],
+	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged, deleted',
+	exits: [5],
+	writes: true,
+	asksItself: true,
+	columns: outcomeColumns,
+	async run(cx, { args: { directory, name: names }, options: { prune } }) {
+		const { push } = await import('./templates/push.js');
+		await push(cx, { directory, names, prune });
+	},
+});
+
+const pull = command({
+	name: 'pull',
+	summary: 'write the templates into a directory',
+	description: `${aboutFolders} A file that differs is replaced after a question, with --yes or with --force. Each file is written whole or not at all.`,
+	args: directoryArgs,
+	options: { force: { kind: 'flag', summary: 'replace files that differ, and do not ask' } },
+	examples: ['mailctl templates pull mails', 'mailctl templates pull mails Welcome --force'],
+	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged',
+	exits: [3, 74],
+	columns: outcomeColumns,
+	async run(cx, { args: { directory, name: names }, options: { force } }) {
+		const { pull } = await import('./templates/pull.js');
+		await pull(cx, { directory, names, force });
+	},
+});
+
 export const group: CommandGroup = {
 	name: 'templates',
 	summary: 'message templates',
-	commands: [list, get, create, update, remove, render],
+	commands: [list, get, create, update, remove, render, push, pull],
 };
 
 async function find(cx: CommandContext, text: string): Promise<Template> {

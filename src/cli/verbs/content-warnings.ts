@@ -6,15 +6,16 @@ import type { CommandContext } from '../frame/context.js';
 import { sizeText } from '../render/amounts.js';
 import { counted, numberText } from '../render/counted.js';
 
-/** `bulk`: the mails are to have a link to unsubscribe. */
+/** `bulk`: the mails are to have a link to unsubscribe; `of`: which content it is, where there are several. */
 export async function warnOfFindings(
 	cx: CommandContext,
 	content: Pick<Content, 'subject' | 'text' | 'html'>,
-	how: { bulk: boolean },
+	{ of, ...how }: { bulk: boolean; of?: string },
 ): Promise<void> {
 	const { contentFindings } = await import('../../content/lint.js');
 	for (const finding of contentFindings(content, how)) {
-		const [text, hint] = sayFinding(finding);
+		const [what, hint] = sayFinding(finding);
+		const text = of === undefined ? what : `${of}: ${what}`;
 		await (hint === undefined ? cx.warn(text) : cx.warn(text, hint));
 	}
 }

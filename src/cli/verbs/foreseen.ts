@@ -10,7 +10,19 @@ export const operations = [
 	...(['create', 'update', 'skip', 'delete', 'clear', 'activate', 'deactivate', 'erase', 'lift'] as const),
 	...(['import', 'ingest', 'send', 'resume', 'cancel', 'retry', 'suppress', 'replay', 'rotate'] as const),
 	...(['test', 'check', 'listen', 'serve', 'init', 'set', 'unset', 'revoke', 'pause', 'use'] as const),
-	...(['apply', 'wrap', 'unwrap', 'backup', 'restore', 'export', 'request', 'login', 'logout'] as const),
+	...([
+		'apply',
+		'wrap',
+		'unwrap',
+		'backup',
+		'restore',
+		'export',
+		'push',
+		'pull',
+		'request',
+		'login',
+		'logout',
+	] as const),
 ] as const;
 type Operation = (typeof operations)[number];
 

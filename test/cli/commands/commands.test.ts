@@ -30,6 +30,7 @@ it('mailctl commands says of every command whether it changes something', async 
 				'templates list',
 				'templates get',
 				'templates render',
+				'templates pull',
 			],
 			...['senders list', 'messages list', 'messages get', 'messages raw'],
 			...[

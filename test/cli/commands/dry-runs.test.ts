@@ -1,6 +1,7 @@
 // A dry run says what would be done in one shape, ends as the change would, and changes nothing: all commands of the tree.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,6 +38,10 @@ beforeAll(async () => {
 	await run('webhooks create --url https://hooks.example.com/ --type OPENED');
 	await file('text.txt', 'Hello');
 	await file('deep.html', '<b>'.repeat(401));
+	await mkdir(join(project.folder, 'mails.d', 'T'), { recursive: true });
+	await mkdir(join(project.folder, 'deep.d', 'T'), { recursive: true });
+	await file('mails.d/T/body.txt', 'Hello all');
+	await file('deep.d/T/body.html', '<b>'.repeat(401));
 	await run(`templates create --name T --text-file ${join(project.folder, 'text.txt')}`);
 	await run(`templates create --name U --text-file ${join(project.folder, 'text.txt')}`);
 	await run('senders add other@example.com');
@@ -122,6 +127,19 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	],
 	'templates update': [['T', '--name', 'W'], { update: 'TEMPLATE', with: { name: 'W' } }],
 	'templates delete': [['T'], { delete: ['TEMPLATE'] }],
+	'templates push': [
+		['mails.d', '--prune'],
+		{
+			push: 'mails.d',
+			with: {
+				templates: [
+					{ action: 'updated', name: 'T', folder: 'T', files: [expect.stringMatching(/^body\.txt$/)] },
+					{ action: 'deleted', name: 'U', folder: null, files: [] },
+				],
+			},
+		},
+	],
+	'templates pull': [['other.d'], { pull: 'other.d', with: { templates: expect.anything() } }],
 	'senders add': [['b@example.com'], { create: { email: 'b@example.com' } }],
 	'senders remove': [['other@example.com'], { delete: [2] }],
 	'messages cancel': [['MESSAGE'], { cancel: ['MESSAGE'] }],
@@ -211,7 +229,7 @@ function filled<T>(value: T): T {
 function nameOf(text: string): string {
 	const names: Record<string, string> = { DB: project.db, ...known };
 	return (
-		names[text] ?? (/^[\w.-]+\.(csv|txt|html|eml|db|yaml)$/.test(text) ? join(project.folder, text) : text)
+		names[text] ?? (/^[\w.-]+\.(csv|txt|html|eml|db|yaml|d)$/.test(text) ? join(project.folder, text) : text)
 	);
 }
 
@@ -309,6 +327,9 @@ describe('a dry run', () => {
 		[5, 'templates update', 'U', '--name', 'T'],
 		[5, 'templates update', 'U', '--html-file', 'deep.html'],
 		[3, 'templates delete', 'W', '--yes'],
+		[5, 'templates push', 'deep.d'],
+		[2, 'templates push', 'none.d'],
+		[3, 'templates pull', 'other.d', 'W'],
 		[5, 'senders add', 'news@'],
 		[5, 'senders add', 'News@Example.com'],
 		[3, 'senders remove', 'no@example.com', '--yes'],

@@ -1,6 +1,6 @@
 /** Changes as they are printed. */
 import { type Columns, column } from '../../render/columns.js';
-import type { Kind, Value } from './declared.js';
+import type { Kind, Value } from './declaration.js';
 
 /** One change, as it is printed: `changes` has of each key what is there and what is wanted. */
 export interface Change {

@@ -9,24 +9,14 @@ import type { FileSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/help.js';
-
-/** The kinds of resources, in the order in which they are applied. */
-export const kinds = ['settings', 'senders', 'fields', 'lists', 'templates', 'webhooks'] as const;
-export type Kind = (typeof kinds)[number];
-
-export type Value = string | boolean | null;
-
-/** A resource as the file has it; `values` are keys of the wire, absent ones are left as they are. */
-export interface Declared {
-	/** How it is known: a name, a variable, an address, `TYPE URL` of a webhook. */
-	name: string;
-	values: Readonly<Record<string, Value>>;
-	/** `mail.yaml:12:3`. */
-	where: string;
-}
-
-/** By kind; a kind that the file does not name is left alone. */
-export type Declaration = Partial<Record<Kind, readonly Declared[]>>;
+import {
+	type Declaration,
+	type Declared,
+	type Kind,
+	kinds,
+	refuseFindings,
+	type Value,
+} from './declaration.js';
 
 type Shape = 'text' | 'flag' | 'file' | 'type' | 'secret';
 
@@ -79,8 +69,6 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 
 /** In characters; a file of resources, not of subscribers. */
 const maxLength = 4 * 1024 * 1024;
-/** More of them mean that it is another kind of file. */
-const mostFindings = 20;
 /** An alias stands for what it names again: a few of them make gigabytes. */
 const maxAliases = 100;
 
@@ -90,12 +78,7 @@ export async function readDeclaration(cx: CommandContext, file: FileSource): Pro
 	if (text.length > maxLength) throw new UsageError(`${file.name} holds more than 4 MiB`);
 	const reader = new Reader(cx, file, text);
 	const declaration = await reader.read();
-	if (reader.findings.length > 0) {
-		const [first = ''] = reader.findings;
-		throw new UsageError(first, {
-			...(reader.findings.length > 1 && { details: reader.findings.slice(1, mostFindings) }),
-		});
-	}
+	refuseFindings(reader.findings);
 	return declaration;
 }
 

@@ -8,7 +8,7 @@ import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import type { Change } from './columns.js';
-import { type Declaration, type Declared, type Kind, kinds, type Value } from './declared.js';
+import { type Declaration, type Declared, type Kind, kinds, type Value } from './declaration.js';
 
 type Values = Readonly<Record<string, Value>>;
 
@@ -70,8 +70,9 @@ function compare(
 	{ declared, there }: { declared: readonly Declared[]; there: readonly Existing[] },
 ): Step[] {
 	const steps: Step[] = [];
-	for (const { name, values, where } of declared) {
-		const [same, other] = there.filter((one) => one.name === name);
+	for (const one of declared) {
+		const { name, values, where } = one;
+		const [same, other] = counterparts(one, there);
 		if (other !== undefined && kind !== 'webhooks')
 			throw new UsageError(`${where}: there are several ${kind} called "${name}": rename one of them`);
 		if (same === undefined) {
@@ -91,10 +92,15 @@ function compare(
 	return steps;
 }
 
+function counterparts({ name, was }: Declared, there: readonly Existing[]): readonly Existing[] {
+	const same = there.filter((one) => one.name === name);
+	return same.length > 0 ? same : there.filter((one) => one.name === was);
+}
+
 function surplus(kind: Kind, declared: readonly Declared[], there: readonly Existing[]): Step[] {
-	const wanted = new Set(declared.map(({ name }) => name));
+	const wanted = new Set(declared.flatMap((one) => counterparts(one, there)));
 	return there
-		.filter(({ name }) => !wanted.has(name))
+		.filter((one) => !wanted.has(one))
 		.map((one) => ({
 			change: { action: 'delete', kind, name: one.name, changes: {} },
 			make: () => one.delete(),

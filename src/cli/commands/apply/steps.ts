@@ -1,0 +1,48 @@
+/** Planned changes: the consent to them, and carrying them out. */
+import { confirmChange } from '../../config/protection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { counted } from '../../render/counted.js';
+import type { Change } from './columns.js';
+import type { Step } from './plan.js';
+
+/** Consent to what is deleted; else to the change of a protected profile by `command`. */
+export async function agree(cx: CommandContext, command: string, changes: readonly Change[]): Promise<void> {
+	const deleted = changes.filter(({ action, kind }) => action === 'delete' && kind !== 'settings');
+	if (deleted.length === 0) {
+		if (changes.length > 0) await confirmChange(cx, command);
+		return;
+	}
+	const names = deleted.slice(0, mostNamed).map(({ kind, name }) => `${kind.slice(0, -1)} "${name}"`);
+	const more = deleted.length > mostNamed ? ` and ${deleted.length - mostNamed} more` : '';
+	const what = `${sentence(changes)}; deleted: ${names.join(', ')}${more}`;
+	const isSevere = deleted.some(({ kind }) => kind === 'lists' || kind === 'fields');
+	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
+}
+
+const mostNamed = 10;
+
+/** One after the other: what was made before a refusal stays, and the next run goes on from there. */
+export async function carryOut(cx: CommandContext, steps: readonly Step[]): Promise<void> {
+	let made = 0;
+	try {
+		for (const step of steps) {
+			cx.signal.throwIfAborted();
+			await step.make();
+			made += 1;
+		}
+	} catch (error) {
+		const failed = steps[made]?.change;
+		const at = failed === undefined ? '' : `, at the ${failed.action} of ${failed.kind} "${failed.name}"`;
+		await cx.warn(`stopped after ${made} of ${counted(steps.length, 'change')}${at}: run it again to go on`);
+		throw error;
+	}
+}
+
+/** `create 2, update 1, delete 3`. */
+export function sentence(changes: readonly Change[]): string {
+	const parts = (['create', 'update', 'delete'] as const).flatMap((action) => {
+		const count = changes.filter((one) => one.action === action).length;
+		return count === 0 ? [] : [`${action} ${count}`];
+	});
+	return parts.length === 0 ? 'change nothing' : parts.join(', ');
+}

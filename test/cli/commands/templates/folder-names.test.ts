@@ -1,0 +1,71 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+	folderNames,
+	sameFolder,
+	templateName,
+} from '../../../../src/cli/commands/templates/folder-names.js';
+
+const folderOf = (name: string) => folderNames([name]).get(name);
+
+describe('the folder of a template', () => {
+	it.each([
+		['Welcome to #name|friend#!', 'Welcome to #name%7Cfriend#!'],
+		['Grüße 🎉', 'Grüße 🎉'],
+		['50% off / today', '50%25 off %2F today'],
+		['..', '%2E%2E'],
+		['.hidden', '%2Ehidden'],
+		['News...', 'News..%2E'],
+		['con', '%63on'],
+		['COM1.txt', '%43OM1.txt'],
+		['Contact', 'Contact'],
+		['a\x1b\u0085b', 'a%1B%C2%85b'],
+		['a\nb', 'a%0Ab'],
+		['C:\\x?*"<>|', 'C%3A%5Cx%3F%2A%22%3C%3E%7C'],
+		['~', '%7E'],
+	])('of %j is %j, and says its name', (name, folder) => {
+		expect(folderOf(name)).toBe(folder);
+		expect(templateName(folder)).toBe(name);
+	});
+
+	it('of a person may have a % of its own', () => {
+		expect(['50% off', '%', '%zz', '%FF', '%C3'].map(templateName)).toEqual([
+			'50% off',
+			'%',
+			'%zz',
+			'%FF',
+			'%C3',
+		]);
+	});
+
+	it('is marked where another has the same one but for case or form, and where it is too long', () => {
+		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
+		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long]);
+		expect([...folders.values()]).toEqual([
+			expect.stringMatching(/^Welcome~[0-9a-f]{8}$/),
+			expect.stringMatching(/^welcome~[0-9a-f]{8}$/),
+			'Other',
+			expect.stringMatching(/^caf\u00e9~[0-9a-f]{8}$/),
+			expect.stringMatching(/^cafe\u0301~[0-9a-f]{8}$/),
+			expect.stringMatching(/^x{130}ü~[0-9a-f]{8}$/),
+		]);
+	});
+
+	it('is one for each name on any file system, whatever the names are', () => {
+		const name = fc.oneof(
+			fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 }),
+			fc.string({ unit: fc.constantFrom(...'aA.~%/ \u0000\n2F'), minLength: 1, maxLength: 8 }),
+		);
+		fc.assert(
+			fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 20 }), (names) => {
+				const folders = folderNames(names);
+				expect(new Set([...folders.values()].map(sameFolder)).size).toBe(names.length);
+				for (const [given, folder] of folders) {
+					expect(folder).toMatch(/^[^.\u0000-\u001f/][^\u0000-\u001f/]*$/);
+					expect(Buffer.byteLength(folder)).toBeLessThanOrEqual(143);
+					if (!folder.includes('~')) expect(templateName(folder)).toBe(given);
+				}
+			}),
+		);
+	});
+});

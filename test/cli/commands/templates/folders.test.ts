@@ -1,0 +1,343 @@
+// `templates pull` and `templates push`: a folder for each template, there and back without a difference.
+import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { cli } from '../../../support/cli.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
+import { typing } from '../../../support/typing.js';
+
+let project: Project;
+let mails: string;
+
+beforeEach(async () => {
+	project = await makeProject();
+	mails = join(project.folder, 'mails');
+});
+
+/** Through the API, which takes names and bodies that no file of `templates create` has. */
+async function add(name: string, bodies: { html_body?: string; text_body?: string } = { text_body: 'Hi' }) {
+	const body = JSON.stringify({ name, ...bodies });
+	await project.json(['api', 'POST', '/ext/templates/', '--data', body]);
+}
+
+/** Path → content, of all files below. */
+async function tree(folder: string): Promise<Record<string, string>> {
+	const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+	const files = entries.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
+	return Object.fromEntries(
+		await Promise.all(
+			files.sort().map(async (path) => [relative(folder, path), await readFile(path, 'latin1')] as const),
+		),
+	);
+}
+
+async function put(files: Record<string, string | Buffer>): Promise<void> {
+	for (const [path, content] of Object.entries(files)) {
+		await mkdir(dirname(join(mails, path)), { recursive: true });
+		await writeFile(join(mails, path), content);
+	}
+}
+
+const push = (...words: string[]) => project.run(['templates', 'push', mails, ...words]);
+const pull = (...words: string[]) => project.run(['templates', 'pull', mails, ...words]);
+const lines = ({ stdout }: { stdout: string }) =>
+	stdout
+		.split('\n')
+		.slice(0, -1)
+		.map((line) => line.split('\t'));
+const named = async () =>
+	(
+		(await project.json(['templates', 'list'])) as { name: string; html_body: string; text_body: string }[]
+	).map(({ name, html_body, text_body }) => ({ name, html_body, text_body }));
+
+describe('templates pull', () => {
+	it('writes a folder for each, and again nothing', async () => {
+		await add('Welcome #name#', { html_body: '<p>Hi</p>\r\n', text_body: 'Hi' });
+		await add('Plain');
+		expect(await pull()).toEqual({
+			code: 0,
+			stdout:
+				'created\tWelcome #name#\tWelcome #name#\tsubject.txt, body.html, body.txt\n' +
+				'created\tPlain\tPlain\tsubject.txt, body.txt\n',
+			stderr: `pulled to ${mails}: 2 created\n`,
+		});
+		expect(await tree(mails)).toEqual({
+			'Plain/body.txt': 'Hi',
+			'Plain/subject.txt': 'Plain\n',
+			'Welcome #name#/body.html': '<p>Hi</p>\r\n',
+			'Welcome #name#/body.txt': 'Hi',
+			'Welcome #name#/subject.txt': 'Welcome #name#\n',
+		});
+		expect(await project.json(['templates', 'pull', mails])).toEqual([
+			{ action: 'unchanged', name: 'Welcome #name#', folder: 'Welcome #name#', files: [] },
+			{ action: 'unchanged', name: 'Plain', folder: 'Plain', files: [] },
+		]);
+	});
+
+	it('replaces no file that differs without consent', async () => {
+		await add('A', { text_body: 'theirs' });
+		await add('B');
+		await put({ 'A/body.txt': 'mine', 'A/body.html': '<p>mine</p>' });
+		const refused = await pull();
+		expect(refused).toMatchObject({
+			code: 2,
+			stdout: '',
+			stderr: expect.stringContaining(
+				`this will replace 2 files that differ in ${mails}: A/body.html, A/body.txt\nhint: add --yes to agree`,
+			),
+		});
+		const before = { 'A/body.txt': 'mine', 'A/body.html': '<p>mine</p>' };
+		expect(await tree(mails)).toEqual(before);
+		expect(await pull('-n')).toMatchObject({ code: 0 });
+		expect(await tree(mails)).toEqual(before);
+		expect(await pull('B')).toMatchObject({ code: 0 });
+		expect(await pull('--force')).toMatchObject({ code: 0 });
+		expect(await tree(mails)).toEqual({
+			'A/body.txt': 'theirs',
+			'B/body.txt': 'Hi',
+			'B/subject.txt': 'B\n',
+		});
+	});
+
+	it('asks at a terminal', async () => {
+		await add('A', { text_body: 'theirs' });
+		await put({ 'A/body.txt': 'mine' });
+		const question = 'This will replace 1 file that differs in';
+		const answered = (answer: string) =>
+			typing([['Go on?', answer]], (options) => project.run(['templates', 'pull', mails], options));
+		const declined = await answered('n');
+		expect({ code: declined.code, asked: declined.stderr.includes(question) }).toEqual({
+			code: 130,
+			asked: true,
+		});
+		expect(await tree(mails)).toEqual({ 'A/body.txt': 'mine' });
+		expect((await answered('y')).code).toBe(0);
+		expect(await tree(mails)).toEqual({ 'A/body.txt': 'theirs' });
+	});
+
+	it('goes on where it was killed, without a question', async () => {
+		await add('A', { text_body: 'T', html_body: '<p>H</p>' });
+		await put({ 'A/subject.txt': 'A\n', 'A/.body.html.0123456789ab.part': '<p' });
+		expect(lines(await pull())).toEqual([['updated', 'A', 'A', 'body.html, body.txt']]);
+	});
+
+	it('finds the folder of a template by its subject', async () => {
+		await add('Spring sale');
+		await put({ 'sale/subject.txt': 'Spring sale', 'sale/body.txt': 'Hi' });
+		expect(lines(await pull())).toEqual([['unchanged', 'Spring sale', 'sale', '']]);
+		await put({ 'more/subject.txt': 'Spring sale', 'more/body.txt': 'Hi' });
+		expect(await pull()).toMatchObject({
+			code: 2,
+			stderr: `error: ${mails}/sale: "Spring sale" is there already, in ${mails}/more\n`,
+		});
+	});
+
+	it('writes through no symbolic link', async () => {
+		await add('A');
+		await put({ 'B/body.txt': 'kept' });
+		await symlink(join(mails, 'B'), join(mails, 'A'));
+		expect(await pull('--force')).toMatchObject({
+			code: 2,
+			stderr: `error: ${mails}/A is a symbolic link\n`,
+		});
+		await rm(join(mails, 'A'));
+		await mkdir(join(mails, 'A'));
+		await symlink(join(mails, 'B/body.txt'), join(mails, 'A/body.txt'));
+		expect(await pull('--force')).toMatchObject({
+			code: 2,
+			stderr: `error: ${mails}/A/body.txt is a symbolic link\n`,
+		});
+		expect(await readFile(join(mails, 'B/body.txt'), 'utf8')).toBe('kept');
+	});
+
+	it('says what it cannot find or write', async () => {
+		await add('Welcome');
+		expect(await pull('Welcom')).toMatchObject({
+			code: 3,
+			stderr: 'error: template Welcom not found\nhint: did you mean Welcome?\n',
+		});
+		await writeFile(mails, '');
+		expect(await pull()).toMatchObject({ code: 2, stderr: `error: ${mails} is no directory\n` });
+		await rm(mails);
+		await add('\ufeff BOM', { text_body: '\ufeffHi' });
+		expect(await pull()).toMatchObject({ code: 2, stderr: expect.stringContaining('byte order mark') });
+		expect(await readdir(project.folder)).not.toContain('mails');
+	});
+});
+
+describe('templates push', () => {
+	it('creates and updates what differs, and deletes only under --prune', async () => {
+		await add('Old');
+		await add('Same');
+		await add('Other', { text_body: 'old', html_body: '<p>old</p>' });
+		await put({
+			'New/body.html': '<p>Hi</p>',
+			'Other/body.txt': 'new',
+			'Same/body.txt': 'Hi',
+			'Same/subject.txt': 'Same',
+			'.git/config': '',
+			'Same/.DS_Store': '',
+		});
+		const shown = [
+			['created', 'New', 'New', 'body.html'],
+			['updated', 'Other', 'Other', 'body.html, body.txt'],
+			['unchanged', 'Same', 'Same', ''],
+		];
+		const before = await named();
+		expect(await project.json(['templates', 'push', mails, '-n'])).toMatchObject({
+			dry_run: true,
+			push: mails,
+			with: { templates: [{ action: 'created', name: 'New', folder: 'New' }, {}, {}] },
+		});
+		expect(await named()).toEqual(before);
+		const pushed = await push();
+		expect({ code: pushed.code, lines: lines(pushed) }).toEqual({
+			code: 0,
+			lines: shown.map(([action, name, folder, files]) => [
+				action,
+				name,
+				folder,
+				action === 'created' ? 'subject.txt, body.html' : files,
+			]),
+		});
+		expect(pushed.stderr).toContain(`pushed ${mails}: 1 created, 1 updated, 1 unchanged\n`);
+		expect(await named()).toEqual([
+			{ name: 'Old', text_body: 'Hi', html_body: '' },
+			{ name: 'Same', text_body: 'Hi', html_body: '' },
+			{ name: 'Other', text_body: 'new', html_body: '' },
+			{ name: 'New', text_body: '', html_body: '<p>Hi</p>' },
+		]);
+		expect(await push('--prune')).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining(
+				'this will delete 1; deleted: template "Old"\nhint: add --yes to agree',
+			),
+		});
+		expect(lines(await push('--prune', '-y')).at(-1)).toEqual(['deleted', 'Old', '', '']);
+		expect(lines(await push('--prune')).map(([action]) => action)).toEqual(Array(3).fill('unchanged'));
+	});
+
+	it('is limited by names of templates and of folders', async () => {
+		await add('Gone');
+		await add('Stays');
+		await put({ 'a/subject.txt': 'First', 'a/body.txt': 'A', 'b/body.txt': 'B', 'c/notes.md': '' });
+		expect(lines(await push('First'))).toEqual([['created', 'First', 'a', 'subject.txt, body.txt']]);
+		expect(lines(await push('a', 'b')).map(([action]) => action)).toEqual(['unchanged', 'created']);
+		expect(await push('Frist')).toMatchObject({
+			code: 2,
+			stderr: `error: ${mails} has no folder of the template "Frist"\nhint: did you mean First?\n`,
+		});
+		expect(await push('Gone')).toMatchObject({ code: 2 });
+		expect(lines(await push('Gone', '--prune', '-y'))).toEqual([['deleted', 'Gone', '', '']]);
+		expect((await named()).map(({ name }) => name)).toEqual(['Stays', 'First', 'b']);
+	});
+
+	it('takes an edited subject for a new name of the same template', async () => {
+		await add('Welcome');
+		await pull();
+		await put({ 'Welcome/subject.txt': 'Welcome aboard\r\n' });
+		expect(lines(await push('--prune'))).toEqual([['updated', 'Welcome aboard', 'Welcome', 'subject.txt']]);
+		expect(lines(await pull())).toEqual([['unchanged', 'Welcome aboard', 'Welcome', '']]);
+		expect(await named()).toHaveLength(1);
+	});
+
+	it.each<[string, Record<string, string | Buffer>, string]>([
+		['no body', { 'A/subject.txt': 'A' }, '/A has no body: body.html or body.txt is wanted'],
+		[
+			'another file',
+			{ 'A/body.txt': 'x', 'A/body.htm': 'x' },
+			'/A/body.htm: a template has subject.txt, body.html',
+		],
+		[
+			'a file beside the folders',
+			{ 'A.html': 'x' },
+			'/A.html: a directory of templates has a folder for each',
+		],
+		['no UTF-8', { 'A/body.txt': Buffer.from([0xfc]) }, '/A/body.txt is not UTF-8 text'],
+		['a byte order mark', { 'A/body.txt': '\ufeffx' }, '/A/body.txt begins with a byte order mark'],
+		[
+			'a subject of two lines',
+			{ 'A/body.txt': 'x', 'A/subject.txt': 'a\nb' },
+			'/A/subject.txt: a subject is one line',
+		],
+		[
+			'a subject that is too long',
+			{ 'A/body.txt': 'x', 'A/subject.txt': 'a'.repeat(256) },
+			'/A/subject.txt: Ensure',
+		],
+		[
+			'no subject in its file',
+			{ 'A/body.txt': 'x', 'A/subject.txt': '\n' },
+			'/A/subject.txt: This field may not be blank.',
+		],
+		[
+			'a body that is too long',
+			{ 'A/body.txt': 'x'.repeat(2 ** 21 + 1) },
+			'/A/body.txt holds more than 2 MiB',
+		],
+		['NUL', { 'A/body.txt': 'a\0' }, '/A/body.txt: Null characters are not allowed.'],
+		['a folder for a file', { 'A/body.txt/x': '' }, '/A/body.txt is no file'],
+		[
+			'one name twice',
+			{ 'A/body.txt': '', 'B/body.txt': '', 'B/subject.txt': 'A' },
+			'/B: "A" is there already, in ',
+		],
+	])('refuses %s, and changes nothing', async (_, files, says) => {
+		await put({ ...files, '0/body.txt': 'fine' });
+		const { code, stderr } = await push();
+		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`error: ${mails}${says}`) });
+		expect(await named()).toEqual([]);
+	});
+
+	it('refuses symbolic links, no directory, and one that may not be read', async () => {
+		await put({ 'A/body.txt': 'x' });
+		await symlink(join(mails, 'A'), join(mails, 'B'));
+		expect(await push()).toMatchObject({ code: 2, stderr: `error: ${mails}/B is a symbolic link\n` });
+		await rm(mails, { recursive: true });
+		expect(await push()).toMatchObject({ code: 2, stderr: `error: ${mails}: no such directory\n` });
+		if (process.getuid?.() === 0) return;
+		await mkdir(mails);
+		await chmod(mails, 0);
+		expect(await push()).toMatchObject({ code: 2, stderr: `error: ${mails}: no permission\n` });
+	});
+
+	it('warns of a content by its name', async () => {
+		await put({ 'A/body.html': '<a href="#">x</a>', 'B/body.txt': 'x' });
+		expect((await push()).stderr).toContain('warning: A: 1 link that leads nowhere');
+		expect((await push()).stderr).toBe(`pushed ${mails}: 2 unchanged\n`);
+	});
+});
+
+const odd = [
+	...['Welcome', 'welcome', 'WELCOME', '..', 'a/b', 'con', 'tab\tand \x1b', 'two\nlines', '50% ~off', '~'],
+	...['Grüße 🎉', 'cafe\u0301', 'caf\u00e9', `${'long '.repeat(50)}A`, `${'long '.repeat(50)}B`],
+];
+
+/** Pulled, pushed to another, and pulled from there. */
+async function roundTrip(call: (words: readonly string[]) => Promise<{ code: number; stderr: string }>) {
+	for (const name of odd) await add(name, { text_body: `of ${name}\r\n\n`, html_body: '<p>\u2028</p>' });
+	await add('bare', {});
+	await add('html', { html_body: 'x' });
+	expect(await pull()).toMatchObject({ code: 0 });
+	const again = join(project.folder, 'again');
+	expect(await call(['templates', 'push', mails])).toMatchObject({ code: 0 });
+	expect(await call(['templates', 'pull', again])).toMatchObject({ code: 0 });
+	expect(await tree(again)).toEqual(await tree(mails));
+	expect(Object.keys(await tree(mails)).length).toBe(odd.length * 3 - 1 + 4);
+	expect(lines(await push()).filter(([action]) => action !== 'unchanged')).toEqual([]);
+}
+
+describe('templates pull, push and pull', () => {
+	it('is the same to the byte, whatever the names are', async () => {
+		const other = await makeProject();
+		await roundTrip(other.run);
+	});
+
+	it('on a server of mailctl too', async () => {
+		const server = await startServer((await makeProject()).db, ['--no-worker']);
+		onTestFinished(async () => void (await server.stop()));
+		const env = { HOME: project.folder, MAILCTL_TOKEN: server.token };
+		await roundTrip((words) => cli(['--base-url', server.baseUrl, ...words], { env }));
+	});
+});
