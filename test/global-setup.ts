@@ -1,16 +1,48 @@
-/** One folder for all that tests leave in the machine's temporary one; gone when they end. */
-import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+/** Before all tests: the threads of the sources, and one folder for what tests leave, which goes when they end. */
+import {
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	readFileSync,
+	renameSync,
+	rmSync,
+	statfsSync,
+	writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { build } from 'esbuild';
 
 const prefix = 'mailctl-tests-';
 let folder: string | null = null;
 
-export function setup(): void {
+export async function setup(): Promise<void> {
 	// Once for each project of the run: a folder within a folder within a folder is too long a path for a socket.
 	if (tmpdir().includes(prefix)) return;
 	folder = mkdtempSync(join(process.env['TMPDIR'] ?? memoryFolder() ?? tmpdir(), prefix));
 	process.env['TMPDIR'] = folder;
+	await bundleThreads();
+}
+
+/** Node 20 does not read TypeScript: `src/threads/spawn.ts` finds the bundles in the packages' cache. */
+async function bundleThreads(): Promise<void> {
+	const sources = join(import.meta.dirname, '../src/threads');
+	const cache = join(import.meta.dirname, '../node_modules/.cache/threads');
+	const { outputFiles } = await build({
+		entryPoints: readdirSync(sources)
+			.filter((name) => name.endsWith('.thread.ts'))
+			.map((name) => join(sources, name)),
+		...{ bundle: true, write: false, outdir: cache, packages: 'external' },
+		...{ platform: 'node', target: 'node20.19', format: 'esm' },
+		define: { __VERSION__: '"0.0.0-source"' },
+	});
+	mkdirSync(cache, { recursive: true });
+	writeFileSync(join(cache, 'package.json'), '{ "type": "module" }\n');
+	// Renamed: another run may be reading them.
+	for (const { path, contents } of outputFiles) {
+		writeFileSync(`${path}.${process.pid}`, contents);
+		renameSync(`${path}.${process.pid}`, path);
+	}
 }
 
 export function teardown(): void {
