@@ -5,7 +5,7 @@ import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
 import type { StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
 import { refusal } from '../api/refusals.js';
-import { usedVariables } from '../api/variables.js';
+import { referencePattern, usedVariables } from '../api/variables.js';
 import { contentSha256 } from '../content/hash.js';
 import { contentSize, contextErrors, joinFault } from '../content/joined-size.js';
 import { isTooDeep, maxNesting } from '../content/nesting.js';
@@ -56,9 +56,12 @@ export async function resolveContent(
 					html: emptyAsNull(template.html_body),
 					disable_inline: wanted.disable_inline,
 				};
-	const fault = joinFault(contentSize(content), wanted.context);
+	const wrong = bodyErrors({ text_body: content.text, html_body: content.html });
+	const isWrong = Object.keys(wrong).length > 0;
+	const fault = isWrong ? null : joinFault(contentSize(content), wanted.context);
 	if (fault !== null) Object.assign(errors, contextErrors(fault));
-	Object.assign(errors, nestingErrors(template === null ? 'html_body' : 'template_unique_id', content.html));
+	if (template === null) Object.assign(errors, wrong);
+	else if (isWrong) Object.assign(errors, { template_unique_id: Object.values(wrong).flat() });
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 	return { content, content_sha256: contentSha256(content), variables: usedVariables(content) };
 }
@@ -83,11 +86,40 @@ export function opaqueContent({
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
-/** A scan without a parser: such deep nesting breaks any parser. Empty without errors. */
-export function nestingErrors(field: string, html: string | null | undefined): FieldErrors {
-	if (!html || !isTooDeep(html)) return {};
-	const message = `Ensure the HTML is nested no deeper than ${maxNesting} elements.`;
-	return { [field]: [{ code: 'too_deep', message }] };
+/**
+ * Bodies that no mail has, found by scans without a parser: HTML nested so deeply that it breaks any parser, and more
+ * variables than a server could fill while others wait. Empty without errors.
+ */
+export function bodyErrors(bodies: { text_body?: string | null; html_body?: string | null }): FieldErrors {
+	const errors: FieldErrors = {};
+	for (const field of ['text_body', 'html_body'] as const) {
+		const body = bodies[field] ?? '';
+		const wrong = [
+			...(hasTooMany(body) ? [tooManyVariables] : []),
+			...(field === 'html_body' && isTooDeep(body) ? [tooDeep] : []),
+		];
+		if (wrong.length > 0) errors[field] = wrong;
+	}
+	return errors;
+}
+
+const tooDeep = {
+	code: 'too_deep',
+	message: `Ensure the HTML is nested no deeper than ${maxNesting} elements.`,
+};
+
+/** A digest of a thousand entries has a few thousand. */
+const maxVariables = 20_000;
+
+const tooManyVariables = {
+	code: 'too_many_variables',
+	message: `Ensure the body has no more than ${maxVariables.toLocaleString('en-US')} variables.`,
+};
+
+function hasTooMany(body: string): boolean {
+	const pattern = referencePattern();
+	for (let count = 0; pattern.test(body); ) if (++count > maxVariables) return true;
+	return false;
 }
 
 /** The 400 for a call with a bad shape, together with the store's errors about its good parts. */

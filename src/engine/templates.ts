@@ -3,7 +3,7 @@ import type { Templates } from '../api/capabilities.js';
 import { invalid } from '../api/errors.js';
 import type { Uuid } from '../api/records.js';
 import { templateFields } from '../api/templates.js';
-import { nestingErrors } from './contents.js';
+import { bodyErrors } from './contents.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
@@ -20,20 +20,20 @@ export function createTemplates(context: EngineContext): Templates {
 			readPage(context, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
 		get: async (id) => found(await reads.getTemplate({ id })),
 		create: async (body) => {
-			const input = shallow(await checkedBeside(templateFields.parse(body, 'create'), fieldErrors(null)));
+			const input = withBodies(await checkedBeside(templateFields.parse(body, 'create'), fieldErrors(null)));
 			return written(await writes.createTemplate({ id: newId(), input, now: clock.now() }));
 		},
 		patch: async (id, body) => {
 			found(await reads.getTemplate({ id }));
-			const patch = shallow(await checkedBeside(templateFields.parse(body, 'patch'), fieldErrors(id)));
+			const patch = withBodies(await checkedBeside(templateFields.parse(body, 'patch'), fieldErrors(id)));
 			return written(await writes.patchTemplate({ id, patch, now: clock.now() }));
 		},
 		delete: async (id) => deleted(await writes.deleteTemplate({ id })),
 	};
 }
 
-function shallow<T extends { html_body?: string }>(input: T): T {
-	const errors = nestingErrors('html_body', input.html_body);
+function withBodies<T extends { text_body?: string; html_body?: string }>(input: T): T {
+	const errors = bodyErrors(input);
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 	return input;
 }

@@ -15,12 +15,18 @@ const nested = (open: string, close: string) => {
 	return open.repeat(levels) + close.repeat(levels);
 };
 
-const refused: [string, string][] = [
-	['lists in lists', nested('<ul><li>', '</li></ul>')],
-	['tables in tables', nested('<table><tr><td>', '</td></tr></table>')],
-	['divisions in divisions', nested('<div>', '</div>')],
-	['what is never closed', filled('<b>')],
-	['what is nested behind end tags', filled('<i></b>')],
+const nesting = 'Ensure the HTML is nested no deeper than 400 elements.';
+const variables = 'Ensure the body has no more than 20,000 variables.';
+
+/** What it is, the HTML, and what is said of it. */
+const refused: [string, string, string][] = [
+	['lists in lists', nested('<ul><li>', '</li></ul>'), nesting],
+	['tables in tables', nested('<table><tr><td>', '</td></tr></table>'), nesting],
+	['divisions in divisions', nested('<div>', '</div>'), nesting],
+	['what is never closed', filled('<b>'), nesting],
+	['what is nested behind end tags', filled('<i></b>'), nesting],
+	['variables without a value', filled('#a#'), variables],
+	['images with variables', filled('<img alt="#a#">'), variables],
 ];
 
 const taken: [string, string][] = [
@@ -36,7 +42,7 @@ const taken: [string, string][] = [
 		`<style>${filled('.a p,', mebibyte)} b{color:red}</style>${filled('<p class="a">x', mebibyte - 99)}`,
 	],
 	['lists, 400 deep, side by side', filled(`${'<ul><li>'.repeat(190)}x${'</li></ul>'.repeat(190)}`)],
-	['variables without a value', filled('#a#')],
+	['variables without a value', filled('#a#', 60_000)],
 ];
 
 let calm: Serving;
@@ -95,11 +101,10 @@ async function finalState(serving: Serving, id: string): Promise<string> {
 }
 
 describe.runIf(isBuilt)('a server that is sent two mebibytes of HTML', () => {
-	it('refuses what is nested too deeply, in messages and templates', async () => {
+	it('refuses what is nested too deeply or has too many variables, in messages and templates', async () => {
 		const { serving } = await serve();
 		const seen = await witness({ attacked: serving, calm }, async () => {
-			for (const [, html] of refused) {
-				const message = 'Ensure the HTML is nested no deeper than 400 elements.';
+			for (const [, html, message] of refused) {
 				const no = { status: 400, body: { html_body: [message] } };
 				expect(await post(serving, '/message/send/', { ...send, html_body: html })).toEqual(no);
 				expect(await post(serving, '/ext/templates/', { name: 'x', html_body: html })).toEqual(no);
