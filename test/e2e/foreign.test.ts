@@ -24,6 +24,7 @@ type Standing =
 const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 const file = '{file}';
 const people = '{people}';
+const requests = '{requests}';
 const declared = '{declared}';
 const document = (plain: Argv = [], ours: Readonly<Record<string, Argv>> = {}): Standing => ({
 	kind: 'document',
@@ -38,6 +39,7 @@ const listing = ['match', 'sort', 'limit', 'all'];
 const inList = ['list', 'by'];
 const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 const single = ['send', ...mail, '--to', 'ann@example.com'];
+const agreed = ['--yes', '--expect-count', '1'];
 const toList = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 's', '--text', 't'];
 
 const table: Readonly<Record<string, Standing>> = {
@@ -181,8 +183,8 @@ const table: Readonly<Record<string, Standing>> = {
 			whereOpened: [...toList, '--where-opened', 'spring'],
 			whereNotOpened: [...toList, '--where-not-opened', 'spring'],
 			at: [...toList, '--at', 'tomorrow 9:00'],
-			in: [...toList, '--in', '2h'],
-			window: [...toList, '--window', '09:00-18:00'],
+			in: ['send', ...mail, '--csv', people, '--in', '2h', ...agreed],
+			window: ['send', '--batch', requests, '--window', '09:00-18:00', ...agreed],
 		},
 	),
 	'send status': anywhere('jobs there are ledgers of this machine'),
@@ -351,6 +353,7 @@ describe('on a deployment that is not ours', () => {
 		foreign = await startForeign();
 		home = await mkdtemp(join(tmpdir(), 'mailctl-foreign-'));
 		await writeFile(join(home, 'file.txt'), 'T');
+		await writeFile(join(home, 'requests.ndjson'), '{}\n');
 		await writeFile(join(home, 'mail.yaml'), 'lists: [{name: New, email_reason: r}]\n');
 		await writeFile(
 			join(home, 'people.csv'),
@@ -364,6 +367,7 @@ describe('on a deployment that is not ours', () => {
 			[file]: 'file.txt',
 			[people]: 'people.csv',
 			[declared]: 'mail.yaml',
+			[requests]: 'requests.ndjson',
 		};
 		const words = argv.map((word) => (files[word] === undefined ? word : join(home, files[word])));
 		return cli(['--base-url', foreign.baseUrl, '--no-input', '--retries', '0', ...words], {

@@ -2,8 +2,13 @@
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { CampaignSession } from '../../../api/campaigns.js';
-import { type Campaign, type RequestsSpec, repeatedKey } from '../../../api/campaigns.js';
+import {
+	type Campaign,
+	type CampaignSession,
+	type RequestsSpec,
+	repeatedKey,
+	type Timing,
+} from '../../../api/campaigns.js';
 import type { CampaignSpec, Campaigns } from '../../../api/capabilities.js';
 import { ApiError } from '../../../api/errors.js';
 import { JobError } from '../../../jobs/errors.js';
@@ -25,6 +30,7 @@ import { askAboutRepetition, sentLately } from './repeated.js';
 import { stateOf } from './report.js';
 import { assertResults, inputsOf, marksOf } from './results.js';
 import { assertConsent, wasCanceled } from './run.js';
+import { readTiming } from './timing.js';
 
 /** The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened. */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
@@ -124,6 +130,7 @@ export interface Beginning {
 	name: string | null;
 	/** The same mail is sent once more on purpose. */
 	isAgain: boolean;
+	timing: Timing;
 }
 
 /** A campaign that is open: new, or gone on with. */
@@ -138,6 +145,7 @@ export async function beginCampaign(
 	options: SendOptions,
 	of: string,
 ): Promise<Beginning> {
+	const timing = await readTiming(cx, options);
 	const place = await campaignPlace(cx);
 	if (!cx.dryRun) assertConsent(cx, options, of);
 	await assertCanDeliver(cx, options);
@@ -153,7 +161,7 @@ export async function beginCampaign(
 	const marks = async () => (there === undefined ? [] : marksOf(place, there.id));
 	await assertResults(options.results, { inputs: inputsOf(options), marks });
 	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
-	return { place, name: there?.key ?? named, isAgain: again };
+	return { place, name: there?.key ?? named, isAgain: again, timing };
 }
 
 /**
@@ -163,9 +171,10 @@ export async function beginCampaign(
 export async function openCampaign(
 	cx: CommandContext,
 	beginning: Beginning,
-	spec: CampaignSpec | RequestsSpec,
+	mail: CampaignSpec | RequestsSpec,
 ): Promise<Opened> {
-	const { place, name } = beginning;
+	const { place, name, timing } = beginning;
+	const spec = { ...mail, ...timing };
 	if (name !== null) await place.hold(name);
 	try {
 		return await openNew(beginning, spec);
@@ -219,8 +228,9 @@ async function foreseeOpening(
 	spec: CampaignSpec | RequestsSpec,
 ): Promise<void> {
 	try {
-		const { name, place, isAgain } = beginning;
-		await refusalExplained(beginning, spec, place.campaigns.check(name, spec, { unlessSent: !isAgain }));
+		const { name, place, isAgain, timing } = beginning;
+		const checking = place.campaigns.check(name, { ...spec, ...timing }, { unlessSent: !isAgain });
+		await refusalExplained(beginning, spec, checking);
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;

@@ -27,7 +27,6 @@ import {
 	select,
 	whereOf,
 } from './selection.js';
-import { readTiming } from './timing.js';
 
 export async function sendToList(cx: CommandContext, options: SendOptions): Promise<ExitCode | undefined> {
 	assertOptions(options);
@@ -35,7 +34,7 @@ export async function sendToList(cx: CommandContext, options: SendOptions): Prom
 	const [list] = selection.lists;
 	const strict = options.strictVars ?? true;
 	const prepared = await linted(cx, await prepare(cx, options), { strict });
-	const spec = { ...listSpec(prepared, selection, options), ...(await readTiming(cx, options)) };
+	const spec = listSpec(prepared, selection, options);
 	const sending: ListSending = { prepared, selection, list, spec, options };
 	if (options.testTo !== undefined) {
 		assertAllowed(cx, [options.testTo]);

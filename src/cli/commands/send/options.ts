@@ -94,13 +94,13 @@ export const sendOptions = {
 	at: {
 		kind: 'text',
 		placeholder: 'TIME',
-		summary: 'with --list, not before: 2026-12-01 09:00, tomorrow 9:00, by the clock of the database',
+		summary: 'a campaign, not before: 2026-12-01 09:00, tomorrow 9:00, by the clock of the database',
 	},
-	in: { kind: 'duration', summary: 'with --list, not before so long from now' },
+	in: { kind: 'duration', summary: 'a campaign, not before so long from now' },
 	window: {
 		kind: 'text',
 		placeholder: 'HH:MM-HH:MM',
-		summary: 'with --list, only within these hours of each day, over midnight too',
+		summary: 'a campaign, only within these hours of each day, over midnight too',
 	},
 	expectCount: {
 		kind: 'integer',
@@ -189,13 +189,16 @@ export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean 
 	};
 }
 
-/** What picks people of lists is of no use without one. */
+/** What picks people of lists is of no use without one, and a time without a campaign. */
 function assertLists(options: SendOptions): void {
-	if (options.list.length > 0) return;
+	const { list, csv, batch } = options;
+	if (list.length === 0 && csv === undefined && batch === undefined)
+		for (const key of ['at', 'in', 'window'] as const)
+			if (options[key] !== undefined)
+				throw new UsageError(`${flagOf(key)} goes with --list, --csv or --batch only`);
+	if (list.length > 0) return;
 	for (const key of ['excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const)
 		if (options[key].length > 0) throw new UsageError(`${flagOf(key)} goes with --list only`);
-	for (const key of ['at', 'in', 'window'] as const)
-		if (options[key] !== undefined) throw new UsageError(`${flagOf(key)} goes with --list only`);
 }
 
 /** Throws `UsageError` for how to send and to wait where nothing is sent and waited for. */

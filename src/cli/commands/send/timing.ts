@@ -34,20 +34,25 @@ export async function readTiming(
 			cause: error,
 		});
 	});
-	const { note, opens_at: _, ...timing } = planned;
+	const { note, opens_at, ...timing } = planned;
 	if (note === 'skipped')
 		await cx.warn(
 			`clocks of ${timing.time_zone} skip that time: it is ${sayTime(timing.starts_at, timing)} instead`,
 		);
 	if (note === 'repeated')
 		await cx.warn(`clocks of ${timing.time_zone} show that time twice: the first is meant`);
+	if (cx.dryRun && opens_at !== null) await cx.note(sayOpening({ ...planned, opens_at }));
 	return timing;
 }
 
 /** `planned for 2026-12-01 09:00 Europe/Oslo`; null: it may leave now. */
 export function sayPlan(plan: CampaignPlan | undefined): string | null {
 	if (plan === undefined || plan.opens_at === null) return null;
-	const hours = plan.window === null ? '' : `, each day ${plan.window}`;
+	return sayOpening({ ...plan, opens_at: plan.opens_at });
+}
+
+function sayOpening(plan: { opens_at: string; window?: string | null; time_zone: string }): string {
+	const hours = plan.window == null ? '' : `, each day ${plan.window}`;
 	return `planned for ${sayTime(plan.opens_at, plan)} ${plan.time_zone}${hours}`;
 }
 

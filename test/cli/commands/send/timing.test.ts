@@ -59,6 +59,58 @@ describe('mailctl send at a time', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 	});
 
+	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
+	const request = (to: string) =>
+		JSON.stringify({
+			from: 'news@example.com',
+			to: [to],
+			subject: 'Own',
+			text_body: 'Hi',
+			html_body: '<p>Hi</p>',
+		});
+
+	it.each(['--csv', '--batch'])('plans the rows of %s too', async (flag) => {
+		const file =
+			flag === '--csv'
+				? await project.file('rows.csv', 'email\nzoe@example.com\nyan@example.com\n')
+				: await project.file('rows.ndjson', `${request('zoe@example.com')}\n${request('yan@example.com')}\n`);
+		const words = flag === '--csv' ? ['send', ...rows, file] : ['send', '--batch', file];
+		const at = ['--now', '2026-11-01T10:00:00Z'];
+		const dry = await project.run([...words, '--in', '2h', '-n', '--yes', '--expect-count', '2', ...at]);
+		expect(dry).toMatchObject({ code: 0, stderr: expect.stringContaining('planned for 2026-11-01 13:00') });
+		const consent = ['--yes', '--expect-count', '2', '--campaign', 'r'];
+		const planned = await project.run([...words, '--in', '2h', '--window', '14:00-15:00', ...consent, ...at]);
+		expect(planned).toMatchObject({
+			code: 0,
+			stderr: expect.stringContaining('planned for 2026-11-01 14:00 Europe/Berlin, each day 14:00-15:00'),
+		});
+		expect(await project.json(['campaigns', 'get', 'r', ...at])).toMatchObject({
+			state: 'planned',
+			staged: 2,
+		});
+		await project.run(['campaigns', 'resume', 'r', '--now', '2026-11-01T12:59:59Z']);
+		expect(sink.received).toEqual([]);
+		await project.run(['campaigns', 'resume', 'r', '--now', '2026-11-01T13:00:00Z']);
+		expect(sink.received.flatMap(({ to }) => to).sort()).toEqual(['yan@example.com', 'zoe@example.com']);
+	});
+
+	it('is no time of one message', async () => {
+		const words = ['send', ...rows.slice(0, -1), '--to', 'zoe@example.com', '--at', '2026-12-01 09:00'];
+		expect(await project.run(words)).toMatchObject({
+			code: 2,
+			stderr: 'error: --at goes with --list, --csv or --batch only\n',
+		});
+	});
+
+	it.each(['--csv', '--batch'])('of %s is refused before anything is staged', async (flag) => {
+		const file = await project.file('rows.ndjson', `${request('zoe@example.com')}\n`);
+		const table = await project.file('rows.csv', 'email\nzoe@example.com\n');
+		const words = flag === '--csv' ? ['send', ...rows, table] : ['send', '--batch', file];
+		const run = await project.run([...words, '--at', '2020-01-01 09:00', '--yes', '--expect-count', '1']);
+		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining('is in the past') });
+		expect(await project.json(['campaigns', 'list'])).toEqual([]);
+	});
+
 	it('waits for the window, and can be canceled wholly', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
