@@ -1,12 +1,17 @@
-"""Runs a program at a terminal: types a line, waits until it is read, presses Ctrl-C, and tells how the program ended.
+"""Runs a program at a terminal, types what a person would, and tells how the program ended.
 
-Arguments: the program and its own. In front of them `--at TEXT KEYS` types nothing beforehand, waits until TEXT is shown
-and presses KEYS, such as `n\\r` or `\\x04`. Prints what stood on the terminal, then `ended N` or `still there`.
+Arguments: `--columns N` (200 without), any number of `--at TEXT KEYS`, the program and its own. KEYS, such as `n\\r` or
+`\\x04`, are pressed once TEXT is shown behind what the last TEXT was; blanks and line breaks do not count. In place of
+keys `hang-up` closes the terminal, and `columns N` changes its width. A program that stops (Ctrl-Z) goes on at once, as
+with `fg`: `stopped` is shown in between.
+Without `--at` a line is typed beforehand, and Ctrl-C once it has been read. Prints what stood on the terminal, then
+`ended N` or `still there`, and what is wrong with the terminal that the program leaves behind.
 """
 
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -22,15 +27,33 @@ def unread(terminal):
     return struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, b"\0" * 4))[0]
 
 
+def widen(terminal, columns):
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+def plain(text):
+    """Without control sequences and blanks: a narrow terminal breaks lines anywhere."""
+    return re.sub(rb"\s+", b"", re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", text))
+
+
+def read_options(words):
+    columns, steps = 200, []
+    while words[0] in ("--columns", "--at"):
+        if words[0] == "--columns":
+            columns, words = int(words[1]), words[2:]
+        else:
+            steps.append((plain(words[1].encode()), words[2]))
+            words = words[3:]
+    return columns, steps, words
+
+
 def main(words):
     controller, terminal = pty.openpty()
-    question, keys = None, b"\x03"
-    if words[0] == "--at":
-        question, keys = words[1].encode(), words[2].encode().decode("unicode_escape").encode()
-        words = words[3:]
-        # A terminal of no width would break every line.
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
-    else:
+    columns, steps, words = read_options(words)
+    # A terminal of no width would break every line.
+    widen(terminal, columns)
+    is_typed_ahead = not steps
+    if is_typed_ahead:
         # Typed before anybody can read it: what a terminal is given reaches it a moment later.
         os.write(controller, b"email\n")
         while unread(terminal) == 0:
@@ -39,23 +62,57 @@ def main(words):
     if child == 0:
         os.close(controller)
         login(terminal)
+        if any("x1a" in keys for _, keys in steps):
+            shell()
         os.execvp(words[0], words)
     until = time.monotonic() + LIMIT_S
     shown = b""
-    pressed = False
+    read = 0
     while time.monotonic() < until:
-        if not pressed and (question in shown if question else unread(terminal) == 0):
-            os.write(controller, keys)
-            pressed = True
-        if select.select([controller], [], [], 0.05)[0]:
+        if is_typed_ahead and unread(terminal) == 0:
+            os.write(controller, b"\x03")
+            is_typed_ahead = False
+        if steps and controller is not None:
+            at = plain(shown).find(steps[0][0], read)
+            if at >= 0:
+                read = at + len(steps[0][0])
+                controller = press(steps.pop(0)[1], controller, terminal)
+        if controller is not None and select.select([controller], [], [], 0.05)[0]:
             shown += os.read(controller, 65536)
             continue
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            print(shown.decode(), f"ended {os.waitstatus_to_exitcode(status)}", sep="")
+            left = "" if controller is None else damage(terminal, shown)
+            print(shown.decode(), f"ended {os.waitstatus_to_exitcode(status)}{left}", sep="")
             return
+        if controller is None:
+            time.sleep(0.01)
     os.kill(child, signal.SIGKILL)
     print(shown.decode(), "still there", sep="")
+
+
+def press(keys, controller, terminal):
+    """The controller; none once it is closed."""
+    if keys == "hang-up":
+        os.close(controller)
+        return None
+    if keys.startswith("columns "):
+        widen(terminal, int(keys.split()[1]))
+    else:
+        os.write(controller, keys.encode().decode("unicode_escape").encode("latin-1"))
+    return controller
+
+
+def damage(terminal, shown):
+    modes = termios.tcgetattr(terminal)[3]
+    hidden, visible = shown.rfind(b"\x1b[?25l"), shown.rfind(b"\x1b[?25h")
+    found = [
+        "no echo" if not modes & termios.ECHO else "",
+        "raw keys" if not modes & termios.ICANON else "",
+        "no cursor" if hidden > visible else "",
+    ]
+    told = ", ".join(one for one in found if one)
+    return f" with {told}" if told else ""
 
 
 def login(terminal):
@@ -64,6 +121,25 @@ def login(terminal):
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
     for number in range(3):
         os.dup2(terminal, number)
+    os.close(terminal)
+
+
+def shell():
+    """Returns in a process of its own in the foreground; the one before it brings that back whenever it stops."""
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    modes = termios.tcgetattr(0)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        return
+    while True:
+        _, status = os.waitpid(job, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            os._exit(os.waitstatus_to_exitcode(status))
+        termios.tcsetattr(0, termios.TCSANOW, modes)
+        os.write(1, b"stopped\n")
+        os.kill(job, signal.SIGCONT)
 
 
 main(sys.argv[1:])

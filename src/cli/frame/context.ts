@@ -10,6 +10,7 @@ import { parseFields } from '../render/fields.js';
 import { createOut, type Out, type Shown } from '../render/out.js';
 import type { Query } from '../render/query.js';
 import { withOneLine } from '../render/standing.js';
+import { namesOtherEncoding } from '../render/terminal.js';
 import { createTimes, type Times } from '../render/times.js';
 import type { Foreseen } from '../verbs/foreseen.js';
 import type { Command } from './command.js';
@@ -219,6 +220,10 @@ function promptOptions(globals: RawGlobals, settings: Settings, format: Format, 
 		yes: globals.yes === true,
 		confirm: globals.confirm ?? null,
 		signal,
+		look: {
+			hasColor: hasColor(io.stderr, settings.color.value, io.env),
+			hasUnicode: !namesOtherEncoding(io.env),
+		},
 	};
 }
 

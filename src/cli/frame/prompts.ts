@@ -5,7 +5,7 @@ import { fitSentences } from '../render/sentences.js';
 import { shellWord } from './command-line.js';
 import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
-import type { Choice, Line, Questions, Source } from './questions.js';
+import type { Choice, Line, Look, Questions, Source } from './questions.js';
 
 /**
  * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, `--confirm NAME` answers it and
@@ -42,6 +42,7 @@ export interface PromptOptions {
 	yes: boolean;
 	confirm: string | null;
 	signal: AbortSignal;
+	look: Look;
 }
 
 /** `? ` before a question, ` (y/N) ` and some room for the answer behind it. */
@@ -51,11 +52,11 @@ const promptCells = 16;
  * For one call; a prompt is loaded when first asked, on stderr. `yes` answers mild questions alone, `confirm` severe
  * ones alone. A prompt that is cut by the signal throws its reason.
  */
-export function createPrompts(io: Io, { canAsk, yes, confirm, signal }: PromptOptions): Prompts {
+export function createPrompts(io: Io, { canAsk, yes, confirm, signal, look }: PromptOptions): Prompts {
 	let opened: Promise<Questions> | null = null;
 	const questions = (question: string): Promise<Questions> => {
 		if (!canAsk) throw new UsageError(`no prompt is possible here: ${question}`);
-		opened ??= import('./questions.js').then(({ createQuestions }) => createQuestions(io, signal));
+		opened ??= import('./questions.js').then(({ createQuestions }) => createQuestions(io, signal, look));
 		return opened;
 	};
 	const ask: Prompts['ask'] = async (question, line = {}) =>

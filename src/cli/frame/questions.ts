@@ -1,8 +1,10 @@
 /** How a question looks and is answered: by @inquirer/prompts, or line by line where a terminal moves no cursor. */
 
 import { clean } from '../render/clean.js';
+import { fitSentences } from '../render/sentences.js';
 import { Declined } from './errors.js';
 import type { Io } from './io.js';
+import { openScreen } from './screen.js';
 
 export interface Line {
 	question: string;
@@ -32,67 +34,105 @@ export interface Questions {
 	text(line: Line): Promise<string>;
 }
 
+/** Of the terminal, beyond what its streams tell. */
+export interface Look {
+	hasColor: boolean;
+	/** False: its locale names another encoding than UTF-8. */
+	hasUnicode: boolean;
+}
+
+/** Fewer cells hold no list of choices beside its marks. */
+const fewestColumns = 20;
+
 /** On stderr: stdout is data. A library is loaded by the first question. */
-export async function createQuestions(io: Io, signal: AbortSignal): Promise<Questions> {
-	if (io.env['TERM'] !== 'dumb') return richQuestions(io, signal);
+export async function createQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Questions> {
+	if (io.env['TERM'] !== 'dumb' && io.stderr.columns >= fewestColumns) return richQuestions(io, signal, look);
 	const { plainQuestions } = await import('./plain-questions.js');
 	return plainQuestions(io, signal);
 }
 
-async function richQuestions(io: Io, signal: AbortSignal): Promise<Questions> {
+async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Questions> {
 	const prompts = await import('@inquirer/prompts');
-	const asked = <T>(prompt: (streams: Streams) => Promise<T>) => answered(io, signal, prompt);
-	const message = (question: string) => ({ message: clean(question) });
-	const checked = ({ check }: Line) =>
-		check === undefined ? {} : { validate: async (text: string) => (await check(text)) ?? true };
+	const { shorten } = await import('../render/width.js');
+	const asked = <T>(prompt: (streams: Streams) => Promise<T>) => answered(io, signal, { look, prompt });
+	const { isTTY, columns } = io.stderr;
+	// Long lines would be broken inside words.
+	const fitted = (text: string) => fitSentences(clean(text), { isTTY, columns: columns - markCells });
+	const shown = <T>({ name, value }: Choice<T>): Choice<T> => ({
+		name: shorten(clean(name), columns - 1 - markCells),
+		value,
+	});
+	const checked = ({ check }: Line) => {
+		if (check === undefined) return {};
+		return {
+			validate: async (text: string) => {
+				const reason = await check(text);
+				return reason === null ? true : fitted(reason);
+			},
+		};
+	};
+	const theme = look.hasUnicode ? {} : asciiTheme;
+	const choosing = (first: readonly string[]) => ({
+		...theme,
+		style: { keysHelpTip: () => keysOf(first, look) },
+	});
 	return {
-		line: ({ question, initial, ...line }) =>
-			asked((streams) =>
-				prompts.input(
-					{
-						...message(question),
-						...(initial !== undefined && { default: initial }),
-						...checked({ question, ...line }),
-					},
-					streams,
-				),
-			),
-		secret: (line) =>
-			asked((streams) =>
-				prompts.password({ ...message(line.question), mask: false, ...checked(line) }, streams),
-			),
-		yes: (question, initial) =>
-			asked((streams) => prompts.confirm({ ...message(question), default: initial }, streams)),
-		one: (question, choices, initial) =>
-			asked((streams) =>
-				prompts.select(
-					{
-						...message(question),
-						choices: choices.map(shown),
-						...(initial !== undefined && { default: initial }),
-					},
-					streams,
-				),
-			),
-		search: (question, source) =>
-			asked((streams) =>
-				prompts.search(
-					{ ...message(question), source: async (typed = '') => (await source(typed)).map(shown) },
-					streams,
-				),
-			),
-		text: ({ question, initial = '', ...line }) =>
-			asked((streams) =>
-				prompts.editor(
-					{ ...message(question), default: initial, ...checked({ question, ...line }) },
-					streams,
-				),
-			),
+		line: async ({ question, initial, ...line }) => {
+			const message = await fitted(question);
+			const options = { message, theme, ...(initial !== undefined && { default: initial }) };
+			return asked((streams) => prompts.input({ ...options, ...checked({ question, ...line }) }, streams));
+		},
+		secret: async (line) => {
+			const message = await fitted(line.question);
+			const options = { message, mask: false, toggleMask: false, theme };
+			return asked((streams) => prompts.password({ ...options, ...checked(line) }, streams));
+		},
+		yes: async (question, initial) => {
+			const message = await fitted(question);
+			return asked((streams) => prompts.confirm({ message, default: initial, theme }, streams));
+		},
+		one: async (question, choices, initial) => {
+			const options = { message: await fitted(question), choices: choices.map(shown), theme: choosing([]) };
+			return asked((streams) =>
+				prompts.select({ ...options, ...(initial !== undefined && { default: initial }) }, streams),
+			);
+		},
+		search: async (question, source) => {
+			/** Tab completes to what is shown. */
+			const whole = new Map<string, string>();
+			const found = async (typed: string) => {
+				const choices = await source(whole.get(typed) ?? typed);
+				return choices.map((choice) => {
+					const short = shown(choice);
+					whole.set(short.name, choice.name);
+					return short;
+				});
+			};
+			const options = { message: await fitted(question), theme: choosing(['type to search']) };
+			return asked((streams) =>
+				prompts.search({ ...options, source: (typed = '') => found(typed) }, streams),
+			);
+		},
+		text: async ({ question, initial = '', ...line }) => {
+			const message = await fitted(question);
+			const options = { message, default: initial, theme };
+			return asked((streams) => prompts.editor({ ...options, ...checked({ question, ...line }) }, streams));
+		},
 	};
 }
 
-function shown<T>({ name, value }: Choice<T>): Choice<T> {
-	return { name: clean(name), value };
+/** `? ` before a question, `❯ ` before a choice. */
+const markCells = 2;
+
+const asciiTheme = {
+	prefix: { idle: '?', done: '?' },
+	icon: { cursor: '>' },
+	spinner: { interval: 80, frames: ['-', '\\', '|', '/'] },
+};
+
+function keysOf(first: readonly string[], { hasUnicode }: Look): string {
+	const keys = hasUnicode ? ['↑↓ navigate', '⏎ select'] : ['Up and Down', 'Enter selects'];
+	return `\x1b[2m${[...first, ...keys].join(hasUnicode ? ' • ' : ', ')}\x1b[22m`;
 }
 
 interface Streams {
@@ -104,21 +144,16 @@ interface Streams {
 async function answered<T>(
 	io: Io,
 	signal: AbortSignal,
-	prompt: (streams: Streams) => Promise<T>,
+	{ look, prompt }: { look: Look; prompt: (streams: Streams) => Promise<T> },
 ): Promise<T> {
-	const input = io.stdin.raw;
-	const closed = new AbortController();
-	// readline takes Ctrl-D for the end of the input and pauses it, and the prompt waits for an answer that cannot come.
-	// After an answer the input is paused too: by the next turn of the loop that prompt has ended.
-	const close = () => setImmediate(() => closed.abort());
-	input.once('pause', close);
+	const { input, output, closed, ask, release } = openScreen(io, look);
 	try {
-		return await prompt({ input, output: io.stderr.raw, signal: AbortSignal.any([signal, closed.signal]) });
+		return await ask(() => prompt({ input, output, signal: AbortSignal.any([signal, closed]) }));
 	} catch (error) {
 		if (signal.aborted) throw signal.reason;
 		throw isEndOfPrompt(error) ? new Declined() : error;
 	} finally {
-		input.off('pause', close);
+		release();
 	}
 }
 

@@ -1,0 +1,92 @@
+/** The terminal that a question is drawn on: it survives Ctrl-Z and `fg`, and is let go of when it is closed. */
+import { Writable } from 'node:stream';
+import type { Io } from './io.js';
+
+/** The streams for one question of @inquirer/prompts. */
+export interface Screen {
+	readonly input: NodeJS.ReadableStream;
+	readonly output: NodeJS.WritableStream;
+	/** Aborted by Ctrl-D and by a terminal that is closed: no answer can come. */
+	readonly closed: AbortSignal;
+	/** Calls the prompt, and leaves SIGHUP as it was. */
+	ask<T>(prompt: () => Promise<T>): Promise<T>;
+	release(): void;
+}
+
+type Input = Io['stdin']['raw'] & { setRawMode?: (on: boolean) => void };
+
+const showCursor = '\x1b[?25h';
+const eraseBelow = '\x1b[J';
+
+export function openScreen({ stdin, stderr }: Io, { hasColor }: { hasColor: boolean }): Screen {
+	const input: Input = stdin.raw;
+	const closed = new AbortController();
+	const { output, last } = drawing(stderr, hasColor);
+	// After an answer the input is paused too: by the next turn of the loop that prompt has ended.
+	const close = () => setImmediate(() => closed.abort());
+	const goOn = () => {
+		// The shell has set modes of its own, and a mode that is set already is not set again.
+		input.setRawMode?.(false);
+		input.setRawMode?.(true);
+		stderr.raw.write(`\r${last()}`);
+	};
+	const onKey = (_: unknown, key: { ctrl?: boolean; name?: string } | undefined) => {
+		if (key?.ctrl !== true || key.name !== 'z' || input.setRawMode === undefined) return;
+		// readline would stop the process, too, and take the input for closed when it goes on.
+		key.name = '';
+		stderr.raw.write(`${eraseBelow}${showCursor}`);
+		input.setRawMode(false);
+		process.kill(process.pid, 'SIGTSTP');
+	};
+	if (input.setRawMode !== undefined) process.on('SIGCONT', goOn);
+	// readline takes Ctrl-D for the end of the input and pauses it, and the prompt waits for an answer that cannot come.
+	input.once('pause', close).once('error', close).prependListener('keypress', onKey);
+	return {
+		input,
+		output,
+		closed: closed.signal,
+		ask: withoutHangUps,
+		release: () => {
+			process.off('SIGCONT', goOn);
+			input.off('pause', close).off('keypress', onKey);
+			// The modes of a terminal that is gone cannot be restored: an error after the last answer, which nobody waits for.
+			setImmediate(() => input.off('error', close));
+		},
+	};
+}
+
+/** A listener for SIGHUP would have Node end by itself, which on a terminal that is gone it does by an abort. */
+function withoutHangUps<T>(prompt: () => Promise<T>): Promise<T> {
+	const held = new Set(process.listeners('SIGHUP'));
+	const answer = prompt();
+	for (const listener of process.listeners('SIGHUP'))
+		if (!held.has(listener)) process.off('SIGHUP', listener);
+	return answer;
+}
+
+/** Passes on what is drawn and remembers it. A prompt writes its whole picture each time, behind what erases the last one. */
+function drawing({ raw }: Io['stderr'], hasColor: boolean): { output: Writable; last: () => string } {
+	let picture = '';
+	let cursor = '';
+	const output = new Writable({
+		decodeStrings: false,
+		write(chunk: string | Buffer, _encoding, done) {
+			const text = String(chunk);
+			const drawn = text.replace(/^(?:\x1b\[\d*[ABGK])*/, '');
+			if (drawn === '') cursor = text;
+			else [picture, cursor] = [drawn, ''];
+			// At once: what the command prints next is written past this stream.
+			raw.write(hasColor ? text : uncoloured(text));
+			done();
+		},
+	});
+	Object.defineProperty(output, 'columns', { get: () => (raw as { columns?: number }).columns });
+	return {
+		output: Object.assign(output, { isTTY: true }),
+		last: () => (hasColor ? picture : uncoloured(picture)) + cursor,
+	};
+}
+
+function uncoloured(text: string): string {
+	return text.replace(/\x1b\[[\d;]*m/g, '');
+}

@@ -1,0 +1,297 @@
+/** Questions at real terminals of several widths: how each can be left, what that leaves behind, and the commands that guides print. */
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { isBuilt, programPath } from '../support/cli.js';
+import { allCommands } from '../support/command-tree.js';
+import { isInstalled, runProgram } from '../support/run-program.js';
+
+const terminal = join(import.meta.dirname, '../support/terminal.py');
+const canRun = isBuilt && isInstalled('python3');
+
+type Step = readonly [shown: string, keys: string];
+
+const down = '\\x1b[B';
+const back = '\\x7f';
+
+interface Ended {
+	/** Without control sequences; pictures that were drawn over are in it, too. */
+	shown: string;
+	raw: string;
+	/** `130`, and what is wrong with the terminal that is left behind. */
+	end: string;
+}
+
+function workplace(env: Readonly<Record<string, string>> = {}) {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'));
+	const db = join(folder, 'news.db');
+	const all = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm', TZ: 'UTC', ...env };
+	const options = { cwd: folder, env: { ...all, MAILCTL_DB: db } };
+	const mailctl = (...words: readonly string[]) => {
+		const { status, stdout, stderr } = runProgram(process.execPath, [programPath, ...words], options);
+		expect(stderr === '' || status === 0 ? status : stderr).toBe(0);
+		return stdout;
+	};
+	const at = (columns: number, words: readonly string[], steps: readonly Step[], where = options): Ended => {
+		const typed = steps.flatMap(([shown, keys]) => ['--at', shown, keys]);
+		const program = [process.execPath, programPath, ...words];
+		const { stdout } = runProgram(
+			'python3',
+			[terminal, '--columns', String(columns), ...typed, ...program],
+			where,
+		);
+		const raw = stdout.replaceAll('\r', '');
+		const shown = stripVTControlCharacters(raw);
+		return { raw, shown, end: /ended (.*)\n$/.exec(shown)?.[1] ?? shown };
+	};
+	/** The command behind these words, run by a shell as it stands there. */
+	const asPrinted = (shown: string, behind: string, more = '') => {
+		const command = new RegExp(`${behind}: (mailctl .*)\n`).exec(shown)?.[1] ?? shown;
+		const program = `mailctl() { '${process.execPath}' '${programPath}' "$@"; }; ${command} ${more}`;
+		return { command, ...runProgram('sh', ['-c', program], options) };
+	};
+	return { folder, db, options, mailctl, at, asPrinted, env: all };
+}
+
+function filled() {
+	const place = workplace();
+	const { mailctl, folder } = place;
+	writeFileSync(join(folder, 'w.txt'), 'Hi');
+	mailctl('engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9');
+	mailctl('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+	mailctl(
+		'lists',
+		'create',
+		'--name',
+		'週刊ニュースレター 🎉 of a very long name indeed',
+		'--email-reason',
+		'r',
+	);
+	mailctl('subscribers', 'create', '-l', '1', '--email', 'ann@example.com', '--name', 'Ann');
+	mailctl('fields', 'create', '--variable', 'city', '--name', 'City');
+	mailctl('templates', 'create', '--name', 'Welcome', '--text-file', 'w.txt');
+	mailctl('webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED');
+	mailctl('engine', 'tokens', 'create', '--name', 'shop');
+	return place;
+}
+
+/** Every row of every table. */
+function rowsOf(file: string): Record<string, unknown[]> {
+	const db = new Database(file, { readonly: true });
+	const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+	const rows = tables.map((name) => [name, db.prepare(`SELECT * FROM "${name}"`).all()]);
+	db.close();
+	return Object.fromEntries(rows);
+}
+
+/** Their missing value is not asked for: the shell calls it, and it answers with nothing. */
+const silent = new Set(['completion complete']);
+
+const asking = (await allCommands()).filter(({ path, command }) => {
+	const isAsked = command.args.some(({ optional }) => optional !== true);
+	const required = Object.values(command.options).some((spec) => spec.required === true);
+	return (isAsked || required) && !silent.has(path) && command.hidden !== true;
+});
+
+/** Ways to leave a question, and how the program ends then; the closed terminal ends it as it ends every program. */
+const ways = [
+	{ way: 'Ctrl-C', keys: '\\x03', columns: 40, end: '130' },
+	{ way: 'Ctrl-D', keys: '\\x04', columns: 80, end: '130' },
+	{ way: 'a closed terminal', keys: 'hang-up', columns: 120, end: '-1' },
+] as const;
+
+describe.skipIf(!canRun)('the first question of a command', () => {
+	let place: ReturnType<typeof filled>;
+	let before: ReturnType<typeof rowsOf>;
+	beforeAll(() => {
+		place = filled();
+		before = rowsOf(place.db);
+	});
+
+	// One way each: every command at three widths is what test/cli/prompts.test.ts goes through, without a terminal.
+	const cases = asking.map(({ path }, at) => ({ path, ...(ways[at % ways.length] ?? ways[0]) }));
+	it.each(cases)('of $path is left by $way at $columns columns', ({ path, keys, columns, end }) => {
+		const words = path.split(' ');
+		const isOfProfiles = words[0] === 'profile' || words[0] === 'config';
+		const where = isOfProfiles ? { ...place.options, env: place.env as never } : place.options;
+		const ended = place.at(columns, words, [['? ', keys]], where);
+		if (!/there is no [a-z]+ to choose/.test(ended.shown)) expect(ended.end).toBe(end);
+		else expect(ended.end).toBe('2');
+		expect(ended.raw).not.toContain('\x07');
+		expect(rowsOf(place.db)).toEqual(before);
+	});
+});
+
+describe.skipIf(!canRun)('a confirmation', () => {
+	const place = () => filled();
+	const severe: readonly (readonly [string, string])[] = [
+		['lists delete 1', 'Type Readers to go on:'],
+		['lists clear 1', 'Type Readers to go on:'],
+		['subscribers erase ann@example.com', 'Type ann@example.com to go on:'],
+	];
+	const mild: readonly (readonly [string, string])[] = [
+		['fields delete city', '(y/N)'],
+		['webhooks delete 1', '(y/N)'],
+		['engine tokens revoke shop', '(y/N)'],
+		['senders remove news@example.com', '(y/N)'],
+	];
+	it.each([...severe, ...mild])('of mailctl %s is left as it was found', (words, question) => {
+		const { db, at } = place();
+		const before = rowsOf(db);
+		const answers = question === '(y/N)' ? ['n\\r', '\\r'] : ['Other\\r', '\\r'];
+		for (const keys of [...answers, '\\x03', '\\x04'])
+			expect(at(80, words.split(' '), [[question, keys]]).end).toBe('130');
+		expect(at(40, words.split(' '), [[question, 'hang-up']]).end).toBe('-1');
+		expect(rowsOf(db)).toEqual(before);
+	});
+});
+
+describe.skipIf(!canRun)('a terminal that can do little', () => {
+	const list: Step[] = [
+		['Which list:', 'writ'],
+		['writ ❯ Writers (0 active subscribers) type', '\\r'],
+	];
+	const place = () => {
+		const made = filled();
+		made.mailctl('lists', 'create', '--name', 'Writers', '--email-reason', 'r');
+		return made;
+	};
+	const withEnv = (env: Readonly<Record<string, string>>, made: ReturnType<typeof filled>) => ({
+		...made.options,
+		env: { ...made.options.env, ...env },
+	});
+
+	it('has no colours where they are unwanted', () => {
+		const made = place();
+		for (const env of [{ NO_COLOR: '1' }, { CLICOLOR: '0' }]) {
+			const { raw, end } = made.at(80, ['lists', 'get'], list, withEnv(env, made));
+			expect(end).toBe('0');
+			expect(raw).not.toMatch(/\x1b\[[\d;]*m/);
+		}
+	});
+
+	it('has letters of ASCII alone where its locale names another encoding', () => {
+		const made = place();
+		const steps: Step[] = [
+			['Method:', 'p'],
+			['> POST', '\\x03'],
+		];
+		const { shown, end } = made.at(80, ['api'], steps, withEnv({ LC_ALL: 'C' }, made));
+		expect(end).toBe('130');
+		expect(shown).toMatch(/^[\n\x20-\x7e]*$/);
+	});
+
+	it('is asked line by line where it has ten columns or moves no cursor', () => {
+		const made = place();
+		const steps: Step[] = [
+			['Which list:', 'writ\\r'],
+			['ID', ''],
+		];
+		expect(made.at(10, ['lists', 'get'], steps).end).toBe('0');
+		expect(made.at(80, ['lists', 'get'], steps, withEnv({ TERM: 'dumb' }, made)).raw).not.toContain('\x1b');
+	});
+});
+
+describe.skipIf(!canRun)('Ctrl-Z and fg', () => {
+	it('leave a question as it was, with what was typed', () => {
+		const { at, mailctl } = filled();
+		const { shown, end } = at(
+			80,
+			['lists', 'create', '--email-reason', 'r'],
+			[
+				['Name of the list:', 'Wri\\x1a'],
+				['stopped', ''],
+				['Name of the list: Wri', 'ters\\x1a'],
+				['stopped', ''],
+				['Name of the list: Writers', '\\r'],
+			],
+		);
+		expect(shown).toContain('stopped\n? Name of the list: Wri');
+		expect(end).toBe('0');
+		expect(mailctl('lists', 'list', '-o', 'name')).toContain('Writers\n');
+	});
+
+	it('leave a list of choices as it was', () => {
+		const { at } = filled();
+		const { end } = at(
+			40,
+			['lists', 'get'],
+			[
+				['Which list:', 'read\\x1a'],
+				['stopped', 'er'],
+				['reader ❯ Readers (1 active subscriber) type', '\\r'],
+			],
+		);
+		expect(end).toBe('0');
+	});
+});
+
+describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at %i columns', (columns) => {
+	it('does the same: engine init', () => {
+		const { at, asPrinted, mailctl, db } = workplace();
+		const { shown, end } = at(
+			columns,
+			['engine', 'init'],
+			[
+				['Sender address:', 'ann\\r'],
+				['no e-mail address', '@example.com\\r'],
+				['Mail server', 'smtp://127.0.0.1:9\\r'],
+				['What now?', down],
+				['❯ keep it as it is', '\\r'],
+				['Public URL', 'https://mail.example.com/it%27s\\r'],
+				['Time zone:', 'osl'],
+				['osl ❯ Europe/Oslo type', '\\r'],
+			],
+		);
+		expect([end, existsSync(db)]).toEqual(['0', true]);
+		const kept = mailctl('engine', 'settings', 'get', '-o', 'json');
+		expect(kept).toContain('https://mail.example.com/it%27s');
+		expect(asPrinted(shown, 'the same without questions')).toMatchObject({ status: 0 });
+		expect(mailctl('engine', 'settings', 'get', '-o', 'json')).toBe(kept);
+	});
+
+	it('does the same: subscribers import', () => {
+		const { at, asPrinted, folder } = filled();
+		writeFileSync(join(folder, "it's.csv"), 'Kontakt,Umsatz (€)\nbob@example.com,12\n');
+		const { shown, end } = at(
+			columns,
+			['subscribers', 'import', "it's.csv", '-l', '1'],
+			[['❯ a new field, umsatz', '\\r']],
+		);
+		expect(end).toBe('0');
+		const again = asPrinted(shown, 'the same without questions');
+		expect(again).toMatchObject({ status: 0, stdout: expect.stringContaining('1') });
+		expect(again.command).toContain(`'Umsatz (€)=umsatz'`);
+	});
+
+	it('does the same: send, to where the mail server is out of reach', () => {
+		const { at, asPrinted, mailctl, folder } = filled();
+		writeFileSync(join(folder, "it's.txt"), 'Hi #name#\n');
+		const { shown, end } = at(
+			columns,
+			['send'],
+			[
+				['To whom?', '\\r'],
+				['Which list:', 'read'],
+				['read ❯ Readers (1 active subscriber) type', '\\r'],
+				['From:', '\\r'],
+				['❯ a text, written', down],
+				['❯ a text from a file', '\\r'],
+				['Subject:', "What's new, $HOME\\r"],
+				['File:', 'it.txt\\r'],
+				['no such file', `${back.repeat('.txt'.length)}'s.txt\\r`],
+				['❯ send it to 1 recipient', '\\x03'],
+			],
+		);
+		expect(end).toBe('130');
+		expect(mailctl('campaigns', 'list', '-o', 'json')).toBe('[]\n');
+		// What was not agreed to is not agreed to there.
+		const { status, stderr } = asPrinted(shown, 'the same without questions', '--yes --expect-count 1');
+		expect(status === 14 ? 14 : stderr).toBe(14);
+		const [campaign] = JSON.parse(mailctl('campaigns', 'list', '-o', 'json'));
+		expect(campaign).toMatchObject({ subject: "What's new, $HOME" });
+	});
+});
