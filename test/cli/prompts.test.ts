@@ -133,3 +133,60 @@ describe('a missing value', () => {
 		expect(told).toMatchObject({ code: 2, stderr: expect.stringContaining('missing <list>') });
 	});
 });
+
+describe('a secret', () => {
+	it('is asked for without being shown, where a setting holds one', async () => {
+		const { typed, run } = await filled();
+		const words = ['engine', 'settings', 'set'];
+		const answers: Parameters<typeof typing>[0] = [
+			['Which setting', 'smtp_password', 'all'],
+			['❯ smtp_password', ''],
+			['Its new value', 'opensesame'],
+		];
+		const { code, stdout, stderr } = await typed(words, answers);
+		expect(code).toBe(0);
+		expect(`${stdout}${stderr}`).not.toContain('opensesame');
+		const plain = await typing(
+			[
+				['Which setting', 'smtp_pass'],
+				['Its new value', 'sesame2'],
+			],
+			(options) => run(words, { ...options, env: { TERM: 'dumb' } }),
+		);
+		expect(plain.code).toBe(0);
+		expect(`${plain.stdout}${plain.stderr}`).not.toContain('sesame2');
+		const kept = await run(['engine', 'settings', 'get', 'smtp_password']);
+		expect(kept.stdout).toBe('********\n');
+	});
+
+	it('is asked for without being shown by every command that takes one', async () => {
+		const { typed } = await filled();
+		const hook = ['webhooks', 'create', '--url', 'https://hooks.example.com/b', '--type', 'OPENED'];
+		const made = await typed([...hook, '--login', 'me'], [['Password of me', 'opensesame']]);
+		expect(made).toMatchObject({ code: 0, stderr: expect.not.stringContaining('opensesame') });
+		const login = await typing(
+			[
+				['Base URL', 'ftp://mail.example.com'],
+				['is no http or https URL', `${'\x7f'.repeat(22)}http://127.0.0.1:9`],
+				['API token', 'open sesame'],
+				['plain characters', `${'\x7f'.repeat(11)}opensesame`],
+			],
+			(options) => cli(['login', '--no-check'], options),
+		);
+		expect(login).toMatchObject({ code: 0, stderr: expect.not.stringContaining('sesame') });
+	});
+
+	it.each([
+		'engine settings set smtp_password opensesame',
+		'login --token opensesame',
+		'lists list --token=opensesame',
+		'webhooks create --password opensesame',
+		'engine init --smtp-password opensesame',
+	])('is no argument: mailctl %s', async (line) => {
+		const { run } = await makeProject();
+		const { code, stdout, stderr } = await run(line.split(' '));
+		expect([code, stdout]).toEqual([2, '']);
+		expect(stderr).toContain('is no argument: others on this machine see them');
+		expect(stderr).not.toContain('opensesame');
+	});
+});

@@ -7,6 +7,7 @@ import { newName } from '../config/profiles.js';
 import { confirmProtected } from '../config/protection.js';
 import { builtIn, remoteTarget } from '../config/target.js';
 import { checkToken, givenToken } from '../config/token.js';
+import { refusalOf } from '../frame/asking.js';
 import { command, reachOptions } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -105,8 +106,13 @@ function profileIn(profiles: ConfigFile['profiles'], name: string | null): Profi
 }
 
 async function askUrl(cx: CommandContext): Promise<string> {
-	if (cx.canAsk) return cx.ask('Base URL of the deployment:');
+	const check = refusing((text) => remoteTarget(text.trim(), 'the base URL'));
+	if (cx.canAsk) return cx.ask('Base URL of the deployment:', { check });
 	throw new UsageError('missing --base-url: where the deployment is', { hint: 'or set MAILCTL_BASE_URL' });
+}
+
+function refusing(read: (text: string) => unknown): (text: string) => Promise<string | null> {
+	return async (text) => refusalOf(() => read(text));
 }
 
 /** The profile that is this deployment already, else the name of its host. */
@@ -133,7 +139,7 @@ async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 		throw new UsageError('missing --token-stdin or --token-file: the API token', {
 			hint: 'or set MAILCTL_TOKEN',
 		});
-	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`));
+	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`, { check: refusing(checkToken) }));
 }
 
 /** One cheap request. A refused token, no answer and an answer of something else end here: nothing is stored. */

@@ -7,7 +7,7 @@ import type { Missing } from './input.js';
 /** The value as it would stand on the command line. Throws as prompts do, and where there is nothing to choose from. */
 export async function askFor(
 	cx: CommandContext,
-	{ question, of, choices, check, known, many }: Missing,
+	{ question, of, choices, check, known, many, isSecret }: Missing,
 ): Promise<string> {
 	if (choices !== undefined) return cx.choose(question, asChoices(choices));
 	if (of !== undefined && !isForm(of)) {
@@ -15,7 +15,8 @@ export async function askFor(
 		return cx.search(question, await choicesOf(cx, of, known));
 	}
 	const whyNot = of === undefined ? async () => null : await checkOf(of);
-	return cx.ask(question, {
+	const ask = isSecret ? cx.askSecret : cx.ask;
+	return ask(question, {
 		check: async (text) => {
 			if (text.trim() === '') return 'a value is needed';
 			const refused = refusalOf(() => check(text));
@@ -30,7 +31,7 @@ export async function askFor(
 }
 
 /** The reason of the refusal, without the flag: the question names what is wanted. */
-function refusalOf(check: () => void): string | null {
+export function refusalOf(check: () => void): string | null {
 	try {
 		check();
 		return null;

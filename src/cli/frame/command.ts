@@ -76,6 +76,11 @@ export interface ArgSpec {
 	of?: RecordKind | TextForm;
 	/** The only values there are. */
 	choices?: readonly string[];
+	/**
+	 * By the arguments before it: null, or, where the value is a secret, the refusal of one that stands on the command line.
+	 * `-` reads it, and a question for it never shows it.
+	 */
+	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 }
 
 /** A file named on the command line. It is opened when read: a wrong name is exit 2 at that point. */

@@ -24,6 +24,8 @@ export interface Missing {
 	choices: readonly string[] | undefined;
 	/** Several words may be typed. */
 	many: boolean;
+	/** Never shown. */
+	isSecret: boolean;
 	/** Throws `UsageError` for a value that the command line would refuse. */
 	check(text: string): void;
 	/** The options read so far, by key: those of a subscriber name its list. */
@@ -68,6 +70,8 @@ async function readArgs(
 	for (const [at, spec] of specs.entries()) {
 		const given = spec.many === true ? words.slice(at) : words.slice(at, at + 1);
 		if (given.some((word) => word === '')) throw new UsageError(`<${spec.name}> is empty`);
+		const refusal = spec.secret?.(args) ?? null;
+		if (refusal !== null && given.some((word) => word !== '-')) throw refusal;
 		if (given.length === 0 && spec.optional !== true) {
 			if (ask === null) throw new UsageError(`missing <${spec.name}>: ${spec.summary}`);
 			const { of, choices, many } = spec;
@@ -77,6 +81,7 @@ async function readArgs(
 				of,
 				choices,
 				many: many === true,
+				isSecret: refusal !== null,
 				check: () => {},
 				known: { ...options, ...known, ...args },
 			});
@@ -130,6 +135,7 @@ async function readOption(
 		of: spec.kind === 'file' ? 'file' : spec.of,
 		choices: spec.kind === 'choice' ? spec.choices : undefined,
 		many: false,
+		isSecret: false,
 		check: (text) => void read(text),
 		known: { ...raw, ...known },
 	});

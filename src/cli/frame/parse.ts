@@ -125,8 +125,13 @@ function explain(error: CommanderError, node: Command | CommandGroup, argv: read
 	const word = argv.slice(argv.indexOf(node.name) + 1).find((one) => !one.startsWith('-'));
 	if (error.code === 'commander.excessArguments' && !isCommand(found) && word !== undefined)
 		throw unknownCommand(word, found, path);
-	const hint = near === undefined ? mailctl(...path, '--help') : `did you mean ${near}?`;
-	throw new UsageError(sentence, { hint });
+	const isSecret = /^unknown option '--(?:[a-z-]+-)?(?:token|password|secret)(?:=|')/.test(sentence);
+	const hint = isSecret
+		? 'a secret is no argument: others on this machine see them; a file or standard input gives it'
+		: near === undefined
+			? mailctl(...path, '--help')
+			: `did you mean ${near}?`;
+	throw new UsageError(isSecret ? sentence.replace(/=.*/s, "'") : sentence, { hint });
 }
 
 /** commander 14 has codes, but only its texts contain the unknown word and the suggestion. */

@@ -64,7 +64,7 @@ const set = command({
 	summary: 'change a setting',
 	args: [
 		{ name: 'setting', summary: 'its name', of: 'setting', ask: 'Which setting:' },
-		{ name: 'value', summary: 'its new value; - reads standard input' },
+		{ name: 'value', summary: 'its new value; - reads standard input', secret: whyNoArgument },
 	],
 	writes: true,
 	columns: answer('name', 'value'),
@@ -79,19 +79,13 @@ const set = command({
 	run: async (cx, { args }) => {
 		const engine = await cx.local();
 		assertSetting(engine, args.setting);
-		const secret = args.setting === 'smtp_password';
-		if (secret && args.value !== '-') {
-			throw new UsageError('a password is no argument: others on this machine see them', {
-				hint: [mailctl('engine', 'settings', 'set', 'smtp_password', '-'), ' < FILE'],
-			});
-		}
 		const value =
 			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
 		const values = { [args.setting]: value };
 		// A dry run is rolled back; an invalid value is refused all the same.
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		if (cx.dryRun) {
-			const shown = secret ? '********' : value;
+			const shown = whyNoArgument(args) === null ? value : '********';
 			return cx.wouldDo(`set ${args.setting}`, { set: args.setting, with: { value: shown } });
 		}
 		const stored = (await engine.settings.get())[args.setting] ?? null;
@@ -123,6 +117,13 @@ export const settings: CommandGroup = {
 	summary: 'settings of the database',
 	commands: [get, set, unset],
 };
+
+function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
+	if (setting !== 'smtp_password') return null;
+	return new UsageError('a password is no argument: others on this machine see them', {
+		hint: [mailctl('engine', 'settings', 'set', 'smtp_password', '-'), ' < FILE'],
+	});
+}
 
 /** The hint for a refused value. */
 export function settingHint({ path }: Refused): string | undefined {
