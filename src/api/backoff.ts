@@ -24,3 +24,10 @@ export function parseRetryAfter(header: string | undefined, nowMs: number): numb
 	const wait = Date.parse(text) - nowMs;
 	return Number.isNaN(wait) ? null : Math.max(0, wait);
 }
+
+/** Told of one request, or another wait: of its repetitions, and when the last of them is over, however that is. */
+export interface Wait {
+	/** The first repetition is 1; `of` so many at most. */
+	again(repetition: number, of: number): void;
+	end(): void;
+}

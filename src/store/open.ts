@@ -20,6 +20,8 @@ export interface OpenOptions {
 	role?: string;
 	/** How long to wait for other processes' locks, in milliseconds; 10,000 when absent. */
 	lockTimeoutMs?: number;
+	/** Called where a write waits for another process; the result when that is over. */
+	onLocked?: (() => () => void) | undefined;
 	/** How long opens and clicks may wait for other writes to share a commit, in milliseconds; 200 when absent. */
 	eventDelayMs?: number;
 	/**
@@ -46,6 +48,7 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 		// Unique is enough. An unguessable name would load node:crypto, 3 ms of every short command.
 		processId: `${process.pid}-${Math.random().toString(36).slice(2)}`,
 		lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
+		onLocked: options.onLocked,
 		eventDelayMs: options.eventDelayMs ?? 200,
 		upkeep: options.upkeep ?? 'with_commits',
 		isTrial: options.isTrial ?? false,

@@ -9,6 +9,7 @@ export function dependencies(more: Partial<ConnectDependencies> = {}): ConnectDe
 		env: {},
 		remote: { timeoutMs: 60_000, retries: 0, caCert: null, insecure: false, proxy: null },
 		trace: () => {},
+		onWait: null,
 		warn: () => {},
 		...more,
 	};

@@ -85,11 +85,13 @@ async function openLocal(
 		keys,
 		presence,
 		isTrial = false,
-	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial'>,
+		onWait,
+	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait'>,
 ): Promise<Store> {
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;
-	if (role !== 'serve') return openStore(target.url, options);
+	const onLocked = onWait === null ? undefined : () => onWait().end;
+	if (role !== 'serve') return openStore(target.url, { ...options, onLocked });
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	return openThreadedStore(target.url, { ...options, onFailure: (error) => presence.storeFailed(error) });
 }

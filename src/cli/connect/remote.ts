@@ -7,7 +7,7 @@ import type { ConnectDependencies, Connection, Target } from '../frame/connectio
  */
 export function connectRemote(
 	target: Extract<Target, { kind: 'remote' }>,
-	{ remote, env, trace, warn, clock, signal }: ConnectDependencies,
+	{ remote, env, trace, onWait, warn, clock, signal }: ConnectDependencies,
 ): Connection {
 	const { baseUrl, token } = target;
 	const client = createClient({
@@ -16,6 +16,7 @@ export function connectRemote(
 		remote,
 		env,
 		trace,
+		onWait,
 		warn,
 		...(signal !== undefined && { signal }),
 	});

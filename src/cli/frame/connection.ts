@@ -1,5 +1,7 @@
 /** The result of `connect`: almost only types, so that an import of this file loads nothing. */
+
 import type { Api } from '../../api/api.js';
+import type { Wait } from '../../api/backoff.js';
 import type { Content } from '../../api/content.js';
 import type { DeliveryCounts } from '../../api/counts.js';
 import type { Clock } from '../../api/datetime.js';
@@ -58,6 +60,8 @@ export interface ConnectDependencies {
 	clock: Clock;
 	/** Trace lines of `--debug`; secrets are redacted before. */
 	trace: ((line: string) => void) | null;
+	/** Called for each request, and where another process holds the database: a person is told what is waited for. */
+	onWait: (() => Wait) | null;
 	/** Things the operator should know; shown once. */
 	warn: (text: string) => void;
 	/** The signal of the whole command: it ends work outside any single call. */

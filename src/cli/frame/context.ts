@@ -1,5 +1,6 @@
 /** The context of a command, built from the command line and the settings. */
 import type { Api } from '../../api/api.js';
+import type { Wait } from '../../api/backoff.js';
 import type { Clock } from '../../api/datetime.js';
 import { createNameRecorder } from '../completion/names.js';
 import type { Paths } from '../config/config.js';
@@ -9,15 +10,15 @@ import { numberText } from '../render/counted.js';
 import { parseFields } from '../render/fields.js';
 import { createOut, type Out, type Shown } from '../render/out.js';
 import type { Query } from '../render/query.js';
-import { withOneLine } from '../render/standing.js';
-import { namesOtherEncoding } from '../render/terminal.js';
+import { type OneLine, withOneLine } from '../render/standing.js';
+import { hasUnicode, namesOtherEncoding } from '../render/terminal.js';
 import { createTimes, type Times } from '../render/times.js';
 import type { Foreseen } from '../verbs/foreseen.js';
 import type { Command } from './command.js';
 import type { Hint, NamedTarget } from './command-line.js';
 import type { Connect, Connection, LocalEngine, Target } from './connection.js';
 import { onlyLocal, UsageError } from './errors.js';
-import { type Format, isMachine, type RawGlobals } from './globals.js';
+import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
 import type { Io, OutStream } from './io.js';
 import { linker } from './link.js';
 import type { Parsed } from './parse.js';
@@ -117,7 +118,8 @@ export async function createContext(
 	const { globals } = parsed;
 	const stderr = withOneLine(streams.stderr);
 	// All output on standard error goes above a progress line, from any caller.
-	const io: Io = { ...streams, stderr };
+	const { stdout } = streams;
+	const io: Io = { ...streams, stderr, stdout: stdout.isTTY ? stderr.beside(stdout) : stdout };
 	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
 	const { takeHints, end, ...talk } = createTalk(stderr, {
 		format,
@@ -153,6 +155,7 @@ export async function createContext(
 		io,
 		globals,
 		sources,
+		onWait: await waitsOn(stderr, { io, globals, talk }),
 		createsDatabase,
 		role,
 		signal,
@@ -211,6 +214,18 @@ export async function createContext(
 		}
 	};
 	return { cx, listed, takeHints, close };
+}
+
+/** Null where no line can be rewritten, or none is wanted; a trace tells more. */
+async function waitsOn(
+	stderr: OneLine,
+	{ io, globals, talk }: { io: Io; globals: RawGlobals; talk: Talk },
+): Promise<((what: string) => Wait) | null> {
+	const { TERM, CI } = io.env;
+	if (!stderr.isTTY || TERM === 'dumb' || isOn(CI) || globals.quiet === true || talk.trace !== null)
+		return null;
+	const { createWaiting } = await import('../render/waiting.js');
+	return createWaiting(stderr, { unicode: hasUnicode(io.env), elapsedMs: () => performance.now() });
 }
 
 function promptOptions(globals: RawGlobals, settings: Settings, format: Format, io: Io, signal: AbortSignal) {

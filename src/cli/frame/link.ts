@@ -1,4 +1,5 @@
 /** How a command reaches its target: the connection of one call, opened when the command asks for it. */
+import type { Wait } from '../../api/backoff.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
 import type { Connect, ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
@@ -18,6 +19,8 @@ export interface LinkParts {
 	createsDatabase: boolean | undefined;
 	role: ConnectDependencies['role'];
 	signal: AbortSignal;
+	/** Begins a wait for what is named; null: nothing is shown. */
+	onWait: ((what: string) => Wait) | null;
 }
 
 async function remoteOptions(
@@ -50,6 +53,14 @@ export function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
 	const authority = authorityReader(parts);
 	const isTrial = parts.globals.dryRun === true;
+	const { onWait, role } = parts;
+	const waitFor = (target: Target) => {
+		// A process that keeps running has waits of its own, and logs.
+		if (onWait === null || (role !== undefined && role !== 'cli')) return null;
+		const what =
+			target.kind === 'remote' ? new URL(target.baseUrl).host : 'the database, which another process holds';
+		return () => onWait(what);
+	};
 	const connectTo = async (target: Target): Promise<Connection> => {
 		const connect = parts.connect ?? (await import('../connect.js')).connect;
 		return connect(target, {
@@ -60,6 +71,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 			env: parts.io.env,
 			remote: await remoteOptions(settings, parts.globals, await authority()),
 			trace: parts.talk.trace,
+			onWait: waitFor(target),
 			warn: (text) => void parts.talk.warn(text),
 			signal: parts.signal,
 		});

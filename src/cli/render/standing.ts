@@ -5,13 +5,32 @@ import type { OutStream } from '../frame/io.js';
 export interface OneLine extends OutStream {
 	/** Shows the line, cut to the width, in place of the one before; null removes it. For terminals alone. */
 	stand(line: string | null): void;
+	/** The same for a line that stands where there is no other. */
+	wait(line: string | null): void;
+	/** When something was last written or shown here, by `elapsedMs`. */
+	saidAt(): number;
+	/** The other stream of the terminal: what it writes takes a line that waits away. */
+	beside(stream: OutStream): OutStream;
 }
 
 const toStart = '\r\x1b[K';
 
 /** The stream: a write, of whole lines, takes the line away and puts it back below the text. */
-export function withOneLine(stream: OutStream): OneLine {
+export function withOneLine(stream: OutStream, elapsedMs: () => number = () => performance.now()): OneLine {
 	let standing: string | null = null;
+	let waiting: string | null = null;
+	let shown: string | null = null;
+	let saidAt = Number.NEGATIVE_INFINITY;
+	const show = () => {
+		const before = shown;
+		// Our own words: a unit is a cell, and measuring graphemes is not loaded for them.
+		shown = (standing ?? waiting)?.slice(0, stream.columns - 1) ?? null;
+		if (before !== null || shown !== null) void stream.write(`${toStart}${shown ?? ''}`);
+	};
+	const wait = (line: string | null) => {
+		waiting = line;
+		if (standing === null) show();
+	};
 	return {
 		raw: stream.raw,
 		isTTY: stream.isTTY,
@@ -20,17 +39,31 @@ export function withOneLine(stream: OutStream): OneLine {
 			return stream.columns;
 		},
 		write(text) {
-			if (standing === null) return stream.write(text);
+			saidAt = elapsedMs();
+			if (shown === null) return stream.write(text);
 			void stream.write(toStart);
 			const written = stream.write(text);
-			void stream.write(standing);
+			void stream.write(shown);
 			return written;
 		},
 		stand(line) {
-			const before = standing;
-			// Our own words: a unit is a cell, and measuring graphemes is not loaded for them.
-			standing = line?.slice(0, stream.columns - 1) ?? null;
-			if (before !== null || standing !== null) void stream.write(`${toStart}${standing ?? ''}`);
+			saidAt = elapsedMs();
+			standing = line;
+			show();
 		},
+		wait,
+		saidAt: () => saidAt,
+		beside: (other) => ({
+			raw: other.raw,
+			isTTY: other.isTTY,
+			get columns() {
+				return other.columns;
+			},
+			write(text) {
+				saidAt = elapsedMs();
+				if (waiting !== null) wait(null);
+				return other.write(text);
+			},
+		}),
 	};
 }

@@ -1,5 +1,6 @@
 /** The Api of a deployment over HTTP, ours or a foreign one. Nothing is loaded or requested before the first call. */
 import type { Api } from '../../api/api.js';
+import type { Wait } from '../../api/backoff.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
 import { quote, secretsOf } from '../../api/quote.js';
 import type { WireExchange } from '../../api/wire.js';
@@ -34,6 +35,8 @@ export interface ClientOptions {
 	env: Readonly<Record<string, string | undefined>>;
 	/** One line for each request and answer, without secrets. */
 	trace: ((line: string) => void) | null;
+	/** Called for each request, so that a person can be told what is waited for. */
+	onWait?: (() => Wait) | null;
 	/** Warnings for the operator, each once. */
 	warn: (text: string) => void;
 	/** 0 ≤ x < 1, for the pauses between tries. */
@@ -53,13 +56,13 @@ export interface Client {
 
 /** Throws `TypeError` for an invalid base URL. */
 export function createClient(options: ClientOptions): Client {
-	const { token, remote, trace, clock = systemClock, random = Math.random } = options;
+	const { token, remote, trace, onWait = null, clock = systemClock, random = Math.random } = options;
 	const baseUrl = new URL(options.baseUrl);
 	warnOnce(baseUrl, options);
 	const transport = createTransport({ ...remote, baseUrl, env: options.env });
 	const prefix = baseUrl.pathname.replace(/(?<!\/)\/+$/, '');
 	const { timeoutMs, retries } = remote;
-	const endpoint: Endpoint = { transport, prefix, token, timeoutMs, retries, trace, random, clock };
+	const endpoint: Endpoint = { transport, prefix, token, timeoutMs, retries, trace, onWait, random, clock };
 	const capabilities = createProbe({ endpoint, extensions: extensions(endpoint), signal: options.signal });
 	return {
 		api: {
@@ -92,6 +95,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 		const token = request.token === undefined ? endpoint.token : request.token;
 		const secrets = [endpoint.token, token].flatMap((one) => secretsOf(one, null));
 		endpoint.trace?.(`> ${method} ${quote(endpoint.prefix + path, secrets)}`);
+		const wait = endpoint.onWait?.();
 		try {
 			const answer = await endpoint.transport.exchange({
 				method,
@@ -114,6 +118,8 @@ function createExchange(endpoint: Endpoint): WireExchange {
 			if (!(error instanceof TransportFailure)) throw error;
 			endpoint.trace?.(`< nothing: ${error.message}`);
 			throw toApiError(error);
+		} finally {
+			wait?.end();
 		}
 	};
 }

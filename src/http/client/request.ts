@@ -3,7 +3,7 @@
  * caller interprets the answer.
  */
 import type { Call } from '../../api/api.js';
-import { parseRetryAfter } from '../../api/backoff.js';
+import { parseRetryAfter, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { quote, secretsOf } from '../../api/quote.js';
@@ -27,6 +27,8 @@ export interface Endpoint {
 	retries: number;
 	/** The request log: one line at a time, without secrets. */
 	trace: ((line: string) => void) | null;
+	/** Called for each request; see `Wait`. */
+	onWait: (() => Wait) | null;
 	random: () => number;
 	clock: Clock;
 }
@@ -83,6 +85,19 @@ export async function requestPath(
 	target: Target,
 	content: RequestContent,
 ): Promise<Success> {
+	const wait = endpoint.onWait?.();
+	try {
+		return await repeated({ ...endpoint, wait }, target, content);
+	} finally {
+		wait?.end();
+	}
+}
+
+async function repeated(
+	endpoint: Endpoint & { wait: Wait | undefined },
+	target: Target,
+	content: RequestContent,
+): Promise<Success> {
 	const { method, path, isRepeatable } = target;
 	const requested: Requested = { method, path, secrets: secretsOf(endpoint.token, content.body) };
 	let waitedMs = 0;
@@ -99,6 +114,7 @@ export async function requestPath(
 		if (wait === null) throw wasUnclear && !isDefinite(tried) ? unclear(tried.error) : tried.error;
 		wasUnclear ||= tried.verdict === 'unclear';
 		endpoint.trace?.(`* again in ${wait} ms`);
+		endpoint.wait?.again(tries, endpoint.retries);
 		await sleep(wait, content.call?.signal);
 		waitedMs += wait;
 	}

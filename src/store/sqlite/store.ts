@@ -35,7 +35,7 @@ import {
 } from './slices.js';
 import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
-import { createWriter, type Writer } from './writer.js';
+import { createWriter, type Writer, type WriterOptions } from './writer.js';
 
 export interface SqliteOptions {
 	path: string;
@@ -46,6 +46,7 @@ export interface SqliteOptions {
 	/** Identifies this opening among all processes; unique. */
 	processId: string;
 	lockTimeoutMs: number;
+	onLocked?: WriterOptions['onLocked'];
 	/** How long opens and clicks may wait for other writes to share a commit. */
 	eventDelayMs: number;
 	/** See `OpenOptions`. */
@@ -126,7 +127,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		db,
 		path,
 		isTrial: options.isTrial,
-		lockTimeoutMs: options.lockTimeoutMs,
+		...{ lockTimeoutMs: options.lockTimeoutMs, onLocked: options.onLocked },
 		pace: () => pace,
 		beforeGroup: heartbeat,
 		afterLongGroup: () => copyLogBack(db),

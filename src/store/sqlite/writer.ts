@@ -38,6 +38,8 @@ export interface WriterOptions {
 	isTrial?: boolean;
 	/** How long a group tries to get the write lock before `StoreError` "locked". */
 	lockTimeoutMs: number;
+	/** Called where another process holds the lock; the result is called when it does not any more, or time is up. */
+	onLocked?: (() => () => void) | undefined;
 	/** How groups share the lock with other processes; asked before each. */
 	pace: () => Pace;
 	/** Called inside each group, before its first operation. */
@@ -103,6 +105,11 @@ export function createWriter(options: WriterOptions): Writer {
 		isFlushing = true;
 		tryGroup(performance.now() + options.lockTimeoutMs, retryDelay.firstMs);
 	};
+	let endWait: (() => void) | undefined;
+	const endLocked = () => {
+		endWait?.();
+		endWait = undefined;
+	};
 
 	const tryGroup = (deadline: number, delayMs: number) => {
 		try {
@@ -110,14 +117,17 @@ export function createWriter(options: WriterOptions): Writer {
 			begin.run();
 		} catch (error) {
 			if (isBusy(error) && performance.now() < deadline) {
+				endWait ??= options.onLocked?.();
 				const jittered = delayMs * (0.5 + options.random());
 				setTimeout(tryGroup, jittered, deadline, Math.min(delayMs * 2, retryDelay.maxMs));
 				return;
 			}
+			endLocked();
 			rejectAll(pending.splice(0), translateFailure(error, path));
 			done();
 			return;
 		}
+		endLocked();
 		const pace = options.pace();
 		const began = performance.now();
 		commitGroup(pace);

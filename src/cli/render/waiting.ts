@@ -1,0 +1,60 @@
+/** What a command waits for: a line on a terminal, once nothing was said for a second, and gone when that is over. */
+import type { Wait } from '../../api/backoff.js';
+import type { OneLine } from './standing.js';
+
+export interface WaitingOptions {
+	/** False: plain ASCII. */
+	unicode: boolean;
+	elapsedMs: () => number;
+}
+
+const silentMs = 1_000;
+const turnMs = 120;
+
+/**
+ * Begins waits, several at a time too; `what` of the oldest is told. Its timers keep no process alive, and there are none
+ * before the first wait.
+ */
+export function createWaiting(
+	stderr: OneLine,
+	{ unicode, elapsedMs }: WaitingOptions,
+): (what: string) => Wait {
+	const turns = unicode ? '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏' : '|/-\\';
+	const waits = new Set<{ what: string; note: string }>();
+	/** Of the first wait of those that follow each other closely. */
+	let since = Number.NEGATIVE_INFINITY;
+	let endedAt = Number.NEGATIVE_INFINITY;
+	let drawnAt = Number.NEGATIVE_INFINITY;
+	let timer: NodeJS.Timeout | null = null;
+	let turn = 0;
+	const draw = () => {
+		const now = elapsedMs();
+		const [oldest] = waits;
+		if (oldest === undefined || now - Math.max(since, stderr.saidAt()) < silentMs) return;
+		if (now - drawnAt < turnMs) return;
+		drawnAt = now;
+		turn = (turn + 1) % turns.length;
+		const seconds = Math.floor((now - since) / 1_000);
+		stderr.wait(`${turns[turn]} waiting for ${oldest.what}, ${seconds} s${oldest.note}`);
+	};
+	return (what) => {
+		const wait = { what, note: '' };
+		if (waits.size === 0 && elapsedMs() - endedAt > silentMs) since = elapsedMs();
+		waits.add(wait);
+		timer ??= setInterval(draw, turnMs).unref();
+		draw();
+		return {
+			again: (repetition, of) => {
+				wait.note = `, retrying (${repetition} of ${of})`;
+			},
+			end: () => {
+				waits.delete(wait);
+				endedAt = elapsedMs();
+				if (waits.size > 0 || timer === null) return;
+				clearInterval(timer);
+				timer = null;
+				stderr.wait(null);
+			},
+		};
+	};
+}

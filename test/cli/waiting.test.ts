@@ -1,0 +1,142 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import Database from 'better-sqlite3';
+import { afterEach, describe, expect, it } from 'vitest';
+import { withOneLine } from '../../src/cli/render/standing.js';
+import { createWaiting } from '../../src/cli/render/waiting.js';
+import { type CliOptions, cli } from '../support/cli.js';
+import { makeProject } from '../support/project.js';
+
+const gone = /\r\x1b\[K$/;
+
+describe('the line that tells what is waited for', () => {
+	function terminal() {
+		let now = 0;
+		const written: string[] = [];
+		const stream = {
+			...{ isTTY: true, columns: 80, raw: new PassThrough() },
+			write: async (text: string | Uint8Array) => void written.push(String(text)),
+		};
+		const elapsedMs = () => now;
+		const line = withOneLine(stream, elapsedMs);
+		const begin = createWaiting(line, { unicode: false, elapsedMs });
+		const text = () => written.splice(0).join('');
+		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };
+	}
+
+	it('comes after a second of silence, with the repetitions, and goes with the last wait', () => {
+		const { begin, text, pass } = terminal();
+		const first = begin('a.example');
+		pass(999);
+		begin('b.example').end();
+		expect(text()).toBe('');
+		pass(501);
+		first.again(2, 3);
+		begin('b.example').end();
+		expect(text()).toBe('\r\x1b[K/ waiting for a.example, 1 s, retrying (2 of 3)');
+		first.end();
+		expect(text()).toBe('\r\x1b[K');
+	});
+
+	it('counts what is said as no silence, and leaves a progress line alone', async () => {
+		const { line, begin, text, pass } = terminal();
+		const first = begin('a.example');
+		pass(900);
+		await line.write('warning: slow\n');
+		pass(900);
+		begin('b.example').end();
+		line.stand('sending 1 of 3');
+		pass(2_000);
+		begin('b.example').end();
+		expect(text()).toBe('warning: slow\n\r\x1b[Ksending 1 of 3');
+		first.end();
+	});
+
+	it('is gone before stdout writes to the same terminal', async () => {
+		const { begin, text, pass, stdout } = terminal();
+		const first = begin('a.example');
+		pass(1_000);
+		begin('b.example').end();
+		await stdout.write('a row\n');
+		expect(text()).toMatch(/1 s\r\x1b\[Ka row\n$/);
+		first.end();
+	});
+});
+
+describe('a command at a terminal', () => {
+	let stop = () => {};
+	afterEach(() => stop());
+
+	/** Answers the first request with 503, and the others once `release` was called. */
+	async function startSlow() {
+		const held: ServerResponse[] = [];
+		let isReleased = false;
+		let requests = 0;
+		const answer = (response: ServerResponse) =>
+			response
+				.setHeader('Content-Type', 'application/json')
+				.end('{"count":0,"next":null,"previous":null,"results":[]}');
+		const server = createServer((_, response) => {
+			requests += 1;
+			if (requests === 1) response.writeHead(503, { 'Retry-After': '0' }).end();
+			else if (isReleased) answer(response);
+			else held.push(response);
+		}).listen(0);
+		stop = () => {
+			server.close();
+			server.closeAllConnections();
+		};
+		const release = () => {
+			isReleased = true;
+			for (const response of held.splice(0)) answer(response);
+		};
+		return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, release };
+	}
+	const words = (url: string) => ['--base-url', url, 'lists', 'list'];
+
+	it('shows the deployment that it waits for, and the repetition, and leaves nothing of it', async () => {
+		const { url, release } = await startSlow();
+		const { code, stderr } = await cli(words(url), {
+			columns: 80,
+			env: { MAILCTL_TOKEN: 't' },
+			heard: (text) => {
+				if (text.includes('retrying (1 of 3)')) release();
+			},
+		});
+		expect(code).toBe(0);
+		expect(stderr).toMatch(/waiting for 127\.0\.0\.1:\d+, \d+ s, retrying \(1 of 3\)/);
+		expect(stderr.replace('nothing to show\n', '')).toMatch(gone);
+	});
+
+	it('shows that another process holds the database', async () => {
+		const project = await makeProject();
+		const other = new Database(project.db);
+		other.exec('BEGIN IMMEDIATE');
+		const { code, stderr } = await project.run(['lists', 'create', '--name', 'L', '--email-reason', 'r'], {
+			columns: 80,
+			heard: (text) => {
+				if (text.includes('waiting for') && other.inTransaction) other.exec('ROLLBACK');
+			},
+		});
+		other.close();
+		expect(code).toBe(0);
+		expect(stderr).toContain('waiting for the database, which another process holds, ');
+		expect(stderr).toMatch(gone);
+	});
+
+	it.each<[string, CliOptions, string[]]>([
+		['quiet', { columns: 80 }, ['-q']],
+		['in CI', { columns: 80, env: { CI: 'true' } }, []],
+		['on a terminal whose lines cannot be rewritten', { columns: 80, env: { TERM: 'dumb' } }, []],
+		['without a terminal', {}, []],
+	])('shows nothing %s', async (_, options, more) => {
+		const { url } = await startSlow();
+		const env = { MAILCTL_TOKEN: 't', ...options.env };
+		const { code, stderr } = await cli([...words(url), '--timeout', '1500ms', '--retries', '1', ...more], {
+			...options,
+			env,
+		});
+		expect({ code, stderr }).toEqual({ code: 6, stderr: expect.not.stringContaining('waiting') });
+	});
+});
