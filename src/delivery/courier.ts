@@ -1,12 +1,12 @@
 /** The interface of couriers: they carry leased messages over SMTP, or by calls of a service's send API. */
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased } from '../store/queue.js';
-import type { Window } from './window.js';
+import type { InFlight } from './in-flight.js';
 
 /** One for each run. */
 export interface Courier {
 	/** How many messages may be under way, by the bounds of this courier. */
-	readonly window: Window;
+	readonly window: InFlight;
 	/** The most messages in one group, of neighbours with the same `call`. */
 	readonly mostTogether: number;
 	/** The most messages under way, and the most that a lease takes. */

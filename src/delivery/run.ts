@@ -11,6 +11,7 @@ import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased, Settlement } from '../store/queue.js';
 import { type Breaker, createBreaker, type Stop } from './breaker.js';
 import type { Courier, Telling } from './courier.js';
+import type { Slot } from './in-flight.js';
 import { createLeases, type Leases } from './leases.js';
 import { createOutcomeBatcher, createPromptBatcher, type OutcomeBatcher } from './outcomes.js';
 import {
@@ -27,7 +28,6 @@ import {
 	waitForTurn,
 	watchMs,
 } from './wake-up.js';
-import type { Slot } from './window.js';
 import type { RunOptions, RunRequest, RunResult } from './worker.js';
 
 type Settings = RunOptions & Required<Pick<RunOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;

@@ -10,7 +10,7 @@ import {
 } from '../api/deliveries.js';
 import { invalid } from '../api/errors.js';
 import { notAChoice, texts } from '../api/schema/texts.js';
-import { formatSecret } from '../api/standard-webhooks.js';
+import { formatSecret } from '../api/webhook-signatures.js';
 import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
 import { type EngineContext, found } from './context.js';
 import { readPage } from './pages.js';

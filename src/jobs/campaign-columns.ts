@@ -1,5 +1,5 @@
 /** The columns of a table in a campaign: one is the address, the others are variables. Pure. */
-import { type HeaderFinding, mapHeader } from '../tables/header.js';
+import { type HeaderFinding, mapHeader } from '../tables/map-columns.js';
 
 /** The column of the address, and the variable of each other column. */
 export interface CampaignColumns {

@@ -4,7 +4,7 @@
  */
 import type { Ack, ImportCounts, Imports, Reject } from '../api/capabilities.js';
 import type { RejectedRow } from '../tables/finding.js';
-import type { Mapping } from '../tables/header.js';
+import type { Mapping } from '../tables/map-columns.js';
 import {
 	type Bundle,
 	type BundledRow,

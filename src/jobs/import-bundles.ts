@@ -5,7 +5,7 @@
 
 import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
-import type { Mapping } from '../tables/header.js';
+import type { Mapping } from '../tables/map-columns.js';
 
 export type Bundle = BundleOf<BundledRow[]>;
 

@@ -8,7 +8,7 @@ import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '..
 import { addImportCounts } from '../api/counts.js';
 import { ApiError } from '../api/errors.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
-import type { Mapping } from '../tables/header.js';
+import type { Mapping } from '../tables/map-columns.js';
 import { type Batch, bundledBatch, columnsOf, EarlierAnswers, packedBatch } from './import-batches.js';
 import { bundleRows, type ReadBundles } from './import-bundles.js';
 

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { microsPerMs } from '../../src/api/datetime.js';
 import type { Notification } from '../../src/api/notifications.js';
-import { refuseSignature } from '../../src/api/standard-webhooks.js';
+import { refuseSignature } from '../../src/api/webhook-signatures.js';
 import { openStore } from '../../src/store/open.js';
 import { eventually } from '../support/eventually.js';
 import { bundleProgram } from '../support/fault-points.js';

@@ -12,7 +12,7 @@ import { createImports } from '../../src/engine/imports.js';
 import { type ImportJob, type ImportTotals, runImport } from '../../src/jobs/imports.js';
 import { openStore } from '../../src/store/open.js';
 import type { RejectedRow } from '../../src/tables/finding.js';
-import { mapHeader } from '../../src/tables/header.js';
+import { mapHeader } from '../../src/tables/map-columns.js';
 import { openTable } from '../../src/tables/read-table.js';
 import { openRejects } from '../../src/tables/write-rejects.js';
 import { newList, newUuid } from '../contract/store/fixture.js';

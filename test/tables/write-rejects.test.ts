@@ -3,7 +3,7 @@ import { appendFile, chmod, mkdtemp, readFile, stat, truncate, writeFile } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { mapHeader } from '../../src/tables/header.js';
+import { mapHeader } from '../../src/tables/map-columns.js';
 import { openTable } from '../../src/tables/read-table.js';
 import { openRejects } from '../../src/tables/write-rejects.js';
 import { all, cellsOf } from './tables.js';

@@ -15,7 +15,7 @@ import {
 import { type ImportJob, runImport } from '../../src/jobs/imports.js';
 import { openStore } from '../../src/store/open.js';
 import { type RejectedRow, TableError } from '../../src/tables/finding.js';
-import { mapHeader } from '../../src/tables/header.js';
+import { mapHeader } from '../../src/tables/map-columns.js';
 import { openTable } from '../../src/tables/read-table.js';
 import { readInThread } from '../../src/threads/table-reader.js';
 import { newList, newUuid } from '../contract/store/fixture.js';

@@ -11,13 +11,14 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { parseDays } from '../frame/values.js';
 import { type Columns, column } from '../render/columns.js';
 import type { DetailedReport } from '../render/report-details.js';
 import { explained } from '../verbs/refusals.js';
 import { isUuid, missing } from '../verbs/resolve.js';
 import { watched, watchOption } from '../verbs/watching.js';
 import { findCampaign } from './campaigns/find.js';
-import { daysOf, reportCompare } from './report/compare.js';
+import { reportCompare } from './report/compare.js';
 import { readDetails } from './report/details.js';
 import { type Saving, saveReport, savingOf } from './report/save.js';
 
@@ -150,7 +151,7 @@ async function fetchReport(cx: CommandContext, options: Options): Promise<Report
 	if (options.last !== undefined && options.from !== undefined) {
 		throw new UsageError('--last and --from both say where the report begins; give one');
 	}
-	const days = options.last === undefined ? null : daysOf(options.last);
+	const days = options.last === undefined ? null : parseDays(options.last, '--last');
 	const api = await cx.api();
 	// Refused before anything is asked: a report that ignores an option would be a wrong one.
 	const wanted = options.tag !== undefined ? '--tag' : options.human ? '--human' : null;

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { microsPerSecond } from '../../api/datetime.js';
 import { formatTestNotification } from '../../api/notifications.js';
 import type { TestResult, Webhook } from '../../api/records.js';
-import { formatSecret, signedHeaders } from '../../api/standard-webhooks.js';
+import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';
 import { callWebhook } from '../../delivery/notifications/call.js';
 import { sendNotifications } from '../../delivery/notifications/sender.js';
 import { readSettings } from '../../engine/settings.js';

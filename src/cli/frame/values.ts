@@ -19,6 +19,15 @@ export function parseDuration(text: string, flag: string): number {
 	return ms;
 }
 
+/** `7d`, `2w`, or a number of days. */
+export function parseDays(text: string, flag: string): number {
+	const [, count, unit] = /^(\d{1,3})(d|w)?$/.exec(text) ?? [];
+	const days = Number(count) * (unit === 'w' ? 7 : 1);
+	if (count === undefined || days < 1)
+		throw new UsageError(`${flag} "${text}" is no number of days, such as 14d or 2w`);
+	return days;
+}
+
 /** `10`, `10/s`, `600/m` or `36000/h` of `--rate`, as so many a second. */
 export function parseRate(text: string): number {
 	const [, number, unit] = /^(\d{1,9}(?:\.\d{1,9})?)(?:\/([smh]))?$/.exec(text) ?? [];

@@ -11,7 +11,7 @@ export interface Column<T> {
 	lines?(record: T, times: Times): readonly string[];
 	/** A date-time of the wire: in the zone of the reader; of a row, `recent` shows how long ago it was. */
 	time?: 'text' | 'recent' | 'day';
-	/** Only in `wide`, in `csv` and when named by `--fields`. */
+	/** Not in a plain table or a pipe: in `wide`, in `csv`, on cards, and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';
 	/** Never shortened or broken for a terminal: half a key is useless. */
@@ -33,7 +33,7 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
-/** Names the columns of a record by its own keys: `columnsOf<List>()('id', 'name')`. */
+/** A column of a key of the record: `column('id', 'ID')`. */
 export function column<T, K extends keyof T & string>(
 	key: K,
 	header: string,

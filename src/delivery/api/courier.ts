@@ -19,8 +19,8 @@ import type { Reads } from '../../store/store.js';
 import type { StoredCall } from '../../store/submissions.js';
 import { createSubmissions } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
+import type { InFlight } from '../in-flight.js';
 import { cleanText } from '../reply.js';
-import type { Window } from '../window.js';
 
 export interface ApiCourierOptions {
 	reads: Pick<Reads, 'getSubmission'>;
@@ -51,7 +51,7 @@ export function createApiCourier(options: ApiCourierOptions): ApiCourier {
 
 class Caller implements ApiCourier {
 	error: unknown = null;
-	readonly window: Window;
+	readonly window: InFlight;
 	readonly mostTogether: number;
 	readonly mostUnderWay: number;
 	readonly leaseBatch = maxGroup;
@@ -138,7 +138,7 @@ class Caller implements ApiCourier {
 }
 
 /** Limits the number of calls at a time, whatever their size. */
-function createLanes(connections: number): Window {
+function createLanes(connections: number): InFlight {
 	let inFlight = 0;
 	return {
 		get inFlight() {

@@ -5,7 +5,7 @@
  */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
-import { formatSecret, signedHeaders } from '../../api/standard-webhooks.js';
+import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';
 import type { DeliverySettled, DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
 import type { Writes } from '../../store/store.js';
 import { callWebhook } from './call.js';

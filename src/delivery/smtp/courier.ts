@@ -5,9 +5,9 @@ import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
 import type { Leased } from '../../store/queue.js';
 import type { Composer } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
+import { createInFlight } from '../in-flight.js';
 import { classify, formatReply } from '../reply.js';
 import { nextAttempt } from '../schedule.js';
-import { createWindow } from '../window.js';
 import type { Conversation } from './conversation.js';
 import type { SmtpPool } from './pool.js';
 
@@ -37,7 +37,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 		tell.settled(message, outcome);
 	};
 	return {
-		window: createWindow(connections),
+		window: createInFlight(connections),
 		mostTogether: 1,
 		mostUnderWay: 3 * connections,
 		leaseBatch: 100,

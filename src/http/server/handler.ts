@@ -20,13 +20,11 @@ import {
 import {
 	type Authenticate,
 	assertAllowed,
-	assertNotTooOften,
 	authenticated,
 	bearerOf,
 	identified,
 	type Principal,
 	seesAll,
-	type Throttle,
 } from './authenticate.js';
 import { readJson } from './body.js';
 import type { Exchange, Handler } from './exchange.js';
@@ -42,6 +40,7 @@ import {
 import { type ExtendedApi, operations } from './operations.js';
 import { asApiError, empty, errorResponse, type Headers, headOf, isStorageFailure, json } from './respond.js';
 import { createMetrics, type Gauges, type Metrics } from './telemetry.js';
+import { assertNotTooOften, type Throttle } from './throttle.js';
 
 export interface HandlerOptions extends ExtendedApi {
 	/** Of this program, for `GET /`. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createThrottle } from '../../../src/http/server/authenticate.js';
+import { createThrottle } from '../../../src/http/server/throttle.js';
 
 describe('a token that asks too often', () => {
 	it('waits until its bucket holds one request again; others do not', () => {

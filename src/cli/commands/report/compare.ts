@@ -7,6 +7,7 @@ import type { DetailsQuery, ReportDetails } from '../../../api/reports.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { parseDays } from '../../frame/values.js';
 import { type Column, type Columns, column } from '../../render/columns.js';
 import { numberText } from '../../render/counted.js';
 import { findCampaign } from '../campaigns/find.js';
@@ -65,7 +66,7 @@ export const reportCompare = command({
 	],
 	run: async (cx, { options }) => {
 		if (options.campaign.length > 0) return compareCampaigns(cx, options.campaign, 'mailctl report compare');
-		const days = daysOf(options.last);
+		const days = parseDays(options.last, '--last');
 		const reports = await need(await cx.api(), 'reports', 'mailctl report compare');
 		const zone = (await reports.details({}, { signal: cx.signal })).time_zone;
 		const today = dayOf(cx.clock.now(), zone);
@@ -199,13 +200,4 @@ function differenceText(difference: number, isRate: boolean): string {
 	const sign = difference > 0 ? '+' : difference < 0 ? '-' : '';
 	const size = Math.abs(difference);
 	return `${sign}${isRate ? `${size.toFixed(2)} points` : numberText(size)}`;
-}
-
-/** `7d`, `2w`, or a number of days. */
-export function daysOf(text: string): number {
-	const [, count, unit] = /^(\d{1,3})(d|w)?$/.exec(text) ?? [];
-	const days = Number(count) * (unit === 'w' ? 7 : 1);
-	if (count === undefined || days < 1)
-		throw new UsageError(`--last "${text}" is no number of days, such as 14d or 2w`);
-	return days;
 }

@@ -1,6 +1,6 @@
 /** Forwards a received notification: octets and headers as they came, so that the target can check the signature. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { signatureHeaders } from '../../../api/standard-webhooks.js';
+import { signatureHeaders } from '../../../api/webhook-signatures.js';
 
 /** The status of the answer; or the reason for its absence, for people, with the URL free of secrets. */
 export type Forwarded =

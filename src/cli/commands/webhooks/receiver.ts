@@ -1,7 +1,7 @@
 /** A receiver of notifications on this machine: checks their signatures, and hands them on. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { refuseSignature, signatureHeaders } from '../../../api/standard-webhooks.js';
+import { refuseSignature, signatureHeaders } from '../../../api/webhook-signatures.js';
 import { type Forwarded, forward } from './forward.js';
 
 /** A received notification. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formatSecret, signedHeaders } from '../../../../src/api/standard-webhooks.js';
+import { formatSecret, signedHeaders } from '../../../../src/api/webhook-signatures.js';
 import { unregister } from '../../../../src/cli/commands/webhooks/registration.js';
 import { hintText } from '../../../../src/cli/frame/command-line.js';
 import type { CommandContext } from '../../../../src/cli/frame/context.js';

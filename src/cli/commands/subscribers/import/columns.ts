@@ -3,7 +3,7 @@ import type { Api } from '../../../../api/api.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { FieldInput } from '../../../../api/inputs.js';
 import type { Field } from '../../../../api/records.js';
-import type { HeaderFinding, Mapping } from '../../../../tables/header.js';
+import type { HeaderFinding, Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import { shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
@@ -21,7 +21,7 @@ export async function mapColumns(
 	table: Table,
 	options: Pick<ImportOptions, 'map' | 'createFields' | 'ignoreUnknown'>,
 ): Promise<Mapping> {
-	const { mapHeader } = await import('../../../../tables/header.js');
+	const { mapHeader } = await import('../../../../tables/map-columns.js');
 	const api = await cx.api();
 	const fields: Field[] = [];
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);

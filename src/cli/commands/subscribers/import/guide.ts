@@ -2,7 +2,7 @@
 
 import { isEmailAddress } from '../../../../api/address.js';
 import type { Field } from '../../../../api/records.js';
-import type { HeaderFinding } from '../../../../tables/header.js';
+import type { HeaderFinding } from '../../../../tables/map-columns.js';
 import { mailctl } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { importName } from '../../../verbs/importing.js';
@@ -67,7 +67,7 @@ async function findingsOf(
 	fields: readonly Field[],
 	{ map, createFields, ignoreUnknown }: ImportOptions,
 ): Promise<readonly HeaderFinding[]> {
-	const { mapHeader } = await import('../../../../tables/header.js');
+	const { mapHeader } = await import('../../../../tables/map-columns.js');
 	const unknown = createFields ? 'create' : ignoreUnknown ? 'ignore' : 'refuse';
 	const mapped = mapHeader(header, { fields, map, unknown });
 	return mapped.kind === 'refused' ? mapped.findings : [];

@@ -10,7 +10,7 @@ import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import type { List } from '../../../../api/records.js';
 import { makeFolders } from '../../../../jobs/folders.js';
 import { TableError } from '../../../../tables/finding.js';
-import type { Mapping } from '../../../../tables/header.js';
+import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { RejectsFile } from '../../../../tables/write-rejects.js';
 import { mailctl } from '../../../frame/command-line.js';

@@ -1,5 +1,5 @@
 /** The in-flight window: how many messages may be under way, by connections, by what a crash may repeat, and by bytes. */
-export interface Window {
+export interface InFlight {
 	/** Messages begun and not ended. */
 	readonly inFlight: number;
 	/** Whether one more may begin; `unsettled` is the number of outcomes not recorded yet. */
@@ -28,7 +28,7 @@ const perConnection = 3;
  * For one run. Until the first size is known one message goes alone. Every message that enters also leaves, whatever
  * its outcome.
  */
-export function createWindow(connections: number): Window {
+export function createInFlight(connections: number): InFlight {
 	let inFlight = 0;
 	let unknown = 0;
 	let bytes = 0;

@@ -6,7 +6,7 @@ import {
 	refuseSignature,
 	signatureOf,
 	signedHeaders,
-} from '../../src/api/standard-webhooks.js';
+} from '../../src/api/webhook-signatures.js';
 
 /** The example of the specification's reference implementations. */
 const published = {

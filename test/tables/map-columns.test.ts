@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type HeaderOptions, mapHeader } from '../../src/tables/header.js';
+import { type HeaderOptions, mapHeader } from '../../src/tables/map-columns.js';
 import { mapSuppressionHeader } from '../../src/tables/suppression-columns.js';
 
 const fields = [
