@@ -71,7 +71,8 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	const hint = readHint(text);
 	const delimiter = chooseDelimiter(hint, text, options);
 	if (delimiter === null) {
-		return refuse('bad_delimiter', `cannot be read with the delimiter ${JSON.stringify(options.delimiter)}`);
+		const given = JSON.stringify(options.delimiter);
+		return refuse('bad_delimiter', `cannot be read with the delimiter ${given}: auto, tab, or one character`);
 	}
 	const hintBytes = hint?.bytes ?? 0;
 	const blankColumns = countBlankColumns(text, { delimiter, hintBytes, isWhole: options.isWhole });

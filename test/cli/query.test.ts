@@ -41,7 +41,7 @@ describe('--query', () => {
 		expect(ended).toMatchObject({
 			code: 2,
 			stdout: '',
-			stderr: expect.stringContaining('--query: Syntax error'),
+			stderr: expect.stringContaining('Syntax error'),
 		});
 		expect((await asked('length(@)')).stdout).toBe('3\n');
 		expect(await asked('name', '-o', 'table')).toMatchObject({

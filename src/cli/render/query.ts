@@ -64,7 +64,7 @@ function parse(expression: string) {
 	try {
 		return compile(expression, { enable_legacy_literals: true });
 	} catch (error) {
-		throw new UsageError(`--query: ${reasonOf(error)}`, {
+		throw new UsageError(`--query "${expression}": ${reasonOf(error)}`, {
 			hint: /^\w+=/.test(expression)
 				? 'a parameter of a raw request is --param KEY=VALUE'
 				: 'https://jmespath.org/tutorial.html',

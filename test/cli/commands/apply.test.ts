@@ -135,6 +135,8 @@ describe('apply and diff', () => {
 		[bomb.join('\n'), 'keys with values are wanted here'],
 		[`lists: [${'*a,'.repeat(3)}]`, 'there is no anchor &a'],
 		['--- {}\n--- {}', 'documents'],
+		['lists:\n\t- name: A', ':2:1: Tabs are not allowed as indentation'],
+		['lists:\n  - &a {name: A, email_reason: r}\n  - {<<: *a, name: B}', ':3:6: unknown key "<<"'],
 	])('refuses %j, with the line', async (text, words) => {
 		const { run, write } = await place();
 		const file = await write(`${text}\n`);
@@ -144,6 +146,20 @@ describe('apply and diff', () => {
 			stderr: expect.stringContaining(JSON.stringify(words).slice(1, -1)),
 		});
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
+	});
+
+	it('refuses a file of 100 MB', async () => {
+		const { run, write } = await place();
+		const file = await write('a'.repeat(100 * 1024 * 1024));
+		const refused = { code: 2, stderr: expect.stringContaining('holds more than') };
+		expect(await run(['apply', '-f', file])).toMatchObject(refused);
+	});
+
+	it('takes an anchor for what it names', async () => {
+		const { run, write } = await place();
+		const text = 'lists:\n  - {name: A, email_reason: &why "you asked"}\n  - {name: B, email_reason: *why}\n';
+		expect(await run(['apply', '-f', await write(text)])).toMatchObject({ code: 0 });
+		expect((await run(['lists', 'list', '--fields', 'email_reason'])).stdout).toBe('you asked\nyou asked\n');
 	});
 
 	it('goes on after a refusal when it is run again', async () => {

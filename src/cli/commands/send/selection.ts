@@ -132,7 +132,9 @@ function badCondition(
 	const near = field === undefined ? undefined : didYouMean(field, names);
 	return new UsageError(`--where: ${message}`, {
 		details: [text, `${' '.repeat(at)}^`],
-		hint: near ?? `fields: ${names.slice(0, 12).join(', ')}${names.length > 12 ? ', …' : ''}`,
+		hint:
+			near ??
+			`such as 'meta.city=Oslo' or 'created>7d'; fields: ${names.slice(0, 12).join(', ')}${names.length > 12 ? ', …' : ''}`,
 	});
 }
 

@@ -1,0 +1,193 @@
+/** A value of the wrong kind, of each option of each command: exit 2, the option, what was given and what is wanted. */
+import { describe, expect, it } from 'vitest';
+import { flagOf, type OptionSpec } from '../../src/cli/frame/command.js';
+import type { RawGlobals } from '../../src/cli/frame/globals.js';
+import { type CliResult, cli } from '../support/cli.js';
+import { allCommands, type Leaf } from '../support/command-tree.js';
+import { makeProject, type Project } from '../support/project.js';
+
+/** Nothing may be reached: the value is refused before. */
+const connect = async () => {
+	throw new Error('reached');
+};
+
+const wrong = 'no such thing';
+
+/** What each kind of value is told to be, in the words that a person reads. */
+const wanted: Partial<Record<OptionSpec['kind'], RegExp>> = {
+	integer: /is no whole number \(\d+ or more\)|is no whole number \(\d+ to \d+\)/,
+	choice: /hint: (?:one of: \w|did you mean)/,
+	choices: /hint: (?:one of: \w|did you mean)/,
+	duration: /hint: durations: 500ms 30s 5m 2h 7d/,
+	date: /hint: dates: 2026-11-01, 01\.11\.2026, 7d, today, yesterday/,
+	pairs: /is not KEY=VALUE/,
+};
+
+/** What the other required options and arguments get, so that the wrong value is all that is wrong. */
+function completed({ path, command }: Leaf, flag: string): string[] {
+	const options = Object.entries(command.options).flatMap(([key, spec]) =>
+		spec.required === true && flagOf(key) !== flag ? [flagOf(key), fine(spec)] : [],
+	);
+	return [...path.split(' '), ...command.args.map(({ choices }) => choices?.[0] ?? '1'), ...options];
+}
+
+function fine(spec: OptionSpec): string {
+	return spec.kind === 'choice' ? (spec.choices[0] ?? '') : '1';
+}
+
+const leaves = (await allCommands()).filter(({ command }) => command.hidden !== true);
+const typed = leaves.flatMap((leaf) =>
+	Object.entries(leaf.command.options).flatMap(([key, spec]) =>
+		wanted[spec.kind] === undefined
+			? []
+			: [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf, kind: spec.kind }],
+	),
+);
+
+function refused({ code, stdout, stderr }: CliResult, flag: string, given: string): string {
+	expect([code, stdout]).toEqual([2, '']);
+	expect(stderr).toContain(`error: ${flag}`);
+	expect(stderr).toContain(`"${given}"`);
+	return stderr;
+}
+
+describe('a value of the wrong kind', () => {
+	it.each(typed)('is refused by mailctl $line', async ({ flag, leaf, kind }) => {
+		const result = await cli([...completed(leaf, flag), flag, wrong], { connect });
+		expect(refused(result, flag, wrong)).toMatch(wanted[kind] ?? /never/);
+	});
+
+	it.each(
+		typed.filter(({ kind }) => kind === 'integer'),
+	)('is refused by mailctl $line, as a fraction and below its least', async ({ flag, leaf }) => {
+		for (const value of ['1.5', '-1', '1e3', '0x10', '99999999999999999999', ' '])
+			refused(await cli([...completed(leaf, flag), `${flag}=${value}`], { connect }), flag, value);
+	});
+
+	it.each(
+		typed.filter(({ kind }) => kind === 'duration'),
+	)('is refused by mailctl $line, without a unit and where it is too long', async ({ flag, leaf }) => {
+		for (const value of ['10', '-5s', '5 min', '25d', '1y'])
+			refused(await cli([...completed(leaf, flag), `${flag}=${value}`], { connect }), flag, value);
+	});
+
+	it.each(
+		typed.filter(({ kind }) => kind === 'date'),
+	)('is refused by mailctl $line, of a day that no calendar has', async ({ flag, leaf }) => {
+		for (const value of ['2026-02-30', '31.11.2026', '11/01/2026', '2026-1-1', '7 days'])
+			refused(await cli([...completed(leaf, flag), `${flag}=${value}`], { connect }), flag, value);
+	});
+});
+
+describe('a global option of the wrong kind', () => {
+	const globals: readonly (readonly [keyof RawGlobals, string, string, RegExp])[] = [
+		['output', '--output', 'xml', /table, wide, tsv/],
+		['color', '--color', 'red', /auto|always|never/],
+		['timeout', '--timeout', '10', /durations: 500ms/],
+		['deadline', '--deadline', 'soon', /durations: 500ms/],
+		['retries', '--retries', 'many', /whole number/],
+		['timeZone', '--time-zone', 'Osloo', /Europe\/Oslo/],
+		['baseUrl', '--base-url', 'ftp://example.com', /http or https/],
+		['fields', '--fields', 'nosuch', /id|name/],
+		['query', '--query', 'a[', /JMESPath|expression/i],
+		['now', '--now', 'noon', /2026-11-01T12:00:00Z/],
+	];
+	it.each(globals)('(%s) is refused', async (_, flag, value, hint) => {
+		const { code, stderr } = await cli(['lists', 'list', flag, value]);
+		expect([code, stderr]).toEqual([2, expect.stringMatching(hint)]);
+		expect(stderr).toContain(value);
+	});
+});
+
+describe('a text of the wrong form', () => {
+	const send = 'send --from news@example.com --subject S --text T';
+	const many = `${send} --list Readers --dry-run`;
+	/** The option, what is given, and a part of what is wanted. */
+	const texts: readonly (readonly [line: string, flag: string, value: string, hint: RegExp])[] = [
+		[many, '--at', 'noonish', /2026-12-01|tomorrow/],
+		[many, '--at', '2026-02-30 09:00', /2026-12-01|tomorrow/],
+		[many, '--window', '9-17', /such as 09:00-18:00/],
+		[many, '--window', '09:00-25:00', /such as 09:00-18:00/],
+		[many, '--where', 'city', /meta\.city=Oslo|meta\.KEY=VALUE/],
+		[many, '--rate', 'fast', /10\/s/],
+		[`${many}`, '--exclude-list', 'Nobody', /lists list|did you mean|not found/],
+		[`${send} --to ann@example.com --dry-run`, '--header', 'X-Id', /NAME: VALUE|X-Id: 1/i],
+		['report', '--last', 'month', /14d|4w/],
+		['report', '--fail-if', 'bounces', /hardbounced_percent>2/],
+		['report', '--save', 'report.xls', /\.html|\.csv/],
+		['lists list', '--sort', 'nosuch', /id|name/],
+		['subscribers list -l Readers', '--where', 'city', /'meta\.VARIABLE=VALUE'/],
+		['suppressions add ann@example.com', '--expires', 'someday', /30d|tomorrow/],
+		['doctor --offline', '--name-server', 'dns:port', /IP/],
+		['serve', '--bounce-smtp', 'here', /HOST:PORT|127\.0\.0\.1:\d+/],
+		['subscribers import people.csv -l Readers', '--max-errors', 'few', /such as 5%/],
+		['subscribers import people.csv -l Readers', '--delimiter', 'abc', /auto, tab, or one character/],
+		['subscribers import people.csv -l Readers', '--encoding', 'ebcdic', /utf-8/],
+		['subscribers import people.csv -l Readers', '--map', 'Email', /COLUMN=FIELD|=email/],
+	];
+	it.each(texts)('is refused by mailctl %s %s %s', async (line, flag, value, hint) => {
+		const project = await ready();
+		const words = line
+			.split(' ')
+			.map((word) => (word === 'people.csv' ? `${project.folder}/people.csv` : word));
+		const { code, stderr } = await project.run([...words, flag, value]);
+		expect([code === 3 ? 2 : code, stderr]).toEqual([2, expect.stringMatching(hint)]);
+		expect(stderr).toContain(value);
+	});
+
+	const files = leaves.flatMap((leaf) =>
+		Object.entries(leaf.command.options).flatMap(([key, { kind }]) =>
+			kind === 'file' ? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }] : [],
+		),
+	);
+	it.each(files)('is the name of no file: mailctl $line', async ({ flag, leaf }) => {
+		const project = await ready();
+		const words = [
+			...completed(leaf, flag).map((word) =>
+				leaf.path === 'templates update' && word === '1' ? 'Welcome' : word,
+			),
+			...(beside[`${leaf.path} ${flag}`] ?? []),
+			flag,
+		];
+		for (const [value, reason] of [
+			['/nowhere/at/all', /no such file/],
+			[project.folder, /is a directory/],
+		] as const) {
+			const { code, stderr } = await project.run([...words, value]);
+			expect([code, stderr]).toEqual([2, expect.stringMatching(reason)]);
+			expect(stderr).toContain(value);
+		}
+	});
+});
+
+const sending = ['--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
+
+/** What such a call needs besides. */
+const beside: Readonly<Record<string, readonly string[]>> = {
+	'send --text-file': sending,
+	'send --html-file': sending,
+	'send --markdown-file': sending,
+	'send --context-file': [...sending, '--text', 'T'],
+	'serve --tls-cert': ['--tls-key', '/etc/hostname'],
+	'serve --tls-key': ['--tls-cert', '/etc/hostname'],
+};
+
+let made: Promise<Project> | null = null;
+
+function ready(): Promise<Project> {
+	made ??= (async () => {
+		const project = await makeProject({ smtp: 9 });
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json([
+			'templates',
+			'create',
+			'--name',
+			'Welcome',
+			'--text-file',
+			await project.file('w.txt', 'Hi'),
+		]);
+		await project.file('people.csv', 'email\nann@example.com\n');
+		return project;
+	})();
+	return made;
+}
