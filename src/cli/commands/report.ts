@@ -12,6 +12,7 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { parseDays } from '../frame/values.js';
+import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
 import type { DetailedReport } from '../render/report-details.js';
 import { explained } from '../verbs/refusals.js';
@@ -40,7 +41,7 @@ export const reportOptions = {
 	human: { kind: 'flag', summary: 'leave out opens and clicks made by machines' },
 	chart: {
 		kind: 'choice',
-		choices: ['bars', 'spark', 'heat', 'none'],
+		choices: ['bars', 'line', 'spark', 'heat', 'none'],
 		default: 'bars',
 		summary: 'the picture; heat: opens by weekday and hour',
 	},
@@ -237,7 +238,10 @@ export async function printReport(
 	const { hasUnicode } = await import('../render/terminal.js');
 	const width = cx.io.stdout.columns;
 	const unicode = hasUnicode(cx.io.env);
-	await cx.out.raw(`${renderReport(result, { chart, width, unicode, detailed }).join('\n')}\n`);
+	const { cyan, yellow } = await paint(hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env));
+	const colours = { sent: cyan, opened: yellow };
+	const lines = renderReport(result, { chart, width, unicode, colours, detailed });
+	await cx.out.raw(`${lines.join('\n')}\n`);
 }
 
 type TotalName = keyof Report['total'];

@@ -14,7 +14,17 @@ export interface ChartOptions {
 	width: number;
 	/** False: plain ASCII, for terminals and locales that know no block characters. */
 	unicode: boolean;
+	/** Without them there is no colour. */
+	colours?: ChartColours;
 }
+
+/** Every picture can be read without them. */
+export type ChartColours = Readonly<Record<'sent' | 'opened', (text: string) => string>>;
+
+export const plainColours: ChartColours = { sent: (text) => text, opened: (text) => text };
+
+/** In place of a picture of nothing. */
+export const noEvents = 'no events';
 
 /** More days than this are drawn a week a row: a chart should fit a screen. */
 const maxDailyRows = 31;
@@ -33,9 +43,10 @@ const blocks: Glyphs = { sent: '█', opened: '░', eighths: '▏▎▍▌▋�
 const ascii: Glyphs = { sent: '#', opened: '-', eighths: '', line: '-', tick: '+' };
 
 /** A bar for sent and one for opened per day, on one scale that starts at 0. Lines without their line ends. */
-export function barChart(days: readonly ChartDay[], { width, unicode }: ChartOptions): string[] {
+export function barChart(days: readonly ChartDay[], options: ChartOptions): string[] {
+	const { width, unicode, colours = plainColours } = options;
 	const glyphs = unicode ? blocks : ascii;
-	const rows = folded(days);
+	const rows = foldedTo(days, maxDailyRows);
 	const labelWidth = Math.max(0, ...rows.map(({ date }) => date.length));
 	const figureWidth = Math.max(
 		1,
@@ -44,15 +55,18 @@ export function barChart(days: readonly ChartDay[], { width, unicode }: ChartOpt
 	const barWidth = Math.max(minBarWidth, width - labelWidth - figureWidth - 3);
 	const top = niceTop(Math.max(1, ...rows.flatMap(({ sent, opened }) => [sent, opened])));
 	const indent = ' '.repeat(labelWidth + 1);
-	const bar = (value: number, glyph: string) => {
-		const drawn = drawBar((value / top) * barWidth, glyph, glyphs);
-		return `${drawn}${' '.repeat(barWidth - drawn.length)} ${numberText(value).padStart(figureWidth)}`;
+	const bar = (value: number, name: 'sent' | 'opened') => {
+		const drawn = drawBar((value / top) * barWidth, glyphs[name], glyphs);
+		return `${colours[name](drawn)}${' '.repeat(barWidth - drawn.length)} ${numberText(value).padStart(figureWidth)}`;
 	};
+	const legend = (['sent', 'opened'] as const).map(
+		(name) => `${colours[name](glyphs[name].repeat(2))} ${name}`,
+	);
 	return [
-		`${indent}${glyphs.sent.repeat(2)} sent  ${glyphs.opened.repeat(2)} opened${rows === days ? '' : `  (a row is a ${rows.length < days.length / 20 ? 'month' : 'week'})`}`,
+		`${indent}${legend.join('  ')}${foldedName(days, rows)}`,
 		...rows.flatMap(({ date, sent, opened }) => [
-			`${date.padEnd(labelWidth)} ${bar(sent, glyphs.sent)}`,
-			`${indent}${bar(opened, glyphs.opened)}`,
+			`${date.padEnd(labelWidth)} ${bar(sent, 'sent')}`,
+			`${indent}${bar(opened, 'opened')}`,
 		]),
 		...axis(top, barWidth, glyphs).map((line) => indent + line),
 	];
@@ -85,7 +99,7 @@ export function sparkLines(
 }
 
 /** The next of 1, 2, 5 × 10ⁿ, so that the axis has round figures. */
-function niceTop(max: number): number {
+export function niceTop(max: number): number {
 	const power = 10 ** Math.floor(Math.log10(max));
 	const step = [1, 2, 5, 10].find((factor) => factor * power >= max) ?? 10;
 	return step * power;
@@ -114,10 +128,16 @@ function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
 	return [rule, labels];
 }
 
-/** Days, weeks, or the months of so many days that their weeks would not fit a screen either. */
-function folded(days: readonly ChartDay[]): readonly ChartDay[] {
-	if (days.length <= maxDailyRows) return days;
-	return days.length <= maxDailyRows * 7 ? weeks(days) : months(days);
+/** At most so many days, else weeks, or else months. */
+export function foldedTo(days: readonly ChartDay[], most: number): readonly ChartDay[] {
+	if (days.length <= most) return days;
+	return days.length <= most * 7 ? weeks(days) : months(days);
+}
+
+/** What stands behind the legend of rows, or columns, that are no days; nothing where they are. */
+export function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[]): string {
+	if (rows.length === days.length) return '';
+	return `  (by ${rows.length < days.length / 20 ? 'month' : 'week'})`;
 }
 
 /** By `DD.MM.YYYY`. */

@@ -7,6 +7,7 @@ export interface Paint {
 	strong(text: string): string;
 	red(text: string): string;
 	yellow(text: string): string;
+	cyan(text: string): string;
 	dim(text: string): string;
 }
 
@@ -23,14 +24,14 @@ export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env:
 	return stream.isTTY && env['TERM'] !== 'dumb' && env['CLICOLOR'] !== '0';
 }
 
-/** The four marks in use; the identity without colour, which most output is: then chalk is not loaded. */
+/** The marks in use; the identity without colour, which most output is: then chalk is not loaded. */
 export async function paint(enabled: boolean): Promise<Paint> {
 	if (!enabled) return plain;
 	const { Chalk } = await import('chalk');
 	// The level is ours to say: chalk's own guess knows nothing of NO_COLOR.
 	const chalk = new Chalk({ level: 1 });
-	return { strong: chalk.bold, red: chalk.red, yellow: chalk.yellow, dim: chalk.dim };
+	return { strong: chalk.bold, red: chalk.red, yellow: chalk.yellow, cyan: chalk.cyan, dim: chalk.dim };
 }
 
 const same = (text: string) => text;
-const plain: Paint = { strong: same, red: same, yellow: same, dim: same };
+const plain: Paint = { strong: same, red: same, yellow: same, cyan: same, dim: same };

@@ -1,19 +1,18 @@
 /** The report as a person reads it: totals, then a picture. */
 
 import type { Report } from '../../api/records.js';
-import { barChart, type ChartOptions, heatChart, sparkChart } from './chart.js';
+import { barChart, type ChartOptions, heatChart, noEvents, sparkChart } from './chart.js';
 import { clean } from './clean.js';
 import { numberText } from './counted.js';
+import { lineChart } from './line-chart.js';
 import { type DetailedReport, renderDetails } from './report-details.js';
+
+export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
 
 /** Lines without their line ends; every text of the service is cleaned. */
 export function renderReport(
 	{ total, data }: Report,
-	{
-		chart,
-		detailed = null,
-		...options
-	}: ChartOptions & { chart: 'bars' | 'spark' | 'heat' | 'none'; detailed?: DetailedReport | null },
+	{ chart, detailed = null, ...options }: ChartOptions & { chart: Chart; detailed?: DetailedReport | null },
 ): string[] {
 	const days = data.map(({ date, sent, opened }) => ({
 		date: clean(String(date)),
@@ -30,9 +29,12 @@ export function renderReport(
 		['soft bounces', '', percent(total.softbounced_percent)],
 		['hard bounces', '', percent(total.hardbounced_percent)],
 	] as const;
-	const pictureOf = (chart: 'bars' | 'spark' | 'heat') => {
-		if (chart === 'heat') return heatChart(detailed?.details.week ?? [], options);
-		return chart === 'bars' ? barChart(days, options) : sparkChart(days, options);
+	const pictureOf = (chart: Exclude<Chart, 'none'>) => {
+		const week = detailed?.details.week ?? [];
+		if (chart === 'heat')
+			return week.some(({ opened }) => opened > 0) ? heatChart(week, options) : [noEvents];
+		if (days.every(({ sent, opened }) => sent === 0 && opened === 0)) return [noEvents];
+		return { bars: barChart, line: lineChart, spark: sparkChart }[chart](days, options);
 	};
 	const widest = Math.max(...figures.map(([, figure]) => figure.length));
 	return [

@@ -165,7 +165,7 @@ describe('mailctl report', () => {
 	it('is drawn with block characters within 40 columns', async () => {
 		const { stdout } = await project.run(['report', '--last', '2d', ...now], {
 			columns: 40,
-			env: { LANG: 'en_US.UTF-8' },
+			env: { LANG: 'en_US.UTF-8', NO_COLOR: '1' },
 		});
 		expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
 		expect(stdout).toContain('█');

@@ -4,7 +4,7 @@ import type { Finding, Level } from '../../../src/cli/doctor/model.js';
 import { summaryOf, textReport } from '../../../src/cli/doctor/report.js';
 
 const same = (text: string) => text;
-const paint = { strong: same, red: same, yellow: same, dim: same };
+const paint = { strong: same, red: same, yellow: same, cyan: same, dim: same };
 
 const findings: Finding[] = [
 	{ check: 'machine.node', level: 'ok', message: 'Node.js 20.20.2', fix: null },

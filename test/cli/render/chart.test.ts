@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { barChart, sparkChart } from '../../../src/cli/render/chart.js';
+import { lineChart } from '../../../src/cli/render/line-chart.js';
+import { renderReport } from '../../../src/cli/render/report.js';
 
 const days = [
 	{ date: '15.11.2026', sent: 0, opened: 0 },
@@ -48,12 +50,76 @@ describe('the bar chart', () => {
 	it('draws a week a row when there are more days than a screen has lines', () => {
 		const many = Array.from({ length: 40 }, (_, i) => ({ date: `day ${i}`, sent: 1, opened: 0 }));
 		const lines = barChart(many, { width: 60, unicode: true });
-		expect(lines[0]).toContain('a row is a week');
+		expect(lines[0]).toContain('by week');
 		expect(lines.filter((line) => line.startsWith('day'))).toHaveLength(6);
 	});
 
 	it('survives a range without any mail', () => {
 		expect(barChart([], { width: 80, unicode: true }).length).toBeGreaterThan(0);
+	});
+});
+
+describe('the line chart', () => {
+	it('draws sent solid and opened dashed, between the days on a straight line, with round figures', () => {
+		expect(lineChart(days, { width: 40, unicode: true })).toEqual([
+			'       ─── sent  ┄┄┄ opened',
+			'1,000 ┤                                ╭',
+			'      │                              ╭─╯',
+			'      │                            ╭─╯',
+			'      │                           ╭╯',
+			'      │                         ╭─╯',
+			'  500 ┤                        ╭╯',
+			'      │                      ╭─╯',
+			'      │                    ╭─╯      ┄┄┄┄',
+			'      │                   ╭╯   ┄┄┄┄┄┄',
+			'      │                 ╭─╯┄┄┄┄┄',
+			'    0 ┤─────────────────╯┄┄',
+			'      └─────────────────────────────────',
+			'       15.11.2026 16.11.2026  17.11.2026',
+		]);
+	});
+
+	it('stays within the width and is plain ASCII where the terminal is poor', () => {
+		for (const width of [40, 80, 120]) {
+			const lines = lineChart(days, { width, unicode: false });
+			for (const line of lines) expect(line.length).toBeLessThanOrEqual(width);
+			expect(lines.join('')).toMatch(/^[\x20-\x7e]*$/);
+		}
+	});
+
+	it('draws weeks, or months, where days have no room', () => {
+		const many = (count: number) =>
+			Array.from({ length: count }, (_, at) => {
+				const day = new Date(Date.UTC(2026, 0, 1 + at)).toISOString();
+				return { date: `${day.slice(8, 10)}.${day.slice(5, 7)}.${day.slice(0, 4)}`, sent: 1, opened: 0 };
+			});
+		const named = (count: number) => lineChart(many(count), { width: 60, unicode: true })[0];
+		expect(named(50)).toBe('   ─── sent  ┄┄┄ opened');
+		expect(named(100)).toBe('    ─── sent  ┄┄┄ opened  (by week)');
+		expect(named(730)).toBe('    ─── sent  ┄┄┄ opened  (by month)');
+	});
+});
+
+describe('colours', () => {
+	const colours = { sent: (text: string) => `<${text}>`, opened: (text: string) => `[${text}]` };
+
+	it('are on bars and courses, and their legend, alone', () => {
+		const bars = barChart(days, { width: 44, unicode: true, colours });
+		expect(bars[0]).toBe('           <██> sent  [░░] opened');
+		expect(bars[6]).toBe('           [░░░░░░░░░]                    333');
+		expect(lineChart(days, { width: 40, unicode: true, colours })[0]).toBe('       <───> sent  [┄┄┄] opened');
+	});
+});
+
+describe('a report without an event', () => {
+	const total = {
+		...{ sent: 0, opened: 0, opened_percent: '0', redirected_percent: 0 },
+		...{ softbounced_percent: 0, unsubscribed_percent: 0, hardbounced_percent: 0 },
+	};
+	it.each(['bars', 'line', 'spark', 'heat'] as const)('says so in place of its %s', (chart) => {
+		const data = [{ date: '15.11.2026', sent: 0, opened: 0 }];
+		const lines = renderReport({ total, data }, { chart, width: 80, unicode: true });
+		expect(lines.slice(-2)).toEqual(['', 'no events']);
 	});
 });
 
