@@ -42,6 +42,8 @@ export async function guideSend<T>(
 ): Promise<T> {
 	let options = given;
 	let count: number | null = null;
+	// Where nothing can be sent every answer would be in vain.
+	if (!isLookedAt(cx, given)) await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
 	try {
 		options = await withAudience(cx, options);
 		options = { ...options, from: options.from ?? (await askSender(cx)) };

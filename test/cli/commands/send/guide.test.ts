@@ -124,4 +124,15 @@ describe('send with something given', () => {
 		expect(await run(['send'])).toMatchObject({ code: 2, stderr: expect.stringContaining('no recipients') });
 		await sink.close();
 	});
+
+	it('asks nothing where there is no mail server', async () => {
+		const { run } = await makeProject();
+		const result = await typing([], (options) => run(['send'], options));
+		expect(result).toMatchObject({ code: 2, stderr: expect.not.stringContaining('?') });
+		expect(result.stderr).toContain('no mail server is configured');
+		const look = await typing([['Addresses:', '\x03', 'all']], (options) =>
+			run(['send', '--preview', 'text'], options),
+		);
+		expect(look.code).toBe(130);
+	});
 });
