@@ -32,7 +32,7 @@ export const tree: readonly TreeEntry[] = [
 	},
 	{
 		name: 'campaigns',
-		summary: 'campaigns: where each stands, its report and results, resume, cancel',
+		summary: 'where each campaign stands, its report and results; resume, cancel',
 		load: () => import('./commands/campaigns.js'),
 	},
 	{

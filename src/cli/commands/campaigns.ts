@@ -11,6 +11,6 @@ import { campaignsCompare } from './report/compare.js';
 
 export const group: CommandGroup = {
 	name: 'campaigns',
-	summary: 'campaigns: where each stands, its report, links and results, comparison, resume, cancel',
+	summary: 'where each campaign stands, its report, links and results; compare, resume, cancel',
 	commands: [list, get, report, links, results, campaignsCompare, resume, cancel],
 };

@@ -42,7 +42,8 @@ const initOptions = {
 const init = command({
 	name: 'init',
 	summary: 'make the database, or change what is given',
-	description: 'With --time-zone, a global option, the report counts the days of that zone.',
+	description:
+		'With --time-zone, a global option, the report counts the days of that zone. On a terminal, with nothing given, it asks for each setting, tries the mail server, and says what the DNS lacks.',
 	options: initOptions,
 	writes: true,
 	createsDatabase: true,

@@ -79,14 +79,14 @@ Register-ArgumentCompleter -Native -CommandName mailctl -ScriptBlock {
 
 /** What loads each of them, for its help. */
 export const scripts: Readonly<Record<Shell, { text: string; load: string }>> = {
-	bash: { text: bash, load: 'Put this into ~/.bashrc: source <(mailctl completion bash)' },
-	zsh: { text: zsh, load: 'Put this into ~/.zshrc, behind compinit: source <(mailctl completion zsh)' },
+	bash: { text: bash, load: 'Put this into ~/.bashrc:\n\n  source <(mailctl completion bash)' },
+	zsh: { text: zsh, load: 'Put this into ~/.zshrc, behind compinit:\n\n  source <(mailctl completion zsh)' },
 	fish: {
 		text: fish,
-		load: 'Once: mailctl completion fish > ~/.config/fish/completions/mailctl.fish',
+		load: 'Call this once:\n\n  mailctl completion fish > ~/.config/fish/completions/mailctl.fish',
 	},
 	powershell: {
 		text: powershell,
-		load: 'Put this into $PROFILE: mailctl completion powershell | Out-String | Invoke-Expression',
+		load: 'Put this into $PROFILE:\n\n  mailctl completion powershell | Out-String | Invoke-Expression',
 	},
 };

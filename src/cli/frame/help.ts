@@ -76,7 +76,7 @@ export function groupHelp(group: CommandGroup, path: readonly string[]): string 
 	const self = group.self === undefined ? [] : details(group.self);
 	return page([
 		`${name}: ${group.summary}`,
-		...paragraph(group.description ?? group.self?.description),
+		...paragraphs(group.description ?? group.self?.description),
 		section('Usage', [
 			...(group.self === undefined ? [] : [`${name} ${tail(group.self)}`.trimEnd()]),
 			...(rows.length === 0 ? [] : [`${name} <command> [options]`]),
@@ -91,7 +91,7 @@ export function groupHelp(group: CommandGroup, path: readonly string[]): string 
 export function commandHelp(command: Command, path: readonly string[]): string {
 	return page([
 		`mailctl ${path.join(' ')}: ${command.summary}`,
-		...paragraph(command.description),
+		...paragraphs(command.description),
 		section('Usage', [`mailctl ${path.join(' ')} ${tail(command)}`.trimEnd()]),
 		...details(command),
 		globalLine,
@@ -177,15 +177,20 @@ function placeholder(spec: OptionSpec): string {
 /** Lines of at most so many characters: help is read on narrow terminals and in pagers. */
 const textWidth = 80;
 
-function paragraph(text: string | undefined): string[] {
+/** The paragraphs of a text; one that is indented is a command, and stays as it is. */
+function paragraphs(text: string | undefined): string[] {
 	if (text === undefined) return [];
+	return text.split('\n\n').map((one) => (one.startsWith(' ') ? one : filled(one)));
+}
+
+function filled(text: string): string {
 	const lines: string[] = [''];
 	for (const word of text.split(' ')) {
 		const last = lines.at(-1) ?? '';
 		if (last.length + 1 + word.length > textWidth) lines.push(word);
 		else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
 	}
-	return [lines.join('\n')];
+	return lines.join('\n');
 }
 
 function page(parts: readonly string[]): string {
