@@ -65,7 +65,8 @@ const report = command({
 		'mailctl report --last 30d --save november.html',
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
-	output: 'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day',
+	output:
+		'the service’s "results": {"total", "data"}, with opens of people and machines unless --human is given; csv, tsv and ndjson have a row a day',
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options),
@@ -240,8 +241,16 @@ export async function printReport(
 	const unicode = hasUnicode(cx.io.env);
 	const { cyan, yellow } = await paint(hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env));
 	const colours = { sent: cyan, opened: yellow };
-	const lines = renderReport(result, { chart, width, unicode, colours, detailed });
+	const zone = detailed?.details.time_zone ?? (await zoneOf(cx));
+	const lines = renderReport(result, { chart, width, unicode, colours, detailed, zone });
 	await cx.out.raw(`${lines.join('\n')}\n`);
+}
+
+/** Of the days of a report; null: a deployment that tells no details does not tell it. */
+async function zoneOf(cx: CommandContext): Promise<string | null> {
+	const { local } = await cx.connection();
+	if (local === null) return null;
+	return (await local.settings.get())['time_zone'] ?? local.settings.defaults['time_zone'] ?? null;
 }
 
 type TotalName = keyof Report['total'];

@@ -10,10 +10,28 @@ import type { SavedReport } from './saved-report.js';
 
 use([BarChart, HeatmapChart, LineChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);
 
+const light = {
+	...{ ink: '#1b1f24', soft: '#57606a', line: '#d0d7de', paper: '#fff' },
+	...{ sent: '#0550ae', opened: '#b35900', clicked: '#116329' },
+};
+const dark: typeof light = {
+	...{ ink: '#e6edf3', soft: '#9da7b1', line: '#3d444d', paper: '#0d1117' },
+	...{ sent: '#6cb6ff', opened: '#f0a35e', clicked: '#6bc46d' },
+};
+const onPaper = { ...light, ink: '#000', soft: '#444', line: '#bbb' };
+
 /** For light and dark: the values of the custom properties that the pictures use. */
-export const colours = `:root{--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--paper:#fff;--sent:#0550ae;--opened:#b35900;--clicked:#116329}
-@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9da7b1;--line:#3d444d;--paper:#0d1117;--sent:#6cb6ff;--opened:#f0a35e;--clicked:#6bc46d}}
-@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;--sent:#0550ae;--opened:#b35900;--clicked:#116329}}`;
+export const colours = [
+	`:root{${properties(light)}}`,
+	`@media (prefers-color-scheme:dark){:root{${properties(dark)}}}`,
+	`@media print{:root{${properties(onPaper)}}}`,
+].join('\n');
+
+function properties(values: Readonly<Record<string, string>>): string {
+	return Object.entries(values)
+		.map(([name, value]) => `--${name}:${value}`)
+		.join(';');
+}
 
 const size = { width: 760, height: 260 };
 
@@ -21,13 +39,28 @@ const size = { width: 760, height: 260 };
 export function pictureOf(saved: SavedReport): string {
 	const { width, height } = size;
 	const title = escapeHtml(clean(saved.title));
-	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + 44}" role="img" aria-label="${title}">
-<style>${colours}</style>
+	return withoutProperties(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + 44}" role="img" aria-label="${title}">
+<style>${darkOnly()}</style>
 <rect width="${width}" height="${height + 44}" fill="var(--paper)"/>
 <text x="16" y="28" font-family="sans-serif" font-size="17" fill="var(--ink)">${title}</text>
 <g transform="translate(0 44)">${daysPicture(saved)}</g>
 </svg>
-`;
+`);
+}
+
+/** Programs that make a PNG or a PDF of it know attributes, and neither custom properties nor media. */
+function withoutProperties(svg: string): string {
+	return Object.entries(light).reduce(
+		(text, [name, value]) => text.replaceAll(`"var(--${name})"`, `"${value}"`),
+		svg,
+	);
+}
+
+function darkOnly(): string {
+	const rules = (Object.keys(light) as (keyof typeof light)[]).flatMap((name) =>
+		['fill', 'stroke'].map((what) => `[${what}="${light[name]}"]{${what}:${dark[name]}}`),
+	);
+	return `@media screen and (prefers-color-scheme:dark){${rules.join('')}}`;
 }
 
 /** What was sent and opened by day, and clicked where it is told. */

@@ -1,7 +1,8 @@
 /** The report as a person reads it: totals, then a picture. */
 
+import { formatWireDate } from '../../api/datetime.js';
 import type { Report } from '../../api/records.js';
-import { barChart, type ChartOptions, heatChart, noEvents, sparkChart } from './chart.js';
+import { barChart, type ChartDay, type ChartOptions, heatChart, noEvents, sparkChart } from './chart.js';
 import { clean } from './clean.js';
 import { numberText } from './counted.js';
 import { lineChart } from './line-chart.js';
@@ -12,15 +13,16 @@ export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
 /** Lines without their line ends; every text of the service is cleaned. */
 export function renderReport(
 	{ total, data }: Report,
-	{ chart, detailed = null, ...options }: ChartOptions & { chart: Chart; detailed?: DetailedReport | null },
+	{
+		chart,
+		detailed = null,
+		zone = null,
+		...options
+	}: ChartOptions & { chart: Chart; detailed?: DetailedReport | null; zone?: string | null },
 ): string[] {
-	const days = data.map(({ date, sent, opened }) => ({
-		date: clean(String(date)),
-		sent: Number(sent),
-		opened: Number(opened),
-	}));
+	const days = detailed === null ? daysOf(data) : peopleByDay(detailed);
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
-	const title = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
+	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
 	const figures = [
 		['sent', count(total.sent), ''],
 		['opened', count(total.opened), percent(total.opened_percent)],
@@ -38,7 +40,7 @@ export function renderReport(
 	};
 	const widest = Math.max(...figures.map(([, figure]) => figure.length));
 	return [
-		title,
+		...headingOf(range, zone, options),
 		'',
 		...(detailed === null
 			? figures.map(([label, figure, share]) =>
@@ -47,6 +49,26 @@ export function renderReport(
 			: renderDetails(detailed, options)),
 		...(chart === 'none' ? [] : ['', ...pictureOf(chart)]),
 	];
+}
+
+/** `zone`: of the days; null where the service does not tell it. */
+function headingOf(range: string, zone: string | null, { width }: ChartOptions): string[] {
+	if (zone === null) return [range];
+	const named = `(${clean(zone)})`;
+	return range.length + 1 + named.length <= width ? [`${range} ${named}`] : [range, named];
+}
+
+function daysOf(data: Report['data']): ChartDay[] {
+	return data.map(({ date, sent, opened }) => ({
+		date: clean(String(date)),
+		sent: Number(sent),
+		opened: Number(opened),
+	}));
+}
+
+/** The days of the report count opens by machines too; beside figures of people the picture is of people. */
+function peopleByDay({ details: { days } }: DetailedReport): ChartDay[] {
+	return days.map(({ date, sent, opened }) => ({ date: formatWireDate(date), sent, opened }));
 }
 
 function count(value: unknown): string {

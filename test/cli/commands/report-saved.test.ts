@@ -63,6 +63,7 @@ describe('a saved report', () => {
 
 	it.each([
 		[['--save', 'r.xlsx'], 'the name says no form of a report'],
+		[['--save', 'r.png'], 'hint: --save r.svg, then rsvg-convert'],
 		[['--save', 'r.html', '--excel'], '--excel goes with a file that ends in .csv'],
 		[['--excel'], '--excel goes with --save FILE'],
 		[['--force'], '--force goes with --save FILE'],
@@ -83,6 +84,7 @@ describe('a saved report', () => {
 		const svg = await saved('r.svg');
 		expect(svg).not.toContain('<img');
 		expect(svg.match(/<svg /g)).toHaveLength(2);
+		expect(svg, 'colours that programs without CSS know').not.toContain('var(');
 		expect(svg).not.toMatch(/<svg [^>]*\bwidth="[^>]*\bwidth="/);
 	});
 

@@ -140,7 +140,7 @@ describe('mailctl report', () => {
 	it('is drawn with bars within 80 columns, in ASCII where the terminal is poor', async () => {
 		const { stdout } = await project.run(['report', '--last', '3d', ...now, '--no-color'], { columns: 80 });
 		expect(stdout.split('\n')).toEqual([
-			'05.11.2026 to 07.11.2026',
+			'05.11.2026 to 07.11.2026 (UTC)',
 			'',
 			'  sent          4',
 			'  opened        0       0 %',
@@ -160,6 +160,15 @@ describe('mailctl report', () => {
 			'           0            1            2             3            4            5',
 			'',
 		]);
+	});
+
+	it('names the zone of its days, below them where there is no room', async () => {
+		const other = await makeProject();
+		await other.json(['engine', 'init', '--time-zone', 'America/Argentina/Buenos_Aires']);
+		const heading = async (columns: number) =>
+			(await other.run(['report', '--last', '2d', ...now], { columns })).stdout.split('\n').slice(0, 2);
+		expect(await heading(80)).toEqual(['06.11.2026 to 07.11.2026 (America/Argentina/Buenos_Aires)', '']);
+		expect(await heading(40)).toEqual(['06.11.2026 to 07.11.2026', '(America/Argentina/Buenos_Aires)']);
 	});
 
 	it('is drawn with block characters within 40 columns', async () => {

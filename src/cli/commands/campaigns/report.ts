@@ -18,7 +18,7 @@ export const report = command({
 	options,
 	columns: reportColumns,
 	output:
-		'{"total", "data"} as of report, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked',
+		'{"total", "data"} as of report, where opened counts people and machines, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked; there opened counts people, machine_opened the others',
 	exits: [3, 5, 10],
 	examples: ['mailctl campaigns report november', 'mailctl campaigns report november --human -o json'],
 	run: (cx, { args, options }) => {

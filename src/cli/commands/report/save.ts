@@ -30,6 +30,10 @@ export function savingOf({ save, excel, force, watch }: ReportRun): Saving | nul
 	if (watch !== undefined) throw new UsageError('--save writes a file once, and --watch goes on: give one');
 	const ending = extname(save).slice(1).toLowerCase();
 	const format = formats.find((one) => one === ending);
+	if (ending === 'png')
+		throw new UsageError(`--save ${save}: no PNG is made here`, {
+			hint: `--save ${save.slice(0, -3)}svg, then rsvg-convert, Inkscape or a browser makes one of it`,
+		});
 	if (format === undefined)
 		throw new UsageError(`--save ${save}: the name says no form of a report`, {
 			hint: `end it in ${formats.map((one) => `.${one}`).join(', ')}`,
