@@ -61,7 +61,7 @@ export interface CampaignFigures {
 }
 
 /** A campaign in a list, without its bodies. */
-export interface Campaign extends Omit<CampaignStatus, 'messages' | 'lists'> {
+export interface Campaign extends Omit<CampaignStatus, 'messages' | 'lists' | 'attachments'> {
 	/** Rows put so far. */
 	position: number;
 	/** All its rows were put: see `Campaigns.complete`. */

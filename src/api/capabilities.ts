@@ -3,6 +3,7 @@
  * calling it by mistake is a type error.
  */
 import type { Api, Call, PageRequest } from './api.js';
+import type { AttachedFile, Attachment, Attachments } from './attachments.js';
 import type {
 	AnyCampaignSpec,
 	Audience,
@@ -57,6 +58,7 @@ export interface Extensions {
 	suppressions: Suppressions;
 	people: People;
 	audiences: Audiences;
+	attachments: Attachments;
 }
 
 /** A command needs an extension that this deployment lacks. */
@@ -225,6 +227,7 @@ export interface CampaignSpec extends Audience, Timing {
 	context?: Readonly<Record<string, string>>;
 	tag?: string;
 	campaign_unique_id?: Uuid;
+	attachments?: readonly Attachment[];
 	/** The list of the recipients: the same name with another list is another spec. */
 	list_id?: number;
 	/** A variable without a value rejects the row (api-decisions 24); the default. */
@@ -257,6 +260,8 @@ export interface CampaignStatus {
 	plan?: CampaignPlan;
 	/** By list, in the order of the lists; absent: it has none. */
 	lists?: readonly ListCounts[];
+	/** What its mails have with them; absent: nothing, or each request has its own. */
+	attachments?: readonly AttachedFile[];
 }
 
 /** One recipient of a campaign; `context` replaces the campaign's own values, and those replace the subscriber's meta. */

@@ -1,4 +1,5 @@
 /** The content and the addressing of a message, before any processing. */
+import type { Attachment } from './attachments.js';
 
 /** The bodies and the subject as written, with their `#name#` variables; `null` = no such part. */
 export interface Content {
@@ -7,6 +8,8 @@ export interface Content {
 	html: string | null;
 	/** False: the service inlines CSS (api-decisions 26). */
 	disable_inline: boolean;
+	/** In their order; absent: none. */
+	attachments?: readonly Attachment[];
 }
 
 /** The header fields that all recipients of one submission share. Addresses are checked, one per string. */

@@ -1,4 +1,5 @@
 /** The inputs that create or change a record. The validators beside each resource check the same shapes. */
+import type { Attachment } from './attachments.js';
 import type { Meta, Uuid, WebhookType } from './records.js';
 
 /** Service document, "Lists": both are required to create and to replace. */
@@ -30,7 +31,7 @@ export interface WebhookInput {
 	password?: string;
 }
 
-/** Service document, "Send a message". The last two keys are ours (api-decisions 24, 28). */
+/** Service document, "Send a message". The last three keys are ours (api-decisions 24, 28). */
 export interface SendRequest {
 	type?: 'TRANSACTIONAL' | 'BULK';
 	from: string | readonly string[];
@@ -48,6 +49,7 @@ export interface SendRequest {
 	tag?: string;
 	list_id?: number;
 	campaign_unique_id?: Uuid;
+	attachments?: readonly Attachment[];
 }
 
 /** A template; a missing body is empty. */

@@ -1,13 +1,14 @@
 /** The input of a send call. Senders, templates and suppressions are looked up elsewhere. */
 import { type Address, type EmailKey, formatMailbox, type Mailbox } from './address.js';
+import { type Attachment, attachments } from './attachments.js';
 import type { Envelope } from './content.js';
 import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
-import { headers } from './headers.js';
 import type { Uuid } from './records.js';
 import { char, type TextRule } from './schema/char.js';
 import { dict, list } from './schema/containers.js';
 import { optional, withDefault } from './schema/field.js';
+import { headers } from './schema/headers.js';
 import { address, mailbox, oneOrListOfOne } from './schema/mailbox.js';
 import { trimWhitespace } from './schema/python.js';
 import { boolean, choice, integer, uuid } from './schema/scalars.js';
@@ -48,6 +49,8 @@ export interface CheckedContent {
 	context: Record<string, string>;
 	tag: string | null;
 	campaign_unique_id: Uuid | null;
+	/** Absent: none. */
+	attachments?: Attachment[];
 }
 
 /** A send request, normalized: `to`, `cc`, `bcc` hold each address once, in order of first appearance. */
@@ -106,6 +109,7 @@ const contentDeclaration = {
 	context: withDefault(dict(char({ trim: 'off', rules: [notBlank] })), () => ({})),
 	tag: optional(char({ max: 255 })),
 	campaign_unique_id: optional(uuid()),
+	attachments: optional(attachments()),
 };
 
 const sendDeclaration = {
@@ -306,6 +310,8 @@ function normalizeContent(value: Declared, copies: Pick<CheckedSend, 'cc' | 'bcc
 		context: value.context,
 		tag: value.tag ?? null,
 		campaign_unique_id: value.campaign_unique_id ?? null,
+		...(value.attachments !== undefined &&
+			value.attachments.length > 0 && { attachments: value.attachments }),
 	};
 }
 

@@ -2,6 +2,7 @@
  * The records of the service document on the wire: snake_case, naive UTC date-times with six fractional digits. A
  * record from a foreign deployment may carry further keys; they are kept.
  */
+import type { AttachedFile } from './attachments.js';
 
 /** `YYYY-MM-DDTHH:MM:SS.ffffff`, UTC without a zone (service document, "Resources and their fields"). */
 export type WireDateTime = string;
@@ -239,6 +240,8 @@ export interface MessageDetail extends Message {
 	reports?: MessageReport[];
 	/** Limits that hold it back; none when it does not wait, or waits for something else. */
 	held_by?: MessageHold[];
+	/** In their order; absent: none. */
+	attachments?: readonly AttachedFile[];
 }
 
 /** One conversation, or attempt at one, with an SMTP server (ours). */

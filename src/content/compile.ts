@@ -1,6 +1,8 @@
 /** Compiles a content once, so that a message for one recipient takes a few string joins. */
+import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
 import { usedVariables } from '../api/variables.js';
+import { placeFiles } from './attachments.js';
 import { ByteSink } from './byte-sink.js';
 import {
 	type Escape,
@@ -17,7 +19,7 @@ import { bytesOf, type Held, heldOf } from './held.js';
 import { notInlined } from './inline-css.js';
 import { contentSize, joinFault, TooLarge } from './joined-size.js';
 import { targetUrl } from './links.js';
-import { compileBody, compileSubject, fieldWriter, type WriteBody } from './message.js';
+import { compileBody, compileSubject, fieldWriter, type MessageBody } from './message.js';
 import { compilePart, type Part } from './part.js';
 import type { AskHtml, ReadHtml } from './read-html.js';
 import { escapedTracking, fillTracked, trackedTemplate } from './rewrite-links.js';
@@ -42,6 +44,8 @@ export async function compileContent(
 		text: isEmpty ? '' : text,
 		read,
 		sha256: contentSha256(content),
+		files: content.attachments ?? [],
+		written: content.html,
 	};
 	return { variables: usedVariables(content), warnings, ...writers(sources, heldOf(onHeld)) };
 }
@@ -76,15 +80,18 @@ interface Sources {
 	text: string | null;
 	read: ReadHtml | null;
 	sha256: string;
+	files: readonly Attachment[];
+	/** The HTML as its author wrote it. */
+	written: string | null;
 }
 
-type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'preview'>;
+type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'preview'>;
 
 /** Room for differences between messages, so that hardly any needs a second piece of memory. */
 const slack = 512;
 
 function writers(sources: Sources, held: Held): Writers {
-	const { subject, text, read } = sources;
+	const { subject, text, read, files } = sources;
 	const html = read?.html ?? null;
 	const links = read?.links ?? [];
 	const size = contentSize({ subject, text, html });
@@ -109,14 +116,23 @@ function writers(sources: Sources, held: Held): Writers {
 		join: (envelope, recipient) => {
 			const { variables, tracking } = recipient;
 			refuseOversize(variables, tracking);
-			const writeBody = tracking === null ? writePlain() : writeTracked();
+			const body = tracking === null ? writePlain() : writeTracked();
 			const out = new ByteSink(expected);
 			out.text(writeFields(writeSubject(variables), envelope, recipient));
-			writeBody(out, { variables, tracking: tracking && escapedTracking(tracking) });
+			body.write(out, { variables, tracking: tracking && escapedTracking(tracking) });
 			const message = out.take();
 			expected = message.length + slack;
 			return message;
 		},
+		rest: (encoded, { tracking }) =>
+			files.length === 0
+				? []
+				: (tracking === null ? writePlain() : writeTracked()).rest.map((piece) => {
+						if (typeof piece === 'string') return Buffer.from(piece, 'latin1');
+						const octets = encoded.get(piece.sha256);
+						if (octets === undefined) throw new Error(`the file ${piece.sha256} is not there`);
+						return octets;
+					}),
 		preview: ({ variables }) => {
 			refuseOversize(variables, null);
 			return {
@@ -128,13 +144,17 @@ function writers(sources: Sources, held: Held): Writers {
 	};
 }
 
-function bodyOf({ text, read, sha256 }: Sources, held: Held, kind: 'plain' | 'tracked'): WriteBody {
+function bodyOf(
+	{ text, read, sha256, files, written }: Sources,
+	held: Held,
+	kind: 'plain' | 'tracked',
+): MessageBody {
 	const parts = {
 		text: text === null ? null : plainPart(parseTemplate(text), 'plain', normalLineEnds),
 		html: read === null ? null : kind === 'tracked' ? trackedPart(read) : plainHtml(read),
 	};
 	held.add((parts.text?.bytes ?? 0) + (parts.html?.bytes ?? 0));
-	return compileBody({ ...parts, sha256 });
+	return compileBody({ ...parts, sha256, files: placeFiles(written, files) });
 }
 
 function plainHtml({ html, guards }: ReadHtml): Part {

@@ -4,8 +4,14 @@ import type { Content } from '../api/content.js';
 
 /** SHA-256 in hex of everything that distinguishes two contents; null and an empty string differ. */
 export function contentSha256(content: Content): string {
-	const { subject, text, html, disable_inline } = content;
+	const { subject, text, html, disable_inline, attachments = [] } = content;
+	const files = attachments.map(({ name, type, sha256, content_id = null }) => [
+		name,
+		type,
+		sha256,
+		content_id,
+	]);
 	return createHash('sha256')
-		.update(JSON.stringify([subject, text, html, disable_inline]))
+		.update(JSON.stringify([subject, text, html, disable_inline, ...(files.length > 0 ? [files] : [])]))
 		.digest('hex');
 }

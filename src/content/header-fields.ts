@@ -1,6 +1,6 @@
 /** Header fields: folded at 78 where there is a blank to fold at, never longer than 998, never more than one field. */
 import { domainToASCII } from 'node:url';
-import { isReservedHeader, maxHeaderName } from '../api/headers.js';
+import { isReservedHeader, maxHeaderName } from '../api/schema/headers.js';
 import { encodeWords } from './encoded-words.js';
 
 const softLimit = 78;

@@ -1,13 +1,15 @@
 /** What mail programs make less of than its author meant: findings about a content as it is written. Pure and linear. */
 
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
 import { referencePattern, variableNames, variablesIn } from '../api/variables.js';
+import { cidFaults } from './attachments.js';
 import { ignoreAll } from './attributes.js';
 
 /** One kind of finding, however often it was met. */
 export interface ContentFinding {
-	kind: 'clipped' | 'no_alt' | 'no_link' | 'no_unsubscribe' | 'no_subject' | 'long_subject';
+	kind: 'clipped' | 'no_alt' | 'no_file' | 'no_link' | 'no_unsubscribe' | 'no_subject' | 'long_subject';
 	/** Places, octets of the HTML or characters of the subject. */
 	count: number;
 	/** The first place: an attribute as written and its line, from 1; null: the whole content. */
@@ -19,10 +21,10 @@ export const clippedBytes = 102 * 1024;
 /** About twice of what mail programs show. */
 const longSubject = 120;
 
-/** `bulk`: the body is to have a link to unsubscribe. Kinds come in a fixed order, each once. */
+/** `bulk`: the body is to have a link to unsubscribe. `isTemplate`: files come when it is sent. Kinds come in a fixed order, each once. */
 export function contentFindings(
-	{ subject, text, html }: Pick<Content, 'subject' | 'text' | 'html'>,
-	{ bulk }: { bulk: boolean },
+	{ subject, text, html, attachments = [] }: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
+	{ bulk, isTemplate = false }: { bulk: boolean; isTemplate?: boolean },
 ): ContentFinding[] {
 	const whole = (kind: ContentFinding['kind'], count: number) => ({ kind, count, first: null });
 	const length = [...subject].length;
@@ -33,12 +35,24 @@ export function contentFindings(
 		...(length > longSubject ? [whole('long_subject', length)] : []),
 		...(octets > clippedBytes ? [whole('clipped', octets)] : []),
 		...(html === null ? [] : markupFindings(html)),
+		...(html === null || isTemplate ? [] : fileFindings(html, attachments)),
 		...(bulk && !bodies.some(hasUnsubscribeLink) ? [whole('no_unsubscribe', 1)] : []),
 	];
 }
 
 function hasUnsubscribeLink(body: string): boolean {
 	return variableNames(variablesIn(body)).includes('unsubscribe_url');
+}
+
+/** `cid:` links that no file provides. */
+function fileFindings(html: string, files: readonly Attachment[]): ContentFinding[] {
+	const { unknown } = cidFaults(html, files);
+	const [link] = unknown;
+	if (link === undefined) return [];
+	const text = `cid:${link.length > shownLength ? `${link.slice(0, shownLength)}…` : link}`;
+	return [
+		{ kind: 'no_file', count: unknown.length, first: { text, line: lineAt(html, html.indexOf(link)) } },
+	];
 }
 
 /** Images without an alternative text and links that lead nowhere. */

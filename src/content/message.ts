@@ -1,5 +1,6 @@
-/** The finished message: header fields, then one part or two alternatives. */
+/** The finished message: header fields, then one part or two alternatives, and the files with them. */
 import type { Envelope } from '../api/content.js';
+import { fileFields, type Placed, type PlacedFile } from './attachments.js';
 import type { ByteSink } from './byte-sink.js';
 import { oneLine, renderTemplate, type Template } from './fill-variables.js';
 import { addressField, customField, dateField, tokenField, unstructuredField } from './header-fields.js';
@@ -11,35 +12,83 @@ export interface MessageParts {
 	/** The html is null, or the text is, or neither. */
 	text: Part | null;
 	html: Part | null;
-	/** Identity of the content: its boundary is made from it, so the same content gives the same bytes. */
+	/** Identity of the content: its boundaries are made from it, so the same content gives the same bytes. */
 	sha256: string;
+	files: Placed;
 }
 
 /** Writes the Content-Type and the body of a message for a recipient. */
 export type WriteBody = (out: ByteSink, values: BodyValues) => void;
 
-/** Lays out the parts, text first (RFC 2046 s.5.1.4: the last alternative is the preferred one). */
-export function compileBody({ text, html, sha256 }: MessageParts): WriteBody {
-	if (text === null || html === null) {
-		const only = text ?? html;
-		if (only === null) return (out) => out.text('\r\n');
-		return (out, values) => {
-			out.text(`${only.fields}\r\n`);
-			only.write(out, values);
-			out.endLine();
-		};
-	}
-	const boundary = absentBoundary(sha256, [text, html]);
-	const head = `Content-Type: multipart/alternative; boundary="${boundary}"\r\n\r\n--${boundary}\r\n${text.fields}\r\n`;
-	const middle = `\r\n--${boundary}\r\n${html.fields}\r\n`;
-	const end = `\r\n--${boundary}--\r\n`;
-	return (out, values) => {
-		out.text(head);
-		text.write(out, values);
-		out.text(middle);
-		html.write(out, values);
-		out.text(end);
+/** The body of a message: what differs between recipients comes first, the files after it. */
+export interface MessageBody {
+	/** With files it ends behind their first header fields, at the end of a line that is not empty. */
+	write: WriteBody;
+	/** What follows for all recipients; a hash stands for the file of that hash. */
+	rest: readonly (string | { sha256: string })[];
+}
+
+/**
+ * Lays out the parts, text first (RFC 2046 s.5.1.4: the last alternative is the preferred one): mixed › alternative ›
+ * related, and of these only what is needed.
+ */
+export function compileBody({ text, html, sha256, files }: MessageParts): MessageBody {
+	const parts = [text, html].filter((part) => part !== null);
+	const bounded = (kind: string, mark: string, parameter = '') => {
+		const boundary = absentBoundary(`${mark}${sha256.slice(mark.length, 32)}`, parts);
+		const type = `Content-Type: multipart/${kind};${parameter} boundary="${boundary}"\r\n\r\n--${boundary}\r\n`;
+		return { type, next: `\r\n--${boundary}\r\n`, end: `\r\n--${boundary}--\r\n` };
 	};
+	// No boundary may begin another one: the digits of the hash have no m and no r.
+	const mixed = files.attached.length > 0 ? bounded('mixed', 'm') : null;
+	const related = files.inline.length > 0 ? bounded('related', 'r', ' type="text/html";') : null;
+	const alternative = parts.length > 1 ? bounded('alternative', '') : null;
+	const tail: (string | { sha256: string })[] = [];
+	const addAll = (placed: readonly PlacedFile[], how: 'inline' | 'attachment', next: string) => {
+		for (const file of placed) tail.push(`${next}${fileFields(file, how)}`, '\r\n', file);
+	};
+	if (related !== null) addAll(files.inline, 'inline', related.next);
+	tail.push(`${related?.end ?? ''}${alternative?.end ?? ''}`);
+	if (mixed !== null) addAll(files.attached, 'attachment', mixed.next);
+	tail.push(mixed?.end ?? '');
+	const [beforeFiles, rest] = splitTail(tail);
+	const [first, second] = parts;
+	const hasMore = mixed !== null || related !== null || alternative !== null;
+	const opening = `${mixed?.type ?? ''}${alternative?.type ?? ''}`;
+	const beforeHtml = `${alternative?.next ?? ''}${related?.type ?? ''}`;
+	return {
+		rest,
+		write: (out, values) => {
+			if (first === undefined) return out.text('\r\n');
+			out.text(`${opening}${first === html ? beforeHtml : ''}${first.fields}\r\n`);
+			first.write(out, values);
+			if (second !== undefined) {
+				out.text(`${beforeHtml}${second.fields}\r\n`);
+				second.write(out, values);
+			}
+			if (hasMore) out.text(beforeFiles);
+			else out.endLine();
+		},
+	};
+}
+
+type Tail = MessageBody['rest'];
+
+/** Up to the first header fields of a file, and from their end. Texts beside each other become one. */
+function splitTail(tail: Tail): [before: string, rest: Tail] {
+	const merged: (string | { sha256: string })[] = [];
+	let before = '';
+	let isBefore = true;
+	for (const piece of tail) {
+		if (typeof piece === 'string' && isBefore && piece !== '\r\n') before += piece;
+		else {
+			isBefore = false;
+			const last = merged.at(-1);
+			if (typeof piece === 'string' && typeof last === 'string') merged[merged.length - 1] = last + piece;
+			else merged.push(typeof piece === 'string' ? piece : { sha256: piece.sha256 });
+		}
+	}
+	return [before, merged];
 }
 
 /** The fields that all messages of an envelope share. */
@@ -101,9 +150,9 @@ function unsubscribeFields(url: string): string {
 }
 
 /** `=_` never occurs in quoted-printable or base64; in a 7bit part, which is constant, its absence is checked. */
-function absentBoundary(sha256: string, parts: readonly Part[]): string {
+function absentBoundary(mark: string, parts: readonly Part[]): string {
 	for (let attempt = 0; ; attempt++) {
-		const boundary = `=_${sha256.slice(0, 32)}${attempt === 0 ? '' : `.${attempt}`}`;
+		const boundary = `=_${mark}${attempt === 0 ? '' : `.${attempt}`}`;
 		if (parts.every((part) => part.isFreeOf(boundary))) return boundary;
 	}
 }

@@ -46,6 +46,11 @@ export interface CompiledContent {
 	 * joining a message that would be too large, and on a header field that cannot be written.
 	 */
 	join(envelope: Envelope, recipient: Recipient): Buffer;
+	/**
+	 * The end of the message that all recipients share, where `join` leaves it out: the files, by their hashes as
+	 * `encodeFile` made them. Empty without files. ASCII with CRLF, and in the relaxed form of DKIM.
+	 */
+	rest(encoded: ReadonlyMap<string, Buffer>, recipient: Pick<Recipient, 'tracking'>): readonly Buffer[];
 	/** The parts for a reader, variables filled in, links as written and without the pixel. Throws as `join` does. */
 	preview(recipient: Pick<Recipient, 'variables'>): { subject: string; text: string; html: string | null };
 }

@@ -7,11 +7,12 @@ import type { Uuid } from '../api/records.js';
 import { variableNames } from '../api/variables.js';
 import { bytesOf } from '../content/held.js';
 import { type ContentSize, contentSize, isSurelyWithin } from '../content/joined-size.js';
-import type { CompiledContent } from '../content/types.js';
+import type { CompiledContent, Recipient } from '../content/types.js';
 import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import type { StoredSubmission } from '../store/submissions.js';
 import type { SignMail } from './dkim/sign.js';
+import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
 import type { Conversation, Mail } from './smtp/conversation.js';
 import {
@@ -28,8 +29,10 @@ export interface ContentCache {
 }
 
 export interface ComposerOptions extends LinkOptions {
-	reads: Pick<Reads, 'getSubmission'>;
+	reads: Pick<Reads, 'getSubmission' | 'getAttachment'>;
 	contents: ContentCache;
+	/** Shared, too; absent: its own. */
+	files?: EncodedFiles;
 	/** MAIL FROM; the sender's address unless given. */
 	returnPath?: (message: Leased, submission: StoredSubmission) => string;
 	/** Records messages that may end this process; absent for a preview. */
@@ -53,11 +56,12 @@ export function createComposer(options: ComposerOptions): Composer {
 	const submissions = createSubmissions(options.reads);
 	const withCare = takeCare(options.queue);
 	const isSmall = measured();
+	const files = options.files ?? createEncodedFiles(options.reads);
 	return {
 		async compose(message) {
 			const submission = await submissions.get(message.submission);
 			if (submission === null) return unsendable('its submission is gone');
-			const work = () => compose(options, submission, message);
+			const work = () => compose({ ...options, files }, submission, message);
 			const mayHarm = message.is_suspect || !isSmall(submission, message);
 			return mayHarm ? withCare(message, work) : work();
 		},
@@ -65,14 +69,16 @@ export function createComposer(options: ComposerOptions): Composer {
 }
 
 async function compose(
-	options: ComposerOptions,
+	options: ComposerOptions & { files: EncodedFiles },
 	submission: StoredSubmission,
 	message: Leased,
 ): Promise<Composed> {
+	const { attachments = [] } = submission.content;
+	const files = attachments.length === 0 ? noFiles : await options.files.get(attachments);
 	let mail: Mail;
 	try {
 		const compiled = await options.contents.get(submission.content_sha256, submission.content);
-		mail = toMail(options, compiled, submission, message);
+		mail = toMail({ ...options, files }, compiled, submission, message);
 	} catch (cause) {
 		// Content that cannot be compiled or joined will not improve, and must not stop other messages.
 		return unsendable(
@@ -80,9 +86,11 @@ async function compose(
 		);
 	}
 	// Last: any later change breaks the signature.
-	const bytes = await options.sign?.(mail.bytes, addressOf(submission.envelope.from));
+	const bytes = await options.sign?.(mail.bytes, addressOf(submission.envelope.from), mail.rest);
 	return { kind: 'mail', mail: bytes === undefined ? mail : { ...mail, bytes } };
 }
+
+const noFiles: ReadonlyMap<string, Buffer> = new Map();
 
 /** One at a time, so that a process that ends has ended on that message. */
 function takeCare(
@@ -123,7 +131,7 @@ export function messageIdOf(message: Uuid, from: string): string {
 }
 
 function toMail(
-	options: ComposerOptions,
+	options: LinkOptions & Pick<ComposerOptions, 'returnPath'> & { files: ReadonlyMap<string, Buffer> },
 	compiled: CompiledContent,
 	submission: StoredSubmission,
 	message: Leased,
@@ -141,18 +149,26 @@ function toMail(
 						? ['unsubscribe_url', ...variableNames(compiled.variables)]
 						: variableNames(compiled.variables),
 				);
-	const bytes = compiled.join(envelope, {
+	const recipient: Recipient = {
 		to: message.to,
 		messageId: messageIdOf(message.message, from),
 		dateMs: Math.floor(message.created_at / microsPerMs),
 		variables: recipientVariables(pages, message.variables),
 		tracking: submission.content.html === null ? null : links && trackingOf(links, compiled.links),
 		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
-	});
+	};
+	const bytes = compiled.join(envelope, recipient);
+	const rest = compiled.rest(options.files, recipient);
 	const to = addressOf(message.to);
 	const copies = new Set([...envelope.cc, ...envelope.bcc].map(addressOf));
 	copies.delete(to);
-	return { from: options.returnPath?.(message, submission) ?? from, to, copies: [...copies], bytes };
+	return {
+		from: options.returnPath?.(message, submission) ?? from,
+		to,
+		copies: [...copies],
+		bytes,
+		...(rest.length > 0 && { rest }),
+	};
 }
 
 /** Removes copies to addresses with a hard bounce or complaint since the message was accepted. */

@@ -163,6 +163,7 @@ async function openContent(context: CampaignContext, spec: CampaignSpec): Promis
 	const isOurs = context.courier === 'smtp';
 	if (parsed.kind === 'invalid') throw isOurs ? await refusalBeside(context, parsed) : invalid(parsed.errors);
 	const campaign = parsed.value;
+	if (!isOurs && campaign.attachments !== undefined) throw invalid(unknownFiles);
 	const resolved = isOurs
 		? await resolveContent(context, campaign)
 		: { ...opaqueContent(campaign), request: callOf(spec) };
@@ -178,6 +179,10 @@ async function openContent(context: CampaignContext, spec: CampaignSpec): Promis
 		timing: await settledTiming(store, campaign.timing),
 	};
 }
+
+const unknownFiles = {
+	attachments: [{ code: 'invalid', message: 'This service does not know what that is.' }],
+};
 
 /** The content for all recipients, without fields that such a service does not know. */
 function callOf(spec: CampaignSpec): Omit<SendRequest, 'to'> {

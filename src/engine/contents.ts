@@ -1,11 +1,13 @@
 /** Resolves a send request into the content that is stored: template, sender, links, variables. */
 
+import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
 import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
 import type { StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
 import { refusal } from '../api/refusals.js';
 import { referencePattern, usedVariables } from '../api/variables.js';
+import { cidFaults } from '../content/attachments.js';
 import { contentSha256 } from '../content/hash.js';
 import { contentSize, contextErrors, joinFault } from '../content/joined-size.js';
 import { isTooDeep, maxNesting } from '../content/nesting.js';
@@ -23,6 +25,7 @@ export interface Wanted {
 	template_unique_id: Uuid | null;
 	list_id: number | null;
 	disable_inline: boolean;
+	attachments?: readonly Attachment[];
 	context: Readonly<Record<string, string>>;
 }
 
@@ -42,26 +45,23 @@ export async function resolveContent(
 	wanted: Wanted,
 ): Promise<ResolvedContent> {
 	const { errors, template } = await lookUp(context, wanted);
-	const content: Content =
+	const bodies =
 		template === null
-			? {
-					subject: wanted.subject ?? '',
-					text: wanted.text_body,
-					html: wanted.html_body,
-					disable_inline: wanted.disable_inline,
-				}
+			? { subject: wanted.subject ?? '', text: wanted.text_body, html: wanted.html_body }
 			: {
 					subject: template.name,
 					text: emptyAsNull(template.text_body),
 					html: emptyAsNull(template.html_body),
-					disable_inline: wanted.disable_inline,
 				};
+	const { disable_inline, attachments = [] } = wanted;
+	const content: Content = { ...bodies, disable_inline, ...(attachments.length > 0 && { attachments }) };
 	const wrong = bodyErrors({ text_body: content.text, html_body: content.html });
 	const isWrong = Object.keys(wrong).length > 0;
 	const fault = isWrong ? null : joinFault(contentSize(content), wanted.context);
 	if (fault !== null) Object.assign(errors, contextErrors(fault));
 	if (template === null) Object.assign(errors, wrong);
 	else if (isWrong) Object.assign(errors, { template_unique_id: Object.values(wrong).flat() });
+	Object.assign(errors, cidErrors(content));
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 	return { content, content_sha256: contentSha256(content), variables: usedVariables(content) };
 }
@@ -120,6 +120,15 @@ function hasTooMany(body: string): boolean {
 	const pattern = referencePattern();
 	for (let count = 0; pattern.test(body); ) if (++count > maxVariables) return true;
 	return false;
+}
+
+/** A `cid:` link is to one file. Empty without errors. */
+function cidErrors({ html, attachments = [] }: Content): FieldErrors {
+	const [first] = attachments.length === 0 ? [] : cidFaults(html, attachments).unclear;
+	if (first === undefined) return {};
+	return {
+		attachments: [{ code: 'unique', message: `The HTML has cid:${first}, which several files are.` }],
+	};
 }
 
 /** The 400 for a call with a bad shape, together with the store's errors about its good parts. */

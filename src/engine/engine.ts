@@ -2,6 +2,7 @@
 import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
 import type { SendRequest } from '../api/inputs.js';
+import { createAttachments } from './attachments.js';
 import { createAudiences } from './audiences.js';
 import { createCampaigns } from './campaigns.js';
 import type { EngineContext } from './context.js';
@@ -44,6 +45,7 @@ export function createEngine(context: EngineContext): Engine {
 		suppressions: createSuppressions(context),
 		people: createPeople(context),
 		audiences: createAudiences(context),
+		attachments: createAttachments(context),
 	};
 	const capabilities: Capabilities = { service: 'mailctl', idempotentSend: true, ext };
 	return {

@@ -68,11 +68,18 @@ async function checkedSend(context: EngineContext, request: SendRequest) {
 export function createMessages(context: EngineContext): Messages {
 	const { store, ports, clock } = context;
 	const get: Messages['get'] = async (id, call) => {
-		const { message, attempts, events, reports } = found(
+		const { message, attempts, events, reports, attachments } = found(
 			await store.reads.getMessage({ id, ...seenBy(call) }),
 		);
 		const held_by = (await store.reads.holdsOfMessage({ id, now: clock.now() })).map(toHold);
-		return { ...message, delivery_attempts: attempts, events, reports, held_by };
+		return {
+			...message,
+			delivery_attempts: attempts,
+			events,
+			reports,
+			held_by,
+			...(attachments.length > 0 && { attachments }),
+		};
 	};
 	const change = async (id: Uuid, action: MessageAction, call?: Call) => {
 		const outcome = await store.writes.changeMessage({ id, action, now: clock.now(), ...seenBy(call) });

@@ -2,6 +2,8 @@
  * Every operation of the API in HTTP: the one table for client, server and OpenAPI. Service document, "Endpoints";
  * routes below `/ext/` are ours (api-decisions 38).
  */
+import { maxAttachedBytes } from '../api/attachments.js';
+
 /** The rights of a token. `admin` includes all others. */
 export const scopes = ['read', 'send', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
@@ -10,7 +12,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Route {
 	method: Method;
-	/** With a slash at its end; `{list_id}`, `{id}`, `{first}` are integers, `{uuid}` a UUID. */
+	/** With a slash at its end; `{list_id}`, `{id}`, `{first}` are integers, `{uuid}` a UUID, `{sha256}` a hash. */
 	path: string;
 	success: 200 | 201 | 204;
 	scope: Scope;
@@ -20,18 +22,19 @@ export interface Route {
 	orScope?: Scope;
 	/** Names of the query parameters that are read; others are ignored. */
 	query?: readonly string[];
-	/** The size of its JSON body; absent: it has none. */
+	/** The size of its body; absent: it has none. */
 	body?: BodySize;
 	/** Not idempotent, although its method is: no client repeats it automatically. */
 	isUnsafe?: true;
 }
 
 /**
- * Octets: contents of mails; rows of a batch, which is one transaction; others, of which a subscriber's meta of 512 KiB
+ * Octets: contents of mails; files that go with them, which are no JSON; rows of a batch, which is one transaction; others, of which a subscriber's meta of 512 KiB
  * is the largest.
  */
 export const maxBodyBytes = {
 	content: 10 * 1024 * 1024,
+	file: maxAttachedBytes,
 	batch: 4 * 1024 * 1024,
 	record: 1024 * 1024,
 } as const;
@@ -86,6 +89,7 @@ const suppressions = '/ext/suppressions/';
 const suppressionFilters = ['email__icontains', 'email__exact', 'reason', 'source', 'list_id'] as const;
 /** The address stands in the query, which is in no log. */
 const people = '/ext/people/';
+const attachment = '/ext/attachments/{sha256}/';
 const deliveries = '/ext/webhooks/{id}/deliveries/';
 const secrets = '/ext/webhooks/secret/';
 
@@ -217,6 +221,11 @@ export const routes = {
 		query: ['after', 'limit'],
 		alsoScope: 'read',
 	}),
+
+	/** `{sha256, size}`; 404 for bytes that are not there or about to be deleted. */
+	'ext.attachments.find': get(attachment, 'send'),
+	/** The body is the file itself; 400 on `sha256` for other bytes. */
+	'ext.attachments.put': put(attachment, 'send', { body: 'file' }),
 
 	'ext.suppressions.page': get(suppressions, 'read', { query: [...suppressionFilters, ...paging] }),
 	/** `{results, next}`; `next` is the `cursor` of the rest. For reading all of them, where pages would be slow. */

@@ -4,6 +4,7 @@
  * A write's promise resolves after its commit is durable.
  */
 
+import type { AttachedFile, StoredBytes } from '../api/attachments.js';
 import type {
 	Ack,
 	ImportBatch,
@@ -118,6 +119,9 @@ export interface Reads
 	getDelivery(c: { webhook_id: number; id: Uuid }): Promise<WebhookDeliveryDetail | null>;
 	pageTemplates(c: PageOf): Promise<Slice<Template>>;
 	getTemplate(c: { id: Uuid }): Promise<Template | null>;
+	/** Null: not there, or about to be deleted. */
+	findAttachment(c: { sha256: string; now: Micros }): Promise<StoredBytes | null>;
+	getAttachment(c: { sha256: string }): Promise<Uint8Array | null>;
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
 	/** Without regard to case; `null` when it is not verified. */
 	findSender(c: { email_key: string }): Promise<Sender | null>;
@@ -130,6 +134,7 @@ export interface Reads
 		events: MessageEvent[];
 		reports: MessageReport[];
 		rendering: Leased;
+		attachments: AttachedFile[];
 	} | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
 	/** Walks envelopes of submissions and rows of campaigns, as no index leads to them: for a person, not for a loop. */
@@ -254,6 +259,8 @@ export interface Writes
 	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	patchTemplate(c: { id: Uuid; patch: Partial<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	deleteTemplate(c: { id: Uuid }): Promise<boolean>;
+	/** Of checked bytes. Deletes uploads whose time is over. */
+	putAttachment(c: { sha256: string; bytes: Uint8Array; now: Micros }): Promise<StoredBytes>;
 	createSender(c: { email: string; email_key: string; now: Micros }): Promise<Written<Sender>>;
 	deleteSender(c: { id: number }): Promise<boolean>;
 

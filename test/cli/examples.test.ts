@@ -95,6 +95,7 @@ const files: Readonly<Record<string, string>> = {
 		'lists:\n  - name: Weekly news\n    email_reason: You signed up\nfields:\n  - {variable: city, name: City}\nsenders: [news@example.com]\n',
 	'mails/Welcome/body.html': '<p>Welcome to us, #name#</p>',
 	'welcome.html': '<p>Welcome, #name#</p>',
+	'invoice.pdf': '%PDF-1.4\n',
 	'news.html': '<p>News for #name#</p><p><a href="#unsubscribe_url#">Unsubscribe</a></p>',
 	'smtp.pass': 'secret\n',
 	'mailctl.key': `${'0f'.repeat(32)}\n`,

@@ -1,8 +1,8 @@
 // Header fields of any text and any names are folded where they can be, and nowhere else.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isReservedHeader, maxHeaderName } from '../../src/api/headers.js';
 import { sendFields } from '../../src/api/messages.js';
+import { isReservedHeader, maxHeaderName } from '../../src/api/schema/headers.js';
 import { addressField, customField, unstructuredField } from '../../src/content/header-fields.js';
 
 const piece = fc.oneof(

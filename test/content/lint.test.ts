@@ -10,6 +10,22 @@ const findings = (html: string | null, more: { subject?: string; text?: string; 
 const kinds = (html: string | null, more?: Parameters<typeof findings>[1]) =>
 	findings(html, more).map(({ kind }) => kind);
 
+describe('files that do not go with the mail', () => {
+	const image = '<p>\n<img src="cid:a.png" alt="">';
+	it('are those of cid: links that no attachment provides', () => {
+		const attachments = [{ name: 'b.png', type: 'image/png', sha256: 'x' }];
+		const written = { subject: 'News', text: null, html: image, attachments };
+		expect(contentFindings(written, { bulk: false })).toEqual([
+			{ kind: 'no_file', count: 1, first: { text: 'cid:a.png', line: 2 } },
+		]);
+	});
+
+	it('are none of a template, which gets its files later', () => {
+		const written = { subject: 'News', text: null, html: image };
+		expect(contentFindings(written, { bulk: false, isTemplate: true })).toEqual([]);
+	});
+});
+
 describe('links that lead nowhere', () => {
 	it.each([
 		...['', '#', ' # ', 'http:/x', 'http://', 'https:', 'http:x.example', 'example.com', 'www.example.com/a'],
@@ -39,7 +55,7 @@ describe('links that lead nowhere', () => {
 			'https://#host#/x',
 			'https://x/#a#',
 		],
-		...['myapp://open', 'cid:logo', 'http&#58;//example.com'],
+		...['myapp://open', 'http&#58;//example.com'],
 	])('is not %j', (href) => {
 		expect(findings(`<a href="${href}">x</a>`)).toEqual([]);
 	});

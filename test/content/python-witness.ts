@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { runProgram, runs } from '../support/run-program.js';
 
 const script = `
-import base64, email, json, sys
+import base64, email, hashlib, json, sys
 from email import policy
 
 def mailboxes(message, name):
@@ -21,15 +21,22 @@ def read(raw):
         'message_id': str(message['Message-ID']),
         'mailboxes': {name: mailboxes(message, name) for name in ['From', 'To', 'Cc', 'Reply-To']},
         'fields': [[key, str(value)] for key, value in message.items()],
-        'parts': {part.get_content_type(): part.get_content() for part in leaves},
+        'parts': {part.get_content_type(): part.get_content() for part in leaves if part.get_filename() is None},
         'encodings': [str(part['Content-Transfer-Encoding']) for part in leaves],
+        'tree': tree(message),
     }
+
+def tree(part):
+    named = {'type': part.get_content_type(), 'name': part.get_filename(), 'id': part['Content-ID'] and str(part['Content-ID']), 'how': part.get_content_disposition()}
+    if part.is_multipart():
+        return {**named, 'parts': [tree(one) for one in part.iter_parts()]}
+    return {**named, 'sha256': hashlib.sha256(part.get_payload(decode=True)).hexdigest()}
 
 def answer(text):
     try:
         return read(base64.b64decode(text))
     except Exception as error:
-        return {'defects': [repr(error)], 'subject': '', 'date': 0, 'message_id': '', 'mailboxes': {}, 'fields': [], 'parts': {}, 'encodings': []}
+        return {'defects': [repr(error)], 'subject': '', 'date': 0, 'message_id': '', 'mailboxes': {}, 'fields': [], 'parts': {}, 'encodings': [], 'tree': None}
 
 json.dump([answer(text) for text in json.load(sys.stdin)], sys.stdout)
 `;
@@ -48,6 +55,17 @@ export interface Testimony {
 	/** Texts by content type. */
 	parts: Record<string, string>;
 	encodings: string[];
+	tree: MimeNode | null;
+}
+
+/** A part, by what stands in its header fields; a leaf with the hash of its bytes. */
+export interface MimeNode {
+	type: string;
+	name: string | null;
+	id: string | null;
+	how: string | null;
+	parts?: MimeNode[];
+	sha256?: string;
 }
 
 export const hasPython = runs('python3', '-c', 'import email');

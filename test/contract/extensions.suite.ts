@@ -1,4 +1,5 @@
 // What every implementation that offers our extensions must do with them.
+import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
@@ -205,6 +206,68 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(second?.secret).not.toBe(first?.secret);
 				expect(before).toMatchObject({ secret: first?.secret, date_retired: expect.any(String) });
 				expect(more).toEqual([]);
+			});
+		});
+
+		describe('attachments', () => {
+			const bytes = Buffer.from([0, 1, 2, 0xff, 0x0a]);
+			const shaOf = (content: Buffer) => createHash('sha256').update(content).digest('hex');
+			const sha256 = shaOf(bytes);
+			const pdf = { name: 'Übersicht.pdf', type: 'application/pdf', sha256 };
+			const mail = () => ({ from: subject.sender, to: ['a@example.com'], subject: 'S', text_body: 'T' });
+
+			it('are uploaded once, named by messages, and part of them', async () => {
+				const attachments = await ext('attachments');
+				await expect(attachments.find(sha256)).rejects.toMatchObject({ code: 'not_found' });
+				expect(await attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
+				expect(await attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
+				expect(await attachments.find(sha256)).toEqual({ sha256, size: 5 });
+				const { messages } = await api.send({ ...mail(), attachments: [pdf] });
+				const id = messages[0]?.id ?? '';
+				expect((await (await ext('messages')).get(id)).attachments).toEqual([{ ...pdf, size: 5 }]);
+				const [file] = (await parsed(id)).attachments;
+				expect(file).toMatchObject({ filename: pdf.name, mimeType: pdf.type });
+				expect(Buffer.from(file?.content as ArrayBuffer)).toEqual(bytes);
+			});
+
+			it('are of their hash, may be empty, and are not too large', async () => {
+				const attachments = await ext('attachments');
+				const nothing = Buffer.alloc(0);
+				expect(await attachments.put(shaOf(nothing), nothing)).toMatchObject({ size: 0 });
+				await expect(attachments.put(sha256, Buffer.from('x'))).rejects.toMatchObject({
+					code: 'invalid',
+					fields: { sha256: [{ code: 'invalid' }] },
+				});
+				const huge = Buffer.alloc(20 * 1024 * 1024 + 1);
+				const code = expect.stringMatching(/^(too_large|invalid)$/);
+				await expect(attachments.put(shaOf(huge), huge)).rejects.toMatchObject({ code });
+				const largest = huge.subarray(1);
+				expect(await attachments.put(shaOf(largest), largest)).toMatchObject({ size: 20 * 1024 * 1024 });
+			});
+
+			it.each([
+				['no name', { ...pdf, name: '' }, { 0: { name: [{ code: 'blank' }] } }],
+				['a path', { ...pdf, name: '../x' }, { 0: { name: [{ code: 'invalid' }] } }],
+				['a line break in its name', { ...pdf, name: 'a\rb' }, { 0: { name: [{ code: 'invalid' }] } }],
+				['no media type', { ...pdf, type: 'pdf' }, { 0: { type: [{ code: 'invalid' }] } }],
+				['a mail', { ...pdf, type: 'message/rfc822' }, { 0: { type: [{ code: 'invalid' }] } }],
+				['no hash', { ...pdf, sha256: 'x' }, { 0: { sha256: [{ code: 'invalid' }] } }],
+				['bytes that are not there', { ...pdf, sha256: '0'.repeat(64) }, [{ code: 'does_not_exist' }]],
+			])('are refused with %s', async (_, attachment, errors) => {
+				await expect(api.send({ ...mail(), attachments: [attachment] })).rejects.toMatchObject({
+					code: 'invalid',
+					fields: { attachments: errors },
+				});
+			});
+
+			it('are refused where a link is to two of them', async () => {
+				await (await ext('attachments')).put(sha256, bytes);
+				const two = {
+					...mail(),
+					html_body: '<img src="cid:a.png">',
+					attachments: [1, 2].map(() => ({ ...pdf, name: 'a.png' })),
+				};
+				await expect(api.send(two)).rejects.toMatchObject({ fields: { attachments: [{ code: 'unique' }] } });
 			});
 		});
 

@@ -1,5 +1,6 @@
 /** What every store keeps and answers. A store's own test gives its name and how an empty one is opened. */
 import { describe } from 'vitest';
+import { describeAttachments } from './store/attachments.js';
 import { describeBounces } from './store/bounces.js';
 import { describeCampaignBatches } from './store/campaign-batches.js';
 import { describeCampaigns } from './store/campaigns.js';
@@ -44,6 +45,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeImports(open);
 		describeFigures(open);
 		describeErasures(open);
+		describeAttachments(open);
 		describeDeliveries(open);
 		describeBounces(open);
 	});

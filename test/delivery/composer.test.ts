@@ -31,7 +31,7 @@ const messageOf = (message: string, k: string, more: Partial<Leased> = {}): Leas
 async function told(messages: readonly Leased[]): Promise<string[]> {
 	const said: string[] = [];
 	const composer = createComposer({
-		reads: { getSubmission: async () => submission },
+		reads: { getSubmission: async () => submission, getAttachment: async () => null },
 		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
 		publicUrl: null,
 		keyring: null,

@@ -185,6 +185,7 @@ const table: Readonly<Record<string, Standing>> = {
 			at: [...toList, '--at', 'tomorrow 9:00'],
 			in: ['send', ...mail, '--csv', people, '--in', '2h', ...agreed],
 			window: ['send', '--batch', requests, '--window', '09:00-18:00', ...agreed],
+			attach: [...single, '--attach', file],
 		},
 	),
 	'send status': anywhere('jobs there are ledgers of this machine'),

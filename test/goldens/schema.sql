@@ -1,4 +1,16 @@
-PRAGMA user_version = 18;
+PRAGMA user_version = 19;
+
+CREATE TABLE attachments (
+	sha256 TEXT PRIMARY KEY,
+	size INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	expires_at INTEGER,
+	bytes BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX attachments_expiring ON attachments (expires_at) WHERE expires_at IS NOT NULL;
+
+-- index sqlite_autoindex_attachments_1, made by SQLite
 
 CREATE TABLE attempts (
 	message_id INTEGER NOT NULL,
@@ -110,6 +122,18 @@ CREATE TABLE compositions (
 	fence INTEGER NOT NULL,
 	PRIMARY KEY (message_id, fence)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE content_attachments (
+	content_sha256 TEXT NOT NULL REFERENCES contents (sha256) ON DELETE CASCADE,
+	position INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	type TEXT NOT NULL,
+	sha256 TEXT NOT NULL REFERENCES attachments (sha256),
+	content_id TEXT,
+	PRIMARY KEY (content_sha256, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX contents_of_attachment ON content_attachments (sha256);
 
 CREATE TABLE contents (
 	sha256 TEXT PRIMARY KEY,

@@ -19,7 +19,10 @@ interface Row {
 
 export interface MemoryQueue {
 	readonly queue: Queue;
-	readonly reads: Pick<Reads, 'getSubmission' | 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'>;
+	readonly reads: Pick<
+		Reads,
+		'getSubmission' | 'getAttachment' | 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'
+	>;
 	readonly pauses: ReadonlyMap<QueuePause['kind'], QueuePause>;
 	readonly rows: readonly Row[];
 	states(): Partial<Record<MessageState, number>>;
@@ -118,6 +121,7 @@ export function createMemoryQueue(c: {
 	return {
 		queue,
 		reads: {
+			getAttachment: async () => null,
 			getSubmission: async ({ id }) => (id === submission.id ? submission : null),
 			countMessages: async () => states(),
 			queuePauses: async () => [...pauses.values()],
@@ -161,6 +165,7 @@ export const plainContents: { get(): Promise<CompiledContent> } = {
 					'',
 				].join('\r\n'),
 			),
+		rest: () => [],
 		preview: () => ({ subject: '', text: '', html: null }),
 	}),
 };

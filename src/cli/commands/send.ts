@@ -16,6 +16,7 @@ import { explained, type Refused } from '../verbs/refusals.js';
 import { cancel } from './campaigns/cancel.js';
 import { status } from './campaigns/list.js';
 import { resume } from './campaigns/resume.js';
+import { uploadAttachments } from './send/attach.js';
 import { assertAllowed } from './send/audience.js';
 import {
 	afterAcceptance,
@@ -80,6 +81,7 @@ const self = command({
 		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
 		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --yes --expect-count 250',
 		'mailctl send --from news@example.com --csv people.csv --subject "News for #city#" --text "Hi #name#" --yes --expect-count 1',
+		'mailctl send --from news@example.com --to ann@example.com --subject Invoice --text "Here it is." --attach invoice.pdf',
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
 	],
 	whenStopped: endOfSend,
@@ -124,6 +126,7 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	}
 	if (cx.dryRun) return preview(cx, prepared, request, options);
 	await warnOfContent(cx, prepared);
+	await uploadAttachments(cx, prepared.files);
 	return accept(cx, request, options);
 }
 
@@ -206,7 +209,7 @@ async function preview(
 	request: SendRequest,
 	options: SendOptions,
 ): Promise<ExitCode> {
-	const ended = await foreseen(cx, request, options.idempotencyKey);
+	const ended = await foreseen(cx, request, { ...prepared, idempotencyKey: options.idempotencyKey });
 	await warnOfContent(cx, prepared);
 	if (!wantsPreview(options) && ended === exits.done) await warnOfLinks(cx, { bulk: options.bulk });
 	await look(cx, { prepared, request, options });

@@ -270,7 +270,7 @@ async function lint(cx: CommandContext, input: { name: string; text_body?: strin
 	const { name: subject, text_body: text = null, html_body: html = null } = input;
 	const { warnOfFindings } = await import('../verbs/content-warnings.js');
 	// Whether it is for bulk mail is known when it is sent.
-	await warnOfFindings(cx, { subject, text, html }, { bulk: false });
+	await warnOfFindings(cx, { subject, text, html }, { bulk: false, isTemplate: true });
 }
 
 function partsOf({ text_body, html_body }: Template): string {

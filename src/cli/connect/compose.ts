@@ -4,6 +4,7 @@ import type { Content } from '../../api/content.js';
 import { type Clock, type Micros, microsPerMs } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { variableNames, variableValue } from '../../api/variables.js';
+import { encodeFile } from '../../content/attachments.js';
 import { compileContent } from '../../content/compile.js';
 import { refusingTooLarge } from '../../content/joined-size.js';
 import type { AskHtml } from '../../content/read-html.js';
@@ -46,12 +47,14 @@ async function composed(
 	request: ComposeRequest,
 	{ linksOf, standsIn, now, askHtml }: ComposeParts,
 ): Promise<ComposedMessage> {
-	const { subject, text, html, disable_inline, from, reply_to, cc, headers } = request;
-	const compiled = await compileContent({ subject, text, html, disable_inline }, askHtml);
+	const { subject, text, html, disable_inline, from, reply_to, cc, headers, files = [] } = request;
+	const attachments = files.map(({ bytes: _, ...file }) => file);
+	const content = { subject, text, html, disable_inline, ...(files.length > 0 && { attachments }) };
+	const compiled = await compileContent(content, askHtml);
 	const id = randomUUID();
 	const links = linksOf(id);
 	const variables: Record<string, string> = { ...links, ...request.variables };
-	const raw = compiled.join(
+	const joined = compiled.join(
 		{ from, reply_to, cc, bcc: [], headers },
 		{
 			to: request.to,
@@ -62,16 +65,19 @@ async function composed(
 			listUnsubscribeUrl: request.bulk ? (links?.unsubscribe_url ?? null) : null,
 		},
 	);
+	const encoded = new Map(files.map(({ sha256, bytes }) => [sha256, encodeFile(bytes)]));
+	const rest = compiled.rest(encoded, { tracking: null });
 	const missing = compiled.variables.filter((reference) => variableValue(reference, variables) === null);
 	const isLinked =
 		request.bulk ||
 		variableNames(compiled.variables).some((name) => isLink(name) && !Object.hasOwn(request.variables, name));
 	return {
-		raw,
+		raw: rest.length === 0 ? joined : Buffer.concat([joined, ...rest]),
 		...compiled.preview({ variables }),
 		missing,
 		warnings: compiled.warnings,
 		standsIn: isLinked ? standsIn : null,
+		...(files.length > 0 && { files }),
 	};
 }
 

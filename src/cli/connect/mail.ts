@@ -9,6 +9,7 @@ import type { Uuid } from '../../api/records.js';
 import { createContentCache } from '../../content/cache.js';
 import { addressOf, type ContentCache, createComposer } from '../../delivery/composer.js';
 import { createSigner, type SignMail } from '../../delivery/dkim/sign.js';
+import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
 import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
 import { parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
@@ -55,6 +56,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const { store, clock } = parts;
 	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });
 	const contents = createContentCache({ askHtml: inliner.read, maxBytes: contentCacheBytes });
+	const files = createEncodedFiles(store.reads);
 	const sign = createSigner({ reads: store.reads, clock });
 	const links = async () => {
 		const settings = await readSettings(store);
@@ -62,7 +64,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
 	};
 	return {
-		deliver: async (options) => deliver(parts, { ...(await links()), contents, sign }, options),
+		deliver: async (options) => deliver(parts, { ...(await links()), contents, files, sign }, options),
 		testSmtp: async (signal) => testSmtp(smtpOf(await readSettings(store)), { trace: parts.trace, signal }),
 		compose: async (request) => {
 			const options = await links();
@@ -82,11 +84,12 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 		renderMessage: async (id) => {
 			const found = await store.reads.getMessage({ id });
 			if (found === null) return null;
-			const composer = createComposer({ reads: store.reads, contents, sign, ...(await links()) });
+			const composer = createComposer({ reads: store.reads, contents, files, sign, ...(await links()) });
 			const composed = await composer.compose(found.rendering);
 			if (composed.kind === 'unsendable')
 				throw invalid({ state: [{ code: 'unsendable', message: composed.conversation.reply.text }] });
-			return composed.mail.bytes;
+			const { bytes, rest = [] } = composed.mail;
+			return Buffer.concat([bytes, ...rest]);
 		},
 		contents,
 		links,
@@ -122,7 +125,16 @@ export function smtpOf({
 
 async function deliver(
 	parts: LocalParts,
-	{ contents, sign, ...links }: Links & { contents: ContentCache; sign: SignMail },
+	{
+		contents,
+		files,
+		sign,
+		...links
+	}: Links & {
+		contents: ContentCache;
+		files: EncodedFiles;
+		sign: SignMail;
+	},
 	options: DeliverOptions,
 ): Promise<DeliverySummary> {
 	const { store, clock, trace } = parts;
@@ -140,6 +152,7 @@ async function deliver(
 		queue: store.queue,
 		reads: store.reads,
 		contents: warned(contents, warnings.add),
+		files,
 		sign,
 		...links,
 		...(verp !== null && { returnPath: ({ message }) => verp.addressFor(message) }),

@@ -1,5 +1,12 @@
 /** Messages composed for display before they are sent. */
 
+import type { Attachment } from '../../api/attachments.js';
+
+/** A file of a message, before it is uploaded. */
+export interface FileToSend extends Attachment {
+	bytes: Buffer;
+}
+
 /** A message to display: nothing of it is stored. */
 export interface ComposeRequest {
 	from: string;
@@ -13,6 +20,8 @@ export interface ComposeRequest {
 	cc: readonly string[];
 	headers: Readonly<Record<string, string>>;
 	variables: Readonly<Record<string, string>>;
+	/** Absent: none. */
+	files?: readonly FileToSend[];
 }
 
 /** The parts of a content as a person reads them. */
@@ -30,4 +39,6 @@ export interface ComposedMessage extends RenderedContent {
 	warnings: readonly string[];
 	/** Names the stand-ins for parts that only the deployment can make; null: the message is final. */
 	standsIn: string | null;
+	/** Absent: none. */
+	files?: readonly FileToSend[];
 }

@@ -90,6 +90,8 @@ that address gets it. No pixel is in it, and links are not tracked. On a server 
 the links that the server signs, such as #unsubscribe_url#. Other services make their messages by themselves: there
 --dry-run shows the request, and --preview and --eml are refused, as is a default.
 
+--attach FILE sends a file with it, 20 MiB in all; <img src="cid:logo.png"> in the HTML shows the one of that name.
+
 To many: the rows are staged and checked first, then released all at once. On a terminal the count and a sample are
 shown and asked about; a script gives --yes --expect-count N, and nothing is released if the count is another.
 Whatever is wrong with a row is listed with its line, and nothing is released; --skip-invalid leaves such rows out.

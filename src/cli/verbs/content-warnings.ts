@@ -9,8 +9,8 @@ import { counted, numberText } from '../render/counted.js';
 /** `bulk`: the mails are to have a link to unsubscribe; `of`: which content it is, where there are several. */
 export async function warnOfFindings(
 	cx: CommandContext,
-	content: Pick<Content, 'subject' | 'text' | 'html'>,
-	{ of, ...how }: { bulk: boolean; of?: string },
+	content: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
+	{ of, ...how }: { bulk: boolean; isTemplate?: boolean; of?: string },
 ): Promise<void> {
 	const { contentFindings } = await import('../../content/lint.js');
 	for (const finding of contentFindings(content, how)) {
@@ -36,6 +36,11 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 			];
 		case 'no_link':
 			return [`${counted(count, 'link')} that ${count === 1 ? 'leads' : 'lead'} nowhere${place}`];
+		case 'no_file':
+			return [
+				`${counted(count, 'cid: link')} to a file that does not go with the mail${place}`,
+				'--attach FILE; the link names it as the file is called',
+			];
 		case 'no_unsubscribe':
 			return ['bulk mail without a link to unsubscribe in its body', 'write #unsubscribe_url# where it goes'];
 	}

@@ -26,13 +26,20 @@ export interface SigningKey {
 /**
  * Adds a DKIM-Signature for each key at the top of the message, in their order; without keys it stays unchanged. The
  * same message and keys give the same bytes, so that a repeat is identical: there is no t= and no x=. The signing
- * itself runs in the thread pool.
+ * itself runs in the thread pool. `rest`: what follows the bytes, which end with a line that is not empty, in its relaxed
+ * form.
  */
-export async function signMessage(bytes: Buffer, keys: readonly SigningKey[]): Promise<Buffer> {
+export async function signMessage(
+	bytes: Buffer,
+	keys: readonly SigningKey[],
+	rest: readonly Buffer[] = [],
+): Promise<Buffer> {
 	if (keys.length === 0) return bytes;
 	const { fields, body } = splitMessage(bytes);
 	const { names, texts } = signedFields(fields);
-	const bodyHash = createHash('sha256').update(relaxedBody(body)).digest('base64');
+	const hash = createHash('sha256').update(relaxedBody(body));
+	for (const piece of rest) hash.update(piece);
+	const bodyHash = hash.digest('base64');
 	const signatures = await Promise.all(
 		keys.map(async (key) => {
 			const unsigned = unsignedField(key, names, bodyHash);
@@ -98,7 +105,7 @@ function folded(base64: string): string {
 }
 
 /** Signs a finished message for the address in its From field; without a key of that domain it stays unchanged. */
-export type SignMail = (bytes: Buffer, from: string) => Promise<Buffer>;
+export type SignMail = (bytes: Buffer, from: string, rest?: readonly Buffer[]) => Promise<Buffer>;
 
 /** Added or removed keys take effect after this time in every process. */
 const rereadAfter: Micros = 5 * microsPerSecond;
@@ -122,7 +129,7 @@ export function createSigner({
 		);
 		return groupByDomain(known);
 	};
-	return async (bytes, from) => {
+	return async (bytes, from, rest = []) => {
 		const now = steadyOf(clock);
 		if (keys === null || now - keys.at > rereadAfter) keys = { at: now, byDomain: read() };
 		const current = keys;
@@ -131,7 +138,7 @@ export function createSigner({
 			if (keys === current) keys = null;
 			throw error;
 		});
-		return signMessage(bytes, byDomain.get(domainOf(from)) ?? []);
+		return signMessage(bytes, byDomain.get(domainOf(from)) ?? [], rest);
 	};
 }
 

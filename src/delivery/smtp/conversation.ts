@@ -9,8 +9,15 @@ export interface Mail {
 	to: string;
 	/** Copies (cc and bcc) in the same transaction. */
 	copies: readonly string[];
-	/** RFC 5322 with CRLF, not dot-stuffed. */
+	/** RFC 5322 with CRLF, not dot-stuffed; the beginning of it where there is a `rest`. */
 	bytes: Buffer;
+	/** What follows, in pieces that mails share: lines without a dot at their beginning, in ASCII. Absent: nothing. */
+	rest?: readonly Buffer[];
+}
+
+/** Octets of the whole message. */
+export function sizeOf({ bytes, rest = [] }: Pick<Mail, 'bytes' | 'rest'>): number {
+	return rest.reduce((sum, { length }) => sum + length, bytes.length);
 }
 
 /**

@@ -5,10 +5,11 @@ import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
 import type { Leased } from '../../store/queue.js';
 import type { Composer } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
+import { createSharedBytes } from '../files.js';
 import { createInFlight } from '../in-flight.js';
 import { classify, formatReply } from '../reply.js';
 import { nextAttempt } from '../schedule.js';
-import type { Conversation } from './conversation.js';
+import type { Conversation, Mail } from './conversation.js';
 import type { SmtpPool } from './pool.js';
 
 export interface SmtpCourierOptions {
@@ -25,10 +26,20 @@ export interface SmtpCourierOptions {
 export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	const { composer, pool, clock, random, connections } = options;
 	let isCutting = false;
+	const shared = createSharedBytes();
+	const converse = async (mail: Mail, tell: Telling) => {
+		const { bytes, rest = [] } = mail;
+		tell.holds(bytes.length + shared.hold(rest));
+		try {
+			return await pool.send(mail);
+		} finally {
+			shared.release(rest);
+		}
+	};
 	const carry = async (message: Leased, tell: Telling) => {
 		const composed = await composer.compose(message);
-		if (composed.kind === 'mail') tell.holds(composed.mail.bytes.length);
-		const conversation = composed.kind === 'mail' ? await pool.send(composed.mail) : composed.conversation;
+		const conversation =
+			composed.kind === 'mail' ? await converse(composed.mail, tell) : composed.conversation;
 		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting });
 		// A message that cannot be composed says nothing about the server.
 		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') tell.worked();

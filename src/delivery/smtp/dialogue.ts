@@ -12,7 +12,8 @@ import {
 	type Move,
 	type SmtpExtensions,
 	type Transaction,
-	wireBody,
+	type WirePieces,
+	wirePieces,
 } from './transaction.js';
 
 export interface DialogueOptions {
@@ -82,7 +83,7 @@ class PipelinedDialogue implements Dialogue {
 	readonly #expected: Addressee[] = [];
 	/** Since DATA was written: nothing else may be written before its reply and its body. */
 	#isHeld = false;
-	#unwritten: { bytes: Buffer; entry: Entry } | null = null;
+	#unwritten: (WirePieces & { entry: Entry }) | null = null;
 	#isEnded = false;
 
 	constructor(options: DialogueOptions) {
@@ -165,7 +166,7 @@ class PipelinedDialogue implements Dialogue {
 			case 'go_on':
 				return;
 			case 'write_body':
-				this.#unwritten = { bytes: wireBody(entry.transaction.mail.bytes), entry };
+				this.#unwritten = { ...wirePieces(entry.transaction.mail), entry };
 				return;
 			case 'end_empty':
 				this.#isHeld = false;
@@ -190,10 +191,16 @@ class PipelinedDialogue implements Dialogue {
 	/** Writes as much as the socket takes, and with the end of the body the commands that may follow. */
 	#writeBody(): void {
 		while (this.#unwritten !== null) {
-			const { bytes, entry } = this.#unwritten;
+			const { bytes, entry, rest } = this.#unwritten;
 			if (bytes.length > sliceBytes) {
 				this.#unwritten.bytes = bytes.subarray(sliceBytes);
 				if (!this.#options.write(bytes.subarray(0, sliceBytes))) return;
+				continue;
+			}
+			const next = rest.shift();
+			if (next !== undefined) {
+				this.#unwritten.bytes = next;
+				if (bytes.length > 0 && !this.#options.write(bytes)) return;
 				continue;
 			}
 			this.#unwritten = null;

@@ -8,7 +8,7 @@ import { isAscii } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply, parseReply } from '../reply.js';
-import type { Conversation, Mail } from './conversation.js';
+import { type Conversation, type Mail, sizeOf } from './conversation.js';
 
 /**
  * The next step after a reply. `go_on`: the next command, or the next reply. `write_body`: the server waits for it.
@@ -169,6 +169,16 @@ export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
 }
 
+/** What is written of a mail, in its order: the beginning, and what mails share. */
+export interface WirePieces {
+	bytes: Buffer;
+	rest: Buffer[];
+}
+
+export function wirePieces({ bytes, rest = [] }: Mail): WirePieces {
+	return { bytes: wireBody(bytes), rest: [...rest] };
+}
+
 /** Nearly all bodies are plain. Searched by the C library: 3 µs of 14 KB, where a loop takes 35. */
 function isPlainBody(bytes: Buffer): boolean {
 	if (bytes[0] === dot || bytes.includes('\n.') || bytes.includes('\r.')) return false;
@@ -208,12 +218,13 @@ export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
 	const size = extensions.get('SIZE');
 	// SIZE without a number, or 0, sets no limit (RFC 1870 s.4).
 	const maxBytes = Number(size ?? 0);
-	if (maxBytes > 0 && mail.bytes.length > maxBytes)
-		return unsendable(`the message has ${mail.bytes.length} bytes, the server takes ${maxBytes}`);
+	const bytes = sizeOf(mail);
+	if (maxBytes > 0 && bytes > maxBytes)
+		return unsendable(`the message has ${bytes} bytes, the server takes ${maxBytes}`);
 	let first = `MAIL FROM:<${from}>`;
 	if (isInternational) first += ' SMTPUTF8';
 	if (extensions.has('8BITMIME') && !isAscii(mail.bytes)) first += ' BODY=8BITMIME';
-	if (size !== undefined) first += ` SIZE=${mail.bytes.length}`;
+	if (size !== undefined) first += ` SIZE=${bytes}`;
 	return { kind: 'envelope', commands: [first, ...recipients.map((address) => `RCPT TO:<${address}>`)] };
 }
 

@@ -1,7 +1,9 @@
 /** Finds what a message's links lead to by its id, read from the store and compiled as for sending. */
+import type { AttachedFile } from '../../api/attachments.js';
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { variableNames } from '../../api/variables.js';
+import { placeFiles, withImages } from '../../content/attachments.js';
 import type { CompiledContent } from '../../content/types.js';
 import type { Reads, Writes } from '../../store/store.js';
 import { type ContentCache, createSubmissions } from '../composer.js';
@@ -10,7 +12,7 @@ import { type TrackedMessage, type TrackingPorts, unbranded } from './ports.js';
 import { type LinkOptions, messageLinks, recipientVariables, usedLinks } from './tokens.js';
 
 export interface TrackingOptions {
-	reads: Pick<Reads, 'getMessage' | 'getSubmission' | 'getList' | 'getSettings'>;
+	reads: Pick<Reads, 'getMessage' | 'getSubmission' | 'getAttachment' | 'getList' | 'getSettings'>;
 	writes: Pick<Writes, 'recordEvents'>;
 	/** The cache of the composer, or one like it: thousands click on the links of one campaign. */
 	contents: ContentCache;
@@ -45,12 +47,9 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 			const compiled = await compiledOf(message.submission);
 			if (compiled === null) return null;
 			const variables = filled(await options.links(), compiled, message);
-			try {
-				return compiled.preview({ variables });
-			} catch {
-				// With its values it is too large for a message: it was never sent.
-				return null;
-			}
+			const shown = previewOf(compiled, variables);
+			if (shown === null || shown.html === null) return shown;
+			return { ...shown, html: await withPictures(reads, shown.html, message.files) };
 		},
 		listName: async ({ list_id }) => {
 			if (list_id === null || (await reads.getSettings())['unsubscribe_scope'] === 'all') return null;
@@ -69,12 +68,43 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	};
 }
 
+/** Null: with its values it is too large for a message, and was never sent. */
+function previewOf(compiled: CompiledContent, variables: Readonly<Record<string, string>>) {
+	try {
+		return compiled.preview({ variables });
+	} catch {
+		return null;
+	}
+}
+
+/** Of all images in one page, which anyone with the link may ask for again and again. */
+const mostPictureBytes = 2 * 1024 * 1024;
+
+/** The images that came with the mail; those that are too large for a page are left out. */
+async function withPictures(
+	reads: Pick<Reads, 'getAttachment'>,
+	html: string,
+	files: readonly AttachedFile[] = [],
+): Promise<string> {
+	const pictures = [];
+	let left = mostPictureBytes;
+	for (const file of placeFiles(html, files).inline) {
+		const { size = left + 1 } = files.find(({ sha256 }) => sha256 === file.sha256) ?? {};
+		if (!file.type.startsWith('image/') || size > left) continue;
+		const bytes = await reads.getAttachment({ sha256: file.sha256 });
+		if (bytes !== null) pictures.push({ ...file, bytes });
+		left -= size;
+	}
+	return withImages(html, pictures);
+}
+
 type Found = NonNullable<Awaited<ReturnType<Reads['getMessage']>>>;
 
-function trackedMessage({ message, rendering }: Found): TrackedMessage {
+function trackedMessage({ message, rendering, attachments }: Found): TrackedMessage {
 	const { id, from, list_id } = message;
 	const { to, submission, variables } = rendering;
-	return { id, to, from, list_id, submission, variables };
+	const files = attachments.length > 0 && { files: attachments };
+	return { id, to, from, list_id, submission, variables, ...files };
 }
 
 function filled(

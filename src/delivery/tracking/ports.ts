@@ -1,4 +1,5 @@
 /** The engine as the public pages use it: plain data in, plain data out. */
+import type { AttachedFile } from '../../api/attachments.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent } from '../../store/store.js';
@@ -17,6 +18,8 @@ export interface TrackedMessage {
 	submission: Uuid;
 	/** The message's own values; `link` and `view` fill in the built-in links. */
 	variables: Readonly<Record<string, string>>;
+	/** What came with it; absent: nothing. */
+	files?: readonly AttachedFile[];
 }
 
 /** The content of a message for its recipient: links as they were written, no pixel. */

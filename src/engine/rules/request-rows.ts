@@ -81,7 +81,9 @@ function checkedRequest(request: unknown, place: { line?: number }, courier: Cou
 
 /** Errors for keys and values that only our own service accepts. */
 function oursIn(send: CheckedSend): FieldErrors | null {
-	const ours = (['list_id', 'campaign_unique_id'] as const).find((name) => send[name] !== null);
+	const ours = (['list_id', 'campaign_unique_id', 'attachments'] as const).find(
+		(name) => (send[name] ?? null) !== null,
+	);
 	if (ours !== undefined)
 		return { [ours]: [{ code: 'invalid', message: 'this service does not know what that is.' }] };
 	const texts = (['subject', 'text_body', 'html_body'] as const).find((name) =>

@@ -35,7 +35,7 @@ export function encodeSubscriber(input: unknown): unknown {
 }
 
 /** Keys that only our own deployments support (api-decisions 28). */
-const ownSendKeys: ReadonlySet<string> = new Set(['list_id', 'campaign_unique_id']);
+const ownSendKeys: ReadonlySet<string> = new Set(['list_id', 'campaign_unique_id', 'attachments']);
 
 /** Each recipient once, in order; our own keys only where they are supported. */
 export function encodeSend(request: unknown, { isOurs }: { isOurs: boolean }): unknown {

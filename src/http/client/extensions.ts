@@ -160,6 +160,16 @@ export function extensions(endpoint: Endpoint): Extensions {
 		deliveries: deliveries(perform),
 		suppressions: suppressions(perform),
 		people: people(perform),
+		attachments: attachments(perform),
+	};
+}
+
+function attachments(perform: Perform): Extensions['attachments'] {
+	const stored = record({ sha256: 'text', size: 'count' });
+	return {
+		find: (sha256, call) => perform({ operation: 'ext.attachments.find', values: { sha256 }, call }, stored),
+		put: (sha256, body, call) =>
+			perform({ operation: 'ext.attachments.put', values: { sha256 }, body, call }, stored),
 	};
 }
 

@@ -37,6 +37,7 @@ export interface Endpoint {
 export interface RequestContent {
 	/** With its `?`, or empty. */
 	query?: string;
+	/** Octets leave as they are, anything else as JSON. */
 	body?: unknown;
 	headers?: Readonly<Record<string, string>>;
 	call?: Call | undefined;
@@ -181,7 +182,7 @@ async function attempt(endpoint: Endpoint, content: RequestContent, requested: R
 			method,
 			path: target,
 			headers: headersOf(endpoint, content),
-			body: content.body === undefined ? null : JSON.stringify(content.body),
+			body: encodeBody(content.body),
 			timeoutMs: endpoint.timeoutMs,
 			signal: content.call?.signal,
 		});
@@ -191,6 +192,11 @@ async function attempt(endpoint: Endpoint, content: RequestContent, requested: R
 		if (error instanceof TransportFailure) return lost(endpoint, error);
 		throw error;
 	}
+}
+
+function encodeBody(body: unknown): string | Uint8Array | null {
+	if (body === undefined) return null;
+	return body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
 function answered({ clock }: Endpoint, answer: Answer, requested: Requested): Attempt {
@@ -216,7 +222,9 @@ function headersOf({ token }: Endpoint, { body, headers }: RequestContent): Reco
 		Accept: 'application/json',
 		'Accept-Encoding': 'gzip',
 		'User-Agent': `mailctl/${__VERSION__}`,
-		...(body !== undefined && { 'Content-Type': 'application/json' }),
+		...(body !== undefined && {
+			'Content-Type': body instanceof Uint8Array ? 'application/octet-stream' : 'application/json',
+		}),
 		...(token !== null && { [headerNames.token]: token }),
 		...headers,
 	};

@@ -16,9 +16,8 @@ import type { Budget, Share } from './limits.js';
  */
 export async function readJson(request: HttpRequest, size: BodySize): Promise<unknown> {
 	const maxBytes = maxBodyBytes[size];
-	const bytes = typeof request.body === 'function' ? await request.body(maxBytes) : request.body;
+	const bytes = await readBytes(request, maxBytes);
 	if (bytes === null || bytes.length === 0) return {};
-	if (bytes.length > maxBytes) throw tooLarge(maxBytes);
 	assertJson(request.headers['content-type'] ?? '');
 	assertPlain(request.headers['content-encoding']);
 	// A send call has a thousand recipients at most; a batch consists of values, and is smaller.
@@ -26,6 +25,19 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	const parsed = parseJsonBody(decode(bytes), { numbers: 'exact', maxValues });
 	if (parsed.kind === 'invalid') throw parseError(parsed.message);
 	return parsed.value;
+}
+
+/** The body as it is, of any type; none is an empty file. Throws `too_large` and `unsupported_media_type`. */
+export async function readFile(request: HttpRequest): Promise<Uint8Array> {
+	const bytes = (await readBytes(request, maxBodyBytes.file)) ?? new Uint8Array();
+	assertPlain(request.headers['content-encoding']);
+	return bytes;
+}
+
+async function readBytes({ body }: HttpRequest, maxBytes: number): Promise<Uint8Array | null> {
+	const bytes = typeof body === 'function' ? await body(maxBytes) : body;
+	if (bytes !== null && bytes.length > maxBytes) throw tooLarge(maxBytes);
+	return bytes;
 }
 
 /** 413 for a body over its limit. */

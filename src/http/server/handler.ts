@@ -26,7 +26,7 @@ import {
 	type Principal,
 	seesAll,
 } from './authenticate.js';
-import { readJson } from './body.js';
+import { readFile, readJson } from './body.js';
 import type { Exchange, Handler } from './exchange.js';
 import {
 	type ApiPath,
@@ -158,7 +158,7 @@ async function readBody(
 	{ operation, query, ids, size }: Performed & { size: BodySize },
 ): Promise<unknown> {
 	try {
-		return await readJson(request, size);
+		return await (size === 'file' ? readFile(request) : readJson(request, size));
 	} catch (error) {
 		const found = foundFirst(operation);
 		if (found !== null) await operations[found](api, { ...ids, query, body: {}, call: {} });

@@ -4,6 +4,7 @@
  */
 
 import type { PageRequest } from '../../api/api.js';
+import { isSha256 } from '../../api/attachments.js';
 import { invalid } from '../../api/errors.js';
 import type { Page } from '../../api/records.js';
 import { parseInteger, trimWhitespace } from '../../api/schema/python.js';
@@ -46,6 +47,7 @@ export type ServicePathName = (typeof openPaths)[keyof typeof openPaths] | typeo
 /** Ids of a path, or null when one of them cannot be one. */
 export interface PathIds {
 	ids: Record<string, number>;
+	/** UUIDs and hashes, in lower case. */
 	uuids: Record<string, string>;
 }
 
@@ -76,6 +78,9 @@ export function readIds(values: ApiPath['values']): PathIds | null {
 	for (const [name, text] of Object.entries(values)) {
 		if (name === 'uuid') {
 			if (!uuidPattern.test(text)) return null;
+			uuids[name] = text.toLowerCase();
+		} else if (name === 'sha256') {
+			if (!isSha256(text.toLowerCase())) return null;
 			uuids[name] = text.toLowerCase();
 		} else {
 			const id = parseInteger(text);

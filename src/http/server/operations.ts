@@ -27,11 +27,11 @@ import {
 } from './inputs.js';
 import { type Query, readPage } from './match.js';
 
-/** The decoded values of a request. `body` is parsed JSON of any shape. */
+/** The decoded values of a request. `body` is parsed JSON of any shape, or a file. */
 export interface OperationInput {
 	/** Integers of the path by name. */
 	ids: Readonly<Record<string, number>>;
-	/** UUIDs of the path by name. */
+	/** UUIDs and hashes of the path by name. */
 	uuids: Readonly<Record<string, string>>;
 	query: Query;
 	body: unknown;
@@ -167,6 +167,9 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		const after = query.integer('after') ?? 0;
 		return ext.audiences.leftOut(uuid(uuids), { after, limit: query.integer('limit') ?? 1_000 }, call);
 	},
+	'ext.attachments.find': ({ ext }, { uuids, call }) => ext.attachments.find(uuid(uuids, 'sha256'), call),
+	'ext.attachments.put': ({ ext }, { uuids, body, call }) =>
+		ext.attachments.put(uuid(uuids, 'sha256'), unchecked(body), call),
 	'ext.suppressions.page': ({ ext }, { query, call }) => {
 		const filter = suppressionFilter(query);
 		return readPage(query, (page) => ext.suppressions.page({ ...filter, ...page }, call));
@@ -246,9 +249,9 @@ function id(ids: OperationInput['ids'], name: string): number {
 	return value;
 }
 
-function uuid(uuids: OperationInput['uuids']): string {
-	const value = uuids['uuid'];
-	if (value === undefined) throw new Error('the route has no {uuid}');
+function uuid(uuids: OperationInput['uuids'], name = 'uuid'): string {
+	const value = uuids[name];
+	if (value === undefined) throw new Error(`the route has no {${name}}`);
 	return value;
 }
 

@@ -3,6 +3,7 @@
  * inline behind the writer, or behind a thread that dispatches `{method, command}`.
  */
 import type { Command, Operations } from '../operations.js';
+import { createAttachments } from './attachments.js';
 import { createBounces } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
 import type { Slices } from './campaigns/rows.js';
@@ -64,6 +65,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createNotifications(sql),
 		...createWebhookSecrets(sql),
 		...createTemplates(sql),
+		...createAttachments(sql),
 		...createSenders(sql),
 		...createSettings(sql),
 		...createKeyring(sql),

@@ -7,6 +7,7 @@ import { type EmailKey, parseMailbox } from '../../api/address.js';
 import { erasedAddress, erasedHash } from '../../engine/rules/erasure.js';
 import type { StoredKey } from '../keys.js';
 import type { Command, Operations } from '../operations.js';
+import { dropContent } from './attachments.js';
 import { counterMove, moveCounters } from './list-counters.js';
 import { readEnvelope } from './rows.js';
 import type { Sql } from './sql.js';
@@ -167,13 +168,7 @@ function eraseSubmission(sql: Sql, seq: number): void {
 		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
 		seq,
 	);
-	// Walks all submissions: erasures are rare, and an index would cost every send.
-	sql.run(
-		`DELETE FROM contents
-		WHERE sha256 = ? AND sha256 <> 'erased'
-			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,
-		row.content_sha256,
-	);
+	dropContent(sql, row.content_sha256);
 }
 
 /**

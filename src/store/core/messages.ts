@@ -10,6 +10,7 @@ import type { Command, Operations } from '../operations.js';
 import type { Leased } from '../queue.js';
 import type { Seen } from '../store.js';
 import type { StoredCall, StoredSubmission } from '../submissions.js';
+import { attachmentsOf } from './attachments.js';
 import { seenRows } from './campaigns/rows.js';
 import { leavesAt } from './gates.js';
 import {
@@ -124,6 +125,7 @@ function conditions(filter: Command<'pageMessages'>['filter'], seen: Seen) {
 interface RenderingRow {
 	id: number;
 	submission: string;
+	content_sha256: string;
 	fence: number;
 	variables: string;
 	used: string;
@@ -134,7 +136,7 @@ interface RenderingRow {
 export function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
 	const row = sql.get<MessageRow & RenderingRow>(
-		`SELECT ${columns}, m.id, s.id AS submission, m.fence, m.variables, s.variables AS used, s.context
+		`SELECT ${columns}, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context
 		FROM ${joined}
 		JOIN contents c ON c.sha256 = s.content_sha256
 		WHERE m.uuid = ? AND ${own.where}`,
@@ -157,6 +159,7 @@ export function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Opera
 		events: eventsOf(sql, row),
 		reports: reportsOf(sql, row.id),
 		rendering: rendering(row),
+		attachments: attachmentsOf(sql, row.content_sha256),
 	};
 }
 
@@ -269,7 +272,11 @@ function getSubmission(sql: Sql, id: string): StoredSubmission | null {
 	);
 	if (row === undefined) return null;
 	const { type, tag, campaign, content_sha256, subject, text, html } = row;
-	const content = { subject, text, html, disable_inline: row.disable_inline === 1 };
+	const files = attachmentsOf(sql, content_sha256).map(({ size: _, ...file }) => file);
+	const content = {
+		...{ subject, text, html, disable_inline: row.disable_inline === 1 },
+		...(files.length > 0 && { attachments: files }),
+	};
 	const envelope = readEnvelope(row.envelope);
 	return { id, type, envelope, tag, campaign, content, content_sha256, ...callOf(row) };
 }

@@ -9,6 +9,7 @@ import { type Person, personVariables } from '../../engine/rules/meta.js';
 import { isWanted } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
+import { attachmentErrors, nameAttachments } from './attachments.js';
 import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
 import { flag, parseRecord } from './rows.js';
@@ -42,6 +43,7 @@ export function createSubmissions(sql: Sql) {
 				...(submission.list_id !== null &&
 					findList(sql, submission.list_id) === null &&
 					noSuch('list_id', submission.list_id)),
+				...attachmentErrors(sql, submission.content.attachments),
 			};
 			if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
 			return accept(sql, submission, key);
@@ -59,7 +61,7 @@ export function insertSubmission(
 	campaign: { seq: number; owner: string | null } | null,
 ): number {
 	const { content, content_sha256 } = submission;
-	sql.run(
+	const { changes } = sql.run(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
 		VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`,
@@ -69,6 +71,7 @@ export function insertSubmission(
 		content.html,
 		flag(content.disable_inline),
 	);
+	if (changes === 1) nameAttachments(sql, content_sha256, content.attachments);
 	const { lastInsertRowid } = sql.run(
 		`INSERT INTO submissions
 			(id, type, envelope, tag, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)

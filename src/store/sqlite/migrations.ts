@@ -23,6 +23,7 @@ import { rowImports } from './migrations/0015-row-imports.js';
 import { campaigns } from './migrations/0016-campaigns.js';
 import { reportFigures } from './migrations/0017-report-figures.js';
 import { audiences } from './migrations/0018-audiences.js';
+import { attachments } from './migrations/0019-attachments.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -49,6 +50,7 @@ const allMigrations: readonly Migration[] = [
 	campaigns,
 	reportFigures,
 	audiences,
+	attachments,
 ];
 
 /** The schema this version reads and writes. */

@@ -258,8 +258,8 @@ interface WriteParts {
 	overwritten<R>(done: Promise<R>): Promise<R>;
 }
 
-/** Operations that batches of an import depend on: a trial repeats them for each batch. */
-const ground: ReadonlySet<string> = new Set(['createField', 'openImport']);
+/** Operations that batches of an import and send calls depend on: a trial repeats them for each. */
+const ground: ReadonlySet<string> = new Set(['createField', 'openImport', 'putAttachment']);
 
 function createWrites(parts: WriteParts): Writes {
 	const { core, writer, importLine, kept, eventDelayMs, findOthers, overwritten } = parts;

@@ -1,6 +1,7 @@
 /** Upkeep of a long-running process beside its commits: copies the log back, and deletes expired data. */
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
+import { dropExpiredAttachments } from '../core/attachments.js';
 import type { Sql } from '../core/sql.js';
 import { dropDeliveries } from '../core/webhooks.js';
 import { sqliteCode } from './failures.js';
@@ -25,6 +26,8 @@ const mostPages = 1_000;
 const fewPages = 100;
 /** The rows that a transaction deletes at most, to keep the lock short. */
 const sliceSize = 1_000;
+/** Of uploads, each of up to 20 MiB. */
+const attachmentSlice = 10;
 const deleteEveryMicros: Micros = microsPerDay / 24;
 
 /** Works once every `everyMs`; a failure is retried the next time. Does not keep the process alive. */
@@ -80,7 +83,7 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 }
 
 /**
- * Deletes answers to idempotency keys after 24 hours, the log of webhook deliveries after 30 days, and heartbeats of
+ * Deletes answers to idempotency keys and unused uploads after 24 hours, the log of webhook deliveries after 30 days, and heartbeats of
  * processes that ended without removing them.
  */
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
@@ -93,10 +96,11 @@ export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promis
 			sliceSize,
 		),
 	);
+	await inSlices(writer, () => dropExpiredAttachments(sql, { now, limit: attachmentSlice }), attachmentSlice);
 	await inSlices(writer, () => dropDeliveries(sql, { now, limit: sliceSize }));
 	await inSlices(writer, () => sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', now - microsPerDay));
 }
 
-async function inSlices(writer: Writer, drop: () => { changes: number }): Promise<void> {
-	while ((await writer.write(() => drop().changes)) >= sliceSize);
+async function inSlices(writer: Writer, drop: () => { changes: number }, size = sliceSize): Promise<void> {
+	while ((await writer.write(() => drop().changes)) >= size);
 }

@@ -39,7 +39,7 @@ async function composed(
 		...(submission.type !== undefined && { type: submission.type }),
 	};
 	const composer = createComposer({
-		reads: { getSubmission: async () => stored },
+		reads: { getSubmission: async () => stored, getAttachment: async () => null },
 		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
 		publicUrl: 'https://m.test/news/',
 		keyring,

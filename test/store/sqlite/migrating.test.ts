@@ -93,6 +93,7 @@ describe('a database from before figures by link, hour and bounce', () => {
 		expect(counted.map((rows) => rows.length)).toEqual([20, 4, 3]);
 		for (const table of tables) db.exec(`DROP TABLE ${table}`);
 		// What later versions have added.
+		db.exec('DROP TABLE content_attachments; DROP TABLE attachments');
 		db.exec('DROP TABLE campaign_left_out; ALTER TABLE campaign_lists DROP COLUMN counts');
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);

@@ -66,7 +66,7 @@ describe('upkeep', () => {
 		expect(logBytes()).toBe(0);
 	});
 
-	it('deletes keys after 24 hours and dead processes, however many, and nothing younger', async () => {
+	it('deletes keys and uploads after 24 hours and dead processes, however many, and nothing younger', async () => {
 		const sql = createSql(db);
 		const remember = (key: string, created_at: number) =>
 			sql.run(
@@ -82,6 +82,15 @@ describe('upkeep', () => {
 		const me = { role: 'cli', host: hostname(), pid: 1 };
 		beat(sql, { ...me, id: 'gone' }, noon - day);
 		beat(sql, { ...me, id: 'silent' }, noon - hour);
+		const upload = (sha256: string, expires_at: number | null) =>
+			sql.run(
+				"INSERT INTO attachments (sha256, size, created_at, expires_at, bytes) VALUES (?, 1, 0, ?, x'00')",
+				sha256,
+				expires_at,
+			);
+		upload('late', noon);
+		upload('early', noon + 1);
+		upload('named', null);
 		let groups = 0;
 		const writer = createWriter({
 			db,
@@ -97,7 +106,11 @@ describe('upkeep', () => {
 		await dropExpired(sql, writer, noon);
 		expect(sql.all('SELECT key FROM idempotency_keys')).toEqual([{ key: 'young' }]);
 		expect(sql.all('SELECT id FROM processes')).toEqual([{ id: 'silent' }]);
-		// Three slices of keys, one of notifications, one of processes.
-		expect(groups).toBe(5);
+		expect(sql.all('SELECT sha256 FROM attachments ORDER BY sha256')).toEqual([
+			{ sha256: 'early' },
+			{ sha256: 'named' },
+		]);
+		// Three slices of keys, one of uploads, one of notifications, one of processes.
+		expect(groups).toBe(6);
 	});
 });

@@ -2,6 +2,7 @@
 
 import type { Campaign, CampaignFigures, CampaignMessages } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
+import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
 import { numberText } from '../../render/counted.js';
 import { recipientsOf, stateOf } from '../send/report.js';
@@ -58,7 +59,8 @@ export type CampaignDetail = ReturnType<typeof detailOf>;
 export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	// The status is the later look of the two.
 	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
-	return { ...record, messages: status.messages };
+	const { messages, attachments } = status;
+	return { ...record, messages, ...(attachments !== undefined && { attachments }) };
 }
 
 /** What was read: rows of a file, or the people of a list, who are put together and are all there once it is released. */
@@ -138,6 +140,12 @@ export const detailColumns: Columns<CampaignDetail> = [
 	column('unsubscribed', 'UNSUBSCRIBED', { isCount: true }),
 	column('softbounced', 'SOFT BOUNCES', { isCount: true }),
 	column('hardbounced', 'HARD BOUNCES', { isCount: true }),
+	{
+		key: 'attachments',
+		header: 'ATTACHED',
+		value: ({ attachments }: CampaignDetail) => attachments,
+		lines: ({ attachments }: CampaignDetail) => attachmentLines(attachments),
+	},
 ];
 
 function statesText(messages: CampaignMessages): string {

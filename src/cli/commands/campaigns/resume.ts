@@ -21,7 +21,7 @@ import { assertResults, marksOf } from '../send/results.js';
 import { type CampaignRows, rowCampaign } from '../send/rows.js';
 import { assertConsent, assertStaged, type CampaignRun, type RunOptions, runCampaign } from '../send/run.js';
 import { selectionOf } from '../send/selection.js';
-import { keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
+import { keptAttachments, keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './find.js';
 
 export const resume = command({
@@ -153,7 +153,8 @@ function rowsOf(
 			await input.close();
 			throw otherContent(key, file);
 		}
-		if (source['kind'] === 'batch') return { kind: 'batch', open: await openRequestRows(cx, input) };
+		if (source['kind'] === 'batch')
+			return { kind: 'batch', open: await openRequestRows(cx, input, keptAttachments(source)) };
 		const how = { columns: keptColumns(source), encoding: source['encoding'] };
 		return { kind: 'csv', open: await openTableRows(cx, input, how) };
 	};

@@ -10,6 +10,7 @@ import type {
 } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';
+import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
 import { isUuid } from '../../verbs/resolve.js';
@@ -63,6 +64,13 @@ export const detailColumns: Columns<MessageDetail> = [
 		wide: true,
 		value: ({ held_by }: MessageDetail) => held_by,
 		lines: ({ held_by = [] }: MessageDetail, times) => held_by.map((one) => holdLine(one, times)),
+	},
+	{
+		key: 'attachments',
+		header: 'ATTACHED',
+		wide: true,
+		value: ({ attachments }: MessageDetail) => attachments,
+		lines: ({ attachments }: MessageDetail) => attachmentLines(attachments),
 	},
 ];
 

@@ -10,11 +10,13 @@ import { type CheckedSend, sendFields } from '../../../api/messages.js';
 import { usedVariables } from '../../../api/variables.js';
 import { missingVariables } from '../../../engine/rules/meta.js';
 import { type ParsedRequest, parseRequest } from '../../../engine/rules/request-rows.js';
+import type { FileToSend } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { counted } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
+import { namedIn, readAttachments, uploadAttachments } from './attach.js';
 import {
 	assertAllowed,
 	assertFindings,
@@ -59,15 +61,18 @@ export async function sendBatch(
 ): Promise<ExitCode | undefined> {
 	assertRowOptions(options, '--batch');
 	assertNoContent(options);
+	const files = await readAttachments(cx, options.attach);
 	if (!wantsPreview(options) && !cx.dryRun && options.testTo === undefined)
-		return begin(cx, { file, options });
+		return begin(cx, { file, options, files });
 	if (!isWhole(cx, options))
-		return withRows(cx, glance(cx, file, '--batch'), (lines) => look(cx, { lines, file, options }));
+		return withRows(cx, { input: glance(cx, file, '--batch'), files }, (lines) =>
+			look(cx, { lines, file, options, files }),
+		);
 	const input = await known(cx, file, '--batch');
-	return withRows(cx, input, async (lines) => {
+	return withRows(cx, { input, files }, async (lines) => {
 		const spec = requestsSpec(lines, input.origin, options);
 		if (await foreseeCampaign(cx, { options, of: sourceName(file), spec })) return undefined;
-		return look(cx, { lines, file, options });
+		return look(cx, { lines, file, options, files });
 	});
 }
 
@@ -78,10 +83,10 @@ function isWhole(cx: CommandContext, { testTo }: SendOptions): boolean {
 
 async function withRows<T>(
 	cx: CommandContext,
-	input: Input,
+	{ input, files }: { input: Input; files: readonly FileToSend[] },
 	use: (lines: OpenRows<RequestRow>) => Promise<T>,
 ): Promise<T> {
-	const lines = await openRequestRows(cx, input);
+	const lines = await openRequestRows(cx, input, namedIn(files));
 	try {
 		return await use(lines);
 	} finally {
@@ -101,13 +106,21 @@ interface Sending {
 	lines: OpenRows<RequestRow>;
 	file: string;
 	options: SendOptions;
+	/** They go with each request. */
+	files: readonly FileToSend[];
 }
 
-async function begin(cx: CommandContext, { file, options }: Omit<Sending, 'lines'>): Promise<ExitCode> {
+async function begin(
+	cx: CommandContext,
+	{ file, options, files }: Omit<Sending, 'lines'>,
+): Promise<ExitCode> {
 	const of = sourceName(file);
 	const beginning = await beginCampaign(cx, options, of);
 	const input = await known(cx, file, '--batch');
-	return withRows(cx, input, (lines) => open(cx, { lines, file, options }, beginning, input.origin));
+	await uploadAttachments(cx, files);
+	return withRows(cx, { input, files }, (lines) =>
+		open(cx, { lines, file, options, files }, beginning, input.origin),
+	);
 }
 
 async function open(
@@ -129,7 +142,7 @@ async function open(
 
 /** The first request's message, to look at or to an address of one's own; a dry run reads the whole file besides. */
 async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | undefined> {
-	const { file, options } = sending;
+	const { file, options, files } = sending;
 	const { lines, hasLinks } = watchLinks(sending.lines);
 	const found = await surveyed(cx, { ...sending, lines });
 	const { first, recipients, rejected } = found;
@@ -141,7 +154,7 @@ async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | un
 	if (first === null && options.previewAs !== undefined)
 		throw notAmong(options, `the recipients of ${sourceName(file)}`);
 	if (first === null) throw new UsageError(`${sourceName(file)} has no request that could be sent`);
-	const prepared = await prepareFirst(cx, first);
+	const prepared = await prepareFirst(cx, first, files);
 	await assertAcceptable(cx, first);
 	if (isWhole(cx, options)) return dryRun(cx, sending, { found, first, prepared });
 	if (rejected > 0)
@@ -248,9 +261,14 @@ function missingIn({ subject, text_body, html_body, template_unique_id, context 
 	return missingVariables({}, used, context);
 }
 
-async function prepareFirst(cx: CommandContext, { to: _, ...request }: SendRequest): Promise<Prepared> {
+async function prepareFirst(
+	cx: CommandContext,
+	{ to: _, ...request }: SendRequest,
+	files: readonly FileToSend[],
+): Promise<Prepared> {
 	const { template_unique_id: uuid } = request;
-	return { request, template: uuid === undefined ? null : await findTemplate(cx, uuid) };
+	const template = uuid === undefined ? null : await findTemplate(cx, uuid);
+	return { request, template, ...(files.length > 0 && { files }) };
 }
 
 /** Each request names its content and its sender. */

@@ -5,9 +5,11 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { escapeHtml } from '../../../api/html.js';
+import { withImages } from '../../../content/attachments.js';
 import type { ComposedMessage } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
+import { attachmentLines } from '../../render/attachments.js';
 
 /** Where the page is, and whether a browser was started for it. */
 export interface OpenedPage {
@@ -35,7 +37,15 @@ async function writePage(composed: ComposedMessage): Promise<string> {
 }
 
 /** The HTML stands in a frame without scripts, forms and an origin: a template may come from a server of others. */
-export function pageOf({ subject, html, text }: Pick<ComposedMessage, 'subject' | 'html' | 'text'>): string {
+export function pageOf({
+	subject,
+	html: written,
+	text,
+	files = [],
+}: Pick<ComposedMessage, 'subject' | 'html' | 'text' | 'files'>): string {
+	const html = written === null ? null : withImages(written, files);
+	const lines = attachmentLines(files.map((file) => ({ ...file, size: file.bytes.length })));
+	const list = lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('');
 	const body =
 		html === null
 			? `<pre>${escapeHtml(text)}</pre>`
@@ -50,10 +60,11 @@ export function pageOf({ subject, html, text }: Pick<ComposedMessage, 'subject' 
 html, body { height: 100%; margin: 0 }
 body { display: flex; flex-direction: column; font: 16px/1.4 system-ui, sans-serif }
 h1 { margin: 0; padding: .6em 1em; font-size: 1.1em; border-bottom: 1px solid #8888; overflow-wrap: anywhere }
+ul { margin: 0; padding: .6em 1em; font-size: .9em; list-style: none; border-bottom: 1px solid #8888; overflow-wrap: anywhere }
 iframe { flex: 1; width: 100%; border: 0 }
 pre { margin: 0; padding: 1em; white-space: pre-wrap; overflow-wrap: anywhere }
 </style>
-<h1>${escapeHtml(subject)}</h1>
+<h1>${escapeHtml(subject)}</h1>${list === '' ? '' : `\n<ul>${list}</ul>`}
 ${body}
 </html>
 `;

@@ -15,6 +15,7 @@ import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { counted, numberText } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
+import { uploadAttachments } from './attach.js';
 import {
 	assertAllowed,
 	assertFindings,
@@ -115,6 +116,7 @@ async function begin(
 ): Promise<ExitCode> {
 	const { prepared, table, file, options } = sending;
 	const { place } = beginning;
+	await uploadAttachments(cx, prepared.files);
 	const session = await openCampaign(cx, beginning, tableSpec(sending, origin));
 	const { key: name, isMadeUp } = session;
 	const of = sourceName(file);

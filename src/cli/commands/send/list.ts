@@ -5,6 +5,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { walk } from '../../verbs/listing.js';
+import { uploadAttachments } from './attach.js';
 import { assertAllowed, assertListAllowed } from './audience.js';
 import { beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
@@ -48,6 +49,7 @@ export async function sendToList(cx: CommandContext, options: SendOptions): Prom
 	for (const one of selection.lists) await assertListAllowed(cx, one);
 	const beginning = await beginCampaign(cx, options, 'a list');
 	const { place } = beginning;
+	await uploadAttachments(cx, prepared.files);
 	const { id, key: name, isMadeUp } = await openCampaign(cx, beginning, spec);
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;

@@ -69,6 +69,11 @@ export const sendOptions = {
 		summary: 'both bodies from a Markdown file; its first # heading is the subject unless one is given',
 	},
 	template: { kind: 'text', placeholder: 'UUID|NAME', summary: 'a template instead of subject and bodies' },
+	attach: {
+		kind: 'list',
+		placeholder: 'FILE',
+		summary: 'a file that goes with it, 20 MiB in all; the HTML shows an image as cid:NAME',
+	},
 	context: { kind: 'pairs', summary: 'a variable and its value' },
 	contextFile: { kind: 'file', summary: 'variables from a JSON object' },
 	header: { kind: 'list', placeholder: "'NAME: VALUE'", summary: 'a further header' },

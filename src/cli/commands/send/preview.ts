@@ -16,11 +16,13 @@ import type { ComposedMessage } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
+import { attachmentLines } from '../../render/attachments.js';
 import { cleanLines } from '../../render/clean.js';
 import { type Foreseen, unchecked } from '../../verbs/foreseen.js';
 import { walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { findInAllLists } from '../subscribers/walk.js';
+import { uploadAttachments } from './attach.js';
 import { afterAcceptance, concludeDelivery, deliverNow } from './deliver.js';
 import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './hints.js';
 import type { SendOptions } from './options.js';
@@ -41,13 +43,14 @@ export async function assertAcceptable(cx: CommandContext, request: SendRequest)
 export async function foreseen(
 	cx: CommandContext,
 	request: SendRequest,
-	idempotencyKey?: string,
+	{ idempotencyKey, files }: { idempotencyKey?: string | undefined; files?: Prepared['files'] },
 ): Promise<ExitCode> {
 	const { local, api } = await cx.connection();
 	if (local === null || !cx.dryRun) {
 		await assertAcceptable(cx, request);
 		return exits.done;
 	}
+	await uploadAttachments(cx, files);
 	const call: Call = { signal: cx.signal, ...(idempotencyKey !== undefined && { idempotencyKey }) };
 	const accepting = explained(api.send(request, call), { input: request, hint: sendHint });
 	const answer = await saidToBeUnsent(accepting);
@@ -103,6 +106,7 @@ export async function compose(
 		cc: request.cc ?? [],
 		headers: request.headers ?? {},
 		variables: { email: to, ...values, ...request.context },
+		...(prepared.files !== undefined && { files: prepared.files }),
 	});
 	for (const warning of composed.warnings) await cx.warn(warning);
 	const { named = [] } = prepared;
@@ -120,7 +124,14 @@ export async function showDryRun(
 	await cx.wouldDo(what, { ...plan, message: composed.raw.toString('latin1') });
 	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
 	const [head = ''] = composed.raw.toString('latin1').split('\r\n\r\n', 1);
-	await cx.out.raw(`${cleanLines(`${head.replaceAll('\r\n', '\n')}\n\n${composed.text.trimEnd()}`)}\n`);
+	const lines = [head.replaceAll('\r\n', '\n'), '', composed.text.trimEnd(), ...filesBelow(composed)];
+	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
+}
+
+/** What goes with it, for a person. */
+function filesBelow({ files = [] }: ComposedMessage): string[] {
+	if (files.length === 0) return [];
+	return ['', ...attachmentLines(files.map((file) => ({ ...file, size: file.bytes.length })))];
 }
 
 /** Of what stays as `#name#` in the message. */
@@ -157,7 +168,9 @@ export async function showPreview(
 		const how = page.opened ? 'opened in a browser' : 'no browser to open here; the message is in';
 		return cx.out.document(page, `${how}: ${page.file}`);
 	}
-	const part = preview === 'html' ? (composed.html ?? '') : composed.text;
+	const below = filesBelow(composed).join('\n');
+	const withFiles = below === '' ? composed.text : `${composed.text.trimEnd()}\n${below}\n`;
+	const part = preview === 'html' ? (composed.html ?? '') : withFiles;
 	const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
 	await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);
 }
@@ -262,6 +275,7 @@ export async function sendTrial(
 	const api = await cx.api();
 	const { idempotentSend } = await api.capabilities();
 	const key = idempotentSend ? randomUUID() : null;
+	await uploadAttachments(cx, prepared.files);
 	const call: Call = {
 		signal: cx.signal,
 		...(key !== null && { idempotencyKey: key }),
@@ -289,7 +303,7 @@ async function foreseeTrial(
 	cx: CommandContext,
 	{ prepared, request, addressee }: { prepared: Prepared; request: SendRequest; addressee: Addressee },
 ): Promise<ExitCode> {
-	const ended = await foreseen(cx, request);
+	const ended = await foreseen(cx, request, prepared);
 	const { to: _, ...trial } = request;
 	const [to = ''] = request.to;
 	const what = (subject: string) => `send a trial of ${subject} as for ${addressee.to} to ${to}`;

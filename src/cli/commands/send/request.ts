@@ -12,18 +12,22 @@ import type { Template } from '../../../api/records.js';
 import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
 import type { FileSource } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
+import type { FileToSend } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { walk } from '../../verbs/listing.js';
 import { readMarkdown } from '../../verbs/markdown.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';
+import { assertClear, namedIn, readAttachments } from './attach.js';
 import { type SendOptions, sendOptions } from './options.js';
 
 /** A request without its recipients, and the template it names, where that can be read. */
 export interface Prepared {
 	request: Omit<SendRequest, 'to'>;
 	template: Template | null;
+	/** With their bytes, those that its `attachments` name; absent: none. */
+	files?: readonly FileToSend[];
 	/** Variables without a value that a warning has named. */
 	named?: readonly string[];
 }
@@ -44,6 +48,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	const html_body = options.html ?? (await options.htmlFile?.text()) ?? markdown?.html_body;
 	const context = { ...(await readContext(options.contextFile)), ...options.context };
 	const headers = parseHeaders(options.header);
+	const files = await readAttachments(cx, options.attach);
 	const request: Omit<SendRequest, 'to'> = {
 		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
 		from: options.from ?? (await askFrom(cx)),
@@ -60,9 +65,15 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 		...(options.tag !== undefined && { tag: options.tag }),
 		...(await campaignOf(cx, options)),
 	};
-	const prepared = { request, template };
+	const prepared = withFiles({ request, template }, files);
+	await assertClear(contentOf(prepared));
 	await assertDefaultsKept(cx, prepared);
 	return prepared;
+}
+
+function withFiles({ request, template }: Prepared, files: readonly FileToSend[]): Prepared {
+	if (files.length === 0) return { request, template };
+	return { request: { ...request, attachments: namedIn(files) }, template, files };
 }
 
 /** A service of others would send `#name|friend#` as it is written. */
@@ -105,12 +116,14 @@ export function withContext(
 }
 
 /** The content of the request, from any option. */
-export function contentOf({ request, template }: Prepared) {
+export function contentOf({ request, template }: Prepared): Content {
+	const { attachments = [] } = request;
 	return {
 		subject: template?.name ?? request.subject ?? '',
 		text: (template === null ? request.text_body : template.text_body) || null,
 		html: (template === null ? request.html_body : template.html_body) || null,
 		disable_inline: request.disable_inline ?? false,
+		...(attachments.length > 0 && { attachments }),
 	};
 }
 
@@ -209,6 +222,7 @@ type Honoured = Partial<
 		| 'eml'
 	>
 > & {
+	attach?: readonly string[];
 	/** Recipients come from a list or a file. */
 	isJob: boolean;
 };
@@ -248,8 +262,9 @@ function assertKeptHere({ wait, strictVars, template }: Honoured): void {
 		);
 }
 
-/** A message that is composed here is not the one that a service of others sends. */
-async function assertShown(cx: CommandContext, { preview, eml }: Honoured): Promise<void> {
+/** Neither a file nor a message that is composed here is in what a service of others sends. */
+async function assertShown(cx: CommandContext, { attach = [], preview, eml }: Honoured): Promise<void> {
+	if (attach.length > 0) await need(await cx.api(), 'attachments', '--attach');
 	if ((preview === undefined && eml === undefined) || !(await isMadeElsewhere(cx))) return;
 	const flag = eml === undefined ? '--preview' : '--eml';
 	throw new UsageError(

@@ -7,8 +7,10 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
+import type { Attachment } from '../../../api/attachments.js';
 import type { CampaignSource, RequestRow } from '../../../api/campaigns.js';
 import type { Recipient } from '../../../api/capabilities.js';
+import { isRecord } from '../../../api/json.js';
 import type { CampaignColumns } from '../../../jobs/campaign-columns.js';
 import type { TableSource } from '../../../tables/source.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -116,8 +118,17 @@ export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
 	return JSON.parse(columns) as CampaignColumns;
 }
 
-/** A line a send request. */
-export async function openRequestRows(cx: CommandContext, input: Input): Promise<OpenRows<RequestRow>> {
+/** The files that go with each request of a campaign: written by `openRequestRows` and by nothing else. */
+export function keptAttachments({ attachments = '[]' }: CampaignSource): readonly Attachment[] {
+	return JSON.parse(attachments) as readonly Attachment[];
+}
+
+/** A line a send request; `attachments` go with each, after its own. */
+export async function openRequestRows(
+	cx: CommandContext,
+	input: Input,
+	attachments: readonly Attachment[] = [],
+): Promise<OpenRows<RequestRow>> {
 	const [{ readBytes }, { readLines }, { requestRows }] = await Promise.all([
 		import('../../../tables/source.js'),
 		import('../../../tables/read-lines.js'),
@@ -128,7 +139,18 @@ export async function openRequestRows(cx: CommandContext, input: Input): Promise
 		await bytes.return();
 		await input.close();
 	};
-	return { reading: { kind: 'batch' }, rows: requestRows(readLines(bytes)), close };
+	const rows = requestRows(readLines(bytes));
+	if (attachments.length === 0) return { reading: { kind: 'batch' }, rows, close };
+	const reading = { kind: 'batch', attachments: JSON.stringify(attachments) };
+	return { reading, rows: mapped(rows, (row) => withAttachments(row, attachments)), close };
+}
+
+function withAttachments(row: RequestRow, attachments: readonly Attachment[]): RequestRow {
+	if (!isRecord(row.request)) return row;
+	const own = row.request['attachments'];
+	// Anything else than a list is refused where it is staged.
+	if (own !== undefined && !Array.isArray(own)) return row;
+	return { ...row, request: { ...row.request, attachments: [...(own ?? []), ...attachments] } };
 }
 
 async function columnsOf(

@@ -114,7 +114,7 @@ async function lint(
 		await warnOfFindings(
 			cx,
 			{ subject: name, text: text_body || null, html: html_body || null },
-			{ bulk: false, of: name },
+			{ bulk: false, isTemplate: true, of: name },
 		);
 	}
 }

@@ -126,6 +126,8 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.audiences.leftOut': gives('LeftOutPeople'),
 	'ext.people.get': gives('Person'),
 	'ext.people.messages': gives('PersonMessages'),
+	'ext.attachments.find': gives('StoredBytes'),
+	'ext.attachments.put': { input: {}, output: ref('StoredBytes') },
 	'ext.suppressions.page': { input: null, output: pageOf('Suppression') },
 	'ext.suppressions.slice': gives('SuppressionSlice'),
 	'ext.suppressions.create': takes('SuppressionInput', 'Suppression'),

@@ -34,8 +34,9 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 			counts: ref('AcceptCounts'),
 			plan: ref('CampaignPlan'),
 			lists: listOf(ref('ListCounts')),
+			attachments: listOf(ref('AttachedFile')),
 		},
-		['plan', 'lists'],
+		['plan', 'lists', 'attachments'],
 	),
 	Campaign: record(
 		{

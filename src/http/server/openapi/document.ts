@@ -61,10 +61,14 @@ function describeOperation(operation: Operation, route: Route, { input, output }
 		description: `${scopeText(scopesOf(route))}${ownText(operation, route)}`,
 		...(parameters.length > 0 && { parameters }),
 		...(input !== null && {
-			requestBody: { required: true, content: { 'application/json': { schema: input } } },
+			requestBody: { required: true, content: { [mediaTypeOf(route)]: { schema: input } } },
 		}),
 		responses: { [route.success]: success(operation, output), ...errorsOf(operation, route) },
 	};
+}
+
+function mediaTypeOf({ body }: Route): string {
+	return body === 'file' ? 'application/octet-stream' : 'application/json';
 }
 
 /** `lists` of `lists.get`, `templates` of `ext.templates.get`. */
@@ -123,9 +127,14 @@ function pathParameters(path: string): object[] {
 		name,
 		in: 'path',
 		required: true,
-		schema: name === 'uuid' ? { type: 'string', format: 'uuid' } : { type: 'integer', minimum: 0 },
+		schema: pathSchemas[name] ?? { type: 'integer', minimum: 0 },
 	}));
 }
+
+const pathSchemas: Readonly<Record<string, JsonSchema>> = {
+	uuid: { type: 'string', format: 'uuid' },
+	sha256: { type: 'string', pattern: '^[0-9a-fA-F]{64}$' },
+};
 
 const boolean = { type: 'string', enum: ['True', 'False', 'true', 'false', '1', '0'] };
 

@@ -44,6 +44,7 @@ const messageDetail = {
 	events: { type: 'array', items: ref('MessageEvent') },
 	reports: { type: 'array', items: ref('MessageReport') },
 	held_by: listOf(record({ setting: text, limit: text, domain: textOrNull, until: moment })),
+	attachments: listOf(ref('AttachedFile')),
 };
 
 const visitor = { ip: textOrNull, user_agent: textOrNull, smtp_code: textOrNull, diagnostic: textOrNull };
@@ -133,7 +134,11 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 	}),
 	Sender: record({ id, email: { type: 'string', format: 'email' }, date_created: moment }),
 	Message: record(message),
-	MessageDetail: record(messageDetail),
+	MessageDetail: record(messageDetail, ['attachments']),
+	AttachedFile: record({ name: text, type: text, sha256: text, size: count, content_id: text }, [
+		'content_id',
+	]),
+	StoredBytes: record({ sha256: text, size: count }),
 	MessageEvent: record({
 		type: { type: 'string', enum: [...eventTypes] },
 		time: moment,
@@ -218,12 +223,15 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 	}),
 	PersonMessages: record({
 		results: listOf(
-			record({
-				...messageDetail,
-				variables: { type: 'object', additionalProperties: text },
-				visits: listOf(record({ type: text, at: moment, url: textOrNull, machine: flag, ...visitor })),
-				webhook_deliveries: listOf(record({ ...delivered, payload: text })),
-			}),
+			record(
+				{
+					...messageDetail,
+					variables: { type: 'object', additionalProperties: text },
+					visits: listOf(record({ type: text, at: moment, url: textOrNull, machine: flag, ...visitor })),
+					webhook_deliveries: listOf(record({ ...delivered, payload: text })),
+				},
+				['attachments'],
+			),
 		),
 		next: { type: ['integer', 'null'] },
 	}),

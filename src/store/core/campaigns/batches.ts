@@ -12,6 +12,7 @@ import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
 import { missingVariables } from '../../../engine/rules/meta.js';
 import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
 import type { CampaignAck, ListedPeople, ListedPerson, PeopleAck, RequestedRow } from '../../campaigns.js';
+import { attachmentErrors } from '../attachments.js';
 import { findList } from '../lists.js';
 import { parseStored } from '../rows.js';
 import { findSender } from '../senders.js';
@@ -160,11 +161,12 @@ export function stageRequest(sql: Sql, campaign: CampaignRow, row: Request): Sta
 /** The refusal by stored state, in the words of a send call. */
 function refusalOf(
 	sql: Sql,
-	{ submission: { from_key, list_id } }: Request,
+	{ submission: { from_key, list_id, content } }: Request,
 ): { code: string; error: string } | null {
 	const errors = {
 		...(findSender(sql, from_key) === null && unverifiedSender),
 		...(list_id !== null && findList(sql, list_id) === null && noSuch('list_id', list_id)),
+		...attachmentErrors(sql, content.attachments),
 	};
 	const [first] = listFieldErrors(errors);
 	return first === undefined ? null : { code: 'invalid', error: `${first.path}: ${first.message}` };

@@ -1,5 +1,6 @@
 /** Campaigns: rows are staged under a campaign whose one row says whether they may be leased. */
 
+import type { AttachedFile } from '../../../api/attachments.js';
 import { campaignIdentity, mailIdentity } from '../../../api/campaign-identity.js';
 import type { CampaignSession, RequestsSpec } from '../../../api/campaigns.js';
 import type { CampaignSpec, CampaignStatus } from '../../../api/capabilities.js';
@@ -12,6 +13,7 @@ import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
 import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
+import { attachmentErrors, attachmentsOf } from '../attachments.js';
 import { openingOf, planOf } from '../gates.js';
 import { findList } from '../lists.js';
 import { countByState } from '../messages.js';
@@ -113,11 +115,17 @@ function openCampaign(sql: Sql, command: OpenCampaign): CampaignOpened {
 }
 
 /** Senders and lists of a service are not in this database. */
-function errorsOf(sql: Sql, { id, submission, courier = 'smtp' }: OpenCampaign): FieldErrors | null {
+function errorsOf(
+	sql: Sql,
+	{ id, submission, courier = 'smtp', is_trial = false }: OpenCampaign,
+): FieldErrors | null {
 	const isOurs = courier === 'smtp';
 	if (isOurs && submission !== null && findSender(sql, submission.from_key) === null) return unverifiedSender;
 	const list_id = isOurs ? (submission?.list_id ?? null) : null;
 	if (list_id !== null && findList(sql, list_id) === null) return noSuch('list_id', list_id);
+	// Before a check nothing is uploaded.
+	const lacking = is_trial ? null : attachmentErrors(sql, submission?.content.attachments);
+	if (lacking !== null) return lacking;
 	if (findCampaign(sql, id, {}) === null) return null;
 	return { campaign_unique_id: [{ code: 'unique', message: 'Another job is this campaign already.' }] };
 }
@@ -280,10 +288,23 @@ function status(sql: Sql, row: CampaignRow, now: Micros): CampaignStatus {
 	const is_sending = sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, row.seq) === 1;
 	const is_finished = state === 'released' && !is_sending;
 	const lists = listCounts(sql, row, audienceOf(row).lists);
+	const attachments = filesOf(sql, row);
 	return {
 		...{ id, key, state, is_finished, messages, counts: countsOf(row), ...planOf(row, now) },
 		...(lists.length > 0 && { lists }),
+		...(attachments.length > 0 && { attachments }),
 	};
+}
+
+/** Of its one content; requests have their own. */
+function filesOf(sql: Sql, { seq, requests }: CampaignRow): AttachedFile[] {
+	if (requests === 1) return [];
+	const content = sql.get<{ sha256: string }>(
+		// submissions_of_campaign_seq
+		'SELECT content_sha256 AS sha256 FROM submissions WHERE campaign_seq = ? LIMIT 1',
+		seq,
+	);
+	return content === undefined ? [] : attachmentsOf(sql, content.sha256);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What a campaign leaves that was canceled before its release: staged messages, results, who was left out. */
 import type { Uuid } from '../../../api/records.js';
+import { dropContent } from '../attachments.js';
 import type { Sql } from '../sql.js';
 
 /** One slice: call it until nothing is left. Returns the most rows of one kind. */
@@ -16,8 +17,16 @@ export function forget(sql: Sql, id: Uuid): void {
 	if (row === undefined) return;
 	sql.run('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
 	// submissions_of_campaign
+	const contents = sql.all<{ sha256: string }>(
+		`SELECT DISTINCT content_sha256 AS sha256
+		FROM submissions
+		WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,
+		row.seq,
+	);
 	sql.run('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
 	sql.run('DELETE FROM campaigns WHERE seq = ?', row.seq);
+	// Other contents stay: they are small, and the same may be sent again.
+	for (const { sha256 } of contents) dropContent(sql, sha256);
 }
 
 /** The number of a campaign that was canceled before its release. */

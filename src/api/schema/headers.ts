@@ -1,8 +1,8 @@
 /** Which header fields a caller may add to a message, and their valid values. */
-import type { FieldError } from './errors.js';
-import { char } from './schema/char.js';
-import { dict } from './schema/containers.js';
-import { type Checked, type Field, valid } from './schema/field.js';
+import type { FieldError } from '../errors.js';
+import { char } from './char.js';
+import { dict } from './containers.js';
+import { type Checked, type Field, valid } from './field.js';
 
 /** Assumption: enough for any purpose, and too few to be a burden. */
 export const maxHeaders = 64;

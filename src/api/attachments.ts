@@ -1,0 +1,126 @@
+/** Files that go with a message: the bytes are uploaded once by their hash, requests name them by it. */
+import type { Call } from './api.js';
+import { type ApiError, type FieldErrors, invalid } from './errors.js';
+import { char, pattern } from './schema/char.js';
+import { list } from './schema/containers.js';
+import { type Field, field, optional } from './schema/field.js';
+import { fieldSet, type ValueOf } from './schema.js';
+
+/** Assumption: files of one message. */
+export const maxAttachments = 100;
+/** Octets of all files of one message, before transfer encoding. Few mail servers take more than 25 MB of a mail. */
+export const maxAttachedBytes = 20 * 1024 * 1024;
+
+/** One file of a message, as a request names it. */
+export interface Attachment {
+	/** Its file name, without a folder. */
+	name: string;
+	/** Its media type without parameters, `application/pdf`. */
+	type: string;
+	/** Of its bytes, lower-case hex. */
+	sha256: string;
+	/** What `cid:` links of the HTML call it; absent: its name. */
+	content_id?: string;
+}
+
+/** A file of a message that is stored. */
+export interface AttachedFile extends Attachment {
+	/** Octets. */
+	size: number;
+}
+
+/** Bytes that are stored under their hash. */
+export interface StoredBytes {
+	sha256: string;
+	size: number;
+}
+
+/**
+ * Uploads. Bytes that no message names are deleted after 24 hours. Throws `invalid` for bytes of another hash and for
+ * more than `maxAttachedBytes`.
+ */
+export interface Attachments {
+	/** `not_found` for bytes that are not there, or are about to be deleted. */
+	find(sha256: string, call?: Call): Promise<StoredBytes>;
+	/** The same bytes again are the same upload, and stay for another 24 hours. */
+	put(sha256: string, bytes: Uint8Array, call?: Call): Promise<StoredBytes>;
+}
+
+const sha256Pattern = /^[0-9a-f]{64}$/;
+
+/** Whether the text is a SHA-256 in lower-case hex. */
+export function isSha256(text: string): boolean {
+	return sha256Pattern.test(text);
+}
+
+/** What makes this no name of a file; null: it is one. */
+export function nameFault(name: string): string | null {
+	if (name.trim() === '' || name === '.' || name === '..') return 'This is no name of a file.';
+	if (/[\p{Cc}\u2028\u2029]/u.test(name)) return 'The name of a file has no control characters.';
+	return /[/\\]/.test(name) ? 'The name of a file has no / and no \\.' : null;
+}
+
+const mediaType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/i;
+/** Neither may be in base64 (RFC 2046 s.5). */
+const composite = /^(?:message|multipart)\//i;
+
+const declaration = {
+	name: char({
+		max: 255,
+		trim: 'off',
+		rules: [
+			(name) => {
+				const message = nameFault(name);
+				return message === null ? null : { code: 'invalid', message };
+			},
+		],
+	}),
+	type: char({
+		rules: [
+			(type) => {
+				if (!mediaType.test(type)) return { code: 'invalid', message: 'Use a media type, application/pdf.' };
+				if (!composite.test(type)) return null;
+				return { code: 'invalid', message: 'Use application/octet-stream for a mail.' };
+			},
+		],
+	}),
+	sha256: pattern(sha256Pattern, { trim: 'off' }),
+	content_id: optional(pattern(/^[!#-;=?-~]{1,255}$/, { trim: 'off' })),
+};
+const declared = fieldSet(declaration);
+
+/** The files of a message; errors are keyed by index. */
+export function attachments(): Field<Attachment[], 'required'> {
+	return list(attachment(), { max: maxAttachments });
+}
+
+function attachment(): Field<Attachment, 'required'> {
+	return field(declared.jsonSchema(), (input) => {
+		const parsed = declared.parse(input, 'create');
+		if (parsed.kind === 'invalid') return { kind: 'invalid', errors: parsed.errors };
+		return { kind: 'valid', value: settled(parsed.value) };
+	});
+}
+
+function settled({ type, ...rest }: ValueOf<typeof declaration>): Attachment {
+	return { ...rest, type: type.toLowerCase() };
+}
+
+/** Files that together are more than a message may have; null: they are not. */
+export function sizeFault(sizes: readonly number[]): FieldErrors | null {
+	const bytes = sizes.reduce((sum, size) => sum + size, 0);
+	if (bytes <= maxAttachedBytes) return null;
+	const message = `The files have ${bytes.toLocaleString('en-US')} bytes together, and may have ${maxAttachedBytes.toLocaleString('en-US')}.`;
+	return { attachments: [{ code: 'too_large', message }] };
+}
+
+/** Files that nothing was uploaded for. */
+export function notUploaded(sha256: string): FieldErrors {
+	const message = `Nothing was uploaded for ${sha256}.`;
+	return { attachments: [{ code: 'does_not_exist', message }] };
+}
+
+/** The refusal of bytes that are not those of the hash. */
+export function otherBytes(): ApiError {
+	return invalid({ sha256: [{ code: 'invalid', message: 'The bytes are not those of this hash.' }] });
+}

@@ -1,0 +1,86 @@
+/** Files of mails in base64, encoded once: many mails under way share one piece of memory. */
+import type { Attachment } from '../api/attachments.js';
+import { encodeFile } from '../content/attachments.js';
+import type { Reads } from '../store/store.js';
+
+export interface EncodedFiles {
+	/** Each by its hash. A file that is gone is left out; rejects only when the store does. */
+	get(files: readonly Attachment[]): Promise<ReadonlyMap<string, Buffer>>;
+}
+
+/** `maxBytes`: of all that are kept; a larger one is kept alone. The least recently used goes first. */
+export function createEncodedFiles(
+	reads: Pick<Reads, 'getAttachment'>,
+	maxBytes = 32 * 1024 * 1024,
+): EncodedFiles {
+	// A Map keeps the order of insertion: first is oldest.
+	const kept = new Map<string, Buffer>();
+	const reading = new Map<string, Promise<Buffer | null>>();
+	let used = 0;
+	const keep = (sha256: string, encoded: Buffer) => {
+		kept.set(sha256, encoded);
+		used += encoded.length;
+		for (const [oldest, other] of kept) {
+			if (used <= maxBytes || kept.size === 1) break;
+			kept.delete(oldest);
+			used -= other.length;
+		}
+	};
+	const read = async (sha256: string) => {
+		const bytes = await reads.getAttachment({ sha256 });
+		if (bytes === null) return null;
+		const encoded = encodeFile(bytes);
+		keep(sha256, encoded);
+		return encoded;
+	};
+	const find = (sha256: string): Promise<Buffer | null> | Buffer => {
+		const known = kept.get(sha256);
+		if (known !== undefined) {
+			kept.delete(sha256);
+			kept.set(sha256, known);
+			return known;
+		}
+		const underWay = reading.get(sha256) ?? read(sha256).finally(() => reading.delete(sha256));
+		reading.set(sha256, underWay);
+		return underWay;
+	};
+	return {
+		get: async (files) => {
+			const found = new Map<string, Buffer>();
+			for (const { sha256 } of files) {
+				const encoded = await find(sha256);
+				if (encoded !== null) found.set(sha256, encoded);
+			}
+			return found;
+		},
+	};
+}
+
+/** The octets of files that mails under way hold: a file counts once, however many of them have it. */
+export interface SharedBytes {
+	/** Octets that were not held before. */
+	hold(files: readonly Buffer[]): number;
+	release(files: readonly Buffer[]): void;
+}
+
+export function createSharedBytes(): SharedBytes {
+	const holders = new Map<ArrayBufferLike, number>();
+	return {
+		hold: (files) => {
+			let fresh = 0;
+			for (const { buffer, length } of files) {
+				const count = holders.get(buffer) ?? 0;
+				if (count === 0) fresh += length;
+				holders.set(buffer, count + 1);
+			}
+			return fresh;
+		},
+		release: (files) => {
+			for (const { buffer } of files) {
+				const count = (holders.get(buffer) ?? 1) - 1;
+				if (count === 0) holders.delete(buffer);
+				else holders.set(buffer, count);
+			}
+		},
+	};
+}

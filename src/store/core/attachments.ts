@@ -1,0 +1,124 @@
+/** Files that go with messages: kept once for each hash, as long as a content names them. */
+import {
+	type AttachedFile,
+	type Attachment,
+	notUploaded,
+	type StoredBytes,
+	sizeFault,
+} from '../../api/attachments.js';
+import { type Micros, microsPerDay } from '../../api/datetime.js';
+import type { FieldErrors } from '../../api/errors.js';
+import type { Operations } from '../operations.js';
+import type { Sql } from './sql.js';
+
+/** How long an upload stays that no content names. */
+const unnamedFor: Micros = microsPerDay;
+/** An upload that is found stays long enough to be named. */
+const atLeast: Micros = microsPerDay / 24;
+/** Of one call: an upload is up to 20 MiB. */
+const mostDropped = 10;
+
+/** Each runs in one transaction of the caller. */
+export function createAttachments(sql: Sql) {
+	return {
+		findAttachment: ({ sha256, now }) =>
+			sql.get<StoredBytes>(
+				`SELECT sha256, size
+				FROM attachments
+				WHERE sha256 = ? AND (expires_at IS NULL OR expires_at > ?)`,
+				sha256,
+				now + atLeast,
+			) ?? null,
+		getAttachment: ({ sha256 }) =>
+			sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM attachments WHERE sha256 = ?', sha256)?.bytes ?? null,
+		putAttachment: ({ sha256, bytes, now }) => {
+			dropExpiredAttachments(sql, { now, limit: mostDropped });
+			sql.run(
+				`INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
+				VALUES (?, ?, ?, ?, ?)
+				ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE expires_at IS NOT NULL`,
+				sha256,
+				bytes.length,
+				now,
+				now + unnamedFor,
+				bytes,
+			);
+			return { sha256, size: bytes.length };
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** Uploads that no content named in time. */
+export function dropExpiredAttachments(
+	sql: Sql,
+	{ now, limit }: { now: Micros; limit: number },
+): { changes: number } {
+	return sql.run(
+		// attachments_expiring
+		`DELETE FROM attachments
+		WHERE sha256 IN (SELECT sha256 FROM attachments WHERE expires_at <= ? LIMIT ?)`,
+		now,
+		limit,
+	);
+}
+
+/** Files that are not there, or too many bytes together; null: they can be named. */
+export function attachmentErrors(sql: Sql, files: readonly Attachment[] = []): FieldErrors | null {
+	const sizes: number[] = [];
+	for (const { sha256 } of files) {
+		const known = sql.get<{ size: number }>('SELECT size FROM attachments WHERE sha256 = ?', sha256);
+		if (known === undefined) return notUploaded(sha256);
+		sizes.push(known.size);
+	}
+	return sizeFault(sizes);
+}
+
+/** The files of a content that was stored just now. */
+export function nameAttachments(sql: Sql, content_sha256: string, files: readonly Attachment[] = []): void {
+	for (const [position, { name, type, sha256, content_id = null }] of files.entries()) {
+		sql.run(
+			`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
+			VALUES (?, ?, ?, ?, ?, ?)`,
+			content_sha256,
+			position,
+			name,
+			type,
+			sha256,
+			content_id,
+		);
+		sql.run('UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL', sha256);
+	}
+}
+
+/** In their order. */
+export function attachmentsOf(sql: Sql, content_sha256: string): AttachedFile[] {
+	const rows = sql.all<Omit<AttachedFile, 'content_id'> & { content_id: string | null }>(
+		`SELECT c.name, c.type, c.sha256, c.content_id, a.size
+		FROM content_attachments c
+		JOIN attachments a ON a.sha256 = c.sha256
+		WHERE c.content_sha256 = ?
+		ORDER BY c.position`,
+		content_sha256,
+	);
+	return rows.map(({ content_id, ...file }) => ({ ...file, ...(content_id !== null && { content_id }) }));
+}
+
+/** Deletes a content that no submission has any more, and the files that only it named. */
+export function dropContent(sql: Sql, content_sha256: string): void {
+	const files = attachmentsOf(sql, content_sha256);
+	const { changes } = sql.run(
+		// Walks all submissions: this is rare, and an index would cost every send.
+		`DELETE FROM contents
+		WHERE sha256 = ? AND sha256 <> 'erased'
+			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,
+		content_sha256,
+	);
+	if (changes === 0) return;
+	for (const { sha256 } of files)
+		sql.run(
+			// contents_of_attachment
+			`DELETE FROM attachments
+			WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)`,
+			sha256,
+		);
+}

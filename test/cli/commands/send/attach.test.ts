@@ -1,0 +1,282 @@
+// `send --attach`: files go with a mail by every way of sending, are shown before, and refused before anything is sent.
+import { once } from 'node:events';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import Database from 'better-sqlite3';
+import PostalMime from 'postal-mime';
+import { afterEach, describe, expect, it } from 'vitest';
+import { pageOf } from '../../../../src/cli/commands/send/browser.js';
+import { mediaTypeOf } from '../../../../src/cli/commands/send/media-types.js';
+import { type CliOptions, cli, isBuilt, startProgram } from '../../../support/cli.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+	for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+const png = Buffer.from('89504e470d0a1a0a', 'hex');
+const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
+const html = ['--html', '<p>x<img src="cid:logo.png" alt=""></p>'];
+
+interface Place {
+	project: Project;
+	sink: SmtpSink;
+	baseUrl?: string;
+	run(argv: readonly string[], options?: CliOptions): ReturnType<Project['run']>;
+}
+
+async function local(): Promise<Place> {
+	const sink = await startSmtpSink({ size: 30_000_000 });
+	opened.push(sink);
+	const project = await makeProject({ smtp: sink.port });
+	await project.file('logo.png', png);
+	await project.file('Bericht für Ann.pdf', 'pdf');
+	await project.file('people.csv', 'email\nann@example.com\nbob@example.com\n');
+	return { project, sink, run: project.run };
+}
+
+async function served(): Promise<Place> {
+	const place = await local();
+	const { baseUrl, token, stop } = await startServer(place.project.db);
+	opened.push({ close: stop });
+	const { folder } = place.project;
+	const env = { MAILCTL_TOKEN: token, HOME: folder };
+	return {
+		...place,
+		baseUrl,
+		run: (argv, options) => cli(['--base-url', baseUrl, ...argv], { ...options, env }),
+	};
+}
+
+const both = ({ project: { folder } }: Place) => [
+	...['--attach', join(folder, 'logo.png')],
+	...['--attach', join(folder, 'Bericht für Ann.pdf')],
+];
+
+async function arrived({ sink }: Place) {
+	const files = [];
+	for (const { raw, to } of sink.received)
+		for (const { filename, mimeType, content, related } of (await PostalMime.parse(raw)).attachments)
+			files.push([
+				to.join(),
+				filename,
+				mimeType,
+				Buffer.from(content as ArrayBuffer).toString('latin1'),
+				related,
+			]);
+	return files.sort();
+}
+
+const logo = ['logo.png', 'image/png', png.toString('latin1')];
+const pdf = ['Bericht für Ann.pdf', 'application/pdf', 'pdf', undefined];
+const toEach = (...people: string[]) =>
+	people.flatMap((name) => [
+		[`${name}@example.com`, ...pdf],
+		[`${name}@example.com`, ...logo, true],
+	]);
+
+describe.each([
+	['the embedded engine', local],
+	['a mailctl server', served],
+])('send --attach on %s', (_, start) => {
+	it('sends files with one message, which names them', async () => {
+		const place = await start();
+		const sent = await place.run([...mail, ...html, '--to', 'ann@example.com', ...both(place), '-o', 'json']);
+		expect(sent).toMatchObject({ code: 0 });
+		expect(await arrived(place)).toEqual(toEach('ann'));
+		const { id } = JSON.parse(sent.stdout).messages[0];
+		const shown = JSON.parse((await place.run(['messages', 'get', id, '-o', 'json'])).stdout);
+		expect(shown.attachments).toMatchObject([
+			{ name: 'logo.png', type: 'image/png', size: 8 },
+			{ name: 'Bericht für Ann.pdf', type: 'application/pdf', size: 3 },
+		]);
+		const { stdout } = await place.run(['messages', 'raw', id]);
+		expect((await PostalMime.parse(stdout)).attachments).toHaveLength(2);
+	});
+
+	it('sends files with a campaign to a list and to a table, which name them', async () => {
+		const place = await start();
+		await place.project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		await place.project.json(['subscribers', 'create', '-l', 'L', '--email', 'cy@example.com']);
+		const toList = ['--list', 'L', '--transactional', '--yes', '--expect-count', '1', '--campaign', 'one'];
+		expect(await place.run([...mail, ...html, ...toList, ...both(place)])).toMatchObject({ code: 0 });
+		const table = join(place.project.folder, 'people.csv');
+		const toTable = ['--csv', table, '--yes', '--expect-count', '2'];
+		expect(await place.run([...mail, ...html, ...toTable, ...both(place)])).toMatchObject({ code: 0 });
+		expect(await arrived(place)).toEqual(toEach('ann', 'bob', 'cy'));
+		const { stdout } = await place.run(['campaigns', 'get', 'one', '-o', 'table'], { columns: 120 });
+		expect(stripVTControlCharacters(stdout)).toMatch(
+			/ATTACHED +logo\.png {2}image\/png {2}8 bytes\n +Bericht für Ann\.pdf/,
+		);
+	});
+
+	it('sends files with each request of a batch, beside its own', async () => {
+		const place = await start();
+		const request = (to: string, more: object) =>
+			JSON.stringify({ from: 'news@example.com', to: [to], subject: 'S', ...more });
+		const batch = await place.project.file(
+			'b.ndjson',
+			[
+				request('ann@example.com', { text_body: 'T', html_body: html[1] }),
+				request('bob@example.com', { html_body: html[1] }),
+			].join('\n'),
+		);
+		const words = ['send', '--batch', batch, '--yes', '--expect-count', '2', ...both(place)];
+		expect(await place.run([...words, '--dry-run'])).toMatchObject({ code: 0 });
+		expect(await place.run(words)).toMatchObject({ code: 0 });
+		expect(await arrived(place)).toEqual(toEach('ann', 'bob'));
+	});
+
+	it('shows them, and uploads nothing', async () => {
+		const place = await start();
+		const words = [...mail, ...html, '--to', 'ann@example.com', ...both(place)];
+		const text = await place.run([...words, '--preview', 'text']);
+		expect(text.stdout).toBe(
+			'T\n\nlogo.png  image/png  8 bytes\nBericht für Ann.pdf  application/pdf  3 bytes\n',
+		);
+		const eml = join(place.project.folder, 'm.eml');
+		expect(await place.run([...words, '--eml', eml])).toMatchObject({ code: 0 });
+		expect((await PostalMime.parse(await readFile(eml))).attachments).toHaveLength(2);
+		expect((await place.run([...words, '--dry-run', '-o', 'table'])).stdout).toContain('logo.png  image/png');
+		const table = join(place.project.folder, 'people.csv');
+		const campaign = ['--csv', table, '--yes', '--expect-count', '2', '--dry-run'];
+		expect(await place.run([...mail, ...html, ...campaign, ...both(place)])).toMatchObject({ code: 0 });
+		expect(uploadsIn(place.project.db)).toBe(0);
+	});
+});
+
+function uploadsIn(path: string): number {
+	const db = new Database(path, { readonly: true });
+	try {
+		return Number(db.prepare('SELECT count(*) FROM attachments').pluck().get());
+	} finally {
+		db.close();
+	}
+}
+
+it('sends the same mail with other files within 24 hours, and not with the same', async () => {
+	const place = await local();
+	const table = join(place.project.folder, 'people.csv');
+	const words = [...mail, '--csv', table, '--yes', '--expect-count', '2'];
+	const [flag = '', file = ''] = both(place);
+	expect(await place.run([...words, flag, file])).toMatchObject({ code: 0 });
+	expect(await place.run([...words, flag, file])).toMatchObject({ code: 2 });
+	expect(await place.run([...words, ...both(place)])).toMatchObject({ code: 0 });
+});
+
+it('goes on with an idempotency key only for the same files', async () => {
+	const place = await local();
+	const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'k'];
+	const [flag = '', file = ''] = both(place);
+	expect(await place.run([...words, flag, file])).toMatchObject({ code: 0 });
+	expect(await place.run([...words, flag, file])).toMatchObject({ code: 0 });
+	expect(await place.run(words)).toMatchObject({ code: 5 });
+	expect(place.sink.received).toHaveLength(1);
+});
+
+it.skipIf(!isBuilt)('goes on after it was killed behind the upload, with the files', async () => {
+	const place = await local();
+	const { db, folder } = place.project;
+	const words = [
+		...[...mail, ...html, '--csv', join(folder, 'people.csv'), '--campaign', 'c'],
+		...['--yes', '--expect-count', '2', ...both(place)],
+	];
+	const child = startProgram(['--db', db, ...words, '--no-wait'], { HOME: folder });
+	const gone = once(child, 'exit');
+	while (child.exitCode === null && uploadsIn(db) === 0) await new Promise(setImmediate);
+	child.kill('SIGKILL');
+	await gone;
+	// Whatever was recorded by then, the same call completes it.
+	expect(await place.run(words)).toMatchObject({ code: 0 });
+	expect(await arrived(place)).toEqual(toEach('ann', 'bob'));
+});
+
+describe('refused with exit 2, and nothing is sent', () => {
+	const start = async () => {
+		const place = await local();
+		const { folder } = place.project;
+		await place.project.file('huge.bin', Buffer.alloc(20 * 1024 * 1024 + 1));
+		await place.project.file('a\rb.txt', 'x');
+		await mkdir(join(folder, 'more'));
+		await place.project.file('more/logo.png', 'other');
+		return {
+			place,
+			attach: (...names: string[]) => names.flatMap((name) => ['--attach', join(folder, name)]),
+		};
+	};
+
+	it.each<[what: string, names: string[], says: RegExp]>([
+		['a file that is not there', ['nothing.pdf'], /nothing\.pdf: no such file/],
+		['a folder', ['more'], /more is a directory/],
+		['a name with a line break', ['a\rb.txt'], /a\\rb\.txt": the name of a file has no control characters/],
+		[
+			'too much',
+			['huge.bin', 'logo.png'],
+			/huge\.bin 20\.1 MiB, .*logo\.png 1 KiB: 20\.1 MiB together, and a mail may have 20 MiB/,
+		],
+		[
+			'one name twice in the HTML',
+			['logo.png', 'more/logo.png'],
+			/the HTML has cid:logo\.png, and two files are called so/,
+		],
+		['too many', Array.from({ length: 101 }, () => 'logo.png'), /101 files are more than 100/],
+	])('%s', async (_, names, says) => {
+		const { place, attach } = await start();
+		const refused = await place.run([...mail, ...html, '--to', 'ann@example.com', ...attach(...names)]);
+		expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(says) });
+		expect(place.sink.received).toHaveLength(0);
+	});
+
+	it('standard input, which has no name', async () => {
+		const { place } = await start();
+		expect(await place.run([...mail, '--to', 'a@example.com', '--attach', '-'])).toMatchObject({ code: 2 });
+	});
+});
+
+it('takes an empty file, and the name of a path without its folders', async () => {
+	const place = await local();
+	await place.project.file('empty.txt', '');
+	const { folder } = place.project;
+	const words = [
+		...mail,
+		'--to',
+		'ann@example.com',
+		'--attach',
+		`${folder}/../${folder.split('/').at(-1)}/empty.txt`,
+	];
+	expect(await place.run(words)).toMatchObject({ code: 0 });
+	expect(await arrived(place)).toEqual([['ann@example.com', 'empty.txt', 'text/plain', '', undefined]]);
+});
+
+it('shows the images of a mail on its page', async () => {
+	const place = await served();
+	const words = [...mail.slice(0, -1), 'see #view_url#', ...html, '--to', 'ann@example.com', ...both(place)];
+	expect(await place.run(words)).toMatchObject({ code: 0 });
+	const { text = '' } = await PostalMime.parse(place.sink.received[0]?.raw ?? '');
+	const { pathname } = new URL(/https?:\S+/.exec(text)?.[0] ?? '');
+	const page = await (await fetch(new URL(pathname, place.baseUrl))).text();
+	expect(page).toContain(`<img src="data:image/png;base64,${png.toString('base64')}"`);
+});
+
+it('shows images of the HTML in a browser', () => {
+	const file = { name: 'logo.png', type: 'image/png', sha256: 'x', bytes: png };
+	const page = pageOf({ subject: 'S', text: 'T', html: html[1] ?? '', files: [file] });
+	expect(page).toContain(`src=&quot;data:image/png;base64,${png.toString('base64')}&quot;`);
+	expect(page).toContain('<li>logo.png  image/png  8 bytes</li>');
+});
+
+it.each([
+	['a.PDF', 'application/pdf'],
+	['a.tar.gz', 'application/gzip'],
+	['photo.jpeg', 'image/jpeg'],
+	['table.xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+	['mail.eml', 'application/octet-stream'],
+	['README', 'application/octet-stream'],
+	['.pdf', 'application/pdf'],
+])('takes %s for %s', (name, type) => {
+	expect(mediaTypeOf(name)).toBe(type);
+});

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Attachment } from '../../../src/api/attachments.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	campaignOf,
+	day,
+	fixedClock,
+	hour,
+	newUuid,
+	noon,
+	type OpenEmpty,
+	plainContent,
+	send,
+	submissionOf,
+	verify,
+} from './fixture.js';
+
+export function describeAttachments(open: OpenEmpty): void {
+	describe('attachments', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const shaOf = (text: string) => createHash('sha256').update(text).digest('hex');
+		const put = (text: string, now = noon) =>
+			store.writes.putAttachment({ sha256: shaOf(text), bytes: Buffer.from(text), now });
+		const read = async (text: string) => {
+			const bytes = await store.reads.getAttachment({ sha256: shaOf(text) });
+			return bytes === null ? null : Buffer.from(bytes).toString();
+		};
+		const named = (text: string): Attachment => ({
+			name: `${text}.txt`,
+			type: 'text/plain',
+			sha256: shaOf(text),
+		});
+		const withFiles = (...texts: string[]) => {
+			const attachments = texts.map(named);
+			return {
+				content: { ...plainContent, attachments },
+				content_sha256: `content with ${texts.join()}`,
+			};
+		};
+		const isFound = async (text: string, now: number) =>
+			(await store.reads.findAttachment({ sha256: shaOf(text), now })) !== null;
+
+		it('keeps bytes once, and tells them as long as they can still be named', async () => {
+			expect(await put('a')).toEqual({ sha256: shaOf('a'), size: 1 });
+			await put('a', noon + hour);
+			expect(await read('a')).toBe('a');
+			expect(await read('b')).toBeNull();
+			expect(await isFound('a', noon + day - hour)).toBe(true);
+			expect(await isFound('a', noon + day)).toBe(false);
+		});
+
+		it('drops an upload that no content named within 24 hours, and none that one names', async () => {
+			await put('named');
+			await put('unused');
+			await send(store, ['a@example.org'], withFiles('named'));
+			await put('later', noon + day);
+			expect([await read('named'), await read('unused'), await read('later')]).toEqual([
+				'named',
+				null,
+				'later',
+			]);
+			expect(await isFound('named', noon + 400 * day)).toBe(true);
+		});
+
+		it('gives them with the submission and the message', async () => {
+			await put('a');
+			await put('b');
+			const { answer, submission } = await send(store, ['a@example.org'], withFiles('b', 'a'));
+			const id = answer.messages[0]?.id ?? '';
+			expect((await store.reads.getSubmission({ id: submission }))?.content.attachments).toEqual([
+				named('b'),
+				named('a'),
+			]);
+			expect((await store.reads.getMessage({ id }))?.attachments).toEqual([
+				{ ...named('b'), size: 1 },
+				{ ...named('a'), size: 1 },
+			]);
+		});
+
+		it('refuses a content whose file was not uploaded, and one with too much', async () => {
+			const accept = (more: object) =>
+				store.writes.acceptSubmission({ ...submissionOf(['a@example.org'], more), key: null });
+			expect(await accept(withFiles('never'))).toMatchObject({
+				kind: 'refused',
+				errors: { attachments: [{ code: 'does_not_exist' }] },
+			});
+			const large = Buffer.alloc(11 * 1024 * 1024);
+			const sha256 = createHash('sha256').update(large).digest('hex');
+			await store.writes.putAttachment({ sha256, bytes: large, now: noon });
+			const attachments = [1, 2].map((name) => ({ name: `${name}`, type: 'a/b', sha256 }));
+			expect(
+				await accept({ content: { ...plainContent, attachments }, content_sha256: 'large' }),
+			).toMatchObject({
+				kind: 'refused',
+				errors: { attachments: [{ code: 'too_large' }] },
+			});
+		});
+
+		it('goes with the last person whose mails have it', async () => {
+			await put('own');
+			await put('shared');
+			await send(store, ['ann@example.org'], withFiles('own', 'shared'));
+			await send(store, ['bob@example.org'], withFiles('shared'));
+			const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
+			await store.writes.erasePerson({ email_key: 'ann@example.org', fresh, now: noon });
+			expect([await read('own'), await read('shared')]).toEqual([null, 'shared']);
+			await store.writes.erasePerson({ email_key: 'bob@example.org', fresh, now: noon });
+			expect(await read('shared')).toBeNull();
+		});
+
+		it('goes with a campaign that was never released', async () => {
+			await put('file');
+			const campaign = campaignOf('news', withFiles('file'));
+			expect(await store.writes.openCampaign(campaign)).toMatchObject({ kind: 'opened' });
+			expect(await store.reads.campaignStatus({ id: campaign.id, now: noon })).toMatchObject({
+				attachments: [{ ...named('file'), size: 4 }],
+			});
+			await store.writes.cancelCampaign({ campaign: campaign.id, forget: true, now: noon });
+			expect(await read('file')).toBeNull();
+		});
+
+		it('may be checked before it is uploaded', async () => {
+			const campaign = { ...campaignOf('news', withFiles('never')), id: newUuid() };
+			expect(await store.writes.openCampaign({ ...campaign, is_trial: true })).toMatchObject({
+				kind: 'opened',
+			});
+			expect(await store.writes.openCampaign(campaign)).toMatchObject({ kind: 'refused' });
+		});
+	});
+}
