@@ -101,24 +101,52 @@ export function offsetText(at: Micros, timeZone: string): string {
 	return `UTC${minutes < 0 ? '-' : '+'}${hours}${rest === 0 ? '' : `:${twoDigits(rest)}`}`;
 }
 
+/** The moment of a local time. `skipped`: clocks jump over it; `repeated`: clocks show it twice. */
+export interface LocalMoment {
+	/** The first, where there are two. */
+	at: Micros;
+	/** The second, where there are two; else `at`. */
+	last: Micros;
+	kind: 'once' | 'skipped' | 'repeated';
+}
+
 /**
- * The moment at which clocks of the zone show that time (`YYYY-MM-DDTHH:MM:SS`), the first of two. Of a time that they
- * skip, the moment at which they skip it: where clocks go from 23:59 to 01:00, a day begins at 01:00.
+ * The moment at which clocks of the zone show that time (`YYYY-MM-DDTHH:MM:SS`, 24:00 too). Of a time that they skip, the
+ * moment at which they skip it: where clocks go from 23:59 to 01:00, a day begins at 01:00.
  */
-export function momentOf(local: string, timeZone: string): Micros {
+export function momentOf(local: string, timeZone: string): LocalMoment {
 	const shown = Date.parse(`${local}Z`);
-	const offsets = [shown - msPerDay, shown + msPerDay].map((ms) => offsetAt(ms, timeZone));
-	const found = offsets.map((offset) => shown - offset).filter((ms) => ms + offsetAt(ms, timeZone) === shown);
-	if (found.length > 0) return Math.min(...found) * microsPerMs;
-	let early = Math.floor((shown - msPerDay) / msPerQuarterHour);
-	let late = Math.floor((shown + msPerDay) / msPerQuarterHour);
+	const [early, late] = [shown - msPerDay, shown + msPerDay];
+	const offsets = new Set([early, late].map((ms) => offsetAt(ms, timeZone)));
+	const found = [...offsets]
+		.map((offset) => shown - offset)
+		.filter((ms) => ms + offsetAt(ms, timeZone) === shown);
+	if (found.length === 0) {
+		const at = (changeWithin(early, late, timeZone) ?? shown) * microsPerMs;
+		return { at, last: at, kind: 'skipped' };
+	}
+	const [at, last] = [Math.min(...found) * microsPerMs, Math.max(...found) * microsPerMs];
+	return { at, last, kind: at === last ? 'once' : 'repeated' };
+}
+
+/** The moment between these two, a day or two apart, at which the zone's clocks are set; null: they are not. */
+export function clockChange(from: Micros, to: Micros, timeZone: string): Micros | null {
+	const change = changeWithin(Math.floor(from / microsPerMs), Math.floor(to / microsPerMs), timeZone);
+	return change === null ? null : change * microsPerMs;
+}
+
+/** All in milliseconds. */
+function changeWithin(from: number, to: number, timeZone: string): number | null {
+	const before = offsetAt(from, timeZone);
+	if (offsetAt(to, timeZone) === before) return null;
+	let early = Math.floor(from / msPerQuarterHour);
+	let late = Math.floor(to / msPerQuarterHour);
 	while (late - early > 1) {
 		const middle = Math.floor((early + late) / 2);
-		const ms = middle * msPerQuarterHour;
-		if (ms + offsetAt(ms, timeZone) <= shown) early = middle;
+		if (offsetAt(middle * msPerQuarterHour, timeZone) === before) early = middle;
 		else late = middle;
 	}
-	return late * msPerQuarterHour * microsPerMs;
+	return late * msPerQuarterHour;
 }
 
 /** How far the clocks of that zone are ahead of UTC at that moment; negative west of it. Throws as `dayOf` does. */

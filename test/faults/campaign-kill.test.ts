@@ -53,3 +53,43 @@ it.skipIf(!hasStrace)(
 	},
 	timeLimit,
 );
+
+/** A Saturday evening: the window opens on Sunday at nine. */
+const starts = Date.parse('2030-11-16T19:00:00Z') * 1000;
+const opens = Date.parse('2030-11-17T08:00:00Z') * 1000;
+
+/** Planned whole, and nothing of it is leased before its window opens. */
+async function expectPlanned(words: readonly string[]): Promise<void> {
+	const { code, stdout, stderr } = await runNode(words, null);
+	expect([code, stderr]).toEqual([0, '']);
+	const [, path = ''] = words;
+	expectSound(path);
+	const store = await openStore(path, { clock: systemClock, mode: 'existing' });
+	const id = stdout.trim();
+	expect(await store.reads.campaignStatus({ id, now: starts })).toMatchObject({
+		state: 'released',
+		messages: { queued: 900 },
+		plan: { opens_at: '2030-11-17T08:00:00.000000', is_planned: true },
+	});
+	const lease = async (now: number) =>
+		(await store.queue.lease({ owner: 'w', now, until: now + 60_000_000, max: 5, scope: { campaign: id } }))
+			.length;
+	expect([await lease(starts), await lease(opens - 1), await lease(opens)]).toEqual([0, 0, 5]);
+	await store.close();
+}
+
+it.skipIf(!hasStrace)(
+	'plans each recipient once, and for its time, whatever kills it (needs strace)',
+	async () => {
+		const plan = async () => [...(await begin()), String(starts)];
+		const { points } = await measurePoints({ calls }, await plan());
+		const killed = await killAtEach(spread(points, kills), {
+			begin: plan,
+			run: (words, kill) => runNode(words, kill),
+			check: expectPlanned,
+		});
+		process.stderr.write(`${killed} kills over ${points.length} calls\n`);
+		expect(killed).toBeGreaterThan(kills * 0.8);
+	},
+	timeLimit,
+);

@@ -1,5 +1,6 @@
 /**
- * Puts recipients into a campaign, as a process of its own, to be killed: `node campaign-program.mjs DATABASE ROWS SIZE`.
+ * Puts recipients into a campaign, as a process of its own, to be killed: `node campaign-program.mjs DATABASE ROWS SIZE [STARTS]`,
+ * which then releases them for that time, in microseconds.
  * Begins one batch before where the campaign stands, as whoever never saw the last answer does. Every tenth address is
  * that of the row before it.
  */
@@ -8,7 +9,7 @@ import { systemClock } from '../../src/api/datetime.js';
 import { contentSha256 } from '../../src/content/hash.js';
 import { openStore } from '../../src/store/open.js';
 
-const [path = '', rows = '0', size = '1'] = process.argv.slice(2);
+const [path = '', rows = '0', size = '1', starts = ''] = process.argv.slice(2);
 const store = await openStore(path, { clock: systemClock, mode: 'existing' });
 const now = systemClock.now();
 const content = { subject: 'Hi', text: 'Hello', html: null, disable_inline: true };
@@ -30,6 +31,9 @@ const opened = await store.writes.openCampaign({
 		list_id: null,
 		now,
 	},
+	...(starts !== '' && {
+		timing: { starts_at: Number(starts), window: '09:00-18:00', time_zone: 'Europe/Oslo' },
+	}),
 	now,
 });
 if (opened.kind !== 'opened') throw new Error(`not opened: ${JSON.stringify(opened)}`);
@@ -41,7 +45,10 @@ for (let first = Math.max(0, position - Number(size)); first < Number(rows); fir
 		return { kind: 'recipient', to, to_key: to, context: {} } as const;
 	});
 	const outcome = await store.writes.putCampaignBatch({ campaign: id, first, rows: batch, now });
+	// Released by a run that was killed behind it.
+	if (outcome.kind === 'closed' && starts !== '') break;
 	if (outcome.kind !== 'acknowledged') throw new Error(`row ${first}: ${JSON.stringify(outcome)}`);
 }
+if (starts !== '') await store.writes.releaseCampaign({ campaign: id, expect_count: 900, now });
 await store.close();
 process.stdout.write(`${id}\n`);

@@ -1,28 +1,25 @@
 /** Times on the clocks of a time zone: the moment of a local time, and the hours of the day in which mail may leave. Pure. */
-import { addDays, type Day, dayOf, type Micros, microsPerDay, microsPerMs, offsetAt } from '../datetime.js';
+import {
+	addDays,
+	clockChange,
+	type Day,
+	dayOf,
+	type LocalMoment,
+	type Micros,
+	microsPerDay,
+	microsPerMs,
+	momentOf,
+	offsetAt,
+} from '../datetime.js';
 
 const msPerMinute = 60_000;
 const minutesPerDay = 1_440;
 
-/** The moment of a local time. `skipped`: clocks jump over it; `repeated`: clocks show it twice. */
-export interface LocalMoment {
-	at: Micros;
-	kind: 'once' | 'skipped' | 'repeated';
-}
-
-/**
- * The moment at which clocks of the zone show that many minutes after midnight of the day. One that is skipped is read by
- * the clock before the jump, so it comes as much later as the jump is wide; of a repeated one the first counts.
- */
-export function momentOf(day: Day, minutes: number, timeZone: string): LocalMoment {
-	const local = Date.parse(day) + minutes * msPerMinute;
-	const offsets = [-1, 1].map((side) => offsetAt(local + (side * microsPerDay) / microsPerMs, timeZone));
-	const [before = 0] = offsets;
-	const found = [...new Set(offsets)]
-		.map((offset) => local - offset)
-		.filter((ms) => ms + offsetAt(ms, timeZone) === local);
-	if (found.length === 0) return { at: (local - before) * microsPerMs, kind: 'skipped' };
-	return { at: Math.min(...found) * microsPerMs, kind: found.length > 1 ? 'repeated' : 'once' };
+/** The moment so many minutes after midnight by the clocks of the zone, the whole day included. */
+export function momentOnDay(day: Day, minutes: number, timeZone: string): LocalMoment {
+	const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
+	const twoDigits = (count: number) => String(count).padStart(2, '0');
+	return momentOf(`${day}T${twoDigits(hours)}:${twoDigits(rest)}:00`, timeZone);
 }
 
 /** Minutes after midnight; `to` before `from`: over midnight. `to` itself is outside. */
@@ -55,26 +52,34 @@ export function isOpen({ from, to }: Window, timeZone: string, at: Micros): bool
 	return from < to ? now >= from && now < to : now >= from || now < to;
 }
 
-/** The first moment from `at` on that is within the window; a jump of the clocks may take the window of a day away. */
+/** The first moment from `at` on that is within the window. */
 export function opening(window: Window, timeZone: string, at: Micros): Micros {
 	if (isOpen(window, timeZone, at)) return at;
-	const today = dayOf(at, timeZone);
-	for (let days = 0; days < 3; days += 1) {
-		const opens = momentOf(addDays(today, days), window.from, timeZone).at;
-		if (opens > at && isOpen(window, timeZone, opens)) return opens;
-	}
-	// Not met by any zone: the next day at the same time.
-	return at + microsPerDay;
+	const opens = momentsFrom(at, window.from, timeZone).filter((one) => isOpen(window, timeZone, one));
+	// Met by no zone: the next day at the same time.
+	return Math.min(...opens, at + daysAhead * microsPerDay);
 }
 
-/** The first moment after `at` that is outside the window, or that a window over the whole day ends. */
+/** The first moment after `at` that is outside the window, or at which a window over the whole day ends. */
 export function closing(window: Window, timeZone: string, at: Micros): Micros {
+	const isWhole = window.from === window.to;
+	const closes = momentsFrom(at, window.to, timeZone).filter(
+		(one) => isWhole || !isOpen(window, timeZone, one),
+	);
+	return Math.min(...closes, at + daysAhead * microsPerDay);
+}
+
+/** Enough for a day that a zone leaves out. */
+const daysAhead = 3;
+
+/** The moments at which a window may open or close: that time of the next days, and where clocks are set. */
+function momentsFrom(at: Micros, minutes: number, timeZone: string): Micros[] {
 	const today = dayOf(at, timeZone);
-	for (let days = 0; days < 3; days += 1) {
-		const closes = momentOf(addDays(today, days), window.to, timeZone).at;
-		if (closes > at) return closes;
-	}
-	return at + microsPerDay;
+	const change = clockChange(at, at + 2 * microsPerDay, timeZone);
+	const moments = Array.from({ length: daysAhead + 1 }, (_, days) =>
+		momentOnDay(addDays(today, days), minutes, timeZone),
+	).flatMap(({ at: first, last }) => [first, last]);
+	return [...moments, ...(change === null ? [] : [change])].filter((one) => one > at);
 }
 
 function minutesOf(at: Micros, timeZone: string): number {

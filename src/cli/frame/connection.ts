@@ -319,10 +319,10 @@ export interface DeliverOptions {
 export interface DeliverySummary {
 	/**
 	 * `paused`: the mail server refuses all mail (login, TLS, connect), or the queue was paused by hand; `stalled`: no
-	 * outcome within `stallMs`.
+	 * outcome within `stallMs`; `closed`: the hours of its window are over, and messages wait for the next.
 	 */
-	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
-	/** Why it is paused, or stalled where the reason is known. */
+	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
+	/** Why it is paused or closed, or stalled where the reason is known. */
 	reason: string | null;
 	counts: DeliveryCounts;
 	/** Content warnings, such as CSS that could not be inlined. */

@@ -95,7 +95,7 @@ function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 
 /** The beginning of a day of the command line, as on the wire: days are those of the reader's zone. */
 export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
-	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()));
+	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()).at);
 }
 
 /**

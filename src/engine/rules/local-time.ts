@@ -1,6 +1,14 @@
 /** A time as people give it: `2026-12-01 09:00`, `tomorrow 9:00`, or ISO 8601 with an offset. Pure. */
-import { addDays, type Day, dayOf, type Micros, microsPerMs, parseDateTime } from '../../api/datetime.js';
-import { type LocalMoment, momentOf, parseTime } from '../../api/schema/sending-times.js';
+import {
+	addDays,
+	type Day,
+	dayOf,
+	type LocalMoment,
+	type Micros,
+	microsPerMs,
+	parseDateTime,
+} from '../../api/datetime.js';
+import { momentOnDay, parseTime } from '../../api/schema/sending-times.js';
 
 /** Read as a time of the zone, where it has no offset of its own. */
 export function parseLocalTime(
@@ -9,14 +17,14 @@ export function parseLocalTime(
 ): LocalMoment | { kind: 'invalid'; message: string } {
 	const given = text.trim();
 	const absolute = parseAbsolute(given);
-	if (absolute !== null) return { at: absolute, kind: 'once' };
+	if (absolute !== null) return { at: absolute, last: absolute, kind: 'once' };
 	const [, first = '', time = ''] = /^(\S+?)(?:[T ] ?(\S+))?$/i.exec(given) ?? [];
 	const day = parseDay(first, dayOf(now, timeZone));
 	const minutes = parseTime(time.replace(/^(\d{1,2}:\d\d):00$/, '$1'));
 	if (day === null) return unread(text);
 	if (time === '')
 		return { kind: 'invalid', message: `"${text}" has no time of the day, such as ${first} 09:00.` };
-	return minutes === null ? unread(text) : momentOf(day, minutes, timeZone);
+	return minutes === null ? unread(text) : momentOnDay(day, minutes, timeZone);
 }
 
 function unread(text: string): { kind: 'invalid'; message: string } {

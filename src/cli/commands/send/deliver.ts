@@ -3,7 +3,6 @@
  * for, others tell nothing. How it ends is said here, and is the exit code.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import type { MessageHold, Uuid } from '../../../api/records.js';
@@ -30,6 +29,8 @@ import {
 	troublesOf,
 	waitingOf,
 } from './report.js';
+import { type WindowWatch, watchWindow } from './timing.js';
+import { watchSending } from './watch.js';
 
 /** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
 export async function assertCanDeliver(
@@ -80,7 +81,10 @@ export async function deliverNow(
 		await cx.hint(['accepted and queued; ', await sender(cx), ' sends it']);
 		return null;
 	}
-	const summary = await deliver(cx, messages, { scope, total, options });
+	const window = await watchWindow(cx, 'campaign' in scope ? scope.campaign : null);
+	const summary = await deliver(cx, messages, { scope, total, options, window }).finally(window.stop);
+	if (summary.kind === 'stopped' && window.reason !== null && !cx.signal.aborted)
+		return { ...summary, kind: 'closed', reason: window.reason };
 	if (summary.kind !== 'stalled') return summary;
 	const waited = { scope, ids: options.ids ?? [], signal: cx.signal };
 	// The end of the wait is reported, with or without a reason.
@@ -96,17 +100,18 @@ interface Wait {
 	scope: NonNullable<DeliveryScope>;
 	total: number;
 	options: DeliverOptions;
+	window: WindowWatch;
 }
 
 async function deliver(
 	cx: CommandContext,
 	messages: Messages,
-	{ scope, total, options }: Wait,
+	{ scope, total, options, window }: Wait,
 ): Promise<DeliverySummary> {
 	const { local } = await cx.connection();
 	const progress = cx.progress('sending', total);
 	const onProgress = (counts: DeliveryCounts) => progress.update(settledOf(counts), troublesOf(counts));
-	const { signal } = cx;
+	const signal = AbortSignal.any([cx.signal, window.signal]);
 	try {
 		if (local === null) {
 			return await watchSending(messages, scope, {
@@ -216,58 +221,6 @@ function sayHold({ setting, limit, until }: MessageHold): string {
 	return `the limit ${limit} of ${setting} holds back what is left until ${until.slice(0, 19)}Z`;
 }
 
-interface WatchOptions {
-	signal: AbortSignal;
-	/** Without a message settled for so long, it gives up; milliseconds. */
-	stallMs: number;
-	onProgress: (counts: DeliveryCounts) => void;
-}
-
-/** Between two questions: soon for one message, seldom for a large campaign. */
-const firstPauseMs = 30;
-const longestPauseMs = 1_000;
-/** A server may have heard of a mended mail server only by its next try: one look is not enough. */
-const pausedMs = 5_000;
-
-/** As a delivery on a database of this machine ends: settled, paused, stalled, or stopped by the signal. */
-async function watchSending(
-	messages: Messages,
-	scope: Parameters<Messages['progress']>[0],
-	{ signal, stallMs, onProgress }: WatchOptions,
-): Promise<DeliverySummary> {
-	let counts = asDelivered(outcomesOf({}));
-	let movedAt = performance.now();
-	const end = (kind: DeliverySummary['kind'], reason: string | null = null) => ({
-		kind,
-		reason,
-		counts,
-		warnings: [],
-	});
-	for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
-		if (signal.aborted) return end('stopped');
-		const progress = await messages.progress(scope, { signal }).catch(orNullWhen(signal));
-		if (progress === null) return end('stopped');
-		const before = settledOf(counts);
-		counts = asDelivered(outcomesOf(progress.messages));
-		if (settledOf(counts) !== before) movedAt = performance.now();
-		if (waitingOf(progress.messages) === 0) return end('settled');
-		// Told even when nothing moved: the first message may take a while.
-		onProgress(counts);
-		const still = performance.now() - movedAt;
-		if (progress.paused !== null && still >= Math.min(pausedMs, stallMs))
-			return end('paused', progress.paused);
-		if (still >= stallMs) return end('stalled');
-		await wait(pause, undefined, { signal }).catch(() => undefined);
-	}
-}
-
-function orNullWhen(signal: AbortSignal): (error: unknown) => null {
-	return (error) => {
-		if (signal.aborted) return null;
-		throw error;
-	};
-}
-
 /** A campaign that was delivered, in words. */
 interface CampaignEnd extends GoingOn {
 	/** How far it is. */
@@ -292,20 +245,14 @@ export async function concludeDelivery(
 	{ waiting, campaign }: DeliveryEnd,
 ): Promise<ExitCode> {
 	if (summary === null) return exits.done;
-	const { kind, reason, counts, warnings } = summary;
+	const { kind, counts, warnings } = summary;
 	for (const warning of warnings) await cx.warn(warning);
 	const isSettled = kind === 'settled';
 	// Where nothing went out, "sent 0" in front of the reason says nothing.
 	if (isSettled || Object.values(counts).some((count) => count > 0))
 		await cx.note((campaign?.sentence ?? sentenceOf(counts)) + (isSettled ? '' : stillQueued(waiting)));
-	if (kind === 'paused') {
-		const hint = ['nothing is lost: mend it, then ', await senderAfter(cx)];
-		throw await queuePaused(cx, { reason, hint, hasAccepted: true });
-	}
-	if (kind === 'stalled')
-		throw new CliError('stalled', exits.outOfTime, stalledBecause(reason), {
-			hint: campaign ? await saysWhoGoesOn(cx, campaign) : [doNotRepeat, '; ', await sender(cx), ' goes on'],
-		});
+	const left = await leftBehind(cx, summary, campaign);
+	if (left !== null) throw left;
 	if (kind === 'stopped') await hintAtRest(cx, { waiting, campaign });
 	if (counts.deferred > 0) await cx.hint(['deferred messages are tried again by ', await sender(cx)]);
 	const doubt = counts.uncertain > 0 ? await uncertain(cx) : null;
@@ -316,6 +263,29 @@ export async function concludeDelivery(
 		return exits.partly;
 	}
 	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
+}
+
+/** The error of a delivery that ended by itself and left messages; null: it is none. */
+async function leftBehind(
+	cx: CommandContext,
+	{ kind, reason }: DeliverySummary,
+	campaign: CampaignEnd | null,
+): Promise<CliError | null> {
+	if (kind === 'paused') {
+		const hint = ['nothing is lost: mend it, then ', await senderAfter(cx)];
+		return queuePaused(cx, { reason, hint, hasAccepted: true });
+	}
+	if (kind === 'closed') {
+		const rest =
+			campaign === null ? [] : [', ', mailctl('campaigns', 'cancel', campaign.name), ' drops the rest'];
+		return new CliError('accepted_and_queued', exits.queued, `${doNotRepeat}: ${reason}`, {
+			hint: [await sender(cx), ' has to run then', ...rest],
+		});
+	}
+	if (kind !== 'stalled') return null;
+	return new CliError('stalled', exits.outOfTime, stalledBecause(reason), {
+		hint: campaign ? await saysWhoGoesOn(cx, campaign) : [doNotRepeat, '; ', await sender(cx), ' goes on'],
+	});
 }
 
 /** How what a stopped run has left goes on. */

@@ -46,7 +46,7 @@ export interface CampaignDelivery {
 
 /** What a delivery came to. The exit code follows from it. */
 export interface CampaignOutcome {
-	kind: 'settled' | 'stopped' | 'paused' | 'stalled';
+	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	/** Why, when it is paused. */
 	reason: string | null;
 	counts: DeliveryCounts;

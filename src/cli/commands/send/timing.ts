@@ -61,6 +61,41 @@ function sayTime(at: string | undefined, { time_zone = 'UTC' }: { time_zone?: st
 	return moment === null ? '' : localTime(moment, time_zone).slice(0, 16).replace('T', ' ');
 }
 
+/** Looks whether the hours of a campaign are over while it is being sent. */
+export interface WindowWatch {
+	/** Aborted once nothing more of it may leave. */
+	readonly signal: AbortSignal;
+	/** When it goes on, for people; null: it may go on now. */
+	readonly reason: string | null;
+	stop(): void;
+}
+
+/** A worker that finds the window closed notes when it opens; nothing is asked about a campaign without a window. */
+export async function watchWindow(cx: CommandContext, campaign: string | null): Promise<WindowWatch> {
+	const controller = new AbortController();
+	let reason: string | null = null;
+	const campaigns = (await (await cx.api()).capabilities()).ext.campaigns;
+	const plan = async () =>
+		campaign === null ? undefined : (await campaigns?.status(campaign, { signal: cx.signal }))?.plan;
+	const hasWindow = ((await plan())?.window ?? null) !== null;
+	const look = async () => {
+		const now = await plan();
+		if (now?.opens_at == null) return;
+		reason = `its hours are over, and it goes on at ${sayTime(now.opens_at, now)} ${now.time_zone}`;
+		controller.abort();
+	};
+	const timer = hasWindow ? setInterval(() => void look().catch(() => undefined), lookEveryMs) : undefined;
+	return {
+		signal: controller.signal,
+		get reason() {
+			return reason;
+		},
+		stop: () => clearInterval(timer),
+	};
+}
+
+const lookEveryMs = 1_000;
+
 /** Says what sends it then; the command does not wait. */
 export async function leavePlanned(cx: CommandContext, status: CampaignStatus): Promise<ExitCode> {
 	const { plan, key } = status;

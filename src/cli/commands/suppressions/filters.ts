@@ -102,7 +102,7 @@ function endOf(text: string, around: { now: Micros; zone: string }): Micros | nu
 	const written = parseDateTime(text.toUpperCase());
 	if (written !== null && text.endsWith('z')) return written;
 	const at = written ?? parseDateTime(`${dayNamed(text, around)}T00:00:00`);
-	return at === null ? null : momentOf(formatDateTime(at).slice(0, 19), zone);
+	return at === null ? null : momentOf(formatDateTime(at).slice(0, 19), zone).at;
 }
 
 /** `YYYY-MM-DD` where the text names a day; other texts unchanged, for the calendar to refuse. */

@@ -1,5 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { cli } from '../../../support/cli.js';
 import { makeProject, type Project } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
 describe('mailctl send at a time', () => {
@@ -117,6 +121,38 @@ describe('mailctl send at a time', () => {
 		const run = await project.run([...words, '--at', '2020-01-01 09:00', '--yes', '--expect-count', '1']);
 		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining('is in the past') });
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
+	});
+
+	it.each(['here', 'on a server'])('ends with 14 where its hours are over meanwhile, %s', async (where) => {
+		const open = ['--now', '2026-11-01T16:59:00Z'];
+		await project.json([...send('--window', '09:00-18:00'), '--no-wait', ...open]);
+		const resume = ['campaigns', 'resume', 'c', '--results', join(project.folder, 'results.csv')];
+		const closed = ['--now', '2026-11-01T17:00:00Z'];
+		// The server's own worker would have seen it before.
+		const served = where === 'here' ? null : await startServer(project.db, ['--no-worker', ...closed]);
+		onTestFinished(async () => void (await served?.stop()));
+		const env = { HOME: project.folder, MAILCTL_TOKEN: served?.token ?? '' };
+		const run =
+			served === null
+				? await project.run([...resume, ...closed])
+				: await cli(['--base-url', served.baseUrl, ...resume], {
+						env,
+						heard: (text) => {
+							if (text.includes('campaign c,')) void project.run(['worker', '--drain', ...closed]);
+						},
+					});
+		expect(run).toMatchObject({ code: 14, stdout: expect.stringContaining('{"queued":2}') });
+		expect(run.stderr).toContain(
+			'accepted and queued, do not repeat: its hours are over, and it goes on at 2026-11-02 09:00 Europe/Berlin',
+		);
+		expect(run.stderr).toContain('has to run then');
+		expect(sink.received).toEqual([]);
+		expect(await readFile(join(project.folder, 'results.csv'), 'utf8')).toContain('queued');
+		if (served !== null) return;
+		await project.run(['worker', '--drain', '--now', '2026-11-02T07:59:59Z']);
+		expect(sink.received).toEqual([]);
+		await project.run(['worker', '--drain', '--now', '2026-11-02T08:00:00Z']);
+		expect(sink.received).toHaveLength(2);
 	});
 
 	it('waits for the window, and can be canceled wholly', async () => {
