@@ -7,7 +7,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
-import { listOptions, listRows, parseWhere, walk } from '../verbs/listing.js';
+import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
 import { subscriberErase } from './subscribers/erase.js';
 import { subscriberExport } from './subscribers/export.js';
@@ -51,7 +51,8 @@ const list = command({
 			...filterOf(options),
 			...(options.email !== undefined && { email__exact: options.email }),
 		};
-		const matches = parseWhere(options.where);
+		const { matcherOf } = await import('./subscribers/matching.js');
+		const matches = await matcherOf(cx, options.where);
 		const { sort, limit, all } = options;
 		// The service knows no filter by meta: these rows are picked here, from all pages.
 		const match = matches === null ? undefined : 'where';

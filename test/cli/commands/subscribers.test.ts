@@ -106,6 +106,12 @@ describe('mailctl subscribers', () => {
 			]);
 			expect(await emailsOf('--where', 'meta.city=5')).toEqual(['100%@example.com']);
 			expect(await emailsOf('--where', 'meta.city=Oslo', '--limit', '1')).toEqual(['ann@example.com']);
+			expect(await emailsOf('--where', 'meta.city~OSL', '--where', 'email~ann')).toEqual(['ann@example.com']);
+			expect(await emailsOf('--where', 'meta.city>4')).toEqual(['100%@example.com']);
+			expect(await emailsOf('--where', 'created>today')).toEqual([]);
+			expect(await emailsOf('--where', 'meta.city=Oslo', '--where', 'email!=ann@example.com')).toEqual(
+				(await emailsOf('--where', 'meta.city=Oslo')).filter((email) => email !== 'ann@example.com'),
+			);
 			expect(await emailsOf('--sort', '-email', '--limit', '2')).toEqual([
 				'xay@example.com',
 				'x_y@example.com',
@@ -122,8 +128,8 @@ describe('mailctl subscribers', () => {
 				].map(async (words) => (await project.run(['subscribers', 'list', ...list, ...words])).code),
 			);
 			expect(codes).toEqual([2, 2, 2, 2]);
-			expect((await project.run(['subscribers', 'list', ...list, '--where', 'city=Oslo'])).stderr).toBe(
-				'error: --where "city=Oslo" is no condition\nhint: --where \'meta.VARIABLE=VALUE\'\n',
+			expect((await project.run(['subscribers', 'list', ...list, '--where', 'meta.ciy=Oslo'])).stderr).toBe(
+				'error: --where: there is no field "ciy"\nerror: meta.ciy=Oslo\nerror: ^\nhint: did you mean meta.city?\n',
 			);
 		});
 	});

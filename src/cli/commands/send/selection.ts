@@ -3,14 +3,11 @@
 import type { Audience, Campaign, ListCounts } from '../../../api/campaigns.js';
 import { type LeftOutNames, sayLeftOut } from '../../../api/campaigns.js';
 import { type CampaignSpec, need } from '../../../api/capabilities.js';
-import type { Field, List } from '../../../api/records.js';
-import { isCondition, parseCondition, plainFields } from '../../../api/schema/conditions.js';
+import type { List } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { didYouMean } from '../../frame/help.js';
-import { parseDate } from '../../frame/values.js';
 import { counted, numberText } from '../../render/counted.js';
-import { walk } from '../../verbs/listing.js';
+import { readConditions } from '../../verbs/conditions.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';
 import type { SendOptions } from './options.js';
@@ -34,7 +31,7 @@ export async function select(cx: CommandContext, options: SelectionOptions): Pro
 	const api = await cx.api();
 	const wanted = wantedFlag(options);
 	if (wanted !== null) await need(api, 'audiences', wanted);
-	const conditions = await readConditions(cx, where, (await knownFields(cx, where)) ?? []);
+	const conditions = (await readConditions(cx, where)).map(({ text }) => text);
 	const resolve = (text: string) => resolveList(api, text, { signal: cx.signal });
 	const lists = await eachOnce(list, resolve);
 	const excluded = await eachOnce(excludeList, resolve);
@@ -83,59 +80,6 @@ async function eachOnce<T extends { id: unknown }>(
 		if (!found.has(one.id)) found.set(one.id, one);
 	}
 	return [...found.values()];
-}
-
-async function knownFields(cx: CommandContext, where: readonly string[]): Promise<Field[] | null> {
-	if (!where.some((text) => text.trimStart().startsWith('meta.'))) return null;
-	const api = await cx.api();
-	const fields: Field[] = [];
-	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
-	return fields;
-}
-
-/** As the service reads them; a date such as `7d` becomes that day. */
-async function readConditions(
-	cx: CommandContext,
-	texts: readonly string[],
-	fields: readonly Field[],
-): Promise<string[]> {
-	return texts.map((text) => {
-		const settled = withDate(cx, text);
-		const parsed = parseCondition(settled);
-		const names = [...plainFields, ...fields.map(({ variable }) => `meta.${variable}`)];
-		if (!isCondition(parsed)) throw badCondition(settled, parsed, names);
-		const { variable, field } = parsed;
-		if (variable !== null && !fields.some((one) => one.variable === variable))
-			throw badCondition(settled, { at: 0, message: `there is no field "${variable}"`, field }, names);
-		return settled;
-	});
-}
-
-/** `created>7d`, `created>01.11.2026`: the day, so that the service reads one form. */
-function withDate(cx: CommandContext, text: string): string {
-	const [, head, value] = /^(created *(?:[<>]=?|!?=)) *(\S+)$/.exec(text.trim()) ?? [];
-	if (head === undefined || value === undefined) return text;
-	try {
-		return `${head}${parseDate(value, '--where', { clock: cx.clock, zone: cx.timeZone })}`;
-	} catch (error) {
-		// A moment, or nothing: the condition is read as it is.
-		if (error instanceof UsageError) return text;
-		throw error;
-	}
-}
-
-function badCondition(
-	text: string,
-	{ at, message, field }: { at: number; message: string; field?: string },
-	names: readonly string[],
-): UsageError {
-	const near = field === undefined ? undefined : didYouMean(field, names);
-	return new UsageError(`--where: ${message}`, {
-		details: [text, `${' '.repeat(at)}^`],
-		hint:
-			near ??
-			`such as 'meta.city=Oslo' or 'created>7d'; fields: ${names.slice(0, 12).join(', ')}${names.length > 12 ? ', …' : ''}`,
-	});
 }
 
 /** What a list would come to, without a write; of one on a service of others nothing is known but its size. */

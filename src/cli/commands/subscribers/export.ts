@@ -12,8 +12,9 @@ import {
 	exportOptions,
 	exportRecords,
 } from '../../verbs/exporting.js';
-import { parseWhere, walk } from '../../verbs/listing.js';
+import { walk } from '../../verbs/listing.js';
 import { filterOf, filterOptions, inList, listOption } from './lookup.js';
+import { matcherOf } from './matching.js';
 import { walkSubscribers } from './walk.js';
 
 export const subscriberExport = command({
@@ -45,7 +46,7 @@ export const subscriberExport = command({
 		const { list } = await inList(cx, options);
 		const columns = await columnsOf(cx);
 		const filter = filterOf(options);
-		const matches = parseWhere(options.where);
+		const matches = await matcherOf(cx, options.where);
 		const pieces = walkSubscribers(cx, list, filter);
 		return exportRecords(cx, to, {
 			...(await writing(columns, to)),

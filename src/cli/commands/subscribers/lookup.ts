@@ -44,10 +44,15 @@ export const listOption = {
 export const filterOptions = {
 	emailContains: { kind: 'text', summary: 'only addresses that contain this' },
 	active: { kind: 'tri', off: 'inactive', summary: 'only active ones, or only inactive ones' },
-	where: { kind: 'list', placeholder: 'meta.KEY=VALUE', summary: 'only those whose meta has this value' },
+	where: {
+		kind: 'list',
+		placeholder: 'CONDITION',
+		summary:
+			"only those that meet it: 'meta.city=Oslo', != is not, ~ contains, 'email~@example.com', 'created>2026-01-31'",
+	},
 } as const;
 
-/** The filter of the API. It knows no filter by meta: `--where` picks rows here (`parseWhere`). */
+/** The filter of the API. It knows no filter by meta: `--where` picks rows here (`matcherOf`). */
 export function filterOf({
 	emailContains,
 	active,

@@ -132,13 +132,16 @@ describe('mailctl send at a time', () => {
 		const served = where === 'here' ? null : await startServer(project.db, ['--no-worker', ...closed]);
 		onTestFinished(async () => void (await served?.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: served?.token ?? '' };
+		let isOver = false;
 		const run =
 			served === null
 				? await project.run([...resume, ...closed])
 				: await cli(['--base-url', served.baseUrl, ...resume], {
 						env,
 						heard: (text) => {
-							if (text.includes('campaign c,')) void project.run(['worker', '--drain', ...closed]);
+							if (isOver || !text.includes('campaign c,')) return;
+							isOver = true;
+							void project.run(['worker', '--drain', ...closed]);
 						},
 					});
 		expect(run).toMatchObject({ code: 14, stdout: expect.stringContaining('{"queued":2}') });

@@ -1,0 +1,58 @@
+/** `--where`: conditions on subscribers, as `send` and `subscribers` take them. */
+import type { Field } from '../../api/records.js';
+import { type Condition, isCondition, parseCondition, plainFields } from '../../api/schema/conditions.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { didYouMean } from '../frame/help.js';
+import { parseDate } from '../frame/values.js';
+import { walk } from './listing.js';
+
+/** As the service reads them; a date such as `7d` becomes that day. Throws `UsageError`, and asks for the fields only. */
+export async function readConditions(cx: CommandContext, texts: readonly string[]): Promise<Condition[]> {
+	const fields = await knownFields(cx, texts);
+	const names = [...plainFields, ...fields.map(({ variable }) => `meta.${variable}`)];
+	return texts.map((text) => {
+		const settled = withDate(cx, text);
+		const parsed = parseCondition(settled);
+		if (!isCondition(parsed)) throw badCondition(settled, parsed, names);
+		const { variable, field } = parsed;
+		if (variable !== null && !fields.some((one) => one.variable === variable))
+			throw badCondition(settled, { at: 0, message: `there is no field "${variable}"`, field }, names);
+		return parsed;
+	});
+}
+
+async function knownFields(cx: CommandContext, where: readonly string[]): Promise<Field[]> {
+	if (!where.some((text) => text.trimStart().startsWith('meta.'))) return [];
+	const api = await cx.api();
+	const fields: Field[] = [];
+	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
+	return fields;
+}
+
+/** `created>7d`, `created>01.11.2026`: the day, so that the service reads one form. */
+function withDate(cx: CommandContext, text: string): string {
+	const [, head, value] = /^(created *(?:[<>]=?|!?=)) *(\S+)$/.exec(text.trim()) ?? [];
+	if (head === undefined || value === undefined) return text;
+	try {
+		return `${head}${parseDate(value, '--where', { clock: cx.clock, zone: cx.timeZone })}`;
+	} catch (error) {
+		// A moment, or nothing: the condition is read as it is.
+		if (error instanceof UsageError) return text;
+		throw error;
+	}
+}
+
+function badCondition(
+	text: string,
+	{ at, message, field }: { at: number; message: string; field?: string },
+	names: readonly string[],
+): UsageError {
+	const near = field === undefined ? undefined : didYouMean(field, names);
+	return new UsageError(`--where: ${message}`, {
+		details: [text, `${' '.repeat(at)}^`],
+		hint:
+			near ??
+			`such as 'meta.city=Oslo' or 'created>7d'; fields: ${names.slice(0, 12).join(', ')}${names.length > 12 ? ', …' : ''}`,
+	});
+}
