@@ -243,7 +243,7 @@ export async function printReport(
 	const colours = { sent: cyan, opened: yellow };
 	const zone = detailed?.details.time_zone ?? (await zoneOf(cx));
 	const lines = renderReport(result, { chart, width, unicode, colours, detailed, zone });
-	await cx.out.raw(`${lines.join('\n')}\n`);
+	await cx.out.page(`${lines.join('\n')}\n`);
 }
 
 /** Of the days of a report; null: a deployment that tells no details does not tell it. */

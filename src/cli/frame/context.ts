@@ -19,7 +19,7 @@ import type { Hint, NamedTarget } from './command-line.js';
 import type { Connect, Connection, LocalEngine, Target } from './connection.js';
 import { onlyLocal, UsageError } from './errors.js';
 import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
-import type { Io, OutStream } from './io.js';
+import { type Io, type OutStream, printPage } from './io.js';
 import { linker } from './link.js';
 import type { Parsed } from './parse.js';
 import { createPrompts, type Prompts } from './prompts.js';
@@ -144,7 +144,12 @@ export async function createContext(
 	const printed =
 		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
 	const parts = { strong, talk, listed, columns, writes };
-	const out = makeOut(globals, printed.io, { ...parts, format: printed.format, times });
+	// The pager gets what is printed, not what an expression still reads.
+	const out = makeOut(query === null ? globals : { ...globals, pager: false }, printed.io, {
+		...parts,
+		format: printed.format,
+		times,
+	});
 	const outTo: CommandContext['outTo'] = (stdout, format) =>
 		makeOut(globals, { ...io, stdout }, { ...parts, format, times: newTimes() });
 	const role = parsed.command.role ?? 'cli';
@@ -254,17 +259,6 @@ async function openQueryOf(
 	return openQuery(io.stdout, { expression, format: known, onMisfit });
 }
 
-/** The pager is loaded where there is a terminal: a script has no use for it. */
-function shower({ stdout, env }: Io, { pager }: RawGlobals): (text: string) => Promise<void> {
-	return async (text) => {
-		if (!stdout.isTTY || pager === false) return stdout.write(text);
-		const { isLonger, pagerOf, showPaged } = await import('../render/pager.js');
-		const command = pagerOf(stdout, env);
-		if (command === null || !isLonger(stdout, text)) return stdout.write(text);
-		await showPaged(stdout, text, command, env);
-	};
-}
-
 interface OutParts {
 	format: Format;
 	strong: (text: string) => string;
@@ -292,7 +286,7 @@ function makeOut(
 		quiet: globals.quiet === true,
 		strong,
 		times,
-		show: shower(io, globals),
+		show: (text: string) => printPage(io, text, globals.pager !== false),
 	};
 	return createOut(io.stdout, options, {
 		sentence: talk.note,

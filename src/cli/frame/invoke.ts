@@ -4,6 +4,7 @@ import { loadNode, type TreeEntry } from '../tree.js';
 import type { RunOptions } from './context.js';
 import type { ExitCode } from './exit.js';
 import { fitHelp } from './help.js';
+import { printPage } from './io.js';
 import { parse } from './parse.js';
 import { run } from './run.js';
 
@@ -15,6 +16,7 @@ export async function invoke(
 ): Promise<ExitCode> {
 	const parsed = parse(await loadNode(entry), argv);
 	if (parsed.kind === 'run') return run(parsed, options);
-	await options.io.stdout.write(fitHelp(parsed.text, options.io.stdout));
+	const { io } = options;
+	await printPage(io, fitHelp(parsed.text, io.stdout), !argv.includes('--no-pager'));
 	return 0;
 }

@@ -49,6 +49,18 @@ export function createIo(parts: IoParts = {}): Io {
 	};
 }
 
+/**
+ * Prints a text that is there as a whole, through a pager where it is longer than the screen. The pager is loaded where
+ * there is a terminal: a script has no use for it.
+ */
+export async function printPage({ stdout, env }: Io, text: string, isPaged: boolean): Promise<void> {
+	if (!stdout.isTTY || !isPaged) return stdout.write(text);
+	const { isLonger, pagerOf, showPaged } = await import('../render/pager.js');
+	const command = pagerOf(stdout, env);
+	if (command === null || !isLonger(stdout, text)) return stdout.write(text);
+	await showPaged(stdout, text, command, env);
+}
+
 /** How long a stream is written to without a turn of the loop. */
 const maxTurnMs = 20;
 

@@ -121,7 +121,10 @@ async function writeRecord<T>(
 	columns: Columns<T>,
 ): Promise<void> {
 	const { format, fields } = options;
-	if (format === 'json') return stream.write(`${JSON.stringify(chosen(record, columns, fields), null, 2)}\n`);
+	if (format === 'json') {
+		const text = `${JSON.stringify(chosen(record, columns, fields), null, 2)}\n`;
+		return options.show(stream.isTTY ? cleanJsonLines(text) : text);
+	}
 	if (isTable(format)) {
 		// Measuring graphemes takes tables of its own, which a script has no use for.
 		const { card } = await import('./table.js');

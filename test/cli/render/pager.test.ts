@@ -1,9 +1,12 @@
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { main } from '../../../src/cli/main.js';
 import { isLonger, pagerOf, showPaged } from '../../../src/cli/render/pager.js';
+
+import { makeHome } from '../../support/cli.js';
 
 const terminal = { isTTY: true };
 
@@ -54,5 +57,47 @@ describe('the pager', () => {
 
 	it('that is missing leaves the text to be printed', async () => {
 		expect(await shown('mailctl-has-no-such-pager 2> /dev/null', 'text\n')).toBe('text\n');
+	});
+});
+
+describe('what is longer than the screen goes through the pager', () => {
+	/** What stood on the terminal, and what the pager was given. */
+	async function atTerminal(argv: readonly string[]) {
+		const home = await makeHome();
+		const file = join(home, 'paged');
+		await writeFile(file, '');
+		const pieces: string[] = [];
+		const stdout = new Writable({
+			write(chunk: Buffer, _, done) {
+				pieces.push(chunk.toString('utf8'));
+				done();
+			},
+		});
+		const code = await main({
+			argv,
+			env: { HOME: home, TERM: 'xterm', PATH: process.env['PATH'] ?? '', MAILCTL_PAGER: `cat > '${file}'` },
+			stdin: new PassThrough(),
+			stdout: Object.assign(stdout, { isTTY: true, columns: 80, rows: 5 }),
+			stderr: new PassThrough(),
+			interrupts: new AbortController().signal,
+		});
+		expect(code).toBe(0);
+		return { printed: pieces.join(''), paged: await readFile(file, 'utf8') };
+	}
+
+	it.each([
+		['help', ['report', '--help'], 'mailctl report: '],
+		['a report', ['report', '--last', '7d'], '  sent          0'],
+		['JSON', ['engine', 'status', '-o', 'json'], '"time_zone": "UTC"'],
+	])('%s', async (_, argv, text) => {
+		const { printed, paged } = await atTerminal(argv);
+		expect({ printed, paged }).toEqual({ printed: '', paged: expect.stringContaining(text) });
+		const plain = await atTerminal([...argv, '--no-pager']);
+		expect(plain).toEqual({ printed: expect.stringContaining(text), paged: '' });
+	});
+
+	it('but for --query, which prints less than it reads', async () => {
+		const argv = ['engine', 'status', '-o', 'json', '--query', 'time_zone'];
+		expect(await atTerminal(argv)).toEqual({ printed: '"UTC"\n', paged: '' });
 	});
 });
