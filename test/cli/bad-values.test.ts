@@ -116,7 +116,7 @@ describe('a text of the wrong form', () => {
 		['report', '--fail-if', 'bounces', /hardbounced_percent>2/],
 		['report', '--save', 'report.xls', /\.html|\.csv/],
 		['lists list', '--sort', 'nosuch', /id|name/],
-		['subscribers list -l Readers', '--where', 'city', /'meta\.VARIABLE=VALUE'/],
+		['subscribers list -l Readers', '--where', 'city', /meta\.city=Oslo/],
 		['suppressions add ann@example.com', '--expires', 'someday', /30d|tomorrow/],
 		['doctor --offline', '--name-server', 'dns:port', /IP/],
 		['serve', '--bounce-smtp', 'here', /HOST:PORT|127\.0\.0\.1:\d+/],

@@ -1,7 +1,9 @@
 // The database that nobody named: made when it is needed, and said so.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
+import { typing } from '../support/typing.js';
 
 describe('the default database', () => {
 	it('is made by whatever command comes first, which says so once', async () => {
@@ -27,5 +29,30 @@ describe('the default database', () => {
 	it('is not made by a name that is none: what --db names has to be there', async () => {
 		const run = await cli(['--db', join(await makeHome(), 'none.db'), 'lists', 'list']);
 		expect([run.code, run.stderr]).toEqual([2, expect.not.stringContaining('made')]);
+	});
+
+	it.each([
+		['engine settings set', [['Which setting', '\x03', 'all']], 130],
+		['lists get', [], 2],
+	] as const)('is not made by a question of mailctl %s that is left', async (line, answers, code) => {
+		const HOME = await makeHome();
+		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
+		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('made a new database')]);
+		expect(existsSync(join(HOME, '.local/share/mailctl'))).toBe(false);
+	});
+
+	it('is made behind the answers', async () => {
+		const HOME = await makeHome();
+		const run = await typing(
+			[
+				['Which setting', 'time_z', 'all'],
+				['❯ time_zone', ''],
+				['Its new value', 'Europe/Oslo'],
+			],
+			(options) => cli(['engine', 'settings', 'set'], { ...options, env: { HOME } }),
+		);
+		expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('made a new database')]);
+		const kept = await cli(['engine', 'settings', 'get', 'time_zone'], { env: { HOME } });
+		expect(kept.stdout).toBe('Europe/Oslo\n');
 	});
 });

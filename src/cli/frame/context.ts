@@ -102,6 +102,8 @@ export interface Context {
 	listed: readonly Shown[];
 	/** See `WholeTalk`. */
 	takeHints(): Hint[];
+	/** Missing values are asked for within it. */
+	whileAsking<T>(ask: () => Promise<T>): Promise<T>;
 	/** Runs the work given to `atEnd`, then closes the connection, if one was opened. */
 	close(): Promise<void>;
 }
@@ -218,7 +220,7 @@ export async function createContext(
 			await end();
 		}
 	};
-	return { cx, listed, takeHints, close };
+	return { cx, listed, takeHints, whileAsking: link.whileAsking, close };
 }
 
 /** Null where no line can be rewritten, or none is wanted; a trace tells more. */

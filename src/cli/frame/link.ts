@@ -1,4 +1,5 @@
 /** How a command reaches its target: the connection of one call, opened when the command asks for it. */
+import { existsSync } from 'node:fs';
 import type { Wait } from '../../api/backoff.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
@@ -51,8 +52,10 @@ function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sour
 /** The connection, opened by the first that needs it and closed once. */
 export function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
+	let isAsking = false;
+	let isImagined = false;
 	const authority = authorityReader(parts);
-	const isTrial = parts.globals.dryRun === true;
+	const isDryRun = parts.globals.dryRun === true;
 	const { onWait, role } = parts;
 	const waitFor = (target: Target) => {
 		// A process that keeps running has waits of its own, and logs.
@@ -61,12 +64,12 @@ export function linker(settings: Settings, parts: LinkParts) {
 			target.kind === 'remote' ? new URL(target.baseUrl).host : 'the database, which another process holds';
 		return () => onWait(what);
 	};
-	const connectTo = async (target: Target): Promise<Connection> => {
+	const connectTo = async (target: Target, isTrial = isDryRun): Promise<Connection> => {
 		const connect = parts.connect ?? (await import('../connect.js')).connect;
 		return connect(target, {
 			clock: parts.clock,
 			// A dry run does not register as a worker.
-			role: isTrial ? 'cli' : parts.role,
+			role: isDryRun ? 'cli' : parts.role,
 			isTrial,
 			env: parts.io.env,
 			remote: await remoteOptions(settings, parts.globals, await authority()),
@@ -79,7 +82,10 @@ export function linker(settings: Settings, parts: LinkParts) {
 	const open = async (): Promise<Connection> => {
 		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
 		if (named.kind !== 'local') return connectTo(named);
-		const connection = await connectTo({ ...named, create: parts.createsDatabase ?? named.create });
+		const create = parts.createsDatabase ?? named.create;
+		isImagined = isAsking && create && !existsSync(named.url);
+		const isTrial = isDryRun || isImagined;
+		const connection = await connectTo({ ...named, create }, isTrial);
 		// On another home than was meant it would look like one in which everything is gone.
 		if (parts.createsDatabase === undefined && connection.local?.isNew === true && !isTrial)
 			await parts.talk.note(`made a new database: ${connection.local.path}`);
@@ -87,7 +93,19 @@ export function linker(settings: Settings, parts: LinkParts) {
 	};
 	return {
 		authority,
-		connectTo,
+		connectTo: (target: Target) => connectTo(target),
+		/** A database that is not there yet is looked at as if it were empty: questions that are left make none. */
+		whileAsking: async <T>(ask: () => Promise<T>): Promise<T> => {
+			isAsking = true;
+			try {
+				return await ask();
+			} finally {
+				isAsking = false;
+				if (isImagined && opened !== null) await opened.then(({ close }) => close());
+				if (isImagined) opened = null;
+				isImagined = false;
+			}
+		},
 		/** False too without a connection: the command is about this machine. */
 		isRemote: async () => (await opened)?.target.kind === 'remote',
 		open: () => {

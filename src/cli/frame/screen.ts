@@ -28,13 +28,13 @@ export function openScreen({ stdin, stderr }: Io, { hasColor }: { hasColor: bool
 		// The shell has set modes of its own, and a mode that is set already is not set again.
 		input.setRawMode?.(false);
 		input.setRawMode?.(true);
-		stderr.raw.write(`\r${last()}`);
+		void stderr.write(`\r${last()}`);
 	};
 	const onKey = (_: unknown, key: { ctrl?: boolean; name?: string } | undefined) => {
 		if (key?.ctrl !== true || key.name !== 'z' || input.setRawMode === undefined) return;
 		// readline would stop the process, too, and take the input for closed when it goes on.
 		key.name = '';
-		stderr.raw.write(`${eraseBelow}${showCursor}`);
+		void stderr.write(`${eraseBelow}${showCursor}`);
 		input.setRawMode(false);
 		process.kill(process.pid, 'SIGTSTP');
 	};
@@ -65,7 +65,7 @@ function withoutHangUps<T>(prompt: () => Promise<T>): Promise<T> {
 }
 
 /** Passes on what is drawn and remembers it. A prompt writes its whole picture each time, behind what erases the last one. */
-function drawing({ raw }: Io['stderr'], hasColor: boolean): { output: Writable; last: () => string } {
+function drawing(stderr: Io['stderr'], hasColor: boolean): { output: Writable; last: () => string } {
 	let picture = '';
 	let cursor = '';
 	const output = new Writable({
@@ -75,12 +75,12 @@ function drawing({ raw }: Io['stderr'], hasColor: boolean): { output: Writable; 
 			const drawn = text.replace(/^(?:\x1b\[\d*[ABGK])*/, '');
 			if (drawn === '') cursor = text;
 			else [picture, cursor] = [drawn, ''];
-			// At once: what the command prints next is written past this stream.
-			raw.write(hasColor ? text : uncoloured(text));
+			// At once: what the command prints next is written past this stream. What waits for an answer stays silent meanwhile.
+			void stderr.write(hasColor ? text : uncoloured(text));
 			done();
 		},
 	});
-	Object.defineProperty(output, 'columns', { get: () => (raw as { columns?: number }).columns });
+	Object.defineProperty(output, 'columns', { get: () => stderr.columns });
 	return {
 		output: Object.assign(output, { isTTY: true }),
 		last: () => (hasColor ? picture : uncoloured(picture)) + cursor,
