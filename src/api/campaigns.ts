@@ -36,6 +36,16 @@ export type CampaignSource = Readonly<Record<string, string>>;
 export const campaignStates = ['planned', 'staged', 'sending', 'finished', 'canceled'] as const;
 export type CampaignState = (typeof campaignStates)[number];
 
+export function campaignState({
+	state,
+	is_finished,
+	plan,
+}: Pick<CampaignStatus, 'state' | 'is_finished' | 'plan'>): CampaignState {
+	if (state !== 'released') return state;
+	if (plan?.is_planned === true) return 'planned';
+	return is_finished ? 'finished' : 'sending';
+}
+
 /** All given conditions must hold; absent = any. */
 export interface CampaignFilter {
 	/** The one of that name. */

@@ -33,7 +33,9 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 	const readings = codePages
 		.map((page) => read(page, evidence, hints))
 		.sort((one, other) => other.likelihood - one.likelihood);
-	const different = readings.filter((one, at) => readings.findIndex(({ text }) => text === one.text) === at);
+	const different = readings.flatMap((one, at) =>
+		readings.findIndex(({ text }) => text === one.text) === at ? [mostUsual(one, readings)] : [],
+	);
 	const [best, next] = different;
 	if (best === undefined) return { encoding: 'windows-1252', isStrong: false, candidates: [] };
 	const isStrong =
@@ -44,6 +46,15 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 		.slice(0, maxCandidates)
 		.map(({ page, text }) => ({ encoding: page.encoding, sample: sampleOf(text) }));
 	return { encoding: best.page.encoding, isStrong, candidates };
+}
+
+/**
+ * The usual one among the code pages that read the same text: German names in windows-1252 have the octets of
+ * windows-1254, and some read like Turkish. What tells the two apart is in nearly every Turkish text.
+ */
+function mostUsual(best: Reading, readings: readonly Reading[]): Reading {
+	const same = readings.filter(({ text }) => text === best.text);
+	return same.reduce((usual, one) => (one.prior > usual.prior ? one : usual), best);
 }
 
 /** This much text beyond ASCII is enough for the decision. */
@@ -127,6 +138,8 @@ function countryHints(evidence: Buffer): ReadonlyMap<string, number> {
 interface Reading {
 	page: CodePage;
 	text: string;
+	/** Of the code page and of the countries of the addresses, without the text. */
+	prior: number;
 	likelihood: number;
 	/** Letters beyond ASCII. */
 	letters: number;
@@ -148,7 +161,8 @@ function read(page: CodePage, evidence: Buffer, hints: ReadonlyMap<string, numbe
 		: judgeLetters(words, page.languages);
 	let letters = 0;
 	for (const [word, count] of words) letters += count * (word.match(/[^\x00-\x7f]/gu)?.length ?? 0);
-	return { page, text, likelihood: judged + page.prior + hint * hintWeight, letters };
+	const prior = page.prior + hint * hintWeight;
+	return { page, text, prior, likelihood: judged + prior, letters };
 }
 
 /** Sequences of letters with one beyond ASCII, and signs that are no letters; how often, three times at most. */

@@ -107,6 +107,14 @@ it('proposes no encoding that cannot read all of it', async () => {
 			}
 });
 
+it('is named after the usual code page where a rare one reads the same', async () => {
+	const { guessEncoding } = await import('../../src/tables/guess-encoding.js');
+	const text = 'Nr;Vorname;Nachname;Umsatz (€);Ort\n1;Jörg;Müller;1.234,50;Köln\n3;Bär;Öz;1;Bonn\n';
+	const guess = guessEncoding(iconv.encode(text, 'windows-1252'));
+	expect(guess.encoding).toBe('windows-1252');
+	expect(guess.candidates[0]?.encoding).toBe('windows-1252');
+});
+
 it('what may be several says so, with a sample of each', async () => {
 	const bytes = iconv.encode('email;name\na@example.com;Szűrte\n', 'windows-1250');
 	const refusal: TableError = await readTable(bytes).then(

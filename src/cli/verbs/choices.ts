@@ -1,6 +1,7 @@
 /** What a person may choose among when a value is missing: the records that are there, by name. */
 
 import type { Api } from '../../api/api.js';
+import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
 import { profileKeys, readConfig } from '../config/config.js';
 import { builtIn } from '../config/target.js';
@@ -97,9 +98,9 @@ async function recordsOf(
 			};
 		case 'campaign':
 			return {
-				choices: choosing(await need(await cx.api(), 'campaigns'), signal, ({ key, state }) => ({
-					name: `${key} (${state})`,
-					value: key,
+				choices: choosing(await need(await cx.api(), 'campaigns'), signal, (campaign) => ({
+					name: `${campaign.key} (${campaignState(campaign)})`,
+					value: campaign.key,
 				})),
 				hint: mailctl('send', '--list', 'LIST'),
 			};

@@ -1,12 +1,12 @@
 /** `campaigns cancel`: drops what is staged, or what a released campaign has not sent. */
 
-import type { Campaign } from '../../../api/campaigns.js';
+import { type Campaign, campaignState } from '../../../api/campaigns.js';
 import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { counted, numberText } from '../../render/counted.js';
 import { campaignPlace } from '../send/begin.js';
-import { describe, outcomesOf, progressOf, stateOf } from '../send/report.js';
+import { describe, outcomesOf, progressOf } from '../send/report.js';
 import { campaignArg, findCampaign } from './find.js';
 import { detailColumns, detailOf } from './record.js';
 
@@ -28,7 +28,7 @@ async function cancelNamed(cx: CommandContext, text: string): Promise<void> {
 	const campaign = await findCampaign(cx, campaigns, text);
 	const { id, key, state } = campaign;
 	const what = await consequence(campaigns, campaign);
-	if (cx.dryRun) return cx.wouldDo(what, { cancel: key, state: stateOf(campaign) });
+	if (cx.dryRun) return cx.wouldDo(what, { cancel: key, state: campaignState(campaign) });
 	const { messages } = await campaigns.status(id, { signal: cx.signal });
 	const tell = async (sentence: (status: CampaignStatus) => string) => {
 		const status = await campaigns.status(id, { signal: cx.signal });

@@ -1,11 +1,16 @@
 /** A campaign as its commands print it: the record of the API with the names for people, counts and figures. */
 
-import type { Campaign, CampaignFigures, CampaignMessages } from '../../../api/campaigns.js';
+import {
+	type Campaign,
+	type CampaignFigures,
+	type CampaignMessages,
+	campaignState,
+} from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
 import { numberText } from '../../render/counted.js';
-import { recipientsOf, stateOf } from '../send/report.js';
+import { recipientsOf } from '../send/report.js';
 
 /** Null: where a service of others sends the messages and tells nothing about them. */
 const untold = {
@@ -28,7 +33,7 @@ export function recordOf(campaign: Campaign, sent: number) {
 	return {
 		name: key,
 		id,
-		state: stateOf(campaign),
+		state: campaignState(campaign),
 		type,
 		subject,
 		list_id,

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import {
 	type Campaign,
 	type CampaignSession,
+	campaignState,
 	type RequestsSpec,
 	repeatedKey,
 	type Timing,
@@ -27,7 +28,7 @@ import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
 import { askAboutRepetition, sentLately } from './repeated.js';
-import { stateOf } from './report.js';
+
 import { assertResults, inputsOf, marksOf } from './results.js';
 import { assertConsent, wasCanceled } from './run.js';
 import { readTiming } from './timing.js';
@@ -241,7 +242,7 @@ async function foreseeOpening(
 /** Under `--dry-run`: that the campaign would be gone on with. */
 export function foreseeResume(cx: CommandContext, campaign: Campaign): Promise<void> {
 	const { key } = campaign;
-	const state = stateOf(campaign);
+	const state = campaignState(campaign);
 	return cx.wouldDo(`go on with the campaign "${key}", which is ${state}`, { resume: key, state });
 }
 

@@ -1,6 +1,6 @@
 /** The same mail to the same recipients, sent lately: a question to a person, a refusal in a script. */
 
-import type { Campaign, CampaignSession } from '../../../api/campaigns.js';
+import { type Campaign, type CampaignSession, campaignState } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import { type Micros, parseDateTime } from '../../../api/datetime.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
@@ -10,7 +10,7 @@ import { spanText } from '../../render/amounts.js';
 import { numberText } from '../../render/counted.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import type { CampaignPlace } from './place.js';
-import { outcomesOf, stateOf, waitingOf } from './report.js';
+import { outcomesOf, waitingOf } from './report.js';
 
 /** The campaign in the way, and the refusal that named it. */
 interface Repetition {
@@ -59,7 +59,7 @@ function refusal(
 	{ found, now, cause }: { found: Found | null; now: Micros; cause: unknown },
 ): UsageError {
 	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(found, now);
-	const isOpen = found !== null && ['staged', 'sending'].includes(stateOf(found.campaign));
+	const isOpen = found !== null && ['staged', 'sending'].includes(campaignState(found.campaign));
 	const goOn: Hint = isOpen
 		? [
 				mailctl('campaigns', 'resume', key),

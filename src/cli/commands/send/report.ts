@@ -1,6 +1,6 @@
 /** Texts about a campaign: its progress, findings about its recipients, and the command or server that continues it. */
 
-import type { CampaignState } from '../../../api/campaigns.js';
+import { campaignState } from '../../../api/campaigns.js';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
@@ -207,18 +207,7 @@ export function findingLine({ line, to, text }: { line: number | null; to: strin
 export function documentOf(campaign: CampaignStatus) {
 	const { id, key, counts, messages } = campaign;
 	const recipients = recipientsOf(counts);
-	return { name: key, id, state: stateOf(campaign), recipients, ...counts, messages };
-}
-
-/** Where a campaign stands, for people. */
-export function stateOf({
-	state,
-	is_finished,
-	plan,
-}: Pick<CampaignStatus, 'state' | 'is_finished' | 'plan'>): CampaignState {
-	if (state !== 'released') return state;
-	if (plan?.is_planned === true) return 'planned';
-	return is_finished ? 'finished' : 'sending';
+	return { name: key, id, state: campaignState(campaign), recipients, ...counts, messages };
 }
 
 /** `3 recipients, 1 of them suppressed, 2 left out`. */

@@ -7,6 +7,7 @@ import { typing } from '../../../support/typing.js';
 type Answers = Parameters<typeof typing>[0];
 
 const down = '\x1b[B';
+const up = '\x1b[A';
 const people = 'Kontakt,Umsatz (€),Notiz,city\nann@example.com,12.5,x,Oslo\nbob@example.com,30,,Rom\n';
 
 async function guided(content: string, answers: Answers, columns?: number) {
@@ -65,6 +66,23 @@ describe('subscribers import at a terminal', () => {
 		const { code, shown } = await guided('Courriel,city\nann@example.com,Oslo\n', []);
 		expect(code).toBe(0);
 		expect(shown).not.toContain('?');
+	});
+
+	it('offers no place that another column has', async () => {
+		const { code, shown, json } = await guided('E-Mail,First,Last,city\nann@example.com,Ann,Lee,Oslo\n', [
+			['❯ a new field, First', up, 'all'],
+			['❯ the name of the subscriber', ''],
+			['❯ a new field, Last', down, 'all'],
+			['❯ a new field, named', ''],
+			['Variable of the new field:', 'city'],
+			['another column is city already', '\x15surname'],
+		]);
+		expect(code).toBe(0);
+		expect(shown.split('What is the column "Last"')[1]).not.toContain('the name of the subscriber');
+		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
+			name: 'Ann',
+			meta: { surname: 'Lee', city: 'Oslo' },
+		});
 	});
 
 	it('asks which column has the addresses where several do', async () => {

@@ -105,7 +105,8 @@ async function withRest(
 	let guided = options;
 	for (const { column } of open) {
 		const cells = sampled.cells[sampled.header.indexOf(column)] ?? [];
-		const target = await askTarget(cx, { column, cells, fields });
+		const isFree = await freeTargets(sampled.header, { column, fields }, guided);
+		const target = await askTarget(cx, { column, cells, fields, isFree });
 		// A name for a field that is not there yet makes it.
 		const isNew = target !== '-' && target !== 'name' && !fields.some(({ variable }) => variable === target);
 		guided = {
@@ -117,27 +118,52 @@ async function withRest(
 	return guided;
 }
 
+/** Whether the column may be this: another one may have its place already. */
+async function freeTargets(
+	header: readonly string[],
+	{ column, fields }: { column: string; fields: readonly Field[] },
+	options: ImportOptions,
+): Promise<(target: string) => boolean> {
+	const { mapHeader } = await import('../../../../tables/map-columns.js');
+	return (target) => {
+		const map = [...options.map, `${column}=${target}`];
+		const mapped = mapHeader(header, { fields, map, unknown: 'create' });
+		return mapped.kind === 'mapped' || mapped.findings.every(({ code }) => code !== 'same_target');
+	};
+}
+
 const another = '';
 
-async function askTarget(
-	cx: CommandContext,
-	{ column, cells, fields }: { column: string; cells: readonly string[]; fields: readonly Field[] },
-): Promise<string> {
+interface Asked {
+	column: string;
+	cells: readonly string[];
+	fields: readonly Field[];
+	isFree: (target: string) => boolean;
+}
+
+async function askTarget(cx: CommandContext, { column, cells, fields, isFree }: Asked): Promise<string> {
 	if (column === '') return '-';
 	const { variableOf } = await import('../../../../tables/column-names.js');
 	const variable = variableOf(column);
 	const shown = [...new Set(cells)].slice(0, 3).map(shortened).join(', ');
 	const what = cells.length === 0 ? 'no values' : `${kindOf(cells)}: ${shown}`;
 	const target = await cx.choose(`What is the column "${column}" (${what})?`, [
-		...(variable === null ? [] : [{ name: `a new field, ${variable}`, value: variable }]),
+		...(variable === null || !isFree(variable)
+			? []
+			: [{ name: `a new field, ${variable}`, value: variable }]),
 		{ name: 'a new field, named by you', value: another },
 		{ name: 'leave it out', value: '-' },
-		...fields.map(({ variable }) => ({ name: `the field ${variable}`, value: variable })),
-		{ name: 'the name of the subscriber', value: 'name' },
+		...fields
+			.filter(({ variable }) => isFree(variable))
+			.map(({ variable }) => ({ name: `the field ${variable}`, value: variable })),
+		...(isFree('name') ? [{ name: 'the name of the subscriber', value: 'name' }] : []),
 	]);
 	if (target !== another) return target;
 	const { checkOf } = await import('../../../frame/asking.js');
-	return (await cx.ask('Variable of the new field:', { check: await checkOf('variable') })).trim();
+	const isVariable = await checkOf('variable');
+	const check = async (text: string) =>
+		(await isVariable(text)) ?? (isFree(text.trim()) ? null : `another column is ${text.trim()} already`);
+	return (await cx.ask('Variable of the new field:', { check })).trim();
 }
 
 function shortened(cell: string): string {
