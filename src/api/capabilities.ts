@@ -26,6 +26,7 @@ import type { Deliveries } from './deliveries.js';
 import type { Exports } from './exports.js';
 import type { FieldsPlus } from './fields.js';
 import type { SenderInput, TemplateInput } from './inputs.js';
+import type { ListsPlus } from './lists.js';
 import type { Erasures, People } from './people.js';
 import type { Message, MessageDetail, MessageState, Page, Sender, Template, Uuid } from './records.js';
 import type { ReportsPlus } from './reports.js';
@@ -44,6 +45,7 @@ export interface Capabilities {
 
 /** Every extension, by the name under which a deployment announces it. */
 export interface Extensions {
+	lists: ListsPlus;
 	imports: Imports;
 	campaigns: Campaigns;
 	messages: Messages;

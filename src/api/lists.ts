@@ -1,9 +1,30 @@
-/** The input of a subscriber list. */
+/** The input of a subscriber list, and our extension about what its recipients read. */
+import type { Call } from './api.js';
 import { char } from './schema/char.js';
-import { fieldSet } from './schema.js';
+import { nullable } from './schema/field.js';
+import { fieldSet, type Infer } from './schema.js';
 
 /** Service document, "Lists". Assumption: both texts have at most 255 characters and are required by PUT too. */
 export const listFields = fieldSet({
 	name: char({ max: 255 }),
 	email_reason: char({ max: 255 }),
 });
+
+/** What a list has beyond the document. */
+export interface ListDetails {
+	id: number;
+	/** The name that recipients read; null: `name`. */
+	public_name: string | null;
+}
+
+/** An empty text is null. */
+export const listDetailsFields = fieldSet({
+	public_name: nullable(char({ max: 255, allowBlank: true })),
+});
+export type ListDetailsInput = Infer<typeof listDetailsFields>;
+
+/** Details of lists. Throws `not_found` and `invalid`. */
+export interface ListsPlus {
+	get(id: number, call?: Call): Promise<ListDetails>;
+	patch(id: number, input: Partial<ListDetailsInput>, call?: Call): Promise<ListDetails>;
+}

@@ -11,7 +11,7 @@ import { createErasures } from './erasures.js';
 import { createExports } from './exports.js';
 import { createFields, createFieldsPlus } from './fields.js';
 import { createImports } from './imports.js';
-import { createLists } from './lists.js';
+import { createLists, createListsPlus } from './lists.js';
 import { createForeseeSend, createMessages, createSend } from './messages.js';
 import { createPeople } from './people.js';
 import { createReport, createReports } from './reports.js';
@@ -31,6 +31,7 @@ export interface Engine extends Api {
 /** Assembles the engine. `close` closes the store. */
 export function createEngine(context: EngineContext): Engine {
 	const ext: Extensions = {
+		lists: createListsPlus(context),
 		imports: createImports(context),
 		campaigns: createCampaigns({ ...context, courier: 'smtp' }),
 		messages: createMessages(context),

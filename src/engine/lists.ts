@@ -1,7 +1,7 @@
 /** Subscriber lists. */
 import type { Crud } from '../api/api.js';
 import type { ListInput } from '../api/inputs.js';
-import { listFields } from '../api/lists.js';
+import { type ListsPlus, listDetailsFields, listFields } from '../api/lists.js';
 import type { List } from '../api/records.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
@@ -27,5 +27,19 @@ export function createLists(context: EngineContext): Crud<List, ListInput> {
 			return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'patch')) }));
 		},
 		delete: async (id) => deleted(await writes.deleteList({ id, now: clock.now() })),
+	};
+}
+
+/** Our extension of the document about lists. */
+export function createListsPlus({ store }: EngineContext): ListsPlus {
+	const { reads, writes } = store;
+	return {
+		get: async (id) => found(await reads.getListDetails({ id })),
+		patch: async (id, input) => {
+			found(await reads.getListDetails({ id }));
+			const { public_name } = checked(listDetailsFields.parse(input, 'patch'));
+			const patch = public_name === undefined ? {} : { public_name: public_name === '' ? null : public_name };
+			return written(await writes.patchListDetails({ id, patch }));
+		},
 	};
 }

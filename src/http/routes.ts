@@ -158,6 +158,10 @@ export const routes = {
 	/** `{results, left_out}`, the most clicked first. */
 	'ext.reports.links': get(`${campaign}links/`, 'read'),
 
+	/** What a list has beyond the document: `{id, public_name}`. */
+	'ext.lists.get': get('/ext/lists/{list_id}/', 'read'),
+	'ext.lists.patch': patch('/ext/lists/{list_id}/', 'admin'),
+
 	/** Body `{patch, set, unset}`: see `SubscribersPlus.merge`. */
 	'ext.subscribers.merge': patch('/ext/lists/{list_id}/subscribers/{id}/', 'admin', { isUnsafe: true }),
 	/** Body `{subscriber, if_exists}`: see `SubscribersPlus.add`. */

@@ -27,6 +27,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 	reads: {
 		pageLists: true,
 		getList: true,
+		getListDetails: true,
 		pageSubscribers: true,
 		getSubscriber: true,
 		sliceSubscribers: true,
@@ -83,6 +84,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 	writes: {
 		createList: true,
 		patchList: true,
+		patchListDetails: true,
 		deleteList: true,
 		clearList: true,
 		createSubscriber: true,

@@ -18,6 +18,7 @@ import type { Micros } from '../api/datetime.js';
 import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
+import type { ListDetails, ListDetailsInput } from '../api/lists.js';
 import type { Erasure, Person, PersonMessages } from '../api/people.js';
 import type {
 	DeliveryAttempt,
@@ -92,6 +93,7 @@ export interface Reads
 		RowImportReads {
 	pageLists(c: PageOf): Promise<Slice<List>>;
 	getList(c: { id: number }): Promise<List | null>;
+	getListDetails(c: { id: number }): Promise<ListDetails | null>;
 	/** `null`: no such list. */
 	pageSubscribers(
 		c: PageOf & { list_id: number; filter: SubscriberFilter },
@@ -217,6 +219,7 @@ export interface Writes
 		RowImportWrites {
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
+	patchListDetails(c: { id: number; patch: Partial<ListDetailsInput> }): Promise<Written<ListDetails>>;
 	/** Deletes the list with its subscribers, and cancels its waiting bulk messages. False: no such list. */
 	deleteList(c: { id: number; now: Micros }): Promise<boolean>;
 	/** Deletes all subscribers of the list. `null`: no such list; else their number. */

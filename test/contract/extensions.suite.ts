@@ -271,6 +271,39 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
+		describe('details of lists', () => {
+			it('are a public name, which an empty text or null clears, and the list of the document is as before', async () => {
+				const lists = await ext('lists');
+				const list = await newList();
+				const { id } = list;
+				expect(await lists.get(id)).toEqual({ id, public_name: null });
+				expect(await lists.patch(id, { public_name: ' Monthly <news> ' })).toEqual({
+					id,
+					public_name: 'Monthly <news>',
+				});
+				expect(await lists.patch(id, {})).toEqual({ id, public_name: 'Monthly <news>' });
+				expect(await api.lists.get(id)).toEqual(list);
+				expect(await lists.patch(id, { public_name: '' })).toEqual({ id, public_name: null });
+				await lists.patch(id, { public_name: 'é'.repeat(255) });
+				expect(await lists.patch(id, { public_name: null })).toEqual({ id, public_name: null });
+			});
+
+			it('are checked as names are, and belong to a list', async () => {
+				const lists = await ext('lists');
+				const { id } = await newList();
+				const code = (value: unknown) =>
+					lists.patch(id, { public_name: value as string }).catch(({ fields }) => fields.public_name[0].code);
+				expect(await Promise.all(['x'.repeat(256), 'a\0b', ['x'], true].map(code))).toEqual([
+					'max_length',
+					'null_characters_not_allowed',
+					'invalid',
+					'invalid',
+				]);
+				for (const work of [lists.get(999_999), lists.patch(999_999, { public_name: ['x'] as never })])
+					await expect(work).rejects.toMatchObject({ code: 'not_found' });
+			});
+		});
+
 		describe('erasures', () => {
 			it('empty what was sent, delete who was there, and keep the address from coming back until lifted', async () => {
 				const erasures = await ext('erasures');

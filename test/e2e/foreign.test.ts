@@ -45,8 +45,13 @@ const toList = ['send', '--from', 'news@example.com', '--list', '1', '--subject'
 const table: Readonly<Record<string, Standing>> = {
 	'lists list': document(listing),
 	'lists get': document(['by']),
-	'lists create': document(['name', 'emailReason']),
-	'lists update': document(['name', 'emailReason', 'replace', 'by']),
+	// What recipients of other services read is theirs to say.
+	'lists create': document(['name', 'emailReason'], {
+		publicName: ['lists', 'create', '--name', 'New', '--email-reason', 'r', '--public-name', 'News'],
+	}),
+	'lists update': document(['name', 'emailReason', 'replace', 'by'], {
+		publicName: ['lists', 'update', '1', '--name', 'New', '--public-name', 'News'],
+	}),
 	'lists delete': document(['by']),
 	'lists clear': document(['by']),
 	'subscribers list': document([

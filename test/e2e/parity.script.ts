@@ -26,6 +26,12 @@ export const script: readonly Line[] = [
 	['lists', 'update', 'Renamed', '--name', 'Replaced', '--email-reason', 's', '--replace'],
 	['lists', 'update', '3', '--name', 'x'.repeat(256)],
 	['lists', 'update', '3'],
+	['lists', 'update', '3', '--public-name', 'News'],
+	['lists', 'update', '3', '--name', 'Again', '--public-name', ''],
+	['lists', 'create', '--name', '2026 DE', '--email-reason', 'r', '--public-name', 'Nyheter'],
+	['lists', 'create', '--name', '', '--email-reason', 'r', '--public-name', 'x'.repeat(256)],
+	['lists', 'get', '2026 DE', '-o', 'wide'],
+	['lists', 'get', '2026 DE', '--fields', 'id,public_name'],
 
 	['fields', 'create', '--variable', 'city', '--name', 'Home town'],
 	['fields', 'create', '--variable', 'plan', '--name', 'Plan'],

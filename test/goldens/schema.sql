@@ -1,4 +1,4 @@
-PRAGMA user_version = 19;
+PRAGMA user_version = 20;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -307,7 +307,7 @@ CREATE TABLE lists (
 	active_count INTEGER NOT NULL DEFAULT 0,
 	inactive_count INTEGER NOT NULL DEFAULT 0,
 	created_at INTEGER NOT NULL
-) STRICT;
+, public_name TEXT) STRICT;
 
 CREATE TABLE message_firsts (
 	message_id INTEGER NOT NULL,

@@ -48,7 +48,10 @@ export function connectTo(lists: List[]): Connect {
 	};
 	return async (target) => ({
 		// Only lists are asked for by these tests.
-		api: { lists: crud, fields: {}, close: async () => {} } as unknown as Api,
+		api: {
+			...{ lists: crud, fields: {}, close: async () => {} },
+			capabilities: async () => ({ service: 'unknown', idempotentSend: false, ext: {} }),
+		} as unknown as Api,
 		target,
 		exchange: () => Promise.reject(new Error('this deployment has no wire')),
 		compose: () => Promise.reject(new Error('nothing is composed here')),

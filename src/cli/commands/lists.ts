@@ -1,6 +1,7 @@
 /** `mailctl lists`: the exemplar of a group. Each verb is described and run here; nothing heavy is imported. */
 
 import type { Api } from '../../api/api.js';
+import { need } from '../../api/capabilities.js';
 import type { List } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
@@ -15,16 +16,28 @@ import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
 import { deleteEach, eachOf, findEach } from '../verbs/several.js';
+import {
+	assertNames,
+	type NamedList,
+	publicNameColumn,
+	putPublicName,
+	showsPublicName,
+	withPublicName,
+} from './lists/public-name.js';
 
-export const listColumns: Columns<List> = [
-	column('id', 'ID', { align: 'right' }),
-	column('name', 'NAME', { isKept: 'name', isName: true }),
+const idColumn = column<List, 'id'>('id', 'ID', { align: 'right' });
+const nameColumn = column<List, 'name'>('name', 'NAME', { isKept: 'name', isName: true });
+const otherColumns: Columns<List> = [
 	column('active_subscribers_count', 'ACTIVE', { align: 'right' }),
 	column('inactive_subscribers_count', 'INACTIVE', { align: 'right' }),
 	column('overall_subscribers_count', 'ALL', { align: 'right', wide: true }),
 	column('email_reason', 'REASON', { wide: true }),
 	column('date_created', 'CREATED', { isOptional: true, time: 'text' }),
 ];
+export const listColumns: Columns<List> = [idColumn, nameColumn, ...otherColumns];
+
+/** Of an answer that has its public name. */
+const namedColumns: Columns<NamedList> = [idColumn, nameColumn, publicNameColumn, ...otherColumns];
 
 const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'Which list:' } as const;
 
@@ -54,15 +67,22 @@ const get = command({
 	summary: 'show one list',
 	args: [listArg],
 	options: { by: byOption },
-	columns: listColumns,
+	columns: namedColumns,
 	output: 'the list',
 	exits: [3],
 	examples: ['mailctl lists get 12', "mailctl lists get 'Monthly news' -o json"],
 	run: async (cx, { args, options }) => {
 		const found = await resolveList(await cx.api(), args.list, { by: options.by, signal: cx.signal });
-		await cx.out.record(found, listColumns);
+		const named = await withPublicName(cx, found);
+		await (named === null ? cx.out.record(found, listColumns) : cx.out.record(named, namedColumns));
 	},
 });
+
+/** A text that recipients read in place of the name. */
+const publicName = {
+	kind: 'text',
+	summary: 'what recipients read in its place when they unsubscribe',
+} as const;
 
 const create = command({
 	name: 'create',
@@ -75,18 +95,26 @@ const create = command({
 			required: true,
 			ask: 'Why do its subscribers get mail?',
 		},
+		publicName,
 	},
-	columns: listColumns,
+	columns: namedColumns,
 	writes: true,
 	output: 'the new list',
 	exits: [5],
-	examples: ["mailctl lists create --name 'Monthly news' --email-reason 'You signed up on our site'"],
+	examples: [
+		"mailctl lists create --name 'Monthly news' --email-reason 'You signed up on our site'",
+		"mailctl lists create --name '2026 import DE' --public-name 'Monthly news' --email-reason 'You signed up'",
+	],
 	run: async (cx, { options }) => {
 		const input = { name: options.name, email_reason: options.emailReason };
+		const { publicName } = options;
+		const all = publicName === undefined ? input : { ...input, public_name: publicName };
+		const details = publicName === undefined ? null : await need(await cx.api(), 'lists', '--public-name');
+		if (details !== null) await assertNames(all, 'create');
 		if (cx.dryRun) {
 			const { listFields } = await import('../../api/lists.js');
 			await foresee(cx, (api) => api.lists.create(input), { fields: listFields, input, mode: 'create' });
-			return cx.wouldDo(`create list "${input.name}"`, { create: input });
+			return cx.wouldDo(`create list "${input.name}"`, { create: all });
 		}
 		const api = await cx.api();
 		const creating = explained(api.lists.create(input, { signal: cx.signal }), { input });
@@ -95,7 +123,9 @@ const create = command({
 			look: mailctl('lists', 'list', '--match', input.name),
 			isUnique: false,
 		});
-		await cx.out.created(created, listColumns);
+		if (details === null || publicName === undefined) return cx.out.created(created, listColumns);
+		const named = await putPublicName(cx, details, { list: created, publicName });
+		await (showsPublicName(cx) ? cx.out.created(named, namedColumns) : cx.out.created(created, listColumns));
 	},
 });
 
@@ -106,36 +136,50 @@ const update = command({
 	options: {
 		name: { kind: 'text', summary: 'a new name' },
 		emailReason: { kind: 'text', summary: 'a new reason' },
+		publicName: { ...publicName, summary: `${publicName.summary}; an empty one clears it` },
 		replace: { kind: 'flag', summary: 'PUT the whole record instead of changing what is given' },
 		by: byOption,
 	},
-	columns: listColumns,
+	columns: namedColumns,
 	writes: true,
 	output: 'the changed list',
 	exits: [3, 5],
-	examples: ["mailctl lists update 12 --name 'Weekly news'"],
+	examples: [
+		"mailctl lists update 12 --name 'Weekly news'",
+		"mailctl lists update 12 --public-name 'Weekly news'",
+	],
 	run: async (cx, { args, options }) => {
 		const patch = {
 			...(options.name === undefined ? {} : { name: options.name }),
 			...(options.emailReason === undefined ? {} : { email_reason: options.emailReason }),
 		};
-		if (Object.keys(patch).length === 0)
-			throw new UsageError('nothing to change', { hint: 'give --name or --email-reason' });
+		const { publicName } = options;
+		const all = publicName === undefined ? patch : { ...patch, public_name: publicName };
+		if (Object.keys(all).length === 0)
+			throw new UsageError('nothing to change', { hint: 'give --name, --email-reason or --public-name' });
 		const { name, email_reason } = patch;
 		if (options.replace && (name === undefined || email_reason === undefined))
 			throw new UsageError('--replace needs --name and --email-reason');
 		const api = await cx.api();
-		const { id } = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
-		const write = () =>
-			options.replace && name !== undefined && email_reason !== undefined
-				? api.lists.replace(id, { name, email_reason }, { signal: cx.signal })
-				: api.lists.patch(id, patch, { signal: cx.signal });
+		const details = publicName === undefined ? null : await need(api, 'lists', '--public-name');
+		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
+		const { id } = found;
+		if (details !== null) await assertNames(all, 'patch');
+		const write = async () =>
+			Object.keys(patch).length === 0
+				? found
+				: options.replace && name !== undefined && email_reason !== undefined
+					? api.lists.replace(id, { name, email_reason }, { signal: cx.signal })
+					: api.lists.patch(id, patch, { signal: cx.signal });
 		if (cx.dryRun) {
 			const { listFields } = await import('../../api/lists.js');
 			await foresee(cx, write, { fields: listFields, input: patch, mode: 'patch' });
-			return cx.wouldDo(`change list ${id}`, { update: id, with: patch });
+			return cx.wouldDo(`change list ${id}`, { update: id, with: all });
 		}
-		await cx.out.record(await explained(write(), { input: patch }), listColumns);
+		const changed = await explained(write(), { input: patch });
+		if (details === null || publicName === undefined) return cx.out.record(changed, listColumns);
+		const named = await putPublicName(cx, details, { list: changed, publicName });
+		await (showsPublicName(cx) ? cx.out.record(named, namedColumns) : cx.out.record(changed, listColumns));
 	},
 });
 

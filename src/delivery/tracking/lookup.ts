@@ -12,7 +12,10 @@ import { type TrackedMessage, type TrackingPorts, unbranded } from './ports.js';
 import { type LinkOptions, messageLinks, recipientVariables, usedLinks } from './tokens.js';
 
 export interface TrackingOptions {
-	reads: Pick<Reads, 'getMessage' | 'getSubmission' | 'getAttachment' | 'getList' | 'getSettings'>;
+	reads: Pick<
+		Reads,
+		'getMessage' | 'getSubmission' | 'getAttachment' | 'getList' | 'getListDetails' | 'getSettings'
+	>;
 	writes: Pick<Writes, 'recordEvents'>;
 	/** The cache of the composer, or one like it: thousands click on the links of one campaign. */
 	contents: ContentCache;
@@ -53,7 +56,8 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		},
 		listName: async ({ list_id }) => {
 			if (list_id === null || (await reads.getSettings())['unsubscribe_scope'] === 'all') return null;
-			return (await reads.getList({ id: list_id }))?.name ?? null;
+			const details = await reads.getListDetails({ id: list_id });
+			return details?.public_name ?? (await reads.getList({ id: list_id }))?.name ?? null;
 		},
 		branding: async () => {
 			const values = await reads.getSettings();

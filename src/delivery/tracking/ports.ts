@@ -55,7 +55,7 @@ export interface TrackingPorts {
 	/** Null: the content is gone. */
 	view(message: TrackedMessage): Promise<MessageView | null>;
 	/**
-	 * The name of the list that a person may leave alone. Null: there is none, it is deleted, or the setting
+	 * The name, the public one where there is one, of the list that a person may leave alone. Null: there is none, it is deleted, or the setting
 	 * `unsubscribe_scope` makes unsubscribing apply to all lists.
 	 */
 	listName(message: TrackedMessage): Promise<string | null>;

@@ -19,6 +19,7 @@ import { encodeQuery } from './encode.js';
 import { type Endpoint, type OperationRequest, requestOperation } from './request.js';
 import { mendMeta, pageQuery, report, subscriberCheck } from './resources.js';
 
+const listDetails = record({ id: 'id', public_name: 'link' });
 const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
 const message = record({ id: 'text', to: 'text', state: 'text' });
@@ -75,6 +76,11 @@ export function extensions(endpoint: Endpoint): Extensions {
 	const performEmpty = async (what: OperationRequest) =>
 		assertNothing(await requestOperation(endpoint, what));
 	return {
+		lists: {
+			get: (list_id, call) => perform({ operation: 'ext.lists.get', values: { list_id }, call }, listDetails),
+			patch: (list_id, body, call) =>
+				perform({ operation: 'ext.lists.patch', values: { list_id }, body, call }, listDetails),
+		},
 		imports: imports(perform),
 		campaigns: campaigns(perform, performEmpty),
 		audiences: audiences(perform),

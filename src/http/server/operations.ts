@@ -103,6 +103,9 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.subscribers.clear': async ({ ext }, { ids, call }) => ({
 		deleted: await ext.subscribers.clear(id(ids, 'list_id'), call),
 	}),
+	'ext.lists.get': ({ ext }, { ids, call }) => ext.lists.get(id(ids, 'list_id'), call),
+	'ext.lists.patch': ({ ext }, { ids, body, call }) =>
+		ext.lists.patch(id(ids, 'list_id'), unchecked(body), call),
 	'ext.fields.countUses': async ({ ext }, { ids, call }) => ({
 		count: await ext.fields.countUses(id(ids, 'id'), call),
 	}),
@@ -295,12 +298,13 @@ function orderingOf(query: Query): { ordering?: '-date_created' } {
 }
 
 function messageFilter(query: Query): MessageFilter {
-	const names = ['status', 'to', 'campaign_unique_id', 'tag', 'since'] as const;
-	const values = names.flatMap((name) => {
-		const value = query.filter(name);
-		return value === undefined ? [] : [[name, value] as const];
-	});
-	return { ...Object.fromEntries(values), ...orderingOf(query) };
+	const given = givenFilters(query, ['status', 'to', 'campaign_unique_id', 'tag', 'since']);
+	return { ...given, ...orderingOf(query) };
+}
+
+function givenFilters(query: Query, names: readonly string[]): Record<string, string> {
+	const values = names.map((name) => [name, query.filter(name)] as const);
+	return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
 function resultsRequest(query: Query): ResultsRequest {
@@ -338,11 +342,7 @@ function rowsOf(body: unknown): readonly SuppressionRow[] {
 }
 
 function suppressionFilter(query: Query): SuppressionFilter {
-	const names = ['email__icontains', 'email__exact', 'reason', 'source'] as const;
-	const values = names.flatMap((name) => {
-		const value = query.filter(name);
-		return value === undefined ? [] : [[name, value] as const];
-	});
+	const given = givenFilters(query, ['email__icontains', 'email__exact', 'reason', 'source']);
 	const list_id = query.integer('list_id');
-	return unchecked({ ...Object.fromEntries(values), ...(list_id !== undefined && { list_id }) });
+	return unchecked({ ...given, ...(list_id !== undefined && { list_id }) });
 }

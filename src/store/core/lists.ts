@@ -1,5 +1,6 @@
 /** Lists. Their counters change with their subscribers. */
 
+import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
 import { cancelWaitingOfList } from './message-actions.js';
 import { type ListRow, span, toList } from './rows.js';
@@ -21,6 +22,7 @@ export function createLists(sql: Sql) {
 			const row = findList(sql, id);
 			return row === null ? null : toList(row);
 		},
+		getListDetails: ({ id }) => findDetails(sql, id),
 		createList: ({ input, now }) => {
 			const { lastInsertRowid } = sql.run(
 				'INSERT INTO lists (name, email_reason, created_at) VALUES (?, ?, ?)',
@@ -41,6 +43,12 @@ export function createLists(sql: Sql) {
 			);
 			return written(sql, id);
 		},
+		patchListDetails: ({ id, patch: { public_name } }) => {
+			if (public_name !== undefined)
+				sql.run('UPDATE lists SET public_name = ? WHERE id = ?', public_name, id);
+			const record = findDetails(sql, id);
+			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
+		},
 		deleteList: ({ id, now }) => {
 			if (findList(sql, id) === null) return false;
 			emptyList(sql, id);
@@ -55,6 +63,10 @@ export function createLists(sql: Sql) {
 /** Null: no such list. Its counters are those of the caller’s transaction. */
 export function findList(sql: Sql, id: number): ListRow | null {
 	return sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, id) ?? null;
+}
+
+function findDetails(sql: Sql, id: number): ListDetails | null {
+	return sql.get<ListDetails>('SELECT id, public_name FROM lists WHERE id = ?', id) ?? null;
 }
 
 function emptyList(sql: Sql, id: number): number {

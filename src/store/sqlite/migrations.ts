@@ -24,6 +24,7 @@ import { campaigns } from './migrations/0016-campaigns.js';
 import { reportFigures } from './migrations/0017-report-figures.js';
 import { audiences } from './migrations/0018-audiences.js';
 import { attachments } from './migrations/0019-attachments.js';
+import { listPublicNames } from './migrations/0020-list-public-names.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -51,6 +52,7 @@ const allMigrations: readonly Migration[] = [
 	reportFigures,
 	audiences,
 	attachments,
+	listPublicNames,
 ];
 
 /** The schema this version reads and writes. */

@@ -106,6 +106,60 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: 'J\n' });
 	});
 
+	it('gives lists a public name, and takes it away', async () => {
+		const { run, write } = await place();
+		const list = (more: string) =>
+			`lists:\n  - {name: A, email_reason: r${more}}\n  - {name: B, email_reason: r}\n`;
+		const file = await write(list(', public_name: News'));
+		const shown = async () => (await run(['lists', 'get', 'A', '--fields', 'public_name'])).stdout;
+		expect(await run(['apply', '-f', file])).toMatchObject({ code: 0 });
+		expect(await shown()).toBe('News\n');
+		expect(await run(['diff', '-f', file])).toMatchObject({ code: 0 });
+		await write(list(''));
+		expect(await run(['diff', '-f', file])).toMatchObject({ code: 0 });
+		for (const empty of ["''", 'null']) {
+			await write(list(`, public_name: ${empty}`));
+			expect(await run(['apply', '-f', file, '-o', 'json'])).toMatchObject({ code: 0 });
+			expect(await run(['diff', '-f', file])).toMatchObject({ code: 0, stdout: '' });
+			expect(await shown()).toBe('\n');
+			await run(['lists', 'update', 'A', '--public-name', 'Again']);
+		}
+		await write(list(', public_name: Nyheter'));
+		const { stdout } = await run(['diff', '-f', file, '-o', 'json']);
+		expect(JSON.parse(stdout)).toEqual([
+			{
+				action: 'update',
+				kind: 'lists',
+				name: 'A',
+				changes: { public_name: { from: 'Again', to: 'Nyheter' } },
+			},
+		]);
+	});
+
+	it.skipIf(noWitness !== null)(
+		'has no public names for a service of others, and writes nothing',
+		async () => {
+			const { write } = await place();
+			const witness = await startWitness();
+			onTestFinished(() => witness.stop());
+			const call: Call = (words) =>
+				cli(['--base-url', witness.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: witness.token } });
+			const file = await write(
+				`${plain}  - { type: OPENED, url: https://b.example.com/ }\n`.replace(
+					'up\n',
+					'up\n    public_name: News\n',
+				),
+			);
+			const { code, stderr } = await call(['apply', '-f', file]);
+			expect({ code, stderr }).toEqual({
+				code: 2,
+				stderr: expect.stringContaining('public_name in the file'),
+			});
+			for (const noun of ['lists', 'fields', 'webhooks'])
+				expect((await call([noun, 'list'])).stdout).toBe('');
+		},
+	);
+
 	const bomb = ['lists: &a [x, x, x, x, x, x, x, x, x, x]', 'fields: &b [*a, *a, *a, *a, *a, *a, *a, *a]'];
 	it.each([
 		['lsts: []', ':1:1: unknown key "lsts": did you mean lists?'],

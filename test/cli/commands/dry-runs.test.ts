@@ -80,8 +80,14 @@ const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 
 /** By command: the words behind it, and what it is said to do. */
 const calls: Readonly<Record<string, readonly [words: readonly string[], says: object]>> = {
-	'lists create': [['--name', 'M', '--email-reason', 'r'], { create: { name: 'M', email_reason: 'r' } }],
-	'lists update': [['1', '--name', 'N'], { update: 1, with: { name: 'N' } }],
+	'lists create': [
+		['--name', 'M', '--email-reason', 'r', '--public-name', 'P'],
+		{ create: { name: 'M', email_reason: 'r', public_name: 'P' } },
+	],
+	'lists update': [
+		['1', '--name', 'N', '--public-name', 'P'],
+		{ update: 1, with: { name: 'N', public_name: 'P' } },
+	],
 	'lists delete': [['1'], { delete: [1] }],
 	'lists clear': [['1'], { clear: 1, subscribers: 4 }],
 	'subscribers create': [
@@ -276,6 +282,8 @@ describe('a dry run', () => {
 	it.each<[code: number, path: string, ...words: string[]]>([
 		[5, 'lists create', '--name', ' ', '--email-reason', 'r'],
 		[5, 'lists update', '1', '--name', ''],
+		[5, 'lists update', '1', '--public-name', 'x'.repeat(256)],
+		[5, 'lists create', '--name', 'N', '--email-reason', 'r', '--public-name', 'x'.repeat(256)],
 		[3, 'lists update', '9', '--name', 'N'],
 		[3, 'lists delete', '9', '--confirm', 'N'],
 		[3, 'lists clear', '9', '--confirm', 'N'],

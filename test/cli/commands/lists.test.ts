@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { connectTo, someList } from '../../support/fake-deployment.js';
+import { makeProject } from '../../support/project.js';
+import { startServer } from '../../support/running-server.js';
 
 describe('mailctl lists', () => {
 	const two = () => [someList(1), someList(2, { name: 'News', unheard_of: { a: 1 } })];
@@ -159,7 +161,71 @@ describe('mailctl lists', () => {
 		);
 		expect(code).toBe(2);
 		expect(stderr).toContain('there is no "nam"');
-		expect(stderr).toContain('valid: id, name, active_subscribers_count');
+		expect(stderr).toContain('valid: id, name, public_name, active_subscribers_count');
 		expect(lists).toHaveLength(2);
+	});
+});
+
+describe.each(['a database', 'a server of mailctl'])('a public name on %s', (place) => {
+	async function start() {
+		const { db, run } = await makeProject();
+		if (place === 'a database') return run;
+		const server = await startServer(db, ['--no-worker']);
+		onTestFinished(async () => void (await server.stop()));
+		return (words: readonly string[]) =>
+			cli(['--base-url', server.baseUrl, ...words], { env: { MAILCTL_TOKEN: server.token } });
+	}
+	const named = [
+		'lists',
+		'create',
+		'--name',
+		'2026 import DE',
+		'--email-reason',
+		'r',
+		'--public-name',
+		'News',
+	];
+
+	it('is given, changed and cleared, and shown to people; JSON is the list of the wire', async () => {
+		const run = await start();
+		const made = await run([...named, '-o', 'json']);
+		expect(made).toMatchObject({ code: 0, stderr: '' });
+		expect(JSON.parse(made.stdout)).toMatchObject({ id: 1, name: '2026 import DE' });
+		expect(JSON.parse(made.stdout)).not.toHaveProperty('public_name');
+		expect((await run(['lists', 'get', '1', '-o', 'json'])).stdout).toBe(made.stdout);
+		expect((await run(['lists', 'get', '1', '-o', 'table'])).stdout).toMatch(/^PUBLIC NAME +News$/m);
+		const asked = await run(['lists', 'get', '1', '--fields', 'id,public_name', '-o', 'json']);
+		expect(JSON.parse(asked.stdout)).toEqual({ id: 1, public_name: 'News' });
+		const update = ['lists', 'update', '1', '-o', 'wide'];
+		expect((await run([...update, '--public-name', 'Nyheter'])).stdout).toMatch(/^PUBLIC NAME +Nyheter$/m);
+		const both = await run([...update, '--name', 'Else', '--public-name', '']);
+		expect(both.stdout).toMatch(/^NAME +Else$/m);
+		expect(both.stdout).not.toContain('Nyheter');
+		expect((await run(['lists', 'get', '1', '--fields', 'public_name'])).stdout).toBe('\n');
+	});
+
+	it('that is refused leaves no list and no change, and every bad value is named', async () => {
+		const run = await start();
+		const { code, stderr } = await run([...named.slice(0, 3), '', ...named.slice(4, 7), 'x'.repeat(256)]);
+		expect(code).toBe(5);
+		expect(stderr).toContain('name: This field may not be blank.');
+		expect(stderr).toContain('public_name: Ensure this field has no more than 255 characters.');
+		expect((await run(['lists', 'list'])).stdout).toBe('');
+		await run(named);
+		const update = ['lists', 'update', '1', '--name', 'Else', '--public-name', 'x'.repeat(256)];
+		expect((await run(update)).code).toBe(5);
+		expect((await run(['lists', 'get', '1', '-o', 'name'])).stdout).toBe('2026 import DE\n');
+	});
+});
+
+describe('a public name elsewhere', () => {
+	it('is no part of the card, and refused where it is asked for', async () => {
+		const connect = connectTo([someList(1)]);
+		expect((await cli(['lists', 'get', '1', '-o', 'table'], { connect })).stdout).not.toContain('PUBLIC');
+		const { code, stderr } = await cli(['lists', 'get', '1', '--fields', 'public_name'], { connect });
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: expect.stringContaining('is not for this deployment'),
+		});
 	});
 });

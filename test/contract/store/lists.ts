@@ -42,6 +42,21 @@ export function describeLists(open: OpenEmpty): void {
 			expect(await store.writes.patchList({ id: 9, patch: {} })).toEqual({ kind: 'not_found' });
 		});
 
+		it('keeps a public name beside the name, which stays as it is, until it is taken away', async () => {
+			const id = await newList(store);
+			expect(await store.reads.getListDetails({ id })).toEqual({ id, public_name: null });
+			const patched = await store.writes.patchListDetails({ id, patch: { public_name: 'Monthly' } });
+			expect(patched).toEqual({ kind: 'written', record: { id, public_name: 'Monthly' } });
+			await store.writes.patchList({ id, patch: { name: 'Olds' } });
+			expect(await store.writes.patchListDetails({ id, patch: {} })).toEqual(patched);
+			expect((await store.reads.getList({ id }))?.name).toBe('Olds');
+			await store.writes.patchListDetails({ id, patch: { public_name: null } });
+			expect(await store.reads.getListDetails({ id })).toEqual({ id, public_name: null });
+			expect(await store.reads.getListDetails({ id: 9 })).toBeNull();
+			const unknown = { id: 9, patch: { public_name: 'x' } };
+			expect(await store.writes.patchListDetails(unknown)).toEqual({ kind: 'not_found' });
+		});
+
 		it('pages by id, and says the true count past the end', async () => {
 			for (const name of ['a', 'b', 'c']) await newList(store, name);
 			const second = await store.reads.pageLists({ page: 2, page_size: 2 });

@@ -363,6 +363,16 @@ describe('unsubscribing', () => {
 			);
 		});
 
+		it('calls it by its public name, in the question and in the answer', async () => {
+			const [id = 0] = lists;
+			await served.engine.ext.lists.patch(id, { public_name: 'Bird & tree' });
+			expect((await (await fetch(url)).text()).split('\n').filter((line) => /bees/.test(line))).toEqual([]);
+			expect(await (await fetch(url)).text()).toContain('This list: “Bird &amp; tree”');
+			expect(await post({ scope: 'list' })).toContain('no more mail from the list “Bird &amp; tree”');
+			await served.engine.ext.lists.patch(id, { public_name: '' });
+			expect(await (await fetch(url)).text()).toContain('This list: “Birds &amp; &lt;bees&gt;”');
+		});
+
 		it('leaves that list alone unless all is chosen, and says which', async () => {
 			expect(await post({ scope: 'list' })).toContain(
 				'a…\u2060@example.org will get no more mail from the list “Birds &amp; &lt;bees&gt;”. Other lists are not affected.',

@@ -97,6 +97,7 @@ describe('a database from before figures by link, hour and bounce', () => {
 		db.exec('DROP TABLE campaign_left_out; ALTER TABLE campaign_lists DROP COLUMN counts');
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
+		db.exec('ALTER TABLE lists DROP COLUMN public_name');
 		db.exec('DELETE FROM migrations WHERE version >= 17; PRAGMA user_version = 16');
 		db.close();
 		await (await openStore(path, { clock: fixedClock, mode: 'existing' })).close();

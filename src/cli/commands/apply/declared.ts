@@ -18,7 +18,8 @@ import {
 	type Value,
 } from './declaration.js';
 
-type Shape = 'text' | 'flag' | 'file' | 'type' | 'secret';
+/** An `optional` text may be empty, or nothing: both are null. */
+type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {
 	/** What a resource may have; a `file` is read into the key without its ending. */
@@ -42,7 +43,7 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 		nameOf: ({ variable }) => String(variable),
 	},
 	lists: {
-		keys: { name: 'text', email_reason: 'text' },
+		keys: { name: 'text', email_reason: 'text', public_name: 'optional' },
 		required: ['name', 'email_reason'],
 		nameOf: ({ name }) => String(name),
 	},
@@ -184,7 +185,9 @@ class Reader {
 			this.#find(at, `${key} is true or false`);
 			return null;
 		}
+		if (shape === 'optional' && this.#plain(node) === null) return null;
 		const text = this.#text(node, at, key);
+		if (shape === 'optional' && text === '') return null;
 		if (shape === 'file') return this.#content(text, at);
 		if (shape === 'secret') return this.#fromEnvironment(text, at);
 		if (shape === 'type' && !webhookTypes.some((one) => one === text))

@@ -55,7 +55,7 @@ export async function planSteps(
 			steps.push(...(await settingSteps(local, declared)));
 			continue;
 		}
-		const resource = await resources[kind](api, cx.signal);
+		const resource = await resources[kind](api, cx.signal, declared);
 		const there = await resource.all();
 		const found = compare(kind, resource, { declared, there });
 		steps.push(...found);
@@ -150,7 +150,10 @@ async function settingSteps(local: LocalEngine, declared: readonly Declared[]): 
 const secretNames = /^smtp_(?:password|url)$/;
 
 const resources: Readonly<
-	Record<Exclude<Kind, 'settings'>, (api: Api, signal: AbortSignal) => Promise<Resource>>
+	Record<
+		Exclude<Kind, 'settings'>,
+		(api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>
+	>
 > = {
 	senders: async (api, signal) => {
 		const senders = await need(api, 'senders', 'senders in the file');
@@ -177,17 +180,39 @@ const resources: Readonly<
 		create: ({ variable, name }) =>
 			fields.create({ variable: String(variable), name: String(name) }, { signal }),
 	}),
-	lists: async ({ lists }, signal) => ({
-		all: () =>
-			collect(walk(lists, {}, { signal }), ({ id, name, email_reason }) => ({
-				name,
-				values: { name, email_reason },
-				delete: () => lists.delete(id, { signal }),
-				patch: (values) => lists.patch(id, texts(values), { signal }),
-			})),
-		create: ({ name, email_reason }) =>
-			lists.create({ name: String(name), email_reason: String(email_reason) }, { signal }),
-	}),
+	lists: async (api, signal, declared) => {
+		const { lists } = api;
+		// A request a list: only for those whose public name is declared.
+		const named = new Set(declared.filter(({ values }) => 'public_name' in values).map(({ name }) => name));
+		const details = named.size === 0 ? null : await need(api, 'lists', 'public_name in the file');
+		const put = async (id: number, public_name: Value | undefined) =>
+			public_name === undefined
+				? undefined
+				: details?.patch(id, { public_name: textOrNull(public_name) }, { signal });
+		return {
+			all: async () => {
+				const all: Existing[] = [];
+				for await (const { id, name, email_reason } of walk(lists, {}, { signal })) {
+					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
+					all.push({
+						name,
+						values: { name, email_reason, public_name: more?.public_name ?? null },
+						delete: () => lists.delete(id, { signal }),
+						patch: async ({ public_name, ...values }) => {
+							if (Object.keys(values).length > 0) await lists.patch(id, texts(values), { signal });
+							return put(id, public_name);
+						},
+					});
+				}
+				return all;
+			},
+			create: async ({ name, email_reason, public_name }) => {
+				const input = { name: String(name), email_reason: String(email_reason) };
+				const { id } = await lists.create(input, { signal });
+				return put(id, public_name ?? undefined);
+			},
+		};
+	},
 	templates: async (api, signal) => {
 		const templates = await need(api, 'templates', 'templates in the file');
 		return {
@@ -226,6 +251,10 @@ async function collect<T>(records: AsyncIterable<T>, of: (record: T) => Existing
 	const all: Existing[] = [];
 	for await (const record of records) all.push(of(record));
 	return all;
+}
+
+function textOrNull(value: Value): string | null {
+	return value === null ? null : String(value);
 }
 
 /** Values of texts alone, as the shapes of the file promise. */

@@ -1,6 +1,6 @@
 /** The request and response bodies of each operation, as schemas: the validators' own, and the records. */
 import { fieldFields } from '../../../api/fields.js';
-import { listFields } from '../../../api/lists.js';
+import { listDetailsFields, listFields } from '../../../api/lists.js';
 import { campaignFields, requestsFields, sendFields } from '../../../api/messages.js';
 import type { JsonSchema } from '../../../api/schema/field.js';
 import { senderFields } from '../../../api/senders.js';
@@ -30,6 +30,7 @@ import { pageOf, ref } from './shapes.js';
 export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
 	ListInput: listFields.jsonSchema(),
 	ListPatch: listFields.jsonSchema('patch'),
+	ListDetailsPatch: listDetailsFields.jsonSchema('patch'),
 	SubscriberInput: subscriberFields.jsonSchema(),
 	SubscriberPatch: subscriberFields.jsonSchema('patch'),
 	FieldInput: fieldFields.jsonSchema(),
@@ -94,6 +95,8 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.reports.report': gives('Report'),
 	'ext.reports.details': gives('ReportDetails'),
 	'ext.reports.links': gives('CampaignLinks'),
+	'ext.lists.get': gives('ListDetails'),
+	'ext.lists.patch': takes('ListDetailsPatch', 'ListDetails'),
 	'ext.subscribers.merge': takes('SubscriberMerge', 'Subscriber'),
 	'ext.subscribers.add': takes('SubscriberAddition', 'Subscriber'),
 	'ext.subscribers.clear': gives('Deleted'),
