@@ -1,20 +1,24 @@
 // The contract over real sockets: client → server → engine, and any deployment that MAILCTL_CONTRACT_URL names.
 import { describe, it } from 'vitest';
 import { createClient } from '../../src/http/client/client.js';
+import { openStore } from '../../src/store/open.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
+import { audiencesSuite } from '../contract/audiences.suite.js';
 import { campaignJobsSuite } from '../contract/campaigns.suite.js';
 import { extensionsSuite } from '../contract/extensions.suite.js';
 import { peopleSuite } from '../contract/people.suite.js';
+import { fixedClock } from '../contract/store/fixture.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { clientOptions } from '../support/client.js';
 import { serveEngine } from '../support/served-engine.js';
 
 /** An engine of its own, served on a free port, asked by the client. */
-async function served(): Promise<Subject> {
-	const { url, token, sender, close } = await serveEngine();
+async function served(more: Parameters<typeof serveEngine>[0] = {}): Promise<Subject & { db: string }> {
+	const { url, db, token, sender, close } = await serveEngine(more);
 	const client = createClient(clientOptions({ baseUrl: url, token }));
 	return {
 		api: client.api,
+		db,
 		sender,
 		close: async () => {
 			await client.close();
@@ -23,11 +27,16 @@ async function served(): Promise<Subject> {
 	};
 }
 
-apiSuite('client → server → engine', served);
-extensionsSuite('client → server → engine', served);
-suppressionsSuite('client → server → engine', served);
-peopleSuite('client → server → engine', served);
-campaignJobsSuite('client → server → engine', served);
+apiSuite('client → server → engine', () => served());
+extensionsSuite('client → server → engine', () => served());
+suppressionsSuite('client → server → engine', () => served());
+peopleSuite('client → server → engine', () => served());
+campaignJobsSuite('client → server → engine', () => served());
+audiencesSuite('client → server → engine', async () => {
+	const subject = await served({ clock: fixedClock, settings: { time_zone: 'Europe/Oslo' } });
+	const store = await openStore(subject.db, { clock: fixedClock, mode: 'existing' });
+	return { ...subject, store, close: () => store.close().then(subject.close) };
+});
 
 /** What the suite of the extensions asks for. */
 const needed = ['imports', 'campaigns', 'messages', 'templates', 'senders', 'subscribers', 'fields'] as const;

@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Api } from '../../src/api/api.js';
 import { need } from '../../src/api/capabilities.js';
+import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
 import { dependencies } from './connect.js';
 
 export interface ServedEngine {
 	/** No slash at the end. */
 	url: string;
+	/** Its database. */
+	db: string;
 	/** An admin's. */
 	token: string;
 	/** A verified sender. */
@@ -20,15 +23,22 @@ export interface ServedEngine {
 }
 
 /** Nothing is sent: messages stay as they were accepted. */
-export async function serveEngine(): Promise<ServedEngine> {
+export async function serveEngine({
+	clock,
+	settings = {},
+}: {
+	clock?: Clock;
+	settings?: Readonly<Record<string, string>>;
+} = {}): Promise<ServedEngine> {
 	const sender = 'news@example.com';
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-served-'));
+	const db = join(folder, 'engine.db');
 	const connection = await connect(
-		{ kind: 'local', url: join(folder, 'engine.db'), create: true },
-		dependencies(),
+		{ kind: 'local', url: db, create: true },
+		dependencies(clock === undefined ? {} : { clock }),
 	);
 	await (await need(connection.api, 'senders')).create({ email: sender });
-	await connection.local?.settings.set({ public_url: 'https://mail.example.com' });
+	await connection.local?.settings.set({ public_url: 'https://mail.example.com', ...settings });
 	const server = await connection.local?.serve({
 		host: '127.0.0.1',
 		port: 0,
@@ -42,6 +52,7 @@ export async function serveEngine(): Promise<ServedEngine> {
 	const token = (await readFile(server.newTokenFile, 'utf8')).trim();
 	return {
 		url: server.url,
+		db,
 		token,
 		sender,
 		engine: connection.api,

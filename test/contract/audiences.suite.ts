@@ -1,0 +1,288 @@
+/** To whom a campaign goes and when: foreseen, planned, and told afterwards, on every implementation. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Audiences } from '../../src/api/campaigns.js';
+import { type CampaignSpec, need } from '../../src/api/capabilities.js';
+import type { Store } from '../../src/store/store.js';
+import type { Subject } from './api.suite.js';
+import { accepted250, eventOf, lease, noon } from './store/fixture.js';
+
+/** Its clock stands at `noon` of the fixture, its zone is Europe/Oslo; no worker runs. */
+export interface AudienceSubject extends Subject {
+	/** The same database, for what the world does: deliveries and opens. */
+	store: Store;
+}
+
+export function audiencesSuite(name: string, open: () => Promise<AudienceSubject>): void {
+	describe(`audiences on ${name}`, () => {
+		let subject: AudienceSubject;
+		let audiences: Audiences;
+		let lists: { readers: number; guests: number; staff: number };
+
+		beforeAll(async () => {
+			subject = await open();
+			audiences = await need(subject.api, 'audiences');
+			await subject.api.fields.create({ variable: 'city', name: 'City' });
+			lists = {
+				readers: await newList('Readers', [
+					['ann@example.com', { name: 'Ann', meta: { city: 'Oslo' } }],
+					['bob@example.com', { name: 'Bob', meta: { city: 'Rome' } }],
+					['carl@example.com', { name: 'Carl', is_active: false }],
+				]),
+				guests: await newList('Guests', [
+					['ANN@example.com', { name: 'Anna', meta: { city: 'Rome' } }],
+					['dora@example.org', { name: 'Dora', meta: { city: 'oslo' } }],
+					['carl@example.com', { name: 'Karl', meta: { city: 'Oslo' } }],
+				]),
+				staff: await newList('Staff', [['Dora@example.org', { is_active: false }]]),
+			};
+		});
+		afterAll(() => subject.close());
+
+		type Person = readonly [email: string, more: object];
+		async function newList(name: string, people: readonly Person[]): Promise<number> {
+			const { id } = await subject.api.lists.create({ name, email_reason: 'You asked' });
+			for (const [email, more] of people) await subject.api.subscribers(id).create({ email, ...more });
+			return id;
+		}
+		let counter = 0;
+		const spec = (more: Partial<CampaignSpec> = {}): CampaignSpec => ({
+			from: subject.sender,
+			type: 'TRANSACTIONAL',
+			subject: `s${++counter}`,
+			text_body: 'Hi',
+			list_id: lists.readers,
+			...more,
+		});
+		const both = () => ({ lists: [lists.readers, lists.guests] });
+		const foresee = async (more: Partial<CampaignSpec>, list_id = lists.readers) =>
+			(await audiences.foresee(spec(more), { list_id })).counts;
+		/** The same from a campaign that is staged, its id, and addresses that get a message. */
+		async function stage(more: Partial<CampaignSpec>, ids: readonly number[]) {
+			const campaigns = await need(subject.api, 'campaigns');
+			const { id } = await campaigns.open(null, spec(more));
+			for (const list of ids) await campaigns.addList(id, list);
+			const messages = await need(subject.api, 'messages');
+			const { results } = await messages.page({ campaign_unique_id: id, page_size: 100 });
+			const { counts, lists: byList } = await campaigns.status(id);
+			return { id, counts, byList, to: results.map(({ to }) => to) };
+		}
+
+		describe('foreseen', () => {
+			it('counts a person of several lists once, in the first that has no objection', async () => {
+				const readers = { list_id: lists.readers, staged: 2, suppressed: 0, rejected: 0, left_out: 1 };
+				const inactive = { code: 'inactive', detail: null, count: 1 };
+				expect(await foresee(both())).toEqual({ ...readers, reasons: [inactive] });
+				const guests = { list_id: lists.guests, staged: 2, suppressed: 0, rejected: 0, left_out: 1 };
+				const reasons = [{ code: 'duplicate', detail: null, count: 1 }];
+				expect(await foresee(both(), lists.guests)).toEqual({ ...guests, reasons });
+			});
+
+			it('leaves out every address of an excluded list, active there or not', async () => {
+				const audience = { ...both(), exclude_lists: [lists.staff] };
+				expect(await foresee(audience, lists.guests)).toMatchObject({
+					staged: 1,
+					left_out: 2,
+					reasons: [{ code: 'duplicate' }, { code: 'excluded', detail: String(lists.staff), count: 1 }],
+				});
+			});
+
+			it.each([
+				['meta.city=Oslo', 1],
+				['meta.city!=Rome', 1],
+				['meta.city~o', 2],
+				['email~@example.com', 2],
+				['email=ANN@example.com', 1],
+				['name=Bob', 1],
+				['created=2026-03-10', 2],
+				['created>2026-03-10', 0],
+				['created<2026-03-10T12:00:01', 2],
+				['created<2026-03-10T12:00:00', 0],
+			])('has of two active people who meet %s: %i', async (condition, staged) => {
+				const counts = await foresee({ where: [condition] });
+				expect(counts.staged).toBe(staged);
+				const reason = { code: 'condition', detail: condition, count: 2 - staged };
+				if (staged < 2) expect(counts.reasons).toContainEqual(reason);
+			});
+
+			it('wants all conditions to be met, and names the first that is not', async () => {
+				const where = ['email~example', 'meta.city=Oslo', 'name=Nobody'];
+				const { staged, reasons } = await foresee({ where });
+				expect({ staged, reasons }).toEqual({
+					staged: 0,
+					reasons: [
+						{ code: 'condition', detail: 'name=Nobody', count: 1 },
+						{ code: 'condition', detail: 'meta.city=Oslo', count: 1 },
+						{ code: 'inactive', detail: null, count: 1 },
+					],
+				});
+			});
+
+			it('writes nothing, and is what staging comes to', async () => {
+				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city~o'] };
+				const ids = [lists.readers, lists.guests];
+				const foreseen = [];
+				for (const id of ids) foreseen.push(await foresee(audience, id));
+				const campaigns = await need(subject.api, 'campaigns');
+				const before = (await campaigns.page({})).count;
+				for (const id of ids) await foresee(audience, id);
+				expect((await campaigns.page({})).count).toBe(before);
+				expect((await stage(audience, ids)).byList).toEqual(foreseen);
+			});
+
+			it('asks people by what they opened, not machines, and only those who got that mail', async () => {
+				const list = await newList('Openers', [
+					['opened@example.com', {}],
+					['silent@example.com', {}],
+					['scanned@example.com', {}],
+				]);
+				const { id } = await stage({ list_id: list }, [list]);
+				await (await need(subject.api, 'campaigns')).release(id, { expect_count: 3 });
+				const { store } = subject;
+				const leased = await lease(store, { scope: { campaign: id } });
+				await store.queue.settle({
+					settlements: leased.map(({ message, fence }) => {
+						return { message, fence, at: noon, outcome: { kind: 'sent', reply: accepted250 } } as const;
+					}),
+				});
+				const messageTo = (to: string) => leased.find((one) => one.to === to)?.message ?? '';
+				const opens = [
+					eventOf(messageTo('opened@example.com'), 'OPENED'),
+					eventOf(messageTo('scanned@example.com'), 'OPENED', { machine: true }),
+				];
+				await store.writes.recordEvents({ events: opens });
+				await subject.api.subscribers(list).create({ email: 'new@example.com' });
+				const wanted = (more: Partial<CampaignSpec>) => stage({ list_id: list, ...more }, [list]);
+				expect((await wanted({ where_opened: [id] })).to).toEqual(['opened@example.com']);
+				const unopened = await wanted({ where_not_opened: [id] });
+				expect(unopened.to.sort()).toEqual(['scanned@example.com', 'silent@example.com']);
+				expect((await foresee({ list_id: list, where_opened: [id] }, list)).reasons).toEqual([
+					{ code: 'opened', detail: id, count: 3 },
+				]);
+				expect((await foresee({ list_id: list, where_not_opened: [id] }, list)).reasons).toEqual([
+					{ code: 'not_opened', detail: id, count: 2 },
+				]);
+			});
+		});
+
+		describe('refused', () => {
+			const uuid = '00000000-0000-4000-8000-00000000dead';
+			it.each<[field: string, more: Partial<CampaignSpec>]>([
+				['lists', { lists: [1, 999_999] }],
+				['exclude_lists', { exclude_lists: [999_999] }],
+				['where', { where: ['meta.unheard_of=x'] }],
+				['where', { where: ['city'] }],
+				['where', { where: ['created>soon'] }],
+				['where_opened', { where_opened: [uuid] }],
+				['where_not_opened', { where_not_opened: [uuid] }],
+				['where_not_opened', { where_not_opened: ['x'] }],
+				['window', { window: '9-18' }],
+				['time_zone', { time_zone: 'Mars/Olympus' }],
+			])('on %s: %j', async (field, more) => {
+				const campaigns = await need(subject.api, 'campaigns');
+				for (const work of [
+					audiences.foresee(spec(more), { list_id: lists.readers }),
+					campaigns.open(null, spec(more)),
+				])
+					await expect(work).rejects.toMatchObject({
+						code: 'invalid',
+						fields: { [field]: expect.anything() },
+					});
+			});
+
+			it('names every bad field at once', async () => {
+				const more = { exclude_lists: [999_999], where: ['meta.unheard_of=x'], where_opened: [uuid] };
+				const work = audiences.foresee(spec(more), { list_id: lists.readers });
+				await expect(work).rejects.toMatchObject({
+					fields: {
+						exclude_lists: expect.anything(),
+						where: expect.anything(),
+						where_opened: expect.anything(),
+					},
+				});
+			});
+
+			it('for a list that is not there', async () => {
+				const work = audiences.foresee(spec(), { list_id: 999_999 });
+				await expect(work).rejects.toMatchObject({ code: 'not_found' });
+			});
+		});
+
+		describe('times', () => {
+			const zone = { time_zone: 'Europe/Oslo' };
+			it.each([
+				['2026-03-11 09:00', '2026-03-11T08:00:00.000000', null],
+				['tomorrow 9:00', '2026-03-11T08:00:00.000000', null],
+				['2026-07-01T09:00', '2026-07-01T07:00:00.000000', null],
+				['2026-03-11T09:00:00Z', '2026-03-11T09:00:00.000000', null],
+				['2026-03-29 02:30', '2026-03-29T01:30:00.000000', 'skipped'],
+				['2026-10-25 02:30', '2026-10-25T00:30:00.000000', 'repeated'],
+			])('take %s as the clock of the database has it: %s', async (at, moment, note) => {
+				const times = { starts_at: moment, opens_at: moment };
+				expect(await audiences.plan({ at })).toEqual({ ...times, ...zone, note });
+			});
+
+			it('count from now', async () => {
+				const moment = '2026-03-10T14:00:00.000000';
+				const planned = { starts_at: moment, opens_at: moment, ...zone, note: null };
+				expect(await audiences.plan({ in_ms: 2 * 3_600_000 })).toEqual(planned);
+				expect(await audiences.plan({})).toEqual({ ...zone, opens_at: null, note: null });
+			});
+
+			// It is 13:00 there.
+			it.each([
+				[{ window: '09:00-18:00' }, null],
+				[{ window: '18:00-20:00' }, '2026-03-10T17:00:00.000000'],
+				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
+				[{ window: '22:00-06:00' }, '2026-03-10T21:00:00.000000'],
+				[{ window: '22:00-06:00', at: '2026-03-11 03:00' }, '2026-03-11T02:00:00.000000'],
+				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
+				[{ window: '22:00-14:00' }, null],
+				[{ window: '02:15-02:45', at: '2026-03-29 01:00' }, '2026-03-30T00:15:00.000000'],
+			])('open %j at %s', async (request, opens_at) => {
+				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
+			});
+
+			it.each([
+				['at', { at: '2026-03-10 12:59' }],
+				['at', { at: 'today 13:00' }],
+				['at', { at: 'soon' }],
+				['at', { at: '2026-02-30 09:00' }],
+				['window', { window: '9-18' }],
+				['window', { window: '09:00-09:00' }],
+			])('refuse on %s: %j', async (field, request) => {
+				await expect(audiences.plan(request)).rejects.toMatchObject({
+					code: 'invalid',
+					fields: { [field]: [{ code: 'invalid' }] },
+				});
+			});
+		});
+
+		describe('left out', () => {
+			it('are told by name, in their order and in parts, without those who have their mail by another list', async () => {
+				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city!=Rome'] };
+				const { id, to } = await stage(audience, [lists.readers, lists.guests]);
+				expect(to.sort()).toEqual(['ann@example.com', 'carl@example.com']);
+				const { readers: list_id } = lists;
+				const rest = [
+					{ to: 'bob@example.com', list_id, code: 'condition', detail: 'meta.city!=Rome' },
+					{
+						...{ to: 'dora@example.org', list_id: lists.guests },
+						...{ code: 'excluded', detail: String(lists.staff) },
+					},
+				];
+				expect(await audiences.leftOut(id, {})).toEqual({ results: rest, next: null });
+				const first = await audiences.leftOut(id, { limit: 1 });
+				expect(first).toEqual({ results: rest.slice(0, 1), next: expect.any(Number) });
+				const second = await audiences.leftOut(id, { limit: 1, after: first.next ?? 0 });
+				expect(second).toEqual({ results: rest.slice(1), next: null });
+			});
+
+			it('are none of a campaign that took all, and there are none of an unknown one', async () => {
+				const { id } = await stage({ list_id: lists.guests }, [lists.guests]);
+				expect(await audiences.leftOut(id, {})).toEqual({ results: [], next: null });
+				const unknown = audiences.leftOut('00000000-0000-4000-8000-00000000dead', {});
+				await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
+			});
+		});
+	});
+}
