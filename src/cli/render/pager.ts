@@ -1,6 +1,7 @@
 /** What is longer than the screen, through the pager that a person has chosen: a page at a time. */
 import { spawn } from 'node:child_process';
 import { finished } from 'node:stream/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { isOn } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
 import { rowsOf } from './terminal.js';
@@ -20,7 +21,7 @@ export function isLonger(stream: OutStream, text: string): boolean {
 	const rows = rowsOf(stream);
 	if (rows <= 1) return false;
 	// A line that the terminal breaks counts as often; a wide character as one is near enough.
-	const lines = text
+	const lines = stripVTControlCharacters(text)
 		.split('\n')
 		.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), -1);
 	return lines >= rows;

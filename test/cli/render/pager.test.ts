@@ -28,6 +28,7 @@ describe('the pager', () => {
 		['a\n'.repeat(23), 24, false],
 		['a\n'.repeat(24), 24, true],
 		[`${'a'.repeat(80 * 24)}\n`, 24, true],
+		[`${'\x1b[36ma\x1b[39m'.repeat(80)}\n`.repeat(23), 24, false],
 		['a\n'.repeat(1000), 0, false],
 		['a\n'.repeat(1000), undefined, false],
 	])('is for what is longer than the screen (%#)', (text, rows, expected) => {
