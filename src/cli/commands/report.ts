@@ -241,16 +241,21 @@ export async function printReport(
 	const unicode = hasUnicode(cx.io.env);
 	const { cyan, yellow } = await paint(hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env));
 	const colours = { sent: cyan, opened: yellow };
-	const zone = detailed?.details.time_zone ?? (await zoneOf(cx));
+	const zone = detailed?.details.time_zone ?? (await zoneOf(cx, result));
 	const lines = renderReport(result, { chart, width, unicode, colours, detailed, zone });
 	await cx.out.page(`${lines.join('\n')}\n`);
 }
 
-/** Of the days of a report; null: a deployment that tells no details does not tell it. */
-async function zoneOf(cx: CommandContext): Promise<string | null> {
-	const { local } = await cx.connection();
-	if (local === null) return null;
-	return (await local.settings.get())['time_zone'] ?? local.settings.defaults['time_zone'] ?? null;
+/** Of the days of a report; null: a service of others does not tell it. A server of ours tells it with the details of a day. */
+async function zoneOf(cx: CommandContext, { data }: Report): Promise<string | null> {
+	const { local, api } = await cx.connection();
+	if (local !== null)
+		return (await local.settings.get())['time_zone'] ?? local.settings.defaults['time_zone'] ?? null;
+	const { reports } = (await api.capabilities()).ext;
+	const day = data.at(-1)?.date;
+	if (reports === undefined || day === undefined) return null;
+	const { time_zone } = await reports.details({ date_from: day, date_to: day }, { signal: cx.signal });
+	return time_zone;
 }
 
 type TotalName = keyof Report['total'];
