@@ -16,6 +16,7 @@ import {
 	removeSecondNames,
 	takeOutOfUse,
 } from '../../store/open.js';
+import { TableError } from '../../tables/finding.js';
 import { createOutputFile } from '../../tables/output-file.js';
 import type { OtherProcess } from '../frame/connection.js';
 import { UsageError } from '../frame/errors.js';
@@ -125,7 +126,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 	const output = await createOutputFile(place, plan.old === null ? 'refuse' : 'replace', 'backup.part').catch(
 		(error: unknown) => {
 			taken.release();
-			throw error;
+			throw appeared(error, place);
 		},
 	);
 	try {
@@ -138,13 +139,22 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 			await output.finish();
 		} catch (error) {
 			taken.giveUp();
-			throw error;
+			throw appeared(error, place);
 		}
 		return { kept: existsSync(kept) ? kept : null, ...copied, ...settled };
 	} finally {
 		await output.discard();
 		taken.release();
 	}
+}
+
+/** The refusal of a file that was not there when it was looked for. */
+function appeared(error: unknown, place: string): unknown {
+	if (!(error instanceof TableError) || error.code !== 'file_exists') return error;
+	return new UsageError(`${place} is there by now`, {
+		hint: 'run it again: what is there is kept',
+		cause: error,
+	});
 }
 
 /** The copy becomes a database of this version whose queue is paused, in one file. */

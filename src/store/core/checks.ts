@@ -3,7 +3,8 @@
 import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
-import { countEverything, recountFigures } from './figures.js';
+import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
+import { countEverything, recountFigures, recountQuarters } from './figures.js';
 import type { Sql } from './sql.js';
 import { quarterHour, timeZone, total } from './tally.js';
 
@@ -20,7 +21,12 @@ export function createChecks(sql: Sql) {
 					inactive.counted,
 					list_id,
 				);
-			if (found.figures > 0) recountFigures(sql, timeZone(sql));
+			if (found.figures > 0) {
+				recountFigures(sql, timeZone(sql));
+				recountQuarters(sql);
+				recountLinks(sql, wrongLinks(sql));
+				recountBounces(sql, wrongBounces(sql));
+			}
 			for (const { seq } of closedCampaigns(sql))
 				sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
 			return found;
@@ -31,7 +37,7 @@ export function createChecks(sql: Sql) {
 function findWrong(sql: Sql): CountCheck {
 	return {
 		lists: wrongLists(sql),
-		figures: wrongFigures(sql),
+		figures: wrongFigures(sql) + wrongLinks(sql).length + wrongBounces(sql).length,
 		campaigns: closedCampaigns(sql).map(({ key }) => key),
 	};
 }
@@ -62,23 +68,35 @@ function wrongLists(sql: Sql): WrongCounter[] {
 	}));
 }
 
-/** The number of daily figures that are not what their messages and events add up to. */
+/** The number of figures, of days and of quarters of an hour, that are not what their messages and events add up to. */
 function wrongFigures(sql: Sql): number {
 	const zone = timeZone(sql);
 	const left = new Map<string, number>();
-	const add = (key: readonly string[], by: number) => {
+	const add = (key: readonly (string | number)[], by: number) => {
 		const name = JSON.stringify(key);
 		left.set(name, (left.get(name) ?? 0) + by);
 	};
 	for (const { quarter, campaign, type, audience, count } of countEverything(sql)) {
 		const day = dayOf(quarter * quarterHour, zone);
-		add([total, day, type, audience], count);
-		if (campaign !== null) add([campaign, day, type, audience], count);
+		for (const scope of campaign === null ? [total] : [total, campaign]) {
+			add([scope, day, type, audience], count);
+			add([scope, quarter, type, audience], count);
+		}
 	}
 	const kept = sql.tuples<[scope: string, day: string, type: string, audience: string, count: number]>(
 		'SELECT scope, day, type, audience, sum(count) FROM daily_figures GROUP BY scope, day, type, audience',
 	);
 	for (const [scope, day, type, audience, count] of kept) add([scope, day, type, audience], -count);
+	const quarters = sql.tuples<
+		[scope: string, quarter: number, type: string, audience: string, count: number]
+	>(
+		`SELECT scope, quarter, type, audience, sum(count)
+		FROM quarter_figures
+		WHERE type <> 'COMPLAINED'
+		GROUP BY scope, quarter, type, audience`,
+	);
+	for (const [scope, quarter, type, audience, count] of quarters)
+		add([scope, quarter, type, audience], -count);
 	return [...left.values()].filter((difference) => difference !== 0).length;
 }
 

@@ -57,9 +57,9 @@ export interface Tally {
 
 /**
  * For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. `days`: only
- * they change, as other figures do not depend on the zone.
+ * they change, as other figures do not depend on the zone; `quarters`: they alone.
  */
-export function createTally(sql: Sql, only: 'days' | null = null): Tally {
+export function createTally(sql: Sql, only: 'days' | 'quarters' | null = null): Tally {
 	const zone = timeZone(sql);
 	const days = createCounts();
 	const quarters = createCounts();
@@ -76,8 +76,9 @@ export function createTally(sql: Sql, only: 'days' | null = null): Tally {
 		add: ({ at, campaign, type, audience, by = 1 }) => {
 			const quarter = Math.floor(at / quarterHour);
 			for (const scope of scopesOf(campaign)) {
-				if (type !== 'COMPLAINED') days.add([scope, dayAt(at, quarter), type, audience], [by]);
-				if (only === null) quarters.add([scope, quarter, type, audience], [by]);
+				if (type !== 'COMPLAINED' && only !== 'quarters')
+					days.add([scope, dayAt(at, quarter), type, audience], [by]);
+				if (only !== 'days') quarters.add([scope, quarter, type, audience], [by]);
 			}
 		},
 		addClick: ({ campaign, content, link, audience, messages }) =>

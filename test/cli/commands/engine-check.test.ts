@@ -21,6 +21,15 @@ function spoil(path: string, sql: string) {
 	db.close();
 }
 
+function rows(path: string, sql: string): unknown[] {
+	const db = new Database(path, { readonly: true });
+	try {
+		return db.prepare(sql).all();
+	} finally {
+		db.close();
+	}
+}
+
 const well = { orphans: [], lists: [], figures: 0, campaigns: [], repaired: false };
 
 describe('engine check', () => {
@@ -35,6 +44,8 @@ describe('engine check', () => {
 			db,
 			`UPDATE lists SET active_count = 7;
 			UPDATE daily_figures SET count = count + 1 WHERE type = 'CREATED';
+			UPDATE quarter_figures SET count = count + 2 WHERE type = 'CREATED';
+			INSERT INTO quarter_figures VALUES ('', 1, 'COMPLAINED', 'all', 0, 3);
 			UPDATE campaigns SET has_open_work = 0`,
 		);
 		const wrong = {
@@ -46,8 +57,8 @@ describe('engine check', () => {
 					inactive: { kept: 1, counted: 1 },
 				},
 			],
-			// Of all mail, and of the campaign.
-			figures: 2,
+			// Of all mail, and of the campaign, by day and by quarter of an hour.
+			figures: 4,
 			campaigns: ['May'],
 		};
 		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...wrong, repaired: false });
@@ -60,6 +71,44 @@ describe('engine check', () => {
 		expect(await json(['engine', 'check', '--repair'])).toMatchObject({ ...wrong, repaired: true });
 		expect(await json(['engine', 'check'])).toMatchObject(well);
 		expect(await json(['lists', 'get', '1'])).toMatchObject({ active_subscribers_count: 1 });
+	});
+
+	it.each([
+		['quarter_figures', "INSERT INTO quarter_figures VALUES ('', 1, 'SENT', 'all', 0, 3)", 'quarter = 1'],
+		['link_figures', "INSERT INTO link_figures VALUES ('c', 'x', 0, 'all', 0, 5, 2)", 'link = 0'],
+		[
+			'bounce_figures',
+			"INSERT INTO bounce_figures VALUES ('', 1, 'example.com', 'HARDBOUNCED', '5.1.1', 0, 2)",
+			'quarter = 1',
+		],
+	])('counts %s that nothing stands behind anew', async (table, tampering, where) => {
+		const { db, json } = await mailed();
+		spoil(db, tampering);
+		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...well, figures: 1 });
+		expect(await json(['engine', 'check', '--repair'])).toMatchObject({ figures: 1, repaired: true });
+		expect(await json(['engine', 'check'])).toMatchObject(well);
+		expect(rows(db, `SELECT * FROM ${table} WHERE ${where}`)).toEqual([]);
+	});
+
+	it('counts clicks and bounces that no figure has', async () => {
+		const { db, json } = await mailed();
+		const noon = Date.parse('2026-11-01T12:00:00Z') * 1000;
+		spoil(
+			db,
+			`INSERT INTO message_firsts SELECT id, 'REDIRECTED', 2, 0, ${noon}, 3 FROM messages;
+			INSERT INTO message_firsts SELECT id, 'HARDBOUNCED', -1, 0, ${noon}, 1 FROM messages`,
+		);
+		// By day and by quarter, of all mail and of the campaign, clicks of all and of people; two links, two bounces.
+		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ figures: 8 + 8 + 4 });
+		await json(['engine', 'check', '--repair']);
+		expect(await json(['engine', 'check'])).toMatchObject(well);
+		expect(rows(db, 'SELECT link, audience, clicks, messages FROM link_figures')).toEqual([
+			{ link: 2, audience: 'all', clicks: 3, messages: 1 },
+			{ link: 2, audience: 'human', clicks: 3, messages: 1 },
+		]);
+		expect(rows(db, "SELECT domain, code, count FROM bounce_figures WHERE scope = ''")).toEqual([
+			{ domain: 'example.com', code: '', count: 1 },
+		]);
 	});
 
 	it('names rows without a parent, which it does not repair', async () => {

@@ -168,6 +168,7 @@ describe('daily figures', () => {
 						}
 					}
 				}
+				expect(await store.reads.checkCounts({})).toMatchObject({ figures: 0 });
 				await store.close();
 			},
 		);

@@ -16,7 +16,7 @@ export const check = command({
 	summary: 'read the whole database, and compare its counts with what they count',
 	description:
 		'Reads every page and index, looks for rows whose parent is missing, and counts anew: the counters of lists, the ' +
-		'daily figures of reports, and campaigns with messages that no worker would find. --repair corrects the counts in ' +
+		'figures of reports (days, hours, links, bounces), and campaigns with messages that no worker would find. --repair corrects the counts in ' +
 		'one transaction, in which other writers wait. A damaged file is not repaired: stop what uses it, keep a copy, and ' +
 		'`engine restore` a backup. Exit 11: something is wrong, and still is; 74: the file is damaged.',
 	options: { repair: { kind: 'flag', summary: 'correct counts that do not add up' } },
@@ -69,7 +69,7 @@ async function readWhole(url: string): Promise<string[]> {
 async function say(cx: CommandContext, { lists, figures, campaigns }: CountCheck): Promise<void> {
 	for (const { list_id, name } of lists)
 		await cx.warn(`the counters of list ${list_id} "${name}" are not those of its subscribers`);
-	if (figures > 0) await cx.warn(`the reports have ${counted(figures, 'wrong daily figure')}`);
+	if (figures > 0) await cx.warn(`the reports have ${counted(figures, 'wrong figure')}`);
 	for (const name of campaigns)
 		await cx.warn(`messages of the campaign "${name}" wait, and no worker would find them`);
 }

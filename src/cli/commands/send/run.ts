@@ -110,7 +110,9 @@ async function goOn(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode
 	const status = await place.campaigns.status(id);
 	const before = outcomesOf(status.messages);
 	if (!isFinished(status.messages)) {
-		await cx.note(`the campaign "${name}" is released already: going on with it`);
+		// Kept on this machine, it may be in the hands of another process, which is known only when it is taken.
+		const goesOn = place.isForeign ? '' : ': going on with it';
+		await cx.note(`the campaign "${name}" is released already${goesOn}`);
 		return deliver(cx, campaign, before);
 	}
 	if (options.results !== undefined) await campaign.writeResults(options.results, { isDropped: false });

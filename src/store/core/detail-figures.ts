@@ -1,0 +1,99 @@
+/**
+ * Figures of links and of bounces against what they count. Erasures leave neither content nor address, and a bounce that is
+ * told late keeps its quarter of an hour: sums are compared that both leave alone, and only what differs is counted anew.
+ */
+import type { Sql } from './sql.js';
+import { quarterHour, total } from './tally.js';
+
+const clicked = `FROM message_firsts f
+	JOIN (SELECT 'all' AS audience, 1 AS machine UNION ALL SELECT 'human', 0) a ON f.machine <= a.machine
+	JOIN messages m ON m.id = f.message_id
+	JOIN submissions s ON s.seq = m.submission_seq
+	WHERE f.type = 'REDIRECTED' AND f.link >= 0 AND s.campaign IS NOT NULL`;
+
+const bounced = `FROM (
+		SELECT message_id, type, min(first_at) AS first_at
+		FROM message_firsts
+		WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED')
+		GROUP BY message_id, type
+	) f
+	JOIN messages m ON m.id = f.message_id
+	JOIN submissions s ON s.seq = m.submission_seq`;
+
+type LinkKey = readonly [campaign: string, link: number, audience: string];
+type BounceKey = readonly [scope: string, type: string];
+
+/** By campaign, link and audience, whatever the content. */
+export function wrongLinks(sql: Sql): LinkKey[] {
+	const rows = sql.all<{ campaign: string; link: number; audience: string }>(
+		`SELECT campaign, link, audience
+		FROM (
+			SELECT campaign, link, audience, clicks, messages FROM link_figures
+			UNION ALL
+			SELECT s.campaign, f.link, a.audience, -sum(f.count), -count(DISTINCT f.message_id)
+			${clicked}
+			GROUP BY s.campaign, f.link, a.audience
+		)
+		GROUP BY campaign, link, audience
+		HAVING sum(clicks) <> 0 OR sum(messages) <> 0`,
+	);
+	return rows.map(({ campaign, link, audience }) => [campaign, link, audience]);
+}
+
+export function recountLinks(sql: Sql, keys: readonly LinkKey[]): void {
+	for (const key of keys) {
+		sql.run('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', ...key);
+		sql.run(
+			`INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
+			SELECT s.campaign, s.content_sha256, f.link, a.audience, 0, sum(f.count), count(DISTINCT f.message_id)
+			${clicked} AND s.campaign = ? AND f.link = ? AND a.audience = ?
+			GROUP BY s.campaign, s.content_sha256, f.link, a.audience`,
+			...key,
+		);
+	}
+}
+
+/** By scope and type, in all of time. */
+export function wrongBounces(sql: Sql): BounceKey[] {
+	const rows = sql.all<{ scope: string; type: string }>(
+		`SELECT scope, type
+		FROM (
+			SELECT scope, type, count FROM bounce_figures
+			UNION ALL
+			SELECT '${total}', f.type, -count(*) ${bounced} GROUP BY f.type
+			UNION ALL
+			SELECT s.campaign, f.type, -count(*) ${bounced} WHERE s.campaign IS NOT NULL GROUP BY s.campaign, f.type
+		)
+		GROUP BY scope, type
+		HAVING sum(count) <> 0`,
+	);
+	return rows.map(({ scope, type }) => [scope, type]);
+}
+
+export function recountBounces(sql: Sql, keys: readonly BounceKey[]): void {
+	for (const [scope, type] of keys) {
+		sql.run('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', scope, type);
+		sql.run(
+			`INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
+			SELECT ?, f.first_at / ${quarterHour} AS quarter,
+				CASE instr(m.to_key, '@') WHEN 0 THEN ''
+					ELSE replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '') END AS domain,
+				f.type,
+				coalesce(
+					(SELECT e.smtp_code FROM events e WHERE e.message_id = f.message_id AND e.type = f.type
+						ORDER BY e.id LIMIT 1),
+					(SELECT coalesce(t.enhanced, CAST(t.code AS TEXT)) FROM attempts t
+						WHERE t.message_id = f.message_id AND t.outcome IN ('bounced', 'failed')
+						ORDER BY t.number DESC LIMIT 1),
+					'') AS code,
+				0, count(*)
+			${bounced}
+			WHERE f.type = ? AND (? = '${total}' OR s.campaign = ?)
+			GROUP BY quarter, domain, f.type, code`,
+			scope,
+			type,
+			scope,
+			scope,
+		);
+	}
+}
