@@ -1,4 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Api } from '../../../src/api/api.js';
+import { ApiError } from '../../../src/api/errors.js';
+import type { Connect } from '../../../src/cli/frame/connection.js';
 import { cli } from '../../support/cli.js';
 import { connectTo, someList } from '../../support/fake-deployment.js';
 import { makeProject } from '../../support/project.js';
@@ -228,4 +231,24 @@ describe('a public name elsewhere', () => {
 			stderr: expect.stringContaining('is not for this deployment'),
 		});
 	});
+});
+
+it('a list whose public name could not be given is there, and the error says how to go on', async () => {
+	const lists = [someList(1)];
+	const patch = () => Promise.reject(new ApiError('network', 'The connection was cut.'));
+	const connect: Connect = async (target, dependencies) => {
+		const connection = await connectTo(lists)(target, dependencies);
+		const ext = { lists: { patch } };
+		const capabilities = async () => ({ service: 'mailctl', idempotentSend: true, ext });
+		return { ...connection, api: { ...connection.api, capabilities } as unknown as Api };
+	};
+	const words = ['lists', 'create', '--name', 'X', '--email-reason', 'r', '--public-name', 'My news'];
+	expect(await cli(words, { connect })).toEqual({
+		code: 6,
+		stdout: '',
+		stderr:
+			'error: list 2 "X" is there, but not its public name: The connection was cut.\n' +
+			"hint: mailctl lists update 2 --public-name 'My news'\n",
+	});
+	expect(lists).toHaveLength(2);
 });
