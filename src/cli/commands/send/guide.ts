@@ -24,14 +24,19 @@ export function isTooLittle({ to, list, csv, batch, ...options }: SendOptions): 
 	return (to.length === 0 && list.length === 0 && csv === undefined) || lacksContent(options);
 }
 
-type Contents = Pick<SendOptions, 'template' | 'subject' | 'text' | 'textFile' | 'html' | 'htmlFile'>;
+type Contents = Pick<
+	SendOptions,
+	'template' | 'subject' | 'text' | 'textFile' | 'html' | 'htmlFile' | 'markdownFile'
+>;
 
 function lacksContent(options: Contents): boolean {
-	return options.template === undefined && (options.subject === undefined || !hasBody(options));
+	// The first heading of a Markdown file is a subject.
+	const hasSubject = options.subject !== undefined || options.markdownFile !== undefined;
+	return options.template === undefined && !(hasSubject && hasBody(options));
 }
 
-function hasBody({ text, textFile, html, htmlFile }: Contents): boolean {
-	return [text, textFile, html, htmlFile].some((body) => body !== undefined);
+function hasBody({ text, textFile, html, htmlFile, markdownFile }: Contents): boolean {
+	return [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
 }
 
 /** Completes the options and calls `send` with them; the command that does the same is printed, however it ends. */
@@ -89,12 +94,13 @@ async function withContent(cx: CommandContext, options: SendOptions): Promise<Se
 		: await cx.choose('What is to be sent?', await sourcesOf(cx, options));
 	if (source === 'template')
 		return { ...options, template: await cx.search('Which template:', await choicesOf(cx, 'template', {})) };
+	if (source === 'markdownFile') return { ...options, ...(await askBody(cx, source)) };
 	const check = async (text: string) => (text.trim() === '' ? 'a subject is needed' : null);
 	const subject = options.subject ?? (await cx.ask('Subject:', { check }));
 	return { ...options, subject, ...(source !== null && (await askBody(cx, source))) };
 }
 
-type BodySource = 'text' | 'textFile' | 'htmlFile';
+type BodySource = 'text' | 'textFile' | 'htmlFile' | 'markdownFile';
 
 async function sourcesOf(cx: CommandContext, { subject }: SendOptions) {
 	const { templates } = (await (await cx.api()).capabilities()).ext;
@@ -103,6 +109,7 @@ async function sourcesOf(cx: CommandContext, { subject }: SendOptions) {
 		{ name: 'a text, written in an editor', value: 'text' as const },
 		{ name: 'a text from a file', value: 'textFile' as const },
 		{ name: 'HTML from a file', value: 'htmlFile' as const },
+		{ name: 'Markdown from a file', value: 'markdownFile' as const },
 		...(count > 0 && subject === undefined ? [{ name: 'a template', value: 'template' as const }] : []),
 	];
 }
@@ -113,8 +120,7 @@ async function askBody(cx: CommandContext, source: BodySource, initial?: string)
 		return { text: await cx.askText('Text:', { check, ...(initial !== undefined && { initial }) }) };
 	}
 	const path = (await cx.ask('File:', { check: await checkOf('file') })).trim();
-	const file = cx.sources.file(path, flagOf(source));
-	return source === 'textFile' ? { textFile: file } : { htmlFile: file };
+	return { [source]: cx.sources.file(path, flagOf(source)) };
 }
 
 /** It is not sent, or sent to one address alone: that is what its options say. */

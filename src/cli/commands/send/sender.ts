@@ -1,4 +1,5 @@
 /** The sender of a mail, asked of a person. */
+import { checkOf } from '../../frame/asking.js';
 import type { CommandContext } from '../../frame/context.js';
 import { choicesOf } from '../../verbs/choices.js';
 import { walk } from '../../verbs/listing.js';
@@ -11,6 +12,7 @@ export async function askSender(cx: CommandContext): Promise<string> {
 		for await (const { email } of walk(senders, {}, { signal: cx.signal, limit: 2 })) known.push(email);
 	const [only] = known;
 	if (known.length > 1) return cx.search('From:', await choicesOf(cx, 'sender', {}));
-	const check = async (text: string) => (text.trim() === '' ? 'a sender is needed' : null);
+	const isAddress = await checkOf('address');
+	const check = async (text: string) => (text.trim() === '' ? 'a sender is needed' : isAddress(text));
 	return cx.ask('From:', { check, ...(only !== undefined && { initial: only }) });
 }

@@ -101,6 +101,38 @@ describe('send that is left', () => {
 });
 
 describe('send with something given', () => {
+	it('takes the subject from the heading of a Markdown file, chosen or given', async () => {
+		const sink = await startSmtpSink();
+		const { guided, file } = await withList(sink);
+		const letter = await file('letter.md', '# Dear #name#\n\nthe *news*.\n');
+		const given = await guided(
+			['--list', '1', '--markdown-file', letter],
+			[
+				['From:', ''],
+				['(y/N)', 'y'],
+			],
+		);
+		const chosen = await guided(
+			['--to', 'bob@example.com'],
+			[
+				['From:', '\x15no address'],
+				['"no address" is no e-mail address', '\x15news@example.com'],
+				['❯ a text, written', `${down}${down}${down}`, 'all'],
+				['❯ Markdown from a file', ''],
+				['File:', letter],
+				['❯ send it to 1 recipient', ''],
+			],
+		);
+		await sink.close();
+		expect([given.code, chosen.code]).toEqual([0, 0]);
+		expect(given.shown).not.toContain('What is to be sent?');
+		expect(sink.received.map(({ to }) => to)).toEqual([['ann@example.com'], ['bob@example.com']]);
+		expect(sink.received.map(({ raw }) => /^Subject: .*/m.exec(raw.toString())?.[0])).toEqual([
+			'Subject: Dear Ann',
+			expect.stringContaining('Subject: Dear'),
+		]);
+	});
+
 	it('asks for the rest alone', async () => {
 		const sink = await startSmtpSink();
 		const { guided, text } = await withList(sink);
