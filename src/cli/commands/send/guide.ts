@@ -17,6 +17,7 @@ import { type SendOptions, sendOptions, settled } from './options.js';
 import { addresseeOf, asSubscriber, compose, sendTrial } from './preview.js';
 import { isMadeElsewhere, isOpaque, type Prepared, prepare } from './request.js';
 import { askSender } from './sender.js';
+import { whyNotAt } from './timing.js';
 
 /** True: recipients, a subject or a body are missing. */
 export function isTooLittle({ to, list, csv, batch, ...options }: SendOptions): boolean {
@@ -128,7 +129,7 @@ function isLookedAt(cx: CommandContext, { preview, previewAs, eml, testTo }: Sen
 	return cx.dryRun || [preview, previewAs, eml, testTo].some((look) => look !== undefined);
 }
 
-type Step = 'send' | 'test' | 'text' | 'subject' | 'cancel';
+type Step = 'send' | 'later' | 'test' | 'text' | 'subject' | 'cancel';
 
 /** The message is shown, and shown again after each change, until it is sent on. A no throws `Declined`. */
 async function decide(
@@ -136,13 +137,18 @@ async function decide(
 	begun: SendOptions,
 ): Promise<{ options: SendOptions; count: number | null }> {
 	let options = begun;
+	const isPlannable = await canPlan(cx, options);
 	for (let last: Step | null = null; ; ) {
 		const shown = settled(options, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
 		const { count, addressee } = await audienceOf(cx, prepared, shown);
 		if (last !== 'test' && addressee !== null) await preview(cx, prepared, addressee);
-		last = await cx.choose('What now?', stepsOf(options, { count, isTestable: addressee !== null }));
+		last = await cx.choose(
+			'What now?',
+			stepsOf(options, { count, isPlannable, isTestable: addressee !== null }),
+		);
 		if (last === 'send') return { options, count };
+		if (last === 'later') return { options: { ...options, at: await askTime(cx) }, count };
 		if (last === 'cancel') throw new Declined();
 		if (last !== 'test') options = await changed(cx, options, last);
 		else if (addressee !== null) await test(cx, { prepared, addressee, options: shown });
@@ -151,7 +157,7 @@ async function decide(
 
 function stepsOf(
 	{ text, subject }: SendOptions,
-	{ count, isTestable }: { count: number | null; isTestable: boolean },
+	{ count, isPlannable, isTestable }: { count: number | null; isPlannable: boolean; isTestable: boolean },
 ): { name: string; value: Step }[] {
 	const steps: { name: string; value: Step; isThere: boolean }[] = [
 		{
@@ -159,12 +165,25 @@ function stepsOf(
 			value: 'send',
 			isThere: true,
 		},
+		{ name: 'send it at a later time', value: 'later', isThere: isPlannable },
 		{ name: 'send a test mail to yourself', value: 'test', isThere: isTestable },
 		{ name: 'change the text', value: 'text', isThere: text !== undefined },
 		{ name: 'change the subject', value: 'subject', isThere: subject !== undefined },
 		{ name: 'cancel', value: 'cancel', isThere: true },
 	];
 	return steps.filter(({ isThere }) => isThere);
+}
+
+/** A campaign without a time, where the service keeps times. */
+async function canPlan(cx: CommandContext, { to, at, in: wait, window }: SendOptions): Promise<boolean> {
+	if (to.length > 0 || [at, wait, window].some((time) => time !== undefined)) return false;
+	return (await (await cx.api()).capabilities()).ext.audiences !== undefined;
+}
+
+async function askTime(cx: CommandContext): Promise<string> {
+	const when = 'When, by the clock of the database (2026-12-01 09:00, tomorrow 9:00):';
+	const check = async (text: string) => (text.trim() === '' ? 'a time is needed' : whyNotAt(cx, text.trim()));
+	return (await cx.ask(when, { check })).trim();
 }
 
 async function changed(

@@ -27,12 +27,8 @@ export async function readTiming(
 		...(window !== undefined && { window }),
 	};
 	const planned = await audiences.plan(request, { signal: cx.signal }).catch((error: unknown) => {
-		if (!(error instanceof ApiError) || error.code !== 'invalid') throw error;
-		const [first] = listFieldErrors(error.fields ?? {});
-		if (first === undefined) throw error;
-		throw new UsageError(`--${first.path}: ${first.message.replace(/\.$/, '')}; nothing was sent`, {
-			cause: error,
-		});
+		const { path, message } = refusalOf(error);
+		throw new UsageError(`--${path}: ${message}; nothing was sent`, { cause: error });
 	});
 	const { note, opens_at, ...timing } = planned;
 	if (note === 'skipped')
@@ -43,6 +39,25 @@ export async function readTiming(
 		await cx.warn(`clocks of ${timing.time_zone} show that time twice: the first is meant`);
 	if (cx.dryRun && opens_at !== null) await cx.note(sayOpening({ ...planned, opens_at }));
 	return timing;
+}
+
+/** Why a campaign cannot begin at that time; null: it can. */
+export async function whyNotAt(cx: CommandContext, at: string): Promise<string | null> {
+	const audiences = await need(await cx.api(), 'audiences', '--at');
+	try {
+		await audiences.plan({ at }, { signal: cx.signal });
+		return null;
+	} catch (error) {
+		return refusalOf(error).message;
+	}
+}
+
+/** The field that is refused, and why; any other error is thrown again. */
+function refusalOf(error: unknown): { path: string; message: string } {
+	const [first] =
+		error instanceof ApiError && error.code === 'invalid' ? listFieldErrors(error.fields ?? {}) : [];
+	if (first === undefined) throw error;
+	return { path: first.path, message: first.message.replace(/\.$/, '') };
 }
 
 /** `planned for 2026-12-01 09:00 Europe/Oslo`; null: it may leave now. */

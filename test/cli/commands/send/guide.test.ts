@@ -44,7 +44,7 @@ describe.each([40, 80, 120])('send on a terminal of %i columns', (columns) => {
 			[],
 			[
 				...toTheEnd(text),
-				['❯ send it to 1 recipient', down, 'all'],
+				['❯ send it to 1 recipient', `${down}${down}`, 'all'],
 				['❯ send a test mail', ''],
 				['Your address:', 'me@example.com'],
 				['❯ send it to 1 recipient', ''],
@@ -97,6 +97,50 @@ describe('send that is left', () => {
 		await sink.close();
 		expect(sink.received).toEqual([]);
 		expect(await json(['campaigns', 'list'])).toEqual([]);
+	});
+});
+
+describe('send at a later time', () => {
+	it('asks for the time until it is one, and the command it prints has it', async () => {
+		const sink = await startSmtpSink();
+		const { guided, text, run } = await withList(sink);
+		const { code, shown } = await guided(
+			[],
+			[
+				...toTheEnd(text),
+				['❯ send it to 1 recipient', down, 'all'],
+				['❯ send it at a later time', ''],
+				['When, by the clock', '2020-01-01 09:00'],
+				['past', '\x15tomorrow 9:00'],
+				['(y/N)', 'y'],
+			],
+		);
+		await sink.close();
+		expect(code).toBe(0);
+		expect(sink.received).toEqual([]);
+		expect(shown).toContain('planned for ');
+		expect(shown.replaceAll(/\s/g, '')).toContain("--at'tomorrow9:00'--yes");
+		expect(JSON.parse((await run(['campaigns', 'list', '-o', 'json'])).stdout)).toMatchObject([
+			{ state: 'planned' },
+		]);
+	});
+
+	it('is not offered for some addresses', async () => {
+		const sink = await startSmtpSink();
+		const { guided, text } = await withList(sink);
+		const { shown } = await guided(
+			['--to', 'bob@example.com'],
+			[
+				['From:', ''],
+				['❯ a text, written', down, 'all'],
+				['❯ a text from a file', ''],
+				['Subject:', 'x'],
+				['File:', text],
+				['❯ send it to 1 recipient', '\x03', 'all'],
+			],
+		);
+		await sink.close();
+		expect(shown).not.toContain('later time');
 	});
 });
 
