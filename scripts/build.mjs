@@ -174,15 +174,27 @@ function licences(inputs) {
 		inputs.flatMap((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
 	);
 	return [...folders].sort().map((folder) => {
-		const { name, version: its, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+		const {
+			name,
+			version: its,
+			license,
+			repository,
+		} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 		const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
-		const text = file === undefined ? `Licence: ${license}` : readFileSync(join(folder, file), 'utf8').trim();
+		// The MPL asks for the place of the source.
+		const text =
+			file === undefined
+				? `Licence: ${license}, https://spdx.org/licenses/${license}.html\nSource: ${repository?.url ?? repository}`
+				: readFileSync(join(folder, file), 'utf8').trim();
 		return `${name} ${its}\n\n${text}\n`;
 	});
 }
 const bundled = [ofProgram, ofThreads].flatMap(({ inputs }) => Object.keys(inputs));
 const rule = `\n${'-'.repeat(80)}\n\n`;
 writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))].join(rule));
+
+// What `report --save F.png` draws with.
+cpSync('node_modules/@resvg/resvg-wasm/index_bg.wasm', `${out}/resvg.wasm`);
 
 // What `mailctl demo` imports and sends.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });

@@ -11,7 +11,7 @@ export interface OutputFile {
 	/** Its temporary path, for code that writes by itself; that code must not close it before `finish`. */
 	readonly path: string;
 	/** Throws the error of the disk (`ENOSPC`, `EIO`). */
-	write(text: string): Promise<void>;
+	write(content: string | Uint8Array): Promise<void>;
 	/** Puts it into place: from then on it is durable. Throws `TableError` when such a file was created meanwhile. */
 	finish(): Promise<void>;
 	/** Removes the written data; does nothing once it is in place. */
@@ -60,8 +60,8 @@ async function removeLeftovers(target: string, nowMs: number): Promise<void> {
 function direct(file: FileHandle, path: string): OutputFile {
 	return {
 		path,
-		write: async (text) => {
-			await file.writeFile(text);
+		write: async (content) => {
+			await file.writeFile(content);
 		},
 		finish: () => file.close(),
 		discard: () => file.close().catch(() => undefined),
@@ -80,8 +80,8 @@ function beside(file: FileHandle, place: Place): OutputFile {
 	let isPlaced = false;
 	return {
 		path: place.temporary,
-		write: async (text) => {
-			await file.writeFile(text);
+		write: async (content) => {
+			await file.writeFile(content);
 		},
 		finish: async () => {
 			await file.sync();

@@ -1,11 +1,15 @@
 /** `report --save`: what is written, and what a browser makes of it. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pngOf } from '../../../src/cli/commands/report/png.js';
 import { hasChromium, launchChromium, picture } from '../../support/chromium.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
+
+const hasFonts = ['/usr/share/fonts', '/System/Library/Fonts'].some((folder) => existsSync(folder));
 
 /** A name that is markup, and a link with quotes. */
 const hostile = `<img src=x onerror="alert(1)">'&|`;
@@ -63,7 +67,6 @@ describe('a saved report', () => {
 
 	it.each([
 		[['--save', 'r.xlsx'], 'the name says no form of a report'],
-		[['--save', 'r.png'], 'hint: --save r.svg, then rsvg-convert'],
 		[['--save', 'r.html', '--excel'], '--excel goes with a file that ends in .csv'],
 		[['--excel'], '--excel goes with --save FILE'],
 		[['--force'], '--force goes with --save FILE'],
@@ -86,6 +89,30 @@ describe('a saved report', () => {
 		expect(svg.match(/<svg /g)).toHaveLength(2);
 		expect(svg, 'colours that programs without CSS know').not.toContain('var(');
 		expect(svg).not.toMatch(/<svg [^>]*\bwidth="[^>]*\bwidth="/);
+	});
+
+	it.runIf(hasFonts)('is a PNG with two dots for each one of the SVG, and with its words', async () => {
+		await saved('r.png');
+		const bytes = await readFile(path('r.png'));
+		expect(bytes.subarray(1, 4).toString()).toBe('PNG');
+		expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([1520, 608]);
+		const svg = await saved('words.svg');
+		const wordless = await pngOf(svg.replaceAll(/<text[^>]*>[^<]*<\/text>/g, ''), process.env);
+		expect(bytes.equals(await pngOf(svg, process.env))).toBe(true);
+		expect(bytes.equals(wordless)).toBe(false);
+	});
+
+	it.runIf(process.platform === 'linux')('is no PNG on a machine without fonts', async () => {
+		const env = { HOME: project.folder, XDG_DATA_HOME: project.folder, XDG_DATA_DIRS: project.folder };
+		const { code, stderr } = await project.run(
+			['campaigns', 'report', hostile, '--save', path('none.png'), ...now],
+			{ env },
+		);
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: expect.stringMatching(/no font .*\nhint: install one .* or --save a file that ends in \.svg/),
+		});
+		expect((await readdir(project.folder)).filter((name) => name.includes('none.png'))).toEqual([]);
 	});
 
 	it.runIf(hasChromium)('is a page without faults that runs nothing and fits a telephone', async () => {

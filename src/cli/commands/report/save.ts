@@ -10,7 +10,7 @@ import type { SavedReport } from '../../render/saved-report.js';
 import { walk } from '../../verbs/listing.js';
 import type { ReportRun } from '../report.js';
 
-const formats = ['html', 'svg', 'csv', 'json', 'md'] as const;
+const formats = ['html', 'svg', 'png', 'csv', 'json', 'md'] as const;
 type Format = (typeof formats)[number];
 
 /** Where a report goes; null: to standard output. */
@@ -30,10 +30,6 @@ export function savingOf({ save, excel, force, watch }: ReportRun): Saving | nul
 	if (watch !== undefined) throw new UsageError('--save writes a file once, and --watch goes on: give one');
 	const ending = extname(save).slice(1).toLowerCase();
 	const format = formats.find((one) => one === ending);
-	if (ending === 'png')
-		throw new UsageError(`--save ${save}: no PNG is made here`, {
-			hint: `--save ${save.slice(0, -3)}svg, then rsvg-convert, Inkscape or a browser makes one of it`,
-		});
 	if (format === undefined)
 		throw new UsageError(`--save ${save}: the name says no form of a report`, {
 			hint: `end it in ${formats.map((one) => `.${one}`).join(', ')}`,
@@ -58,7 +54,7 @@ export async function saveReport(
 	try {
 		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
 		const saved = { title, report, detailed, lists, days: daysOf(report, detailed), madeAt: cx.clock.now() };
-		await file.write(await textOf(saved, format, isExcel));
+		await file.write(await contentOf(cx, saved, { format, isExcel }));
 		await file.finish();
 	} finally {
 		await file.discard();
@@ -66,7 +62,11 @@ export async function saveReport(
 	await cx.out.document({ file: path, format }, `wrote ${path}`);
 }
 
-async function textOf(saved: SavedReport, format: Format, isExcel: boolean): Promise<string> {
+async function contentOf(
+	cx: CommandContext,
+	saved: SavedReport,
+	{ format, isExcel }: Pick<Saving, 'format' | 'isExcel'>,
+): Promise<string | Uint8Array> {
 	const { csvOf, jsonOf, markdownOf } = await import('../../render/saved-report.js');
 	switch (format) {
 		case 'csv':
@@ -77,6 +77,10 @@ async function textOf(saved: SavedReport, format: Format, isExcel: boolean): Pro
 			return markdownOf(saved);
 		case 'svg':
 			return (await import('../../render/report-pictures.js')).pictureOf(saved);
+		case 'png': {
+			const { pictureOf } = await import('../../render/report-pictures.js');
+			return (await import('./png.js')).pngOf(pictureOf(saved), cx.io.env);
+		}
 		case 'html':
 			return (await import('../../render/report-page.js')).pageOf(saved);
 	}
