@@ -47,6 +47,9 @@ describe('engine backup', () => {
 			file,
 			size_bytes: statSync(file).size,
 			schema_version: expect.any(Number),
+			lists: 1,
+			subscribers: 2_001,
+			messages: 0,
 			replaced: false,
 			duration_ms: expect.any(Number),
 		});

@@ -5,6 +5,7 @@ import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import {
+	type BackedUp,
 	backUpStore,
 	closeLog,
 	databaseFile,
@@ -101,12 +102,10 @@ export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgre
 	warn: (text: string) => void;
 }
 
-export interface Restored {
+/** Its schema version is that of the backup, before it was brought up to date. */
+export interface Restored extends BackedUp {
 	/** The name of the database that was there; null: there was none. */
 	kept: string | null;
-	size_bytes: number;
-	/** That of the backup, before it was brought up to date. */
-	schema_version: number;
 	/** Messages whose delivery was under way. */
 	uncertain: number;
 	/** Messages that are sent once the queue is resumed. */

@@ -6,7 +6,7 @@ import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
-import { numberText } from '../../render/counted.js';
+import { counted, numberText } from '../../render/counted.js';
 
 export const backup = command({
 	name: 'backup',
@@ -20,9 +20,12 @@ export const backup = command({
 	args: [{ name: 'file', summary: 'where to' }],
 	options: { force: { kind: 'flag', summary: 'replace a file of that name' } },
 	createsDatabase: false,
-	columns: answer('database', 'file', 'size_bytes', 'schema_version', 'replaced', 'duration_ms'),
+	columns: answer(
+		...['database', 'file', 'size_bytes', 'schema_version', 'lists', 'subscribers', 'messages'],
+		...['replaced', 'duration_ms'],
+	),
 	output:
-		'{"database", "file", "size_bytes", "schema_version", "replaced", "duration_ms"}; every page of the file was checked',
+		'{"database", "file", "size_bytes", "schema_version", "lists", "subscribers", "messages", "replaced", "duration_ms"}; every page of the file was checked',
 	exits: [74],
 	examples: ['mailctl engine backup news-2026-11-01.db', 'mailctl engine backup latest.db --force -o json'],
 	run: async (cx, { args, options }) => {
@@ -53,10 +56,18 @@ export const backup = command({
 		const duration_ms = Math.round(performance.now() - began);
 		await cx.out.document(
 			{ database: target.url, file: resolve(file), ...made, replaced, duration_ms },
-			`backed up ${target.url} to ${file} (${numberText(made.size_bytes)} bytes, every page checked)`,
+			`backed up ${target.url} to ${file} (${recordsOf(made)}; ${numberText(made.size_bytes)} bytes, every page checked)`,
 		);
 	},
 });
+
+/** `2 lists, 1,000 subscribers, 3,000 messages`. */
+export function recordsOf(made: { lists: number; subscribers: number; messages: number }): string {
+	const { lists, subscribers, messages } = made;
+	return [counted(lists, 'list'), counted(subscribers, 'subscriber'), counted(messages, 'message')].join(
+		', ',
+	);
+}
 
 /** Refuses to back up over the database itself, or over its log, which would be lost. */
 async function assertElsewhere(database: string, file: string): Promise<void> {

@@ -8,6 +8,7 @@ import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
 import type { Times } from '../../render/times.js';
+import { recordsOf } from './backup.js';
 import { inUse } from './in-use.js';
 
 export const restore = command({
@@ -25,10 +26,11 @@ export const restore = command({
 	createsDatabase: false,
 	columns: answer(
 		...['database', 'file', 'kept', 'newest', 'size_bytes', 'schema_version'],
+		...['lists', 'subscribers', 'messages'],
 		...['uncertain', 'waiting', 'queue', 'duration_ms'],
 	),
 	output:
-		'{"database", "file", "kept", "newest", "size_bytes", "schema_version", "uncertain", "waiting", "queue", "duration_ms"}; "kept" is the old database, "newest" the time of the last record in the backup',
+		'{"database", "file", "kept", "newest", "size_bytes", "schema_version", "lists", "subscribers", "messages", "uncertain", "waiting", "queue", "duration_ms"}; "kept" is the old database, "newest" the time of the last record in the backup',
 	exits: [74, 78],
 	examples: [
 		'mailctl --db restored.db engine restore latest.db',
@@ -73,7 +75,7 @@ export const restore = command({
 		const { kept, uncertain, waiting } = restored;
 		await cx.out.document(
 			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
-			`restored ${place} from ${named(file, newest, cx.times)}${kept === null ? '' : `; the old one is ${kept}`}`,
+			`restored ${place} from ${named(file, newest, cx.times)}: ${recordsOf(restored)}${kept === null ? '' : `; the old one is ${kept}`}`,
 		);
 		if (uncertain > 0)
 			await cx.note(
