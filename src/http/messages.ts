@@ -16,9 +16,10 @@ export interface HttpRequest {
 
 /**
  * Reads a body of at most this many octets, which must be complete within the time where one is given; `null` = there
- * is none. Throws `ApiError` `too_large`, `unavailable` (no memory for it), `network` (the client left).
+ * is none. A `file` waits for earlier ones of its client. Throws `ApiError` `too_large`, `unavailable` (no memory for
+ * it), `network` (the client left).
  */
-export type ReadBody = (maxBytes: number, timeoutMs?: number) => Promise<Uint8Array | null>;
+export type ReadBody = (maxBytes: number, timeoutMs?: number, kind?: 'file') => Promise<Uint8Array | null>;
 
 /** One response. `Content-Length` is added when it is written to a socket, unless it is present. */
 export interface HttpResponse {

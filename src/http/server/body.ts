@@ -29,13 +29,17 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 
 /** The body as it is, of any type; none is an empty file. Throws `too_large` and `unsupported_media_type`. */
 export async function readFile(request: HttpRequest): Promise<Uint8Array> {
-	const bytes = (await readBytes(request, maxBodyBytes.file)) ?? new Uint8Array();
+	const bytes = (await readBytes(request, maxBodyBytes.file, 'file')) ?? new Uint8Array();
 	assertPlain(request.headers['content-encoding']);
 	return bytes;
 }
 
-async function readBytes({ body }: HttpRequest, maxBytes: number): Promise<Uint8Array | null> {
-	const bytes = typeof body === 'function' ? await body(maxBytes) : body;
+async function readBytes(
+	{ body }: HttpRequest,
+	maxBytes: number,
+	kind?: 'file',
+): Promise<Uint8Array | null> {
+	const bytes = typeof body === 'function' ? await body(maxBytes, undefined, kind) : body;
 	if (bytes !== null && bytes.length > maxBytes) throw tooLarge(maxBytes);
 	return bytes;
 }
@@ -97,9 +101,18 @@ export interface UploadOptions {
 export function createUpload(options: UploadOptions): Upload {
 	const { incoming, budget, abort, peer } = options;
 	let held = 0;
+	let endTurn: (() => void) | null = null;
 	const release = () => {
 		budget.release(peer, held);
 		held = 0;
+		endTurn?.();
+	};
+	const turn = () => {
+		const earlier = peer.files;
+		peer.files = new Promise((resolve) => {
+			endTurn = resolve;
+		});
+		return earlier;
 	};
 	const reserve = (size: number, maxBytes: number): ApiError | null => {
 		if (held + size > maxBytes) return tooLarge(maxBytes);
@@ -108,12 +121,13 @@ export function createUpload(options: UploadOptions): Upload {
 		return null;
 	};
 	return {
-		read: async (maxBytes, timeoutMs) => {
+		read: async (maxBytes, timeoutMs, kind) => {
 			const announced = Number(incoming.headers['content-length'] ?? 0);
 			if (announced > maxBytes) throw tooLarge(maxBytes);
 			options.onRead();
 			const timer = timeoutMs === undefined ? undefined : setTimeout(options.onLate, timeoutMs);
 			try {
+				if (kind === 'file') await turn();
 				const body = await collect(incoming, abort, (size) => reserve(size, maxBytes));
 				await options.onWhole();
 				return body;

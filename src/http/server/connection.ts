@@ -253,7 +253,10 @@ function createPeers(): Peers {
 	return {
 		of: (address) => {
 			const name = peerName(address);
-			const peer = peers.get(name) ?? { name, connections: new Set(), slots: 0, waiting: [], bytes: 0 };
+			const peer = peers.get(name) ?? {
+				...{ name, connections: new Set(), slots: 0, waiting: [] },
+				...{ bytes: 0, files: Promise.resolve() },
+			};
 			peers.set(name, peer);
 			return peer;
 		},

@@ -64,6 +64,8 @@ export interface Share {
 	readonly waiting: (() => void)[];
 	/** Octets of its bodies that are held. */
 	bytes: number;
+	/** Resolves when its files so far are done with: two of them may have no room, and neither would become whole. */
+	files: Promise<void>;
 }
 
 /** The address of a request and its connection, which has one slot at most: its requests are answered in turn. */

@@ -1,4 +1,5 @@
 /** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
+import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unbranded } from '../../../src/delivery/tracking/ports.js';
 import type { HttpResponse } from '../../../src/http/messages.js';
@@ -207,6 +208,34 @@ describe('what one address may have', () => {
 		const answer = await ask(deployment, 'POST', '/sub/lists/', { raw: ' '.repeat(1001) });
 		expect(answer.status).toBe(503);
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
+	});
+
+	it('reads its files one after another where two have no room', async () => {
+		await start({ server: { limits: { maxBytesPerAddress: 1500 } } });
+		const wires = [await open(), await open(), await open()];
+		const halves = wires.map((wire, index) => {
+			const file = String(index).repeat(1000);
+			const sha256 = createHash('sha256').update(file).digest('hex');
+			wire.write(
+				`PUT /ext/attachments/${sha256}/ HTTP/1.1\r\n${host}${token}Content-Length: ${file.length}\r\n\r\n${file.slice(500)}`,
+			);
+			return { wire, rest: file.slice(500) };
+		});
+		for (const { wire, rest } of halves) wire.write(rest);
+		for (const { wire } of halves) expect(await wire.read()).toMatchObject({ status: 200 });
+	});
+
+	it('does not wait for a file whose client has left', async () => {
+		await start();
+		const sha256 = createHash('sha256').update('whole').digest('hex');
+		const put = (length: number) =>
+			`PUT /ext/attachments/${sha256}/ HTTP/1.1\r\n${host}${token}Content-Length: ${length}\r\n\r\nwhole`;
+		const [left, waiting, last] = [await open(), await open(), await open()];
+		for (const wire of [left, waiting]) wire.write(put(1000));
+		last.write(put(5));
+		waiting.destroy();
+		left.destroy();
+		expect(await last.read()).toMatchObject({ status: 200 });
 	});
 
 	it('ends the connection that has rested longest for one more, and none that is being answered', async () => {
