@@ -176,14 +176,15 @@ type Attempt =
 async function attempt(endpoint: Endpoint, content: RequestContent, requested: Requested): Promise<Attempt> {
 	const { method, path, secrets } = requested;
 	const target = path + (content.query ?? '');
+	const body = encodeBody(content.body);
 	endpoint.trace?.(`> ${method} ${quote(target, secrets)}`);
 	try {
 		const answer = await endpoint.transport.exchange({
 			method,
 			path: target,
 			headers: headersOf(endpoint, content),
-			body: encodeBody(content.body),
-			timeoutMs: endpoint.timeoutMs,
+			body,
+			timeoutMs: endpoint.timeoutMs + uploadMs(body),
 			signal: content.call?.signal,
 		});
 		traceAnswer(endpoint, answer, secrets);
@@ -192,6 +193,11 @@ async function attempt(endpoint: Endpoint, content: RequestContent, requested: R
 		if (error instanceof TransportFailure) return lost(endpoint, error);
 		throw error;
 	}
+}
+
+/** More time for a file: a second for each 256 KiB. */
+function uploadMs(body: string | Uint8Array | null): number {
+	return body instanceof Uint8Array ? Math.ceil((body.length / (256 * 1024)) * 1000) : 0;
 }
 
 function encodeBody(body: unknown): string | Uint8Array | null {

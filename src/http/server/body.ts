@@ -34,11 +34,7 @@ export async function readFile(request: HttpRequest): Promise<Uint8Array> {
 	return bytes;
 }
 
-async function readBytes(
-	{ body }: HttpRequest,
-	maxBytes: number,
-	kind?: 'file',
-): Promise<Uint8Array | null> {
+async function readBytes({ body }: HttpRequest, maxBytes: number, kind?: 'file'): Promise<Uint8Array | null> {
 	const bytes = typeof body === 'function' ? await body(maxBytes, undefined, kind) : body;
 	if (bytes !== null && bytes.length > maxBytes) throw tooLarge(maxBytes);
 	return bytes;

@@ -1,5 +1,6 @@
 // Every fault of a remote service: what the client makes of it, what the shell sees, and what reached the service.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { need } from '../../../src/api/capabilities.js';
 import { ApiError } from '../../../src/api/errors.js';
 import { iterate, take } from '../../../src/api/pages.js';
 import { classify } from '../../../src/cli/frame/exit.js';
@@ -201,6 +202,15 @@ describe('no whole answer is network, exit 6', () => {
 		expect(error).toMatchObject({ code: 'network', unanswered: true });
 		expect(error.message).toBe(`${service.url}: no whole answer within 250 ms`);
 		expect(classify(error).exit).toBe(6);
+	});
+
+	it('a file has a second more for each 256 KiB', async () => {
+		service.introduce(json({ service: 'mailctl', version: '1.2.3', extensions: ['attachments'] }));
+		service.answer({ kind: 'silent' });
+		const { api } = client({ remote: { timeoutMs: 250, retries: 0 } });
+		const attachments = await need(api, 'attachments');
+		const error = await failure(attachments.put('a'.repeat(64), new Uint8Array(128 * 1024)));
+		expect(error.message).toBe(`${service.url}: no whole answer within 750 ms`);
 	});
 
 	it('a token that no header can hold is not sent, and not shown', async () => {
