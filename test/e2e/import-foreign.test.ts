@@ -60,7 +60,7 @@ describe.skipIf(missing !== null)(`an import on a Django deployment (${missing ?
 		await writePeople(12);
 		const stop = new AbortController();
 		const heard = (text: string) => {
-			if (text.includes('waiting')) stop.abort(new Interrupted('SIGINT'));
+			if (text.includes('as the service asks')) stop.abort(new Interrupted('SIGINT'));
 		};
 		const words = importing('--concurrency', '1');
 		const first = await run(words, { columns: 120, interrupts: stop.signal, heard });
@@ -78,7 +78,7 @@ describe.skipIf(missing !== null)(`an import on a Django deployment (${missing ?
 		await writePeople(20);
 		const stop = new AbortController();
 		const heard = (text: string) => {
-			if (text.includes('waiting')) stop.abort(new Interrupted('SIGINT'));
+			if (text.includes('as the service asks')) stop.abort(new Interrupted('SIGINT'));
 		};
 		await run(importing('--concurrency', '1'), { columns: 120, interrupts: stop.signal, heard });
 		const [key = ''] = (await keptImports(jobs)).keys;

@@ -54,7 +54,7 @@ export const exitMeanings: Readonly<Record<ExitCode, string>> = {
 	11: 'smoke, doctor, engine check or diff found something',
 	12: 'out of time (--deadline, --wait-timeout)',
 	13: 'a send may or may not have happened (no answer that can be read, 408, most 5xx): look before you repeat it',
-	14: 'accepted and queued, do not repeat: the mail server or the queue stands still or the window of a campaign has closed, a worker sends it later',
+	14: 'accepted and queued, do not repeat: the mail server, the queue or a closed window holds it, a worker sends it',
 	74: 'the local disk or database failed',
 	75: 'engine bounces ingest alone: nothing is lost, bring the mail again (database locked or failed, or stopped)',
 	78: 'the configuration is unreadable',
