@@ -34,7 +34,10 @@ export interface ReportsPlus {
 }
 
 /** As of a report. */
-export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign_unique_id'>;
+export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign_unique_id'> & {
+	/** With the growth of the largest lists: it reads their subscribers. */
+	lists?: boolean;
+};
 
 /** Distinct messages by event. Opens and clicks by people; `machine_` only by machines. */
 export interface Figures extends CampaignFigures {
@@ -69,6 +72,29 @@ export interface ReportDetails {
 		/** By enhanced or reply code; empty: there was none. */
 		codes: readonly ({ code: string } & BounceCounts)[];
 	};
+	/** The 10 largest, the largest first. Absent: not asked for, or an older server. */
+	lists?: readonly ListGrowth[];
+}
+
+/**
+ * Subscribers of today by the day they came and the day they stopped getting mail, which a lasting suppression tells.
+ * Of deleted ones, and of when one was made inactive without a suppression, nothing is known.
+ */
+export interface ListGrowth extends Joined {
+	id: number;
+	name: string;
+	/** Active ones at the end of the range. */
+	active: number;
+	/** Every day of the range. */
+	days: readonly (Joined & { date: Day })[];
+}
+
+/** `left`: for another reason, such as a complaint. */
+export interface Joined {
+	added: number;
+	unsubscribed: number;
+	bounced: number;
+	left: number;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The details of a report in the shape of the API, from figures of the store. */
 import { type Day, microsPerMs } from '../api/datetime.js';
-import type { Figures, ReportDetails } from '../api/reports.js';
-import type { DetailFigures, TypedCount } from '../store/reports.js';
+import type { Figures, Joined, ListGrowth, ReportDetails } from '../api/reports.js';
+import type { DetailFigures, ListFigures, TypedCount } from '../store/reports.js';
 
 /** Days of the range are zero-filled. */
 export function detailsOf(
@@ -32,7 +32,23 @@ export function detailsOf(
 				...sumOf(byWeek.get(hour) ?? []),
 			})),
 		bounces: { domains, other_domains, codes },
+		...(figures.lists !== null && { lists: figures.lists.map((list) => growthOf(list, days)) }),
 	};
+}
+
+function growthOf({ id, name, active, days: changes }: ListFigures, days: readonly Day[]): ListGrowth {
+	const byDay = new Map(days.map((date) => [date, joined()]));
+	const all = joined();
+	for (const { day, kind, count } of changes) {
+		const sums = byDay.get(day);
+		if (sums !== undefined) sums[kind] += count;
+		all[kind] += count;
+	}
+	return { id, name, active, ...all, days: [...byDay].map(([date, sums]) => ({ date, ...sums })) };
+}
+
+function joined(): Joined {
+	return { added: 0, unsubscribed: 0, bounced: 0, left: 0 };
 }
 
 function grouped<T extends TypedCount, K>(counts: readonly T[], keyOf: (count: T) => K): Map<K, T[]> {

@@ -57,7 +57,8 @@ async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery):
 
 async function reportDetails(context: EngineContext, query: DetailsQuery): Promise<ReportDetails> {
 	const { from, to, campaign } = await rangeOfOurs(context, query);
-	const figures = await context.store.reads.reportDetails({ from, to, campaign });
+	const lists = query.lists ?? false;
+	const figures = await context.store.reads.reportDetails({ from, to, campaign, lists });
 	return detailsOf(figures, { from, to, days: eachDay(from, to) });
 }
 

@@ -153,7 +153,7 @@ export const routes = {
 	}),
 
 	'ext.reports.details': get('/ext/reports/details/', 'read', {
-		query: ['date_from', 'date_to', 'campaign_unique_id'],
+		query: ['date_from', 'date_to', 'campaign_unique_id', 'lists'],
 	}),
 	/** `{results, left_out}`, the most clicked first. */
 	'ext.reports.links': get(`${campaign}links/`, 'read'),

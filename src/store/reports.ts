@@ -1,7 +1,7 @@
 /** Queries of reports: daily figures, how long a campaign ran, and clicks by link. */
 import type { Day } from '../api/datetime.js';
 import type { EventType, Uuid } from '../api/records.js';
-import type { BounceCounts } from '../api/reports.js';
+import type { BounceCounts, Joined } from '../api/reports.js';
 import type { Audience } from '../engine/rules/events.js';
 
 export interface ReportReads {
@@ -15,7 +15,13 @@ export interface ReportReads {
 	/** `null`: there is no such campaign. */
 	campaignLife(c: { campaign: Uuid }): Promise<CampaignLife | null>;
 	/** Days of the time zone, both ends inclusive. */
-	reportDetails(c: { from: Day; to: Day; campaign: Uuid | null }): Promise<DetailFigures>;
+	reportDetails(c: {
+		from: Day;
+		to: Day;
+		campaign: Uuid | null;
+		/** Whether the growth of lists is read too. */
+		lists: boolean;
+	}): Promise<DetailFigures>;
 	/** `null`: there is no such campaign. */
 	linkFigures(c: { campaign: Uuid }): Promise<LinkFigures | null>;
 }
@@ -50,6 +56,17 @@ export interface DetailFigures {
 	domains: ({ domain: string } & BounceCounts)[];
 	other_domains: number;
 	codes: ({ code: string } & BounceCounts)[];
+	/** The 10 largest first; null: not asked for. */
+	lists: ListFigures[] | null;
+}
+
+/** A list in a range of days; days without a change are left out. */
+export interface ListFigures {
+	id: number;
+	name: string;
+	/** At the end of the range. */
+	active: number;
+	days: { day: Day; kind: keyof Joined; count: number }[];
 }
 
 /** The clicks of a campaign, by the position of a link in its content. */

@@ -45,6 +45,18 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			expect(events).toMatchObject([{ type: 'CREATED', count: 1, link: null, machine: false }]);
 		});
 
+		it('tells how the largest lists grew, when asked', async () => {
+			const { id, name } = await newList();
+			await api.subscribers(id).create({ email: 'growth@example.com' });
+			const { details } = await ext('reports');
+			expect(await details({})).not.toHaveProperty('lists');
+			const { lists, days } = await details({ lists: true });
+			const grown = lists?.find((list) => list.id === id);
+			expect(grown).toMatchObject({ name, active: 1, added: 1, unsubscribed: 0, bounced: 0, left: 0 });
+			expect(grown?.days.map(({ date }) => date)).toEqual(days.map(({ date }) => date));
+			await api.lists.delete(id);
+		});
+
 		it('tells the links of a campaign, and of no unknown one', async () => {
 			const campaign_unique_id = '77777777-0000-4000-8000-000000000001';
 			const { links } = await ext('reports');

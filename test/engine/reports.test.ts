@@ -152,6 +152,65 @@ describe('the details of a report', () => {
 		await expect(ext.reports.details(unknown)).rejects.toMatchObject({ code: 'not_found' });
 	});
 
+	it('tell who came to the largest lists and who left them, by day, when asked', async () => {
+		const day = (date: number, hour = 12) => {
+			moment = Date.UTC(2026, 10, date, hour) * 1000;
+		};
+		const stop = (
+			reason: 'UNSUBSCRIBED' | 'HARDBOUNCED' | 'MANUAL',
+			name: string,
+			list_id: number | null = null,
+		) => engine.ext.suppressions.put([{ email: `${name}@example.com`, reason, list_id }]);
+		day(1);
+		for (const name of ['News', 'Small']) await engine.lists.create({ name, email_reason: 'asked' });
+		const join = (name: string, list = 1) =>
+			engine.subscribers(list).create({ email: `${name}@example.com` });
+		for (const name of ['a', 'b', 'c', 'early']) await join(name);
+		await join('b', 2);
+		day(2);
+		await stop('UNSUBSCRIBED', 'early', 1);
+		day(10);
+		await join('d');
+		await join('e');
+		await stop('UNSUBSCRIBED', 'b', 1);
+		day(11, 23);
+		await stop('HARDBOUNCED', 'd');
+		await stop('MANUAL', 'c');
+		// After the range: one comes and stays, one comes and leaves, one of before leaves.
+		day(13);
+		await join('f');
+		await join('g');
+		await stop('UNSUBSCRIBED', 'g', 1);
+		await stop('UNSUBSCRIBED', 'e', 1);
+		const range = { date_from: '10.11.2026', date_to: '11.11.2026' };
+		expect(await engine.ext.reports.details(range)).not.toHaveProperty('lists');
+		const { lists } = await engine.ext.reports.details({ ...range, lists: true });
+		const none = { added: 0, unsubscribed: 0, bounced: 0, left: 0 };
+		expect(lists).toEqual([
+			{
+				...{ id: 1, name: 'News', active: 2, added: 2, unsubscribed: 1, bounced: 1, left: 1 },
+				days: [
+					{ ...none, date: '2026-11-10', added: 2, unsubscribed: 1 },
+					{ ...none, date: '2026-11-11', bounced: 1, left: 1 },
+				],
+			},
+			{
+				...{ id: 2, name: 'Small', active: 1, ...none },
+				days: [
+					{ ...none, date: '2026-11-10' },
+					{ ...none, date: '2026-11-11' },
+				],
+			},
+		]);
+		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
+		const later = { date_from: '12.11.2026', date_to: '12.11.2026', lists: true };
+		expect((await engine.ext.reports.details(later)).lists?.[0]).toMatchObject({
+			bounced: 1,
+			left: 1,
+			active: 2,
+		});
+	});
+
 	it('show the first 72 hours, across a change of the clocks too', async () => {
 		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
 		moment = Date.UTC(2026, 9, 24, 21, 30) * 1000;

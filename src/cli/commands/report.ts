@@ -101,7 +101,8 @@ async function lookAt(
 	const result = await fetchReport(cx, { ...options, campaign });
 	if (saving === null) await show(cx, result, campaign);
 	else {
-		const detailed = await readDetails(cx, options, result, campaign);
+		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
+		const detailed = await readDetails(cx, options, result, campaign, hasLists);
 		const title = options.campaign === undefined ? 'Report' : `Campaign ${options.campaign}`;
 		await saveReport(cx, saving, { title, report: result, detailed, isOfCampaign: campaign !== undefined });
 	}

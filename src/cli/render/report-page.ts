@@ -2,17 +2,19 @@
 import { createHash } from 'node:crypto';
 import { formatDateTime } from '../../api/datetime.js';
 import { escapeHtml } from '../../api/html.js';
+import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
 import { numberText } from './counted.js';
-import { colours, daysPicture, hoursPicture, weekPicture } from './report-pictures.js';
-import { type SavedReport, totalsOf } from './saved-report.js';
+import { colours, daysPicture, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
+import { growthHeader, growthRow, growthTitle, type SavedReport, totalsOf } from './saved-report.js';
 
 const style = `${colours}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:52rem;padding:1.5rem 1rem 3rem;background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;overflow-wrap:anywhere}
 h2{font-size:1.1rem;margin:2.25rem 0 .5rem}
+h3{font-size:1rem;margin:1.25rem 0 .25rem;overflow-wrap:anywhere}
 p{margin:0;color:var(--soft)}
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(8.5rem,1fr));gap:.75rem;margin:1.5rem 0 0}
 dl div{border:1px solid var(--line);border-radius:.5rem;padding:.6rem .75rem}
@@ -26,9 +28,10 @@ th,td{text-align:left;padding:.35rem .75rem .35rem 0;border-bottom:1px solid var
 th{color:var(--soft);font-weight:500;font-size:.85rem}
 td{overflow-wrap:anywhere}
 td:first-child{min-width:10rem}
+.wide+p{margin-top:.5rem}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 svg{display:block;width:100%;height:auto}
-@media print{body{max-width:none;padding:0}h2{break-after:avoid}figure,tr,dl div{break-inside:avoid}}
+@media print{body{max-width:none;padding:0}h2,h3{break-after:avoid}figure,tr,dl div{break-inside:avoid}}
 figure{margin:0;overflow-x:auto}
 figure svg{min-width:34rem}`;
 
@@ -63,6 +66,7 @@ ${
 				lists.map((list) => [list.name, list.active_subscribers_count, list.inactive_subscribers_count]),
 			)
 }
+${growth(detailed?.details.lists ?? [])}
 ${dayTable(saved)}
 </main>
 </body>
@@ -130,6 +134,20 @@ function detailSections({ details, links }: NonNullable<SavedReport['detailed']>
 	].join('\n');
 }
 
+/** A picture for each list that has changed. */
+function growth(lists: readonly ListGrowth[]): string {
+	if (lists.length === 0) return '';
+	const changed = lists.filter((list) => list.added + list.unsubscribed + list.bounced + list.left > 0);
+	return [
+		table(growthTitle, growthHeader, lists.map(growthRow)),
+		'<p>Subscribers of today by the day they came, and by the day they unsubscribed, bounced, complained or were stopped. Deleted ones are not among them.</p>',
+		...changed.map((list) => {
+			const label = `subscribers of ${list.name} who came and who left, by day`;
+			return picture(list.name, label, growthPicture(list), 'h3');
+		}),
+	].join('\n');
+}
+
 function dayTable({ days }: SavedReport): string {
 	return table(
 		'Days',
@@ -144,9 +162,9 @@ function dayTable({ days }: SavedReport): string {
 	);
 }
 
-function picture(title: string, label: string, svg: string): string {
+function picture(title: string, label: string, svg: string, heading: 'h2' | 'h3' = 'h2'): string {
 	const shown = svg.replace('<svg ', `<svg role="img" aria-label="${safe(label)}" `);
-	return `<h2>${safe(title)}</h2>\n<figure tabindex="0" aria-label="${safe(title)}">${shown}</figure>`;
+	return `<${heading}>${safe(title)}</${heading}>\n<figure tabindex="0" aria-label="${safe(title)}">${shown}</figure>`;
 }
 
 /** Numbers, and columns below a header of numbers, are aligned to the right. */

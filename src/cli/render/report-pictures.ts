@@ -4,7 +4,7 @@ import { GridComponent, LegendComponent, VisualMapComponent } from 'echarts/comp
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { escapeHtml } from '../../api/html.js';
-import type { ReportDetails } from '../../api/reports.js';
+import type { ListGrowth, ReportDetails } from '../../api/reports.js';
 import { clean } from './clean.js';
 import type { SavedReport } from './saved-report.js';
 
@@ -91,7 +91,7 @@ const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 /** Opens by hour of the week; the darker, the more. */
 export function weekPicture(week: ReportDetails['week']): string {
 	const top = Math.max(1, ...week.map(({ opened }) => opened));
-	return drawn({
+	return drawn(size.height, {
 		grid: { left: 44, right: 12, top: 12, bottom: 28 },
 		xAxis: { ...axis, type: 'category', data: Array.from({ length: 24 }, (_, hour) => String(hour)) },
 		yAxis: { ...axis, type: 'category', data: weekdays, inverse: true },
@@ -110,26 +110,41 @@ export function weekPicture(week: ReportDetails['week']): string {
 	});
 }
 
+/** Who came to a list and who left it, by day. */
+export function growthPicture({ days }: ListGrowth): string {
+	const left = days.map(({ unsubscribed, bounced, left }) => unsubscribed + bounced + left);
+	return courses(
+		days.map(({ date }) => date),
+		[
+			{ name: 'added', colour: 'clicked', type: 'bar', values: days.map(({ added }) => added) },
+			{ name: 'left', colour: 'opened', type: 'bar', values: left },
+		],
+		160,
+	);
+}
+
 interface Course {
-	name: 'sent' | 'opened' | 'clicked';
+	name: string;
+	/** Absent: its name. */
+	colour?: keyof typeof light;
 	type: 'bar' | 'line';
 	values: readonly number[];
 }
 
-function courses(labels: readonly string[], series: readonly Course[]): string {
-	return drawn({
+function courses(labels: readonly string[], series: readonly Course[], height = size.height): string {
+	return drawn(height, {
 		grid: { left: 64, right: 48, top: 36, bottom: 28 },
 		legend: { top: 0, left: 56, icon: 'roundRect', textStyle: { color: 'var(--soft)' }, selectedMode: false },
 		xAxis: { ...axis, type: 'category', data: [...labels] },
 		yAxis: { ...axis, type: 'value', minInterval: 1 },
-		series: series.map(({ name, type, values }) => ({
+		series: series.map(({ name, colour = name, type, values }) => ({
 			name,
 			type,
 			data: [...values],
 			barMaxWidth: 36,
 			showSymbol: labels.length < 2,
-			itemStyle: { color: `var(--${name})`, opacity: type === 'bar' ? 0.45 : 1 },
-			lineStyle: { color: `var(--${name})`, width: 2 },
+			itemStyle: { color: `var(--${colour})`, opacity: name === 'sent' ? 0.45 : 1 },
+			lineStyle: { color: `var(--${colour})`, width: 2 },
 			emphasis: { disabled: true },
 		})),
 	});
@@ -142,8 +157,8 @@ const axis = {
 	splitLine: { lineStyle: { color: 'var(--line)' } },
 };
 
-function drawn(option: object): string {
-	const chart = init(null, null, { renderer: 'svg', ssr: true, ...size });
+function drawn(height: number, option: object): string {
+	const chart = init(null, null, { renderer: 'svg', ssr: true, ...size, height });
 	try {
 		chart.setOption({ animation: false, ...option });
 		return chart.renderToSVGString({ useViewBox: true });

@@ -1,7 +1,7 @@
 /** A report in a file: as a table for spreadsheets, as JSON, as Markdown. */
 import type { Micros } from '../../api/datetime.js';
 import type { List, Report } from '../../api/records.js';
-import type { Figures } from '../../api/reports.js';
+import type { Figures, ListGrowth } from '../../api/reports.js';
 import { formatCsvRow } from '../../tables/write-csv.js';
 import { clean } from './clean.js';
 import type { DetailedReport } from './report-details.js';
@@ -47,6 +47,7 @@ export function markdownOf(saved: SavedReport): string {
 	const { title, days, detailed } = saved;
 	const shown = measures.filter((name) => days.some((day) => day[name] !== undefined));
 	const links = (detailed?.links ?? []).slice(0, 20);
+	const lists = detailed?.details.lists ?? [];
 	return [
 		`# ${cell(title)}`,
 		'',
@@ -73,8 +74,16 @@ export function markdownOf(saved: SavedReport): string {
 						]),
 					),
 				]),
+		...(lists.length === 0 ? [] : ['', ...tableOf(growthHeader, lists.map(growthRow))]),
 		'',
 	].join('\n');
+}
+
+export const growthTitle = 'Growth of the lists';
+export const growthHeader = ['List', 'At the end', 'Added', 'Unsubscribed', 'Bounced', 'Left otherwise'];
+
+export function growthRow({ name, active, added, unsubscribed, bounced, left }: ListGrowth) {
+	return [name, active, added, unsubscribed, bounced, left];
 }
 
 export interface TotalLine {
@@ -119,8 +128,9 @@ export function totalsOf({ report: { total }, detailed }: SavedReport): TotalLin
 	];
 }
 
-function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
-	return [header, header.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`);
+function tableOf(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
+	const lines = [header, header.map(() => '---'), ...rows];
+	return lines.map((row) => `| ${row.map((one) => cell(String(one))).join(' | ')} |`);
 }
 
 /** Text from outside is text in Markdown too, and stays in its cell. */

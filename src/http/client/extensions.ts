@@ -37,6 +37,12 @@ const importAck = ackOf(importCounts);
 const figures = record({ created: 'count', sent: 'count', opened: 'count', clicked: 'count' });
 const dated = listOf(every(figures, record({ date: 'text' })));
 const bounceCounts = record({ softbounced: 'count', hardbounced: 'count' });
+const joined = record({ added: 'count', unsubscribed: 'count', bounced: 'count', left: 'count' });
+const growth = every(
+	joined,
+	record({ id: 'id', name: 'text', active: 'count' }),
+	within('days', listOf(every(joined, record({ date: 'text' })))),
+);
 const details = every(
 	record({ from: 'text', to: 'text', time_zone: 'text' }),
 	within('total', every(figures, record({ attempted: 'count', delivered: 'count' }))),
@@ -50,6 +56,7 @@ const details = every(
 			within('codes', listOf(every(bounceCounts, record({ code: 'text' })))),
 		),
 	),
+	optional('lists', listOf(growth)),
 );
 
 const links = every(

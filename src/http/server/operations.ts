@@ -91,7 +91,8 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	},
 	'ext.reports.details': ({ ext }, { query, call }) => {
 		const { event_types: _, ...days } = unchecked<ReportQuery>(query.reportQuery());
-		return ext.reports.details(days, call);
+		const lists = query.boolean('lists');
+		return ext.reports.details({ ...days, ...(lists !== undefined && { lists }) }, call);
 	},
 	'ext.reports.links': ({ ext }, { uuids, call }) => ext.reports.links(uuid(uuids), call),
 	'ext.subscribers.merge': ({ ext }, { ids, body, call }) =>

@@ -1,9 +1,9 @@
-/** Figures of reports beyond days: by hour, by link, bounces by domain and code. Reads only rows of figures. */
+/** Figures of reports beyond days: by hour, by link, bounces by domain and code. Only those of lists read more than rows of figures. */
 import { daysBetween, microsPerDay, offsetOf } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { BounceCounts } from '../../api/reports.js';
+import type { BounceCounts, Joined } from '../../api/reports.js';
 import type { Operations } from '../operations.js';
-import type { DetailFigures, LinkFigures } from '../reports.js';
+import type { DetailFigures, LinkFigures, ListFigures } from '../reports.js';
 import type { Day } from '../store.js';
 import { countBounced, isCampaign } from './figures.js';
 import type { Sql } from './sql.js';
@@ -16,7 +16,10 @@ const maxLinks = 10_000;
 export function createReportDetails(sql: Sql) {
 	return {
 		linkFigures: ({ campaign }) => (isCampaign(sql, campaign) ? linkFigures(sql, campaign) : null),
-		reportDetails: (range) => reportDetails(sql, range),
+		reportDetails: ({ lists, ...range }) => {
+			const details = reportDetails(sql, range);
+			return { ...details, lists: lists ? listsOf(sql, spansOf(range, details.time_zone)) : null };
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -26,7 +29,7 @@ interface Range {
 	campaign: Uuid | null;
 }
 
-function reportDetails(sql: Sql, range: Range): DetailFigures {
+function reportDetails(sql: Sql, range: Range): Omit<DetailFigures, 'lists'> {
 	const zone = timeZone(sql);
 	const scope = range.campaign ?? total;
 	const spans = spansOf(range, zone);
@@ -190,6 +193,89 @@ function bouncesBy<K extends 'domain' | 'code'>(
 		scope,
 		...bounds,
 	);
+}
+
+const shownLists = 10;
+
+/** The largest lists. Those who came after the range, or left after it, are taken from the figures of today. */
+function listsOf(sql: Sql, spans: readonly Span[]): ListFigures[] {
+	const begin = spans[0]?.from ?? 0;
+	const end = spans.at(-1)?.to ?? 0;
+	const lists = sql.all<{ id: number; name: string; active: number }>(
+		'SELECT id, name, active_count AS active FROM lists ORDER BY active_count DESC, id LIMIT ?',
+		shownLists,
+	);
+	const ids = lists.map(({ id }) => id);
+	const changes = [...additions(sql, ids, begin), ...departures(sql, ids, { begin, end })];
+	return lists.map(({ id, name, active }) => {
+		const own = changes.filter(({ list_id }) => list_id === id);
+		const later = own.filter(({ quarter }) => quarter > end);
+		const dayAt = (quarter: number) => {
+			const ahead = spans.find(({ to }) => quarter <= to)?.ahead ?? 0;
+			return new Date(Math.floor((quarter + ahead) / perDay) * 86_400_000).toISOString().slice(0, 10);
+		};
+		return {
+			id,
+			name,
+			active: later.reduce((sum, { count, since }) => sum - since * count, active),
+			days: own
+				.filter(({ quarter }) => quarter <= end)
+				.map(({ quarter, kind, count }) => ({ day: dayAt(quarter), kind, count })),
+		};
+	});
+}
+
+/** Of a list; `since`: the part of each that it has in the number of active ones. */
+interface Change {
+	list_id: number;
+	quarter: number;
+	kind: keyof Joined;
+	count: number;
+	since: number;
+}
+
+function additions(sql: Sql, ids: readonly number[], begin: number): Change[] {
+	return sql.all<Change>(
+		`SELECT list_id, created_at / ${quarterHour} AS quarter, 'added' AS kind, count(*) AS count, is_active AS since
+		FROM subscribers
+		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND created_at >= ?
+		GROUP BY list_id, created_at / ${quarterHour}, is_active`,
+		...ids,
+		begin * quarterHour,
+	);
+}
+
+/** Inactive subscribers by their first lasting suppression. One who was suppressed before coming left at once. */
+function departures(
+	sql: Sql,
+	ids: readonly number[],
+	{ begin, end }: { begin: number; end: number },
+): Change[] {
+	const kinds = ['unsubscribed', 'bounced', 'left'] as const;
+	return sql
+		.all<Omit<Change, 'kind'> & { kind: number }>(
+			`SELECT list_id, stopped / ${quarterHour} AS quarter, kind, count(*) AS count,
+				CASE WHEN created_at < ? THEN -1 ELSE 0 END AS since
+			FROM (
+				SELECT s.list_id, s.created_at,
+					CASE WHEN min(p.created_at) < s.created_at THEN s.created_at ELSE min(p.created_at) END AS stopped,
+					min(CASE p.reason
+						WHEN 'UNSUBSCRIBED' THEN 0
+						WHEN 'HARDBOUNCED' THEN 1
+						WHEN 'SOFTBOUNCED' THEN 1
+						ELSE 2 END) AS kind
+				FROM suppressions p
+				JOIN subscribers s ON s.email_key = p.email_key AND (p.list_id = 0 OR p.list_id = s.list_id)
+				WHERE p.expires_at IS NULL AND s.is_active = 0 AND s.list_id IN (${ids.map(() => '?').join(', ')})
+				GROUP BY s.id, s.list_id, s.created_at
+			) AS gone
+			WHERE stopped >= ?
+			GROUP BY 1, 2, 3, 5`,
+			(end + 1) * quarterHour,
+			...ids,
+			begin * quarterHour,
+		)
+		.map((change) => ({ ...change, kind: kinds[change.kind] ?? 'left' }));
 }
 
 function linkFigures(sql: Sql, campaign: string): LinkFigures {

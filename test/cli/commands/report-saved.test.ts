@@ -83,6 +83,20 @@ describe('a saved report', () => {
 		expect(page).toContain('<td>Readers</td>');
 	});
 
+	it('of days tells how the lists grew: a row and a picture each, in Markdown and JSON too', async () => {
+		const of = async (name: string) => {
+			await project.json(['report', '--save', path(name), '--last', '30d']);
+			return readFile(path(name), 'utf8');
+		};
+		const page = await of('growth.html');
+		expect(page).toContain('<h2>Growth of the lists</h2>');
+		expect(page).toContain('aria-label="subscribers of Readers who came and who left, by day"');
+		expect(await of('growth.md')).toContain('| Readers | 1 | 1 | 0 | 0 | 0 |');
+		const { lists } = JSON.parse(await of('growth.json')).details;
+		expect(lists).toMatchObject([{ name: 'Readers', active: 1, added: 1 }]);
+		expect(await saved('whole.html'), 'of a campaign').not.toContain('Growth');
+	});
+
 	it('is an SVG that is one document', async () => {
 		const svg = await saved('r.svg');
 		expect(svg).not.toContain('<img');

@@ -5,12 +5,13 @@ import type { CommandContext } from '../../frame/context.js';
 import type { DetailedReport } from '../../render/report-details.js';
 import type { ReportRun } from '../report.js';
 
-/** Null: it is narrowed to some messages, or the service is not ours. Of days there are no links. */
+/** Null: it is narrowed to some messages, or the service is not ours. Of days there are no links. `lists`: with their growth. */
 export async function readDetails(
 	cx: CommandContext,
 	options: ReportRun,
 	{ data }: Report,
 	campaign: string | undefined,
+	lists = false,
 ): Promise<DetailedReport | null> {
 	const { reports } = (await (await cx.api()).capabilities()).ext;
 	const isNarrowed = options.tag !== undefined || options.human || options.event.length > 0;
@@ -21,6 +22,7 @@ export async function readDetails(
 	const details = await reports.details(
 		{
 			...(campaign !== undefined && { campaign_unique_id: campaign }),
+			...(lists && { lists }),
 			...(hasDays && first !== undefined && last !== undefined && { date_from: first, date_to: last }),
 		},
 		call,

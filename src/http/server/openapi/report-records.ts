@@ -1,5 +1,5 @@
 /** The answers of reports as JSON Schemas: the records of `api/reports.ts`. */
-import { count, listOf, record, ref, text, textOrNull } from './shapes.js';
+import { count, id, listOf, record, ref, text, textOrNull } from './shapes.js';
 
 const percent = { type: 'number' };
 const day = { type: 'string', pattern: String.raw`^\d{2}\.\d{2}\.\d{4}$` };
@@ -16,6 +16,7 @@ const figures = {
 };
 const allFigures = { ...figures, created: count, complained: count };
 const bounces = { softbounced: count, hardbounced: count };
+const joined = { added: count, unsubscribed: count, bounced: count, left: count };
 const isoDay = { type: 'string', format: 'date' };
 const hour = { type: 'string', pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:00$` };
 
@@ -34,20 +35,32 @@ export const reportSchemas = {
 			data: listOf(record({ date: day, opened: count, sent: count })),
 		}),
 	}),
-	ReportDetails: record({
-		from: isoDay,
-		to: isoDay,
-		time_zone: text,
-		total: record({ ...allFigures, attempted: count, delivered: count }),
-		days: listOf(record({ ...allFigures, date: isoDay })),
-		hours: listOf(record({ ...allFigures, date: hour })),
-		week: listOf(record({ ...allFigures, weekday: count, hour: count })),
-		bounces: record({
-			domains: listOf(record({ ...bounces, domain: text })),
-			other_domains: count,
-			codes: listOf(record({ ...bounces, code: text })),
-		}),
-	}),
+	ReportDetails: record(
+		{
+			from: isoDay,
+			to: isoDay,
+			time_zone: text,
+			total: record({ ...allFigures, attempted: count, delivered: count }),
+			days: listOf(record({ ...allFigures, date: isoDay })),
+			hours: listOf(record({ ...allFigures, date: hour })),
+			week: listOf(record({ ...allFigures, weekday: count, hour: count })),
+			bounces: record({
+				domains: listOf(record({ ...bounces, domain: text })),
+				other_domains: count,
+				codes: listOf(record({ ...bounces, code: text })),
+			}),
+			lists: listOf(
+				record({
+					...joined,
+					id,
+					name: text,
+					active: count,
+					days: listOf(record({ ...joined, date: isoDay })),
+				}),
+			),
+		},
+		['lists'],
+	),
 	CampaignFigures: record(figures),
 	CampaignLink: record({
 		url: textOrNull,
