@@ -77,9 +77,14 @@ function reasonOf(error: unknown): string {
 	return error instanceof Error ? error.message : String(error);
 }
 
+/** Objects without a prototype: `constructor` and the like are no keys of them. */
 function parsedJson(text: string): JSONValue | undefined {
 	try {
-		return JSON.parse(text);
+		return JSON.parse(text, (_, value) =>
+			typeof value === 'object' && value !== null && !Array.isArray(value)
+				? Object.assign(Object.create(null), value)
+				: value,
+		);
 	} catch {
 		return undefined;
 	}

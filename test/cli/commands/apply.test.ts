@@ -167,6 +167,7 @@ describe('apply and diff', () => {
 			'lists:\n  - name: A\n    email_raeson: x',
 			':3:5: unknown key "email_raeson": did you mean email_reason?',
 		],
+		['lists: [{name: A, constructor: x}]', ':1:19: unknown key "constructor"'],
 		['lists:\n  - name: A', ':2:5: email_reason is missing'],
 		['lists:\n  - name: A\n    email_reason: [x]', ':3:5: email_reason is a text'],
 		['lists:\n  - name: A\n    name: B', ':3:5: Map keys must be unique'],

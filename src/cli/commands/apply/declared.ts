@@ -171,7 +171,7 @@ class Reader {
 		{ key: given, at, value }: { key: string; at: number; value: Node | null },
 		values: Record<string, Value>,
 	): Promise<void> {
-		const shape = keys[given];
+		const shape = Object.hasOwn(keys, given) ? keys[given] : undefined;
 		if (shape === undefined) return this.#unknown(at, given, Object.keys(keys));
 		const key = shape === 'file' ? given.slice(0, -'_file'.length) : given;
 		if (key in values) this.#find(at, `${key} and ${key}_file both give it`);

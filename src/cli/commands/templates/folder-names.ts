@@ -15,7 +15,7 @@ const devices = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 
 /**
  * The folder of each of these names. A character that a folder cannot have is `%` and its octets. Names that are too
- * long, and those that are equal but for case, get `~` and a part of their hash: `templateName` does not give them back.
+ * long, those that are equal but for case, and the empty one get `~` and a part of their hash: `templateName` does not give them back.
  */
 export function folderNames(names: readonly string[]): ReadonlyMap<string, string> {
 	const counts = new Map<string, number>();
@@ -23,7 +23,8 @@ export function folderNames(names: readonly string[]): ReadonlyMap<string, strin
 	return new Map(
 		names.map((name) => {
 			const escaped = escapedName(name);
-			const isPlain = Buffer.byteLength(escaped) <= maxBytes && counts.get(sameFolder(name)) === 1;
+			const isPlain =
+				escaped !== '' && Buffer.byteLength(escaped) <= maxBytes && counts.get(sameFolder(name)) === 1;
 			return [name, isPlain ? escaped : markedFolder(name)];
 		}),
 	);

@@ -38,9 +38,9 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('is marked where another has the same one but for case or form, and where it is too long', () => {
+	it('is marked where another has the same one but for case or form, and where it is too long or empty', () => {
 		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
-		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long]);
+		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long, '']);
 		expect([...folders.values()]).toEqual([
 			expect.stringMatching(/^Welcome~[0-9a-f]{8}$/),
 			expect.stringMatching(/^welcome~[0-9a-f]{8}$/),
@@ -48,6 +48,7 @@ describe('the folder of a template', () => {
 			expect.stringMatching(/^caf\u00e9~[0-9a-f]{8}$/),
 			expect.stringMatching(/^cafe\u0301~[0-9a-f]{8}$/),
 			expect.stringMatching(/^x{130}ü~[0-9a-f]{8}$/),
+			expect.stringMatching(/^~[0-9a-f]{8}$/),
 		]);
 	});
 
