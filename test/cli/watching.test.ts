@@ -62,7 +62,7 @@ describe('--watch', () => {
 			...thirdEnds(),
 			columns: 80,
 		});
-		expect(stdout).toContain('\x1b[8A\r\x1b[J01.11.2026');
+		expect(stdout).toContain('\x1b[8A\r\x1b[J2026-11-01');
 		expect(stderr).toMatch(/looked at \d\d:\d\d:\d\d, again every 1 s, Ctrl-C ends it/);
 		expect(stderr).toMatch(/failed at \d\d:\d\d:\d\d, again every 1 s/);
 		expect(stderr).toMatch(/\r\x1b\[Kinterrupted\n$/);

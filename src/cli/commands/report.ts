@@ -233,7 +233,10 @@ export async function printReport(
 	const { format } = cx.out;
 	if (format === 'json') return cx.out.document(result);
 	if ((format !== 'table' && format !== 'wide') || cx.globals.fields !== undefined) {
-		await cx.out.rows(result.data, reportColumns, { all: true });
+		const isForPeople = ['table', 'wide', 'markdown'].includes(format);
+		await cx.out.rows(isForPeople ? await withDayTexts(result.data) : result.data, reportColumns, {
+			all: true,
+		});
 		return;
 	}
 	const { renderReport } = await import('../render/report.js');
@@ -245,6 +248,11 @@ export async function printReport(
 	const zone = detailed?.details.time_zone ?? (await zoneOf(cx, result));
 	const lines = renderReport(result, { chart, width, unicode, colours, detailed, zone });
 	await cx.out.page(`${lines.join('\n')}\n`);
+}
+
+async function withDayTexts(data: readonly Row[]): Promise<Row[]> {
+	const { dayText } = await import('../render/report.js');
+	return data.map((row) => ({ ...row, date: dayText(row.date) }));
 }
 
 /** Of the days of a report; null: a service of others does not tell it. A server of ours tells it with the details of a day. */

@@ -3,7 +3,7 @@
 import { numberText } from './counted.js';
 
 export interface ChartDay {
-	/** As it is to be shown, `DD.MM.YYYY`. */
+	/** `YYYY-MM-DD`. */
 	date: string;
 	sent: number;
 	opened: number;
@@ -140,11 +140,10 @@ export function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[])
 	return `  (by ${rows.length < days.length / 20 ? 'month' : 'week'})`;
 }
 
-/** By `DD.MM.YYYY`. */
 function months(days: readonly ChartDay[]): ChartDay[] {
 	const rows = new Map<string, ChartDay>();
 	for (const { date, sent, opened } of days) {
-		const month = date.slice(3);
+		const month = date.slice(0, 7);
 		const row = rows.get(month) ?? { date: month, sent: 0, opened: 0 };
 		rows.set(month, { date: month, sent: row.sent + sent, opened: row.opened + opened });
 	}

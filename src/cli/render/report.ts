@@ -1,6 +1,6 @@
 /** The report as a person reads it: totals, then a picture. */
 
-import { formatWireDate } from '../../api/datetime.js';
+import { parseWireDate } from '../../api/datetime.js';
 import type { Report } from '../../api/records.js';
 import { barChart, type ChartDay, type ChartOptions, heatChart, noEvents, sparkChart } from './chart.js';
 import { clean } from './clean.js';
@@ -60,15 +60,21 @@ function headingOf(range: string, zone: string | null, { width }: ChartOptions):
 
 function daysOf(data: Report['data']): ChartDay[] {
 	return data.map(({ date, sent, opened }) => ({
-		date: clean(String(date)),
+		date: dayText(date),
 		sent: Number(sent),
 		opened: Number(opened),
 	}));
 }
 
+/** A day as every table shows it; the wire's own form is for programs. */
+export function dayText(date: unknown): string {
+	const text = String(date);
+	return parseWireDate(text) ?? clean(text);
+}
+
 /** The days of the report count opens by machines too; beside figures of people the picture is of people. */
 function peopleByDay({ details: { days } }: DetailedReport): ChartDay[] {
-	return days.map(({ date, sent, opened }) => ({ date: formatWireDate(date), sent, opened }));
+	return days.map(({ date, sent, opened }) => ({ date, sent, opened }));
 }
 
 function count(value: unknown): string {

@@ -137,10 +137,18 @@ describe('mailctl report', () => {
 		);
 	});
 
+	it('has its days for people as every table has them', async () => {
+		const { stdout } = await project.run(['report', '--last', '1d', ...now, '-o', 'markdown']);
+		expect(stdout).toContain('| 2026-11-07 | 3 | 0 |');
+		const asked = ['report', '--last', '1d', ...now, '--fields', 'date,sent'];
+		expect((await project.run([...asked, '-o', 'table'])).stdout).toMatch(/^2026-11-07 +3$/m);
+		expect((await project.run([...asked, '-o', 'ndjson'])).stdout).toContain('"07.11.2026"');
+	});
+
 	it('is drawn with bars within 80 columns, in ASCII where the terminal is poor', async () => {
 		const { stdout } = await project.run(['report', '--last', '3d', ...now, '--no-color'], { columns: 80 });
 		expect(stdout.split('\n')).toEqual([
-			'05.11.2026 to 07.11.2026 (UTC)',
+			'2026-11-05 to 2026-11-07 (UTC)',
 			'',
 			'  sent          4',
 			'  opened        0       0 %',
@@ -150,11 +158,11 @@ describe('mailctl report', () => {
 			'  hard bounces          0 %',
 			'',
 			'           ## sent  -- opened',
-			`05.11.2026 ${'#'.repeat(13)}${' '.repeat(53)} 1`,
+			`2026-11-05 ${'#'.repeat(13)}${' '.repeat(53)} 1`,
 			`${' '.repeat(78)}0`,
-			`06.11.2026 ${' '.repeat(66)} 0`,
+			`2026-11-06 ${' '.repeat(66)} 0`,
 			`${' '.repeat(78)}0`,
-			`07.11.2026 ${'#'.repeat(40)}${' '.repeat(26)} 3`,
+			`2026-11-07 ${'#'.repeat(40)}${' '.repeat(26)} 3`,
 			`${' '.repeat(78)}0`,
 			'           +------------+------------+-------------+------------+------------+',
 			'           0            1            2             3            4            5',
@@ -167,8 +175,8 @@ describe('mailctl report', () => {
 		await other.json(['engine', 'init', '--time-zone', 'America/Argentina/Buenos_Aires']);
 		const heading = async (columns: number) =>
 			(await other.run(['report', '--last', '2d', ...now], { columns })).stdout.split('\n').slice(0, 2);
-		expect(await heading(80)).toEqual(['06.11.2026 to 07.11.2026 (America/Argentina/Buenos_Aires)', '']);
-		expect(await heading(40)).toEqual(['06.11.2026 to 07.11.2026', '(America/Argentina/Buenos_Aires)']);
+		expect(await heading(80)).toEqual(['2026-11-06 to 2026-11-07 (America/Argentina/Buenos_Aires)', '']);
+		expect(await heading(40)).toEqual(['2026-11-06 to 2026-11-07', '(America/Argentina/Buenos_Aires)']);
 	});
 
 	it('is drawn with block characters within 40 columns', async () => {

@@ -4,20 +4,20 @@ import { lineChart } from '../../../src/cli/render/line-chart.js';
 import { renderReport } from '../../../src/cli/render/report.js';
 
 const days = [
-	{ date: '15.11.2026', sent: 0, opened: 0 },
-	{ date: '16.11.2026', sent: 1, opened: 0 },
-	{ date: '17.11.2026', sent: 1000, opened: 333 },
+	{ date: '2026-11-15', sent: 0, opened: 0 },
+	{ date: '2026-11-16', sent: 1, opened: 0 },
+	{ date: '2026-11-17', sent: 1000, opened: 333 },
 ];
 
 describe('the bar chart', () => {
 	it('draws sent and opened on one scale with round figures', () => {
 		expect(barChart(days, { width: 44, unicode: true })).toEqual([
 			'           ██ sent  ░░ opened',
-			'15.11.2026                                0',
+			'2026-11-15                                0',
 			'                                          0',
-			'16.11.2026 ▏                              1',
+			'2026-11-16 ▏                              1',
 			'                                          0',
-			'17.11.2026 ██████████████████████████ 1,000',
+			'2026-11-17 ██████████████████████████ 1,000',
 			'           ░░░░░░░░░                    333',
 			'           ┬────────────┬────────────┬',
 			'           0           500         1,000',
@@ -75,7 +75,7 @@ describe('the line chart', () => {
 			'      │                 ╭─╯┄┄┄┄┄',
 			'    0 ┤─────────────────╯┄┄',
 			'      └─────────────────────────────────',
-			'       15.11.2026 16.11.2026  17.11.2026',
+			'       2026-11-15 2026-11-16  2026-11-17',
 		]);
 	});
 
@@ -91,12 +91,13 @@ describe('the line chart', () => {
 		const many = (count: number) =>
 			Array.from({ length: count }, (_, at) => {
 				const day = new Date(Date.UTC(2026, 0, 1 + at)).toISOString();
-				return { date: `${day.slice(8, 10)}.${day.slice(5, 7)}.${day.slice(0, 4)}`, sent: 1, opened: 0 };
+				return { date: day.slice(0, 10), sent: 1, opened: 0 };
 			});
 		const named = (count: number) => lineChart(many(count), { width: 60, unicode: true })[0];
 		expect(named(50)).toBe('   ─── sent  ┄┄┄ opened');
 		expect(named(100)).toBe('    ─── sent  ┄┄┄ opened  (by week)');
 		expect(named(730)).toBe('    ─── sent  ┄┄┄ opened  (by month)');
+		expect(barChart(many(366), { width: 60, unicode: true })[1]).toMatch(/^2026-01 /);
 	});
 });
 
