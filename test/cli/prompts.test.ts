@@ -167,7 +167,8 @@ describe('a secret', () => {
 		const login = await typing(
 			[
 				['Base URL', 'ftp://mail.example.com'],
-				['is no http or https URL', `${'\x7f'.repeat(22)}http://127.0.0.1:9`],
+				['is no http or https URL', `${'\x7f'.repeat(22)}127.0.0.1:9`],
+				['http://127.0.0.1:9', `${'\x7f'.repeat(11)}http://127.0.0.1:9`],
 				['API token', 'open sesame'],
 				['plain characters', `${'\x7f'.repeat(11)}opensesame`],
 			],

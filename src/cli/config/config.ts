@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { isRecord } from '../../api/json.js';
-import { mailctl } from '../frame/command-line.js';
 import { ConfigError } from '../frame/errors.js';
 
 export interface Paths {
@@ -97,7 +96,7 @@ export function readConfig(paths: Paths): ConfigFile {
 	const found = readJson(paths.config);
 	if (found === null) return { profile: null, profiles: {} };
 	const wrong = (what: string) =>
-		new ConfigError(`${paths.config}: ${what}`, { hint: mailctl('config', 'path') });
+		new ConfigError(`${paths.config}: ${what}`, { hint: 'mend it or move it away' });
 	if (!isRecord(found)) throw wrong('it is no JSON object');
 	const { profile = null, profiles = {} } = found;
 	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is no name');

@@ -164,7 +164,8 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	return { kind: 'remote', baseUrl: text, token: null };
 }
 
-/** A host without its scheme is the likeliest slip. */
+/** A host without its scheme is the likeliest slip; `mailctl serve` on this machine has no TLS by default. */
 function schemeHint(text: string): { hint?: string } {
-	return /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text) ? { hint: `https://${text}` } : {};
+	if (!/^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text)) return {};
+	return { hint: `${/^(localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}` };
 }

@@ -1,17 +1,27 @@
 /** Checks of the contents of a database, where one is readable. */
+import { StoreError } from '../../api/errors.js';
 import type { DatabaseContents, Inspected } from './inspected.js';
-import { type Check, skipped, type Verdict } from './model.js';
+import { type Check, problem, skipped, type Verdict } from './model.js';
 
 /** Makes a check out of a question to the contents; without any it is skipped. */
 export type Look = (
 	judge: (contents: DatabaseContents) => Promise<Verdict | readonly Verdict[]>,
 ) => Check['run'];
 
-/** For the database as it was found. */
+/** For the database as it was found. Damage is a problem of the first check that meets it; others are skipped for it. */
 export function lookingInto(found: Inspected): Look {
+	let isDamaged = false;
+	const damaged = (error: unknown): Verdict => {
+		if (!(error instanceof StoreError) || error.code !== 'damaged') throw error;
+		if (isDamaged) return skipped('the database file is damaged');
+		isDamaged = true;
+		return problem(`this could not be looked at: ${error.message}`);
+	};
 	return (judge) => async () => {
 		if (found.kind !== 'open') return skipped('there is no database to look into');
 		const { contents } = found.database;
-		return contents === null ? skipped('its schema is another one than this version has') : judge(contents);
+		return contents === null
+			? skipped('its schema is another one than this version has')
+			: judge(contents).catch(damaged);
 	};
 }

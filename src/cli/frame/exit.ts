@@ -146,8 +146,11 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	not_a_database: { exit: exits.disk },
 	disk_full: { exit: exits.disk, hint: 'free some space, then run the command again' },
 	io: { exit: exits.disk },
-	damaged: { exit: exits.disk },
-	read_only: { exit: exits.disk },
+	damaged: { exit: exits.disk, hint: mailctl('engine', 'restore', 'BACKUP') },
+	read_only: {
+		exit: exits.disk,
+		hint: 'run it as the owner of the file; the file, its folder and its disk have to be writable',
+	},
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
 	key: {
 		exit: exits.configuration,

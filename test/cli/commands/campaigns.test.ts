@@ -115,6 +115,14 @@ describe('mailctl campaigns', () => {
 	});
 });
 
+it('shows on a terminal how far all runs of a resumed campaign are', async () => {
+	await project.json([...agreed, '--campaign', 'c', '--no-wait']);
+	const [first] = (await project.json(['messages', 'list'])) as { id: string }[];
+	await project.run(['messages', 'cancel', first?.id ?? '', '--yes']);
+	const { stderr } = await project.run(['campaigns', 'resume', 'c'], { columns: 80 });
+	expect(stderr).toContain('sending 2 of 2');
+});
+
 describe('the same mail to the same list on a terminal', () => {
 	it('is resumed after a yes while it is unfinished, and sent once more when it is finished', async () => {
 		await project.json([...agreed, '--campaign', 'first', '--no-wait']);

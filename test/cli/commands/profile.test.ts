@@ -186,17 +186,14 @@ describe('mailctl login', () => {
 			expect(((await stat(join(folderOf(home), name))).mode & 0o777).toString(8)).toBe('600');
 	});
 
-	it('suggests the scheme that a base URL lacks', async () => {
-		const { code, stderr } = await run(await makeHome(), [
-			'login',
-			'--base-url',
-			'mail.example.com',
-			'--token-stdin',
-		]);
+	it.each([
+		['mail.example.com', 'https://mail.example.com'],
+		['localhost:8080', 'http://localhost:8080'],
+	])('suggests the scheme that the base URL %s lacks', async (text, url) => {
+		const { code, stderr } = await run(await makeHome(), ['login', '--base-url', text, '--token-stdin']);
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr:
-				'error: --base-url: "mail.example.com" is no http or https URL\nhint: https://mail.example.com\n',
+			stderr: `error: --base-url: "${text}" is no http or https URL\nhint: ${url}\n`,
 		});
 	});
 

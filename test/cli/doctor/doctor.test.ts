@@ -1,12 +1,14 @@
 // The command itself, on a database: what it prints, how it ends, and that it changes nothing.
 import { createHash } from 'node:crypto';
+import { chmodSync } from 'node:fs';
 import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding } from '../../../src/cli/doctor/model.js';
 import { cli, makeHome } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
+import { runProgram } from '../../support/run-program.js';
 
 let project: Project;
 beforeEach(async () => {
@@ -126,6 +128,17 @@ describe('doctor changes nothing', () => {
 	});
 });
 
+/** Root may write to any file, but not to one that is mounted to be read only. False: it cannot be done here. */
+function makeReadOnly(file: string): boolean {
+	if (process.getuid?.() !== 0) {
+		chmodSync(file, 0o400);
+		return true;
+	}
+	if (runProgram('mount', ['--bind', file, file]).status !== 0) return false;
+	onTestFinished(() => void runProgram('umount', ['-l', file]));
+	return runProgram('mount', ['-o', 'remount,bind,ro', file]).status === 0;
+}
+
 describe('the file of a database', () => {
 	it('that is somebody else’s is a problem', async () => {
 		const other = join(project.folder, 'other.db');
@@ -146,6 +159,19 @@ describe('the file of a database', () => {
 		expect(await found('database.sound', [], 11)).toMatchObject([
 			{ level: 'problem', message: expect.stringMatching(/damaged|malformed/) },
 		]);
+		const all = (await project.json(['doctor', '--offline'], { code: 11 })) as Finding[];
+		const unseen = all.filter(({ message }) => /could not be looked at.*file is damaged/.test(message));
+		expect(unseen.length).toBeLessThanOrEqual(1);
+		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
+	});
+
+	it('that cannot be written to is a problem, and an error says what it takes', async ({ skip }) => {
+		if (!makeReadOnly(project.db)) return skip('nothing can be mounted here');
+		expect(await found('database.file', [], 11)).toMatchObject([
+			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
+		]);
+		const { code, stderr } = await project.run(['senders', 'add', 'new@example.com']);
+		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
 	it('of a newer schema is a problem: mailctl is to be upgraded', async () => {

@@ -110,7 +110,8 @@ function attemptLine(
 	times: Times,
 ): string {
 	const reply = [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
-	return `${number}. ${times.text(at)} ${outcome} at ${phase}: ${reply}`;
+	const where = outcome === 'sent' ? outcome : `${outcome} at ${phase}`;
+	return `${number}. ${times.text(at)} ${where}: ${reply}`;
 }
 
 function eventLine({ type, time, count, link, machine }: MessageEvent, times: Times): string {

@@ -109,8 +109,10 @@ async function deliver(
 	{ scope, total, options, window }: Wait,
 ): Promise<DeliverySummary> {
 	const { local } = await cx.connection();
-	const progress = cx.progress('sending', total);
-	const onProgress = (counts: DeliveryCounts) => progress.update(settledOf(counts), troublesOf(counts));
+	const before = local === null ? 0 : await settledBefore(messages, scope, total);
+	const progress = cx.progress('sending', total, before);
+	const onProgress = (counts: DeliveryCounts) =>
+		progress.update(before + settledOf(counts), troublesOf(counts));
 	const signal = AbortSignal.any([cx.signal, window.signal]);
 	try {
 		if (local === null) {
@@ -140,6 +142,16 @@ async function deliver(
 	} finally {
 		progress.stop();
 	}
+}
+
+/** What earlier runs have settled: a worker counts its own messages only. */
+async function settledBefore(
+	messages: Messages,
+	scope: NonNullable<DeliveryScope>,
+	total: number,
+): Promise<number> {
+	const { messages: states } = await messages.progress(scope);
+	return Math.max(0, total - waitingOf(states) - (states.deferred ?? 0));
 }
 
 /** Exits that say "try again": after an acceptance that would send everything once more. */

@@ -139,7 +139,7 @@ export const sendOptions = {
 	results: {
 		kind: 'text',
 		placeholder: 'FILE',
-		summary: 'write what became of each message as CSV: a new file, or the one of the same job',
+		summary: 'write what became of each message as CSV: a new file, or that of the campaign',
 	},
 	preview: {
 		kind: 'choice',

@@ -1,5 +1,6 @@
 /** The database file: there, ours, current, sound, and with room to grow. */
-import { realpath, statfs } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import { gibibyte, mebibyte, sizeText, spanText } from '../../render/amounts.js';
@@ -22,7 +23,7 @@ export function databaseChecks(
 	const opened = (judge: (database: InspectedDatabase) => Verdict | Promise<Verdict>) => async () =>
 		found.kind === 'open' ? judge(found.database) : skipped('there is no database to look into');
 	return [
-		{ name: 'database.file', run: async () => judgeFile(found, line) },
+		{ name: 'database.file', run: () => judgeFile(found, line) },
 		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },
 		{ name: 'database.sound', run: opened((database) => judgeSoundness(database, { line, isFull })) },
 		{ name: 'database.log', run: opened((database) => judgeLog(database)) },
@@ -48,7 +49,7 @@ export function databaseChecks(
 
 type Line = Surroundings['line'];
 
-function judgeFile(found: Inspected, line: Line): Verdict {
+async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 	switch (found.kind) {
 		case 'missing':
 			return problem(
@@ -57,13 +58,35 @@ function judgeFile(found: Inspected, line: Line): Verdict {
 			);
 		case 'closed':
 			return problem(found.message, closedFix(found.code));
-		case 'open':
-			return ok(`${found.path}, ${sizeText(found.database.bytes.file)}`);
+		case 'open': {
+			const locked = await findReadOnly(found.path);
+			return locked === null
+				? ok(`${found.path}, ${sizeText(found.database.bytes.file)}`)
+				: problem(
+						`this user may not write to ${locked}: the database can be read, and nothing is stored or sent`,
+						'run mailctl as the owner of the database, or look at the permissions of the file, its folder and its disk',
+					);
+		}
 	}
+}
+
+/** The file, or the folder that takes its log; null: both can be written to. */
+async function findReadOnly(path: string): Promise<string | null> {
+	const file = await realpath(path);
+	for (const one of [file, dirname(file)])
+		if (
+			!(await access(one, constants.W_OK).then(
+				() => true,
+				() => false,
+			))
+		)
+			return one;
+	return null;
 }
 
 function closedFix(code: string): string | null {
 	if (code === 'locked') return 'another process holds it: try again when that has ended';
+	if (code === 'disk_full') return 'free some space, or move the database';
 	if (code === 'io') return 'look at the permissions of the file and its folder, and at the disk';
 	return code === 'not_a_database' ? 'name another file with --db' : null;
 }
@@ -95,11 +118,15 @@ function judgeSoundness(
 	if (damage instanceof Error)
 		return problem(damage.message, 'look at the disk (dmesg, smartctl) before anything is restored');
 	if (damage.length > 0)
-		return problem(
-			`the file is damaged: ${damage.join('; ')}`,
-			'stop what uses it, keep a copy, and restore a backup',
-		);
+		return problem(`the file is damaged: ${damageText(damage)}`, line('engine', 'restore', 'BACKUP'));
 	return ok(isFull ? 'every page and every index is sound' : 'every page is sound');
+}
+
+/** SQLite puts a heading and several sentences into one message. */
+function damageText(damage: readonly string[]): string {
+	const said = damage.flatMap((one) => one.split('\n')).filter((one) => !one.startsWith('***'));
+	const [first = 'SQLite does not say where', ...more] = said;
+	return more.length === 0 ? first : `${first}, and ${more.length} more`;
 }
 
 function attempt(find: () => string[]): string[] | Error {

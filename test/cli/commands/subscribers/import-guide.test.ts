@@ -21,6 +21,15 @@ async function guided(content: string, answers: Answers, columns?: number) {
 	return { ...project, path, words, ...result, shown: stripVTControlCharacters(result.stderr) };
 }
 
+it('calls a column of days dates, however they are written', async () => {
+	const { shown } = await guided(
+		'E-Mail;Seit\nann@example.com;03.04.2021\nbob@example.com;12.12.2022\n',
+		[['❯ a new field, Seit', '']],
+		80,
+	);
+	expect(shown).toContain('(dates: 03.04.2021, 12.12.2022)');
+});
+
 describe.each([40, 80, 120])('subscribers import on a terminal of %i columns', (columns) => {
 	it('finds the addresses by their cells, asks about the rest, and prints the command', async () => {
 		const { code, shown, json, path, db, run } = await guided(

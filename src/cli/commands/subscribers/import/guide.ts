@@ -175,8 +175,8 @@ type CellKind = 'addresses' | 'yes or no' | 'numbers' | 'dates' | 'texts';
 const kinds: readonly (readonly [CellKind, (cell: string) => boolean])[] = [
 	['addresses', isEmailAddress],
 	['yes or no', (cell) => /^(true|false|yes|no|ja|nein|oui|non|sí|si|да|нет|0|1)$/i.test(cell)],
-	['numbers', (cell) => /^[-+]?\d{1,15}([.,' ]\d{1,15}){0,5}$/.test(cell)],
 	['dates', (cell) => /^\d{4}-\d{2}-\d{2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}/.test(cell)],
+	['numbers', (cell) => /^[-+]?\d{1,15}([.,' ]\d{1,15}){0,5}$/.test(cell)],
 ];
 
 /** A tenth may be something else: typing errors and notes in between. */
