@@ -133,7 +133,10 @@ function isFinished(messages: CampaignStatus['messages']): boolean {
 async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
 	let isAsked = false;
 	try {
-		const counts = await stage(cx, campaign);
+		await campaign.stage();
+		// After an interrupt nothing else is begun.
+		cx.signal.throwIfAborted();
+		const counts = await assertStaged(cx, campaign);
 		isAsked = true;
 		await agree(cx, campaign, counts);
 		cx.signal.throwIfAborted();
@@ -143,8 +146,8 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 		// What may be on its way is not called back for a lost answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		// A question that is answered by no, or by the end of the command, drops what was staged; so does a name that was
-		// made up, which is of no use afterwards.
-		const isDropped = campaign.isMadeUp || isAsked;
+		// made up, which is of no use afterwards. One without recipients cannot be gone on with either.
+		const isDropped = campaign.isMadeUp || isAsked || (await isEmpty(campaign));
 		if (isDropped) await drop(cx, campaign);
 		if (cx.signal.aborted)
 			await cx.hint(
@@ -156,12 +159,9 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 	}
 }
 
-/** What is staged, once nothing speaks against sending to it. */
-async function stage(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
-	await campaign.stage();
-	// After an interrupt nothing else is begun.
-	cx.signal.throwIfAborted();
-	return assertStaged(cx, campaign);
+async function isEmpty({ place, id }: CampaignRun): Promise<boolean> {
+	const { counts } = await place.campaigns.status(id).catch(() => ({ counts: null }));
+	return counts !== null && recipientsOf(counts) + counts.rejected === 0;
 }
 
 /** Throws `UsageError` where something speaks against sending to what is staged. */

@@ -55,6 +55,12 @@ describe('mailctl send to some people of some lists', () => {
 		expect(await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])).toEqual([]);
 	});
 
+	it('leaves no campaign behind where no recipient is left, under a name of its own neither', async () => {
+		const words = ['--list', 'Guests', '--where', 'email~zzz', '--campaign', 'of-none'];
+		expect((await project.run(send(5, ...words))).code).toBe(2);
+		expect(await project.json(['campaigns', 'list'])).toEqual([]);
+	});
+
 	it('leaves out every address of an excluded list, and those that do not meet a condition, by name', async () => {
 		const none = await project.run(send(1, '--list', 'Guests', '--where', 'meta.city=oslo'));
 		expect([none.code, none.stderr]).toEqual([
